@@ -35,11 +35,11 @@ const ROWS: [(usize, u64, u64, Option<f64>); 12] = [
     (10_000, 10_000, 2_000, None),
 ];
 
-/// Most instructions for each packet in scenario A: 16 flows at 100 Mbit/s.
+/// The most instructions for each packet in scenario A: 16 flows at 100 Mbit/s.
 const TARGET: f64 = 2100.0;
 /// The dearest row of a rate costs at most this many times the cheapest.
 const FLAT: f64 = 2.0;
-/// Most bytes of a loaded flow, and of an idle one.
+/// The most bytes of a loaded flow, and of an idle one.
 const LOADED: f64 = 16384.0;
 const IDLE: f64 = 1024.0;
 
@@ -178,8 +178,8 @@ fn count() -> Result<bool, String> {
     Ok(is_within)
 }
 
-/// The table of bytes; whether its targets are met. What a run without flows takes, just as long and with its
-/// probe, is taken off.
+/// The table of bytes; whether its targets are met. The memory of a run of the same length with a probe and
+/// no flows is subtracted.
 fn weigh() -> Result<bool, String> {
     println!(
         "\n| flows | Mbit/s | loaded flow | added flow | idle flow | packets of the BDP | bytes of these | at most 16 KiB | at most 1 KiB |"
@@ -221,7 +221,7 @@ fn main() -> ExitCode {
         simulate(usize::try_from(number(flows)).expect("flows"), number(mbit), number(ms));
         return ExitCode::SUCCESS;
     }
-    // Both tables, whatever the first says.
+    // Prints both tables, even if the first misses a target.
     match count().and_then(|is_within| Ok(weigh()? && is_within)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {

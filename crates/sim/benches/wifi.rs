@@ -2,11 +2,11 @@
 //! air; and memory for each station, bytes that are allocated at the peak, counted by dhat.
 //!
 //! `cargo bench -p goodqueue-sim --bench wifi` runs this program under `valgrind --tool=callgrind` and
-//! `--tool=dhat`, once for each row, and exits 1 where a row is above its target. Of UDP, two thirds and more
-//! are dropped before the air: its target is for each packet that comes to a radio device, and what it costs
-//! for each MPDU is beside it. The network is that of ns-3's figures: server - 1 Gbit/s, 1 ms - access point
-//! to stations, HT20 at 5 GHz, one at MCS 0 and the others at MCS 15; a download to each, by TCP or as 100
-//! Mbit/s of UDP, and further stations that are idle.
+//! `--tool=dhat`, once for each row, and exits 1 where a row is above its target. At least two thirds of the
+//! UDP packets are dropped before the air. So the target for UDP is for each packet that comes to a radio
+//! device; its cost for each MPDU is beside it. The network is that of ns-3's figures: server - 1 Gbit/s, 1
+//! ms - access point to stations, HT20 at 5 GHz, one at MCS 0 and the others at MCS 15; a download to each,
+//! by TCP or as 100 Mbit/s of UDP, and further stations that are idle.
 
 use std::process::{Command, ExitCode};
 
@@ -29,9 +29,9 @@ const ROWS: [(usize, usize, bool, Option<f64>); 8] = [
     (100, 0, false, None),
 ];
 
-/// Most instructions for each MPDU (TCP), or for each packet that comes to a device (UDP).
+/// The most instructions for each MPDU (TCP), or for each packet that comes to a device (UDP).
 const TARGET: f64 = 4000.0;
-/// Most memory for each station, KiB.
+/// The most memory for each station, KiB.
 const MEMORY: f64 = 64.0;
 /// Rows of the second table: stations with a download, idle stations, and whether it is TCP.
 const MEMORY_ROWS: [(usize, usize, bool); 7] = [
@@ -109,7 +109,7 @@ fn simulate(loaded: usize, idle: usize, is_tcp: bool, ms: u64) {
 type Tool = (&'static str, &'static str);
 /// Instructions of the whole process.
 const INSTRUCTIONS: Tool = ("callgrind", "Collected : ");
-/// Bytes that are allocated when most are.
+/// Bytes allocated at the peak.
 const PEAK_BYTES: Tool = ("dhat", "At t-gmax: ");
 
 /// What a child said, and the tool's count.

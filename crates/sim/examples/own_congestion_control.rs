@@ -8,7 +8,7 @@ use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::cc::{CcKind, CongestionControl, Window, slow_start};
 use goodqueue_sim::{Dumbbell, Flow, Simulation};
 
-/// Keeps between `alpha` and `beta` segments of its own in the queue. What it does not say here is Reno's.
+/// Keeps between `alpha` and `beta` of its segments in the queue. Everything else is Reno's.
 #[derive(Clone, Debug)]
 struct Vegas {
     alpha: u64,
@@ -36,7 +36,8 @@ impl CongestionControl for Vegas {
     }
 }
 
-/// Flows of these congestion controls share a line of 20 Mbit/s with a FIFO: what each gets, and what waits.
+/// Flows of these congestion controls share a line of 20 Mbit/s with a FIFO. Returns what each gets, and what
+/// waits.
 fn lines(title: &str, controls: &[CcKind]) -> Result<Vec<String>, Box<dyn Error>> {
     let end = Span::from_secs(20);
     let mut scenario =

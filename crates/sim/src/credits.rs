@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_ends_when_all_are_due_and_nobody_waits() {
+    fn a_round_ends_when_all_credits_are_due_and_nobody_waits() {
         let mut credits = Credits::default();
         assert!(credits.end_round(Nanos(4), true), "nothing is owed");
         credits.push(credit(5));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_awaited_is_taken_by_itself() {
+    fn a_credit_that_a_sender_waits_for_is_taken_by_itself() {
         let mut credits = Credits::default();
         credits.push(credit(9));
         assert_eq!(credits.await_first(), Some(Nanos(9)));

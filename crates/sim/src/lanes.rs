@@ -134,7 +134,7 @@ mod tests {
     use crate::timers::Timers;
 
     #[test]
-    fn equal_times_go_by_lane_whatever_the_order_of_asking() {
+    fn equal_times_are_in_order_of_lanes_however_they_were_set() {
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
             let (mut lanes, mut timers) = (Lanes::new(3), Timers::default());
             timers.grow(3);

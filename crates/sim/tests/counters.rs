@@ -1,6 +1,6 @@
-//! What a link's counters promise, in random scenarios: what arrived was sent, dropped or is held; no line is
-//! at work for longer than the time that passes; no port wakes in vain; and how long packets waited is what
-//! the times of a queue by hand are.
+//! What a link's counters promise, in random scenarios: what arrived was sent, was dropped or is held; no
+//! line is busy for longer than the time that passes; no port wakes without reason; and sojourn times are
+//! those computed by hand.
 
 use goodqueue::port::{Line, RingSpec, Schedule, Trace};
 use goodqueue::{Bytes, Nanos, Rate, Reason, Span};
@@ -71,7 +71,7 @@ fn scenario(port: PortSpec, tso: bool, seed: u64, switch: Option<Buffers>) -> Sc
     }
 }
 
-/// Runs it for a second, and looks now and then.
+/// Runs it for a second, and checks it now and then.
 fn hold(scenario: &Scenario, step: u64) {
     let mut simulation = Simulation::new(scenario).expect("a scenario");
     let mut before = vec![Span::ZERO; scenario.links.len()];
@@ -149,7 +149,7 @@ proptest! {
 /// Ten packets of 1000 bytes, one a microsecond, at 8 Mbit/s: the n-th waits n times 999 µs, in a FIFO that
 /// is computed ahead, in a queue, and above a ring.
 #[test]
-fn sojourn_times_are_those_by_hand() {
+fn sojourn_times_equal_those_computed_by_hand() {
     let took = RATE.tx_time(Bytes(1000));
     for (queue, ring) in [("pfifo:100", None), ("codel,target=1s", None), ("pfifo:100", Some(2))] {
         let mut port = PortSpec::new(queue.parse().expect("a queue"), RATE);
@@ -186,7 +186,7 @@ fn sojourn_times_are_those_by_hand() {
         assert_eq!(histogram.max(), Some(Span(waits[9])), "{queue}");
         let median = histogram.quantile(0.5).expect("ten").0;
         assert!(waits[4] <= median && median <= waits[4] + waits[4] / 128, "{queue}: {median}");
-        // Only what the line begins in the window counts: the second to the fourth.
+        // Only packets that the line begins in the window count: the second to the fourth.
         let part = run(Some((MS + took.0, MS + 4 * took.0)));
         assert_eq!(part.link(0).sojourn().map(goodqueue::Histogram::count), Some(3), "{queue}");
     }

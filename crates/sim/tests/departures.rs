@@ -1,5 +1,5 @@
-//! Times to leave: a host whose queue is `fq` or `wheel` lets its TCP's segments go when TCP has stamped them
-//! to.
+//! Departure times: a host with the queue `fq` or `wheel` releases TCP's segments at the times that TCP gave
+//! them.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::Config;
@@ -11,7 +11,7 @@ const MS: u64 = 1_000_000;
 struct Found {
     goodput: f64,
     retransmits: u64,
-    /// Most bytes seen at once in the host's queue, and in front of the bottleneck.
+    /// The most bytes seen at once in the host's queue, and in front of the bottleneck.
     host: u64,
     bottleneck: u64,
     /// Packets that the host's queue held back.
@@ -86,10 +86,10 @@ fn stamps_reach_fq_and_the_wheel() {
     }
 }
 
-/// A sender that is held to 10 Mbit/s sends as much, to half a percent (BBR: two), and never has a queue of
-/// its own at the bottleneck; whoever paces it.
+/// A sender that is limited to 10 Mbit/s sends that much, within half a percent (BBR: two), and never has a
+/// queue at the bottleneck, whether TCP or the queue paces it.
 #[test]
-fn a_flow_that_is_held_to_a_rate_keeps_it() {
+fn a_flow_with_a_rate_limit_keeps_it() {
     for cc in CcKind::ALL {
         for queue in ["pfifo", "fq", "wheel"] {
             let rate = Rate(10_000_000);
@@ -102,7 +102,7 @@ fn a_flow_that_is_held_to_a_rate_keeps_it() {
                 bottleneck = bottleneck.max(simulation.link(1).backlog().packets);
             }
             let sent = (simulation.flow(0).received - before) as f64 / 10e6;
-            // BBR probes and drains around what it finds: 2 % below at the most.
+            // BBR probes and drains around its estimate: at most 2 % below.
             let least = if cc == CcKind::Bbr { 0.98 } else { 0.995 };
             assert!((least..=1.005).contains(&sent), "{cc} from {queue}: {sent} of its rate");
             assert!(bottleneck <= 2, "{cc} from {queue}: {bottleneck} packets");

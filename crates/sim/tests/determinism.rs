@@ -1,4 +1,4 @@
-//! Two simulations that part are told apart, down to the event.
+//! Two simulations that part are compared down to the event.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::{
@@ -45,8 +45,8 @@ fn equal_scenarios_have_equal_checkpoints() {
     assert_eq!(difference((&scenario, &one), (&scenario, &two), &|| true), Ok(None));
 }
 
-/// The first packet that only one of the two loses: all that is equal before is equal event by event, and
-/// the event found is the one at which a bare replay of both parts.
+/// They part at the first packet that only one of the two loses. All events before are equal, and the event
+/// found is the one at which a plain replay of both parts.
 #[test]
 fn the_first_event_that_differs_is_found_and_named() {
     let (one, two) = (scenario(1), scenario(9));
@@ -55,7 +55,7 @@ fn the_first_event_that_differs_is_found_and_named() {
     let found = difference((&one, &recorded.0), (&two, &recorded.1), &|| true).expect("scenarios");
     let Some(Difference::At(Some(first), Some(second))) = found else { panic!("{found:?}") };
     assert_eq!(first.number, second.number);
-    // Loss happens where the second line ends a packet; the link's arrival of it is then missing.
+    // A loss happens when the second line ends a packet, and its arrival is then missing.
     assert!([first.owner, second.owner].contains(&LaneOwner::Arrival(1)), "{first} / {second}");
     assert!([&first.nodes, &second.nodes].iter().any(|nodes| *nodes == "router to server"), "{first}");
     let hashes = |at: Nanos| {
@@ -75,7 +75,7 @@ fn the_first_event_that_differs_is_found_and_named() {
 }
 
 #[test]
-fn one_that_ends_early_and_a_search_that_is_stopped_are_told() {
+fn an_early_end_and_a_stopped_search_are_reported() {
     let one = scenario(1);
     let (long, short) = (checkpoints(&one, Nanos(2000 * MS)), checkpoints(&one, Nanos(1000 * MS)));
     let found = difference((&one, &long), (&one, &short), &|| true).expect("scenarios");
@@ -86,10 +86,10 @@ fn one_that_ends_early_and_a_search_that_is_stopped_are_told() {
     assert_eq!(stopped, Ok(Some(Difference::Stopped)));
 }
 
-/// The checkpoints of another scenario, as if chance had been at work, and one and the same scenario to
-/// search.
+/// The checkpoints come from another scenario, as if a run had not been repeatable, and one scenario is
+/// searched.
 #[test]
-fn a_difference_that_does_not_come_again_is_said_to_be_one() {
+fn a_difference_that_does_not_repeat_is_reported_as_such() {
     let (one, two) = (scenario(1), scenario(9));
     let until = Nanos(70_000 * MS);
     let found = difference((&one, &checkpoints(&one, until)), (&one, &checkpoints(&two, until)), &|| true);

@@ -1,4 +1,4 @@
-//! The examples run, and what they print is what they are there to show.
+//! The examples run and print what they are meant to show.
 
 #[path = "../examples/one_flow.rs"]
 #[allow(dead_code)]

@@ -65,7 +65,7 @@ fn an_idle_ping_takes_delay_and_serialization() {
 }
 
 #[test]
-fn the_probe_of_real_links_tells_the_same_in_virtual_time() {
+fn the_probe_of_real_links_measures_the_same_in_virtual_time() {
     let mut scenario = line("pfifo:1000", 10_000_000, Span(25 * MS));
     let probe = Probe { kind: ProbeKind::Irtt, payload: 60, ..ping(Span(10 * MS), Span(1000 * MS)) };
     scenario.probes.push(probe);
@@ -109,13 +109,13 @@ fn jitter_spreads_and_never_reorders() {
     assert_eq!(arrivals.reordered, 0);
     let (Span(least), Span(most)) = arrivals.extent.expect("arrivals");
     assert!(least >= 5 * MS && most <= 15 * MS + 121_120 && most > 14 * MS, "{least} {most}");
-    // Whoever would overtake waits for the one before: in the mean longer than half of the jitter.
+    // A packet that would overtake waits for the one before, so the mean is above half of the jitter.
     let mean = arrivals.sum.0 / arrivals.received;
     assert!((10 * MS..13 * MS).contains(&mean), "{mean}");
 }
 
 #[test]
-fn what_the_link_loses_is_counted_as_its_loss() {
+fn a_link_counts_what_it_loses() {
     let mut scenario = line("pfifo:1000", 100_000_000, Span(5 * MS));
     scenario.links[1].loss = Loss::Random(0.25);
     scenario.sources.push(flood(50_000_000, Span(1000 * MS)));
@@ -166,7 +166,7 @@ fn the_same_seed_gives_the_same_events_and_another_seed_others() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn scenarios_without_sense_are_refused() {
     let build = |change: &dyn Fn(&mut Scenario)| {
         let mut scenario = line("pfifo:1000", 10_000_000, Span(MS));
         scenario.probes.push(ping(Span(MS), Span(MS)));
@@ -185,7 +185,7 @@ fn what_makes_no_sense_is_said() {
     assert!(flows.starts_with("1000001 nodes"), "{flows}");
 }
 
-/// A ring of routers: packets take the shorter way round, none goes in circles.
+/// A ring of routers: packets take the shorter way round, and none goes in circles.
 #[test]
 fn a_loop_in_the_topology_is_harmless() {
     let mut scenario = line("pfifo:1000", 10_000_000, Span(MS));

@@ -17,14 +17,14 @@ fn run(queue: &str, cc: [CcKind; 2], loss: Loss, ecn: bool) -> Simulation {
     simulation
 }
 
-/// All calls as they are.
+/// Leaves out every call.
 #[derive(Clone, Debug)]
 struct Plain;
 
 impl CongestionControl for Plain {}
 
 #[test]
-fn what_is_left_out_is_renos() {
+fn calls_that_are_left_out_do_what_reno_does() {
     let plain = CcKind::own("plain", Plain);
     for (queue, loss, ecn) in [
         ("pfifo:30", Loss::None, false),
@@ -60,7 +60,7 @@ impl CongestionControl for Steady {
 }
 
 #[test]
-fn a_control_that_sets_the_window_paces_whatever_is_lost() {
+fn a_control_that_sets_the_window_paces_in_spite_of_loss() {
     let steady = CcKind::own("steady", Steady(Rate(4_000_000)));
     let simulation = run("pfifo:1000", [steady; 2], Loss::Random(0.02), false);
     for flow in [0, 1] {
@@ -72,7 +72,7 @@ fn a_control_that_sets_the_window_paces_whatever_is_lost() {
     }
 }
 
-/// A segment more for each window without a mark, half a segment less for each mark.
+/// One segment more for each window without a mark, half a segment less for each mark.
 #[derive(Clone, Debug)]
 struct Marks(u32);
 

@@ -13,7 +13,7 @@ use goodqueue_sim::{
 
 const RATE: Rate = Rate(20_000_000);
 
-/// `pfifo` once more.
+/// `pfifo`, written again.
 #[derive(Clone, Debug)]
 struct Pfifo(usize, VecDeque<Token>);
 
@@ -51,7 +51,8 @@ fn seen(simulation: &Simulation) -> impl PartialEq + std::fmt::Debug {
     (link.queue(), link.counters(), link.backlog(), link.ring_backlog(), link.line().bytes, received)
 }
 
-/// Behind a ring both take the same steps, for there a FIFO is not computed ahead.
+/// With a ring, a shaper or several hardware queues both take the same steps, since there a FIFO is not
+/// computed ahead.
 #[test]
 fn a_fifo_of_ones_own_is_pfifo() {
     let ring = Some(RingSpec { entries: 4, bql: false, coalesce: Span::ZERO });
@@ -69,7 +70,7 @@ fn a_fifo_of_ones_own_is_pfifo() {
     assert_eq!(seen(&own), seen(&ours));
 }
 
-/// Each packet leaves 3 ms after it came at the earliest; one in a hundred is marked at random.
+/// Each packet leaves at the earliest 3 ms after it came. One in a hundred is marked at random.
 #[derive(Clone, Debug, Default)]
 struct Late(VecDeque<(Nanos, Token)>, Option<Rng>);
 
@@ -152,7 +153,7 @@ fn a_queue_that_breaks_the_contract_is_named() {
     }
 }
 
-/// Two hosts send to a third through a switch, as much as its output can take.
+/// Two hosts send to a third through a switch, about as much as its output can carry.
 fn switched(queue: &Discipline, buffers: Buffers) -> Simulation {
     let port = |queue: &Discipline| Some(PortSpec::new(queue.clone(), RATE));
     let fifo: QueueSpec = "pfifo:50".parse().expect("a queue");

@@ -43,8 +43,8 @@ fn page(name: &str, requests: u32, bytes: u64) -> Page {
 }
 
 /// DNS, TCP, two round trips of TLS, the request: 5 x 50 ms to the first byte. Each of the three objects has
-/// 13 segments; the first one meets the initial window of 10 and takes a flight more, the other two find the
-/// window grown and take one round trip each.
+/// 13 segments. The first one is larger than the initial window of 10 and takes one more flight. The other
+/// two find a larger window and take one round trip each.
 #[test]
 fn the_first_byte_takes_five_round_trips_and_a_small_page_eight() {
     let visits = browse(page("small", 3, 56_000), None, Loss::None);
@@ -56,8 +56,8 @@ fn the_first_byte_takes_five_round_trips_and_a_small_page_eight() {
     }
 }
 
-/// 26 round trips where data take no flights of their own; here the document has 19 segments, which is a
-/// flight more, and so has the first object on each of the other connections: they meet their initial window
+/// 26 round trips if the data took no extra flights. Here the document has 19 segments, which is one more
+/// flight, and so is the first object on each of the other connections, which start with the initial window
 /// too.
 #[test]
 fn a_large_page_takes_twenty_eight_round_trips() {
@@ -66,7 +66,7 @@ fn a_large_page_takes_twenty_eight_round_trips() {
     assert_eq!(took, 1_400 * 1_000_000);
 }
 
-/// 3 MB at 10 Mbit/s are 2.4 s: the line's rate is what the page waits for, and 1448 of 1514 bytes are data.
+/// 3 MB at 10 Mbit/s are 2.4 s: the page waits for the line, and 1448 of 1514 bytes are data.
 #[test]
 fn on_a_slow_line_the_rate_is_what_a_large_page_waits_for() {
     let visits = browse(page("large", 110, 3_000_000), Some(10_000_000), Loss::None);

@@ -26,7 +26,7 @@ fn link(from: usize, to: usize, (mbit, queue, has_ring, delay, jitter, is_lossy)
     Link { jitter: Span(jitter), loss, ..Link::new(from, to, Some(port), Span(delay)) }
 }
 
-/// Two hosts on each side of two routers. Each of the links has a hop of its own each way.
+/// Two hosts on each side of two routers. Each direction of a link has its own hop.
 fn scenario(hops: &[Hop], flows: &[(usize, usize, CcKind, u64, bool)], seed: u64) -> Scenario {
     let pairs = [(0, 2), (1, 2), (2, 3), (3, 4), (3, 5)];
     let both = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
@@ -69,7 +69,7 @@ fn scenario(hops: &[Hop], flows: &[(usize, usize, CcKind, u64, bool)], seed: u64
     }
 }
 
-/// All that can be read of links, flows and sources.
+/// Everything that can be read of links, flows and sources.
 type Reading = (Vec<(Backlog, Backlog, PortStats, Stats, LinkCounters)>, Vec<(u64, TxStats)>, Arrivals);
 
 fn read(simulation: &Simulation, scenario: &Scenario) -> Reading {
@@ -81,7 +81,7 @@ fn read(simulation: &Simulation, scenario: &Scenario) -> Reading {
     (links.collect(), flows.collect(), simulation.arrivals(0).clone())
 }
 
-/// Runs with a reading each `step`, and one when all is over; also what became of each segment, in the order
+/// Runs with a reading at each `step`, and one at the end. Also returns what became of each segment, in order
 /// of time, and the samples.
 fn run(
     mut simulation: Simulation,

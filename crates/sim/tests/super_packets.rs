@@ -70,7 +70,7 @@ fn places(queue: &str) -> Vec<(&'static str, [Option<PortSpec>; 2])> {
 
 /// At each place, at any time: what arrived was sent, was dropped or is held.
 #[test]
-fn the_books_hold_wherever_super_packets_are_cut() {
+fn every_packet_is_accounted_for_wherever_super_packets_are_cut() {
     let queues = ["cake", "cake,bandwidth=2mbit", "cake,memlimit=40000", "dualpi2", "dualpi2,limit=20"];
     let cases =
         queues.into_iter().flat_map(|queue| places(queue).into_iter().map(move |place| (queue, place)));

@@ -1,5 +1,5 @@
-//! What the literature says of switches: where the buffers are decides what passes. In time slots, on the
-//! switch alone; with hosts around it in `switched.rs`.
+//! What the literature says about switches: the throughput depends on where the buffers are. These tests are
+//! in time slots, with the switch alone; those with hosts are in `switched.rs`.
 
 use goodqueue::{Header, Nanos, Observer, Rate, Rng, Serializer};
 use goodqueue_sim::switch::{Buffers, Ports, Switch, SwitchSpec};
@@ -8,11 +8,11 @@ const SLOTS: u64 = 20_000;
 /// Time of a packet on a line.
 const SLOT: u64 = 10_000;
 
-/// A switch of so many inputs and outputs, with what its packets are for: the lowest byte of the cookie,
-/// above which stands the slot in which it came.
+/// A switch with so many inputs and outputs. The lowest byte of a packet's cookie is its output; the higher
+/// bytes are the slot in which it came.
 struct Bench {
     switch: Switch<Header>,
-    /// Slots that packets waited before their own, by output.
+    /// By output, the slots that packets waited before their own.
     waits: Vec<Vec<u64>>,
 }
 
@@ -37,14 +37,14 @@ impl Bench {
         Bench { switch, waits: vec![Vec::new(); ports] }
     }
 
-    /// A packet comes in for the slot that begins now.
+    /// A packet comes for the slot that begins now.
     fn arrive(&mut self, slot: u64, (input, output): (usize, usize), flow_hash: u32) {
         let cookie = slot << 8 | output as u64;
         let packet = Header { cookie, len: 1250, truesize: 1250, flow_hash, dsfield: 0 };
         let _ = self.switch.arrive(Nanos(slot * SLOT), (input, output), packet, &mut Told);
     }
 
-    /// Slot after slot; before each, `arrivals` come.
+    /// Runs slot after slot. Before each, `arrivals` come.
     fn run(&mut self, mut arrivals: impl FnMut(&mut Bench, u64)) {
         for slot in 0..=SLOTS {
             let now = Nanos(slot * SLOT);
@@ -63,8 +63,8 @@ impl Bench {
     }
 }
 
-/// Uniform traffic of so much of the lines' rate for a number of slots: the share of it that passed, and the
-/// mean slots that a packet waited before its own.
+/// Uniform traffic at a share of the lines' rate, for a number of slots. Returns the share of it that passed,
+/// and the mean number of slots that a packet waited before its own.
 fn uniform(ports: usize, buffers: Buffers, queue: &str, load: f64) -> (f64, f64) {
     let mut bench = Bench::new(ports, buffers, queue, None);
     let mut draws = Rng::new(7);
@@ -98,7 +98,7 @@ fn input_queues_pass_as_little_as_the_table_says() {
 
 /// `McKeown`, "The iSLIP scheduling algorithm for input-queued switches", 1999: 100 % of uniform traffic.
 #[test]
-fn virtual_output_queues_pass_all() {
+fn virtual_output_queues_pass_all_uniform_traffic() {
     let (passed, _) = uniform(8, Buffers::Voq, "pfifo:1000", 1.0);
     assert!(passed > 0.98, "{passed}");
     let (passed, _) = uniform(8, Buffers::Voq, "pfifo:1000", 0.9);
@@ -117,8 +117,8 @@ fn output_queues_wait_as_the_formula_says() {
     }
 }
 
-/// One queue for all sends no faster than its heads let it: the runs of packets whose outputs all differ.
-/// With uniform traffic to N outputs such a run has sum over k of N! / ((N - k)! N^k) packets in the mean, of
+/// One queue for all sends no faster than its heads allow: runs of packets whose outputs all differ. With
+/// uniform traffic to N outputs such a run has sum over k of N! / ((N - k)! N^k) packets in the mean, of
 /// which each slot sends one.
 #[test]
 fn one_queue_for_all_passes_runs_of_different_outputs() {
@@ -129,9 +129,9 @@ fn one_queue_for_all_passes_runs_of_different_outputs() {
     assert!((passed - run / 8.0).abs() < 0.01, "{passed}, {}", run / 8.0);
 }
 
-/// Three inputs send all they can to output 0; but of the third each tenth packet is for output 1, which
-/// nobody else wants. Packets for that one that passed, of 2000, and their longest wait in slots; and the
-/// most bytes in the switch.
+/// Three inputs send as much as they can to output 0, but every tenth packet of the third is for output 1,
+/// which nobody else uses. Returns how many of the 2000 packets for output 1 passed, their longest wait in
+/// slots, and the most bytes in the switch.
 fn beside_a_busy_output(buffers: Buffers, queue: &str, memory: Option<u64>) -> (usize, u64, u64) {
     let mut bench = Bench::new(4, buffers, queue, memory);
     let mut most = 0;
@@ -146,12 +146,13 @@ fn beside_a_busy_output(buffers: Buffers, queue: &str, memory: Option<u64>) -> (
     (waits.len(), waits.iter().max().copied().unwrap_or(0), most)
 }
 
-/// T91: "use small buffers, build switches with VOQ, FQ and AQM". The big shared buffer fills with what one
-/// output cannot send, and what is for a free output finds no room; queues that are not of one output let it
-/// wait behind; queues for each output do not.
+/// T91: "use small buffers, build switches with VOQ, FQ and AQM". The big shared buffer fills with packets
+/// that one output cannot send, and packets for a free output find no room. Queues that several outputs share
+/// make them wait behind; a queue for each output does not.
 #[test]
-fn who_wants_a_free_output_suffers_from_a_busy_one_but_for_queues_of_its_own() {
-    // An input sends to one output at a time: where it just feeds the busy one, it is a slot, and no more.
+fn a_busy_output_delays_packets_for_a_free_one_unless_each_output_has_its_queue() {
+    // An input sends to one output at a time. If it feeds the busy output, the other waits one slot and no
+    // more.
     let (passed, longest, _) = beside_a_busy_output(Buffers::Voq, "fq_codel", None);
     assert_eq!(passed, 2000);
     assert!(longest <= 1, "{longest}");
@@ -165,7 +166,7 @@ fn who_wants_a_free_output_suffers_from_a_busy_one_but_for_queues_of_its_own() {
     }
 }
 
-/// What is slower than the fabric holds its output, not the input that feeds it.
+/// A line that is slower than the fabric holds its output, and not the input that feeds it.
 #[test]
 fn an_input_is_free_when_a_packet_is_read_not_when_it_is_sent() {
     let line = |rate| Serializer::new(Rate(rate)).expect("a line");

@@ -1,5 +1,4 @@
-//! A switch among hosts: what is in it is accounted for link by link, and packets come out as from the queues
-//! alone.
+//! A switch among hosts: its packets are accounted for link by link, and leave as from the queues alone.
 
 use goodqueue::{Nanos, Rate, Reason, Span};
 use goodqueue_sim::switch::Buffers;
@@ -42,7 +41,7 @@ fn run(scenario: &Scenario) -> Simulation {
     simulation
 }
 
-/// A router here has a queue at each output: so has this switch, and all packets come at the same times.
+/// A router here has a queue at each output, and so has this switch. All packets arrive at the same times.
 #[test]
 fn queues_at_the_outputs_are_those_of_a_router() {
     for queue in ["pfifo:20", "codel,target=100us,interval=2ms"] {
@@ -61,7 +60,7 @@ fn queues_at_the_outputs_are_those_of_a_router() {
     }
 }
 
-/// What came was sent or dropped, link by link, however the packets waited; and nothing is left.
+/// Every packet was sent or dropped, link by link, wherever packets wait, and nothing is left.
 #[test]
 fn every_packet_is_accounted_for() {
     for buffers in [Buffers::Input, Buffers::Voq, Buffers::Output, Buffers::Shared] {
@@ -91,7 +90,7 @@ fn every_packet_is_accounted_for() {
 }
 
 #[test]
-fn switches_that_cannot_be() {
+fn impossible_switches_are_refused() {
     let wrong = |change: &dyn Fn(&mut Scenario)| {
         let mut scenario = scenario("pfifo:9", [1; 5], Some((Buffers::Voq, None)));
         change(&mut scenario);

@@ -72,7 +72,7 @@ fn a_call_feels_the_queue_of_the_downloads_beside() {
 }
 
 #[test]
-fn a_game_feels_it_too() {
+fn a_game_feels_the_queue_of_the_downloads_too() {
     for ticks in [30, 64] {
         let (bloated, fair) = (talk("pfifo:1000", App::Game(ticks)).0, talk("fq_codel", App::Game(ticks)).0);
         assert!(delay(&bloated) > 300 * MS.cast_signed(), "{}", delay(&bloated));

@@ -1,4 +1,4 @@
-//! What the tap notes of traced flows: against the simulator's own counters, and against the clock.
+//! Traces of flows: compared with the simulator's counters, and with the clock.
 
 use goodqueue::{Nanos, Rate, Reason, Span};
 use goodqueue_sim::{Flow, Leg, Link, Loss, Opener, PortSpec, Scenario, Simulation, TraceEvent, What};
@@ -81,7 +81,7 @@ fn the_first_segment_goes_by_the_clock() {
 }
 
 #[test]
-fn only_the_flows_asked_for_are_noted_and_nothing_changes_by_it() {
+fn only_the_flows_asked_for_are_traced_and_tracing_changes_nothing() {
     let plain = trace(&scenario("codel", 3), &[]);
     let one = trace(&scenario("codel", 3), &[1]);
     assert!(plain.1.is_empty() && !one.1.is_empty());
@@ -94,7 +94,7 @@ fn only_the_flows_asked_for_are_noted_and_nothing_changes_by_it() {
 }
 
 #[test]
-fn loss_on_the_way_is_noted_when_the_packet_has_left_the_line() {
+fn loss_on_the_way_is_traced_at_the_time_the_packet_leaves_the_line() {
     let mut lossy = scenario("pfifo:1000", 1);
     lossy.links[1].loss = Loss::Random(1.0);
     let (_, events) = trace(&lossy, &[0]);
@@ -116,7 +116,7 @@ fn a_download_begins_at_its_receiver() {
 }
 
 #[test]
-fn a_mark_is_noted_where_it_is_set_and_stays_to_the_end() {
+fn a_mark_is_traced_where_it_is_set_and_stays_to_the_end() {
     let mut ecn = scenario("codel,target=1ms,interval=10ms,ecn=on", 1);
     ecn.tcp.ecn = true;
     let (simulation, events) = trace(&ecn, &[0]);
@@ -139,7 +139,7 @@ fn a_mark_is_noted_where_it_is_set_and_stays_to_the_end() {
 
 /// A super-packet that a queue cuts is sent as one and delivered as its segments.
 #[test]
-fn segments_that_a_queue_cuts_are_in_the_balance() {
+fn segments_that_a_queue_cuts_are_accounted_for() {
     let mut scenario = scenario("cake", 1);
     scenario.tcp.tso = true;
     let (simulation, events) = trace(&scenario, &[0]);
@@ -151,10 +151,10 @@ fn segments_that_a_queue_cuts_are_in_the_balance() {
     assert_eq!(sent + cut, delivered + dropped + simulation.packets_under_way() as u64);
 }
 
-/// Without a line thousands of segments come at one and the same time, within one event. What is noted until
-/// it is taken stays in proportion to what was asked for, plus one such event.
+/// Without a line thousands of segments arrive at the same time, within one event. What is kept until it is
+/// taken is at most what was asked for, plus one such event.
 #[test]
-fn what_is_noted_between_two_pauses_is_bounded() {
+fn the_trace_between_two_pauses_is_bounded() {
     const MOST: u64 = 20_000;
     let mut scenario = scenario("pfifo:20", 1);
     scenario.links[1].port = None;

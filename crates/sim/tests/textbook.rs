@@ -1,4 +1,4 @@
-//! What the literature says of one flow and one queue, with Linux's TCP.
+//! What the literature says about one flow and one queue, with Linux's TCP.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_probe::Sample;
@@ -47,9 +47,9 @@ fn one_reno_flow(queue: &str) -> (f64, f64) {
     (sent as f64 * 8.0 / (10e6 * 100.0), median as f64 / 1e6)
 }
 
-/// The share of a line that one Reno flow uses when its queue may grow to `f` round-trip times before the
-/// window is halved (RFC 8289 section 3.2 asks this of the target). The window grows from W/2 to W = (1 + f)
-/// BDP by one segment a round trip; a round trip lasts as long as its window takes, but at least the base
+/// The share of a line that one Reno flow uses if its queue can grow to `f` round-trip times before the
+/// window is halved (RFC 8289 section 3.2 derives the target from it). The window grows from W/2 to W = (1 +
+/// f) BDP by one segment a round trip; a round trip lasts as long as its window takes, but at least the base
 /// one. Sent: 3/8 W^2. Time, in base round trips: (1 - f)/2 + f + f^2/2, for each segment of BDP.
 fn reno_share(f: f64) -> f64 {
     0.75 * (1.0 + f) * (1.0 + f) / (1.0 + f + f * f)
@@ -58,23 +58,23 @@ fn reno_share(f: f64) -> f64 {
 /// The target of 5 ms is a twentieth of 100 ms: 78.6 %, and not the nine tenths that are sometimes expected
 /// of it.
 #[test]
-fn one_reno_flow_through_codel_uses_what_the_target_leaves_it() {
+fn one_reno_flow_through_codel_uses_the_share_that_the_target_allows() {
     let (utilisation, sojourn) = one_reno_flow("codel");
     assert!((reno_share(0.05) - 0.7856).abs() < 1e-4 && reno_share(1.0) == 1.0);
     assert!((utilisation / reno_share(0.05) - 1.0).abs() <= 0.05, "{utilisation}");
     assert!(sojourn <= 10.0, "{sojourn} ms");
 }
 
-/// Without a queue a window that halves and grows by one a round trip fills three quarters of the line. Four
-/// packets are what it takes to let a sender's bursts by: two segments for each ACK of two, and two more when
-/// the window grows.
+/// Without a queue, a window that halves and grows by one a round trip fills three quarters of the line. A
+/// queue of four packets is needed to pass a sender's bursts: two segments for each ACK of two, and two more
+/// when the window grows.
 #[test]
 fn one_reno_flow_without_a_queue_uses_three_quarters() {
     let (utilisation, _) = one_reno_flow("pfifo:4");
     assert!((utilisation - reno_share(0.0)).abs() <= 0.03, "{utilisation}");
 }
 
-/// What scalable flows bring about.
+/// What scalable flows cause.
 struct Scalable {
     /// Share of the line that is used.
     utilisation: f64,
@@ -82,7 +82,7 @@ struct Scalable {
     marked: f64,
     /// Smoothed round trips above the base of the scalable flows, milliseconds, sorted.
     rises: Vec<f64>,
-    /// What waits at the line, as the time that it takes to send, milliseconds, sorted.
+    /// The backlog at the line, as the time to send it, milliseconds, sorted.
     queue: Vec<f64>,
     /// Goodput of the scalable flows over that of the others, of one each.
     share: f64,
@@ -174,16 +174,16 @@ fn dctcp_marks_and_swings_as_its_authors_found() {
     let (least, most) = (found.queue[0], found.queue[found.queue.len() - 1]);
     let packet = 1514.0 * 8.0 / 60e3;
     let (least, most) = (least / packet, most / packet);
-    // A pair more, or less, is what its packets' arrival makes of it.
+    // The arrival of its packets makes it a pair more or less.
     let swing = alpha * window / 2.0;
     assert!(least >= 15.0 - swing - 2.0 && most <= 15.0 + 2.0, "{least} to {most}, swing {swing}");
 }
 
-/// RFC 9332 section 1.4: L4S has full use of the line, and a queue below 1 ms in the mean; so for one flow
-/// and for eight. Its 99th percentile, 2 ms in the RFC's experiments, is 2.06 ms here with eight flows: the
-/// 95th is held.
+/// RFC 9332 section 1.4: L4S uses the line fully with a mean queue below 1 ms; here with one flow and with
+/// eight. Its 99th percentile, 2 ms in the RFC's experiments, is 2.06 ms here with eight flows: the 95th is
+/// held.
 #[test]
-fn prague_over_dualpi2_fills_the_line_with_next_to_no_queue() {
+fn prague_over_dualpi2_fills_the_line_almost_without_a_queue() {
     for flows in [1, 8] {
         let found = scalable("dualpi2", 100, &vec![(CcKind::Prague, 20); flows]);
         let queue = &found.queue;

@@ -13,8 +13,8 @@ const S: u64 = 1_000 * MS;
 const LOAD: u64 = 180 * S;
 
 /// server - client, 10 ms each way, behind fq_codel at this rate, with `others` bulk downloads beside the
-/// video. What is said of each segment: when it was asked for, whether it was complete, the bit rate, and the
-/// time stalled.
+/// video. Returns of each segment when it was requested, whether it was complete, the bit rate, and the time
+/// stalled.
 fn watch(rate: u64, others: usize) -> (Vec<(i64, bool, u64, i64)>, u64) {
     let port = || Some(PortSpec::new("fq_codel".parse().expect("a queue"), Rate(rate)));
     let config = PlayerConfig { video: 0, origin: Nanos(S), late: Span::ZERO, stop: Nanos(S + LOAD) };
@@ -54,8 +54,8 @@ fn alone_it_takes_what_the_line_carries() {
     assert_eq!(watch(1_700_000, 0).1, hash, "the same again");
 }
 
-/// Of 8 Mbit/s a download takes its half where flows are served in turn; the video selects less than with all
-/// of it.
+/// A download takes half of 8 Mbit/s if flows are served in turn. So the video selects less than with all of
+/// it.
 #[test]
 fn beside_a_download_it_selects_what_its_share_carries() {
     let (alone, beside) = (mean(&watch(8_000_000, 0).0), mean(&watch(8_000_000, 1).0));

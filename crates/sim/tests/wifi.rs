@@ -1,4 +1,4 @@
-//! TCP over a Wi-Fi radio: the anomaly of 802.11, and what undoes it.
+//! TCP over a Wi-Fi radio: the 802.11 anomaly, and its cures.
 
 use goodqueue::wifi::WifiParams;
 use goodqueue::{Nanos, Rate, Span};
@@ -74,8 +74,7 @@ struct Got {
     aggregate: f64,
 }
 
-/// Runs for `seconds` behind the first five: what each station got, the first of them that of flow or source
-/// 0.
+/// Runs for `seconds` after the first five. Returns what each station got; the first has flow or source 0.
 fn measure(scenario: &Scenario, seconds: u64) -> Vec<Got> {
     let mut simulation = Simulation::new(scenario).expect("a scenario");
     simulation.run_until(Nanos(5_000_000_000));
@@ -166,7 +165,7 @@ fn one_fast_station_has_what_the_rate_gives() {
     let mut scenario = network(&["mcs15"], &stock());
     scenario.flows = vec![download(FIRST)];
     let got = measure(&scenario, 10);
-    // Below the model's 126 Mbit/s for UDP: acknowledgements take their accesses. ns-3 has 113.
+    // Below the model's 126 Mbit/s for UDP, since acknowledgements need accesses too. ns-3 has 113.
     assert!((95.0..122.0).contains(&got[0].goodput), "{got:?}");
 }
 
@@ -200,7 +199,7 @@ fn tcp_gets_more_with_airtime_scheduling() {
     assert!(total(&got) > 1.15 * total(&before), "{} {}", total(&got), total(&before));
 }
 
-/// AQL keeps what the firmware holds short: each has its third of the air there too.
+/// AQL keeps the firmware's queue short, so each has a third of the air there too.
 #[test]
 fn airtime_fairness_holds_with_aggregation_in_firmware() {
     let got = with_udp(three(&DriverSpec::ath10k()));
@@ -225,9 +224,9 @@ fn rate_control_and_airtime_fairness_go_together() {
     assert!((0.5 * 10.0..0.5 * 43.3).contains(&got[1].goodput) && got[0].goodput > 50.0, "{got:?}");
 }
 
-/// 30 stations, one at 1 Mbit/s, which knows no aggregation: half of the air and more for it before ("Ending
-/// the Anomaly": about two thirds), a thirtieth after, within two points. Of the goodput published as 5.4 and
-/// 8.3 times as much these fixed rates show 4 times and more; with rate control, as published, it is
+/// 30 stations, one at 1 Mbit/s without aggregation: it has half of the air or more before ("Ending the
+/// Anomaly": about two thirds), a thirtieth after, within two points. Of the goodput published as 5.4 and 8.3
+/// times as much these fixed rates show 4 times and more; with rate control, as published, it is
 /// `scenarios/wifi-30.toml`.
 #[test]
 fn thirty_stations_one_of_them_at_1_mbit() {
@@ -239,7 +238,7 @@ fn thirty_stations_one_of_them_at_1_mbit() {
         measure(&scenario, 15)
     };
     let before = run(&DriverSpec::stock("fq_codel".parse().expect("a queue")));
-    // Its own scheduler forgets no airtime of a station that waits a second for its turn.
+    // Its own scheduler does not forget airtime of a station that waits a second for its turn.
     let own = WifiParams { ath9k_scheduler: true, aql: false, ..WifiParams::without_vht() };
     let after = run(&DriverSpec { upper: Upper::Mac80211(own), ..DriverSpec::ath9k() });
     assert!(before[0].share > 0.5, "{:?}", before[0]);
@@ -279,7 +278,7 @@ fn delay_under_load_falls_by_an_order_of_magnitude() {
         assert!(fifo[station] > 100.0, "{fifo:?}");
         assert!(fifo[station] > 8.0 * airtime[station], "{fifo:?} {airtime:?}");
     }
-    // What waits for the slow station below the queue discipline no queue discipline sees.
+    // No queue discipline sees what waits for the slow station below it.
     assert!(fq_codel[2] > 100.0 && airtime[2] < 40.0, "{fq_codel:?} {airtime:?}");
 }
 

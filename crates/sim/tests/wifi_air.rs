@@ -1,5 +1,5 @@
 //! On the air: a client that walks away, RTS against collisions, and categories of one device that collide
-//! inside of it.
+//! inside it.
 
 use goodqueue::wifi::Ac;
 use goodqueue::{Nanos, Reason, Span};
@@ -58,8 +58,8 @@ fn flood(
     assert!(radio.is_conserved(to), "{:?} {:?}", radio.air_account(to), radio.packet_account());
 }
 
-/// A client goes from MCS 15 to MCS 0 after 5 s: its rate falls by that of its link, 20, or more, since
-/// aggregates are shorter; the air of all stays at a third, and what the others get with it.
+/// A client goes from MCS 15 to MCS 0 after 5 s: its goodput falls by the factor of its link's rate, 20, or
+/// more, since aggregates are shorter. The airtime of each stays at a third, and so does what the others get.
 #[test]
 fn a_client_that_walks_away_pays_alone() {
     let mut spec = network(DriverSpec::ath9k(), &["mcs15", "mcs15", "mcs15"]);
@@ -116,19 +116,19 @@ fn with_rts_a_collision_of_long_frames_is_short() {
 }
 
 /// BE and VI of one device whose backoffs always end together: VI has the air, TXOP by TXOP, as long as it
-/// has packets; nothing of it counts as a collision on the air. When VI has none, BE goes on.
+/// has packets. None of this counts as a collision on the air. When VI has no more packets, BE continues.
 #[test]
 fn of_two_categories_that_collide_in_a_device_the_higher_one_sends() {
     let mut spec = network(stock(), &["mcs7"]);
     let at_once = EdcaParams { aifsn: 2, cw_min: 0, cw_max: 0, txop: Span::ZERO };
     spec.devices[0].edca[Ac::Be as usize] = at_once;
     spec.devices[0].edca[Ac::Vi as usize] = EdcaParams { txop: Span::from_micros(3_008), ..at_once };
-    // One MPDU a PPDU, so that a TXOP has several.
+    // One MPDU per PPDU, so that a TXOP has several.
     spec.devices[0].driver.max_frames = 1;
     let mut radio = Radio::new(&spec, 1, 0).expect("a radio");
     let mut ledger = Ledger::default();
     let half = Nanos(500 * MS);
-    // Twice what the air carries of each.
+    // Twice what the air can carry of each.
     flood(&mut radio, &mut ledger, &[(0, 1, 0), (0, 1, 5)], Span::from_micros(120), (Nanos::ZERO, half));
     // The first packet was alone.
     let best_effort = ledger.0.iter().filter(|(_, tid)| *tid == 0).count();

@@ -61,7 +61,7 @@ struct Seen {
     /// Round-trip times that ended from 5 s to 28 s after the uploads began, ms.
     median: f64,
     p95: f64,
-    /// Sum of what each upload got, Mbit/s, until its last byte was there: as netperf counts.
+    /// Sum of the rates of the uploads, Mbit/s, each until its last byte arrived, as netperf counts.
     goodput: f64,
     /// Smoothed round-trip time of the first upload at the end of these 23 s, ms.
     srtt: f64,
@@ -167,7 +167,7 @@ fn without_a_limit_the_queues_above_the_firmware_make_no_difference() {
 fn with_a_limit_the_queues_above_the_firmware_decide() {
     let [base, taildrop, fq, fqcodel] = four(FIRMWARE, Some(DqlScope::Hardware));
     let [normal, ..] = four(FIRMWARE, None);
-    // The queue has moved to the queue discipline. That it was 1.4 times longer there is missed.
+    // The queue has moved to the queue discipline. The model misses that it was 1.4 times longer there.
     assert!(is_within(1.5, base.median, 2978.0) && is_within(1.1, base.median, normal.median), "{base:?}");
     assert!(is_within(1.1, taildrop.median, 284.0) && is_within(1.1, taildrop.p95, 307.0), "{taildrop:?}");
     for (seen, p95) in [(fq, 18.0), (fqcodel, 21.0)] {
@@ -177,12 +177,12 @@ fn with_a_limit_the_queues_above_the_firmware_decide() {
     for seen in [base, taildrop, fq, fqcodel] {
         assert!((4.3..4.7).contains(&seen.goodput), "{seen:?}");
     }
-    // Only TCP itself tells the two apart.
+    // Only TCP itself notices the difference.
     assert!(fq.srtt > 2000.0 && fqcodel.srtt < 100.0, "{fq:?} {fqcodel:?}");
 }
 
-/// Firmware that took 1424 packets and held the rest back would not have given what was measured: TCP fills
-/// it and goes on to fill what is above it, which then makes a difference.
+/// Firmware that took 1424 packets and held the rest back would not have given what was measured. TCP would
+/// fill it, and then the queue above it, which would make a difference.
 #[test]
 fn firmware_that_holds_packets_back_is_not_what_was_measured() {
     let [base, _, fq, _] = four(Lower::Firmware { packets: ATH10K_MSDU_DESC }, None);

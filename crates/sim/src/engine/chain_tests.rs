@@ -150,7 +150,7 @@ fn a_chain_has_an_event_for_each_packet_at_its_end_only() {
 /// A link behind a branch, one that a host sends into, and one without delay at the end of a chain have an
 /// event for each arrival.
 #[test]
-fn what_others_feed_or_follow_does_not_fetch() {
+fn links_that_others_feed_or_follow_do_not_fetch() {
     let fifo = (10, 0, false, MS, 0, false);
     let mut branch = scenario(&[fifo, fifo]);
     branch.flows[1].to = 1;

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_in_ten_at_the_threshold_and_more_of_longer_ones() {
+    fn one_mpdu_in_ten_is_lost_at_the_threshold_and_more_of_longer_ones() {
         let rate: PhyRate = "mcs7".parse().expect("a rate");
         let at = |snr, bytes| Errors::Snr(snr).probability(&rate, bytes);
         assert!((at(22.0, 1000) - 0.1).abs() < 1e-9);

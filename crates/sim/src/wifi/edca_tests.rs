@@ -16,7 +16,7 @@ fn best_effort(device: u32) -> u32 {
 }
 
 #[test]
-fn an_idle_medium_is_taken_at_once_but_not_within_aifs() {
+fn an_idle_medium_is_taken_after_aifs_without_backoff() {
     let mut idle = contention(1);
     idle.join(Nanos(1_000 * US), best_effort(0));
     assert_eq!(idle.next(), Some(Nanos(1_000 * US)));
@@ -27,7 +27,7 @@ fn an_idle_medium_is_taken_at_once_but_not_within_aifs() {
 }
 
 #[test]
-fn whoever_comes_while_the_air_is_busy_draws_a_backoff() {
+fn a_category_that_joins_while_the_air_is_busy_draws_a_backoff() {
     let mut contention = contention(2);
     contention.join(Nanos(1_000 * US), best_effort(0));
     let mut winners = Vec::new();

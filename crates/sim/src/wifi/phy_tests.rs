@@ -34,7 +34,7 @@ fn rates_of_the_standards_tables() {
 }
 
 #[test]
-fn combinations_that_do_not_exist() {
+fn rates_that_do_not_exist_are_refused() {
     for text in ["vht20-mcs9", "vht20-2ss-mcs9", "vht80-3ss-mcs6", "vht80-7ss-mcs6", "vht80-6ss-mcs9"] {
         assert_eq!(text.parse::<PhyRate>(), Err(RateError::NoSuchRate(text.into())));
     }

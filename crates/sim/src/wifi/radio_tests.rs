@@ -199,7 +199,7 @@ fn errors_are_retried_and_passed_on_in_order() {
 
 /// An MPDU that always fails is sent 31 × 10 times when nothing else is received with it.
 #[test]
-fn a_deaf_receiver_loses_all_and_the_sender_does_not_stop() {
+fn a_receiver_that_gets_nothing_does_not_stop_its_sender() {
     for rate in ["mcs0", "ofdm6"] {
         let mut spec = network(&[rate]);
         if let Role::Station { down, .. } = &mut spec.devices[1].role {
@@ -232,7 +232,7 @@ fn rts_costs_its_time_and_short_frames_have_none() {
 }
 
 #[test]
-fn nonsense_is_refused_and_strangers_are_dropped() {
+fn invalid_radios_are_refused_and_packets_for_strangers_are_dropped() {
     let mut spec = network(&["mcs0"]);
     spec.devices[1].driver.max_frames = 0;
     assert_eq!(Radio::new(&spec, 1, 0).map(|_| ()).expect_err("no MPDUs").device, 1);

@@ -30,7 +30,7 @@ pub(crate) fn call(to: DeviceId, tid: u8) -> Stream {
     Stream { from: 0, to, tid, len: 214, gap: Span::from_millis(20) }
 }
 
-/// What became of a stream when the first second was over: of the packets that were sent then.
+/// What became of the packets of a stream that were sent after the first second.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Got {
     pub(crate) sent: u64,
@@ -110,12 +110,12 @@ impl Sink for Ledger {
     }
 }
 
-/// A radio behind its run.
+/// A radio after its run.
 pub(crate) struct Run {
     pub(crate) radio: Radio,
     pub(crate) now: Nanos,
     pub(crate) got: Vec<Got>,
-    /// Seconds behind the first.
+    /// Seconds after the first.
     pub(crate) seconds: u64,
 }
 
@@ -134,7 +134,7 @@ impl Run {
 pub(crate) fn run(spec: &RadioSpec, streams: &[Stream], seconds: u64) -> Run {
     let mut radio = Radio::new(spec, 1, 0).expect("a radio");
     let mut ledger = Ledger { got: vec![Got::default(); streams.len()], ..Ledger::default() };
-    // Streams begin one after the other, lest all packets come at once.
+    // Streams begin one after the other, so that their packets do not all come at once.
     let mut next: Vec<Nanos> = (0..streams.len() as u64).map(|place| Nanos(place * 13_000)).collect();
     let end = Nanos((1 + seconds) * 1_000_000_000);
     let mut check = Nanos::ZERO;

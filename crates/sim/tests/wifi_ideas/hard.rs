@@ -1,4 +1,4 @@
-//! Radios that are large, crowded, left, or misconfigured.
+//! Radios that are large or crowded, that stations leave, or that are misconfigured.
 
 use goodqueue::{Nanos, Reason, Span};
 use goodqueue_sim::wifi::{DeviceId, DeviceSpec, DriverSpec, Frame, PhyRate, Radio, RateSpec, Role, Sink};
@@ -26,7 +26,8 @@ fn stock() -> DriverSpec {
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A packet to each comes to each; when all want the air at once nobody gets it, and that ends too.
+/// A packet to each station arrives at each. When all stations want the air at once nobody gets it, and that
+/// ends too.
 #[test]
 fn ten_thousand_stations() {
     const STATIONS: u16 = 10_000;
@@ -88,7 +89,7 @@ fn a_station_leaves_with_packets_queued() {
         assert!(!radio.remove_station(now, 1, &mut count) && !radio.remove_station(now, 0, &mut count));
         radio.advance(now + Span(SECOND), &mut count);
         assert!(radio.is_conserved(now + Span(SECOND)) && radio.held() == 0, "{}", radio.held());
-        // What was on the air came, nothing of it later: the last packet for station 1 is an old one.
+        // What was on the air arrived, and nothing after it: the last packet for station 1 is an old one.
         let last = count.delivered.iter().filter(|&&(to, _)| to == 1).map(|&(_, handle)| handle).max();
         assert!(last < Some(1_001));
         let other = count.delivered.iter().filter(|&&(to, handle)| to == 2 && handle > 1_000).count();
@@ -116,7 +117,7 @@ fn a_radio_that_never_gets_the_air() {
 }
 
 #[test]
-fn weights_and_rates_that_there_are_not() {
+fn invalid_weights_and_rates_are_refused() {
     for (weight, is_fine) in [(0, false), (1, true), (u16::MAX, true)] {
         let mut spec = network(DriverSpec::ath9k(), &["mcs7", "mcs7"]);
         if let Role::Station { weight: own, .. } = &mut spec.devices[2].role {
@@ -138,7 +139,7 @@ fn weights_and_rates_that_there_are_not() {
     assert!(Radio::new(&spec, 1, 0).is_err());
 }
 
-/// Weights as far apart as they go: the light one is not locked out.
+/// Weights as far apart as possible: the light station is not locked out.
 #[test]
 fn the_least_and_the_greatest_weight() {
     let mut spec = network(DriverSpec::ath9k(), &["mcs7", "mcs7"]);

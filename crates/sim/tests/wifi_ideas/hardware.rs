@@ -44,7 +44,7 @@ fn byte_limits_on_firmware_at_the_lowest_rate() {
     assert!(median(&fifo) > 0.5 * median(&none), "the queue has moved: {}", median(&fifo));
 }
 
-/// With a fast station beside a slow one a limit for the hardware queue holds bytes of both, and the slow
+/// If a fast station is beside a slow one, a limit for the hardware queue holds bytes of both, and the slow
 /// one's share of them lasts longest.
 #[test]
 fn byte_limits_by_station_and_by_hardware_queue() {
@@ -56,14 +56,14 @@ fn byte_limits_by_station_and_by_hardware_queue() {
     assert!(aql.got[3].delay(0.5) > 0.0);
 }
 
-/// A driver of ath9k's kind that builds an aggregate so long before the one on the air ends.
+/// A driver like ath9k that builds an aggregate this long before the one on the air ends.
 fn builds(fill_ahead: Option<Span>) -> DriverSpec {
     DriverSpec { ideas: Ideas { fill_ahead, ..Ideas::NONE }, ..DriverSpec::ath9k() }
 }
 
 /// One aggregate in the hardware queue is enough, if the next is built in time: the air idles no more than
-/// before. Built when the one before begins it is hardly younger; built 200 us before its end, the delay
-/// falls by most of an aggregate.
+/// before. If it is built when the one before begins, it is hardly younger. If it is built 200 us before the
+/// end, the delay falls by most of an aggregate.
 #[test]
 fn an_aggregate_built_late_is_young() {
     let measure = |fill_ahead, uploads: u16| {

@@ -1,4 +1,4 @@
-//! Levels of service: who is admitted to the high ones, who shares an aggregate, and who pays.
+//! Levels of service: who is admitted to the high levels, who shares an aggregate, and whose airtime counts.
 
 use goodqueue::Span;
 use goodqueue::wifi::{Ac, AdmissionParams, WifiParams};
@@ -29,8 +29,8 @@ fn bulk_as_voice(driver: DriverSpec, is_marked: bool) -> Run {
     run
 }
 
-/// Bulk marked as voice takes the air of everybody. Admitted softly it does no more harm than unmarked, and
-/// calls that are what they are marked as keep their quality.
+/// Bulk marked as voice takes the air of everybody. With soft admission it does no more harm than unmarked,
+/// and real calls keep their quality.
 #[test]
 fn bulk_that_is_marked_as_voice_is_best_effort() {
     let off = bulk_as_voice(ath9k(Ideas::NONE), true);
@@ -49,8 +49,8 @@ fn bulk_that_is_marked_as_voice_is_best_effort() {
     assert_eq!((stats.demotions, stats.promotions), (1, 0), "the flood, once");
 }
 
-/// Thirty stations with a call and a share of bulk each: a PPDU for each packet of voice costs air. Filled up
-/// with best effort it costs less for each byte.
+/// Thirty stations with a call and a share of bulk each: a PPDU for each packet of voice costs air. If the
+/// PPDU is filled up with best effort, a byte costs less air.
 #[test]
 fn aggregates_over_levels_spare_air() {
     let measure = |combine| {
@@ -83,7 +83,7 @@ fn one_account(joint_airtime: bool) -> DriverSpec {
 /// paid from the station's best effort. So both have half of the air as the driver counts it (PPDUs, without
 /// their acks), and voice waits no longer.
 #[test]
-fn voice_goes_first_and_pays_later() {
+fn voice_goes_first_and_its_airtime_counts_later() {
     let measure = |joint| {
         let voice = Stream { tid: VO, gap: Span::from_micros(800), ..flood(1) };
         let run = run(&network(one_account(joint), &["mcs7", "mcs7"]), &[flood(1), flood(2), voice], 20);

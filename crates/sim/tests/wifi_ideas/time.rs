@@ -20,10 +20,10 @@ fn over_errors(rate: &str, mbps: u64, lifetime: Option<Span>) -> Got {
     got
 }
 
-/// Thirty retries last as long as the rate makes them; a lifetime is kept whatever the rate. A packet that
-/// becomes too old is gone after the PPDU on the air and its own, and those behind it have the block ack
-/// request after one more: three PPDUs of 4.1 ms, each with at most 63 slots of backoff before it (CWmax of
-/// BE at an access point). The price is loss of what would have come later.
+/// The time of thirty retries depends on the rate; a lifetime does not. A packet that becomes too old is gone
+/// after the PPDU on the air and its own, and those behind it have the block ack request after one more:
+/// three PPDUs of 4.1 ms, each with at most 63 slots of backoff before it (CWmax of BE at an access point).
+/// The price is the loss of packets that would have come later.
 #[test]
 fn a_lifetime_bounds_what_a_frame_holds_up() {
     let lifetime = Span::from_millis(30);
@@ -35,10 +35,10 @@ fn a_lifetime_bounds_what_a_frame_holds_up() {
     }
 }
 
-/// A station out of reach: what is sent to it in vain holds up the others, for a shorter time where it is not
-/// tried again.
+/// A station out of reach: what is sent to it without success delays the others, for a shorter time if it is
+/// not tried again.
 #[test]
-fn a_lifetime_spares_the_others_a_station_out_of_reach() {
+fn a_lifetime_shortens_the_delay_by_a_station_out_of_reach() {
     let [off, on] = [None, Some(Span::from_millis(30))].map(|lifetime| {
         let driver = DriverSpec { ideas: Ideas { lifetime, ..Ideas::NONE }, ..DriverSpec::ath9k() };
         let mut spec = network(driver, &["mcs7", "mcs7"]);
@@ -66,7 +66,7 @@ fn alone(n: f64) -> f64 {
 }
 
 /// Ten stations and 10 ms for all of them: 1 ms each, 11 packets of 1544 bytes at 144.4 Mbit/s instead of 32.
-/// Delay falls as the aggregates do, throughput as the R0 formula says.
+/// Delay falls with the aggregates, and throughput falls as the R0 formula says.
 #[test]
 fn aggregates_shrink_with_the_number_of_stations() {
     let measure = |latency_budget, stations: u16| {

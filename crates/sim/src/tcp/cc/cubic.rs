@@ -12,18 +12,18 @@ const BETA: u32 = 717;
 /// C in 1/1024 segments per second cubed (RFC 9438 section 5: 0.4): Linux's `bic_scale` 41 for a
 /// round trip of 100 ms.
 const C_SCALED: u32 = 410;
-/// Bits that the product of C and a time cubed, each in 1/1024, is to be shifted by.
+/// Bits by which the product of C and a time cubed, each in 1/1024, is shifted.
 const CUBE_SHIFT: u32 = 40;
 /// Eight times the segments acknowledged, per segment of window, for which Reno with CUBIC's beta
 /// would grow by one: 8 / (3 (1 - beta) / (1 + beta)) (RFC 9438 section 4.3).
 const BETA_RATIO: u32 = 8 * (BETA_SCALE + BETA) / 3 / (BETA_SCALE - BETA);
 /// Jiffies for which `cnt` holds while the window does not change.
 const CNT_LASTS: u32 = (HZ / 32) as u32;
-/// No time; as Linux's 0, it is one tick of 2^32 all the same.
+/// No time. Like Linux's 0, it is nevertheless one tick of 2^32.
 const NO_EPOCH: u32 = u32::MAX;
 /// Segments acknowledged per segment of growth, at most, before the first loss: 5 % per round trip.
 const FIRST_CNT: u32 = 20;
-/// And at the least, always: half the window per round trip.
+/// The least number of segments acknowledged per segment of growth: half the window per round trip.
 const LEAST_CNT: u32 = 2;
 
 /// CUBIC's state. Windows are segments; `bic_K` is 1/1024 s; other times are jiffies.
@@ -37,7 +37,7 @@ pub struct Cubic {
     bic_k: u32,
     /// Least round-trip time, microseconds; 0: none yet.
     delay_min: u32,
-    /// [`NO_EPOCH`]: none has begun.
+    /// [`NO_EPOCH`] if none has begun.
     epoch_start: u32,
     ack_cnt: u32,
     tcp_cwnd: u32,
@@ -66,8 +66,8 @@ impl Cubic {
         self.hystart.reset(w, now);
     }
 
-    /// The window to fall to; keeps the window fallen from, or less of it where the last one was not
-    /// reached again: fast convergence (RFC 9438 section 4.7).
+    /// The window to fall to. Remembers the present window, or less of it if the last maximum was not reached
+    /// again: fast convergence (RFC 9438 section 4.7).
     pub(super) fn ssthresh(&mut self, w: &Window) -> u32 {
         self.epoch_start = NO_EPOCH;
         let converging = w.snd_cwnd < self.last_max_cwnd;
@@ -93,15 +93,15 @@ impl Cubic {
         }
     }
 
-    /// Out of line: one ACK in many comes here, and the others are to save no registers for it.
+    /// One ACK in many comes here.
     #[inline(never)]
     fn grow_anew(&mut self, w: &mut Window, now: u32, acked: u32) {
         self.compute_cnt(w.snd_cwnd, now, acked);
         reno::additive_increase(w, self.cnt, acked);
     }
 
-    /// A round-trip time. Those of the first second of an epoch still hold the queue of before the
-    /// loss and are left out.
+    /// A round-trip time. Those of the first second of an epoch still include the queue before the loss, and
+    /// are left out.
     pub(super) fn pkts_acked(&mut self, w: &mut Window, now: Nanos, rtt: Span) {
         if self.epoch_start != NO_EPOCH && jiffies32(now).wrapping_sub(self.epoch_start) < HZ as u32 {
             return;
@@ -113,14 +113,14 @@ impl Cubic {
         self.hystart.update(w, now, delay, self.delay_min);
     }
 
-    /// After a timeout all that was learned of the path is void, the last maximum too.
+    /// After a timeout everything learned about the path is void, the last maximum too.
     pub(super) fn set_state(&mut self, w: &Window, now: Nanos, new: CaState) {
         if new == CaState::Loss {
             self.init(w, now);
         }
     }
 
-    /// Idle time does not count: the epoch moves with it, and the curve goes on where it was (RFC 9438
+    /// Idle time does not count. The epoch moves with it, and the curve continues where it was (RFC 9438
     /// section 5.8).
     pub(super) fn cwnd_event(&mut self, w: &Window, now: Nanos, event: CwndEvent) {
         if event == CwndEvent::TxStart && self.epoch_start != NO_EPOCH {
@@ -131,8 +131,8 @@ impl Cubic {
         }
     }
 
-    /// Segments to be acknowledged for a segment of growth. The window has changed or 1/32 s has
-    /// passed: the Reno estimate goes on, and the curve is computed again, but once a jiffy at most.
+    /// Segments to be acknowledged for a segment of growth. The window has changed or 1/32 s has passed. The
+    /// Reno estimate advances, and the curve is computed again, but at most once a jiffy.
     fn compute_cnt(&mut self, cwnd: u32, now: u32, acked: u32) {
         if self.epoch_start == NO_EPOCH || now != self.last_time {
             self.last_cwnd = cwnd;
@@ -145,8 +145,7 @@ impl Cubic {
         self.cnt = self.cnt.min(self.reno_cnt(cwnd)).max(LEAST_CNT);
     }
 
-    /// A curve from `cwnd` through the last maximum (RFC 9438 section 4.2); flat from here on where the
-    /// window is above it.
+    /// A curve from `cwnd` through the last maximum (RFC 9438 section 4.2); flat if the window is above it.
     fn begin_epoch(&mut self, cwnd: u32, now: u32, acked: u32) {
         self.epoch_start = now;
         self.ack_cnt = acked;
@@ -155,8 +154,8 @@ impl Cubic {
         self.bic_k = time_to_grow(self.bic_origin_point - cwnd);
     }
 
-    /// What the cubic curve asks for, `elapsed` jiffies into the epoch: to be one least round trip
-    /// from now where the curve will be then.
+    /// What the cubic curve asks for, `elapsed` jiffies into the epoch: to reach, one least round trip from
+    /// now, the value that the curve has then.
     fn cubic_cnt(&self, cwnd: u32, elapsed: u64) -> u32 {
         let ahead = (u64::from(self.delay_min) * HZ).div_ceil(1_000_000);
         let target = self.target(elapsed.saturating_add(ahead));
@@ -177,8 +176,8 @@ impl Cubic {
         }
     }
 
-    /// What it takes to be no slower than Reno, whose window `tcp_cwnd` estimates (RFC 9438 section
-    /// 4.3); no bound while Reno is behind.
+    /// The growth that is no slower than Reno, whose window `tcp_cwnd` estimates (RFC 9438 section 4.3). No
+    /// bound while Reno is behind.
     fn reno_cnt(&mut self, cwnd: u32) -> u32 {
         let per_segment = (u64::from(cwnd) * u64::from(BETA_RATIO) / 8).max(1);
         let per_segment = u32::try_from(per_segment).unwrap_or(u32::MAX);

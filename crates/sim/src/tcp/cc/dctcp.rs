@@ -1,14 +1,14 @@
 //! Scalable congestion control: DCTCP (RFC 8257), and Prague
 //! (draft-briscoe-iccrg-prague-congestion-control-04), which is DCTCP made fit for the Internet.
 //!
-//! The window falls by half of alpha, the share of packets that were marked, instead of by half. What Prague
-//! adds here: ECT(1), pacing at the window over a round trip with bursts of at most 250 us, alpha learnt from
-//! the first mark on, no growth on marked packets, and a virtual round trip of 25 ms at the least, in which
-//! it grows and falls as if it were so far away. Without accurate feedback, and after a loss, both are Reno
-//! (RFC 9331 sections 4.2 and 4.3).
+//! The window falls by half of alpha, the share of packets that were marked, and not by half. Prague adds:
+//! ECT(1); pacing at the window per round trip, with bursts of at most 250 us; alpha learnt from the first
+//! mark on; no growth on marked packets; and a virtual round trip of at least 25 ms, with which it grows and
+//! falls as if it were that far away. Without accurate feedback, and after a loss, both are Reno (RFC 9331
+//! sections 4.2 and 4.3).
 //!
-//! Where DCTCP has a feedback of its own (RFC 8257 section 3.2), it has that of RFC 9768 here. Prague's
-//! heuristics that tell a classic bottleneck with ECN are not here: as in Linux they are off.
+//! DCTCP's own feedback (RFC 8257 section 3.2) is replaced by that of RFC 9768. Prague's detection of a
+//! classic ECN bottleneck is left out; in Linux it is off.
 
 use super::{CaState, RateSample, Window, reno};
 use goodqueue::{Nanos, Rate, Span};
@@ -17,7 +17,7 @@ use goodqueue::{Nanos, Rate, Span};
 const ONE: u64 = 1 << 20;
 /// Weight of a round trip's share in alpha, g = 1/16 (RFC 8257 section 4.2).
 const G_SHIFT: u32 = 4;
-/// Least round trip that Prague acts for.
+/// The least virtual round trip of Prague.
 const RTT_VIRT: Span = Span::from_millis(25);
 /// Longest burst of Prague.
 const BURST: Span = Span::from_micros(250);
@@ -65,7 +65,7 @@ impl Dctcp {
         self.is_prague
     }
 
-    /// The share of marked packets as it is known, 0 to 1.
+    /// The estimated share of marked packets, 0 to 1.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn alpha(&self) -> f64 {
@@ -102,7 +102,7 @@ impl Dctcp {
         let rtt = self.rtt(w);
         self.end_round(w, now, rtt);
         if w.ca_state >= CaState::Cwr {
-            // What is lost is more than a mark (RFC 8257 section 3.4).
+            // A loss weighs more than a mark (RFC 8257 section 3.4).
             return false;
         }
         if rs.delivered_ce > 0 {
@@ -116,13 +116,13 @@ impl Dctcp {
         true
     }
 
-    /// The round trip that it acts for.
+    /// Its virtual round trip.
     fn rtt(&self, w: &Window) -> Span {
         if self.is_prague { w.srtt.max(RTT_VIRT) } else { w.srtt }
     }
 
-    /// Alpha = (1 - g) alpha + g M (RFC 8257 section 3.3), once a round trip. Prague's is left alone until
-    /// there is an AQM that marks.
+    /// Alpha = (1 - g) alpha + g M (RFC 8257 section 3.3), once a round trip. Prague's does not change until
+    /// an AQM marks.
     fn end_round(&mut self, w: &Window, now: Nanos, rtt: Span) {
         let is_over = w.snd_una > self.round_seq && (!self.is_prague || now.since(self.round_began) >= rtt);
         if !is_over {
@@ -155,9 +155,9 @@ impl Dctcp {
         w.snd_ssthresh = w.snd_cwnd;
     }
 
-    /// Slow start, then a segment for each window of `acked`; of Prague, so much less as its own round trip
-    /// is shorter than the one it acts for: the square, one factor for the number of round trips, one for the
-    /// rate gained in each.
+    /// Slow start, then a segment for each window of `acked`; Prague adds less, by the square of the ratio of
+    /// its own round trip to the virtual one: one factor for the number of round trips, one for the rate
+    /// gained in each.
     fn grow(&mut self, w: &mut Window, acked: u32, rtt: Span) {
         if acked == 0 || !w.may_grow() {
             return;

@@ -1,22 +1,22 @@
-//! HyStart (Ha and Rhee, "Taming the elephants", 2011) as Linux 6.1's CUBIC has it: leave slow start
-//! before the first loss, when the ACKs of a round come as one train about as long as the path, or when
-//! the round's least round-trip time has risen.
+//! HyStart (Ha and Rhee, "Taming the elephants", 2011) as in Linux 6.1's CUBIC. It leaves slow start before
+//! the first loss: when the ACKs of a round come as one train about as long as the path, or when the round's
+//! least round-trip time has risen.
 
 use super::Window;
 use goodqueue::Nanos;
 
-/// Segments of window below which slow start is left alone.
+/// HyStart does nothing below a window of so many segments.
 const LOW_WINDOW: u32 = 16;
 /// Largest gap between two ACKs of one train, microseconds.
 const ACK_DELTA_US: u32 = 2_000;
-/// Round-trip times to see in a round before their minimum counts.
+/// Number of round-trip times in a round before their minimum counts.
 const MIN_SAMPLES: u8 = 8;
 /// Bounds of the rise in delay that ends slow start, microseconds.
 const DELAY_THRESH_US: (u32, u32) = (4_000, 16_000);
 /// Most that super-packets may lengthen the train, microseconds.
 const MAX_ACK_DELAY_US: u64 = 1_000;
 
-/// `now` in microseconds, modulo 2^32: comes round after 71 minutes (Linux `bictcp_clock_us`).
+/// `now` in microseconds, modulo 2^32: it wraps after 71 minutes (Linux `bictcp_clock_us`).
 #[allow(clippy::cast_possible_truncation)]
 const fn clock_us(now: Nanos) -> u32 {
     (now.0 / 1_000) as u32
@@ -38,7 +38,7 @@ impl HyStart {
         HyStart { round_start: 0, last_ack: 0, end_seq: 0, curr_rtt: u32::MAX, sample_cnt: 0, found: false }
     }
 
-    /// Forgets that slow start was left, and begins a round.
+    /// Forgets that it ended slow start, and begins a round.
     pub(super) fn reset(&mut self, w: &Window, now: Nanos) {
         self.found = false;
         self.begin_round(w, now);
@@ -49,8 +49,8 @@ impl HyStart {
         if self.found || !w.in_slow_start() {
             return;
         }
-        // Rounds are told apart from the first window on (Linux 5.17), else they would be those of the
-        // sixth ACK and not those of the path.
+        // Rounds are counted from the first window on (Linux 5.17). Otherwise they would begin with the sixth
+        // ACK, and not follow the path.
         if w.snd_una > self.end_seq {
             self.begin_round(w, now);
         }
@@ -73,8 +73,8 @@ impl HyStart {
         self.sample_cnt = 0;
     }
 
-    /// Whether ACKs without a gap have gone on for longer than the path; half the path where the
-    /// sender does not pace, for pacing spreads a window over up to half a round trip (Linux 5.5).
+    /// Whether ACKs without a gap have lasted longer than the path; or half the path if the sender does not
+    /// pace, since pacing spreads a window over up to half a round trip (Linux 5.5).
     fn long_train(&mut self, w: &Window, now: u32, delay_min: u32) -> bool {
         if now.wrapping_sub(self.last_ack) > ACK_DELTA_US {
             return false;
@@ -85,8 +85,8 @@ impl HyStart {
         u64::from(now.wrapping_sub(self.round_start)) > threshold
     }
 
-    /// Whether the round's least delay, of eight samples or more, is above the path's by an eighth,
-    /// held between 4 ms and 16 ms.
+    /// Whether the round's least delay, of eight samples or more, is above the path's by an eighth of it,
+    /// clamped to 4 ms to 16 ms.
     fn delay_has_risen(&mut self, delay: u32, delay_min: u32) -> bool {
         self.curr_rtt = self.curr_rtt.min(delay);
         if self.sample_cnt < MIN_SAMPLES {
@@ -98,8 +98,8 @@ impl HyStart {
     }
 }
 
-/// Time that four of the largest super-packets take at the pacing rate, microseconds: one in the
-/// receiver's GRO, one in the queue below, and the rate is doubled in slow start.
+/// Time that four of the largest super-packets take at the pacing rate, microseconds: one in the receiver's
+/// GRO, one in the queue below, and twice that because slow start doubles the rate.
 fn ack_delay(w: &Window) -> u64 {
     let bits = u128::from(w.gso_max_size) * 8 * 4;
     let rate = u128::from(w.sk_pacing_rate.0);

@@ -23,10 +23,10 @@ pub enum CcKind {
 }
 
 impl CcKind {
-    /// All that have a name of the kernel's or of a draft's.
+    /// All that have a name in the kernel or in a draft.
     pub const ALL: [CcKind; 5] = [CcKind::Reno, CcKind::Cubic, CcKind::Bbr, CcKind::Dctcp, CcKind::Prague];
 
-    /// The name that `net.ipv4.tcp_congestion_control` has for it, or its own.
+    /// Its name in `net.ipv4.tcp_congestion_control`, or its own.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ impl fmt::Display for CcKind {
     }
 }
 
-/// A name that no congestion control here has.
+/// A name of no congestion control here.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no congestion control `{0}`; there are {list}", list = CcKind::ALL.map(CcKind::name).join(", "))]
 pub struct UnknownCc(pub String);

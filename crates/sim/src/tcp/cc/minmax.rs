@@ -1,5 +1,5 @@
-//! The best value of a sliding window in constant space (Kathleen Nichols): the best, the best since
-//! that one, and the best since the second are kept, so that a successor is at hand when one expires.
+//! The best value of a sliding window in constant space (Kathleen Nichols): it keeps the best, the best since
+//! that one, and the best since the second, so that there is a successor when one expires.
 
 #[derive(Clone, Copy, Debug)]
 struct Estimate {
@@ -7,8 +7,8 @@ struct Estimate {
     value: u64,
 }
 
-/// A windowed maximum or minimum. Time is any counter that does not run backwards. The answer is exact
-/// while the best value is inside the window; after its expiry it is a value from the window, about the best.
+/// A windowed maximum or minimum. Time is any counter that does not run backwards. The answer is exact while
+/// the best value is inside the window. After that it is a value from the window that is close to the best.
 #[derive(Clone, Copy, Debug)]
 pub struct Windowed {
     best: [Estimate; 3],
@@ -27,17 +27,17 @@ impl Windowed {
         self.best[0].value
     }
 
-    /// Takes in `value` at `at` and gives the greatest of the last `window`.
+    /// Adds `value` at `at` and returns the greatest of the last `window`.
     pub fn running_max(&mut self, window: u64, at: u64, value: u64) -> u64 {
         self.update(window, Estimate { at, value }, |new, old| new >= old)
     }
 
-    /// Takes in `value` at `at` and gives the least of the last `window`.
+    /// Adds `value` at `at` and returns the least of the last `window`.
     pub fn running_min(&mut self, window: u64, at: u64, value: u64) -> u64 {
         self.update(window, Estimate { at, value }, |new, old| new <= old)
     }
 
-    /// Mostly the best is young, and the newcomer no better than the third: nothing changes.
+    /// Mostly the best is recent and the new value is no better than the third. Then nothing changes.
     fn update(&mut self, window: u64, new: Estimate, beats: impl Fn(u64, u64) -> bool) -> u64 {
         if beats(new.value, self.best[2].value) || new.at.saturating_sub(self.best[0].at) > window / 4 {
             self.take(window, new, beats);
@@ -56,7 +56,7 @@ impl Windowed {
         self.age(window, new);
     }
 
-    /// Drops what has expired; where a quarter or a half of the window brought no successor, `new` is one.
+    /// Drops what has expired. If a quarter or a half of the window brought no successor, `new` becomes one.
     fn age(&mut self, window: u64, new: Estimate) {
         let age = new.at.saturating_sub(self.best[0].at);
         if age > window {
@@ -82,10 +82,10 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_successor_is_at_hand_when_the_best_expires() {
+    fn there_is_a_successor_when_the_best_expires() {
         let mut filter = Windowed::new(0, 100);
-        // Nothing as good comes. 80 at 3 (past a quarter of 10) becomes the second best, 70 at 6 (past
-        // half) the third; 60 is none of them.
+        // No better value comes. 80 at 3 (after a quarter of 10) becomes the second best, 70 at 6 (after
+        // half) the third, and 60 none of them.
         for (at, value) in [(1, 90), (3, 80), (6, 70), (8, 60), (10, 50)] {
             assert_eq!(filter.running_max(10, at, value), 100);
         }
@@ -104,8 +104,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against all values of the window: what is given is one of them, never above their maximum,
-        /// exact while the true maximum is younger than a quarter of the window, and the new value at least.
+        /// Compared with all values of the window: the result is one of them, never above their maximum, at
+        /// least the new value, and exact while the true maximum is younger than a quarter of the window.
         #[test]
         fn the_answer_is_from_the_window(steps in proptest::collection::vec((0_u64..6, 0_u64..50), 1..200)) {
             let mut filter = Windowed::new(0, 0);

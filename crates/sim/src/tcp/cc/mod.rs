@@ -24,8 +24,7 @@ pub use window::{CaState, INFINITE_SSTHRESH, RateSample, Window};
 
 use goodqueue::{Nanos, Rng, Span};
 
-/// Ticks per second of the clock by which CUBIC and BBR tell time (Linux's `CONFIG_HZ`; 250 in Debian and
-/// Ubuntu kernels).
+/// Ticks per second of the clock of CUBIC and BBR (Linux's `CONFIG_HZ`; 250 in Debian and Ubuntu kernels).
 const HZ: u64 = 250;
 
 /// `now` in ticks.
@@ -33,18 +32,18 @@ const fn jiffies(now: Nanos) -> u64 {
     now.0 / (1_000_000_000 / HZ)
 }
 
-/// `now` in ticks, modulo 2^32: comes round after 198 days (Linux `tcp_jiffies32`).
+/// `now` in ticks, modulo 2^32: it wraps after 198 days (Linux `tcp_jiffies32`).
 #[allow(clippy::cast_possible_truncation)]
 const fn jiffies32(now: Nanos) -> u32 {
     jiffies(now) as u32
 }
 
-/// A round-trip time in microseconds; 71 minutes at most, below Linux's mark for "none".
+/// A round-trip time in microseconds; at most 71 minutes, below Linux's mark for "none".
 fn micros_u32(span: Span) -> u32 {
     u32::try_from(span.0 / 1_000).unwrap_or(u32::MAX).min(u32::MAX - 1)
 }
 
-/// What congestion control is told beside ACKs (Linux `enum tcp_ca_event`).
+/// Events other than ACKs that congestion control is told (Linux `enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CwndEvent {
     /// The first transmission with nothing in flight; before `lsndtime` is set.
@@ -57,7 +56,7 @@ pub enum CwndEvent {
     Loss,
 }
 
-/// The congestion control of one connection. The sender calls as Linux does; all windows are segments.
+/// The congestion control of one connection. The sender calls it as Linux does. All windows are in segments.
 /// A tag of its own (`repr`) is read in one instruction, one hidden in CUBIC's fields is not.
 #[derive(Clone, Debug)]
 #[repr(u8)]
@@ -133,8 +132,8 @@ impl Cc {
         }
     }
 
-    /// Growth on an ACK of `acked` segments, where [`Cc::cong_control`] has not taken over and the
-    /// state of recovery allows it. Does nothing unless the window holds the sender back.
+    /// Growth on an ACK of `acked` segments, unless [`Cc::cong_control`] sets the window or the state of
+    /// recovery forbids it. Does nothing unless the window limits the sender.
     pub fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
         match self {
             Cc::Reno | Cc::Dctcp(_) => reno::cong_avoid(w, acked),
@@ -144,8 +143,8 @@ impl Cc {
         }
     }
 
-    /// An ACK and the delivery rate it shows. True: window and pacing rate are set, and neither
-    /// [`Cc::cong_avoid`] nor a reduction by the sender is to follow.
+    /// An ACK and the delivery rate that it shows. If it returns true, window and pacing rate are set, and
+    /// neither [`Cc::cong_avoid`] nor a reduction by the sender may follow.
     pub fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) -> bool {
         match self {
             Cc::Reno | Cc::Cubic(_) => false,
@@ -158,7 +157,7 @@ impl Cc {
         }
     }
 
-    /// An ACK has newly acknowledged `acked` segments; `rtt` where one of them was not retransmitted.
+    /// An ACK has newly acknowledged `acked` segments; `rtt` is present if one of them was not retransmitted.
     pub fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
         match (self, rtt) {
             (Cc::Cubic(cubic), Some(rtt)) => cubic.pkts_acked(w, now, rtt),
@@ -167,7 +166,7 @@ impl Cc {
         }
     }
 
-    /// Before `w.ca_state` becomes `new`.
+    /// Called before `w.ca_state` becomes `new`.
     pub fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
         match self {
             Cc::Reno | Cc::Dctcp(_) => {}
@@ -187,7 +186,7 @@ impl Cc {
         }
     }
 
-    /// The window to return to when a reduction turns out to be unfounded.
+    /// The window to return to when a reduction turns out to be unnecessary.
     pub fn undo_cwnd(&mut self, w: &Window) -> u32 {
         match self {
             Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => reno::undo_cwnd(w),
@@ -196,7 +195,7 @@ impl Cc {
         }
     }
 
-    /// Segments in a super-packet, at the least, at the pacing rate of `w`.
+    /// The least number of segments in a super-packet at the pacing rate of `w`.
     #[must_use]
     pub fn min_tso_segs(&self, w: &Window) -> u32 {
         match self {
@@ -205,7 +204,7 @@ impl Cc {
         }
     }
 
-    /// Segments in a super-packet, at the most, where congestion control has a say in it.
+    /// The largest number of segments in a super-packet, if congestion control limits it.
     #[must_use]
     pub fn max_tso_segs(&self, w: &Window) -> Option<u32> {
         match self {
@@ -214,7 +213,7 @@ impl Cc {
         }
     }
 
-    /// Windows that the send buffer is to hold.
+    /// How many windows the send buffer should hold.
     #[must_use]
     pub fn sndbuf_expand(&self) -> u32 {
         match self {

@@ -1,4 +1,4 @@
-//! A congestion control that is not in the list: one's own.
+//! A congestion control of one's own.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -7,11 +7,11 @@ use goodqueue::{Nanos, Rate, Span};
 
 use super::{CaState, CcKind, CwndEvent, RateSample, Window, reno};
 
-/// A congestion control of one's own: the calls of Linux's `struct tcp_congestion_ops`. What is left out is
-/// Reno's. Made into a [`CcKind`] by [`CcKind::own`], each connection gets a clone of its own.
+/// A congestion control of one's own: the calls of Linux's `struct tcp_congestion_ops`. A call that it leaves
+/// out does what Reno does. [`CcKind::own`] makes a [`CcKind`] of it. Each connection gets its own clone.
 ///
-/// It sets [`Window::snd_cwnd`], in segments; where it paces, also [`Window::pacing`] and
-/// [`Window::sk_pacing_rate`]. The other fields of the window are for reading. The sender keeps the
+/// It sets [`Window::snd_cwnd`], in segments. If it paces, it also sets [`Window::pacing`] and
+/// [`Window::sk_pacing_rate`]. It should only read the other fields of the window. The sender keeps the
 /// congestion window at one segment or more and within [`Window::snd_cwnd_clamp`].
 ///
 /// There is no timer: as in Linux, ACKs are its clock, and a retransmission timeout is [`CwndEvent::Loss`].
@@ -49,38 +49,38 @@ pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
     }
 
     /// The slow-start threshold, in segments, with which to enter [`CaState::Cwr`] (ECN),
-    /// [`CaState::Recovery`] (loss) or [`CaState::Loss`] (timeout); two at least. Reno's is half the window.
+    /// [`CaState::Recovery`] (loss) or [`CaState::Loss`] (timeout); at least two. Reno's is half the window.
     fn ssthresh(&mut self, w: &Window, now: Nanos) -> u32 {
         let _ = now;
         reno::ssthresh(w)
     }
 
-    /// Growth on an ACK of `acked` segments, while no reduction is under way. Not called where
+    /// Growth on an ACK of `acked` segments, while no reduction is under way. Not called if
     /// [`CongestionControl::sets_window`]. Reno's grows only while [`Window::may_grow`].
     fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
         let _ = now;
         reno::cong_avoid(w, acked);
     }
 
-    /// Whether [`CongestionControl::cong_control`] sets the window, as in BBR: the sender then neither calls
-    /// [`CongestionControl::cong_avoid`] nor reduces the window itself. It must always give the same answer.
+    /// Whether [`CongestionControl::cong_control`] sets the window, as in BBR. The sender then neither calls
+    /// [`CongestionControl::cong_avoid`] nor reduces the window itself. The answer must always be the same.
     fn sets_window(&self) -> bool {
         false
     }
 
     /// An ACK in any state, with the delivery rate, the losses and the round-trip time that it shows. Called
-    /// where [`CongestionControl::sets_window`].
+    /// if [`CongestionControl::sets_window`].
     fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) {
         let _ = (w, now, rs);
     }
 
-    /// An ACK has newly acknowledged `acked` segments; `rtt` where one of them was not retransmitted. Before
-    /// the two calls above.
+    /// An ACK has newly acknowledged `acked` segments; `rtt` is present if one of them was not retransmitted.
+    /// Called before the two methods above.
     fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
         let _ = (w, now, acked, rtt);
     }
 
-    /// Before [`Window::ca_state`] becomes `new`: recovery begins or ends.
+    /// Called before [`Window::ca_state`] becomes `new`: recovery begins or ends.
     fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
         let _ = (w, now, new);
     }
@@ -90,7 +90,7 @@ pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
         let _ = (w, now, event);
     }
 
-    /// The window, in segments, to return to when a reduction turns out to be unfounded.
+    /// The window, in segments, to return to when a reduction turns out to be unnecessary.
     fn undo_cwnd(&mut self, w: &Window) -> u32 {
         reno::undo_cwnd(w)
     }

@@ -4,7 +4,7 @@
 use super::Window;
 
 /// Slow start (RFC 5681 section 3.1; Linux `tcp_slow_start`): a segment for each segment acknowledged, up to
-/// `snd_ssthresh`. Returns how many of `acked` are left for congestion avoidance.
+/// `snd_ssthresh`. Returns how many of `acked` remain for congestion avoidance.
 pub fn slow_start(w: &mut Window, acked: u32) -> u32 {
     let room = w.snd_ssthresh.saturating_sub(w.snd_cwnd);
     let growth = acked.min(room);
@@ -12,9 +12,9 @@ pub fn slow_start(w: &mut Window, acked: u32) -> u32 {
     acked - growth
 }
 
-/// Additive increase: one segment for each `cnt` segments acknowledged; `snd_cwnd_cnt` carries what is
-/// short of a segment. Credit from a larger `cnt` counts for one segment at most, so that a `cnt` which
-/// has fallen does not end in a burst (Linux 6.1 `tcp_cong.c:tcp_cong_avoid_ai`).
+/// Additive increase: one segment for each `cnt` segments acknowledged; `snd_cwnd_cnt` carries the remainder.
+/// Credit from a larger `cnt` counts for at most one segment, so that a falling `cnt` does not cause a burst
+/// (Linux 6.1 `tcp_cong.c:tcp_cong_avoid_ai`).
 pub fn additive_increase(w: &mut Window, cnt: u32, acked: u32) {
     let cnt = cnt.max(1);
     let late = w.snd_cwnd_cnt >= cnt;
@@ -43,7 +43,7 @@ pub(super) fn ssthresh(w: &Window) -> u32 {
     (w.snd_cwnd / 2).max(2)
 }
 
-/// The window as it was before a reduction that turned out to be unfounded.
+/// The window before a reduction that turned out to be unnecessary.
 pub(super) fn undo_cwnd(w: &Window) -> u32 {
     w.snd_cwnd.max(w.prior_cwnd)
 }

@@ -1,4 +1,4 @@
-//! What congestion control sees and sets of a connection. The words are Linux's (`struct tcp_sock`,
+//! What congestion control sees and sets of a connection. The names are Linux's (`struct tcp_sock`,
 //! `struct rate_sample`).
 
 use super::Windowed;
@@ -33,7 +33,7 @@ pub struct Window {
     pub snd_ssthresh: u32,
     /// Window before the last reduction (for undo).
     pub prior_cwnd: u32,
-    /// Most that the window may be.
+    /// The largest window.
     pub snd_cwnd_clamp: u32,
     /// State of loss recovery.
     pub ca_state: CaState,
@@ -73,8 +73,8 @@ pub struct Window {
     pub sk_pacing_shift: u32,
     /// Whether pacing is on (congestion control asks for it, or the socket).
     pub pacing: bool,
-    /// Whether feedback tells how many packets were marked (RFC 9768), so that [`RateSample::delivered_ce`]
-    /// does.
+    /// Whether feedback says how many packets were marked (RFC 9768), so that [`RateSample::delivered_ce`] is
+    /// known.
     pub accecn: bool,
     /// Most payload bytes of one super-packet (Linux `sk_gso_max_size`).
     pub gso_max_size: u32,
@@ -84,7 +84,7 @@ pub struct Window {
     pub lsndtime: Nanos,
 }
 
-/// Over which the least round-trip time is kept (Linux `tcp_min_rtt_wlen`).
+/// The time over which the least round-trip time is kept (Linux `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: Span = Span::from_secs(300);
 
 /// Linux's `TCP_INFINITE_SSTHRESH`.
@@ -150,43 +150,43 @@ impl Window {
         self.snd_cwnd < self.snd_ssthresh
     }
 
-    /// Whether the congestion window is what holds the sender back, so that it may grow (RFC 7661;
-    /// Linux `tcp_is_cwnd_limited`: slow start may go up to twice what was sent).
+    /// Whether the congestion window limits the sender, so that it may grow (RFC 7661; Linux
+    /// `tcp_is_cwnd_limited`: slow start may go up to twice what was sent).
     #[must_use]
     pub fn may_grow(&self) -> bool {
         self.is_cwnd_limited
             || (self.in_slow_start() && self.snd_cwnd < self.max_packets_out.saturating_mul(2))
     }
 
-    /// An earlier [`Window::delivered`] of which the low 32 bits were kept.
+    /// An earlier [`Window::delivered`], from its low 32 bits.
     #[allow(clippy::cast_possible_truncation)]
     pub(in crate::tcp) fn delivered_at(&self, low: u32) -> u64 {
         self.delivered - u64::from((self.delivered as u32).wrapping_sub(low))
     }
 
-    /// Sets the window, held between one segment and [`Window::snd_cwnd_clamp`].
+    /// Sets the window, clamped to one segment and [`Window::snd_cwnd_clamp`].
     pub(super) fn set_cwnd(&mut self, cwnd: u32) {
         self.snd_cwnd = cwnd.min(self.snd_cwnd_clamp).max(1);
     }
 }
 
-/// What one ACK said of the delivery rate (Linux `struct rate_sample`;
+/// What one ACK says about the delivery rate (Linux `struct rate_sample`;
 /// draft-cheng-iccrg-delivery-rate-estimation).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    /// [`Window::delivered`] when the newest segment acknowledged had been sent.
+    /// [`Window::delivered`] when the newest segment acknowledged was sent.
     pub prior_delivered: u64,
     /// Segments delivered over `interval`; `None`: no valid sample.
     pub delivered: Option<u32>,
     /// The longer of the send and the ACK interval; `None`: no valid sample.
     pub interval: Option<Span>,
-    /// Round-trip time of this ACK, where it gave one.
+    /// Round-trip time of this ACK, if it gave one.
     pub rtt: Option<Span>,
     /// Segments newly marked lost on this ACK.
     pub losses: u32,
     /// Segments newly delivered by this ACK (cumulatively or by SACK).
     pub acked_sacked: u32,
-    /// Of them, how many had Congestion Experienced, where [`Window::accecn`] holds.
+    /// How many of them had Congestion Experienced, if [`Window::accecn`] is set.
     pub delivered_ce: u32,
     /// Segments in flight before this ACK.
     pub prior_in_flight: u32,

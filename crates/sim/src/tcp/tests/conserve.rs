@@ -1,5 +1,5 @@
-//! Whatever the path does to segments, all that was written is received, the scoreboard's counters agree with
-//! a naive recount (the sender asserts it on every ACK), and nobody talks for ever or falls silent.
+//! Whatever the path does to segments, everything written is received, the scoreboard's counters agree with a
+//! naive recount (the sender asserts it on every ACK), and neither end sends for ever or stops.
 
 use super::pipe::{Fate, Pipe, Rule};
 use crate::tcp::cc::CcKind;
@@ -88,14 +88,14 @@ proptest! {
     }
 }
 
-/// The longest that both ends may say nothing while something is on its way: the longest timeout (Linux
-/// `TCP_RTO_MAX`), later by one step of the timer wheel that far ahead, after a segment as late as any. A
-/// path that loses two of five can send the sender there for most of an hour, for a SACK that arrives after
-/// such a timeout is a sample of the round-trip time in Linux as well; so it is the silence that is bounded
-/// here, and the segments sent, and by both the time.
+/// The longest time in which neither end may send while something is outstanding: the longest timeout (Linux
+/// `TCP_RTO_MAX`), one step of the timer wheel that far ahead, and the latest segment. On a path that loses
+/// two of five segments, timeouts can stay that long for most of an hour, because in Linux too a SACK after
+/// such a timeout is a sample of the round-trip time. So the test bounds the silence and the number of
+/// segments, and with both the time.
 const SILENCE: Span = Span::from_millis(120_000 + 2048 + 200);
 
-/// Until all is acknowledged or nothing is left to happen, or the sender has sent `most` segments.
+/// Runs until everything is acknowledged, no event is left, or the sender has sent `most` segments.
 fn run_on(pipe: &mut Pipe, most: u64) -> bool {
     while !pipe.tx.is_done() && pipe.data.len() as u64 <= most {
         if !pipe.step(Nanos(u64::MAX)) {
@@ -114,7 +114,7 @@ fn silence(pipe: &Pipe) -> Span {
 
 /// Found by the test above: the round-trip time is believed to be a minute for most of an hour.
 #[test]
-fn what_backs_off_for_an_hour_arrives() {
+fn data_arrives_even_after_an_hour_of_backoff() {
     let seed = 1_973_441_966_251_916_894;
     let forth = Mishaps { drop: 222, delay: 104, duplicate: 90, mark: 0 };
     let back = Mishaps { drop: 223, delay: 0, duplicate: 0, mark: 0 };

@@ -56,7 +56,7 @@ fn an_unused_window_does_not_grow() {
     }
     assert!(pipe.tx.is_done());
     assert_eq!(pipe.rx.received(), 500 * MSS);
-    // Twice what is used, and the second segment of the ACK that reached it.
+    // Twice what is used, plus the second segment of the ACK that reached it.
     assert!((20..=21).contains(&pipe.tx.window().snd_cwnd), "{}", pipe.tx.window().snd_cwnd);
     assert_eq!(pipe.tx.stats().retransmits, 0);
 }
@@ -158,7 +158,7 @@ fn super_packets_are_sized_by_the_rate() {
     let near = Config::default();
     let mut tx = Tx::established(&near, Cc::new(CcKind::Reno, Rng::new(7)), Nanos(0), Some(Span(100_000)));
     tx.write(u64::MAX);
-    // 100 us away: 64 KiB would be sent at once, were the window not ten.
+    // 100 us away: 64 KiB would be sent at once if the window were not ten.
     assert_eq!(u64::from(tx.poll_transmit(Nanos(0)).expect("data").len), 5 * MSS);
 }
 
@@ -181,7 +181,8 @@ fn super_packets_are_cut_for_a_device_without_tso() {
 /// Pacing (BBR): after the first ten segments each leaves a segment's time after the one before.
 #[test]
 fn pacing_spaces_segments() {
-    // Packets of one segment need the more send buffer: one that is too small for startup limits the samples.
+    // Packets of one segment need more send buffer. A buffer that is too small for startup limits the
+    // samples.
     let config = Config { tcp_wmem: [4096, 16_384, 1 << 24], ..plain() };
     let mut pipe = endless(&config, CcKind::Bbr, 100, 50);
     pipe.run(Span::from_secs(3));

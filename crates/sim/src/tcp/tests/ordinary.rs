@@ -1,4 +1,5 @@
-//! The paths of the ordinary acknowledgement and the ordinary segment do what the general ones do.
+//! Tests that the paths of the ordinary acknowledgement and the ordinary segment do what the general paths
+//! do.
 
 use super::conserve::{Mishaps, kinds};
 use super::pipe::Pipe;
@@ -6,7 +7,7 @@ use crate::tcp::{Config, Opening};
 use goodqueue::{Nanos, Rate, Span};
 use proptest::prelude::*;
 
-/// Few enough that most of a transfer is ordinary.
+/// Few enough mishaps that most of a transfer is ordinary.
 fn rare() -> impl Strategy<Value = Mishaps> {
     (0..8_u64, 0..8_u64, 0..4_u64, 0..20_u64).prop_map(|(drop, delay, duplicate, mark)| Mishaps {
         drop,

@@ -1,5 +1,5 @@
 //! A path for tests: one line at a rate with a FIFO in front and a delay behind it towards the receiver, a
-//! delay alone on the way back. Deterministic; what it carried is kept.
+//! delay alone on the way back. It is deterministic, and keeps what it carried.
 
 use crate::tcp::cc::{Cc, CcKind};
 use crate::tcp::{Config, Flags, Opening, Rx, Segment, Tx, truesize};
@@ -158,7 +158,7 @@ impl Pipe {
         let fate = (self.forth)(index, &segment);
         self.data.push(Carried { at: self.now, segment });
         self.line_free = self.line_free.max(self.now) + self.rate.tx_time(Bytes(segment.frame_len().into()));
-        // The host's own device is fast: the bottleneck is further on.
+        // The host's own device is fast, and the bottleneck is behind it.
         self.push(self.now, index, Kind::Sent);
         let arrival = self.line_free + self.delay;
         match fate {
@@ -178,7 +178,7 @@ impl Pipe {
         [event, self.tx.next_timer(), self.rx.next_timer()].into_iter().flatten().min()
     }
 
-    /// One event; `false`: there is none until `end`.
+    /// Handles one event; `false` if there is none until `end`.
     pub(super) fn step(&mut self, end: Nanos) -> bool {
         self.flush();
         let Some(at) = self.next_at().filter(|&at| at <= end) else {
@@ -213,13 +213,13 @@ impl Pipe {
         }
     }
 
-    /// Until the moment `span` from the start.
+    /// Runs until `span` after the start.
     pub(super) fn run(&mut self, span: Span) {
         let end = Nanos(1_000_000) + span;
         while self.step(end) {}
     }
 
-    /// Until all is acknowledged, `span` from the start at the latest.
+    /// Runs until everything is acknowledged, at most until `span` after the start.
     pub(super) fn run_until_done(&mut self, span: Span) -> bool {
         let end = Nanos(1_000_000) + span;
         self.flush();

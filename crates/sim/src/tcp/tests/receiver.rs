@@ -10,7 +10,7 @@ fn at(us: u64) -> Nanos {
     Nanos(us * 1000)
 }
 
-/// A receiver that has got past its quick ACKs and the growth of its window.
+/// A receiver after its quick ACKs and the growth of its window.
 fn settled() -> (Rx, u64, u64) {
     let config = Config { ecn: true, tcp_rmem: [4096, 131_072, 131_072], ..Config::default() };
     let mut rx = Rx::new(&config, Opening::Passive);
@@ -84,8 +84,8 @@ fn a_lone_segment_is_acknowledged_after_40_ms() {
     assert_eq!(rx.next_timer(), None);
 }
 
-/// RFC 5681 section 4.2: out of order at once, thrice; then compressed (one ACK a millisecond at most); when
-/// the gap is filled, at once.
+/// RFC 5681 section 4.2: out of order: three ACKs at once, then compressed (one ACK a millisecond at most);
+/// when the gap is filled, at once.
 #[test]
 fn out_of_order_segments_are_acknowledged_at_once_then_compressed() {
     let (mut rx, number, us) = settled();
@@ -116,8 +116,8 @@ fn a_duplicate_is_reported_by_dsack() {
     assert_eq!((acks[0].sack[0].start, acks[0].sack[0].end), (-3 * 1448, -2 * 1448));
 }
 
-/// Linux 6.1.57 `tcp_dec_quickack_mode`: the ACK of an old duplicate is none of the sixteen quick ones it
-/// asks for.
+/// Linux 6.1.57 `tcp_dec_quickack_mode`: the ACK of an old duplicate does not count among the sixteen quick
+/// ones that it asks for.
 #[test]
 fn quick_acks_are_of_new_data() {
     let (mut rx, number, us) = settled();
@@ -167,7 +167,7 @@ fn a_full_segment_that_was_pushed_is_acknowledged_at_once() {
 
 /// Behind a hole the receive buffer is not empty: a push changes nothing.
 #[test]
-fn behind_a_hole_a_push_is_none() {
+fn behind_a_hole_psh_changes_nothing() {
     let acks = |flags| {
         let (mut rx, number, us) = settled();
         let mut acks = 0;

@@ -1,4 +1,4 @@
-//! Loss: SACK, RACK, PRR, TLP, RTO, F-RTO and what is undone.
+//! Loss: SACK, RACK, PRR, TLP, RTO, F-RTO and undo.
 
 use super::pipe::{Carried, Fate, Pipe, drop_first_of, plain};
 use crate::tcp::cc::{CaState, Cc, CcKind};
@@ -66,7 +66,7 @@ fn prr_sends_half_of_the_window() {
     run_until(&mut pipe, CaState::Open);
     let sent = (pipe.payload().count() - begin) as u64;
     let acked = pipe.tx.window().delivered - delivered;
-    // floor(delivered / 2), the retransmission included that left on entry, and what the last ACK allows.
+    // floor(delivered / 2), with the retransmission that left on entry, and what the last ACK allows.
     assert!(sent.abs_diff(acked / 2) <= 3, "{sent} sent while {acked} of {window} were delivered");
     assert_eq!(u64::from(pipe.tx.window().snd_cwnd), window / 2);
 }
@@ -91,7 +91,7 @@ fn a_lost_retransmission_is_found_by_time() {
 }
 
 /// RFC 8985 section 7: the last segment is lost; a probe after about two round trips repairs it, and the
-/// window is reduced all the same.
+/// window is reduced nevertheless.
 #[test]
 fn a_lost_tail_is_probed() {
     let mut pipe = bulk(10, 100, 50);
@@ -118,7 +118,7 @@ fn a_longer_lost_tail_is_repaired_from_the_probe() {
     assert_eq!(pipe.rx.received(), 10 * MSS);
 }
 
-/// A needless probe of the tail (its DSACK comes in recovery) does not undo the recovery of what was lost
+/// An unnecessary probe of the tail (its DSACK comes in recovery) does not undo the recovery of what was lost
 /// (Linux 6.1.100 `tcp_init_undo`).
 #[test]
 fn the_dsack_of_a_probe_undoes_nothing() {
@@ -145,7 +145,7 @@ fn timeouts_back_off() {
         pipe.data[begin..].iter().filter(|c| c.segment.retransmitted).map(|c| c.at.0 / 1_000_000).collect();
     let stats = pipe.tx.stats();
     assert!(stats.rtos >= 5, "{stats:?}");
-    // After the probe and the first timeout each gap is twice the one before, but for the wheel's buckets.
+    // After the probe and the first timeout each gap is twice the one before, apart from the wheel's buckets.
     let gaps: Vec<u64> = times[1..].windows(2).map(|w| w[1] - w[0]).collect();
     for pair in gaps.windows(2) {
         let ratio = pair[1] * 100 / pair[0];
@@ -178,7 +178,7 @@ fn a_spurious_timeout_is_undone() {
 }
 
 /// RFC 3522 and RFC 8985 section 6.2: a segment arrives late by more than the duplicate threshold, is sent
-/// again, and the timestamps (or DSACK) show that this was needless. From then on reordering is tolerated.
+/// again, and the timestamps (or DSACK) show that this was unnecessary. From then on reordering is tolerated.
 #[test]
 fn reordering_is_recognised_and_undone() {
     let mut pipe = bulk(20_000, 100, 50);

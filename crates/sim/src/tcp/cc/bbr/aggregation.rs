@@ -1,5 +1,5 @@
-//! How many segments more than the bandwidth explains are acknowledged at a stretch: ACKs come in
-//! clumps (Wi-Fi, cable, GRO), and the window must cover the wait for the next one.
+//! How many more segments are acknowledged at once than the bandwidth explains. ACKs come in clumps (Wi-Fi,
+//! cable, GRO), and the window must last until the next clump.
 
 use super::super::Window;
 use super::units::Bw;

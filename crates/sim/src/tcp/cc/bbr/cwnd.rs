@@ -9,7 +9,7 @@ use goodqueue::Nanos;
 pub(super) const CWND_MIN_TARGET: u32 = 4;
 /// Linux's `TCP_INIT_CWND` (RFC 6928).
 const INIT_CWND: u32 = 10;
-/// Microseconds of bandwidth that ACK aggregation adds to the window at the most.
+/// ACK aggregation adds at most so many microseconds of bandwidth to the window.
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
 /// Super-packets beyond the path's need: one in the queue discipline, one in the NIC, one in GRO.
 const SUPER_PACKETS: u32 = 3;
@@ -83,13 +83,13 @@ impl Bbr {
         cwnd
     }
 
-    /// Bandwidth by least round-trip time; before the first, the initial window.
+    /// Bandwidth times least round-trip time; the initial window before the first sample.
     fn bdp(&self, bw: Bw, gain: u32) -> u32 {
         if self.min_rtt_us == u32::MAX { INIT_CWND } else { bw.product(self.min_rtt_us, gain) }
     }
 
-    /// `cwnd` and room for super-packets in the making, even for delayed ACKs; while probing for
-    /// bandwidth two more, so that a small path is probed at all.
+    /// `cwnd` plus room for super-packets in the hosts, rounded up to an even number for delayed ACKs. While
+    /// probing for bandwidth two more, so that a small path is probed at all.
     fn quantized(&self, w: &Window, cwnd: u32) -> u32 {
         let cwnd = cwnd.saturating_add(SUPER_PACKETS * tso_segs_goal(w));
         let even = cwnd.saturating_add(1) & !1;

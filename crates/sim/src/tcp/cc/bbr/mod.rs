@@ -1,5 +1,5 @@
-//! BBR version 1 as in Linux 6.1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path,
-//! bandwidth by round trip, and gains that probe for one and then the other.
+//! BBR version 1 as in Linux 6.1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path
+//! (bandwidth and round-trip time), and gains that probe for one and then the other.
 
 mod aggregation;
 mod cwnd;
@@ -18,11 +18,11 @@ use units::{Bw, UNIT};
 const HIGH_GAIN: u32 = UNIT * 2885 / 1000 + 1;
 /// Its inverse.
 const DRAIN_GAIN: u32 = UNIT * 1000 / 2885;
-/// Windows' worth of the path that may be in flight, for delayed and stretched ACKs.
+/// How many times the path's capacity may be in flight, for delayed and stretched ACKs.
 const CWND_GAIN: u32 = 2 * UNIT;
-/// Probe for more, drain what that left, cruise.
+/// Probe for more, drain the queue of that, cruise.
 const PACING_GAINS: [u32; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// Phases with which ProbeBW may begin: all but the draining one.
+/// Number of phases with which ProbeBW may begin: all but the draining one.
 const CYCLE_RAND: u64 = 7;
 /// Rate below which a super-packet may be one segment, bits per second.
 const MIN_TSO_RATE: u64 = 1_200_000;
@@ -113,7 +113,7 @@ impl Bbr {
         self.set_cwnd(w, rs);
     }
 
-    /// Loss does not change what is known of the path: the threshold stays, the window is kept.
+    /// Loss does not change what is known about the path. The threshold stays, and the window is saved.
     pub(super) fn ssthresh(&mut self, w: &Window) -> u32 {
         self.save_cwnd(w);
         w.snd_ssthresh
@@ -130,7 +130,7 @@ impl Bbr {
         self.sample_long_term(w, &RateSample { losses: 1, ..RateSample::default() });
     }
 
-    /// Sending again after idle time: at the bandwidth known, not above.
+    /// After idle time BBR sends at the known bandwidth, not above.
     pub(super) fn cwnd_event(&mut self, w: &mut Window, now: Nanos, event: CwndEvent) {
         if event != CwndEvent::TxStart || w.app_limited == 0 {
             return;
@@ -144,7 +144,7 @@ impl Bbr {
         }
     }
 
-    /// The loss was none, so the pipe may not be full and nothing polices it.
+    /// There was no loss, so the pipe need not be full, and there is no policer.
     pub(super) fn undo_cwnd(&mut self, w: &Window) -> u32 {
         self.full_bw = Bw(0);
         self.full_bw_cnt = 0;
@@ -199,7 +199,7 @@ impl Bbr {
         };
     }
 
-    /// Until the pipe is full the pacing rate only rises: a low sample of the start is not to slow it.
+    /// Until the pipe is full the pacing rate only rises, so that an early low sample does not reduce it.
     fn set_pacing_rate(&mut self, w: &mut Window, gain: u32) {
         let rate = self.bw().pacing_rate(w.mss, gain);
         if !self.has_seen_rtt && w.srtt.0 > 0 {
@@ -210,7 +210,8 @@ impl Bbr {
         }
     }
 
-    /// Without a bandwidth sample: the window per round trip, or per millisecond before the first.
+    /// Without a bandwidth sample: the window per round trip, or per millisecond before the first round-trip
+    /// time.
     fn pace_by_rtt(&mut self, w: &mut Window) {
         let mut rtt_us = 1_000;
         if w.srtt.0 > 0 {

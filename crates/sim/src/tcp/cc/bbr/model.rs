@@ -8,9 +8,9 @@ use goodqueue::Nanos;
 
 /// Rounds over which the bandwidth's maximum is taken: a gain cycle and two more.
 const BW_RTTS: u64 = 10;
-/// Growth of bandwidth in a round, in 1/256, that says the pipe is not full.
+/// If the bandwidth grows by this factor in a round, in 1/256, the pipe is not full.
 const FULL_BW_THRESH: u32 = UNIT * 5 / 4;
-/// Rounds without it that say it is.
+/// After so many rounds without such growth the pipe is full.
 const FULL_BW_CNT: u8 = 3;
 /// Jiffies for which the least round-trip time is kept.
 const MIN_RTT_WIN: u64 = 10 * HZ;
@@ -44,14 +44,14 @@ impl Bbr {
             self.packet_conservation = false;
         }
         self.sample_long_term(w, rs);
-        // A sender without data shows its own rate, which is at most the path's.
+        // A sender without data shows its own rate, which can be below the path's.
         if !rs.is_app_limited || bw >= self.max_bw() {
             self.bw.running_max(BW_RTTS, self.rtt_cnt, u64::from(bw.0));
         }
     }
 
-    /// A cruising phase lasts a round trip; probing goes on until it has filled its share of the path
-    /// or lost; draining ends as soon as the queue is gone.
+    /// A cruising phase lasts a round trip. Probing continues until it has filled its share of the path or
+    /// lost a segment. Draining ends as soon as the queue is gone.
     fn phase_is_over(&self, w: &Window, now: Nanos, rs: &RateSample) -> bool {
         let elapsed = w.delivered_mstamp.since(self.cycle_mstamp).0 / 1_000;
         let full_length = elapsed > u64::from(self.min_rtt_us);
@@ -118,7 +118,7 @@ impl Bbr {
         }
     }
 
-    /// 200 ms and a round at four segments. The low rate of the meantime is marked as the sender's own.
+    /// 200 ms and a round at four segments. Meanwhile the low rate is marked as limited by the application.
     fn probe_rtt(&mut self, w: &mut Window, now: Nanos) {
         w.app_limited = w.delivered.saturating_add(u64::from(w.packets_in_flight())).max(1);
         if self.probe_rtt_done_stamp.is_some() {
@@ -147,7 +147,7 @@ impl Bbr {
     }
 }
 
-/// Segments delivered and microseconds, of a sample that can be used.
+/// Segments delivered and microseconds of a usable sample.
 fn valid(rs: &RateSample) -> Option<(u32, u64)> {
     let us = rs.interval?.0 / 1_000;
     (us > 0).then_some((rs.delivered?, us))

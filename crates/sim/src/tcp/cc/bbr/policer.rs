@@ -1,16 +1,16 @@
-//! Long-term bandwidth ("lt_bw"): two intervals in a row of like throughput and heavy loss are taken
-//! for a token-bucket policer, and its rate is used for a while in place of the windowed maximum.
+//! Long-term bandwidth ("lt_bw"): two intervals in a row with similar throughput and heavy loss mean a
+//! token-bucket policer. Its rate then replaces the windowed maximum for a while.
 
 use super::super::{RateSample, Window};
 use super::units::{Bw, UNIT};
 
-/// Rounds that an interval lasts at the least; four times as many at the most.
+/// The least number of rounds of an interval. The most is four times as many.
 const INTERVAL_MIN_RTTS: u8 = 4;
 /// Loss, in 1/256 of the segments delivered, from which an interval counts.
 const LOSS_THRESH: u64 = 50;
-/// Two intervals agree within this part, in 1/256 ...
+/// Two intervals agree if they differ by at most this share, in 1/256 ...
 const BW_RATIO: u64 = UNIT as u64 / 8;
-/// ... or within this many bytes per second (4 kbit/s).
+/// ... or by at most so many bytes per second (4 kbit/s).
 const BW_DIFF: u64 = 4_000 / 8;
 /// Rounds of ProbeBW for which the policer's rate is used.
 const MAX_RTTS: u8 = 48;
@@ -22,7 +22,7 @@ const INTERVAL_MAX_MS: u64 = (u32::MAX / 1_000) as u64;
 pub(super) enum Finding {
     /// Nothing new.
     None,
-    /// The path is policed, from now on.
+    /// The path is policed from now on.
     Policed,
     /// The policer's rate has been used for long enough.
     Expired,
@@ -53,7 +53,7 @@ impl LongTerm {
         }
     }
 
-    /// The policer's rate, while it is to be used.
+    /// The policer's rate, while it is used.
     pub(super) fn bw(&self) -> Option<Bw> {
         self.lt_use_bw.then_some(self.lt_bw)
     }
@@ -71,7 +71,7 @@ impl LongTerm {
         self.lt_rtt_cnt = 0;
     }
 
-    /// One ACK, or a timeout. `round_start`: it begins a round; `probe_bw`: in that mode.
+    /// One ACK, or a timeout. `round_start`: it begins a round. `probe_bw`: BBR is in that mode.
     pub(super) fn sample(
         &mut self,
         w: &Window,
@@ -86,7 +86,7 @@ impl LongTerm {
             if rs.losses == 0 {
                 return Finding::None;
             }
-            // The first loss says that the bucket is empty: what follows shows the token rate.
+            // The first loss means that the bucket is empty. What follows shows the token rate.
             self.begin_interval(w);
             self.lt_is_sampling = true;
         }
@@ -110,7 +110,7 @@ impl LongTerm {
         Finding::Expired
     }
 
-    /// An interval is long enough and ends in a loss; with less loss or time than it takes it goes on.
+    /// An interval is long enough and ends in a loss. With too little loss or time it continues.
     fn end_interval(&mut self, w: &Window) -> Finding {
         let lost = w.lost.saturating_sub(self.lt_last_lost);
         let delivered = w.delivered.saturating_sub(self.lt_last_delivered);

@@ -8,7 +8,7 @@ pub(super) const BW_SCALE: u32 = 24;
 pub(super) const UNIT: u32 = 1 << GAIN_SCALE;
 /// Fraction bits of a gain.
 pub(super) const GAIN_SCALE: u32 = 8;
-/// Part of the rate, in 1/100, that pacing stays below, so that the queue drains.
+/// Pacing stays below the rate by this share, in 1/100, so that the queue drains.
 const PACING_MARGIN_PERCENT: u128 = 1;
 
 /// A bandwidth. Linux keeps 32 bits of it: up to 256 segments per microsecond.
@@ -16,7 +16,7 @@ const PACING_MARGIN_PERCENT: u128 = 1;
 pub(super) struct Bw(pub(super) u32);
 
 impl Bw {
-    /// `segments` in `us` microseconds; none in no time.
+    /// The bandwidth of `segments` in `us` microseconds; none if `us` is zero.
     pub(super) fn of(segments: u64, us: u64) -> Bw {
         let scaled = segments.min(u64::MAX >> BW_SCALE) << BW_SCALE;
         Bw(saturated(u128::from(scaled.checked_div(us).unwrap_or(0))))

@@ -65,7 +65,7 @@ fn the_window_follows_the_cubic_curve() {
 }
 
 #[test]
-fn on_a_short_path_it_is_no_slower_than_reno() {
+fn on_a_short_path_cubic_is_no_slower_than_reno() {
     // RFC 9438 section 4.3: W_est grows by 3 (1 - 0.7) / (1 + 0.7) = 0.529 segments a round, where the cubic
     // curve after 10 s would be at 40 + 0.4 * (10 - 3.1)^3 = 171.
     let rtt = Span::from_millis(20);
@@ -164,7 +164,7 @@ fn the_curve_is_computed_once_a_jiffy_at_most() {
 }
 
 #[test]
-fn idle_time_does_not_move_it_along_the_curve() {
+fn idle_time_does_not_move_cubic_along_the_curve() {
     let (mut cc, mut w) = after_loss(1_000, Span::from_millis(100));
     let second = |s: u64| Nanos::ZERO + Span::from_secs(s);
     cc.cong_avoid(&mut w, second(1), 1);

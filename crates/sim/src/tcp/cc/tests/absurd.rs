@@ -1,4 +1,4 @@
-//! Any calls in any order with any numbers: no panic, no overflow, and a window that can send.
+//! Calls in any order with any numbers cause no panic and no overflow, and leave a window that can send.
 
 use super::*;
 use proptest::prelude::*;
@@ -119,7 +119,7 @@ fn call(cc: &mut Cc, w: &mut Window, now: Nanos, call: Call) {
     }
 }
 
-/// One's own congestion control without any sense.
+/// A congestion control of one's own with absurd answers.
 #[derive(Clone, Debug)]
 struct Wild {
     turn: u32,

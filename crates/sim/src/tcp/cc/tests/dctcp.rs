@@ -12,7 +12,7 @@ fn scalable(kind: CcKind, snd_cwnd: u32, rtt_ms: u64) -> (Cc, Window) {
 
 /// A round trip at the end of which `marked` of `acked` segments are known to have had CE.
 fn round(cc: &mut Cc, w: &mut Window, now: Nanos, acked: u32, marked: u32) {
-    // Beyond the end of the round before (RFC 8257 section 3.3, WindowEnd).
+    // Behind the end of the previous round (RFC 8257 section 3.3, WindowEnd).
     w.snd_una = w.snd_nxt + 1;
     w.snd_nxt = w.snd_una + u64::from(acked);
     let rs = RateSample { acked_sacked: acked, delivered_ce: marked, ..RateSample::default() };
@@ -73,8 +73,8 @@ fn prague_learns_from_the_first_mark_on() {
     assert_eq!(w.snd_cwnd, 50);
 }
 
-/// Prague, reduced dependence on the round trip: 5 ms away it grows, in the 25 ms it acts for, by the fifth
-/// of a segment that keeps its rate growing as that of a flow 25 ms away; which has one segment in a round
+/// Prague, reduced dependence on the round trip: 5 ms away it grows by a fifth of a segment in its virtual
+/// round trip of 25 ms. So its rate grows as that of a flow 25 ms away, which grows by one segment in a round
 /// trip.
 #[test]
 fn prague_grows_as_if_it_were_25_ms_away() {
@@ -101,7 +101,7 @@ fn prague_paces_with_short_bursts() {
     assert_eq!(cc.max_tso_segs(&w), Some(21));
 }
 
-/// RFC 9331 sections 4.2 and 4.3: what has no accurate feedback, or has lost a packet, is Reno.
+/// RFC 9331 sections 4.2 and 4.3: without accurate feedback, or after a loss, it is Reno.
 #[test]
 fn without_accurate_feedback_it_is_reno() {
     for kind in [CcKind::Dctcp, CcKind::Prague] {

@@ -1,4 +1,4 @@
-//! What all congestion controls share; their own tests are beside them.
+//! Tests of what all congestion controls share. Their other tests are beside them.
 
 mod absurd;
 mod dctcp;
@@ -7,7 +7,7 @@ mod reno;
 use super::*;
 use goodqueue::Rate;
 
-/// An established connection in slow start whose window holds it back.
+/// An established connection in slow start that its window limits.
 pub(super) fn established(snd_cwnd: u32) -> Window {
     Window {
         packets_out: snd_cwnd,
@@ -34,7 +34,7 @@ pub(super) fn reduce(cc: &mut Cc, w: &mut Window, now: Nanos) {
 }
 
 #[test]
-fn names_are_the_kernels() {
+fn names_are_those_of_the_kernel() {
     for kind in CcKind::ALL {
         assert_eq!(kind.to_string().parse(), Ok(kind));
         assert_eq!(Cc::new(kind, Rng::new(1)).kind(), kind);
@@ -49,7 +49,7 @@ fn a_connection_carries_96_bytes_of_congestion_control() {
 }
 
 #[test]
-fn bbr_sizes_buffers_and_super_packets_by_itself() {
+fn bbr_chooses_its_buffers_and_super_packets() {
     let mut w = established(10);
     let (cubic, bbr) = (begun(CcKind::Cubic, &mut w), begun(CcKind::Bbr, &mut w));
     assert_eq!((cubic.sndbuf_expand(), bbr.sndbuf_expand()), (2, 3));
@@ -78,7 +78,7 @@ fn a_sender_without_data_does_not_grow() {
 }
 
 #[test]
-fn an_unfounded_reduction_is_undone() {
+fn an_unnecessary_reduction_is_undone() {
     for kind in [CcKind::Reno, CcKind::Cubic] {
         let mut w = established(100);
         let mut cc = begun(kind, &mut w);

@@ -30,7 +30,7 @@ fn congestion_avoidance_adds_a_segment_each_round() {
 }
 
 #[test]
-fn credit_from_a_larger_window_is_worth_one_segment() {
+fn credit_from_a_larger_window_counts_for_one_segment() {
     let mut w = established(10);
     w.snd_ssthresh = 10;
     w.snd_cwnd_cnt = 99;

@@ -23,7 +23,7 @@ fn per_second(segments: u64) -> Bw {
     Bw::of(segments, 1_000_000)
 }
 
-/// Ratio of what BBR believes to `segments` a second, in percent.
+/// BBR's estimate in percent of `segments` a second.
 fn believed(path: &Path, segments: u64) -> u64 {
     u64::from(path.bbr().max_bw().0) * 100 / u64::from(per_second(segments).0)
 }
@@ -109,7 +109,7 @@ fn gains_cycle_in_order_and_the_bandwidth_is_the_lines() {
         let expected = match idx {
             // The round trip of 41 ms and, for a quarter more to be in flight, part of the next.
             0 => 41..=51,
-            // Over before its round trip is, once the quarter is drained.
+            // It ends before its round trip does, as soon as the quarter is drained.
             1 => 30..=41,
             _ => 41..=42,
         };

@@ -123,7 +123,7 @@ fn aggregation_is_no_more_than_the_window() {
 }
 
 #[test]
-fn the_least_round_trip_time_stands_for_ten_seconds() {
+fn the_least_round_trip_time_is_kept_for_ten_seconds() {
     let (mut bbr, mut w) = settled(80);
     let at = |jiffy: u64| Nanos(jiffy * 4_000_000);
     let rtt = |ms, is_ack_delayed| RateSample {
@@ -205,7 +205,7 @@ fn the_best_of_ten_rounds_is_the_bandwidth() {
 }
 
 #[test]
-fn a_low_sample_without_data_is_no_sample() {
+fn a_low_sample_without_data_does_not_count() {
     let (mut bbr, mut w) = settled(80);
     let mut sample = |delivered, is_app_limited| {
         let delivered = Some(delivered);

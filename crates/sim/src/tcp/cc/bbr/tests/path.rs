@@ -1,6 +1,6 @@
-//! One sender with segments without end on a path of one line: a drop-tail buffer, a fixed delay and, where
+//! One sender with segments without end on a path of one line: a drop-tail buffer, a fixed delay and, if
 //! asked for, a token bucket before the line. Rate samples are as draft-cheng-iccrg-delivery-rate-estimation
-//! says. Nothing is reordered, so that a segment is lost when a later one is acknowledged.
+//! says. Nothing is reordered, so a segment is lost when a later one is acknowledged.
 
 use crate::tcp::cc::bbr::Bbr;
 use crate::tcp::cc::tests::{begun, established};
@@ -15,7 +15,7 @@ struct Sent {
     delivered: u64,
     delivered_mstamp: Nanos,
     app_limited: bool,
-    /// Arrival of its ACK; nothing: dropped.
+    /// Arrival of its ACK; none if it was dropped.
     ack_at: Option<Nanos>,
 }
 
@@ -87,7 +87,7 @@ impl Path {
         self.line_free.since(self.now).0.div_ceil(self.line.0)
     }
 
-    /// Runs until `end` and shows itself to `see` after each ACK.
+    /// Runs until `end` and calls `see` after each ACK.
     pub(super) fn run(&mut self, end: Span, mut see: impl FnMut(&Path)) {
         while self.now < Nanos(end.0) {
             let ack = self.flight.iter().find_map(|sent| sent.ack_at);

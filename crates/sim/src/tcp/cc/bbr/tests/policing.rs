@@ -44,7 +44,7 @@ fn two_intervals_within_an_eighth_are_a_policer() {
 }
 
 #[test]
-fn four_kilobits_are_no_difference() {
+fn four_kilobits_per_second_are_not_a_difference() {
     // 0.3 segments/s of 1448 B, less 1 %, are 430 B/s; 0.4 are 573. The limit is 500.
     for (second, found) in [(13, true), (14, false)] {
         let (mut lt, mut w) = sampling();
