@@ -147,6 +147,7 @@ pub(crate) trait Server<F, P> {
 }
 
 impl<F, P, T: FnMut(u32, &mut F) -> Option<P>> Server<F, P> for T {
+    #[inline(always)]
     fn take(&mut self, index: u32, flow: &mut F) -> Option<P> {
         self(index, flow)
     }

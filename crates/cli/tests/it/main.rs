@@ -12,6 +12,7 @@ mod memory;
 mod output;
 mod path_queues;
 mod random;
+mod reference;
 mod reproduce;
 mod simulated;
 mod traced;

@@ -104,6 +104,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 
     /// Hands `packet` to the queue at `now` and lets an idle line begin. The owner has polled all
     /// that is due at `now` before; where it has not, what is due is handled at `now` and not earlier.
+    #[inline(always)]
     pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let now = self.transmitter.advance(now);
         let verdict = self.queue.enqueue(now, packet, observer);
@@ -114,6 +115,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     }
 
     /// The next packet that has left the line at or before `now`; call until `None`.
+    #[inline(always)]
     pub fn poll(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<Departure<P>> {
         while self.next <= now && self.next != NEVER {
             let due = self.next;
@@ -225,6 +227,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     }
 
     /// Moves packets on at `now`: queue to ring as far as there is room, then one to an idle line.
+    #[inline(always)]
     fn feed(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
         if self.ring.is_some() {
             self.feed_through_ring(now, observer);
@@ -249,6 +252,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         self.next = self.transmitter.ends().min(report).min(self.retry);
     }
 
+    #[inline(always)]
     fn begin_or_wait(&mut self, now: Nanos, packet: Option<P>) {
         match packet {
             Some(packet) => self.transmitter.begin(now, packet),
@@ -258,6 +262,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 }
 
 /// Dequeues, and remembers when to ask again where the queue holds back.
+#[inline(always)]
 fn ask<P: Packet, Q: Queue<P>>(
     queue: &mut Q,
     retry: &mut Nanos,

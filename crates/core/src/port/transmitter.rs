@@ -115,6 +115,7 @@ impl<P: Packet> Transmitter<P> {
     }
 
     /// The line takes `packet` at `now`.
+    #[inline(always)]
     pub(super) fn begin(&mut self, now: Nanos, packet: P) {
         if self.waiting_since != NEVER {
             self.end_waiting(now);

@@ -44,6 +44,7 @@ impl Rtt {
     }
 
     /// The retransmission timeout without backoff, whole jiffies.
+    #[inline(always)]
     pub(super) fn rto(&self, ticks: Ticks) -> Span {
         let micros = u64::from(self.srtt8 >> 3) + u64::from(self.rttvar);
         ticks.up(Span(micros * 1000)).min(RTO_MAX)
@@ -59,6 +60,7 @@ impl Rtt {
     /// Takes one sample. RFC 6298 section 2 with alpha 1/8 and beta 1/4, with three differences: a falling
     /// time moves the deviation by 1/32 only; the timeout uses the largest deviation of a round trip; that
     /// largest deviation falls by a quarter each round trip.
+    #[inline(always)]
     pub(super) fn sample(&mut self, sample: Span, snd_una: u64, snd_nxt: u64) {
         let micros = u32::try_from(sample.0 / 1000).unwrap_or(u32::MAX >> 4).min(u32::MAX >> 4);
         if self.srtt8 == 0 {

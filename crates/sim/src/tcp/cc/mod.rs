@@ -158,6 +158,7 @@ impl Cc {
     }
 
     /// An ACK has newly acknowledged `acked` segments; `rtt` is present if one of them was not retransmitted.
+    #[inline(always)]
     pub fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
         match (self, rtt) {
             (Cc::Cubic(cubic), Some(rtt)) => cubic.pkts_acked(w, now, rtt),
