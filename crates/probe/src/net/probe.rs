@@ -11,7 +11,7 @@ use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
 use super::sys;
 use crate::echo::wire::MAX_LEN;
-use crate::echo::{Prober, ProberConfig, ProberStats};
+use crate::echo::{Layout, Prober, ProberConfig, ProberStats};
 use crate::{Dscp, Probe, Sample, Test};
 
 /// Longest sleep, so that a stop is noticed.
@@ -146,7 +146,8 @@ impl Probes {
                 start: clock.nanos(-idle) + Span(spread),
                 stop: clock.nanos(load),
                 interval: probe.interval,
-                payload: probe.payload,
+                payload: probe.payload.min(MAX_LEN as u32),
+                layout: Layout::FULL,
                 least_timeout: longest,
             };
             running.push(Running {
