@@ -79,7 +79,11 @@ impl Echo {
     #[must_use]
     pub fn within(&self) -> i64 {
         let Packet { server_receive: from, server_send: to, .. } = self.packet;
-        if to.mono != from.mono { to.mono.saturating_sub(from.mono) } else { to.wall.saturating_sub(from.wall) }
+        if to.mono != from.mono {
+            to.mono.saturating_sub(from.mono)
+        } else {
+            to.wall.saturating_sub(from.wall)
+        }
     }
 }
 
@@ -401,8 +405,7 @@ impl Prober {
 
     /// Emits the echo sample.
     fn answer(&mut self, reply: Packet, recv: Stamp, sink: &mut dyn FnMut(Sample)) -> Echo {
-        let mut echo =
-            Echo { packet: reply, sent: None, received: recv, reordered: false, duplicate: false };
+        let mut echo = Echo { packet: reply, sent: None, received: recv, reordered: false, duplicate: false };
         let Some(slot) = self.slot(reply.seq) else {
             self.stats.late += 1;
             return echo;

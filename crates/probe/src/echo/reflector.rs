@@ -109,14 +109,8 @@ impl Reflector {
         let connection = self.connections.entry(request.token).or_insert(fresh);
         connection.last = recv.mono;
         let (received, window) = connection.arrivals.note(request.seq);
-        let reply = Packet {
-            reply: true,
-            received,
-            window,
-            server_receive: recv,
-            server_send: now,
-            ..request
-        };
+        let reply =
+            Packet { reply: true, received, window, server_receive: recv, server_send: now, ..request };
         Layout::FULL.emit(&reply, datagram);
         self.stats.answered += 1;
         Ok(())

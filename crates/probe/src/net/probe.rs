@@ -244,11 +244,11 @@ impl Running {
                 Err(_) => return,
             };
             let now = watch.now();
-            let recv = datagram.wall.map_or(now, |wall| watch.of_wall(wall));
+            let recv = datagram.messages.wall.map_or(now, |wall| watch.of_wall(wall));
             let ours = self.prober.handle_datagram(recv, &buf[..datagram.len], sink).is_ok();
             if ours {
-                self.outcome.unstamped += u64::from(datagram.wall.is_none());
-                let tos = datagram.tos.unwrap_or(self.tos);
+                self.outcome.unstamped += u64::from(datagram.messages.wall.is_none());
+                let tos = datagram.messages.tos.unwrap_or(self.tos);
                 self.outcome.ce += u64::from(tos & 3 == 3);
                 self.outcome.dscp_changed += u64::from(Dscp::of_tos(tos) != Dscp::of_tos(self.tos));
             }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use goodqueue::{FlowHasher, Nanos, Rng, Span};
-use goodqueue_probe::echo::{Layout, HEADER_LEN, Prober, ProberConfig, Reflector, Stamp};
+use goodqueue_probe::echo::{HEADER_LEN, Layout, Prober, ProberConfig, Reflector, Stamp};
 use goodqueue_probe::{Direction, Sample};
 
 use super::agenda::{Agenda, moment};
