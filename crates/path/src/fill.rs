@@ -1,5 +1,7 @@
 //! What the payload of a probe is filled with.
 
+use std::fmt;
+
 use crate::key::unhex;
 
 /// A filling.
@@ -44,6 +46,20 @@ impl Fill {
     }
 }
 
+impl fmt::Display for Fill {
+    /// As it is parsed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fill::None => f.write_str("none"),
+            Fill::Rand(_) => f.write_str("rand"),
+            Fill::Pattern(bytes) => {
+                f.write_str("pattern:")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +71,8 @@ mod tests {
         assert_eq!(payload, [0; 5]);
         Fill::parse("pattern:0a0b", 1).unwrap().write(&mut payload);
         assert_eq!(payload, [10, 11, 10, 11, 10]);
+        let texts = ["none", "rand", "pattern:0a0b"];
+        assert_eq!(texts.map(|text| Fill::parse(text, 1).unwrap().to_string()), texts);
         let mut random = Fill::parse("rand", 1).unwrap();
         random.write(&mut payload);
         let before = payload;

@@ -11,9 +11,11 @@
 
 pub mod client;
 pub mod fill;
+pub mod irtt_json;
 pub mod key;
 pub mod open;
 pub mod params;
+pub mod result;
 pub mod server;
 
 /// irtt's UDP port.

@@ -256,13 +256,19 @@ impl Server {
     #[must_use]
     pub fn memory(&self) -> [Memory; 5] {
         let [rate, credit] = limit::BYTES;
-        // A hash table has a byte of control for each place.
+        // A hash table has a power of two of places, fills seven eighths of them, and has a byte of control for
+        // each. What was removed takes from its capacity for a while.
+        let places = usize::next_power_of_two;
         let connection = size_of::<(u64, Session)>() + 1;
         let prefix = size_of::<(Prefix, u32)>() + 1;
         [
-            Memory { what: "sessions and half-open", places: self.connections.capacity(), bytes: connection },
+            Memory {
+                what: "sessions and half-open",
+                places: places(self.connections.capacity()),
+                bytes: connection,
+            },
             Memory { what: "order of half-open", places: self.half_open.capacity(), bytes: 8 },
-            Memory { what: "sessions by network", places: self.prefixes.capacity(), bytes: prefix },
+            Memory { what: "sessions by network", places: places(self.prefixes.capacity()), bytes: prefix },
             Memory { what: "rates of networks", places: PACES, bytes: rate },
             Memory { what: "credits of strangers", places: CREDITS, bytes: credit },
         ]
