@@ -35,9 +35,9 @@ const SILENCE: i64 = 3_000_000_000;
 /// Measures, shows and keeps.
 ///
 /// # Errors
-/// [`Error::Usage`] for a wrong flag or a name that cannot be resolved, [`Error::Machine`] where the server cannot be
-/// reached or stops answering, [`Error::Interrupted`] after a signal. What was measured has been shown and kept by
-/// then.
+/// [`Error::Usage`] for a wrong flag or a name that cannot be resolved, [`Error::Machine`] where the server
+/// cannot be reached or stops answering, [`Error::Interrupted`] after a signal. What was measured has been
+/// shown and kept by then.
 pub fn command(args: &ProbeArgs) -> Result<(), Error> {
     let plan = plan(args)?;
     let server = plan.server;

@@ -326,7 +326,7 @@ impl Sends {
             return None;
         }
         self.first = number.wrapping_add(1);
-        self.waiting.drain(..=ahead).last()
+        self.waiting.drain(..=ahead).next_back()
     }
 }
 

@@ -1,7 +1,7 @@
-//! The file of a session in irtt's own JSON format, number 1: what irtt's readers and flent's take. Durations are
-//! whole nanoseconds; what is not known is left out. Of `send_call` and `timer_error` there are no values:
-//! irtt measures its own calls and timers with them. `start_time` is an object of both clocks, as irtt 0.9.1 and
-//! later have it.
+//! The file of a session in irtt's own JSON format, number 1: what irtt's readers and flent's take. Durations
+//! are whole nanoseconds; what is not known is left out. Of `send_call` and `timer_error` there are no
+//! values: irtt measures its own calls and timers with them. `start_time` is an object of both clocks, as
+//! irtt 0.9.1 and later have it.
 
 use std::net::SocketAddr;
 
@@ -34,7 +34,8 @@ pub struct About<'a> {
     pub summary: &'a Summary,
 }
 
-/// The document. In `start_time` and `timestamps`, the monotonic clock of this host counts from the first probe.
+/// The document. In `start_time` and `timestamps`, the monotonic clock of this host counts from the first
+/// probe.
 #[must_use]
 pub fn document(about: &About<'_>, trips: &Trips) -> Value {
     let figures = trips.figures();
@@ -112,9 +113,9 @@ fn whole(value: f64) -> i64 {
 
 /// A statistic as irtt has it; without values it is all zeros.
 fn series(series: Option<Series>, with_median: bool) -> Value {
-    let Some(series) = series else {
-        return json!({ "total": 0, "n": 0, "min": 0, "max": 0, "mean": 0, "stddev": 0, "variance": 0 });
-    };
+    let nothing =
+        Series { n: 0, min: 0, median: 0, mean: 0.0, p95: 0, p99: 0, max: 0, stddev: 0.0, total: 0 };
+    let series = series.unwrap_or(nothing);
     let mut out = json!({
         "total": series.total,
         "n": series.n,

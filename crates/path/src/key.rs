@@ -1,7 +1,7 @@
 //! The key that both ends share: an HMAC-MD5 over every datagram, as irtt has it.
 //!
-//! MD5 is irtt's choice, and no longer one to make: it keeps out those who do not have the key, and does not hide
-//! what is sent.
+//! MD5 is irtt's choice, and no longer one to make: it keeps out those who do not have the key, and does not
+//! hide what is sent.
 
 use std::fmt;
 

@@ -171,7 +171,8 @@ pub struct Figures {
     pub ipdv_down: Option<Series>,
     /// Time within the server.
     pub server_time: Option<Series>,
-    /// By how much the server's wall clock is ahead of ours, if the least delays of both directions are equal.
+    /// By how much the server's wall clock is ahead of ours, if the least delays of both directions are
+    /// equal.
     pub clock_ahead: Option<i64>,
 }
 
@@ -295,8 +296,8 @@ impl Trips {
         self.layout.times_the_server().then_some(by_clock)
     }
 
-    /// How the delays of probe `index` differ from those of the one before, where both were answered. The ways
-    /// are by monotonic clocks where the server has them, so that setting a clock does not show.
+    /// How the delays of probe `index` differ from those of the one before, where both were answered. The
+    /// ways are by monotonic clocks where the server has them, so that setting a clock does not show.
     #[must_use]
     pub fn variation(&self, index: usize) -> Delays {
         let pair =

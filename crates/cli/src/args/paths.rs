@@ -72,8 +72,8 @@ pub struct ServerArgs {
 /// Where the key comes from.
 #[derive(Args, Debug)]
 pub struct KeyArgs {
-    /// Key of the HMAC (MD5, as irtt's) over all packets: text, or hexadecimal digits after 0x. Other users of this
-    /// machine see it in the list of processes
+    /// Key of the HMAC (MD5, as irtt's) over all packets: text, or hexadecimal digits after 0x. Other users
+    /// of this machine see it in the list of processes
     #[arg(long, value_name = "KEY", conflicts_with = "key_file")]
     pub key: Option<String>,
     /// File with the key in its first line

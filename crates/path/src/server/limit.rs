@@ -1,5 +1,5 @@
-//! What a stranger may have: answers at a rate for each network, and no more bytes than he sent. Both are tables
-//! of a fixed size; where two share a place, each has less, never more.
+//! What a stranger may have: answers at a rate for each network, and no more bytes than he sent. Both are
+//! tables of a fixed size; where two share a place, each has less, never more.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::{IpAddr, SocketAddr};

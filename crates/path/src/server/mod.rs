@@ -8,7 +8,8 @@
 //!   shows that the address receives. Only then there is a session.
 //! * A reply is never longer than its request, and a session's replies are never more frequent than what was
 //!   agreed.
-//! * All tables have a size that is fixed at the start ([`Server::memory`]). What a flood of strangers displaces
+//! * All tables have a size that is fixed at the start ([`Server::memory`]). What a flood of strangers
+//! displaces
 //!   is other strangers; sessions stay.
 
 mod limit;
@@ -256,8 +257,8 @@ impl Server {
     #[must_use]
     pub fn memory(&self) -> [Memory; 5] {
         let [rate, credit] = limit::BYTES;
-        // A hash table has a power of two of places, fills seven eighths of them, and has a byte of control for
-        // each. What was removed takes from its capacity for a while.
+        // A hash table has a power of two of places, fills seven eighths of them, and has a byte of control
+        // for each. What was removed takes from its capacity for a while.
         let places = usize::next_power_of_two;
         let connection = size_of::<(u64, Session)>() + 1;
         let prefix = size_of::<(Prefix, u32)>() + 1;
@@ -274,8 +275,8 @@ impl Server {
         ]
     }
 
-    /// Takes the datagram in the first `len` bytes of `buf`, received at `recv`; it is now `now`. The answer, if
-    /// there is one, is to be sent to `from`. `random` gives 64 bits that nobody can guess.
+    /// Takes the datagram in the first `len` bytes of `buf`, received at `recv`; it is now `now`. The answer,
+    /// if there is one, is to be sent to `from`. `random` gives 64 bits that nobody can guess.
     pub fn handle(
         &mut self,
         from: SocketAddr,

@@ -111,8 +111,8 @@ fn irtts_client_is_answered_when_it_asks_again_and_gets_no_more_than_it_sent() {
     assert!(answers.iter().sum::<usize>() <= 4 * irtts.len());
 }
 
-/// 1 000 000 requests in 10 s from addresses that are spoofed at random: nobody gets more bytes than he sent, the
-/// memory is as before, a session keeps all its replies, and a new client is served.
+/// 1 000 000 requests in 10 s from addresses that are spoofed at random: nobody gets more bytes than he sent,
+/// the memory is as before, a session keeps all its replies, and a new client is served.
 #[test]
 fn a_flood_of_spoofed_opens_takes_nothing_from_anybody() {
     let mut desk = Desk::new(Limits::default(), None);

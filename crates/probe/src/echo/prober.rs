@@ -297,8 +297,8 @@ impl Prober {
         }
     }
 
-    /// The kernel's word for when probe `seq` was sent, if it comes before its reply does. What is earlier than
-    /// the clock's reading just before the send, or later by more than `MOST_TIMEOUT`, is not believed.
+    /// The kernel's word for when probe `seq` was sent, if it comes before its reply does. What is earlier
+    /// than the clock's reading just before the send, or later by more than `MOST_TIMEOUT`, is not believed.
     pub fn was_sent(&mut self, seq: u32, at: Stamp) {
         let Some(slot) = self.slot(seq).filter(|slot| !slot.answered) else { return };
         if (0..MOST_TIMEOUT).contains(&at.mono.saturating_sub(slot.sent.mono)) {

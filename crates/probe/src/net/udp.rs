@@ -35,8 +35,8 @@ pub struct Arrival {
 }
 
 impl Udp {
-    /// A socket at a local address. One at `[::]` takes IPv6 alone, so that one at `0.0.0.0` may have the same
-    /// port.
+    /// A socket at a local address. One at `[::]` takes IPv6 alone, so that one at `0.0.0.0` may have the
+    /// same port.
     ///
     /// # Errors
     /// The kernel's: the address is in use, or not one of this machine.
@@ -86,8 +86,8 @@ impl Udp {
         sys::set_ttl(self.socket.as_fd(), self.v6, ttl)
     }
 
-    /// With `false`, datagrams are not cut into fragments: the DF bit is set, and sending one that is too long
-    /// is an error.
+    /// With `false`, datagrams are not cut into fragments: the DF bit is set, and sending one that is too
+    /// long is an error.
     ///
     /// # Errors
     /// The kernel's.

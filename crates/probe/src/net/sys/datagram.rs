@@ -54,7 +54,8 @@ impl SockAddr {
         let at = &raw const self.storage;
         match c_int::from(self.storage.ss_family) {
             libc::AF_INET => {
-                // SAFETY: a sockaddr_storage is large and aligned enough for a sockaddr_in; any bytes are one.
+                // SAFETY: a sockaddr_storage is large and aligned enough for a sockaddr_in; any bytes are
+                // one.
                 let sin = unsafe { *at.cast::<libc::sockaddr_in>() };
                 let ip = Ipv4Addr::from(sin.sin_addr.s_addr.to_ne_bytes());
                 Some(SocketAddrV4::new(ip, u16::from_be(sin.sin_port)).into())
@@ -109,8 +110,8 @@ pub(in crate::net) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Data
     receive_with(fd, buf, 0)
 }
 
-/// Takes the next transmit time from the error queue: which datagram it is of, and when the kernel took it for
-/// sending (`CLOCK_REALTIME`). Nothing where the queue is empty.
+/// Takes the next transmit time from the error queue: which datagram it is of, and when the kernel took it
+/// for sending (`CLOCK_REALTIME`). Nothing where the queue is empty.
 pub(in crate::net) fn transmitted(fd: BorrowedFd) -> Option<(u32, i64)> {
     loop {
         let messages = receive_with(fd, &mut [], libc::MSG_ERRQUEUE).ok()?.messages;
@@ -217,8 +218,8 @@ fn plain<T: Plain>(bytes: &[u8]) -> Option<T> {
     (bytes.len() >= size_of::<T>()).then(|| unsafe { ptr::read_unaligned(bytes.as_ptr().cast::<T>()) })
 }
 
-/// Sends a datagram to `to` with the given ToS byte or traffic class, from the local address `from` where it is
-/// given (and of the same family); does not block.
+/// Sends a datagram to `to` with the given ToS byte or traffic class, from the local address `from` where it
+/// is given (and of the same family); does not block.
 pub(in crate::net) fn send_to(
     fd: BorrowedFd,
     bytes: &[u8],
