@@ -1,6 +1,8 @@
 //! Our server and client with irtt's, both ways, over loopback and over a relay that delays, loses and
 //! reorders. Debian's program is `irtt`; another one, built from its source, is named by GOODQUEUE_IRTT.
 
+#![allow(clippy::unwrap_used)]
+
 mod relay;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

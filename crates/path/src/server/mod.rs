@@ -8,9 +8,8 @@
 //!   shows that the address receives. Only then there is a session.
 //! * A reply is never longer than its request, and a session's replies are never more frequent than what was
 //!   agreed.
-//! * All tables have a size that is fixed at the start ([`Server::memory`]). What a flood of strangers
-//! displaces
-//!   is other strangers; sessions stay.
+//! * All tables have a size that is fixed at the start ([`Server::memory`]). A flood of strangers
+//!   displaces other strangers; sessions stay.
 
 mod limit;
 pub mod listen;

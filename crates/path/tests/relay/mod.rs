@@ -1,5 +1,7 @@
 //! A path in miniature: passes datagrams of one client on to a server and back, late or not at all.
 
+#![allow(clippy::unwrap_used)]
+
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
