@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use goodqueue_probe::echo::wire::MAX_DATAGRAM;
-use goodqueue_probe::net::{ClockWatch, Udp, random_u64, urgent_thread, wait};
+use goodqueue_probe::net::{ClockWatch, Udp, random_u64, wait};
 
 use super::{Event, Server, ServerStats};
 
@@ -48,7 +48,8 @@ impl Listener {
         self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect()
     }
 
-    /// Serves until `stop` is set.
+    /// Serves until `stop` is set. It asks for no priority: the kernel notes when a probe arrives, so a late
+    /// answer does not show in a round trip, and a flood must not take the processor from others.
     ///
     /// # Errors
     /// The kernel's, where it cannot wait for datagrams.
@@ -58,7 +59,6 @@ impl Listener {
         stop: &AtomicBool,
         events: &mut dyn FnMut(Event),
     ) -> io::Result<ServerStats> {
-        urgent_thread();
         let (mut watch, mut ready) = (ClockWatch::new(), Vec::with_capacity(self.sockets.len()));
         let mut buf = vec![0; MAX_DATAGRAM];
         let mut swept = watch.now().mono;
