@@ -45,9 +45,9 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// Takes note of `seq`. Returns how many packets have come, duplicates included, and the window as seen
-    /// from `seq`. A late packet fills its place and moves nothing; from one that is more than 63 behind not
-    /// all 64 places are known, and its window is 0.
+    /// Records `seq`. Returns the number of packets received, duplicates included, and the window relative to
+    /// `seq`. A late packet sets its bit and moves nothing. For a packet more than 63 behind, not all 64 bits
+    /// are known, so its window is 0.
     #[allow(clippy::cast_possible_truncation)]
     pub fn note(&mut self, seq: u32) -> (u32, u64) {
         let is_first = self.received == 0 && self.window == 0;

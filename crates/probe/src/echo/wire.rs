@@ -22,10 +22,10 @@
 
 use super::Stamp;
 
-/// Bytes up to the payload in [`Layout::FULL`]: the least size of a probe of a test.
+/// Length of the header in [`Layout::FULL`], the least size of a test's probe, bytes.
 pub const HEADER_LEN: usize = 60;
 
-/// Largest UDP payload of a probe of a test, 1500-byte IPv6 packets in mind.
+/// Largest UDP payload of a test's probe, bytes: it fits into an IPv6 packet of 1500 bytes.
 pub const MAX_LEN: usize = 1452;
 
 /// Largest UDP payload there is (IPv4).
@@ -115,7 +115,7 @@ pub enum PacketError {
     /// Another protocol.
     #[error("the first three bytes are not the protocol's")]
     Magic,
-    /// A flag that is not spoken: open, an HMAC where there is no key or none where there is one, or a flag
+    /// A flag that is not supported: open, an HMAC where there is no key or none where there is one, or a flag
     /// of a later version.
     #[error("flags {0:#04x} are not spoken")]
     Flags(u8),
@@ -194,7 +194,7 @@ impl Layout {
         }
     }
 
-    /// Reads a datagram. The payload is not looked at, and the HMAC not checked.
+    /// Parses a datagram. The payload is ignored, and the HMAC is not checked.
     ///
     /// # Errors
     /// [`PacketError::Short`], [`PacketError::Magic`], [`PacketError::Flags`].
@@ -233,10 +233,10 @@ impl Layout {
     }
 
     /// Writes the header of `packet` at the start of `bytes`, with zeros for the HMAC, and leaves the payload
-    /// as it is. A clock or a moment that the layout lacks is not written.
+    /// unchanged. A clock or a moment that the layout lacks is not written.
     ///
     /// # Panics
-    /// Where `bytes` is shorter than [`Layout::header_len`].
+    /// If `bytes` is shorter than [`Layout::header_len`].
     pub fn emit(self, packet: &Packet, bytes: &mut [u8]) {
         let mut at = 0;
         let at = &mut at;

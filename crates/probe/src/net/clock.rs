@@ -113,7 +113,7 @@ impl ClockWatch {
         now
     }
 
-    /// The moment of a wall-clock time, by the present distance of the clocks.
+    /// The moment of a wall-clock time, by the present difference between the clocks.
     #[must_use]
     pub fn of_wall(&self, wall: i64) -> Stamp {
         Stamp { wall, mono: wall.saturating_sub(self.offset) }

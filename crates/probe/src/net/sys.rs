@@ -138,7 +138,7 @@ pub(super) fn abort_on_close(fd: BorrowedFd) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
 }
 
-/// A TCP socket that does not block, without address.
+/// A non-blocking TCP socket without an address.
 pub(super) fn tcp_socket(addr: IpAddr) -> io::Result<OwnedFd> {
     let family = if addr.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
     // SAFETY: no pointers; the result is checked and then owned by nobody else.

@@ -105,7 +105,7 @@ pub(in crate::net) struct Messages {
 #[repr(C, align(8))]
 struct Control([u8; 320]);
 
-/// Receives a datagram; does not block.
+/// Receives a datagram without blocking.
 pub(in crate::net) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
     receive_with(fd, buf, 0)
 }
