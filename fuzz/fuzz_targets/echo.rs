@@ -1,8 +1,7 @@
 #![no_main]
 use goodqueue::Nanos;
 use goodqueue_probe::Sample;
-use goodqueue_probe::echo::wire::Packet;
-use goodqueue_probe::echo::{Prober, ProberConfig, Reflector, Stamp};
+use goodqueue_probe::echo::{Layout, Prober, ProberConfig, Reflector, Stamp};
 
 // Datagrams, each behind a byte that says who gets it and how much time has passed before.
 libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
@@ -15,6 +14,7 @@ libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
         stop: at(1000),
         interval: goodqueue::Span::from_millis(10),
         payload: 60,
+        layout: Layout::FULL,
         least_timeout: goodqueue::Span::from_millis(100),
     });
     let (mut reflector, mut now, mut buffer) = (Reflector::new(), at(0), [0; 1500]);
@@ -30,7 +30,7 @@ libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
             // An answer that cannot be read is an error, never a panic.
             let _ = prober.handle_datagram(stamp, &datagram, &mut sink);
         } else if reflector.handle(stamp, stamp, &mut datagram).is_ok() {
-            assert!(Packet::parse(&datagram).is_ok_and(|packet| packet.reply));
+            assert!(Layout::FULL.parse(&datagram).is_ok_and(|packet| packet.reply));
         }
     }
     prober.finish(&mut sink);

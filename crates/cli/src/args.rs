@@ -3,6 +3,7 @@
 //! Values here stay close to what was typed; [`goodqueue_experiment::Plan`] interprets them.
 
 mod others;
+mod paths;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use clap::{ArgMatches, Args, Parser, Subcommand};
 use goodqueue_experiment::Request;
 
 pub use others::{AirtimeArgs, CodelParityArg, ConstantsArg, ReplayArgs, ReproduceArgs, TruthArgs};
+pub use paths::{ClockArg, DfArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg};
 
 /// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]
@@ -35,6 +37,12 @@ pub enum Command {
     /// Run one latency-under-load test over one link, once for each queue, and compare them
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Measure a path: probes to a server, round trips and one-way delays, loss by direction
+    #[command(after_help = paths::PROBE_EXAMPLES)]
+    Probe(Box<ProbeArgs>),
+    /// Answer the probes of others, at the far end of a path: irtt's protocol, fit for the open internet
+    #[command(after_help = paths::SERVER_EXAMPLES)]
+    Server(ServerArgs),
     /// Replay decision vectors recorded from Linux and show the first disagreement
     Replay(ReplayArgs),
     /// Simulate experiments that ran on a real kernel, and compare the figures

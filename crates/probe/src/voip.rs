@@ -55,6 +55,7 @@ mod tests {
             stop: Nanos(10_000_000_000),
             interval: call.interval,
             payload: call.payload,
+            layout: crate::echo::Layout::FULL,
             least_timeout: ProberConfig::LEAST_TIMEOUT,
         };
         let (mut prober, mut reflector) = (Prober::new(config), Reflector::new());

@@ -11,6 +11,7 @@ mod live_wifi;
 mod memory;
 mod output;
 mod path_queues;
+mod paths;
 mod random;
 mod reference;
 mod reproduce;

@@ -21,9 +21,9 @@ pub mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use prober::{Lateness, Prober, ProberConfig, ProberStats};
-pub use reflector::{Reflector, ReflectorStats};
-pub use wire::{HEADER_LEN, PacketError};
+pub use prober::{Echo, Lateness, Prober, ProberConfig, ProberStats};
+pub use reflector::{Arrivals, Reflector, ReflectorStats};
+pub use wire::{HEADER_LEN, Layout, PacketError};
 
 /// A moment on both clocks, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use goodqueue::{Nanos, Span};
 
 use super::Stamp;
-use super::wire::{HEADER_LEN, MAX_LEN, Packet, PacketError};
+use super::wire::{Layout, MAX_DATAGRAM, Packet, PacketError};
 use crate::{Direction, Sample};
 
 /// Longest wait for a reply, whatever the round-trip times seen. It bounds the memory of a prober:
@@ -29,8 +29,10 @@ pub struct ProberConfig {
     pub stop: Nanos,
     /// Spacing of the grid, at least 1 us; shorter ones are raised to that.
     pub interval: Span,
-    /// UDP payload in bytes, clamped to 60 to 1452.
+    /// UDP payload in bytes, clamped to the length of the layout's header to 65507.
     pub payload: u32,
+    /// The fields of its packets.
+    pub layout: Layout,
     /// A probe is given up after four times the longest round trip seen, but not before this time and not
     /// after 120 s. If it is known how long the queues on the path can hold a probe, use that. A probe that
     /// is given up is lost if the reply to a later probe has arrived, otherwise unanswered
@@ -45,6 +47,44 @@ impl ProberConfig {
     pub const MOST_TIMEOUT: Span = Span(MOST_TIMEOUT as u64);
     /// A timeout that never expires: a probe is lost only when [`Prober::was_lost`] says so.
     pub const FOR_EVER: Span = Span(i64::MAX as u64);
+}
+
+/// A reply, as [`Prober::handle_datagram`] took it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Echo {
+    /// What it says.
+    pub packet: Packet,
+    /// When its probe was sent; nothing where that had been given up.
+    pub sent: Option<Stamp>,
+    /// When it was received.
+    pub received: Stamp,
+    /// The answer to a later probe had come before.
+    pub reordered: bool,
+    /// An answer to this probe had come before.
+    pub duplicate: bool,
+}
+
+impl Echo {
+    /// Nanoseconds from the sending of the probe to the receiving of its reply, less the time within the
+    /// server where the reply tells it and it is credible: not longer than the whole. 0 for a late one.
+    #[must_use]
+    pub fn rtt(&self) -> i64 {
+        let Some(sent) = self.sent else { return 0 };
+        let total = self.received.mono.saturating_sub(sent.mono);
+        let within = self.within();
+        if (0..=total).contains(&within) { total - within } else { total }
+    }
+
+    /// Nanoseconds that the reply says it spent within the server, by the monotonic clock where there is one.
+    #[must_use]
+    pub fn within(&self) -> i64 {
+        let Packet { server_receive: from, server_send: to, .. } = self.packet;
+        if to.mono != from.mono {
+            to.mono.saturating_sub(from.mono)
+        } else {
+            to.wall.saturating_sub(from.wall)
+        }
+    }
 }
 
 /// The counters of a prober.
@@ -161,7 +201,7 @@ impl Prober {
         Prober {
             config,
             interval: interval.cast_signed(),
-            payload: (config.payload as usize).clamp(HEADER_LEN, MAX_LEN),
+            payload: (config.payload as usize).clamp(config.layout.header_len(), MAX_DATAGRAM),
             grid: 0,
             grid_len: config.stop.since(config.start).0.div_ceil(interval),
             slots: VecDeque::new(),
@@ -244,7 +284,7 @@ impl Prober {
         self.last_sent = now.mono;
         let buf = &mut buf[..self.payload];
         buf.fill(0);
-        Packet { token: self.config.token, seq, ..Packet::default() }.emit(buf);
+        self.config.layout.emit(&Packet { token: self.config.token, seq, ..Packet::default() }, buf);
         Some(self.payload)
     }
 
@@ -257,6 +297,15 @@ impl Prober {
         }
     }
 
+    /// The kernel's word for when probe `seq` was sent, if it comes before its reply does. What is earlier
+    /// than the clock's reading just before the send, or later by more than `MOST_TIMEOUT`, is not believed.
+    pub fn was_sent(&mut self, seq: u32, at: Stamp) {
+        let Some(slot) = self.slot(seq).filter(|slot| !slot.answered) else { return };
+        if (0..MOST_TIMEOUT).contains(&at.mono.saturating_sub(slot.sent.mono)) {
+            slot.sent = at;
+        }
+    }
+
     /// Handles a datagram that was received at `recv`.
     ///
     /// # Errors
@@ -266,13 +315,12 @@ impl Prober {
         recv: Stamp,
         bytes: &[u8],
         sink: &mut dyn FnMut(Sample),
-    ) -> Result<(), PacketError> {
+    ) -> Result<Echo, PacketError> {
         let result = self.reply(bytes);
         match result {
             Ok(reply) => {
                 self.learn(&reply);
-                self.answer(&reply, recv, sink);
-                Ok(())
+                Ok(self.answer(reply, recv, sink))
             }
             Err(error) => {
                 self.stats.refused += 1;
@@ -283,7 +331,7 @@ impl Prober {
 
     /// Parses a reply to a probe that was sent.
     fn reply(&self, bytes: &[u8]) -> Result<Packet, PacketError> {
-        let reply = Packet::parse(bytes)?;
+        let reply = self.config.layout.parse(bytes)?;
         if !reply.reply {
             return Err(PacketError::Direction);
         }
@@ -339,7 +387,7 @@ impl Prober {
     fn learn_from_count(&mut self, reply: &Packet) {
         let Some((before, count)) = self.highest else { return };
         let disturbed = self.stats.reordered + self.stats.duplicates > 0;
-        if disturbed || reply.seq <= before.saturating_add(64) {
+        if disturbed || !self.config.layout.count || reply.seq <= before.saturating_add(64) {
             return;
         }
         let beyond = reply.seq - 64 - before;
@@ -356,10 +404,11 @@ impl Prober {
     }
 
     /// Emits the echo sample.
-    fn answer(&mut self, reply: &Packet, recv: Stamp, sink: &mut dyn FnMut(Sample)) {
+    fn answer(&mut self, reply: Packet, recv: Stamp, sink: &mut dyn FnMut(Sample)) -> Echo {
+        let mut echo = Echo { packet: reply, sent: None, received: recv, reordered: false, duplicate: false };
         let Some(slot) = self.slot(reply.seq) else {
             self.stats.late += 1;
-            return;
+            return echo;
         };
         let (sent, duplicate) = (slot.sent, slot.answered);
         slot.answered = true;
@@ -367,10 +416,8 @@ impl Prober {
         if self.highest.is_none_or(|(highest, _)| reply.seq > highest) {
             self.highest = Some((reply.seq, reply.received));
         }
-        let total = recv.mono.saturating_sub(sent.mono);
-        let within = reply.server_send.mono.saturating_sub(reply.server_receive.mono);
-        // Ignore a server time that is longer than the round trip.
-        let rtt = if (0..=total).contains(&within) { total - within } else { total };
+        echo = Echo { sent: Some(sent), reordered, duplicate, ..echo };
+        let rtt = echo.rtt();
         if duplicate {
             self.stats.duplicates += 1;
         } else {
@@ -390,6 +437,7 @@ impl Prober {
             reordered,
             duplicate,
         });
+        echo
     }
 
     /// Gives up probes that have waited too long, and forgets those that were answered that long ago.

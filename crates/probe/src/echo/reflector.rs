@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Stamp;
-use super::wire::{Packet, PacketError};
+use super::wire::{Layout, Packet, PacketError};
 
 /// Most connections at a time; a new one replaces the one that has been silent longest.
 const MAX_CONNECTIONS: usize = 1024;
@@ -27,6 +27,14 @@ pub struct ReflectorStats {
 /// The server's state of one connection.
 #[derive(Clone, Copy, Debug)]
 struct Connection {
+    arrivals: Arrivals,
+    /// When the last one came, monotonic.
+    last: i64,
+}
+
+/// Which packets of a connection have arrived at the server.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrivals {
     /// The highest sequence number received.
     highest: u32,
     /// Packets received, duplicates included.
@@ -34,25 +42,31 @@ struct Connection {
     /// Bit k: `highest - k` was received. Twice as long as the window of a reply, so that the reply to a late
     /// packet still covers the 64 before it.
     window: u128,
-    /// When the last packet arrived, on the monotonic clock.
-    last: i64,
 }
 
-impl Connection {
-    /// Records `seq` and returns the window relative to it. A late packet sets its bit and moves nothing. For
-    /// a packet more than 63 behind, not all 64 bits are known, so its window is 0.
+impl Arrivals {
+    /// Records `seq`. Returns the number of packets received, duplicates included, and the window relative to
+    /// `seq`. A late packet sets its bit and moves nothing. For a packet more than 63 behind, not all 64 bits
+    /// are known, so its window is 0.
     #[allow(clippy::cast_possible_truncation)]
-    fn note(&mut self, seq: u32) -> u64 {
+    pub fn note(&mut self, seq: u32) -> (u32, u64) {
+        let is_first = self.received == 0 && self.window == 0;
         self.received = self.received.wrapping_add(1);
-        let ahead = seq.wrapping_sub(self.highest);
+        let ahead = if is_first { 0 } else { seq.wrapping_sub(self.highest) };
         if ahead < 1 << 31 {
             self.window = self.window.checked_shl(ahead).unwrap_or(0) | 1;
             self.highest = seq;
-            return self.window as u64;
+            return (self.received, self.window as u64);
         }
         let behind = self.highest.wrapping_sub(seq);
         self.window |= 1u128.checked_shl(behind).unwrap_or(0);
-        if behind < 64 { (self.window >> behind) as u64 } else { 0 }
+        (self.received, if behind < 64 { (self.window >> behind) as u64 } else { 0 })
+    }
+
+    /// Packets received, duplicates included.
+    #[must_use]
+    pub fn received(&self) -> u32 {
+        self.received
     }
 }
 
@@ -75,7 +89,7 @@ impl Reflector {
     /// [`PacketError`]: the datagram is then unchanged and must not be sent. A close ends the connection and,
     /// as in irtt, gets no answer ([`PacketError::Flags`]).
     pub fn handle(&mut self, recv: Stamp, now: Stamp, datagram: &mut [u8]) -> Result<(), PacketError> {
-        let request = Packet::parse(datagram).and_then(|packet| match packet {
+        let request = Layout::FULL.parse(datagram).and_then(|packet| match packet {
             Packet { reply: true, .. } => Err(PacketError::Direction),
             packet => Ok(packet),
         });
@@ -91,19 +105,13 @@ impl Reflector {
             }
         };
         self.make_room(request.token);
-        let fresh = Connection { highest: request.seq, received: 0, window: 1, last: recv.mono };
+        let fresh = Connection { arrivals: Arrivals::default(), last: recv.mono };
         let connection = self.connections.entry(request.token).or_insert(fresh);
         connection.last = recv.mono;
-        let window = connection.note(request.seq);
-        let reply = Packet {
-            reply: true,
-            received: connection.received,
-            window,
-            server_receive: recv,
-            server_send: now,
-            ..request
-        };
-        reply.emit(datagram);
+        let (received, window) = connection.arrivals.note(request.seq);
+        let reply =
+            Packet { reply: true, received, window, server_receive: recv, server_send: now, ..request };
+        Layout::FULL.emit(&reply, datagram);
         self.stats.answered += 1;
         Ok(())
     }
@@ -126,10 +134,10 @@ mod tests {
 
     fn window(reflector: &mut Reflector, seq: u32) -> (u32, u64) {
         let mut bytes = [0; HEADER_LEN];
-        Packet { token: 7, seq, ..Packet::default() }.emit(&mut bytes);
+        Layout::FULL.emit(&Packet { token: 7, seq, ..Packet::default() }, &mut bytes);
         let now = Stamp::virtual_time(Nanos(u64::from(seq)));
         reflector.handle(now, now, &mut bytes).unwrap();
-        let reply = Packet::parse(&bytes).unwrap();
+        let reply = Layout::FULL.parse(&bytes).unwrap();
         assert!(reply.reply && reply.seq == seq && reply.token == 7);
         (reply.received, reply.window)
     }
@@ -169,7 +177,7 @@ mod tests {
         let now = Stamp::default();
         let mut bytes = [0; HEADER_LEN];
         assert_eq!(reflector.handle(now, now, &mut bytes), Err(PacketError::Magic));
-        Packet { reply: true, ..Packet::default() }.emit(&mut bytes);
+        Layout::FULL.emit(&Packet { reply: true, ..Packet::default() }, &mut bytes);
         let before = bytes;
         assert_eq!(reflector.handle(now, now, &mut bytes), Err(PacketError::Direction));
         assert_eq!(bytes, before);
@@ -181,7 +189,7 @@ mod tests {
         let mut reflector = Reflector::new();
         for token in 0..2 * MAX_CONNECTIONS as u64 {
             let mut bytes = [0; HEADER_LEN];
-            Packet { token, ..Packet::default() }.emit(&mut bytes);
+            Layout::FULL.emit(&Packet { token, ..Packet::default() }, &mut bytes);
             let now = Stamp { wall: 0, mono: token as i64 };
             reflector.handle(now, now, &mut bytes).unwrap();
         }

@@ -20,6 +20,7 @@ fn config(probes: u64) -> ProberConfig {
         stop: Nanos(ORIGIN - 10 * MS + probes * MS),
         interval: Span::from_millis(1),
         payload: 100,
+        layout: Layout::FULL,
         least_timeout: ProberConfig::LEAST_TIMEOUT,
     }
 }
@@ -111,7 +112,7 @@ fn run(config: ProberConfig, up: Path, down: Path, mut naive: Option<&mut Naive>
         });
         while let Some(len) = prober.poll_transmit(at(now), &mut buf) {
             assert_eq!(len, 100);
-            let seq = wire::Packet::parse(&buf[..len]).unwrap().seq;
+            let seq = Layout::FULL.parse(&buf[..len]).unwrap().seq;
             for delay in up(seq) {
                 fly(&mut flying, now + delay, (false, seq, 0, buf[..len].to_vec()));
             }
@@ -250,7 +251,7 @@ fn a_probe_that_was_not_sent_is_undone() {
     prober.poll_transmit(at(start), &mut buf).unwrap();
     prober.transmit_failed();
     prober.poll_transmit(at(start + MS), &mut buf).unwrap();
-    assert_eq!(wire::Packet::parse(&buf).unwrap().seq, 0);
+    assert_eq!(Layout::FULL.parse(&buf).unwrap().seq, 0);
     assert_eq!((prober.stats().sent, prober.stats().timer_misses), (1, 1));
 }
 
@@ -275,15 +276,15 @@ fn strangers_are_refused() {
     let mut buf = [0; 100];
     prober.poll_transmit(at(ORIGIN - 10 * MS), &mut buf).unwrap();
     let mut sink = |_| panic!("no sample");
-    let mut offer = |bytes: &[u8]| prober.handle_datagram(at(ORIGIN), bytes, &mut sink);
-    assert_eq!(offer(&buf), Err(PacketError::Direction));
+    let mut offer = |bytes: &[u8]| prober.handle_datagram(at(ORIGIN), bytes, &mut sink).err();
+    assert_eq!(offer(&buf), Some(PacketError::Direction));
     let mut reply = wire::Packet { reply: true, token: 8, ..wire::Packet::default() };
-    reply.emit(&mut buf);
-    assert_eq!(offer(&buf), Err(PacketError::Token));
+    Layout::FULL.emit(&reply, &mut buf);
+    assert_eq!(offer(&buf), Some(PacketError::Token));
     (reply.token, reply.seq) = (9, 1);
-    reply.emit(&mut buf);
-    assert_eq!(offer(&buf), Err(PacketError::Unsent));
-    assert_eq!(offer(&[]), Err(PacketError::Short(0)));
+    Layout::FULL.emit(&reply, &mut buf);
+    assert_eq!(offer(&buf), Some(PacketError::Unsent));
+    assert_eq!(offer(&[]), Some(PacketError::Short(0)));
     assert_eq!(prober.stats().refused, 4);
 }
 

@@ -1,34 +1,87 @@
-//! The echo packet of irtt protocol version 1, with both received statistics, both timestamps and both
-//! clocks, without HMAC. All integers are little-endian.
+//! The echo packet of irtt protocol version 1. All integers are little-endian. A field is there as a whole or
+//! not at all, always in this order; the [`Layout`] says which are there.
 //!
 //! ```text
-//! octet  0  magic 14 a7 5b
-//!        3  flags: 02 reply, 04 close; others are refused
-//!        4  connection token, u64
-//!       12  sequence number, u32
-//!       16  packets that the server has received, u32
-//!       20  received window, u64: bit 0 this packet, bit k the packet k before it; 0 not known
-//!       28  server receive, wall clock, i64 ns
-//!       36  server receive, monotonic clock, i64 ns
-//!       44  server send, wall clock, i64 ns
-//!       52  server send, monotonic clock, i64 ns
-//!       60  payload, zeros, up to the negotiated length
+//! bytes
+//!  3  magic 14 a7 5b
+//!  1  flags: 02 reply, 04 close, 08 HMAC; others are refused here (01 opens a connection)
+//! 16  HMAC-MD5 of the datagram with zeros here                           where there is a key
+//!  8  connection token, u64
+//!  4  sequence number, u32
+//!  4  packets that the server has received, u32                          where asked for
+//!  8  received window, u64: bit 0 this packet, bit k the packet k before it; 0 not known      "
+//!  8  server receive, wall clock, i64 ns                                                      "
+//!  8  server receive, monotonic clock, i64 ns                                                 "
+//!  8  server send, wall clock, i64 ns                                                         "
+//!  8  server send, monotonic clock, i64 ns                                                    "
+//!     payload, up to the negotiated length
 //! ```
 //!
-//! The client sends zeros where the server will write, so both directions have the same size. The handshake
-//! (flags 01) is not supported: the caller chooses the token.
+//! The client sends zeros where the server will write, so both directions have the same size. The HMAC itself
+//! is the caller's: it is written into the place that is left for it once the packet is complete.
 
 use super::Stamp;
 
-/// Length of the header, the least size of a probe, bytes.
+/// Length of the header in [`Layout::FULL`], the least size of a test's probe, bytes.
 pub const HEADER_LEN: usize = 60;
 
-/// Largest UDP payload of a probe, bytes: it fits into an IPv6 packet of 1500 bytes.
+/// Largest UDP payload of a test's probe, bytes: it fits into an IPv6 packet of 1500 bytes.
 pub const MAX_LEN: usize = 1452;
 
-const MAGIC: [u8; 3] = [0x14, 0xa7, 0x5b];
-const REPLY: u8 = 0x02;
-const CLOSE: u8 = 0x04;
+/// Largest UDP payload there is (IPv4).
+pub const MAX_DATAGRAM: usize = 65_507;
+
+/// The first three bytes of every packet.
+pub const MAGIC: [u8; 3] = [0x14, 0xa7, 0x5b];
+/// Flag: from the server.
+pub const REPLY: u8 = 0x02;
+/// Flag: the connection ends.
+pub const CLOSE: u8 = 0x04;
+/// Flag: an HMAC follows.
+pub const HMAC: u8 = 0x08;
+/// Where the HMAC is, in a packet that has one.
+pub const HMAC_AT: std::ops::Range<usize> = 4..20;
+
+/// Which moments the server writes into a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StampAt {
+    /// None.
+    None,
+    /// When it sends the reply.
+    Send,
+    /// When it has received the request.
+    Receive,
+    /// Both.
+    Both,
+    /// The middle between the two, as one moment.
+    Midpoint,
+}
+
+/// On which clocks it writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clocks {
+    /// The wall clock.
+    Wall,
+    /// The monotonic clock of its host.
+    Monotonic,
+    /// Both.
+    Both,
+}
+
+/// Which fields the packets of a connection have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// A place for an HMAC.
+    pub hmac: bool,
+    /// The server's count of packets received.
+    pub count: bool,
+    /// The server's window of packets received.
+    pub window: bool,
+    /// The server's moments.
+    pub stamps: StampAt,
+    /// And their clocks.
+    pub clocks: Clocks,
+}
 
 /// The fields of an echo packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,11 +94,13 @@ pub struct Packet {
     pub token: u64,
     /// Sequence number, from 0.
     pub seq: u32,
-    /// Packets of this connection that the server has received, duplicates included.
+    /// Packets of this connection that the server has received, duplicates included; 0 where the layout has
+    /// no count.
     pub received: u32,
     /// Which of the last 64 packets arrived at the server; 0 if unknown.
     pub window: u64,
-    /// When the server received the request.
+    /// When the server received the request. Where the layout has one moment only, both are that one; a clock
+    /// that it lacks reads 0.
     pub server_receive: Stamp,
     /// When the server sent the reply.
     pub server_send: Stamp,
@@ -54,13 +109,14 @@ pub struct Packet {
 /// Why bytes are not an echo packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PacketError {
-    /// Fewer than [`HEADER_LEN`] bytes.
-    #[error("{0} bytes, a probe has {HEADER_LEN} at least")]
+    /// Fewer bytes than the header has.
+    #[error("{0} bytes are too short for a probe")]
     Short(usize),
     /// Another protocol.
     #[error("the first three bytes are not the protocol's")]
     Magic,
-    /// A flag that is not supported: open, HMAC, or one of a later version.
+    /// A flag that is not supported: open, an HMAC where there is no key or none where there is one, or a flag
+    /// of a later version.
     #[error("flags {0:#04x} are not spoken")]
     Flags(u8),
     /// A request instead of a reply, or the reverse.
@@ -74,63 +130,145 @@ pub enum PacketError {
     Unsent,
 }
 
-/// `N` bytes at offset `at`; the caller has checked the length.
-fn take<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+/// `N` bytes at `at`, which moves behind them; the caller has checked the length.
+fn take<const N: usize>(bytes: &[u8], at: &mut usize) -> [u8; N] {
     let mut out = [0; N];
-    out.copy_from_slice(&bytes[at..at + N]);
+    out.copy_from_slice(&bytes[*at..*at + N]);
+    *at += N;
     out
 }
 
-fn stamp(bytes: &[u8], at: usize) -> Stamp {
-    Stamp { wall: i64::from_le_bytes(take(bytes, at)), mono: i64::from_le_bytes(take(bytes, at + 8)) }
+fn put(bytes: &mut [u8], at: &mut usize, value: &[u8]) {
+    bytes[*at..*at + value.len()].copy_from_slice(value);
+    *at += value.len();
 }
 
-fn put_stamp(bytes: &mut [u8], at: usize, stamp: Stamp) {
-    bytes[at..at + 8].copy_from_slice(&stamp.wall.to_le_bytes());
-    bytes[at + 8..at + 16].copy_from_slice(&stamp.mono.to_le_bytes());
-}
+impl Layout {
+    /// All fields but the HMAC: what the probes of a test use.
+    pub const FULL: Layout =
+        Layout { hmac: false, count: true, window: true, stamps: StampAt::Both, clocks: Clocks::Both };
 
-impl Packet {
-    /// Parses a datagram. The payload is ignored.
+    /// Bytes up to the payload: 16 to 76.
+    #[must_use]
+    pub const fn header_len(self) -> usize {
+        let stamps = match self.stamps {
+            StampAt::None => 0,
+            StampAt::Send | StampAt::Receive | StampAt::Midpoint => 1,
+            StampAt::Both => 2,
+        };
+        let clocks = if matches!(self.clocks, Clocks::Both) { 2 } else { 1 };
+        let hmac = if self.hmac { 16 } else { 0 };
+        let statistics = if self.count { 4 } else { 0 } + if self.window { 8 } else { 0 };
+        16 + hmac + statistics + 8 * stamps * clocks
+    }
+
+    /// Whether a reply tells how long the server took.
+    #[must_use]
+    pub const fn times_the_server(self) -> bool {
+        matches!(self.stamps, StampAt::Both)
+    }
+
+    /// Whether a reply's moments are on the wall clock, so that there are one-way delays.
+    #[must_use]
+    pub const fn has_wall(self) -> bool {
+        !matches!(self.stamps, StampAt::None) && !matches!(self.clocks, Clocks::Monotonic)
+    }
+
+    /// Whether a reply's moments are on the monotonic clock.
+    #[must_use]
+    pub const fn has_monotonic(self) -> bool {
+        !matches!(self.stamps, StampAt::None) && !matches!(self.clocks, Clocks::Wall)
+    }
+
+    fn take_stamp(self, bytes: &[u8], at: &mut usize) -> Stamp {
+        let mut read = |is_there: bool| if is_there { i64::from_le_bytes(take(bytes, at)) } else { 0 };
+        Stamp { wall: read(self.has_wall()), mono: read(self.has_monotonic()) }
+    }
+
+    fn put_stamp(self, bytes: &mut [u8], at: &mut usize, stamp: Stamp) {
+        if self.has_wall() {
+            put(bytes, at, &stamp.wall.to_le_bytes());
+        }
+        if self.has_monotonic() {
+            put(bytes, at, &stamp.mono.to_le_bytes());
+        }
+    }
+
+    /// Parses a datagram. The payload is ignored, and the HMAC is not checked.
     ///
     /// # Errors
     /// [`PacketError::Short`], [`PacketError::Magic`], [`PacketError::Flags`].
-    pub fn parse(bytes: &[u8]) -> Result<Packet, PacketError> {
-        if bytes.len() < HEADER_LEN {
+    pub fn parse(self, bytes: &[u8]) -> Result<Packet, PacketError> {
+        if bytes.len() < self.header_len() {
             return Err(PacketError::Short(bytes.len()));
         }
         if bytes[..3] != MAGIC {
             return Err(PacketError::Magic);
         }
         let flags = bytes[3];
-        if flags & !(REPLY | CLOSE) != 0 {
+        if flags & !(REPLY | CLOSE | HMAC) != 0 || (flags & HMAC != 0) != self.hmac {
             return Err(PacketError::Flags(flags));
         }
-        Ok(Packet {
+        let mut at = if self.hmac { HMAC_AT.end } else { HMAC_AT.start };
+        let at = &mut at;
+        let mut packet = Packet {
             reply: flags & REPLY != 0,
             close: flags & CLOSE != 0,
-            token: u64::from_le_bytes(take(bytes, 4)),
-            seq: u32::from_le_bytes(take(bytes, 12)),
-            received: u32::from_le_bytes(take(bytes, 16)),
-            window: u64::from_le_bytes(take(bytes, 20)),
-            server_receive: stamp(bytes, 28),
-            server_send: stamp(bytes, 44),
-        })
+            token: u64::from_le_bytes(take(bytes, at)),
+            seq: u32::from_le_bytes(take(bytes, at)),
+            ..Packet::default()
+        };
+        if self.count {
+            packet.received = u32::from_le_bytes(take(bytes, at));
+        }
+        if self.window {
+            packet.window = u64::from_le_bytes(take(bytes, at));
+        }
+        if !matches!(self.stamps, StampAt::None) {
+            packet.server_receive = self.take_stamp(bytes, at);
+            let is_one = !matches!(self.stamps, StampAt::Both);
+            packet.server_send = if is_one { packet.server_receive } else { self.take_stamp(bytes, at) };
+        }
+        Ok(packet)
     }
 
-    /// Writes the header at the start of `bytes` and leaves the payload unchanged.
+    /// Writes the header of `packet` at the start of `bytes`, with zeros for the HMAC, and leaves the payload
+    /// unchanged. A clock or a moment that the layout lacks is not written.
     ///
     /// # Panics
-    /// If `bytes` is shorter than [`HEADER_LEN`].
-    pub fn emit(&self, bytes: &mut [u8]) {
-        bytes[..3].copy_from_slice(&MAGIC);
-        bytes[3] = if self.reply { REPLY } else { 0 } | if self.close { CLOSE } else { 0 };
-        bytes[4..12].copy_from_slice(&self.token.to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.seq.to_le_bytes());
-        bytes[16..20].copy_from_slice(&self.received.to_le_bytes());
-        bytes[20..28].copy_from_slice(&self.window.to_le_bytes());
-        put_stamp(bytes, 28, self.server_receive);
-        put_stamp(bytes, 44, self.server_send);
+    /// If `bytes` is shorter than [`Layout::header_len`].
+    pub fn emit(self, packet: &Packet, bytes: &mut [u8]) {
+        let mut at = 0;
+        let at = &mut at;
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        put(bytes, at, &MAGIC);
+        put(bytes, at, &[flag(packet.reply, REPLY) | flag(packet.close, CLOSE) | flag(self.hmac, HMAC)]);
+        if self.hmac {
+            put(bytes, at, &[0; 16]);
+        }
+        put(bytes, at, &packet.token.to_le_bytes());
+        put(bytes, at, &packet.seq.to_le_bytes());
+        if self.count {
+            put(bytes, at, &packet.received.to_le_bytes());
+        }
+        if self.window {
+            put(bytes, at, &packet.window.to_le_bytes());
+        }
+        let (receive, send) = (packet.server_receive, packet.server_send);
+        let middle = |a: i64, b: i64| a.midpoint(b);
+        match self.stamps {
+            StampAt::None => {}
+            StampAt::Send => self.put_stamp(bytes, at, send),
+            StampAt::Receive => self.put_stamp(bytes, at, receive),
+            StampAt::Both => {
+                self.put_stamp(bytes, at, receive);
+                self.put_stamp(bytes, at, send);
+            }
+            StampAt::Midpoint => {
+                let wall = middle(receive.wall, send.wall);
+                self.put_stamp(bytes, at, Stamp { wall, mono: middle(receive.mono, send.mono) });
+            }
+        }
     }
 }
 
@@ -167,33 +305,70 @@ mod tests {
     #[test]
     fn the_layout_is_irtts() {
         let mut bytes = [0; HEADER_LEN];
-        PACKET.emit(&mut bytes);
+        Layout::FULL.emit(&PACKET, &mut bytes);
         assert_eq!(bytes, GOLDEN);
-        assert_eq!(Packet::parse(&GOLDEN), Ok(PACKET));
+        assert_eq!(Layout::FULL.parse(&GOLDEN), Ok(PACKET));
     }
 
     #[test]
     fn other_bytes_are_named() {
-        assert_eq!(Packet::parse(&GOLDEN[..59]), Err(PacketError::Short(59)));
+        assert_eq!(Layout::FULL.parse(&GOLDEN[..59]), Err(PacketError::Short(59)));
         let mut bytes = GOLDEN;
         bytes[3] = 0x0a;
-        assert_eq!(Packet::parse(&bytes), Err(PacketError::Flags(0x0a)));
+        assert_eq!(Layout::FULL.parse(&bytes), Err(PacketError::Flags(0x0a)));
         bytes[0] = 0;
-        assert_eq!(Packet::parse(&bytes), Err(PacketError::Magic));
+        assert_eq!(Layout::FULL.parse(&bytes), Err(PacketError::Magic));
+    }
+
+    pub(crate) fn layouts() -> impl Strategy<Value = Layout> {
+        let stamps = [StampAt::None, StampAt::Send, StampAt::Receive, StampAt::Both, StampAt::Midpoint];
+        let clocks = [Clocks::Wall, Clocks::Monotonic, Clocks::Both];
+        (any::<(bool, bool, bool)>(), 0..stamps.len(), 0..clocks.len()).prop_map(
+            move |((hmac, count, window), stamp, clock)| Layout {
+                hmac,
+                count,
+                window,
+                stamps: stamps[stamp],
+                clocks: clocks[clock],
+            },
+        )
+    }
+
+    #[test]
+    fn an_hmac_is_where_the_key_is_and_nowhere_else() {
+        let layout = Layout { hmac: true, ..Layout::FULL };
+        let mut bytes = [0; HEADER_LEN + 16];
+        layout.emit(&PACKET, &mut bytes);
+        assert_eq!((bytes[3], &bytes[4..20], &bytes[20..28]), (0x0a, &[0; 16][..], &GOLDEN[4..12]));
+        assert_eq!(layout.parse(&bytes), Ok(PACKET));
+        assert_eq!(Layout::FULL.parse(&bytes), Err(PacketError::Flags(0x0a)));
+        bytes[3] = 0x02;
+        assert_eq!(layout.parse(&bytes), Err(PacketError::Flags(0x02)));
+    }
+
+    #[test]
+    fn headers_are_as_long_as_irtts() {
+        let least = Layout { count: false, window: false, stamps: StampAt::None, ..Layout::FULL };
+        let all = Layout { hmac: true, ..Layout::FULL };
+        let one = Layout { stamps: StampAt::Midpoint, clocks: Clocks::Wall, ..Layout::FULL };
+        assert_eq!([least, Layout::FULL, all, one].map(Layout::header_len), [16, 60, 76, 36]);
     }
 
     proptest! {
         #[test]
         fn no_bytes_panic_and_what_parses_is_emitted_again(
-            mut bytes in proptest::collection::vec(any::<u8>(), 0..100), shape in any::<bool>()
+            mut bytes in proptest::collection::vec(any::<u8>(), 0..100), shape in any::<bool>(), layout in layouts()
         ) {
             if shape && bytes.len() > 3 {
                 bytes[..3].copy_from_slice(&MAGIC);
-                bytes[3] &= REPLY | CLOSE;
+                bytes[3] = bytes[3] & (REPLY | CLOSE) | if layout.hmac { HMAC } else { 0 };
             }
-            if let Ok(packet) = Packet::parse(&bytes) {
+            if let Ok(packet) = layout.parse(&bytes) {
                 let mut again = bytes.clone();
-                packet.emit(&mut again);
+                layout.emit(&packet, &mut again);
+                if layout.hmac {
+                    bytes[HMAC_AT].fill(0);
+                }
                 prop_assert_eq!(again, bytes);
             }
         }

@@ -17,7 +17,7 @@ use super::request::{self, Request};
 use super::sys::{self, Epoll, Interest, Timer};
 use crate::dash::{Player, PlayerConfig};
 use crate::echo::HEADER_LEN;
-use crate::echo::wire::{MAX_LEN, Packet};
+use crate::echo::wire::{Layout, MAX_LEN, Packet};
 use crate::web::{Action, Browser, BrowserConfig, Event, Fetcher};
 use crate::{Sample, Test};
 
@@ -198,7 +198,7 @@ impl Fetch {
     /// A query is a datagram of the echo protocol, which the server's reflector answers.
     fn ask(&self, query: u32, page: usize) {
         let mut datagram = [0; HEADER_LEN];
-        Packet { token: self.token, seq: query, ..Packet::default() }.emit(&mut datagram);
+        Layout::FULL.emit(&Packet { token: self.token, seq: query, ..Packet::default() }, &mut datagram);
         if self.sockets[page].send(&datagram).is_err() {
             // The error may have been that of an earlier datagram.
             let _ = self.sockets[page].send(&datagram);
@@ -238,7 +238,7 @@ impl Fetch {
         // An error means that there is no more data, or that nobody listens; the connection will then fail
         // too.
         let len = socket.recv(&mut datagram).ok()?;
-        let reply = Packet::parse(&datagram[..len]).ok()?;
+        let reply = Layout::FULL.parse(&datagram[..len]).ok()?;
         (reply.reply && reply.token == self.token).then_some(Event::Resolved { query: reply.seq })
     }
 

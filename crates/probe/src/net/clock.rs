@@ -8,6 +8,9 @@ use crate::echo::Stamp;
 /// Least change of the difference between the clocks that is not reading uncertainty, ns.
 const STEP: i64 = 100_000;
 
+/// Readings of the two clocks within this time are taken as one moment.
+const SHARP: i64 = 1_000;
+
 /// The start of the load on both clocks. Client and server of one machine share it, whatever their network
 /// namespaces, so their samples have one time axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,24 +76,37 @@ fn read() -> (Stamp, i64) {
 
 /// Watches the difference between the two clocks, which changes only when somebody sets the wall clock.
 #[derive(Debug)]
-pub(super) struct ClockWatch {
+pub struct ClockWatch {
     /// Wall minus monotonic.
     offset: i64,
     /// Sum of all steps, forwards and backwards alike.
     stepped: i64,
 }
 
+impl Default for ClockWatch {
+    fn default() -> ClockWatch {
+        ClockWatch::new()
+    }
+}
+
 impl ClockWatch {
-    pub(super) fn new() -> ClockWatch {
+    /// Begins to watch.
+    #[must_use]
+    pub fn new() -> ClockWatch {
         let (now, _) = read();
         ClockWatch { offset: now.wall - now.mono, stepped: 0 }
     }
 
     /// Both clocks now.
-    pub(super) fn now(&mut self) -> Stamp {
+    pub fn now(&mut self) -> Stamp {
         let (now, width) = read();
         let step = now.wall - now.mono - self.offset;
-        if step.abs() > STEP.saturating_add(width) {
+        if step.abs() <= STEP.saturating_add(width) {
+            // A clock that is slewed moves slowly; a reading that was held up is not believed.
+            if width < SHARP {
+                self.offset += step;
+            }
+        } else {
             self.offset += step;
             self.stepped = self.stepped.saturating_add(step.saturating_abs());
         }
@@ -98,12 +114,14 @@ impl ClockWatch {
     }
 
     /// The moment of a wall-clock time, by the present difference between the clocks.
-    pub(super) fn of_wall(&self, wall: i64) -> Stamp {
+    #[must_use]
+    pub fn of_wall(&self, wall: i64) -> Stamp {
         Stamp { wall, mono: wall.saturating_sub(self.offset) }
     }
 
     /// By how much the wall clock was set in all, in nanoseconds: steps forwards and backwards add up.
-    pub(super) fn stepped(&self) -> i64 {
+    #[must_use]
+    pub fn stepped(&self) -> i64 {
         self.stepped
     }
 }

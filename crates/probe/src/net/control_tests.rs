@@ -2,7 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::sys::control_messages;
+use super::sys;
+
+fn control_messages(control: &[u8]) -> (Option<i64>, Option<u8>) {
+    let messages = sys::control_messages(control);
+    (messages.wall, messages.tos)
+}
 
 /// A control message as 64-bit Linux lays it out: length with the header of 16 bytes, level, type, data.
 fn message(len: usize, level: i32, kind: i32, data: &[u8]) -> Vec<u8> {

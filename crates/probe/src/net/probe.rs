@@ -11,7 +11,7 @@ use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
 use super::sys;
 use crate::echo::wire::MAX_LEN;
-use crate::echo::{Prober, ProberConfig, ProberStats};
+use crate::echo::{Layout, Prober, ProberConfig, ProberStats};
 use crate::{Dscp, Probe, Sample, Test};
 
 /// Longest sleep, so that a stop is noticed.
@@ -146,7 +146,8 @@ impl Probes {
                 start: clock.nanos(-idle) + Span(spread),
                 stop: clock.nanos(load),
                 interval: probe.interval,
-                payload: probe.payload,
+                payload: probe.payload.min(MAX_LEN as u32),
+                layout: Layout::FULL,
                 least_timeout: longest,
             };
             running.push(Running {
@@ -243,11 +244,11 @@ impl Running {
                 Err(_) => return,
             };
             let now = watch.now();
-            let recv = datagram.wall.map_or(now, |wall| watch.of_wall(wall));
+            let recv = datagram.messages.wall.map_or(now, |wall| watch.of_wall(wall));
             let ours = self.prober.handle_datagram(recv, &buf[..datagram.len], sink).is_ok();
             if ours {
-                self.outcome.unstamped += u64::from(datagram.wall.is_none());
-                let tos = datagram.tos.unwrap_or(self.tos);
+                self.outcome.unstamped += u64::from(datagram.messages.wall.is_none());
+                let tos = datagram.messages.tos.unwrap_or(self.tos);
                 self.outcome.ce += u64::from(tos & 3 == 3);
                 self.outcome.dscp_changed += u64::from(Dscp::of_tos(tos) != Dscp::of_tos(self.tos));
             }

@@ -72,10 +72,10 @@ fn drain(
             continue;
         }
         let now = watch.now();
-        let recv = datagram.wall.map_or(now, |wall| watch.of_wall(wall));
+        let recv = datagram.messages.wall.map_or(now, |wall| watch.of_wall(wall));
         if reflector.handle(recv, now, bytes).is_ok() {
-            let tos = Dscp::of_tos(datagram.tos.unwrap_or(0)).tos();
-            let sent = sys::send_to(socket.as_fd(), bytes, &datagram.from, tos);
+            let tos = Dscp::of_tos(datagram.messages.tos.unwrap_or(0)).tos();
+            let sent = sys::send_to(socket.as_fd(), bytes, &datagram.from, None, tos);
             out.send_errors += u64::from(sent.is_err());
         }
     }

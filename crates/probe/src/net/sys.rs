@@ -10,6 +10,10 @@ use std::ptr;
 
 use libc::{c_int, socklen_t};
 
+mod datagram;
+
+pub(super) use datagram::*;
+
 /// Nanoseconds of a clock.
 fn clock(id: libc::clockid_t) -> i64 {
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -134,46 +138,6 @@ pub(super) fn abort_on_close(fd: BorrowedFd) -> io::Result<()> {
     set_option(fd, libc::SOL_SOCKET, libc::SO_LINGER, &linger)
 }
 
-/// A socket address as the kernel has it.
-#[derive(Clone, Copy)]
-pub(super) struct SockAddr {
-    storage: libc::sockaddr_storage,
-    len: socklen_t,
-}
-
-impl SockAddr {
-    fn new(addr: SocketAddr) -> SockAddr {
-        // SAFETY: all zeros is a valid sockaddr_storage.
-        let mut storage: libc::sockaddr_storage = unsafe { zeroed() };
-        let at = &raw mut storage;
-        let len = match addr {
-            SocketAddr::V4(v4) => {
-                let address = libc::in_addr { s_addr: u32::from_ne_bytes(v4.ip().octets()) };
-                let sin = at.cast::<libc::sockaddr_in>();
-                // SAFETY: a sockaddr_storage is large and aligned enough for a sockaddr_in.
-                unsafe {
-                    (*sin).sin_family = libc::AF_INET as libc::sa_family_t;
-                    (*sin).sin_port = v4.port().to_be();
-                    (*sin).sin_addr = address;
-                }
-                size_of::<libc::sockaddr_in>()
-            }
-            SocketAddr::V6(v6) => {
-                let sin6 = at.cast::<libc::sockaddr_in6>();
-                // SAFETY: a sockaddr_storage is large and aligned enough for a sockaddr_in6.
-                unsafe {
-                    (*sin6).sin6_family = libc::AF_INET6 as libc::sa_family_t;
-                    (*sin6).sin6_port = v6.port().to_be();
-                    (*sin6).sin6_addr.s6_addr = v6.ip().octets();
-                    (*sin6).sin6_scope_id = v6.scope_id();
-                }
-                size_of::<libc::sockaddr_in6>()
-            }
-        };
-        SockAddr { storage, len: len as socklen_t }
-    }
-}
-
 /// A non-blocking TCP socket without an address.
 pub(super) fn tcp_socket(addr: IpAddr) -> io::Result<OwnedFd> {
     let family = if addr.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
@@ -210,122 +174,7 @@ pub(super) fn discard(fd: BorrowedFd, len: usize) -> io::Result<usize> {
     check_len(unsafe { libc::recv(fd.as_raw_fd(), ptr::null_mut(), len, flags) })
 }
 
-/// A received datagram with its metadata.
-pub(super) struct Datagram {
-    /// Bytes received.
-    pub(super) len: usize,
-    /// Whether it was longer than the buffer.
-    pub(super) truncated: bool,
-    /// When the kernel received it, `CLOCK_REALTIME`.
-    pub(super) wall: Option<i64>,
-    /// ToS byte or traffic class.
-    pub(super) tos: Option<u8>,
-    /// Sender.
-    pub(super) from: SockAddr,
-}
-
-/// A buffer for control messages, aligned for their header: on 64-bit systems a timestamp and a ToS byte each
-/// take up to 24 + 8 bytes of header and data.
-#[repr(C, align(8))]
-struct Control([u8; 128]);
-
-/// Receives a datagram; does not block.
-pub(super) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
-    let mut control = Control([0; 128]);
-    // SAFETY: all zeros is a valid sockaddr_storage and a valid msghdr.
-    let (mut storage, mut message): (libc::sockaddr_storage, libc::msghdr) = unsafe { (zeroed(), zeroed()) };
-    let mut iov = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
-    message.msg_name = (&raw mut storage).cast();
-    message.msg_namelen = size_of::<libc::sockaddr_storage>() as socklen_t;
-    message.msg_iov = &raw mut iov;
-    message.msg_iovlen = 1;
-    message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = control.0.len() as _;
-    // SAFETY: every pointer in `message` is to a live local or to `buf`, with its length beside it.
-    let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, libc::MSG_DONTWAIT) };
-    let len = check_len(result)?;
-    #[allow(clippy::unnecessary_cast)]
-    let control_len = (message.msg_controllen as usize).min(control.0.len());
-    let (wall, tos) = control_messages(&control.0[..control_len]);
-    let from = SockAddr { storage, len: message.msg_namelen };
-    Ok(Datagram { len, truncated: message.msg_flags & libc::MSG_TRUNC != 0, wall, tos, from })
-}
-
-/// The receive time and the ToS byte in the control data of a received message. Parsing ends at a length that
-/// is shorter than a header or exceeds the data. A message that is too short for its value is ignored.
-pub(super) fn control_messages(mut control: &[u8]) -> (Option<i64>, Option<u8>) {
-    let (mut wall, mut tos) = (None, None);
-    // SAFETY: `CMSG_LEN` and `CMSG_SPACE` compute with integers only.
-    let start = unsafe { libc::CMSG_LEN(0) } as usize;
-    while let Some(header) = plain::<libc::cmsghdr>(control) {
-        #[allow(clippy::unnecessary_cast)]
-        let len = header.cmsg_len as usize;
-        let Some(data) = control.get(start..len) else { break };
-        match (header.cmsg_level, header.cmsg_type) {
-            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
-                wall = plain::<libc::timespec>(data).map(|ts| nanos(&ts)).or(wall);
-            }
-            (libc::IPPROTO_IP, libc::IP_TOS) => tos = data.first().copied().or(tos),
-            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                tos = plain::<c_int>(data).and_then(|class| u8::try_from(class).ok()).or(tos);
-            }
-            _ => {}
-        }
-        // SAFETY: as above.
-        let next =
-            u32::try_from(data.len()).map_or(usize::MAX, |len| unsafe { libc::CMSG_SPACE(len) } as usize);
-        control = control.get(next..).unwrap_or(&[]);
-    }
-    (wall, tos)
-}
-
-/// Structures of integers.
-///
-/// # Safety
-/// Any bytes are a value of the type.
-unsafe trait Plain: Copy {}
-// SAFETY: integers only.
-unsafe impl Plain for libc::cmsghdr {}
-// SAFETY: as above.
-unsafe impl Plain for libc::timespec {}
-// SAFETY: as above.
-unsafe impl Plain for c_int {}
-
-/// The structure at the start of `bytes`, if there are enough bytes.
-fn plain<T: Plain>(bytes: &[u8]) -> Option<T> {
-    // SAFETY: there are as many bytes as `T` has, read unaligned, and any bytes are a `T`.
-    (bytes.len() >= size_of::<T>()).then(|| unsafe { ptr::read_unaligned(bytes.as_ptr().cast::<T>()) })
-}
-
-/// Sends a datagram to `to` with the given ToS byte or traffic class; does not block.
-pub(super) fn send_to(fd: BorrowedFd, bytes: &[u8], to: &SockAddr, tos: u8) -> io::Result<()> {
-    let mut control = Control([0; 128]);
-    let v6 = c_int::from(to.storage.ss_family) == libc::AF_INET6;
-    let value = c_int::from(tos);
-    let mut iov = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
-    // SAFETY: all zeros is a valid msghdr.
-    let mut message: libc::msghdr = unsafe { zeroed() };
-    message.msg_name = ptr::from_ref(&to.storage).cast_mut().cast();
-    message.msg_namelen = to.len;
-    message.msg_iov = &raw mut iov;
-    message.msg_iovlen = 1;
-    message.msg_control = control.0.as_mut_ptr().cast();
-    // SAFETY: the control buffer is aligned for a header and has room for one with an int; sendmsg reads
-    // through the pointers of `message`, each with its length beside it, and writes through none.
-    let result = unsafe {
-        message.msg_controllen = libc::CMSG_SPACE(size_of::<c_int>() as u32) as _;
-        let header = libc::CMSG_FIRSTHDR(&raw const message);
-        (*header).cmsg_level = if v6 { libc::IPPROTO_IPV6 } else { libc::IPPROTO_IP };
-        (*header).cmsg_type = if v6 { libc::IPV6_TCLASS } else { libc::IP_TOS };
-        (*header).cmsg_len = libc::CMSG_LEN(size_of::<c_int>() as u32) as _;
-        ptr::write_unaligned(libc::CMSG_DATA(header).cast::<c_int>(), value);
-        libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-    };
-    check_len(result).map(drop)
-}
-
-/// Waits until one of `fds` is readable or has an error, or `timeout_ns` has passed; `ready` gets the
-/// indices.
+/// Waits until one of `fds` is readable or has an error, or `timeout_ns` has passed; says which.
 pub(super) fn wait_readable(fds: &[RawFd], timeout_ns: u64, ready: &mut Vec<usize>) -> io::Result<()> {
     ready.clear();
     let mut polls: Vec<libc::pollfd> =
@@ -497,37 +346,10 @@ pub(super) fn open_files_limit() -> io::Result<u64> {
 mod tests {
     use super::*;
     use std::io::Read;
-    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
     use std::time::Duration;
 
     const HOSTS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-
-    fn received(socket: &UdpSocket) -> Datagram {
-        let mut ready = Vec::new();
-        wait_readable(&[socket.as_raw_fd()], 1_000_000_000, &mut ready).unwrap();
-        assert_eq!(ready, [0], "a datagram within a second");
-        receive(socket.as_fd(), &mut [0; 32]).unwrap()
-    }
-
-    #[test]
-    fn datagrams_have_their_dscp_and_receive_time() {
-        for host in HOSTS {
-            let [a, b] = [0; 2].map(|port| UdpSocket::bind((host, port)).unwrap());
-            receive_tos_and_time(a.as_fd(), host.is_ipv6()).unwrap();
-            receive_tos_and_time(b.as_fd(), host.is_ipv6()).unwrap();
-            set_tos(a.as_fd(), host.is_ipv6(), 0xb8).unwrap();
-            let before = realtime();
-            a.send_to(b"there", b.local_addr().unwrap()).unwrap();
-            let there = received(&b);
-            assert_eq!((there.len, there.truncated, there.tos), (5, false, Some(0xb8)));
-            send_to(b.as_fd(), &[0; 33], &there.from, 0x20).unwrap();
-            let back = received(&a);
-            let after = realtime();
-            assert_eq!((back.len, back.truncated, back.tos), (32, true, Some(0x20)));
-            let (there, back) = (there.wall.unwrap(), back.wall.unwrap());
-            assert!(before <= there && there <= back && back <= after, "{before} {there} {back} {after}");
-        }
-    }
 
     #[test]
     fn a_tcp_socket_takes_its_options_and_aborts() {

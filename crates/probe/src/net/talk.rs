@@ -132,7 +132,7 @@ impl Running {
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => continue,
                 Err(_) => return,
             };
-            let at = arrival(watch, datagram.wall);
+            let at = arrival(watch, datagram.messages.wall);
             self.peer.handle_datagram(at, datagram.len, &buf[..datagram.len], sink);
         }
     }
@@ -176,12 +176,12 @@ impl<'a> Sessions<'a> {
         let Some(token) = talk::token(bytes) else { return false };
         if !self.sessions.contains_key(&token) && self.sessions.len() < MOST {
             let Some((_, peer)) = talk::accept(bytes, self.origin) else { return true };
-            let tos = Dscp::of_tos(datagram.tos.unwrap_or(0)).tos();
+            let tos = Dscp::of_tos(datagram.messages.tos.unwrap_or(0)).tos();
             let from = datagram.from;
             self.sessions.insert(token, Session { peer, socket, from, tos });
         }
         if let Some(session) = self.sessions.get_mut(&token) {
-            let at = arrival(watch, datagram.wall);
+            let at = arrival(watch, datagram.messages.wall);
             let sink = self.sink;
             session.peer.handle_datagram(at, bytes.len(), bytes, &mut |sample| {
                 let _ = sink.send(sample);
@@ -196,7 +196,7 @@ impl<'a> Sessions<'a> {
         for session in self.sessions.values_mut() {
             while let Some(len) = session.peer.poll_transmit(now(), &mut buf) {
                 let socket = sockets[session.socket].as_fd();
-                let sent = sys::send_to(socket, &buf[..len], &session.from, session.tos);
+                let sent = sys::send_to(socket, &buf[..len], &session.from, None, session.tos);
                 self.send_errors += u64::from(sent.is_err());
             }
         }

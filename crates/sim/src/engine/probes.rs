@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use goodqueue::{FlowHasher, Nanos, Rng, Span};
-use goodqueue_probe::echo::{HEADER_LEN, Prober, ProberConfig, Reflector, Stamp};
+use goodqueue_probe::echo::{HEADER_LEN, Layout, Prober, ProberConfig, Reflector, Stamp};
 use goodqueue_probe::{Direction, Sample};
 
 use super::agenda::{Agenda, moment};
@@ -299,7 +299,8 @@ fn irtt(scenario: &Scenario, number: usize) -> Asker {
         start: moment(spec.start),
         stop: moment(spec.stop),
         interval: spec.interval,
-        payload: spec.payload,
+        payload: spec.payload.min(MOST_PAYLOAD as u32),
+        layout: Layout::FULL,
         // The simulator knows what was dropped.
         least_timeout: ProberConfig::FOR_EVER,
     };

@@ -1,0 +1,119 @@
+//! What is typed after `server` and `probe`, made sense of.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+
+use goodqueue::Span;
+use goodqueue_experiment::Error;
+use goodqueue_path::key::Key;
+
+use crate::args::KeyArgs;
+
+/// A time, as `20ms`.
+pub(crate) fn span(flag: &str, text: &str) -> Result<Span, Error> {
+    let span: Result<Span, _> = text.parse();
+    span.ok().filter(|span| i64::try_from(span.0).is_ok()).ok_or_else(|| {
+        Error::Usage(format!("--{flag} {text}: not a time; write a number and its unit: 20ms, 1.5s, 2min"))
+    })
+}
+
+/// A time of more than zero.
+pub(crate) fn positive(flag: &str, text: &str) -> Result<Span, Error> {
+    match span(flag, text)? {
+        Span(0) => Err(Error::Usage(format!("--{flag} {text}: it must be more than zero"))),
+        span => Ok(span),
+    }
+}
+
+/// The key, where there is one.
+pub(crate) fn key(args: &KeyArgs) -> Result<Option<Key>, Error> {
+    let (what, text) = match (&args.key, &args.key_file) {
+        (Some(key), _) => ("--key".to_owned(), key.clone()),
+        (None, Some(path)) => {
+            let what = format!("--key-file {}", path.display());
+            let text =
+                std::fs::read_to_string(path).map_err(|error| Error::Usage(format!("{what}: {error}")))?;
+            (what, text.lines().next().unwrap_or_default().to_owned())
+        }
+        (None, None) => return Ok(None),
+    };
+    Key::parse(&text).map(Some).map_err(|error| Error::Usage(format!("{what}: {error}")))
+}
+
+/// A host and its port, of `name`, `name:port`, `192.0.2.1:port`, `2001:db8::1` or `[2001:db8::1]:port`.
+pub(crate) fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Error> {
+    let wrong =
+        || Error::Usage(format!("{text}: not a host; write a name or an address, and :PORT behind it"));
+    let port = |digits: &str| digits.parse().map_err(|_| wrong());
+    if let Some(rest) = text.strip_prefix('[') {
+        let (host, rest) = rest.split_once(']').ok_or_else(wrong)?;
+        return match rest.strip_prefix(':') {
+            Some(digits) => Ok((host, Some(port(digits)?))),
+            None if rest.is_empty() => Ok((host, None)),
+            None => Err(wrong()),
+        };
+    }
+    match text.rsplit_once(':') {
+        Some((host, digits)) if !host.contains(':') => Ok((host, Some(port(digits)?))),
+        _ if text.is_empty() => Err(wrong()),
+        _ => Ok((text, None)),
+    }
+}
+
+/// The address of a host: its first, of the family that is asked for.
+pub(crate) fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<SocketAddr, Error> {
+    let found = (host, port).to_socket_addrs().map_err(|error| {
+        let why = error.to_string();
+        let why = why.strip_prefix("failed to lookup address information: ").unwrap_or(&why);
+        Error::Machine(format!("{host}: the name cannot be resolved: {why}"))
+    })?;
+    let fits = |addr: &SocketAddr| match family {
+        None => true,
+        Some(Family::V4) => addr.is_ipv4(),
+        Some(Family::V6) => addr.is_ipv6(),
+    };
+    let mut found = found.filter(fits);
+    found.next().ok_or_else(|| match family {
+        Some(family) => Error::Usage(format!("{host}: it has no {family} address")),
+        None => Error::Machine(format!("{host}: it has no address")),
+    })
+}
+
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+impl std::fmt::Display for Family {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if *self == Family::V4 { "IPv4" } else { "IPv6" })
+    }
+}
+
+/// An address as it is written before a port.
+pub(crate) fn bracketed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => format!("[{v6}]"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_have_names_addresses_and_ports() {
+        let of = |text| host_and_port(text).ok();
+        assert_eq!(of("example.net"), Some(("example.net", None)));
+        assert_eq!(of("example.net:9"), Some(("example.net", Some(9))));
+        assert_eq!(of("192.0.2.1:9"), Some(("192.0.2.1", Some(9))));
+        assert_eq!(of("2001:db8::1"), Some(("2001:db8::1", None)));
+        assert_eq!(of("[2001:db8::1]"), Some(("2001:db8::1", None)));
+        assert_eq!(of("[2001:db8::1]:9"), Some(("2001:db8::1", Some(9))));
+        assert!(
+            ["", "host:", "host:x", "host:70000", "[::1", "[::1]9"].iter().all(|text| of(text).is_none())
+        );
+    }
+}

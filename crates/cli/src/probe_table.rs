@@ -1,0 +1,183 @@
+//! The figures of a session, as a table and as JSON.
+
+use std::fmt::Write;
+
+use goodqueue_path::client::Summary;
+use goodqueue_path::result::{Counts, Figures, Marks, Series};
+use goodqueue_probe::Dscp;
+use serde_json::{Value, json};
+
+/// What is shown.
+pub(crate) struct Shown<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) server: String,
+    pub(crate) size: usize,
+    pub(crate) interval_ns: i64,
+    pub(crate) tos: u8,
+    pub(crate) figures: &'a Figures,
+    pub(crate) marks: Marks,
+    pub(crate) summary: &'a Summary,
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    #[allow(clippy::cast_precision_loss)]
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
+/// In ms.
+#[allow(clippy::cast_precision_loss)]
+fn ms(ns: i64) -> f64 {
+    ns as f64 / 1e6
+}
+
+impl Shown<'_> {
+    /// The table, 80 columns wide, and the sentences below it.
+    pub(crate) fn table(&self) -> String {
+        let mut out = String::new();
+        let (counts, figures) = (&self.figures.counts, self.figures);
+        let _ = writeln!(
+            out,
+            "{} ({}): {} probes of {} bytes, one every {} ms\n",
+            self.host,
+            self.server,
+            counts.sent,
+            self.size,
+            ms(self.interval_ns)
+        );
+        if figures.rtt.is_some() {
+            let heads = ["min", "median", "mean", "95%", "99%", "max", "stddev"];
+            let _ = write!(out, "{:<21}", "ms");
+            for head in heads {
+                let _ = write!(out, "{head:>8}");
+            }
+            out.push('\n');
+        }
+        for (name, series) in [
+            ("round trip", figures.rtt),
+            ("up, above its least", figures.up_rise),
+            ("down, above its least", figures.down_rise),
+            ("IPDV round trip", figures.ipdv_rtt),
+            ("IPDV up", figures.ipdv_up),
+            ("IPDV down", figures.ipdv_down),
+            ("within the server", figures.server_time),
+        ] {
+            if let Some(series) = series {
+                row(&mut out, name, &series);
+            }
+        }
+        let Counts { sent, received, lost_up, lost_down, lost_unknown, unanswered, .. } = *counts;
+        let lost = lost_up + lost_down + lost_unknown;
+        let _ = write!(out, "\n{received} of {sent} answered; lost {lost} ({:.2} %)", percent(lost, sent));
+        if lost > 0 {
+            let _ = write!(out, ": {lost_up} up, {lost_down} down, {lost_unknown} unknown");
+        }
+        if unanswered > 0 {
+            let _ = write!(out, "; {unanswered} at the end without an answer");
+        }
+        let _ = writeln!(out, "; {} duplicates, {} reordered", counts.duplicates, counts.reordered);
+        for line in self.remarks() {
+            let _ = writeln!(out, "{line}");
+        }
+        out
+    }
+
+    /// What there is to say beside the figures.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let (mut out, summary, marks) = (Vec::new(), self.summary, &self.marks);
+        if let Some(ahead) = self.figures.clock_ahead {
+            let (ms, which) = (ms(ahead).abs(), if ahead < 0 { "behind" } else { "ahead of" });
+            out.push(format!(
+                "the server's clock is {ms:.3} ms {which} ours, if the least delay is the same both ways"
+            ));
+        }
+        if marks.dscp_changed > 0 {
+            let seen = marks.dscp_seen.and_then(Dscp::new).map_or(String::new(), |dscp| format!(" {dscp}"));
+            out.push(format!(
+                "{} replies came with another DSCP,{seen}, than {}: the path or the server changed it",
+                marks.dscp_changed,
+                Dscp::of_tos(self.tos)
+            ));
+        }
+        if marks.ce > 0 {
+            out.push(format!("{} replies came marked with CE, though sent as Not-ECT", marks.ce));
+        }
+        if marks.ttl_min != marks.ttl_max
+            && let (Some(least), Some(most)) = (marks.ttl_min, marks.ttl_max)
+        {
+            out.push(format!("the TTL of replies went from {least} to {most}: the path back changed"));
+        }
+        let misses = summary.prober.timer_misses;
+        if misses > 0 {
+            out.push(format!(
+                "{misses} probes were left out: this machine was too busy to send them in time"
+            ));
+        }
+        if summary.send_errors > 0 {
+            out.push(format!("{} probes were refused by this machine's network", summary.send_errors));
+        }
+        if summary.unstamped > 0 {
+            out.push(format!("{} replies have no receive time of the kernel", summary.unstamped));
+        }
+        if summary.stamped_sends < summary.prober.sent {
+            let without = summary.prober.sent - summary.stamped_sends;
+            out.push(format!("{without} probes have no transmit time of the kernel"));
+        }
+        if summary.wrong_key > 0 {
+            out.push(format!("{} datagrams came without the right key", summary.wrong_key));
+        }
+        if summary.clock_stepped > 0 {
+            let by = ms(summary.clock_stepped);
+            out.push(format!(
+                "this machine's clock was set by {by:.3} ms meanwhile: do not believe one-way delays"
+            ));
+        }
+        if summary.closed_by_server {
+            out.push("the server ended the session".into());
+        }
+        out
+    }
+
+    /// All of it, for programs.
+    pub(crate) fn json(&self) -> Value {
+        let summary = self.summary;
+        json!({
+            "schema": 1,
+            "host": self.host,
+            "server": self.server,
+            "size_bytes": self.size,
+            "interval_ns": self.interval_ns,
+            "tos": self.tos,
+            "unit": "ns",
+            "figures": self.figures,
+            "replies": self.marks,
+            "timer_misses": summary.prober.timer_misses,
+            "send_errors": summary.send_errors,
+            "wrong_key": summary.wrong_key,
+            "clock_stepped_ns": summary.clock_stepped,
+            "closed_by_server": summary.closed_by_server,
+            "remarks": self.remarks(),
+        })
+    }
+}
+
+fn row(out: &mut String, name: &str, series: &Series) {
+    #[allow(clippy::cast_precision_loss)]
+    let at = |ns: i64| ns as f64;
+    let values = [
+        at(series.min),
+        at(series.median),
+        series.mean,
+        at(series.p95),
+        at(series.p99),
+        at(series.max),
+        series.stddev,
+    ];
+    let _ = write!(out, "{name:<21}");
+    for value in values {
+        let ms = value / 1e6;
+        // Eight columns: as many decimals as there is room for.
+        let decimals = if ms.abs() < 1000.0 { 3 } else { 1 };
+        let _ = write!(out, "{ms:>8.decimals$}");
+    }
+    out.push('\n');
+}

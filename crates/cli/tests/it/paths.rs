@@ -1,0 +1,202 @@
+//! `goodqueue server` and `goodqueue probe` over loopback, as their users meet them.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use serde_json::Value;
+
+use super::usage::refused;
+use super::{Scratch, goodqueue, run, stderr, stdout};
+
+/// A server at a port of its own, gone with its value.
+struct Server {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    port: String,
+}
+
+impl Server {
+    fn start(options: &[&str]) -> Server {
+        let mut command = goodqueue();
+        command.args(["server", "--json", "--port", "0"]).args(options).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the command starts");
+        let mut out = BufReader::new(child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        let event: Value = serde_json::from_str(&line).expect("JSON");
+        let address = event["addresses"][0].as_str().expect("an address");
+        let port = address.rsplit(':').next().expect("a port").to_owned();
+        Server { child, out, port }
+    }
+
+    fn probe(&self, host: &str, options: &str) -> Output {
+        let options = options.split_whitespace();
+        goodqueue()
+            .args(["probe", host, "--port", &self.port])
+            .args(options)
+            .output()
+            .expect("the command starts")
+    }
+
+    /// Ends it as systemd does, and returns the events that it printed.
+    fn terminate(mut self) -> Vec<Value> {
+        kill("TERM", &self.child);
+        let mut text = String::new();
+        self.out.read_to_string(&mut text).expect("events");
+        assert_eq!(self.child.wait().expect("it ends").code(), Some(0), "SIGTERM is how a server ends");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn kill(signal: &str, child: &Child) {
+    let status = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    assert!(status.expect("kill runs").success());
+}
+
+#[test]
+fn loopback_a_path_is_measured_and_kept() {
+    let (server, scratch) = (Server::start(&[]), Scratch::new("probe"));
+    for host in ["127.0.0.1", "::1", "localhost"] {
+        let output = server.probe(host, "--length 200ms --interval 5ms --dscp ef --size 172");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stdout(&output);
+        for part in ["172 bytes", "round trip", "up, above its least", "IPDV down", "lost 0 (0.00 %)"] {
+            assert!(text.contains(part), "`{part}` is not in:\n{text}");
+        }
+        assert!(text.lines().skip(1).take(9).all(|line| line.chars().count() <= 80), "{text}");
+    }
+    let file = scratch.path("line.irtt.json.gz");
+    let options = format!("--length 200ms --interval 5ms --json -o {}", file.display());
+    let output = server.probe("127.0.0.1", &options);
+    let figures: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let counts = &figures["figures"]["counts"];
+    assert_eq!(counts["sent"], counts["received"]);
+    let mut text = String::new();
+    let bytes = std::fs::read(&file).expect("the file");
+    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).expect("gzip");
+    let kept: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(kept["stats"]["packets_received"], counts["received"]);
+    assert_eq!(kept["stats"]["rtt"]["max"], figures["figures"]["rtt"]["max"]);
+    let again = server.probe("127.0.0.1", &options);
+    assert_eq!(again.status.code(), Some(2), "nothing is overwritten: {}", stderr(&again));
+    let events = server.terminate();
+    let of = |name: &str| events.iter().filter(|event| event["event"] == name).count();
+    assert_eq!((of("opened"), of("ended"), of("stopped")), (4, 4, 1), "{events:?}");
+    assert!(events.iter().filter(|event| event["event"] == "ended").all(|event| event["why"] == "closed"));
+}
+
+#[test]
+fn loopback_a_key_is_needed_at_both_ends() {
+    let scratch = Scratch::new("key");
+    std::fs::write(scratch.path("key"), "secret\n").expect("a file");
+    let key = scratch.path("key").display().to_string();
+    let server = Server::start(&["--key-file", &key, "--bind", "127.0.0.1"]);
+    let quick = "--length 50ms --interval 10ms --timeouts 200ms";
+    let right = server.probe("127.0.0.1", &format!("{quick} --key secret"));
+    assert_eq!(right.status.code(), Some(0), "{}", stderr(&right));
+    for options in [quick.to_owned(), format!("{quick} --key guess")] {
+        let wrong = server.probe("127.0.0.1", &options);
+        assert_eq!(wrong.status.code(), Some(3));
+        assert!(stderr(&wrong).contains("no answer") && stderr(&wrong).contains("key"), "{}", stderr(&wrong));
+    }
+    let stopped = server.terminate().pop().expect("events");
+    assert_eq!((stopped["sessions"].as_u64(), stopped["wrong_key"].as_u64()), (Some(1), Some(2)));
+}
+
+#[test]
+fn loopback_what_is_not_there_is_named() {
+    let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+    let output = run(&format!("probe {free}"));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("nobody listens on UDP port"), "{}", stderr(&output));
+    let output = run("probe no-such-host.invalid");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("cannot be resolved"), "{}", stderr(&output));
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let scratch = Scratch::new("silent");
+    let (at, file) = (silent.local_addr().expect("an address"), scratch.path("x.json"));
+    let output = run(&format!("probe {at} --timeouts 200ms -o {}", file.display()));
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("no answer") && !file.exists(), "{}", stderr(&output));
+    let taken = run(&format!("server --bind 127.0.0.1 --port {}", at.port()));
+    assert_eq!(taken.status.code(), Some(3));
+    assert!(stderr(&taken).contains("another program listens there"), "{}", stderr(&taken));
+}
+
+#[test]
+fn loopback_what_a_server_allows_is_said() {
+    let server = Server::start(&["--min-interval", "50ms", "--max-length", "300ms", "--max-size", "100"]);
+    let wish = "--length 1s --interval 10ms --size 500";
+    let output = server.probe("127.0.0.1", wish);
+    assert_eq!(output.status.code(), Some(2));
+    for part in ["--length 300ms", "--interval 50ms", "--size 100", "--loose"] {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
+    let output = server.probe("127.0.0.1", &format!("{wish} --loose"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("100 bytes, one every 50 ms"), "{}", stdout(&output));
+}
+
+#[test]
+fn loopback_ctrl_c_keeps_what_was_measured() {
+    let (server, scratch) = (Server::start(&[]), Scratch::new("interrupted"));
+    let file = scratch.path("x.irtt.json");
+    let mut command = goodqueue();
+    command.args(["probe", "127.0.0.1", "--port", &server.port, "--length", "1min", "-o"]).arg(&file);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    std::thread::sleep(std::time::Duration::from_millis(800));
+    kill("INT", &child);
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(stdout(&output).contains("round trip"), "{}", stdout(&output));
+    let kept: Value = serde_json::from_slice(&std::fs::read(&file).expect("the file")).expect("JSON");
+    assert!(kept["stats"]["packets_received"].as_u64().is_some_and(|n| n > 0 && n < 1000));
+}
+
+#[test]
+fn a_server_that_stops_is_noticed_loopback() {
+    let (mut server, scratch) = (Server::start(&[]), Scratch::new("stops"));
+    let file = scratch.path("x.irtt.json");
+    let mut command = goodqueue();
+    command.args(["probe", "127.0.0.1", "--port", &server.port, "--length", "5s", "-o"]).arg(&file);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    std::thread::sleep(std::time::Duration::from_millis(800));
+    server.child.kill().expect("it ends");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("stopped answering") && said.contains("nobody listens"), "{said}");
+    assert!(file.exists() && stdout(&output).contains("round trip"));
+}
+
+#[test]
+fn wrong_words_of_server_and_probe_are_refused() {
+    refused("probe 127.0.0.1 --interval 20", &["--interval 20", "20ms"]);
+    refused("probe 127.0.0.1 --interval 0s", &["--interval 0s", "more than zero"]);
+    refused("probe 127.0.0.1 --length soon", &["--length soon"]);
+    refused("probe 127.0.0.1 --size 59", &["--size 59", "60 bytes"]);
+    refused("probe 127.0.0.1 --key a --size 75", &["--size 75", "76 bytes"]);
+    refused("probe 127.0.0.1 --dscp gold", &["--dscp gold", "unknown DSCP"]);
+    refused("probe 127.0.0.1 --fill zero", &["--fill zero", "pattern:HEX"]);
+    refused("probe 127.0.0.1 --key 0x123", &["--key", "hexadecimal"]);
+    refused("probe 127.0.0.1 --key-file /nonexistent/key", &["/nonexistent/key"]);
+    refused("probe 127.0.0.1 --local ::1", &["--local ::1", "family"]);
+    refused("probe 127.0.0.1 -6", &["no IPv6 address"]);
+    refused("probe 127.0.0.1 -o x.csv", &["x.csv", ".irtt.json.gz"]);
+    refused("probe 127.0.0.1 -o /nonexistent/x.json", &["no such folder"]);
+    refused("probe [::1", &["not a host"]);
+    refused("server --bind here", &["--bind here", "not an IPv4 or IPv6 address"]);
+    refused("server --sessions 0", &["--sessions 0"]);
+    refused("server --network 24", &["--network 24", "24,56"]);
+    refused("server --min-interval 1", &["--min-interval 1", "20ms"]);
+    refused("server --max-size 60", &["--max-size 60", "76"]);
+    refused("server --key 0x", &["--key", "at least one"]);
+}

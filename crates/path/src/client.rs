@@ -1,0 +1,523 @@
+//! The near end: opens a session with a server, drives the prober over a socket and hands out every probe.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use goodqueue::{Nanos, Span};
+use goodqueue_probe::echo::wire::{Layout, MAX_DATAGRAM};
+use goodqueue_probe::echo::{Echo, Prober, ProberConfig, ProberStats, Stamp};
+use goodqueue_probe::net::{ClockWatch, Udp, urgent_thread, wait};
+use goodqueue_probe::{Direction, Sample};
+
+use crate::fill::Fill;
+use crate::key::Key;
+use crate::open::{self, OpenReply, OpenRequest};
+use crate::params::{self, Params, Refusal};
+
+/// Longest sleep, so that a stop is noticed.
+const SLEEP: u64 = 100_000_000;
+/// How long answers are waited for when the session is stopped.
+const STOP_WAIT: i64 = 500_000_000;
+/// Sends whose transmit time is still to come; more have lost theirs.
+const MOST_UNSTAMPED: usize = 4096;
+
+/// What a session is to be.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The server.
+    pub server: SocketAddr,
+    /// The address and port to send from, where they are not the kernel's choice.
+    pub local: Option<SocketAddr>,
+    /// What is asked for. The ToS byte is that of the probes, too.
+    pub params: Params,
+    /// The key.
+    pub key: Option<Key>,
+    /// Whether the server may restrict what is asked for.
+    pub loose: bool,
+    /// What probes are filled with.
+    pub fill: Fill,
+    /// TTL or hop limit of probes, where it is not the kernel's choice.
+    pub ttl: Option<u8>,
+    /// Whether probes may be cut into fragments, where it is not the kernel's choice.
+    pub fragments: Option<bool>,
+    /// How long each request to open is waited on, one after the other.
+    pub timeouts: Vec<Span>,
+    /// How long a reply is waited for at least.
+    pub wait: Span,
+}
+
+/// Why a session did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenFailure {
+    /// A socket could not be had, or not be used for this server.
+    #[error("{0}")]
+    Socket(io::Error),
+    /// The server's host says that nobody listens there.
+    #[error("nobody listens there")]
+    Unreachable,
+    /// Nothing came back.
+    #[error("no answer")]
+    Silent,
+    /// Stopped before it began.
+    #[error("stopped")]
+    Stopped,
+    /// The server refused, and may have said why.
+    #[error("refused")]
+    Refused(Option<Refusal>),
+    /// The server speaks another version of the protocol: this one.
+    #[error("version {0}")]
+    Version(i64),
+    /// The server allows less than what was asked for: its parameters.
+    #[error("restricted")]
+    Restricted(Box<Params>),
+    /// The server's parameters are not those of any session.
+    #[error(transparent)]
+    Params(#[from] params::ParamsError),
+}
+
+/// What happens to probes.
+#[derive(Clone, Copy, Debug)]
+pub enum Update {
+    /// One was sent. Numbers count up from 0.
+    Sent {
+        /// Its number.
+        seq: u32,
+        /// When, by the clocks' reading just before.
+        at: Stamp,
+    },
+    /// One was answered.
+    Reply {
+        /// The reply, and what the prober knows of it.
+        echo: Echo,
+        /// The ToS byte with which it came.
+        tos: Option<u8>,
+        /// The TTL or hop limit with which it came.
+        ttl: Option<u8>,
+    },
+    /// One was given up.
+    Lost {
+        /// Its number.
+        seq: u32,
+        /// Where it was lost, as far as later replies tell.
+        way: Option<Direction>,
+        /// No later probe was answered either: it may have been under way.
+        unanswered: bool,
+    },
+}
+
+/// What there is to say of a session when it is over.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Summary {
+    /// What the prober counted.
+    pub prober: ProberStats,
+    /// When the last reply came, monotonic.
+    pub last_reply: Option<i64>,
+    /// When the last probe was sent, monotonic.
+    pub last_sent: Option<i64>,
+    /// Sends that the kernel refused; those probes were not sent.
+    pub send_errors: u64,
+    /// Times that the server's host said that nobody listens.
+    pub unreachable: u64,
+    /// Replies without the right HMAC.
+    pub wrong_key: u64,
+    /// Replies without a receive time of the kernel: that of reading them was taken.
+    pub unstamped: u64,
+    /// Probes whose transmit time is the kernel's.
+    pub stamped_sends: u64,
+    /// By how much this host's wall clock was set meanwhile, nanoseconds.
+    pub clock_stepped: i64,
+    /// The server ended the session.
+    pub closed_by_server: bool,
+    /// It was stopped.
+    pub stopped: bool,
+}
+
+/// A session that a server has granted.
+#[derive(Debug)]
+pub struct Session {
+    socket: Udp,
+    plan: Plan,
+    token: u64,
+    params: Params,
+    layout: Layout,
+}
+
+/// Looks at what a server grants.
+fn granted(plan: &Plan, reply: &OpenReply) -> Result<Params, OpenFailure> {
+    let (asked, got) = (&plan.params, &reply.params);
+    if got.version != params::VERSION {
+        return Err(OpenFailure::Version(got.version));
+    }
+    if reply.closed || reply.token == 0 {
+        return Err(OpenFailure::Refused(Refusal::of(got.refusal)));
+    }
+    let plain = Params { refusal: 0, ..got.clone() };
+    let is_less = plain.duration <= asked.duration && (plain.length <= asked.length || asked.length == 0);
+    if plain == *asked || (plan.loose && is_less) {
+        return Ok(plain);
+    }
+    Err(OpenFailure::Restricted(Box::new(plain)))
+}
+
+impl Session {
+    /// Asks the server for a session.
+    ///
+    /// # Errors
+    /// [`OpenFailure`].
+    pub fn open(plan: Plan, stop: &AtomicBool) -> Result<Session, OpenFailure> {
+        let socket = Udp::connect(plan.server, plan.local).map_err(OpenFailure::Socket)?;
+        Session::set_up(&socket, &plan).map_err(OpenFailure::Socket)?;
+        let hmac = plan.key.is_some();
+        let mut request = OpenRequest { try_only: false, params: plan.params.clone() }.emit(hmac);
+        if let Some(key) = &plan.key {
+            key.seal(&mut request);
+        }
+        let mut watch = ClockWatch::new();
+        for timeout in &plan.timeouts {
+            match socket.send(&request) {
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                    return Err(OpenFailure::Unreachable);
+                }
+                Err(error) => return Err(OpenFailure::Socket(error)),
+                Ok(()) => {}
+            }
+            let until = watch.now().mono.saturating_add(i64::try_from(timeout.0).unwrap_or(i64::MAX));
+            let Some(reply) = await_reply(&socket, plan.key.as_ref(), until, &mut watch, stop)? else {
+                continue;
+            };
+            let params = granted(&plan, &reply)?;
+            let layout = params.layout(hmac)?;
+            return Ok(Session { socket, token: reply.token, params, layout, plan });
+        }
+        Err(OpenFailure::Silent)
+    }
+
+    fn set_up(socket: &Udp, plan: &Plan) -> io::Result<()> {
+        socket.set_tos(u8::try_from(plan.params.tos).unwrap_or(0))?;
+        if let Some(ttl) = plan.ttl {
+            socket.set_ttl(ttl)?;
+        }
+        plan.fragments.map_or(Ok(()), |may| socket.set_fragments(may))
+    }
+
+    /// What was agreed.
+    #[must_use]
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// The fields of its packets.
+    #[must_use]
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Bytes of a probe's UDP payload.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        usize::try_from(self.params.length).unwrap_or(0).max(self.layout.header_len())
+    }
+
+    /// Its own address and port.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Sends its probes and hands out what becomes of them, until all are accounted for. Where `stop` is set
+    /// nothing more is sent, and what is under way has 0.5 s to come back.
+    ///
+    /// # Errors
+    /// The kernel's where it cannot wait, or where a probe is too long for the path (`EMSGSIZE`).
+    pub fn run(self, stop: &AtomicBool, sink: &mut dyn FnMut(Update)) -> io::Result<Summary> {
+        urgent_thread();
+        let mut watch = ClockWatch::new();
+        let now = Nanos(watch.now().mono.max(0).cast_unsigned());
+        let prober = Prober::new(ProberConfig {
+            probe: 0,
+            token: self.token,
+            origin: now,
+            start: now,
+            stop: now + Span(self.params.duration.unsigned_abs()),
+            interval: Span(self.params.interval.unsigned_abs()),
+            payload: u32::try_from(self.size()).unwrap_or(u32::MAX),
+            layout: self.layout,
+            least_timeout: self.plan.wait,
+        });
+        let stamps = self.socket.stamp_transmissions().is_ok();
+        let fill = self.plan.fill.clone();
+        let summary = Summary::default();
+        let mut running =
+            Running { session: &self, prober, summary, fill, stamps, sends: Sends::default(), seq: 0 };
+        let end = running.run(&mut watch, stop, sink);
+        let Running { prober, mut summary, .. } = running;
+        summary.prober = prober.stats();
+        summary.clock_stepped = watch.stepped();
+        let mut close = open::close(self.token, self.layout.hmac);
+        if let Some(key) = &self.plan.key {
+            key.seal(&mut close);
+        }
+        // The server notices by the silence where this is lost.
+        let _ = self.socket.send(&close);
+        end.map(|()| summary)
+    }
+}
+
+/// The server's answer to a request to open, where it comes in time.
+fn await_reply(
+    socket: &Udp,
+    key: Option<&Key>,
+    until: i64,
+    watch: &mut ClockWatch,
+    stop: &AtomicBool,
+) -> Result<Option<OpenReply>, OpenFailure> {
+    let (mut buf, mut ready) = ([0; 2048], Vec::new());
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Err(OpenFailure::Stopped);
+        }
+        let left = until.saturating_sub(watch.now().mono);
+        if left <= 0 {
+            return Ok(None);
+        }
+        wait(std::slice::from_ref(socket), left.unsigned_abs().min(SLEEP), &mut ready)
+            .map_err(OpenFailure::Socket)?;
+        match socket.receive(&mut buf) {
+            Ok(arrival) => {
+                let bytes = &buf[..arrival.len];
+                let is_ours = key.is_none_or(|key| key.opens(bytes));
+                if let (true, Ok(reply)) = (is_ours, OpenReply::parse(bytes)) {
+                    return Ok(Some(reply));
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                return Err(OpenFailure::Unreachable);
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(OpenFailure::Socket(error)),
+        }
+    }
+}
+
+/// Which probes the kernel's transmit times are of.
+#[derive(Debug, Default)]
+struct Sends {
+    /// Numbers of the probes whose time is to come; the first one is the kernel's datagram `first`.
+    waiting: std::collections::VecDeque<u32>,
+    first: u32,
+}
+
+impl Sends {
+    fn sent(&mut self, seq: u32) {
+        self.waiting.push_back(seq);
+        if self.waiting.len() > MOST_UNSTAMPED {
+            self.waiting.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+    }
+
+    /// The probe that the kernel's datagram `number` was; those before it have lost their time.
+    fn stamped(&mut self, number: u32) -> Option<u32> {
+        let ahead = number.wrapping_sub(self.first) as usize;
+        if ahead >= self.waiting.len() {
+            return None;
+        }
+        self.first = number.wrapping_add(1);
+        self.waiting.drain(..=ahead).next_back()
+    }
+}
+
+struct Running<'a> {
+    session: &'a Session,
+    prober: Prober,
+    summary: Summary,
+    fill: Fill,
+    /// Whether the kernel's transmit times can be told apart.
+    stamps: bool,
+    sends: Sends,
+    /// Number of the next probe.
+    seq: u32,
+}
+
+impl Running<'_> {
+    fn run(
+        &mut self,
+        watch: &mut ClockWatch,
+        stop: &AtomicBool,
+        sink: &mut dyn FnMut(Update),
+    ) -> io::Result<()> {
+        let mut ready = Vec::new();
+        let mut buf = vec![0; MAX_DATAGRAM];
+        let mut deadline = i64::MAX;
+        loop {
+            let now = watch.now();
+            if now.mono >= deadline {
+                break;
+            }
+            if deadline == i64::MAX && stop.load(Ordering::Relaxed) {
+                deadline = now.mono + STOP_WAIT;
+                self.summary.stopped = true;
+                self.prober.stop();
+            }
+            self.receive(watch, &mut buf, sink);
+            self.prober.handle_timeout(now, &mut |sample| tell(&sample, sink));
+            self.transmit(watch, &mut buf, sink)?;
+            let Some(wake) = self.prober.poll_timeout() else { break };
+            let left = wake.0.saturating_sub(watch.now().mono.max(0).cast_unsigned());
+            wait(std::slice::from_ref(&self.session.socket), left.min(SLEEP), &mut ready)?;
+        }
+        self.prober.leave(watch.now(), &mut |sample| tell(&sample, sink));
+        Ok(())
+    }
+
+    /// Sends what is due.
+    fn transmit(
+        &mut self,
+        watch: &mut ClockWatch,
+        buf: &mut [u8],
+        sink: &mut dyn FnMut(Update),
+    ) -> io::Result<()> {
+        let (session, header) = (self.session, self.session.layout.header_len());
+        loop {
+            let at = watch.now();
+            let Some(len) = self.prober.poll_transmit(at, buf) else { break };
+            self.fill.write(&mut buf[header..len]);
+            if let Some(key) = &session.plan.key {
+                key.seal(&mut buf[..len]);
+            }
+            let mut sent = session.socket.send(&buf[..len]);
+            if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+                // The error of an earlier probe; it is cleared by being told, and this one was not sent.
+                self.summary.unreachable += 1;
+                sent = session.socket.send(&buf[..len]);
+            }
+            match sent {
+                Ok(()) => {
+                    sink(Update::Sent { seq: self.seq, at });
+                    self.summary.last_sent = Some(at.mono);
+                    self.sends.sent(self.seq);
+                    self.seq += 1;
+                }
+                Err(error) => {
+                    self.prober.transmit_failed();
+                    self.summary.send_errors += 1;
+                    // Kernels differ in whether a datagram that failed is counted.
+                    self.stamps = false;
+                    if error.raw_os_error() == Some(EMSGSIZE) {
+                        return Err(error);
+                    }
+                }
+            }
+            self.note_transmissions(watch);
+        }
+        Ok(())
+    }
+
+    /// Takes over the kernel's transmit times.
+    fn note_transmissions(&mut self, watch: &ClockWatch) {
+        while let Some((number, wall)) = self.session.socket.transmitted() {
+            if let (true, Some(seq)) = (self.stamps, self.sends.stamped(number)) {
+                self.prober.was_sent(seq, watch.of_wall(wall));
+                self.summary.stamped_sends += 1;
+            }
+        }
+    }
+
+    /// Reads all replies that wait.
+    fn receive(&mut self, watch: &mut ClockWatch, buf: &mut [u8], sink: &mut dyn FnMut(Update)) {
+        self.note_transmissions(watch);
+        loop {
+            let arrival = match self.session.socket.receive(buf) {
+                Ok(arrival) => arrival,
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                    self.summary.unreachable += 1;
+                    continue;
+                }
+                Err(_) => return,
+            };
+            let bytes = &buf[..arrival.len];
+            if self.session.plan.key.as_ref().is_some_and(|key| !key.opens(bytes)) {
+                self.summary.wrong_key += 1;
+                continue;
+            }
+            let now = watch.now();
+            let received = arrival.wall.map_or(now, |wall| watch.of_wall(wall));
+            let answer = self.prober.handle_datagram(received, bytes, &mut |sample| tell(&sample, sink));
+            let Ok(echo) = answer else { continue };
+            self.summary.unstamped += u64::from(arrival.wall.is_none());
+            self.summary.last_reply = Some(received.mono);
+            if echo.packet.close {
+                self.summary.closed_by_server = true;
+                self.prober.stop();
+            }
+            sink(Update::Reply { echo, tos: arrival.tos, ttl: arrival.ttl });
+        }
+    }
+}
+
+/// Linux's error for a datagram that is longer than the path allows.
+const EMSGSIZE: i32 = 90;
+
+/// Hands on what the prober says of probes that were not answered.
+fn tell(sample: &Sample, sink: &mut dyn FnMut(Update)) {
+    match *sample {
+        Sample::Lost { seq, way, .. } => sink(Update::Lost { seq, way, unanswered: false }),
+        Sample::UnderWay { seq, .. } => sink(Update::Lost { seq, way: None, unanswered: true }),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(loose: bool) -> Plan {
+        let (version, duration, interval) = (1, 1_000, 10);
+        Plan {
+            server: "127.0.0.1:2112".parse().unwrap(),
+            local: None,
+            params: Params { version, duration, interval, length: 100, ..Params::default() },
+            key: None,
+            loose,
+            fill: Fill::None,
+            ttl: None,
+            fragments: None,
+            timeouts: Vec::new(),
+            wait: Span::from_secs(4),
+        }
+    }
+
+    fn grants(loose: bool, change: fn(&mut OpenReply)) -> Result<Params, OpenFailure> {
+        let plan = plan(loose);
+        let mut reply = OpenReply { token: 7, closed: false, params: plan.params.clone() };
+        change(&mut reply);
+        granted(&plan, &reply)
+    }
+
+    #[test]
+    fn what_a_server_grants_is_looked_at() {
+        assert_eq!(grants(false, |_| {}).unwrap(), plan(false).params);
+        assert!(matches!(grants(false, |r| r.params.interval = 20), Err(OpenFailure::Restricted(_))));
+        assert_eq!(grants(true, |r| r.params.interval = 20).unwrap().interval, 20);
+        assert!(matches!(grants(true, |r| r.params.length = 1400), Err(OpenFailure::Restricted(_))));
+        assert!(matches!(grants(true, |r| r.params.duration = 2_000), Err(OpenFailure::Restricted(_))));
+        assert!(matches!(grants(true, |r| r.params.version = 2), Err(OpenFailure::Version(2))));
+        assert!(matches!(grants(true, |r| r.token = 0), Err(OpenFailure::Refused(None))));
+        let full = grants(true, |r| (r.closed, r.params.refusal) = (true, 2));
+        assert!(matches!(full, Err(OpenFailure::Refused(Some(Refusal::Full)))));
+    }
+
+    #[test]
+    fn transmit_times_find_their_probes() {
+        let mut sends = Sends::default();
+        (10..14).for_each(|seq| sends.sent(seq));
+        assert_eq!(sends.stamped(0), Some(10));
+        assert_eq!(sends.stamped(2), Some(12), "that of 11 was lost");
+        assert_eq!((sends.stamped(1), sends.stamped(4)), (None, None));
+        (14..20_000).for_each(|seq| sends.sent(seq));
+        assert_eq!(sends.stamped(19_980), Some(19_990));
+    }
+}

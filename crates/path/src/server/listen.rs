@@ -1,0 +1,104 @@
+//! The server over UDP sockets.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use goodqueue_probe::echo::wire::MAX_DATAGRAM;
+use goodqueue_probe::net::{ClockWatch, Udp, random_u64, wait};
+
+use super::{Event, Server, ServerStats};
+
+/// Longest sleep, so that a stop is noticed.
+const SLEEP: u64 = 100_000_000;
+/// Datagrams read from one socket before the others have their turn.
+const TURN: usize = 64;
+/// Between two looks for what is over, nanoseconds.
+const SWEEP: i64 = 1_000_000_000;
+/// Bytes of requests that may wait to be read.
+const RECEIVE_BUFFER: u32 = 1 << 20;
+
+/// Sockets of a server.
+#[derive(Debug)]
+pub struct Listener {
+    sockets: Vec<Udp>,
+}
+
+impl Listener {
+    /// Binds to these addresses at `port`. Port 0 is chosen by the kernel, the same for all.
+    ///
+    /// # Errors
+    /// The address that cannot be had, and the kernel's error.
+    pub fn bind(addresses: &[IpAddr], port: u16) -> Result<Listener, (SocketAddr, io::Error)> {
+        let mut sockets: Vec<Udp> = Vec::with_capacity(addresses.len());
+        let mut port = port;
+        for &address in addresses {
+            let at = SocketAddr::new(address, port);
+            let socket = Udp::bind(at).map_err(|error| (at, error))?;
+            port = socket.local_addr().map_err(|error| (at, error))?.port();
+            socket.set_receive_buffer(RECEIVE_BUFFER).map_err(|error| (at, error))?;
+            sockets.push(socket);
+        }
+        Ok(Listener { sockets })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect()
+    }
+
+    /// Serves until `stop` is set. It asks for no priority: the kernel notes when a probe arrives, so a late
+    /// answer does not show in a round trip, and a flood must not take the processor from others.
+    ///
+    /// # Errors
+    /// The kernel's, where it cannot wait for datagrams.
+    pub fn serve(
+        &self,
+        server: &mut Server,
+        stop: &AtomicBool,
+        events: &mut dyn FnMut(Event),
+    ) -> io::Result<ServerStats> {
+        let (mut watch, mut ready) = (ClockWatch::new(), Vec::with_capacity(self.sockets.len()));
+        let mut buf = vec![0; MAX_DATAGRAM];
+        let mut swept = watch.now().mono;
+        while !stop.load(Ordering::Relaxed) {
+            wait(&self.sockets, SLEEP, &mut ready)?;
+            for &index in &ready {
+                answer(&self.sockets[index], server, &mut watch, &mut buf, events);
+            }
+            let now = watch.now().mono;
+            if now.saturating_sub(swept) >= SWEEP {
+                server.handle_timeout(now, events);
+                swept = now;
+            }
+        }
+        server.stop(watch.now().mono, events);
+        Ok(server.stats())
+    }
+}
+
+/// Answers what waits at one socket, up to a turn.
+fn answer(
+    socket: &Udp,
+    server: &mut Server,
+    watch: &mut ClockWatch,
+    buf: &mut [u8],
+    events: &mut dyn FnMut(Event),
+) {
+    for _ in 0..TURN {
+        // An error is "nothing more", or that of an earlier answer.
+        let Ok(arrival) = socket.receive(buf) else { return };
+        if arrival.truncated {
+            continue;
+        }
+        let now = watch.now();
+        let recv = arrival.wall.map_or(now, |wall| watch.of_wall(wall));
+        let mut random = || random_u64().ok();
+        let answer = server.handle(arrival.from, recv, now, (buf, arrival.len), &mut random, events);
+        if let Some(answer) = answer {
+            // An answer that cannot be sent is a probe lost on its way down.
+            let _ = socket.answer(&arrival, &buf[..answer.len], answer.tos);
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Our server and client with irtt's, both ways, over loopback and over a relay that delays, loses and
+//! reorders. Debian's program is `irtt`; another one, built from its source, is named by GOODQUEUE_IRTT.
+
+#![allow(clippy::unwrap_used)]
+
+mod relay;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use goodqueue::Span;
+use goodqueue_path::client::{OpenFailure, Plan, Session, Summary};
+use goodqueue_path::fill::Fill;
+use goodqueue_path::irtt_json::{About, document};
+use goodqueue_path::key::Key;
+use goodqueue_path::params::Params;
+use goodqueue_path::result::Trips;
+use goodqueue_path::server::listen::Listener;
+use goodqueue_path::server::{Limits, Server};
+use relay::{Relay, What};
+use serde_json::Value;
+
+const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+
+/// irtt's programs; without one the test is skipped, loudly.
+fn irtts(test: &str) -> Vec<String> {
+    let named = std::env::var("GOODQUEUE_IRTT").ok();
+    let programs = [Some("irtt".to_owned()), named].into_iter().flatten();
+    let runs = |program: &String| {
+        let output = Command::new(program).arg("version").stdout(Stdio::null()).status();
+        output.is_ok_and(|status| status.success())
+    };
+    let found: Vec<String> = programs.filter(runs).collect();
+    if found.is_empty() {
+        assert!(std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_none(), "{test}: irtt is not installed");
+        // Past the test runner's capture, so that it is seen and counted.
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: irtt is not installed");
+    }
+    found
+}
+
+/// Serves while `work` is done with the port.
+fn with_server<T>(key: Option<&str>, work: impl FnOnce(u16) -> T) -> T {
+    let listener = Listener::bind(&[V4, V6], 0).unwrap();
+    let port = listener.addresses()[0].port();
+    let mut server = Server::new(Limits::default(), key.map(|key| Key::parse(key).unwrap()), 1);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| listener.serve(&mut server, &stop, &mut |_| {}).unwrap());
+        let _stops = Stops(&stop);
+        work(port)
+    })
+}
+
+/// Stops a server at its end, that of a test which fails too.
+struct Stops<'a>(&'a AtomicBool);
+
+impl Drop for Stops<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// irtt's server, gone with its value.
+struct Irtt {
+    child: Child,
+    port: u16,
+}
+
+impl Irtt {
+    fn serve(program: &str, host: IpAddr, options: &[&str]) -> Irtt {
+        // A port that was free just now.
+        let port = UdpSocket::bind((host, 0)).unwrap().local_addr().unwrap().port();
+        let at = SocketAddr::new(host, port).to_string();
+        let mut command = Command::new(program);
+        command.args(["server", "-b", &at]).args(options).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        Irtt { child, port }
+    }
+}
+
+impl Drop for Irtt {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What irtt's client makes of it, as its JSON.
+fn irtt_client(program: &str, at: SocketAddr, options: &[&str]) -> Value {
+    let mut command = Command::new(program);
+    command
+        .args(["client", "-Q", "-o", "-", "--timeouts=200ms,400ms,800ms"])
+        .args(options)
+        .arg(at.to_string());
+    let output = command.output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {error}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{command:?} printed no JSON: {error}"))
+}
+
+/// Whether all probes that irtt's client sent were answered. It leaves some out where the machine is busy.
+fn all_answered(json: &Value, planned: u64) {
+    let [sent, received] =
+        ["packets_sent", "packets_received"].map(|key| json["stats"][key].as_u64().unwrap());
+    assert_eq!(sent, received);
+    assert!(sent >= planned / 2, "{sent} of {planned} sent");
+}
+
+fn asked(probes: i64, interval_ms: i64) -> Params {
+    let (duration, interval) = (probes * interval_ms * 1_000_000, interval_ms * 1_000_000);
+    Params { version: 1, duration, interval, received: 3, stamps: 3, clocks: 3, ..Params::default() }
+}
+
+fn plan(server: SocketAddr, params: Params, key: Option<&str>) -> Plan {
+    let timeouts = [200, 400, 800, 1600].map(Span::from_millis).into();
+    let key = key.map(|key| Key::parse(key).unwrap());
+    let wait = Span::from_secs(4);
+    let (fill, loose) = (Fill::Rand(1), false);
+    Plan { server, local: None, params, key, loose, fill, ttl: None, fragments: None, timeouts, wait }
+}
+
+/// What our client makes of it.
+fn our_client(plan: &Plan) -> (Trips, Summary, Value) {
+    let stop = AtomicBool::new(false);
+    let mut opened = Err(OpenFailure::Silent);
+    // A server that was started just now may not listen yet.
+    for _ in 0..20 {
+        opened = Session::open(plan.clone(), &stop);
+        if !matches!(opened, Err(OpenFailure::Unreachable)) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    let session = opened.unwrap();
+    let (params, layout, local) = (session.params().clone(), session.layout(), session.local_addr().unwrap());
+    let mut trips = Trips::new(layout, u8::try_from(params.tos).unwrap());
+    let summary = session.run(&stop, &mut |update| trips.take(&update)).unwrap();
+    let (program, hostname, host) = ("test", "test", "test");
+    let about = About { program, hostname, plan, host, local, params: &params, layout, summary: &summary };
+    let file = document(&about, &trips);
+    (trips, summary, file)
+}
+
+#[test]
+fn irtts_client_takes_every_parameter_from_our_server() {
+    for irtt in irtts("irtts_client_takes_every_parameter_from_our_server") {
+        with_server(None, |port| {
+            for options in [
+                &[] as &[&str],
+                &["--stats=none"],
+                &["--stats=count", "--tstamp=send"],
+                &["--stats=window", "--tstamp=receive", "--clock=wall"],
+                &["--tstamp=midpoint", "--clock=monotonic"],
+                &["--tstamp=none"],
+                &["-l", "1000", "--fill=rand", "--sfill=rand", "--dscp=184"],
+            ] {
+                let options = [&["-i", "10ms", "-d", "95ms"], options].concat();
+                for host in [V4, V6] {
+                    let json = irtt_client(&irtt, SocketAddr::new(host, port), &options);
+                    all_answered(&json, 10);
+                }
+            }
+        });
+        with_server(Some("secret"), |port| {
+            let options = ["-i", "10ms", "-d", "95ms", "--hmac=secret"];
+            let json = irtt_client(&irtt, SocketAddr::new(V4, port), &options);
+            all_answered(&json, 10);
+        });
+    }
+}
+
+#[test]
+fn our_client_takes_every_parameter_from_irtts_server() {
+    for irtt in irtts("our_client_takes_every_parameter_from_irtts_server") {
+        for host in [V4, V6] {
+            let server = Irtt::serve(&irtt, host, &[]);
+            let at = SocketAddr::new(host, server.port);
+            let base = asked(10, 10);
+            for params in [
+                base.clone(),
+                Params { received: 0, ..base.clone() },
+                Params { received: 1, stamps: 1, ..base.clone() },
+                Params { received: 2, stamps: 2, clocks: 1, ..base.clone() },
+                Params { stamps: 4, clocks: 2, ..base.clone() },
+                Params { stamps: 0, ..base.clone() },
+                Params { length: 1000, tos: 184, fill: "rand".into(), ..base.clone() },
+            ] {
+                let (trips, summary, _) = our_client(&plan(at, params.clone(), None));
+                let counts = trips.counts();
+                assert_eq!(counts.sent, counts.received, "{irtt} {params:?}");
+                assert!(counts.sent >= 5, "{irtt} {params:?}");
+                assert_eq!(summary.prober.refused, 0, "{irtt} {params:?}");
+                let figures = trips.figures();
+                assert_eq!(figures.up.is_some(), params.stamps != 0 && params.clocks != 2, "{params:?}");
+                assert_eq!(figures.server_time.is_some(), params.stamps == 3, "{params:?}");
+                assert_eq!(trips.marks().dscp_changed, 0, "{params:?}");
+            }
+        }
+        let server = Irtt::serve(&irtt, V4, &["--hmac=secret"]);
+        let at = SocketAddr::new(V4, server.port);
+        let (trips, summary, _) = our_client(&plan(at, asked(10, 10), Some("secret")));
+        let counts = trips.counts();
+        assert_eq!((counts.received, summary.wrong_key), (counts.sent, 0), "{irtt} with a key");
+        let wrong = Session::open(plan(at, asked(10, 10), Some("guess")), &AtomicBool::new(false));
+        assert!(matches!(wrong, Err(OpenFailure::Silent)), "{wrong:?}");
+    }
+}
+
+#[test]
+fn what_irtts_server_restricts_is_refused_or_taken() {
+    for irtt in irtts("what_irtts_server_restricts_is_refused_or_taken") {
+        let server = Irtt::serve(&irtt, V4, &["-i", "20ms", "-l", "100"]);
+        let wish = plan(SocketAddr::new(V4, server.port), Params { length: 500, ..asked(20, 10) }, None);
+        // One probe first, so that the server is known to listen.
+        our_client(&Plan { params: asked(1, 20), ..wish.clone() });
+        let refused = Session::open(wish.clone(), &AtomicBool::new(false));
+        let Err(OpenFailure::Restricted(params)) = refused else { panic!("{refused:?}") };
+        assert_eq!((params.interval, params.length), (20_000_000, 100));
+        let (trips, ..) = our_client(&Plan { loose: true, ..wish });
+        assert_eq!(trips.counts().sent, trips.counts().received);
+        assert!((5..=10).contains(&trips.counts().sent), "one each 20 ms for 200 ms");
+    }
+}
+
+/// Through the same kind of path at the same time: 20 ms there and back, by a relay. A busy machine delays
+/// one of the two programs now and then; so there are five tries.
+#[test]
+fn figures_of_both_agree() {
+    for irtt in irtts("figures_of_both_agree") {
+        let server = Irtt::serve(&irtt, V4, &[]);
+        let theirs = SocketAddr::new(V4, server.port);
+        with_server(None, |port| {
+            for at in [SocketAddr::new(V4, port), theirs] {
+                let apart: Vec<_> = (0..5).map_while(|_| compare_medians(&irtt, at).err()).collect();
+                assert!(apart.len() < 5, "five times: {apart:?}");
+            }
+        });
+    }
+}
+
+/// Both clients at once; the median that is more than 5 % and 20 us away from irtt's, if one is.
+fn compare_medians(irtt: &str, at: SocketAddr) -> Result<(), String> {
+    let delay = |_: bool, _: u32| What::Delay(Duration::from_millis(10));
+    let relays = [Relay::start(at, delay), Relay::start(at, delay)];
+    let (json, figures) = thread::scope(|scope| {
+        let options = &["-i", "10ms", "-d", "1995ms"];
+        let theirs = scope.spawn(|| irtt_client(irtt, relays[0].address(), options));
+        let ours = scope.spawn(|| our_client(&plan(relays[1].address(), asked(200, 10), None)));
+        (theirs.join().unwrap(), ours.join().unwrap().0.figures())
+    });
+    assert_eq!(figures.counts.received, figures.counts.sent);
+    assert!(figures.counts.sent > 150, "{:?}", figures.counts);
+    all_answered(&json, 200);
+    for (name, ours) in [("rtt", figures.rtt), ("send_delay", figures.up), ("receive_delay", figures.down)] {
+        let (ours, theirs) = (ours.unwrap().median, json["stats"][name]["median"].as_i64().unwrap());
+        if (ours - theirs).abs() > (theirs / 20).max(20_000) {
+            return Err(format!("{name}: {ours} and irtt {theirs} ns"));
+        }
+    }
+    Ok(())
+}
+
+/// Every tenth probe is lost on the way up, every thirteenth reply on the way down, and every seventh probe
+/// arrives after the next two.
+fn rough(up: bool, seq: u32) -> What {
+    match (up, seq % 10, seq % 13) {
+        (true, 4, _) | (false, _, 6) => What::Lose,
+        _ if up && seq % 7 == 3 => What::Delay(Duration::from_millis(27)),
+        _ => What::Delay(Duration::from_millis(2)),
+    }
+}
+
+/// irtt's own server reports probes as lost that came late; ours does not, to irtt's client and to ours
+/// alike.
+#[test]
+fn losses_are_told_by_direction_though_probes_are_reordered() {
+    for irtt in irtts("losses_are_told_by_direction_though_probes_are_reordered") {
+        with_server(None, |port| {
+            let at = SocketAddr::new(V4, port);
+            let relays = [Relay::start(at, rough), Relay::start(at, rough)];
+            let (json, counts) = thread::scope(|scope| {
+                let options = &["-i", "10ms", "-d", "1995ms"];
+                let irtt = scope.spawn(|| irtt_client(&irtt, relays[0].address(), options));
+                let (trips, ..) = our_client(&plan(relays[1].address(), asked(200, 10), None));
+                (irtt.join().unwrap(), trips.counts())
+            });
+            // Those at the end have none behind them that tells, so they are left out.
+            let known = 0..190_u32;
+            let up = known.clone().filter(|seq| seq % 10 == 4).count();
+            let down = known.clone().filter(|seq| seq % 10 != 4 && seq % 13 == 6).count();
+            let trips = json["round_trips"].as_array().unwrap();
+            let of = |what: &str| trips[..190].iter().filter(|trip| trip["lost"] == what).count();
+            assert_eq!((of("true_up"), of("true_down"), of("true")), (up, down, 0), "irtt's client");
+            let all = 0..u32::try_from(counts.sent).unwrap();
+            let up = all.clone().filter(|seq| seq % 10 == 4).count() as u64;
+            let down = all.filter(|seq| seq % 10 != 4 && seq % 13 == 6).count() as u64;
+            assert_eq!((counts.lost_up, counts.lost_down, counts.lost_unknown), (up, down, 0), "our client");
+            assert!(counts.reordered > 15, "{counts:?}");
+        });
+    }
+}
+
+/// Every key of irtt's file is in ours, with a value of the same type.
+#[test]
+fn our_file_has_the_keys_of_irtts() {
+    fn compare(path: &str, theirs: &Value, ours: &Value) {
+        match (theirs, ours) {
+            (Value::Object(theirs), Value::Object(ours)) => {
+                for (key, value) in theirs {
+                    let ours = ours.get(key).unwrap_or_else(|| panic!("{path}.{key} is missing"));
+                    compare(&format!("{path}.{key}"), value, ours);
+                }
+            }
+            (Value::Array(theirs), Value::Array(ours)) => {
+                for (index, (theirs, ours)) in theirs.iter().zip(ours).enumerate() {
+                    compare(&format!("{path}[{index}]"), theirs, ours);
+                }
+            }
+            (Value::Number(_), Value::Number(_))
+            | (Value::String(_), Value::String(_))
+            | (Value::Bool(_), Value::Bool(_)) => {}
+            // 0.9.0 writes a text, later ones an object.
+            (Value::String(_), Value::Object(_)) if path == ".stats.start_time" => {}
+            _ => panic!("{path}: irtt has {theirs}, we have {ours}"),
+        }
+    }
+    for irtt in irtts("our_file_has_the_keys_of_irtts") {
+        with_server(None, |port| {
+            let at = SocketAddr::new(V4, port);
+            let mut theirs = irtt_client(&irtt, at, &["-i", "10ms", "-d", "95ms"]);
+            let (.., ours) = our_client(&plan(at, asked(10, 10), None));
+            // Statistics of irtt's own calls and timers: of those we have no values, and so no median.
+            theirs["stats"]["send_call"].as_object_mut().unwrap().remove("median");
+            theirs["system_info"].as_object_mut().unwrap().remove("go_version");
+            compare("", &theirs, &ours);
+        });
+    }
+}
+
+/// flent's own reader of irtt's files, where flent is installed.
+#[test]
+fn flents_reader_takes_our_file() {
+    let test = "flents_reader_takes_our_file";
+    // Debian's flent is not among Python's own modules.
+    let script = "
+import sys
+sys.path.append('/usr/share/flent')
+from flent.runners import IrttRunner
+runner = IrttRunner.__new__(IrttRunner)
+runner.sample_freq, runner.multi_results = 0, False
+if len(sys.argv) > 1:
+    result, raw, metadata = runner.parse(open(sys.argv[1]), '')
+    print(len(result), len(raw), metadata['RTT_MEAN'])
+";
+    let has_flent = Command::new("/usr/bin/python3").args(["-c", script]).output();
+    if !has_flent.is_ok_and(|output| output.status.success()) {
+        assert!(std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_none(), "{test}: flent is not installed");
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: flent is not installed");
+        return;
+    }
+    with_server(None, |port| {
+        let (trips, _, file) = our_client(&plan(SocketAddr::new(V4, port), asked(20, 10), None));
+        let path = std::env::temp_dir().join(format!("goodqueue-path-{}.json", std::process::id()));
+        std::fs::write(&path, file.to_string()).unwrap();
+        let output = Command::new("/usr/bin/python3").args(["-c", script]).arg(&path).output().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let (said, error) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{said}{error}");
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let answered = trips.counts().received.to_string();
+        assert_eq!(words[..2], [answered.as_str(), answered.as_str()], "{said}{error}");
+        let rtt: f64 = words[2].parse().unwrap();
+        assert!((rtt - trips.figures().rtt.unwrap().mean / 1e6).abs() < 1e-3, "{said}");
+    });
+}

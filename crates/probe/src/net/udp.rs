@@ -1,0 +1,230 @@
+//! UDP sockets with what the kernel knows of each datagram, for the far ends of real paths.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+
+use super::sys;
+
+/// A UDP socket that does not block.
+#[derive(Debug)]
+pub struct Udp {
+    socket: UdpSocket,
+    v6: bool,
+    /// Whether it has no address of its own: an answer then names the one that was asked.
+    any: bool,
+}
+
+/// A datagram that came.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Bytes of it in the buffer.
+    pub len: usize,
+    /// Whether it was longer than the buffer.
+    pub truncated: bool,
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// The local address that it was sent to, where the socket has none of its own.
+    pub to: Option<IpAddr>,
+    /// When the kernel received it: wall clock, nanoseconds since 1970.
+    pub wall: Option<i64>,
+    /// Its ToS byte or traffic class.
+    pub tos: Option<u8>,
+    /// Its TTL or hop limit.
+    pub ttl: Option<u8>,
+}
+
+impl Udp {
+    /// A socket at a local address. One at `[::]` takes IPv6 alone, so that one at `0.0.0.0` may have the
+    /// same port.
+    ///
+    /// # Errors
+    /// The kernel's: the address is in use, or not one of this machine.
+    pub fn bind(local: SocketAddr) -> io::Result<Udp> {
+        let v6 = local.is_ipv6();
+        let socket = UdpSocket::from(sys::udp_socket(local)?);
+        sys::receive_tos_and_time(socket.as_fd(), v6)?;
+        sys::receive_ttl_and_address(socket.as_fd(), v6)?;
+        Ok(Udp { socket, v6, any: local.ip().is_unspecified() })
+    }
+
+    /// A socket that speaks with `server` alone, from `local` or from what the kernel chooses.
+    ///
+    /// # Errors
+    /// The kernel's: no route, an address that is not one of this machine.
+    pub fn connect(server: SocketAddr, local: Option<SocketAddr>) -> io::Result<Udp> {
+        let any = match server {
+            SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let udp = Udp::bind(local.unwrap_or(SocketAddr::new(any, 0)))?;
+        udp.socket.connect(server)?;
+        Ok(Udp { any: false, ..udp })
+    }
+
+    /// Its own address and port.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Sets the ToS byte or traffic class of what it sends with [`Udp::send`].
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_tos(&self, tos: u8) -> io::Result<()> {
+        sys::set_tos(self.socket.as_fd(), self.v6, tos)
+    }
+
+    /// Sets the TTL or hop limit of what it sends.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_ttl(&self, ttl: u8) -> io::Result<()> {
+        sys::set_ttl(self.socket.as_fd(), self.v6, ttl)
+    }
+
+    /// With `false`, datagrams are not cut into fragments: the DF bit is set, and sending one that is too
+    /// long is an error.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_fragments(&self, may: bool) -> io::Result<()> {
+        sys::set_fragments(self.socket.as_fd(), self.v6, may)
+    }
+
+    /// Sets how many bytes of datagrams may wait to be read, as far as the system allows.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
+        sys::set_receive_buffer(self.socket.as_fd(), bytes)
+    }
+
+    /// Sends to the other end of [`Udp::connect`].
+    ///
+    /// # Errors
+    /// The kernel's; `ConnectionRefused` where nobody listened to an earlier datagram.
+    pub fn send(&self, bytes: &[u8]) -> io::Result<()> {
+        self.socket.send(bytes).map(drop)
+    }
+
+    /// Answers `arrival`: back to its sender, from the address that it was sent to, with this ToS byte.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn answer(&self, arrival: &Arrival, bytes: &[u8], tos: u8) -> io::Result<()> {
+        let to = sys::SockAddr::new(arrival.from);
+        sys::send_to(self.socket.as_fd(), bytes, &to, arrival.to.filter(|_| self.any), tos)
+    }
+
+    /// Takes the next datagram that waits.
+    ///
+    /// # Errors
+    /// `WouldBlock` where none does; the kernel's for an earlier one that was sent.
+    pub fn receive(&self, buf: &mut [u8]) -> io::Result<Arrival> {
+        let datagram = sys::receive(self.socket.as_fd(), buf)?;
+        let from = datagram.from.get().ok_or(io::ErrorKind::InvalidData)?;
+        let sys::Messages { wall, tos, ttl, to, .. } = datagram.messages;
+        Ok(Arrival { len: datagram.len, truncated: datagram.truncated, from, to, wall, tos, ttl })
+    }
+
+    /// Has the kernel note when it takes each datagram for sending, before the queue of the interface.
+    /// Datagrams are counted from here on, from 0.
+    ///
+    /// # Errors
+    /// The kernel's, where it cannot.
+    pub fn stamp_transmissions(&self) -> io::Result<()> {
+        sys::stamp_transmissions(self.socket.as_fd())
+    }
+
+    /// The next of those notes: which datagram, and when, wall clock in nanoseconds since 1970.
+    #[must_use]
+    pub fn transmitted(&self) -> Option<(u32, i64)> {
+        sys::transmitted(self.socket.as_fd())
+    }
+}
+
+impl AsRawFd for Udp {
+    fn as_raw_fd(&self) -> RawFd {
+        self.socket.as_raw_fd()
+    }
+}
+
+/// Waits until one of `sockets` has a datagram or an error, for `timeout_ns` at most, and says which.
+///
+/// # Errors
+/// The kernel's.
+pub fn wait(sockets: &[Udp], timeout_ns: u64, ready: &mut Vec<usize>) -> io::Result<()> {
+    let fds: Vec<RawFd> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
+    sys::wait_readable(&fds, timeout_ns, ready)
+}
+
+/// 64 random bits of the kernel.
+///
+/// # Errors
+/// The kernel's, where it has no source of them.
+pub fn random_u64() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    sys::random(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(udp: &Udp, buf: &mut [u8]) -> Arrival {
+        let mut ready = Vec::new();
+        let fds = [udp.as_raw_fd()];
+        sys::wait_readable(&fds, 1_000_000_000, &mut ready).unwrap();
+        udp.receive(buf).unwrap()
+    }
+
+    #[test]
+    fn an_answer_comes_from_the_address_that_was_asked() {
+        for (any, asked) in [("0.0.0.0:0", "127.0.0.2"), ("[::]:0", "::1")] {
+            let server = Udp::bind(any.parse().unwrap()).unwrap();
+            let to = SocketAddr::new(asked.parse().unwrap(), server.local_addr().unwrap().port());
+            let client = Udp::connect(to, None).unwrap();
+            client.set_ttl(33).unwrap();
+            client.set_tos(0xb8).unwrap();
+            client.send(b"hello").unwrap();
+            let mut buf = [0; 16];
+            let there = received(&server, &mut buf);
+            assert_eq!((there.len, there.ttl, there.tos), (5, Some(33), Some(0xb8)), "{there:?}");
+            assert_eq!(there.to, Some(to.ip()));
+            server.answer(&there, b"back", 0x20).unwrap();
+            // A connected socket takes nothing from another address.
+            let back = received(&client, &mut buf);
+            assert_eq!((back.len, back.from, back.tos), (4, to, Some(0x20)));
+        }
+    }
+
+    #[test]
+    fn the_kernel_says_when_it_took_each_datagram() {
+        let server = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let client = Udp::connect(server.local_addr().unwrap(), None).unwrap();
+        client.send(b"not counted").unwrap();
+        client.stamp_transmissions().unwrap();
+        for number in 0..3 {
+            let before = sys::realtime();
+            client.send(b"counted").unwrap();
+            let (of, at) = client.transmitted().expect("a time");
+            assert_eq!(of, number);
+            assert!((before..=sys::realtime()).contains(&at));
+        }
+        assert_eq!(client.transmitted(), None);
+    }
+
+    #[test]
+    fn fragments_are_refused_where_that_was_asked() {
+        let server = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let client = Udp::connect(server.local_addr().unwrap(), None).unwrap();
+        client.set_fragments(false).unwrap();
+        client.send(&[0; 1000]).unwrap();
+        assert!(random_u64().unwrap() != random_u64().unwrap());
+    }
+}
