@@ -1,4 +1,4 @@
-//! Gives the shared library its name for the dynamic linker, which carries the version of the ABI.
+//! Sets the soname of the shared library, which contains the version of the ABI.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -1,9 +1,8 @@
-//! What a call from C costs over the same call in Rust: instructions, counted by callgrind.
+//! The cost of a call from C compared with the same call in Rust, in instructions counted by callgrind.
 //!
-//! `cargo bench -p goodqueue-capi --bench cost` runs the workload of the Rust library's own benchmark, in C
-//! through the static library and in Rust, and prints both. It exits 1 where a call from C adds more
-//! instructions than
-//! [`QUEUES`] and [`MOST_OF_RADIO`] allow, or drops another number of packets.
+//! `cargo bench -p goodqueue-capi --bench cost` runs the workload of the Rust library's benchmark, in C
+//! through the static library and in Rust, and prints both. It exits with code 1 if a call from C adds more
+//! instructions than [`QUEUES`] and [`MOST_OF_RADIO`] allow, or if the number of drops differs.
 
 #[path = "../../core/benches/radio/mod.rs"]
 mod radio;
@@ -20,17 +19,17 @@ use std::process::{Command, ExitCode};
 use goodqueue::{AnyQueue, Header, Nanos, Queue, QueueSpec, Rate};
 use workload::Load;
 
-/// Flows, and ns from one step to the next.
+/// Numbers of flows, and ns from one step to the next.
 const ROWS: [(usize, u64); 4] = [(1, 1000), (1000, 1000), (1, 12_112), (1000, 12_112)];
 const STEPS: u64 = 200_000;
-/// Queues of the first table, and instructions that a call may add: for checking pointers, sizes, clock and
-/// lengths and telling of drops; with `cake` for what it must know beside.
+/// Queues of the first table, and the instructions that a call may add: to check pointers, sizes, clock and
+/// lengths, and to report drops; with `cake` also for its additional packet fields.
 const QUEUES: [(&str, f64); 2] =
     [("fq_codel,parity=linux", 70.0), ("cake,diffserv=besteffort,isolation=flows", 260.0)];
-/// The same for a radio, whose calls also find a queue by its number and tell of work.
+/// The same for a radio, whose calls also find a queue by its number and report work.
 const MOST_OF_RADIO: f64 = 75.0;
 
-/// What one run came to.
+/// The result of one run.
 struct Count {
     instructions: f64,
     drops: u64,
@@ -86,7 +85,7 @@ fn compare() -> Result<bool, String> {
     Ok(is_within)
 }
 
-/// A packet's way through the transmit stack of a radio, each packet with a round of its own.
+/// The calls for a packet in the transmit stack of a radio, with a scheduling round for each packet.
 const RADIO: [(&str, &[&str]); 4] = [
     ("enqueue", &["gq_wifi_enqueue"]),
     ("turn", &["gq_wifi_schedule_start", "gq_wifi_next_txq"]),
@@ -141,7 +140,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
             eprintln!(
-                "a call from C adds more instructions than it may ({QUEUES:?}, {MOST_OF_RADIO}), or drops another number of packets"
+                "a call from C adds more instructions than it may ({QUEUES:?}, {MOST_OF_RADIO}), or the number of drops differs"
             );
             ExitCode::FAILURE
         }

@@ -1,11 +1,11 @@
-//! Makes `include/goodqueue.h` of `src/abi.rs`, `src/code.rs` and `src/ffi/`, comments and all:
+//! Generates `include/goodqueue.h` from `src/abi.rs`, `src/code.rs` and `src/ffi/`, with their comments:
 //!
 //! ```sh
 //! cargo run -p goodqueue-capi --example header > crates/capi/include/goodqueue.h
 //! ```
 //!
-//! It reads the sources line by line, as rustfmt writes them, and stops at what it does not know. What a
-//! parameter is, it takes from the catalogue of queues.
+//! It reads the sources line by line, as rustfmt formats them, and stops at an unknown construct. The
+//! descriptions of parameters come from the catalogue of queues.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,18 +17,18 @@ const PREAMBLE: &str = "\
 /*
  * Goodqueue: queues against queueing delay (bufferbloat), byte queue limits, and the transmit stack of
  * a Wi-Fi radio, for C99 and C++17.
- * Made from the Rust sources by `cargo run -p goodqueue-capi --example header`; do not edit.
+ * Generated from the Rust sources by `cargo run -p goodqueue-capi --example header`; do not edit.
  *
- * Memory     The caller gives it; nothing is allocated. A queue sees descriptors; frames stay with the
- *            caller, who finds them again by the cookie.
- * Time       Nanoseconds since any moment, a parameter of each call; it must not go back.
+ * Memory     The caller provides it; nothing is allocated. A queue sees descriptors; frames stay with the
+ *            caller, which identifies them by the cookie.
+ * Time       Nanoseconds since any moment, a parameter of each call; it must not go backward.
  * Threads    Different queues and rings are independent. Calls on one must not overlap: the caller
  *            locks. There are no callbacks and no hidden state.
- * Results    0 and more: done, see each function. Negative: GQ_E..., a mistake of the caller, counted in
+ * Results    0 or more: success, see each function. Negative: GQ_E..., an error of the caller, counted in
  *            the queue or ring if there is one; gq_strerror has the text. Null, misaligned and too short
- *            is found; a pointer into nowhere is not.
+ *            are detected; another invalid pointer is not.
  * Structs    Every struct begins with its size, which the caller sets to its sizeof. Fields may be
- *            added at the end; of a caller's shorter struct they have their defaults.
+ *            added at the end; fields that a caller's shorter struct lacks have their defaults.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -58,7 +58,7 @@ const END: &str = "\
 #endif
 ";
 
-/// `BqlConfig` to `gq_bql_config`.
+/// Converts `BqlConfig` to `gq_bql_config`.
 fn snake(name: &str) -> String {
     let mut out = String::from("gq");
     for letter in name.chars() {
@@ -70,7 +70,7 @@ fn snake(name: &str) -> String {
     out
 }
 
-/// A declaration of `name` with a Rust type.
+/// The C declaration of `name` for a Rust type.
 fn declare(kind: &str, name: &str) -> String {
     if let Some((item, count)) =
         kind.strip_prefix('[').and_then(|kind| kind.strip_suffix(']')?.split_once("; "))
@@ -100,7 +100,7 @@ fn declare(kind: &str, name: &str) -> String {
     if name.is_empty() { plain.to_owned() } else { format!("{plain} {name}") }
 }
 
-/// A comment block before something at this depth.
+/// A comment block with this indentation.
 fn comment(out: &mut String, docs: &[String], indent: &str) {
     let mut lines = vec![String::new()];
     for doc in docs {
@@ -134,7 +134,7 @@ fn comment(out: &mut String, docs: &[String], indent: &str) {
     let _ = writeln!(out, "{indent} */");
 }
 
-/// A value as a field has it.
+/// A value as it is in a field.
 fn number(parameter: &Parameter, value: Value) -> String {
     match (parameter.unit, value) {
         (_, Value::Signed(bytes)) => bytes.to_string(),
@@ -143,7 +143,7 @@ fn number(parameter: &Parameter, value: Value) -> String {
     }
 }
 
-/// The values that a parameter can have.
+/// The valid values of a parameter.
 fn values(parameter: &Parameter) -> String {
     let unit = match parameter.unit {
         Unit::Switch => return "0 or 1".to_owned(),
@@ -167,7 +167,7 @@ fn values(parameter: &Parameter) -> String {
     format!("{} to {}{unit}", number(parameter, min), number(parameter, max))
 }
 
-/// What one parameter is in the words of the catalogue, its values and its default.
+/// The description of a parameter from the catalogue, its values and its default.
 fn words(parameter: &Parameter) -> String {
     let default = match parameter.default {
         Default::Required => "must be given".to_owned(),
@@ -183,7 +183,7 @@ fn words(parameter: &Parameter) -> String {
     format!("{} ({}; {default}).", parameter.doc, values(parameter))
 }
 
-/// The comment on the field of a parameter: what it is in each queue that has it.
+/// The comment on the field of a parameter: its description in each queue that has it.
 fn parameter_docs(strukt: &str, field: &str) -> Vec<String> {
     let is_field =
         |parameter: &&Parameter| parameter.unit != Unit::Queue && parameter.name.replace('-', "_") == field;
@@ -215,7 +215,7 @@ fn constant(kind: &str, value: &str) -> String {
     }
 }
 
-/// Constants and structs. The fields of `Head` are in the struct that begins with one.
+/// Constants and structs. A struct that begins with a `Head` gets its fields.
 fn items(out: &mut String, source: &str) {
     let mut docs = Vec::new();
     let (mut is_in_struct, mut is_in_head, mut head) = (false, false, String::new());
@@ -324,7 +324,7 @@ fn function(out: &mut String, signature: &str) {
     let _ = writeln!(out, "{result}{space}{name}({parameters});\n");
 }
 
-/// The whole header.
+/// The complete header.
 pub(crate) fn header() -> String {
     let source = |name: &str| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name);

@@ -1,18 +1,18 @@
 /*
  * Goodqueue: queues against queueing delay (bufferbloat), byte queue limits, and the transmit stack of
  * a Wi-Fi radio, for C99 and C++17.
- * Made from the Rust sources by `cargo run -p goodqueue-capi --example header`; do not edit.
+ * Generated from the Rust sources by `cargo run -p goodqueue-capi --example header`; do not edit.
  *
- * Memory     The caller gives it; nothing is allocated. A queue sees descriptors; frames stay with the
- *            caller, who finds them again by the cookie.
- * Time       Nanoseconds since any moment, a parameter of each call; it must not go back.
+ * Memory     The caller provides it; nothing is allocated. A queue sees descriptors; frames stay with the
+ *            caller, which identifies them by the cookie.
+ * Time       Nanoseconds since any moment, a parameter of each call; it must not go backward.
  * Threads    Different queues and rings are independent. Calls on one must not overlap: the caller
  *            locks. There are no callbacks and no hidden state.
- * Results    0 and more: done, see each function. Negative: GQ_E..., a mistake of the caller, counted in
+ * Results    0 or more: success, see each function. Negative: GQ_E..., an error of the caller, counted in
  *            the queue or ring if there is one; gq_strerror has the text. Null, misaligned and too short
- *            is found; a pointer into nowhere is not.
+ *            are detected; another invalid pointer is not.
  * Structs    Every struct begins with its size, which the caller sets to its sizeof. Fields may be
- *            added at the end; of a caller's shorter struct they have their defaults.
+ *            added at the end; fields that a caller's shorter struct lacks have their defaults.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -32,8 +32,8 @@ struct gq_queue;
 /** The transmit stack of an 802.11 radio in the caller's memory. */
 struct gq_wifi;
 
-/** Version of the ABI, which gq_abi_version returns too. It changes where a program must be
- * compiled again; functions and fields that are only added do not change it.
+/** Version of the ABI, which gq_abi_version returns too. It changes if programs must be recompiled;
+ * additional functions and fields do not change it.
  */
 #define GQ_ABI_VERSION UINT32_C(1)
 
@@ -43,13 +43,13 @@ struct gq_wifi;
 /** Longest packet, bytes. */
 #define GQ_MAX_LEN UINT32_C(1048576)
 
-/** A parameter of struct gq_config that is not given: its default holds. */
+/** A parameter of struct gq_config that is not given: its default applies. */
 #define GQ_DEFAULT UINT64_MAX
 
-/** drop_slots of struct gq_config: as many as can be dropped by one call. */
+/** drop_slots of struct gq_config: as many as one call can drop. */
 #define GQ_DROPS_ALL UINT32_MAX
 
-/** in_ring of the BQL functions where the driver does not know how many packets its ring holds. */
+/** in_ring of the BQL functions if the driver does not know how many packets its ring holds. */
 #define GQ_UNKNOWN UINT32_MAX
 
 /** kind: first in, first out, limited in packets. Parameter: limit. */
@@ -58,7 +58,9 @@ struct gq_wifi;
 /** kind: first in, first out, limited in bytes. Parameter: limit (must be given). */
 #define GQ_BFIFO UINT32_C(2)
 
-/** kind: first in, first out, as deep as the link sends in time at link_rate, both to be given. */
+/** kind: first in, first out, with room for what the link sends in time at link_rate; both must be
+ * given.
+ */
 #define GQ_FIFO UINT32_C(3)
 
 /** kind: one queue under CoDel (RFC 8289). Parameters: limit, target, interval, ecn, ce_threshold,
@@ -71,7 +73,7 @@ struct gq_wifi;
  */
 #define GQ_FQ_CODEL UINT32_C(5)
 
-/** kind: a token bucket over bfifo. Parameters: rate, burst, limit (all three to be given),
+/** kind: a token bucket over bfifo. Parameters: rate, burst, limit (all three must be given),
  * peakrate, minburst, mpu, overhead, linklayer.
  */
 #define GQ_TBF UINT32_C(6)
@@ -99,11 +101,12 @@ struct gq_wifi;
 #define GQ_DUALPI2 UINT32_C(10)
 
 /** kind: stochastic fair queueing. Parameters: limit, flows, depth, divisor, quantum, perturb,
- * headdrop, min, max, wlog, probability, ecn, harddrop, hz. It cannot be changed after set-up.
+ * headdrop, min, max, wlog, probability, ecn, harddrop, hz. It cannot be reconfigured after
+ * set-up.
  */
 #define GQ_SFQ UINT32_C(11)
 
-/** kind: a queue for each flow, paced at the rates and times of local sockets: socket to
+/** kind: a queue for each flow, paced by the rates and times of local sockets: the fields socket to
  * pacing_rate of struct gq_packet. Parameters: limit, flow_limit, flows, buckets, quantum,
  * initial_quantum, pacing, maxrate, low_rate_threshold, refill_delay, orphan_mask, ce_threshold,
  * horizon, horizon_drop, hz.
@@ -115,51 +118,51 @@ struct gq_wifi;
  */
 #define GQ_RED UINT32_C(13)
 
-/** kind: a timing wheel: packets leave at departure of struct gq_packet. Parameters: limit,
- * granularity, horizon, horizon_drop.
+/** kind: a timing wheel: packets leave at the time departure of struct gq_packet. Parameters:
+ * limit, granularity, horizon, horizon_drop.
  */
 #define GQ_WHEEL UINT32_C(14)
 
-/** kind: three FIFOs by the DS byte, the first that has a packet sends it. Parameter: limit, of
- * each. It cannot be changed after set-up.
+/** kind: three FIFOs, selected by the DS byte; the first nonempty one sends. Parameter: limit, for
+ * each FIFO. It cannot be reconfigured after set-up.
  */
 #define GQ_PFIFO_FAST UINT32_C(15)
 
-/** kind: bands by the DS byte, the first that has a packet sends it. Parameters: bands, priomap.
- * Each band is a queue, a pfifo of 1000 packets where gq_config_set_leaf says nothing else. It
- * cannot be changed after set-up.
+/** kind: bands, selected by the DS byte; the first nonempty one sends. Parameters: bands, priomap.
+ * Each band has a queue: a pfifo of 1000 packets, unless gq_config_set_leaf sets another. It
+ * cannot be reconfigured after set-up.
  */
 #define GQ_PRIO UINT32_C(16)
 
-/** kind: classes served in turn. Parameters: classes, by, quantum, weights. Each class is a queue,
- * as in GQ_PRIO. It cannot be changed after set-up.
+/** kind: classes served in turn. Parameters: classes, by, quantum, weights. Each class has a queue,
+ * as in GQ_PRIO. It cannot be reconfigured after set-up.
  */
 #define GQ_DRR UINT32_C(17)
 
 /** kind: shapes to a rate, as sqm-scripts do. Parameters: rate (must be given), sqm, burst,
- * quantum, mpu, overhead, linklayer. Each class is a queue, an fq_codel where gq_config_set_leaf
- * says nothing else. It cannot be changed after set-up.
+ * quantum, mpu, overhead, linklayer. Each class has a queue: an fq_codel, unless
+ * gq_config_set_leaf sets another. It cannot be reconfigured after set-up.
  */
 #define GQ_HTB UINT32_C(18)
 
 /** Most segments of a super-packet. */
 #define GQ_MAX_SEGMENTS UINT32_C(256)
 
-/** link_header of a packet that has none. */
+/** link_header of a packet without a link header. */
 #define GQ_NO_LINK_HEADER UINT32_C(65535)
 
-/** classified: class_id replaces the hashes: its low 16 bits that of the flow, its high ones those
- * of the hosts.
+/** classified: class_id replaces the hashes: its low 16 bits the hash of the flow, its high 16 bits
+ * those of the hosts.
  */
 #define GQ_CLASS UINT32_C(1)
 
-/** classified: the packet is to be dropped. */
+/** classified: the packet must be dropped. */
 #define GQ_SHOT UINT32_C(2)
 
-/** classified: a classifier took the packet; it comes back as dropped and counts as no drop. */
+/** classified: a classifier took the packet; it comes back as dropped but does not count as a drop. */
 #define GQ_STOLEN UINT32_C(3)
 
-/** Bits of a result that hold why this very packet was dropped; 0: it is queued. */
+/** Bits of a result with the reason why this packet itself was dropped; 0: it is queued. */
 #define GQ_REASON 0xff
 
 /** Reason: the limit of the queue in packets or bytes. */
@@ -171,7 +174,7 @@ struct gq_wifi;
 /** Reason: the control law of CoDel (RFC 8289 section 4.1). */
 #define GQ_REASON_CODEL 3
 
-/** Reason: longer than the token bucket is deep. */
+/** Reason: the packet is longer than the token bucket's depth. */
 #define GQ_REASON_TOOBIG 4
 
 /** Reason: removed because a parameter was changed. */
@@ -180,13 +183,13 @@ struct gq_wifi;
 /** Reason: removed because the queue was reset. */
 #define GQ_REASON_RESET 6
 
-/** Reason: removed with the station that it was for, or there was no such station or interface. */
+/** Reason: removed with its station, or there was no such station or interface. */
 #define GQ_REASON_FLUSH 7
 
-/** Reason: BLUE in CAKE: the queue stays too long in spite of the control law. */
+/** Reason: BLUE in CAKE: the queue stays too long despite the control law. */
 #define GQ_REASON_BLUE 8
 
-/** Reason: an acknowledgement that a later one made superfluous (ack_filter of CAKE). */
+/** Reason: an acknowledgement that a later one made redundant (ack_filter of CAKE). */
 #define GQ_REASON_ACK 9
 
 /** Reason: GQ_SHOT or GQ_STOLEN. */
@@ -198,19 +201,19 @@ struct gq_wifi;
 /** Reason: the coupled drop probability of dualpi2 (RFC 9332 section 2.4). */
 #define GQ_REASON_PI2 12
 
-/** Reason: random early detection, of red and of a flow of sfq. */
+/** Reason: random early detection, in red or in a flow of sfq. */
 #define GQ_REASON_RED 13
 
-/** Reason: no place for its flow after sfq changed its hash. */
+/** Reason: no room for its flow after sfq changed its hash. */
 #define GQ_REASON_REHASH 14
 
 /** Reason: the limit of one flow of fq. */
 #define GQ_REASON_FLOW_LIMIT 15
 
-/** Reason: the departure asked for is too far in the future. */
+/** Reason: its departure time is too far in the future. */
 #define GQ_REASON_HORIZON 16
 
-/** Reason: one that this version of the header has no name for. */
+/** Reason: one without a name in this version of the header. */
 #define GQ_REASON_OTHER 255
 
 /** Result of gq_dequeue and gq_wifi_dequeue: a packet was delivered. */
@@ -222,91 +225,93 @@ struct gq_wifi;
 /** Result: full now. Another packet of mtu bytes would bring the queue above full bytes. */
 #define GQ_FULL 0x400
 
-/** Result of gq_dequeue and gq_wifi_dequeue: the packet was given CE, or had it and would have been
- * given it. Result of gq_enqueue: so was this packet, or another that is queued (pie, fq_pie,
- * dualpi2, red, sfq, and classes of them). Where the dsfield of a packet delivered differs from
- * its frame's, write it there and mend the IPv4 checksum.
+/** Result of gq_dequeue and gq_wifi_dequeue: the packet was marked CE, or it had CE already and
+ * would have been marked. Result of gq_enqueue: the same for this packet or another queued packet
+ * (pie, fq_pie, dualpi2, red, sfq, and classes with them). If the dsfield of a delivered packet
+ * differs from that of its frame, write it into the frame and update the IPv4 checksum.
  */
 #define GQ_MARKED 0x800
 
 /** Result of gq_bql_sent: stop the queue above the ring. */
 #define GQ_STOP 1
 
-/** Result of gq_bql_completed: the ring takes packets; start the queue above it if it was stopped. */
+/** Result of gq_bql_completed: the ring accepts packets; start the queue above it if it was
+ * stopped.
+ */
 #define GQ_WAKE 1
 
-/** A packet as a queue sees it. The frame stays with the caller. The fields behind dsfield are for
- * GQ_CAKE; GQ_DUALPI2 reads those of a super-packet, GQ_FQ and GQ_WHEEL priority and those from
- * socket on. 0 is right where a thing is not known. Classes read what their queues read.
- * gq_dequeue fills the fields up to link_header and leaves the rest.
+/** A packet as a queue sees it. The frame stays with the caller. The fields after dsfield are for
+ * GQ_CAKE; GQ_DUALPI2 reads those of a super-packet, GQ_FQ and GQ_WHEEL read priority and the
+ * fields from socket on. Set unknown fields to 0. Classes read what their queues read. gq_dequeue
+ * fills the fields up to link_header and leaves the others unchanged.
  */
 struct gq_packet {
 	/** sizeof(struct gq_packet) */
 	uint32_t size;
-	/** Bytes with the layer-2 header, without FCS, preamble and gap: 1 to GQ_MAX_LEN. */
+	/** Length in bytes with the layer-2 header, without FCS, preamble and gap: 1 to GQ_MAX_LEN. */
 	uint32_t len;
-	/** Bytes of memory that the packet takes: at least len. */
+	/** Memory of the packet, bytes: at least len. */
 	uint32_t truesize;
-	/** The same for all packets of a flow, spread over 32 bits: see gq_flow_hash. Only fair queues
-	 * read it.
-	 */
+	/** A hash of the flow with 32 bits: see gq_flow_hash. Only fair queues read it. */
 	uint32_t flow_hash;
-	/** The caller's own handle on the frame, passed on unread. */
+	/** The caller's handle for the frame, returned unchanged. */
 	uint64_t cookie;
 	/** The DS byte: DSCP in the high six bits, ECN in the low two. */
 	uint8_t dsfield;
-	/** What a classifier said: GQ_CLASS, GQ_SHOT, GQ_STOLEN; 0: nothing. */
+	/** A classifier's result: GQ_CLASS, GQ_SHOT, GQ_STOLEN; 0: none. */
 	uint8_t classified;
-	/** A super-packet: its segments, 2 to GQ_MAX_SEGMENTS; 0 and 1: an ordinary packet. */
+	/** The number of segments of a super-packet, 2 to GQ_MAX_SEGMENTS; 0 and 1: an ordinary packet. */
 	uint16_t gso_segments;
-	/** From gq_dequeue: which segment of a super-packet that was cut, from 0. */
+	/** From gq_dequeue: the number of the segment, from 0, if a super-packet was cut. */
 	uint16_t segment;
-	/** Bytes in front of the network header that len counts; 0: 14, Ethernet's; or GQ_NO_LINK_HEADER. */
+	/** Bytes before the network header that len includes; 0: 14, as for Ethernet; or
+	 * GQ_NO_LINK_HEADER.
+	 */
 	uint16_t link_header;
-	/** Hash over the source address; 0 where there is none. */
+	/** Hash of the source address; 0 if there is none. */
 	uint32_t source_hash;
-	/** Hash over the destination address; 0 where there is none. */
+	/** Hash of the destination address; 0 if there is none. */
 	uint32_t destination_hash;
 	/** Firewall mark, for fwmark. */
 	uint32_t mark;
-	/** Priority (Linux: skb->priority). One whose high half is 0x8001 chooses its tin by the low half,
-	 * from 1.
-	 */
+	/** Priority (Linux: skb->priority). If its high half is 0x8001, the low half is the tin, from 1. */
 	uint32_t priority;
 	/** For GQ_CLASS. */
 	uint32_t class_id;
-	/** Of a super-packet: payload of every segment but the last, bytes. */
+	/** For a super-packet: payload of every segment but the last, bytes. */
 	uint32_t gso_size;
-	/** Of a super-packet: headers of a segment, bytes; len counts them once for each segment. */
+	/** For a super-packet: headers of a segment, bytes; len includes them once for each segment. */
 	uint16_t gso_headers;
-	/** 1: ARP, which goes with the highest class. */
+	/** 1: ARP, which goes into the highest class. */
 	uint8_t is_arp;
 	/** 0 */
 	uint8_t reserved[5];
-	/** The local socket that sent it, below 2^63; 0: another host sent it, or a listening socket. */
+	/** The number of the local socket that sent it, below 2^63; 0: another host sent it, or a
+	 * listening socket.
+	 */
 	uint64_t socket;
-	/** The earliest time at which it is to leave, ns (Linux: skb->tstamp); 0: at once. */
+	/** The earliest departure time, ns (Linux: skb->tstamp); 0: at once. */
 	uint64_t departure;
-	/** The rate of its socket, bytes per second (Linux: sk_pacing_rate); 0: not limited. */
+	/** The pacing rate of its socket, bytes per second (Linux: sk_pacing_rate); 0: unlimited. */
 	uint64_t pacing_rate;
-	/** A hash of the socket's connection (Linux: sk_hash): it tells two connections with one number
-	 * apart.
+	/** A hash of the socket's connection (Linux: sk_hash), which distinguishes connections with the
+	 * same socket number.
 	 */
 	uint32_t socket_hash;
-	/** 1: the socket has one peer. Packets of others are told apart by flow_hash. */
+	/** 1: the socket is connected. For others flow_hash distinguishes the flows. */
 	uint8_t is_connected;
 	/** 0 */
 	uint8_t more[3];
 };
 
-/** What ack_filter of GQ_CAKE must know of a TCP packet. */
+/** The TCP header of a packet, for ack_filter of GQ_CAKE. */
 struct gq_tcp {
 	/** sizeof(struct gq_tcp) */
 	uint32_t size;
 	/** Acknowledgement number. */
 	uint32_t ack;
-	/** The same exactly for packets of one connection in one direction: addresses, ports and IP
-	 * version.
+	/** Equal for two packets if and only if they belong to one connection in one direction: addresses,
+	 * ports and IP version.
 	 */
 	uint64_t connection;
 	/** Bytes of payload. */
@@ -331,13 +336,13 @@ struct gq_drop {
 	uint64_t cookie;
 	/** The packet's length, bytes. */
 	uint32_t len;
-	/** Which segment of a super-packet that was cut, from 0. */
+	/** The number of the segment, from 0, if a super-packet was cut. */
 	uint32_t segment;
 };
 
-/** Which queue, and its parameters. gq_config_default or gq_config_parse fills it; then change what
- * is to be other. GQ_DEFAULT in a parameter is its default, and must stay in the parameters that
- * the kind of queue does not have. Times are nanoseconds, rates bits per second.
+/** A queue and its parameters. gq_config_default or gq_config_parse fills it; then change
+ * individual fields. GQ_DEFAULT in a parameter means its default. It must stay in the parameters
+ * that this kind of queue does not have. Times are nanoseconds, rates bits per second.
  */
 struct gq_config {
 	/** sizeof(struct gq_config) */
@@ -346,20 +351,22 @@ struct gq_config {
 	uint32_t kind;
 	/** Longest packet of the link with its layer-2 header, bytes: 1 to GQ_MAX_LEN. Default 1514. */
 	uint32_t mtu;
-	/** Places for packets, at most 4194305, of classes each. 0: what the limit needs; for a limit in
-	 * bytes what packets of 40 bytes need; fq_codel and sfq need one more than their limit. Fewer are
-	 * a second limit.
+	/** Slots for packets, at most 4194305; for queues of classes, in each class. 0: as many as the
+	 * limit needs; a limit in bytes counts packets of 40 bytes; fq_codel and sfq need one more than
+	 * their limit. Fewer slots act as a second limit.
 	 */
 	uint32_t slots;
-	/** Places for dropped packets until gq_take_drops takes them. GQ_DROPS_ALL: one for each place and
-	 * one more, so that no handle is ever lost. 0: drops are counted and their handles forgotten.
+	/** Slots for dropped packets until gq_take_drops takes them. GQ_DROPS_ALL: one more than slots for
+	 * packets, so that no handle is ever lost. 0: drops are counted, but their handles are lost.
 	 */
 	uint32_t drop_slots;
 	/** 0 */
 	uint32_t reserved;
-	/** Bytes queued above which GQ_FULL is signalled, one packet of mtu ahead. Default: never. */
+	/** Backlog in bytes above which GQ_FULL is signalled, one packet of mtu in advance. Default:
+	 * never.
+	 */
 	uint64_t full;
-	/** Rate of the link, for GQ_FIFO alone. */
+	/** Rate of the link, for GQ_FIFO only. */
 	uint64_t link_rate;
 	/** pfifo, codel, pie, pfifo_fast: most packets queued (1 to 4194304; default 1000).
 	 * bfifo, red: most bytes queued (1 to 4294967295 bytes; must be given).
@@ -378,7 +385,7 @@ struct gq_config {
 	 * fq: flows there is memory for; Linux takes it as it needs it (1 to 65536; default 4096).
 	 * cake: queues in each tin, in sets of 8; Linux has 1024 (8 to 65536, a power of two; default
 	 * 1024).
-	 * Memory: 64 bytes each; in cake 88 in every tin that diffserv uses, and 64 beside.
+	 * Memory: 64 bytes for each flow; in cake 88 bytes in every tin that diffserv uses, plus 64.
 	 */
 	uint64_t flows;
 	/** codel, fq_codel: acceptable standing sojourn time (2000 to 2199000000000 ns; default 5000000).
@@ -465,7 +472,7 @@ struct gq_config {
 	uint64_t bandwidth;
 	/** cake: tins: classes of traffic, by the DSCP (0 diffserv3, 1 diffserv4, 2 diffserv8, 3
 	 * besteffort, 4 precedence; default 0).
-	 * It cannot be changed to a mode of more tins than the queue had at set-up.
+	 * It cannot be changed to a mode with more tins than at set-up.
 	 */
 	uint64_t diffserv;
 	/** cake: what has equal shares: hosts and flows, or one of them (0 triple-isolate, 1 dual-srchost,
@@ -496,8 +503,8 @@ struct gq_config {
 	uint64_t autorate_ingress;
 	/** cake: drops acknowledgements that a later one makes superfluous (0 off, 1 on, 2 aggressive;
 	 * default 0).
-	 * On, each place takes 72 bytes more; to be set on later it must be on at set-up. See
-	 * gq_enqueue_tcp.
+	 * If on, each slot takes 72 bytes more. It can be switched on later only if it was on at set-up.
+	 * See gq_enqueue_tcp.
 	 */
 	uint64_t ack_filter;
 	/** dualpi2, cake: cuts super-packets on arrival (0 or 1; default 1). */
@@ -513,9 +520,7 @@ struct gq_config {
 	uint64_t memlimit;
 	/** cake: bits of the firewall mark that choose the tin (0 to 4294967295; default 0). */
 	uint64_t fwmark;
-	/** Where the random numbers begin (cake, pie, fq_pie, dualpi2, sfq, red). GQ_DEFAULT is a seed
-	 * too.
-	 */
+	/** Seed of the random numbers (cake, pie, fq_pie, dualpi2, sfq, red). GQ_DEFAULT is a seed too. */
 	uint64_t seed;
 	/** pie, fq_pie: time between two updates, rounded up to jiffies (1000 to 4294967295000 ns; default
 	 * 15000000).
@@ -635,7 +640,7 @@ struct gq_config {
 	 * 10000000000).
 	 * wheel: how far in the future a packet may ask to leave (1000 to 3600000000000 ns; default
 	 * 1000000000).
-	 * wheel: each granularity of it takes 8 bytes, and it stays as it was at set-up.
+	 * wheel: each granularity within it takes 8 bytes. It cannot be changed after set-up.
 	 */
 	uint64_t horizon;
 	/** fq: drops packets beyond the horizon; off: they leave at it (0 or 1; default 1).
@@ -644,7 +649,7 @@ struct gq_config {
 	uint64_t horizon_drop;
 	/** wheel: width of a slot; wider where the horizon has more than 262144 of them (100 to 1000000000
 	 * ns; default 10000).
-	 * It stays as it was at set-up.
+	 * It cannot be changed after set-up.
 	 */
 	uint64_t granularity;
 	/** red: average packet, for burst and idle times (1 to 65535 bytes; default 1000). */
@@ -673,17 +678,17 @@ struct gq_config {
 	 * simplest, 1 simple; default 0).
 	 */
 	uint64_t sqm;
-	/** The queue of each class of prio, drr and htb. The library's: gq_config_set_leaf and
-	 * gq_config_parse write it.
+	/** The queue of each class of prio, drr and htb. Private: gq_config_set_leaf and gq_config_parse
+	 * write it.
 	 */
 	uint64_t leaf[20];
-	/** dualpi2: marks all while the L queue holds more packets than this, in place of step_thresh.
-	 * Default: none.
+	/** dualpi2: marks all packets while the L queue holds more packets than this, instead of
+	 * step_thresh. Default: none.
 	 */
 	uint64_t step_thresh_pkts;
 };
 
-/** What a queue holds and has done. Counters never go back. */
+/** Backlog and counters of a queue. Counters never decrease. */
 struct gq_stats {
 	/** sizeof(struct gq_stats) */
 	uint32_t size;
@@ -695,21 +700,21 @@ struct gq_stats {
 	uint64_t packets;
 	/** Bytes delivered. */
 	uint64_t bytes;
-	/** Packets dropped, as Linux counts them: without those of a reset. */
+	/** Packets dropped, as in Linux without those of a reset. */
 	uint64_t drops;
-	/** Packets given CE. */
+	/** Packets marked CE. */
 	uint64_t marks;
-	/** Times that a packet waited for tokens (tbf). */
+	/** Number of times that a packet waited for tokens (tbf). */
 	uint64_t overlimits;
 	/** Dropped packets that wait in gq_take_drops. */
 	uint64_t drops_waiting;
 	/** Handles of dropped packets lost because drop_slots was below GQ_DROPS_ALL. */
 	uint64_t drops_lost;
-	/** Calls on this queue that were answered with a negative code. */
+	/** Calls on this queue that returned a negative code. */
 	uint64_t errors;
 };
 
-/** A counter with its name in the words of tc -s qdisc. */
+/** A counter with its name as in tc -s qdisc. */
 struct gq_counter {
 	/** sizeof(struct gq_counter) */
 	uint32_t size;
@@ -717,11 +722,11 @@ struct gq_counter {
 	uint32_t reserved;
 	/** Its value. */
 	uint64_t value;
-	/** Its name, ended by 0. */
+	/** Its name, NUL-terminated. */
 	char name[32];
 };
 
-/** What tells one flow from another. */
+/** The 5-tuple of a flow. */
 struct gq_flow {
 	/** sizeof(struct gq_flow) */
 	uint32_t size;
@@ -729,7 +734,7 @@ struct gq_flow {
 	uint8_t version;
 	/** IP protocol number: 6 for TCP, 17 for UDP. */
 	uint8_t protocol;
-	/** Source port in host byte order; 0 where the protocol has none. */
+	/** Source port in host byte order; 0 if the protocol has none. */
 	uint16_t source_port;
 	/** Destination port. */
 	uint16_t destination_port;
@@ -741,33 +746,33 @@ struct gq_flow {
 	uint8_t destination[16];
 };
 
-/** Parameters of byte queue limits; gq_bql_config_default fills it with Linux's. */
+/** Parameters of byte queue limits; gq_bql_config_default fills it with Linux's defaults. */
 struct gq_bql_config {
 	/** sizeof(struct gq_bql_config) */
 	uint32_t size;
-	/** Descriptors of the ring: more packets than that cannot be in flight. 0: not known. */
+	/** Number of descriptors of the ring, the most packets in flight. 0: unknown. */
 	uint32_t ring;
 	/** Smallest limit, bytes. Default 0. */
 	uint32_t min_limit;
 	/** Largest limit, bytes. Default 1879048192. */
 	uint32_t max_limit;
-	/** Clock ticks per second, 1 to 1000000000: the grain of hold_time. Default 1000. */
+	/** Clock ticks per second, 1 to 1000000000: the resolution of hold_time. Default 1000. */
 	uint32_t hz;
 	/** 0 */
 	uint32_t reserved;
-	/** How long slack is watched before the limit shrinks, ns. Default 1000000000. */
+	/** How long slack is observed before the limit shrinks, ns. Default 1000000000. */
 	uint64_t hold_time;
 };
 
-/** Byte queue limits of one transmit ring: memory for gq_bql_init, to be put into the driver's own
- * struct of the ring. Its contents are the library's.
+/** Byte queue limits of one transmit ring: memory for gq_bql_init. Put it into the driver's own
+ * struct of the ring. Its contents are private.
  */
 struct gq_bql {
-	/** The library's. */
+	/** Private. */
 	uint64_t opaque[48];
 };
 
-/** What a limit is and has seen. */
+/** The state of a limit. */
 struct gq_bql_state {
 	/** sizeof(struct gq_bql_state) */
 	uint32_t size;
@@ -777,17 +782,17 @@ struct gq_bql_state {
 	uint32_t inflight;
 	/** Packets in flight. */
 	uint32_t inflight_packets;
-	/** Bytes that may still be sent; below 0: stopped. */
+	/** Bytes that may still be sent; negative: stopped. */
 	int32_t avail;
 	/** 0 */
 	uint32_t reserved;
-	/** Times GQ_EOVER was found: more completed than sent. */
+	/** Number of GQ_EOVER errors: more completed than sent. */
 	uint64_t over;
-	/** Times GQ_EMISMATCH was found: bytes completed are not the bytes sent. */
+	/** Number of GQ_EMISMATCH errors: bytes completed are not the bytes sent. */
 	uint64_t mismatches;
-	/** Times GQ_ERING was found: a reset, a completion or a sent packet was not reported. */
+	/** Number of GQ_ERING errors: a reset, a completion or a sent packet was not reported. */
 	uint64_t missed;
-	/** All calls on this ring that were answered with a negative code, those above among them. */
+	/** All calls on this ring that returned a negative code, including those above. */
 	uint64_t errors;
 };
 
@@ -803,13 +808,13 @@ struct gq_bql_state {
 /** Access category: background. */
 #define GQ_BK UINT32_C(3)
 
-/** Added to the number of an interface: its multicast queue, of category GQ_BE. The queue of a
- * station's TID is the number 16 * station + TID.
+/** Plus the number of an interface: the number of its multicast queue, of category GQ_BE. The queue
+ * of a station's TID has the number 16 * station + TID.
  */
 #define GQ_TXQ_MULTICAST UINT32_C(2147483648)
 
-/** Result: there is work in GQ_VO; run a scheduling round. Shifted left by the category for the
- * others.
+/** Result: there is work in GQ_VO; run a scheduling round. For the other categories it is shifted
+ * left by the category.
  */
 #define GQ_WORK_VO 0x1000
 
@@ -837,28 +842,28 @@ struct gq_bql_state {
 /** format: 802.11ax, one user. */
 #define GQ_RATE_HE UINT32_C(3)
 
-/** How much storage a radio has, and its parameters, those of goodqueue queues wifi;
- * gq_wifi_config_default fills it. GQ_DEFAULT in a parameter is its default. Times are
+/** Storage and parameters of a radio; the parameters are those of goodqueue queues wifi.
+ * gq_wifi_config_default fills it. GQ_DEFAULT in a parameter means its default. Times are
  * nanoseconds, rates bits per second.
  */
 struct gq_wifi_config {
 	/** sizeof(struct gq_wifi_config) */
 	uint32_t size;
-	/** Places for stations, 1 to 1048576; they have the numbers below. Default 64. */
+	/** Slots for stations, 1 to 1048576; stations have numbers below that. Default 64. */
 	uint32_t stations;
-	/** Interfaces, each with a multicast queue, 1 to 4096. Default 1. */
+	/** Number of interfaces, each with a multicast queue, 1 to 4096. Default 1. */
 	uint32_t interfaces;
 	/** Flows of all queues together, 1 to 1048576. Default 4096. */
 	uint32_t flows;
-	/** Places for packets, 1 to 4194304; fewer than limit are the limit. 0: as many as limit. */
+	/** Slots for packets, 1 to 4194304; fewer than limit act as the limit. 0: as many as limit. */
 	uint32_t packets;
-	/** Places for dropped packets until gq_wifi_take_drops takes them, as in struct gq_config. */
+	/** Slots for dropped packets until gq_wifi_take_drops takes them, as in struct gq_config. */
 	uint32_t drop_slots;
 	/** most packets queued on the radio (0 to 4194304; default 8192). */
 	uint64_t limit;
 	/** most memory queued on the radio; Linux takes 4m without VHT (0 to 4294967295 bytes; default
 	 * 16777216).
-	 * Linux takes 4194304 without VHT.
+	 * Linux uses 4194304 without VHT.
 	 */
 	uint64_t memory_limit;
 	/** bytes a flow may send in one turn (1 to 1048576 bytes; default 300). */
@@ -919,13 +924,13 @@ struct gq_wifi_config {
 	uint64_t ath9k_scheduler;
 };
 
-/** What a frame is sent at. */
+/** The rate of a frame. */
 struct gq_wifi_rate {
 	/** sizeof(struct gq_wifi_rate) */
 	uint32_t size;
 	/** GQ_RATE_LEGACY and so on. */
 	uint32_t format;
-	/** Of a legacy rate: units of 100 kbit/s, 10 to 540. */
+	/** A legacy rate in units of 100 kbit/s, 10 to 540. */
 	uint32_t legacy;
 	/** HT: 0 to 31; VHT: 0 to 9; HE: 0 to 11. */
 	uint32_t mcs;
@@ -935,11 +940,11 @@ struct gq_wifi_rate {
 	uint32_t width;
 	/** Guard interval of HT, VHT and HE, ns: 400 or 800; HE 800, 1600 or 3200. */
 	uint32_t guard;
-	/** 1: short preamble, of legacy rates. */
+	/** 1: short preamble, for legacy rates. */
 	uint32_t short_preamble;
 };
 
-/** What a radio holds and has done. Counters never go back. */
+/** Backlog and counters of a radio. Counters never decrease. */
 struct gq_wifi_stats {
 	/** sizeof(struct gq_wifi_stats) */
 	uint32_t size;
@@ -949,13 +954,13 @@ struct gq_wifi_stats {
 	uint64_t memory;
 	/** Batches dropped because of a limit. */
 	uint64_t overlimit;
-	/** Those of them dropped because of the memory limit. */
+	/** Those of them that were dropped because of the memory limit. */
 	uint64_t overmemory;
-	/** Packets that found their flow with another queue. */
+	/** Packets whose flow belonged to another queue. */
 	uint64_t collisions;
 	/** Stations present. */
 	uint32_t stations;
-	/** Airtime under way, us. */
+	/** Airtime in flight, us. */
 	uint32_t aql_total;
 	/** The same by category, from GQ_VO on. */
 	uint32_t aql_by_ac[4];
@@ -963,11 +968,11 @@ struct gq_wifi_stats {
 	uint64_t drops_waiting;
 	/** Handles of dropped packets lost because drop_slots was below GQ_DROPS_ALL. */
 	uint64_t drops_lost;
-	/** Calls on this radio that were answered with a negative code. */
+	/** Calls on this radio that returned a negative code. */
 	uint64_t errors;
 };
 
-/** One station; what is an array is by category, from GQ_VO on. */
+/** One station. Arrays are indexed by category, from GQ_VO on. */
 struct gq_wifi_station {
 	/** sizeof(struct gq_wifi_station) */
 	uint32_t size;
@@ -975,7 +980,7 @@ struct gq_wifi_station {
 	uint32_t interface;
 	/** Airtime weight, us a round. */
 	uint32_t weight;
-	/** 1: it is under the control law of slow stations. */
+	/** 1: CoDel uses the parameters of slow stations for it. */
 	uint32_t is_slow;
 	/** CoDel's target for it, ns. */
 	uint64_t target;
@@ -985,13 +990,13 @@ struct gq_wifi_station {
 	uint64_t tx_airtime[4];
 	/** Airtime from the station, us. */
 	uint64_t rx_airtime[4];
-	/** What it may still use before others have their turn, us. */
+	/** Deficit: airtime that it may still use before others get their turn, us. */
 	int32_t deficit[4];
-	/** Estimates of packets under way, us. */
+	/** Estimated airtime of packets in flight, us. */
 	uint32_t pending[4];
-	/** Its limits of airtime under way, us: allowed always. */
+	/** AQL: airtime in flight that is always allowed, us. */
 	uint32_t aql_limit_low[4];
-	/** Allowed while the radio's total is below its threshold, us. */
+	/** AQL: airtime in flight that is allowed while the radio's total is below its threshold, us. */
 	uint32_t aql_limit_high[4];
 };
 
@@ -1003,19 +1008,19 @@ struct gq_wifi_txq {
 	uint32_t backlog_bytes;
 	/** Packets queued. */
 	uint32_t backlog_packets;
-	/** Times a flow came to the queue. */
+	/** Number of times that a flow became active in the queue. */
 	uint32_t flows;
 	/** Bytes delivered. */
 	uint64_t tx_bytes;
 	/** Packets delivered. */
 	uint64_t tx_packets;
-	/** Packets dropped because of a limit of the radio. */
+	/** Packets dropped because a limit of the radio was exceeded. */
 	uint64_t overlimit_drops;
 	/** Packets dropped by CoDel. */
 	uint64_t codel_drops;
 	/** Packets marked by CoDel. */
 	uint64_t ecn_marks;
-	/** Packets that found their flow with another queue. */
+	/** Packets whose flow belonged to another queue. */
 	uint32_t collisions;
 	/** 0 */
 	uint32_t reserved;
@@ -1024,7 +1029,7 @@ struct gq_wifi_txq {
 /** A pointer is null. */
 #define GQ_ENULL (-1)
 
-/** A pointer is not aligned for its type, or memory for a queue not to GQ_ALIGN. */
+/** A pointer is not aligned for its type, or memory for a queue is not aligned to GQ_ALIGN. */
 #define GQ_EALIGN (-2)
 
 /** The size field of a struct is not set, or below the first version's. */
@@ -1033,7 +1038,7 @@ struct gq_wifi_txq {
 /** The memory is too small. */
 #define GQ_EMEMORY (-4)
 
-/** The handle is of no queue that was set up, or the queue was moved. */
+/** The handle does not belong to a queue that was set up, or the queue was moved. */
 #define GQ_EHANDLE (-5)
 
 /** The time is before that of an earlier call. */
@@ -1042,16 +1047,16 @@ struct gq_wifi_txq {
 /** The length of a packet is 0 or above GQ_MAX_LEN, or its truesize below its length. */
 #define GQ_EPACKET (-7)
 
-/** Dropped packets must be taken first: a handle could be lost. */
+/** Dropped packets must be taken first; otherwise a handle could be lost. */
 #define GQ_EDROPS (-8)
 
-/** No such queue, or another than the one that was set up. */
+/** Unknown kind of queue, or a different kind from the one that was set up. */
 #define GQ_EKIND (-9)
 
 /** The queue has no such parameter. */
 #define GQ_EPARAM (-10)
 
-/** A value cannot be read or is out of range. */
+/** A value is malformed or out of range. */
 #define GQ_EVALUE (-11)
 
 /** A parameter that has no default is not given. */
@@ -1063,21 +1068,21 @@ struct gq_wifi_txq {
 /** The parameters do not go together. */
 #define GQ_ECONFLICT (-14)
 
-/** The link sends less than one packet in the queue's time. */
+/** The link sends less than one packet in the time given as the queue's limit. */
 #define GQ_EROOM (-15)
 
 /** The text is not UTF-8 or longer than 4095 bytes. */
 #define GQ_ETEXT (-16)
 
-/** More packets completed than sent. The ring is taken to be empty. */
+/** More packets were completed than sent. The ring is assumed to be empty. */
 #define GQ_EOVER (-17)
 
-/** Bytes completed are not the bytes sent: padding or FCS counted at one end only. Put right as far
- * as is known.
+/** The bytes completed are not the bytes sent: padding or FCS was counted on one side only. The
+ * count is corrected as far as possible.
  */
 #define GQ_EMISMATCH (-18)
 
-/** The ring holds another number of packets than was reported: a reset, a completion or a sent
+/** The number of packets in the ring differs from the reports: a reset, a completion or a sent
  * packet was missed. The limit is reset.
  */
 #define GQ_ERING (-19)
@@ -1085,138 +1090,139 @@ struct gq_wifi_txq {
 /** No such station, interface or queue of the radio. */
 #define GQ_ESTATION (-20)
 
-/** The station is there already. */
+/** The station exists already. */
 #define GQ_EEXISTS (-21)
 
-/** This kind of queue cannot be changed: set up another. */
+/** This kind of queue cannot be reconfigured: set up another one. */
 #define GQ_EFIXED (-22)
 
-/** The version of the ABI of the library that is linked; compare with GQ_ABI_VERSION of the header. */
+/** The ABI version of the linked library; compare it with GQ_ABI_VERSION of the header. */
 uint32_t gq_abi_version(void);
 
 /** The version of the library, "0.1.0". The string is static. */
 const char *gq_version(void);
 
-/** What a negative code means, in English. For 0 and more "no error". The string is static. */
+/** The text for a negative code, in English; "no error" for 0 and more. The string is static. */
 const char *gq_strerror(int32_t code);
 
-/** The flow hash of a packet: SipHash-1-3 of the 5-tuple under a key of 128 bits, in *hash. Choose
- * the key at random at start: one who cannot guess it cannot aim flows at one bucket.
+/** Writes the flow hash of a packet into *hash: SipHash-1-3 of the 5-tuple with a key of 128 bits.
+ * Choose a random key at start, so that an attacker cannot direct flows at one bucket.
  *
  * Returns 0, GQ_EVALUE for an IP version other than 4 and 6, or the code of a bad pointer.
  */
 int32_t gq_flow_hash(const struct gq_flow *flow, uint64_t key0, uint64_t key1, uint32_t *hash);
 
-/** Sets every field of config for a queue of this kind (GQ_PFIFO and so on) without parameters. Its
- * size field must be set.
+/** Sets every field of config for a queue of this kind (GQ_PFIFO and so on) with default
+ * parameters. Its size field must be set.
  *
  * Returns 0, GQ_EKIND, or the code of a bad pointer.
  */
 int32_t gq_config_default(uint32_t kind, struct gq_config *config);
 
-/** Reads a queue from a text such as "fq_codel limit=1000 flows=64" or
- * "tbf,rate=10mbit,burst=5k,limit=60k": the words and units of tc, with commas or spaces between.
- * Sets every field of config, whose size field must be set; mtu, link_rate, slots, drop_slots and
- * full get their defaults. Where the text is wrong, *at is the offset in it of what is wrong (its
- * length where something is missing); at may be null.
+/** Parses a queue from a text like "fq_codel limit=1000 flows=64" or
+ * "tbf,rate=10mbit,burst=5k,limit=60k", with the words and units of tc, separated by commas or
+ * spaces. Sets every field of config, whose size field must be set; mtu, link_rate, slots,
+ * drop_slots and full get their defaults. If the text is wrong, *at is the offset of the error
+ * (the length of the text if something is missing); at may be null.
  *
  * Returns 0, or GQ_EKIND, GQ_EPARAM, GQ_EVALUE, GQ_EMISSING, GQ_ETWICE, GQ_ECONFLICT, GQ_ETEXT, or
  * the code of a bad pointer.
  */
 int32_t gq_config_parse(const char *text, struct gq_config *config, size_t *at);
 
-/** Gives the queue leaf to each class of config, of GQ_PRIO, GQ_DRR or GQ_HTB: its kind and its
+/** Sets the queue of each class of config (GQ_PRIO, GQ_DRR or GQ_HTB) to leaf: its kind and its
  * parameters. mtu, link_rate, slots, drop_slots, full and seed are those of config.
  *
- * Returns 0, GQ_EPARAM where config has no classes, GQ_ECONFLICT where leaf has, what
- * gq_queue_size would of leaf, or the code of a bad pointer; then nothing is changed.
+ * Returns 0; or GQ_EPARAM if config has no classes, GQ_ECONFLICT if leaf has classes, the error of
+ * gq_queue_size for leaf, or the code of a bad pointer; then nothing is changed.
  */
 int32_t gq_config_set_leaf(struct gq_config *config, const struct gq_config *leaf);
 
-/** The memory that a queue of this configuration takes, bytes, in *bytes: for the queue and all its
- * storage. Known before anything is set up.
+/** Writes the memory that a queue of this configuration needs, in bytes, into *bytes: for the queue
+ * and all its storage.
  *
- * Returns 0, or the code of what is wrong with the configuration: GQ_EKIND, GQ_EPARAM, GQ_EVALUE,
+ * Returns 0, or the code of the error in the configuration: GQ_EKIND, GQ_EPARAM, GQ_EVALUE,
  * GQ_EMISSING, GQ_ECONFLICT, GQ_EROOM.
  */
 int32_t gq_queue_size(const struct gq_config *config, size_t *bytes);
 
-/** Sets a queue up in memory of the caller: at least gq_queue_size bytes, aligned to GQ_ALIGN; what
- * it held does not matter. Its clock begins at now, ns. *queue is the handle, the address of the
- * memory. The memory stays the caller's, who must not move or read it while the handle is used.
+/** Sets up a queue in the caller's memory: at least gq_queue_size bytes, aligned to GQ_ALIGN, with
+ * any contents. The clock starts at now, ns. *queue becomes the handle, which is the address of
+ * the memory. The caller owns the memory but must not move or read it while the handle is used.
  * There is nothing to tear down: after gq_queue_reset and the last gq_take_drops the memory may be
- * put to other use.
+ * reused.
  *
- * Returns 0, GQ_EALIGN, GQ_EMEMORY, or what gq_queue_size would.
+ * Returns 0, GQ_EALIGN, GQ_EMEMORY, or an error of gq_queue_size.
  */
 int32_t gq_queue_init(void *memory, size_t bytes, const struct gq_config *config, uint64_t now, struct gq_queue **queue);
 
-/** Gives a packet to the queue at now, ns, which must not be before that of an earlier call.
- * *packet is copied.
+/** Enqueues a packet at now, ns, which must not be before the time of an earlier call. *packet is
+ * copied.
  *
- * Returns 0 or more: under GQ_REASON why this very packet was dropped, 0 if it is queued; GQ_DROPS
- * if dropped packets wait in gq_take_drops, this one or others; GQ_FULL; GQ_MARKED. Or a negative
- * code (GQ_EPACKET, GQ_ETIME, GQ_EDROPS, a bad pointer): then the queue is as before and the
- * packet still the caller's.
+ * Returns 0 or more: in the bits of GQ_REASON the reason why this packet itself was dropped, 0 if
+ * it is queued; GQ_DROPS if dropped packets wait in gq_take_drops, this one or others; GQ_FULL;
+ * GQ_MARKED. Or a negative code (GQ_EPACKET, GQ_ETIME, GQ_EDROPS, a bad pointer): then the queue
+ * is unchanged, and the caller keeps the packet.
  */
 int32_t gq_enqueue(struct gq_queue *queue, uint64_t now, const struct gq_packet *packet);
 
-/** As gq_enqueue, with what ack_filter of GQ_CAKE must know of a TCP packet, in *tcp, which is
- * copied; null: it is none.
+/** Like gq_enqueue, with the TCP header of the packet for ack_filter of GQ_CAKE in *tcp, which is
+ * copied; null if it is not a TCP packet.
  *
  * Returns what gq_enqueue does.
  */
 int32_t gq_enqueue_tcp(struct gq_queue *queue, uint64_t now, const struct gq_packet *packet, const struct gq_tcp *tcp);
 
-/** Takes the next packet that may leave at now, ns, into *packet, whose size field must be set.
- * CoDel may drop and mark on the way.
+/** Dequeues the next packet that may leave at now, ns, into *packet, whose size field must be set.
+ * CoDel may drop and mark packets in this call.
  *
- * Returns 0 or more: GQ_PACKET if there is a packet, GQ_MARKED if it was given CE; GQ_DROPS;
- * GQ_FULL. Or a negative code (GQ_ETIME, GQ_EDROPS, a bad pointer): then the queue is as before.
+ * Returns 0 or more: GQ_PACKET if there is a packet, GQ_MARKED if it was marked CE; GQ_DROPS;
+ * GQ_FULL. Or a negative code (GQ_ETIME, GQ_EDROPS, a bad pointer): then the queue is unchanged.
  */
 int32_t gq_dequeue(struct gq_queue *queue, uint64_t now, struct gq_packet *packet);
 
-/** When to ask again after gq_dequeue gave nothing: the earliest time, ns, at which it can deliver
- * if nothing else arrives, exact, in *wake. now itself where a packet may leave at once.
+/** Writes into *wake when to call gq_dequeue again after it gave no packet: the exact earliest
+ * time, ns, at which it can deliver one if nothing else arrives; now if a packet may leave at
+ * once.
  *
- * Returns 1, 0 where the queue is empty (*wake stays), or a negative code.
+ * Returns 1, 0 if the queue is empty (*wake is unchanged), or a negative code.
  */
 int32_t gq_next_wake(struct gq_queue *queue, uint64_t now, uint64_t *wake);
 
-/** Takes up to count dropped packets, oldest first, into an array whose first element has its size
- * field set: the distance from one element to the next. Every packet given to gq_enqueue comes
- * back once, by gq_dequeue or here (unless drop_slots was set to fewer than GQ_DROPS_ALL).
+/** Takes up to count dropped packets, oldest first, into an array. The size field of its first
+ * element must be set; it is the distance between elements. Every packet given to gq_enqueue comes
+ * back exactly once, from gq_dequeue or here (unless drop_slots is less than GQ_DROPS_ALL).
  *
- * Returns how many were taken, or a negative code.
+ * Returns the number of packets taken, or a negative code.
  */
 int32_t gq_take_drops(struct gq_queue *queue, struct gq_drop *drops, uint32_t count);
 
-/** Drops everything queued (GQ_REASON_RESET) and clears the control state at now, ns; counters
- * stay.
+/** Drops all queued packets (GQ_REASON_RESET) and clears the control state at now, ns; counters
+ * keep their values.
  *
  * Returns GQ_DROPS or 0, or a negative code (GQ_ETIME, GQ_EDROPS).
  */
 int32_t gq_queue_reset(struct gq_queue *queue, uint64_t now);
 
-/** Sets all parameters of a queue of the same kind at now, ns. The number of buckets and of places
- * stays: flows must be GQ_DEFAULT or as it is, diffserv of cake must not use more tins than at
- * set-up, slots and drop_slots are not looked at. codel and fq_codel drop what is above a lower
- * limit (GQ_REASON_CHANGE).
+/** Sets all parameters of a queue of the same kind at now, ns. The numbers of buckets and of slots
+ * do not change: flows must be GQ_DEFAULT or the present value, diffserv of cake must not use more
+ * tins than at set-up, and slots and drop_slots are ignored. codel and fq_codel drop packets above
+ * a lower limit (GQ_REASON_CHANGE).
  *
  * Returns GQ_DROPS and GQ_FULL or 0, or a negative code; then nothing is changed.
  */
 int32_t gq_queue_configure(struct gq_queue *queue, uint64_t now, const struct gq_config *config);
 
-/** What the queue holds and has done, into *stats, whose size field must be set.
+/** Writes backlog and counters of the queue into *stats, whose size field must be set.
  *
  * Returns 0, or the code of a bad pointer.
  */
 int32_t gq_queue_stats(struct gq_queue *queue, struct gq_stats *stats);
 
-/** The counter with this index, from 0, into *counter, whose size field must be set: what this kind
- * of queue counts beyond gq_queue_stats.
+/** Writes the counter with this index, from 0, into *counter, whose size field must be set. These
+ * are counters of this kind of queue beyond those of gq_queue_stats.
  *
- * Returns 1, 0 where there is no such index, or the code of a bad pointer.
+ * Returns 1, 0 if there is no such index, or the code of a bad pointer.
  */
 int32_t gq_queue_counter(struct gq_queue *queue, uint32_t index, struct gq_counter *counter);
 
@@ -1226,50 +1232,52 @@ int32_t gq_queue_counter(struct gq_queue *queue, uint32_t index, struct gq_count
  */
 int32_t gq_bql_config_default(struct gq_bql_config *config);
 
-/** Sets byte queue limits up for one ring: bytes is sizeof(struct gq_bql), config may be null for
- * the defaults. Its clock begins at now, ns. There is nothing to tear down; the struct must not be
+/** Sets up byte queue limits for one ring: bytes is sizeof(struct gq_bql), config may be null for
+ * the defaults. The clock starts at now, ns. There is nothing to tear down; the struct must not be
  * moved.
  *
  * Returns 0, GQ_EMEMORY, GQ_EVALUE, or the code of a bad pointer.
  */
 int32_t gq_bql_init(struct gq_bql *bql, size_t bytes, const struct gq_bql_config *config, uint64_t now);
 
-/** Hook 1 of 3, in the transmit function, after the packet was put into the ring (Linux:
- * netdev_tx_sent_queue). bytes is what the completion will say of this packet. in_ring is how many
- * packets the ring holds with this one, from the ring's own indices, or GQ_UNKNOWN: it finds a
- * forgotten reset at the next packet.
+/** Hook 1 of 3: call it in the transmit function, after the packet was put into the ring (Linux:
+ * netdev_tx_sent_queue). bytes is what the completion will report for this packet. in_ring is the
+ * number of packets in the ring including this one, from the ring's own indices, or GQ_UNKNOWN. It
+ * serves to detect a forgotten reset at the next packet.
  *
- * Returns GQ_STOP where the queue above must be stopped until GQ_WAKE, else 0; or a negative code:
- * GQ_EPACKET, which counts nothing, or GQ_ERING: what was in flight was wrong and is forgotten,
- * the packet is counted, go on.
+ * Returns GQ_STOP if the queue above must be stopped until GQ_WAKE, otherwise 0; or a negative
+ * code: GQ_EPACKET, and nothing is counted; or GQ_ERING: the packets in flight were wrong and are
+ * discarded, but this packet is counted, so continue.
  */
 int32_t gq_bql_sent(struct gq_bql *bql, uint32_t bytes, uint32_t in_ring);
 
-/** Hook 2 of 3, once after a round of completions (Linux: netdev_tx_completed_queue): the sums of
- * packets and bytes since the last, also of packets that failed, at now, ns.
+/** Hook 2 of 3: call it once after a round of completions (Linux: netdev_tx_completed_queue), with
+ * the sums of packets and bytes since the last call, including failed packets, at now, ns.
  *
- * Returns GQ_WAKE where the ring takes packets, else 0; or a negative code. After GQ_EOVER and
- * GQ_EMISMATCH the count was put right: wake the queue as after GQ_WAKE. GQ_ETIME counts nothing.
+ * Returns GQ_WAKE if the ring accepts packets, otherwise 0; or a negative code. After GQ_EOVER and
+ * GQ_EMISMATCH the count is corrected: wake the queue as after GQ_WAKE. With GQ_ETIME nothing is
+ * counted.
  */
 int32_t gq_bql_completed(struct gq_bql *bql, uint64_t now, uint32_t packets, uint32_t bytes);
 
-/** Hook 3 of 3, wherever the ring is emptied without completions: stop, reset, error recovery
- * (Linux: netdev_tx_reset_queue). Forgets what is in flight and begins as gq_bql_init did;
- * counters of errors stay. The queue above is to be started again by what opens the ring.
+/** Hook 3 of 3: call it wherever the ring is emptied without completions: stop, reset, error
+ * recovery (Linux: netdev_tx_reset_queue). It discards what is in flight and starts again as after
+ * gq_bql_init, but keeps the error counters. The function that opens the ring must start the queue
+ * above again.
  *
  * Returns 0 or a negative code.
  */
 int32_t gq_bql_reset(struct gq_bql *bql, uint64_t now);
 
-/** For a watchdog and for tests: the ring holds in_ring packets at now, ns; is that what was
- * reported?
+/** For a watchdog and for tests: checks whether the ring, which holds in_ring packets at now, ns,
+ * agrees with the reports.
  *
- * Returns 0, or GQ_ERING where it is not: then the limit is reset and in_ring packets of unknown
- * length are in flight. Wake the queue.
+ * Returns 0, or GQ_ERING if it does not: then the limit is reset, with in_ring packets of unknown
+ * length in flight. Wake the queue.
  */
 int32_t gq_bql_check(struct gq_bql *bql, uint64_t now, uint32_t in_ring);
 
-/** What the limit is and has seen, into *state, whose size field must be set.
+/** Writes the state of the limit into *state, whose size field must be set.
  *
  * Returns 0, or the code of a bad pointer.
  */
@@ -1281,54 +1289,56 @@ int32_t gq_bql_state(struct gq_bql *bql, struct gq_bql_state *state);
  */
 int32_t gq_wifi_config_default(struct gq_wifi_config *config);
 
-/** The memory that the transmit stack of a radio takes, bytes, in *bytes. Frames are not in it.
+/** Writes the memory that the transmit stack of a radio needs, in bytes, into *bytes. It does not
+ * include frames.
  *
  * Returns 0, GQ_EVALUE, or the code of a bad pointer.
  */
 int32_t gq_wifi_size(const struct gq_wifi_config *config, size_t *bytes);
 
-/** Sets the transmit stack of a radio up in memory of the caller, as gq_queue_init does for a
- * queue. It has no stations.
+/** Sets up the transmit stack of a radio in the caller's memory, as gq_queue_init does for a queue.
+ * It has no stations.
  *
- * Returns 0, GQ_EALIGN, GQ_EMEMORY, or what gq_wifi_size would.
+ * Returns 0, GQ_EALIGN, GQ_EMEMORY, or an error of gq_wifi_size.
  */
 int32_t gq_wifi_init(void *memory, size_t bytes, const struct gq_wifi_config *config, uint64_t now, struct gq_wifi **wifi);
 
-/** Sets all parameters; stations, interfaces, flows, packets and drop_slots are not looked at.
- * Nothing is dropped: limits act on the next arrival.
+/** Sets all parameters; stations, interfaces, flows, packets and drop_slots are ignored. Nothing is
+ * dropped: limits apply to the next arrival.
  *
  * Returns 0 or a negative code; then nothing is changed.
  */
 int32_t gq_wifi_configure(struct gq_wifi *wifi, const struct gq_wifi_config *config);
 
-/** Adds a station with a number of the caller's choice below stations of the configuration: deficit
- * and weight 256 us, the radio's AQL limits, no rate, empty queues.
+/** Adds a station. The caller chooses its number, which must be less than stations of the
+ * configuration. The station has a deficit and a weight of 256 us, the radio's AQL limits, no
+ * rate, and empty queues.
  *
- * Returns 0, GQ_ESTATION where the number or the interface is too high, or GQ_EEXISTS.
+ * Returns 0, GQ_ESTATION if the number or the interface is too high, or GQ_EEXISTS.
  */
 int32_t gq_wifi_add_station(struct gq_wifi *wifi, uint32_t station, uint32_t interface);
 
-/** Removes a station at now, ns, and drops what its queues hold (GQ_REASON_FLUSH). Of its packets
- * under way the completions are still to be reported.
+/** Removes a station at now, ns, and drops the packets in its queues (GQ_REASON_FLUSH). Completions
+ * of its packets in flight must still be reported.
  *
  * Returns GQ_DROPS or 0, or a negative code (GQ_ESTATION, GQ_ETIME, GQ_EDROPS).
  */
 int32_t gq_wifi_remove_station(struct gq_wifi *wifi, uint64_t now, uint32_t station);
 
-/** The station fell asleep: its queues are not scheduled and keep their packets (Linux:
+/** The station enters power save: its queues are not scheduled and keep their packets (Linux:
  * sta_ps_start).
  *
  * Returns 0 or GQ_ESTATION.
  */
 int32_t gq_wifi_sleep(struct gq_wifi *wifi, uint32_t station);
 
-/** The station woke at now, ns: its queues that hold packets are scheduled.
+/** The station wakes at now, ns: its nonempty queues are scheduled.
  *
  * Returns GQ_WORK_VO and so on, or a negative code (GQ_ESTATION, GQ_ETIME).
  */
 int32_t gq_wifi_wake(struct gq_wifi *wifi, uint64_t now, uint32_t station);
 
-/** Sets a station's airtime weight: what it may use in a round, us, 1 to 65535.
+/** Sets a station's airtime weight: its airtime in a round, us, 1 to 65535.
  *
  * Returns 0, GQ_ESTATION or GQ_EVALUE.
  */
@@ -1340,21 +1350,22 @@ int32_t gq_wifi_set_weight(struct gq_wifi *wifi, uint32_t station, uint32_t weig
  */
 int32_t gq_wifi_set_aql(struct gq_wifi *wifi, uint32_t station, uint32_t ac, uint32_t low, uint32_t high);
 
-/** Sets the rate that estimates for the station are made from: that of its last transmission; null:
- * not known, estimates are 0.
+/** Sets the rate for estimates of the station's airtime: the rate of its last transmission; null:
+ * unknown, and estimates are 0.
  *
  * Returns 0, GQ_ESTATION, GQ_EVALUE, or the code of a bad pointer.
  */
 int32_t gq_wifi_set_rate(struct gq_wifi *wifi, uint32_t station, const struct gq_wifi_rate *rate);
 
-/** Rate control reports what it expects of the station, kbit/s: below slow_rate it is slow until
- * the next report.
+/** Rate control reports the station's expected throughput, kbit/s: below slow_rate the station is
+ * slow until the next report.
  *
  * Returns 0 or GQ_ESTATION.
  */
 int32_t gq_wifi_expected_throughput(struct gq_wifi *wifi, uint32_t station, uint32_t kbps);
 
-/** Stops a station's queue while a block-ack session is set up; it takes packets and delivers none.
+/** Stops a station's queue while a block-ack session is set up; it accepts packets but delivers
+ * none.
  *
  * Returns 0 or GQ_ESTATION.
  */
@@ -1366,93 +1377,94 @@ int32_t gq_wifi_stop_txq(struct gq_wifi *wifi, uint32_t txq);
  */
 int32_t gq_wifi_start_txq(struct gq_wifi *wifi, uint64_t now, uint32_t txq);
 
-/** Gives a packet to a queue at now, ns, and schedules the queue. *packet is copied; len is the
- * length with the 802.11 header. While the radio is over a limit its fattest flow loses packets.
+/** Enqueues a packet at now, ns, and schedules the queue. *packet is copied; len is the length with
+ * the 802.11 header. While the radio is over a limit, the flow with the largest backlog loses
+ * packets.
  *
- * Returns 0 or more: under GQ_REASON why this very packet was dropped, 0 if it is queued
- * (GQ_REASON_FLUSH: there is no such station); GQ_DROPS; the bit of the category in GQ_WORK: run a
- * round. Or a negative code (GQ_EPACKET, GQ_ETIME, GQ_EDROPS, GQ_ESTATION for a number that no
- * queue has, a bad pointer): then the packet is still the caller's.
+ * Returns 0 or more: in the bits of GQ_REASON the reason why this packet itself was dropped, 0 if
+ * it is queued (GQ_REASON_FLUSH: there is no such station); GQ_DROPS; the bit of the category in
+ * GQ_WORK: run a round. Or a negative code (GQ_EPACKET, GQ_ETIME, GQ_EDROPS, GQ_ESTATION for a
+ * number that no queue has, a bad pointer): then the caller keeps the packet.
  */
 int32_t gq_wifi_enqueue(struct gq_wifi *wifi, uint64_t now, uint32_t txq, const struct gq_packet *packet);
 
-/** Begins a scheduling round in a category (Linux: ieee80211_txq_schedule_start).
+/** Starts a scheduling round in a category (Linux: ieee80211_txq_schedule_start).
  *
- * Returns 1, 0 where the radio has too much airtime under way for a round, or GQ_EVALUE.
+ * Returns 1, 0 if the radio has too much airtime in flight for a round, or GQ_EVALUE.
  */
 int32_t gq_wifi_schedule_start(struct gq_wifi *wifi, uint32_t ac);
 
-/** The next queue that may send in this round, in *txq (Linux: ieee80211_next_txq). Take packets
- * from it, then give it back with gq_wifi_return_txq.
+/** Writes the next queue that may send in this round into *txq (Linux: ieee80211_next_txq). Dequeue
+ * packets from it, then return it with gq_wifi_return_txq.
  *
- * Returns 1, 0 where the round is over (*txq stays), GQ_EVALUE, or the code of a bad pointer.
+ * Returns 1, 0 if the round is over (*txq is unchanged), GQ_EVALUE, or the code of a bad pointer.
  */
 int32_t gq_wifi_next_txq(struct gq_wifi *wifi, uint32_t ac, uint32_t *txq);
 
-/** Takes the next packet of a queue at now, ns, into *packet, whose size field must be set, and the
- * airtime that it is expected to take, us, into *estimate: from now on that is under way (AQL).
- * Nothing comes where the queue is empty, stopped or not known, or its station has too much
- * airtime under way.
+/** Dequeues the next packet of a queue at now, ns, into *packet, whose size field must be set.
+ * Writes its estimated airtime, us, into *estimate; from now on that counts as airtime in flight
+ * (AQL). There is no packet if the queue is empty, stopped or unknown, or if its station has too
+ * much airtime in flight.
  *
  * Returns GQ_PACKET, GQ_MARKED and GQ_DROPS, or a negative code.
  */
 int32_t gq_wifi_dequeue(struct gq_wifi *wifi, uint64_t now, uint32_t txq, struct gq_packet *packet, uint32_t *estimate);
 
-/** Gives back a queue that gq_wifi_next_txq or gq_wifi_may_transmit gave, at now, ns. force 1: the
- * driver holds packets of it, schedule it in any case.
+/** Returns a queue from gq_wifi_next_txq or gq_wifi_may_transmit to the scheduler, at now, ns.
+ * force 1: the driver holds packets of it, so schedule it in any case.
  *
- * Returns the bit of its category in GQ_WORK where queues wait, or a negative code.
+ * Returns the bit of its category in GQ_WORK if queues wait, otherwise 0; or a negative code.
  */
 int32_t gq_wifi_return_txq(struct gq_wifi *wifi, uint64_t now, uint32_t txq, uint32_t force);
 
-/** For firmware that asks for a station's packets: may this queue send now (Linux:
- * ieee80211_txq_may_transmit)? After a yes give it back.
+/** For firmware that requests a station's packets: whether this queue may send now (Linux:
+ * ieee80211_txq_may_transmit). If so, return it afterwards.
  *
  * Returns 1, 0, or GQ_ESTATION.
  */
 int32_t gq_wifi_may_transmit(struct gq_wifi *wifi, uint32_t txq);
 
-/** A packet is done with, acknowledged or given up: its estimate is not under way any more.
+/** A packet was acknowledged or given up: its estimate is no longer in flight.
  *
- * Returns the bit of its category in GQ_WORK where queues wait, or GQ_ESTATION.
+ * Returns the bit of its category in GQ_WORK if queues wait, otherwise 0; or GQ_ESTATION.
  */
 int32_t gq_wifi_completed(struct gq_wifi *wifi, uint32_t txq, uint32_t estimate);
 
-/** Airtime that a station has used, us, at now, ns: tx to it, failed attempts included, rx from it.
- * It may be the sum of many frames. A station that left meanwhile is passed over.
+/** Reports airtime that a station has used, us, at now, ns: tx to it, including failed attempts, rx
+ * from it. It may be the sum over many frames. A station that was removed meanwhile is ignored.
  *
  * Returns 0 or a negative code (GQ_ETIME, GQ_ESTATION).
  */
 int32_t gq_wifi_airtime(struct gq_wifi *wifi, uint64_t now, uint32_t txq, uint32_t tx, uint32_t rx);
 
-/** For hardware that does not tell: how long one attempt at a frame of len bytes takes at a rate,
- * us, in *micros, as mac80211 reckons (no block ack, no backoff). A transmission is the sum of its
- * attempts.
+/** For hardware that does not report airtime: writes the duration of one attempt at a frame of len
+ * bytes at a rate, us, into *micros, computed as in mac80211 (no block ack, no backoff). A
+ * transmission is the sum of its attempts.
  *
  * Returns 0, GQ_EVALUE for a rate that the band or the standard lacks, or the code of a bad
  * pointer.
  */
 int32_t gq_wifi_duration(struct gq_wifi *wifi, const struct gq_wifi_rate *rate, uint32_t len, uint32_t *micros);
 
-/** As gq_take_drops, for a radio.
+/** Like gq_take_drops, for a radio.
  *
- * Returns how many were taken, or a negative code.
+ * Returns the number of packets taken, or a negative code.
  */
 int32_t gq_wifi_take_drops(struct gq_wifi *wifi, struct gq_drop *drops, uint32_t count);
 
-/** What the radio holds and has done, into *stats, whose size field must be set.
+/** Writes backlog and counters of the radio into *stats, whose size field must be set.
  *
  * Returns 0, or the code of a bad pointer.
  */
 int32_t gq_wifi_stats(struct gq_wifi *wifi, struct gq_wifi_stats *stats);
 
-/** What is known of a station, into *stats, whose size field must be set.
+/** Writes the state of a station into *stats, whose size field must be set.
  *
  * Returns 0, GQ_ESTATION, or the code of a bad pointer.
  */
 int32_t gq_wifi_station_stats(struct gq_wifi *wifi, uint32_t station, struct gq_wifi_station *stats);
 
-/** What a queue holds and has done, into *stats, whose size field must be set.
+/** Writes backlog and counters of a queue into *stats, whose size field must be set.
  *
  * Returns 0, GQ_ESTATION, or the code of a bad pointer.
  */

@@ -1,4 +1,4 @@
-//! What crosses the border: constants and structs. The header takes them, and their comments, from here.
+//! Constants and structs of the C interface. The header takes them, with their comments, from here.
 
 pub(crate) mod wifi;
 
@@ -7,26 +7,27 @@ use core::mem::MaybeUninit;
 
 use crate::field::config;
 
-/// Version of the ABI, which `gq_abi_version` returns too. It changes where a program must be compiled
-/// again; functions and fields that are only added do not change it.
+/// Version of the ABI, which `gq_abi_version` returns too. It changes if programs must be recompiled;
+/// additional functions and fields do not change it.
 pub(crate) const GQ_ABI_VERSION: u32 = 1;
 
 /// Alignment of the memory for a queue, bytes: a cache line.
 pub(crate) const GQ_ALIGN: u32 = 64;
 /// Longest packet, bytes.
 pub(crate) const GQ_MAX_LEN: u32 = 1_048_576;
-/// A parameter of `struct gq_config` that is not given: its default holds.
+/// A parameter of `struct gq_config` that is not given: its default applies.
 pub(crate) const GQ_DEFAULT: u64 = u64::MAX;
-/// `drop_slots` of `struct gq_config`: as many as can be dropped by one call.
+/// `drop_slots` of `struct gq_config`: as many as one call can drop.
 pub(crate) const GQ_DROPS_ALL: u32 = u32::MAX;
-/// `in_ring` of the BQL functions where the driver does not know how many packets its ring holds.
+/// `in_ring` of the BQL functions if the driver does not know how many packets its ring holds.
 pub(crate) const GQ_UNKNOWN: u32 = u32::MAX;
 
 /// `kind`: first in, first out, limited in packets. Parameter: limit.
 pub(crate) const GQ_PFIFO: u32 = 1;
 /// `kind`: first in, first out, limited in bytes. Parameter: limit (must be given).
 pub(crate) const GQ_BFIFO: u32 = 2;
-/// `kind`: first in, first out, as deep as the link sends in `time` at `link_rate`, both to be given.
+/// `kind`: first in, first out, with room for what the link sends in `time` at `link_rate`; both must be
+/// given.
 pub(crate) const GQ_FIFO: u32 = 3;
 /// `kind`: one queue under CoDel (RFC 8289). Parameters: limit, target, interval, ecn, `ce_threshold`,
 /// parity.
@@ -34,7 +35,7 @@ pub(crate) const GQ_CODEL: u32 = 4;
 /// `kind`: FQ-CoDel (RFC 8290). Parameters: those of codel, and flows, quantum, `memory_limit`, `drop_batch`,
 /// `ce_threshold_selector`, `ce_threshold_mask`.
 pub(crate) const GQ_FQ_CODEL: u32 = 5;
-/// `kind`: a token bucket over bfifo. Parameters: rate, burst, limit (all three to be given), peakrate,
+/// `kind`: a token bucket over bfifo. Parameters: rate, burst, limit (all three must be given), peakrate,
 /// minburst, mpu, overhead, linklayer.
 pub(crate) const GQ_TBF: u32 = 6;
 
@@ -54,47 +55,48 @@ pub(crate) const GQ_FQ_PIE: u32 = 9;
 /// `c_protection`, `max_rtt`, `typical_rtt`, target, tupdate, alpha, beta, `split_gso`.
 pub(crate) const GQ_DUALPI2: u32 = 10;
 /// `kind`: stochastic fair queueing. Parameters: limit, flows, depth, divisor, quantum, perturb, headdrop,
-/// min, max, wlog, probability, ecn, harddrop, hz. It cannot be changed after set-up.
+/// min, max, wlog, probability, ecn, harddrop, hz. It cannot be reconfigured after set-up.
 pub(crate) const GQ_SFQ: u32 = 11;
-/// `kind`: a queue for each flow, paced at the rates and times of local sockets: socket to `pacing_rate` of
-/// `struct gq_packet`. Parameters: limit, `flow_limit`, flows, buckets, quantum, `initial_quantum`, pacing,
-/// maxrate, `low_rate_threshold`, `refill_delay`, `orphan_mask`, `ce_threshold`, horizon, `horizon_drop`, hz.
+/// `kind`: a queue for each flow, paced by the rates and times of local sockets: the fields socket to
+/// `pacing_rate` of `struct gq_packet`. Parameters: limit, `flow_limit`, flows, buckets, quantum,
+/// `initial_quantum`, pacing, maxrate, `low_rate_threshold`, `refill_delay`, `orphan_mask`, `ce_threshold`,
+/// horizon, `horizon_drop`, hz.
 pub(crate) const GQ_FQ: u32 = 12;
 /// `kind`: random early detection. Parameters: limit (must be given), min, max, avpkt, burst, bandwidth,
 /// probability, ecn, harddrop, nodrop, adaptive.
 pub(crate) const GQ_RED: u32 = 13;
-/// `kind`: a timing wheel: packets leave at departure of `struct gq_packet`. Parameters: limit, granularity,
-/// horizon, `horizon_drop`.
+/// `kind`: a timing wheel: packets leave at the time `departure` of `struct gq_packet`. Parameters: limit,
+/// granularity, horizon, `horizon_drop`.
 pub(crate) const GQ_WHEEL: u32 = 14;
-/// `kind`: three FIFOs by the DS byte, the first that has a packet sends it. Parameter: limit, of each. It
-/// cannot be changed after set-up.
+/// `kind`: three FIFOs, selected by the DS byte; the first nonempty one sends. Parameter: limit, for each
+/// FIFO. It cannot be reconfigured after set-up.
 pub(crate) const GQ_PFIFO_FAST: u32 = 15;
-/// `kind`: bands by the DS byte, the first that has a packet sends it. Parameters: bands, priomap. Each band
-/// is a queue, a pfifo of 1000 packets where `gq_config_set_leaf` says nothing else. It cannot be changed
-/// after set-up.
+/// `kind`: bands, selected by the DS byte; the first nonempty one sends. Parameters: bands, priomap. Each
+/// band has a queue: a pfifo of 1000 packets, unless `gq_config_set_leaf` sets another. It cannot be
+/// reconfigured after set-up.
 pub(crate) const GQ_PRIO: u32 = 16;
-/// `kind`: classes served in turn. Parameters: classes, by, quantum, weights. Each class is a queue, as in
-/// `GQ_PRIO`. It cannot be changed after set-up.
+/// `kind`: classes served in turn. Parameters: classes, by, quantum, weights. Each class has a queue, as in
+/// `GQ_PRIO`. It cannot be reconfigured after set-up.
 pub(crate) const GQ_DRR: u32 = 17;
 /// `kind`: shapes to a rate, as sqm-scripts do. Parameters: rate (must be given), sqm, burst, quantum, mpu,
-/// overhead, linklayer. Each class is a queue, an `fq_codel` where `gq_config_set_leaf` says nothing else. It
-/// cannot be changed after set-up.
+/// overhead, linklayer. Each class has a queue: an `fq_codel`, unless `gq_config_set_leaf` sets another. It
+/// cannot be reconfigured after set-up.
 pub(crate) const GQ_HTB: u32 = 18;
 
 /// Most segments of a super-packet.
 pub(crate) const GQ_MAX_SEGMENTS: u32 = 256;
-/// `link_header` of a packet that has none.
+/// `link_header` of a packet without a link header.
 pub(crate) const GQ_NO_LINK_HEADER: u32 = 65_535;
 
-/// `classified`: `class_id` replaces the hashes: its low 16 bits that of the flow, its high ones those of the
-/// hosts.
+/// `classified`: `class_id` replaces the hashes: its low 16 bits the hash of the flow, its high 16 bits those
+/// of the hosts.
 pub(crate) const GQ_CLASS: u32 = 1;
-/// `classified`: the packet is to be dropped.
+/// `classified`: the packet must be dropped.
 pub(crate) const GQ_SHOT: u32 = 2;
-/// `classified`: a classifier took the packet; it comes back as dropped and counts as no drop.
+/// `classified`: a classifier took the packet; it comes back as dropped but does not count as a drop.
 pub(crate) const GQ_STOLEN: u32 = 3;
 
-/// Bits of a result that hold why this very packet was dropped; 0: it is queued.
+/// Bits of a result with the reason why this packet itself was dropped; 0: it is queued.
 pub(crate) const GQ_REASON: i32 = 0xff;
 /// Reason: the limit of the queue in packets or bytes.
 pub(crate) const GQ_REASON_LIMIT: i32 = 1;
@@ -102,17 +104,17 @@ pub(crate) const GQ_REASON_LIMIT: i32 = 1;
 pub(crate) const GQ_REASON_MEMORY: i32 = 2;
 /// Reason: the control law of CoDel (RFC 8289 section 4.1).
 pub(crate) const GQ_REASON_CODEL: i32 = 3;
-/// Reason: longer than the token bucket is deep.
+/// Reason: the packet is longer than the token bucket's depth.
 pub(crate) const GQ_REASON_TOOBIG: i32 = 4;
 /// Reason: removed because a parameter was changed.
 pub(crate) const GQ_REASON_CHANGE: i32 = 5;
 /// Reason: removed because the queue was reset.
 pub(crate) const GQ_REASON_RESET: i32 = 6;
-/// Reason: removed with the station that it was for, or there was no such station or interface.
+/// Reason: removed with its station, or there was no such station or interface.
 pub(crate) const GQ_REASON_FLUSH: i32 = 7;
-/// Reason: BLUE in CAKE: the queue stays too long in spite of the control law.
+/// Reason: BLUE in CAKE: the queue stays too long despite the control law.
 pub(crate) const GQ_REASON_BLUE: i32 = 8;
-/// Reason: an acknowledgement that a later one made superfluous (`ack_filter` of CAKE).
+/// Reason: an acknowledgement that a later one made redundant (`ack_filter` of CAKE).
 pub(crate) const GQ_REASON_ACK: i32 = 9;
 /// Reason: `GQ_SHOT` or `GQ_STOLEN`.
 pub(crate) const GQ_REASON_FILTER: i32 = 10;
@@ -120,15 +122,15 @@ pub(crate) const GQ_REASON_FILTER: i32 = 10;
 pub(crate) const GQ_REASON_PIE: i32 = 11;
 /// Reason: the coupled drop probability of dualpi2 (RFC 9332 section 2.4).
 pub(crate) const GQ_REASON_PI2: i32 = 12;
-/// Reason: random early detection, of red and of a flow of sfq.
+/// Reason: random early detection, in red or in a flow of sfq.
 pub(crate) const GQ_REASON_RED: i32 = 13;
-/// Reason: no place for its flow after sfq changed its hash.
+/// Reason: no room for its flow after sfq changed its hash.
 pub(crate) const GQ_REASON_REHASH: i32 = 14;
 /// Reason: the limit of one flow of fq.
 pub(crate) const GQ_REASON_FLOW_LIMIT: i32 = 15;
-/// Reason: the departure asked for is too far in the future.
+/// Reason: its departure time is too far in the future.
 pub(crate) const GQ_REASON_HORIZON: i32 = 16;
-/// Reason: one that this version of the header has no name for.
+/// Reason: one without a name in this version of the header.
 pub(crate) const GQ_REASON_OTHER: i32 = 255;
 
 /// Result of `gq_dequeue` and `gq_wifi_dequeue`: a packet was delivered.
@@ -137,86 +139,87 @@ pub(crate) const GQ_PACKET: i32 = 0x100;
 pub(crate) const GQ_DROPS: i32 = 0x200;
 /// Result: full now. Another packet of `mtu` bytes would bring the queue above `full` bytes.
 pub(crate) const GQ_FULL: i32 = 0x400;
-/// Result of `gq_dequeue` and `gq_wifi_dequeue`: the packet was given CE, or had it and would have been given
-/// it. Result of `gq_enqueue`: so was this packet, or another that is queued (pie, `fq_pie`, dualpi2, red,
-/// sfq, and classes of them). Where the dsfield of a packet delivered differs from its frame's, write it
-/// there and mend the IPv4 checksum.
+/// Result of `gq_dequeue` and `gq_wifi_dequeue`: the packet was marked CE, or it had CE already and would
+/// have been marked. Result of `gq_enqueue`: the same for this packet or another queued packet (pie,
+/// `fq_pie`, dualpi2, red, sfq, and classes with them). If the dsfield of a delivered packet differs from
+/// that of its frame, write it into the frame and update the IPv4 checksum.
 pub(crate) const GQ_MARKED: i32 = 0x800;
 
 /// Result of `gq_bql_sent`: stop the queue above the ring.
 pub(crate) const GQ_STOP: i32 = 1;
-/// Result of `gq_bql_completed`: the ring takes packets; start the queue above it if it was stopped.
+/// Result of `gq_bql_completed`: the ring accepts packets; start the queue above it if it was stopped.
 pub(crate) const GQ_WAKE: i32 = 1;
 
-/// The beginning of [`Packet`], its first version: what every queue reads, and what a delivery fills. In the
-/// header its fields are the packet's.
+/// The beginning of [`Packet`], which was its first version: the fields that every queue reads and that a
+/// delivery fills. In the header they are fields of the packet.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     /// sizeof(struct gq_packet)
     pub(crate) size: u32,
-    /// Bytes with the layer-2 header, without FCS, preamble and gap: 1 to `GQ_MAX_LEN`.
+    /// Length in bytes with the layer-2 header, without FCS, preamble and gap: 1 to `GQ_MAX_LEN`.
     pub(crate) len: u32,
-    /// Bytes of memory that the packet takes: at least len.
+    /// Memory of the packet, bytes: at least len.
     pub(crate) truesize: u32,
-    /// The same for all packets of a flow, spread over 32 bits: see `gq_flow_hash`. Only fair queues read it.
+    /// A hash of the flow with 32 bits: see `gq_flow_hash`. Only fair queues read it.
     pub(crate) flow_hash: u32,
-    /// The caller's own handle on the frame, passed on unread.
+    /// The caller's handle for the frame, returned unchanged.
     pub(crate) cookie: u64,
     /// The DS byte: DSCP in the high six bits, ECN in the low two.
     pub(crate) dsfield: u8,
-    /// What a classifier said: `GQ_CLASS`, `GQ_SHOT`, `GQ_STOLEN`; 0: nothing.
+    /// A classifier's result: `GQ_CLASS`, `GQ_SHOT`, `GQ_STOLEN`; 0: none.
     pub(crate) classified: u8,
-    /// A super-packet: its segments, 2 to `GQ_MAX_SEGMENTS`; 0 and 1: an ordinary packet.
+    /// The number of segments of a super-packet, 2 to `GQ_MAX_SEGMENTS`; 0 and 1: an ordinary packet.
     pub(crate) gso_segments: u16,
-    /// From `gq_dequeue`: which segment of a super-packet that was cut, from 0.
+    /// From `gq_dequeue`: the number of the segment, from 0, if a super-packet was cut.
     pub(crate) segment: u16,
-    /// Bytes in front of the network header that len counts; 0: 14, Ethernet's; or `GQ_NO_LINK_HEADER`.
+    /// Bytes before the network header that len includes; 0: 14, as for Ethernet; or `GQ_NO_LINK_HEADER`.
     pub(crate) link_header: u16,
 }
 
-/// A packet as a queue sees it. The frame stays with the caller. The fields behind dsfield are for `GQ_CAKE`;
-/// `GQ_DUALPI2` reads those of a super-packet, `GQ_FQ` and `GQ_WHEEL` priority and those from socket on. 0 is
-/// right where a thing is not known. Classes read what their queues read. `gq_dequeue` fills the fields up to
-/// `link_header` and leaves the rest.
+/// A packet as a queue sees it. The frame stays with the caller. The fields after dsfield are for `GQ_CAKE`;
+/// `GQ_DUALPI2` reads those of a super-packet, `GQ_FQ` and `GQ_WHEEL` read priority and the fields from
+/// socket on. Set unknown fields to 0. Classes read what their queues read. `gq_dequeue` fills the fields up
+/// to `link_header` and leaves the others unchanged.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     pub(crate) head: Head,
-    /// Hash over the source address; 0 where there is none.
+    /// Hash of the source address; 0 if there is none.
     pub(crate) source_hash: u32,
-    /// Hash over the destination address; 0 where there is none.
+    /// Hash of the destination address; 0 if there is none.
     pub(crate) destination_hash: u32,
     /// Firewall mark, for fwmark.
     pub(crate) mark: u32,
-    /// Priority (Linux: skb->priority). One whose high half is 0x8001 chooses its tin by the low half, from
-    /// 1.
+    /// Priority (Linux: skb->priority). If its high half is 0x8001, the low half is the tin, from 1.
     pub(crate) priority: u32,
     /// For `GQ_CLASS`.
     pub(crate) class_id: u32,
-    /// Of a super-packet: payload of every segment but the last, bytes.
+    /// For a super-packet: payload of every segment but the last, bytes.
     pub(crate) gso_size: u32,
-    /// Of a super-packet: headers of a segment, bytes; len counts them once for each segment.
+    /// For a super-packet: headers of a segment, bytes; len includes them once for each segment.
     pub(crate) gso_headers: u16,
-    /// 1: ARP, which goes with the highest class.
+    /// 1: ARP, which goes into the highest class.
     pub(crate) is_arp: u8,
     /// 0
     pub(crate) reserved: [u8; 5],
-    /// The local socket that sent it, below 2^63; 0: another host sent it, or a listening socket.
+    /// The number of the local socket that sent it, below 2^63; 0: another host sent it, or a listening
+    /// socket.
     pub(crate) socket: u64,
-    /// The earliest time at which it is to leave, ns (Linux: skb->tstamp); 0: at once.
+    /// The earliest departure time, ns (Linux: skb->tstamp); 0: at once.
     pub(crate) departure: u64,
-    /// The rate of its socket, bytes per second (Linux: `sk_pacing_rate`); 0: not limited.
+    /// The pacing rate of its socket, bytes per second (Linux: `sk_pacing_rate`); 0: unlimited.
     pub(crate) pacing_rate: u64,
-    /// A hash of the socket's connection (Linux: `sk_hash`): it tells two connections with one number apart.
+    /// A hash of the socket's connection (Linux: `sk_hash`), which distinguishes connections with the same
+    /// socket number.
     pub(crate) socket_hash: u32,
-    /// 1: the socket has one peer. Packets of others are told apart by `flow_hash`.
+    /// 1: the socket is connected. For others `flow_hash` distinguishes the flows.
     pub(crate) is_connected: u8,
     /// 0
     pub(crate) more: [u8; 3],
 }
 
-/// What `ack_filter` of `GQ_CAKE` must know of a TCP packet.
+/// The TCP header of a packet, for `ack_filter` of `GQ_CAKE`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tcp {
@@ -224,7 +227,8 @@ pub(crate) struct Tcp {
     pub(crate) size: u32,
     /// Acknowledgement number.
     pub(crate) ack: u32,
-    /// The same exactly for packets of one connection in one direction: addresses, ports and IP version.
+    /// Equal for two packets if and only if they belong to one connection in one direction: addresses, ports
+    /// and IP version.
     pub(crate) connection: u64,
     /// Bytes of payload.
     pub(crate) payload: u32,
@@ -250,14 +254,14 @@ pub(crate) struct Drop {
     pub(crate) cookie: u64,
     /// The packet's length, bytes.
     pub(crate) len: u32,
-    /// Which segment of a super-packet that was cut, from 0.
+    /// The number of the segment, from 0, if a super-packet was cut.
     pub(crate) segment: u32,
 }
 
 config! {
-    /// Which queue, and its parameters. `gq_config_default` or `gq_config_parse` fills it; then change what
-    /// is to be other. `GQ_DEFAULT` in a parameter is its default, and must stay in the parameters that the
-    /// kind of queue does not have. Times are nanoseconds, rates bits per second.
+    /// A queue and its parameters. `gq_config_default` or `gq_config_parse` fills it; then change individual
+    /// fields. `GQ_DEFAULT` in a parameter means its default. It must stay in the parameters that this kind
+    /// of queue does not have. Times are nanoseconds, rates bits per second.
     pub(crate) struct Config {
         /// sizeof(struct gq_config)
         pub(crate) size: u32,
@@ -265,22 +269,23 @@ config! {
         pub(crate) kind: u32,
         /// Longest packet of the link with its layer-2 header, bytes: 1 to `GQ_MAX_LEN`. Default 1514.
         pub(crate) mtu: u32,
-        /// Places for packets, at most 4194305, of classes each. 0: what the limit needs; for a limit in
-        /// bytes what packets of 40 bytes need; `fq_codel` and sfq need one more than their limit. Fewer are
-        /// a second limit.
+        /// Slots for packets, at most 4194305; for queues of classes, in each class. 0: as many as the limit
+        /// needs; a limit in bytes counts packets of 40 bytes; `fq_codel` and sfq need one more than their
+        /// limit. Fewer slots act as a second limit.
         pub(crate) slots: u32,
-        /// Places for dropped packets until `gq_take_drops` takes them. `GQ_DROPS_ALL`: one for each place
-        /// and one more, so that no handle is ever lost. 0: drops are counted and their handles forgotten.
+        /// Slots for dropped packets until `gq_take_drops` takes them. `GQ_DROPS_ALL`: one more than slots
+        /// for packets, so that no handle is ever lost. 0: drops are counted, but their handles are lost.
         pub(crate) drop_slots: u32,
         /// 0
         pub(crate) reserved: u32,
-        /// Bytes queued above which `GQ_FULL` is signalled, one packet of `mtu` ahead. Default: never.
+        /// Backlog in bytes above which `GQ_FULL` is signalled, one packet of `mtu` in advance. Default:
+        /// never.
         pub(crate) full: u64,
-        /// Rate of the link, for `GQ_FIFO` alone.
+        /// Rate of the link, for `GQ_FIFO` only.
         pub(crate) link_rate: u64,
         pub(crate) limit: u64,
         pub(crate) time: u64,
-        /// Memory: 64 bytes each; in cake 88 in every tin that diffserv uses, and 64 beside.
+        /// Memory: 64 bytes for each flow; in cake 88 bytes in every tin that diffserv uses, plus 64.
         pub(crate) flows: u64,
         pub(crate) target: u64,
         pub(crate) interval: u64,
@@ -300,7 +305,7 @@ config! {
         pub(crate) overhead: u64,
         pub(crate) linklayer: u64,
         pub(crate) bandwidth: u64,
-        /// It cannot be changed to a mode of more tins than the queue had at set-up.
+        /// It cannot be changed to a mode with more tins than at set-up.
         pub(crate) diffserv: u64,
         pub(crate) isolation: u64,
         pub(crate) rtt: u64,
@@ -309,7 +314,7 @@ config! {
         pub(crate) atm: u64,
         pub(crate) ingress: u64,
         pub(crate) autorate_ingress: u64,
-        /// On, each place takes 72 bytes more; to be set on later it must be on at set-up. See
+        /// If on, each slot takes 72 bytes more. It can be switched on later only if it was on at set-up. See
         /// `gq_enqueue_tcp`.
         pub(crate) ack_filter: u64,
         pub(crate) split_gso: u64,
@@ -317,8 +322,7 @@ config! {
         pub(crate) nat: u64,
         pub(crate) memlimit: u64,
         pub(crate) fwmark: u64,
-        /// Where the random numbers begin (cake, pie, `fq_pie`, dualpi2, sfq, red). `GQ_DEFAULT` is a seed
-        /// too.
+        /// Seed of the random numbers (cake, pie, `fq_pie`, dualpi2, sfq, red). `GQ_DEFAULT` is a seed too.
         pub(crate) seed: u64,
         pub(crate) tupdate: u64,
         pub(crate) alpha: u64,
@@ -354,10 +358,10 @@ config! {
         pub(crate) low_rate_threshold: u64,
         pub(crate) refill_delay: u64,
         pub(crate) orphan_mask: u64,
-        /// wheel: each granularity of it takes 8 bytes, and it stays as it was at set-up.
+        /// wheel: each granularity within it takes 8 bytes. It cannot be changed after set-up.
         pub(crate) horizon: u64,
         pub(crate) horizon_drop: u64,
-        /// It stays as it was at set-up.
+        /// It cannot be changed after set-up.
         pub(crate) granularity: u64,
         pub(crate) avpkt: u64,
         pub(crate) nodrop: u64,
@@ -368,16 +372,16 @@ config! {
         pub(crate) by: u64,
         pub(crate) weights: u64,
         pub(crate) sqm: u64,
-        /// The queue of each class of prio, drr and htb. The library's: `gq_config_set_leaf` and
-        /// `gq_config_parse` write it.
+        /// The queue of each class of prio, drr and htb. Private: `gq_config_set_leaf` and `gq_config_parse`
+        /// write it.
         pub(crate) leaf: [u64; 20],
-        /// dualpi2: marks all while the L queue holds more packets than this, in place of `step_thresh`.
-        /// Default: none.
+        /// dualpi2: marks all packets while the L queue holds more packets than this, instead of
+        /// `step_thresh`. Default: none.
         pub(crate) step_thresh_pkts: u64,
     }
 }
 
-/// What a queue holds and has done. Counters never go back.
+/// Backlog and counters of a queue. Counters never decrease.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stats {
@@ -391,21 +395,21 @@ pub(crate) struct Stats {
     pub(crate) packets: u64,
     /// Bytes delivered.
     pub(crate) bytes: u64,
-    /// Packets dropped, as Linux counts them: without those of a reset.
+    /// Packets dropped, as in Linux without those of a reset.
     pub(crate) drops: u64,
-    /// Packets given CE.
+    /// Packets marked CE.
     pub(crate) marks: u64,
-    /// Times that a packet waited for tokens (tbf).
+    /// Number of times that a packet waited for tokens (tbf).
     pub(crate) overlimits: u64,
     /// Dropped packets that wait in `gq_take_drops`.
     pub(crate) drops_waiting: u64,
     /// Handles of dropped packets lost because `drop_slots` was below `GQ_DROPS_ALL`.
     pub(crate) drops_lost: u64,
-    /// Calls on this queue that were answered with a negative code.
+    /// Calls on this queue that returned a negative code.
     pub(crate) errors: u64,
 }
 
-/// A counter with its name in the words of tc -s qdisc.
+/// A counter with its name as in tc -s qdisc.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counter {
@@ -415,11 +419,11 @@ pub(crate) struct Counter {
     pub(crate) reserved: u32,
     /// Its value.
     pub(crate) value: u64,
-    /// Its name, ended by 0.
+    /// Its name, NUL-terminated.
     pub(crate) name: [c_char; 32],
 }
 
-/// What tells one flow from another.
+/// The 5-tuple of a flow.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
@@ -429,7 +433,7 @@ pub(crate) struct Flow {
     pub(crate) version: u8,
     /// IP protocol number: 6 for TCP, 17 for UDP.
     pub(crate) protocol: u8,
-    /// Source port in host byte order; 0 where the protocol has none.
+    /// Source port in host byte order; 0 if the protocol has none.
     pub(crate) source_port: u16,
     /// Destination port.
     pub(crate) destination_port: u16,
@@ -441,35 +445,35 @@ pub(crate) struct Flow {
     pub(crate) destination: [u8; 16],
 }
 
-/// Parameters of byte queue limits; `gq_bql_config_default` fills it with Linux's.
+/// Parameters of byte queue limits; `gq_bql_config_default` fills it with Linux's defaults.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BqlConfig {
     /// sizeof(struct gq_bql_config)
     pub(crate) size: u32,
-    /// Descriptors of the ring: more packets than that cannot be in flight. 0: not known.
+    /// Number of descriptors of the ring, the most packets in flight. 0: unknown.
     pub(crate) ring: u32,
     /// Smallest limit, bytes. Default 0.
     pub(crate) min_limit: u32,
     /// Largest limit, bytes. Default 1879048192.
     pub(crate) max_limit: u32,
-    /// Clock ticks per second, 1 to 1000000000: the grain of `hold_time`. Default 1000.
+    /// Clock ticks per second, 1 to 1000000000: the resolution of `hold_time`. Default 1000.
     pub(crate) hz: u32,
     /// 0
     pub(crate) reserved: u32,
-    /// How long slack is watched before the limit shrinks, ns. Default 1000000000.
+    /// How long slack is observed before the limit shrinks, ns. Default 1000000000.
     pub(crate) hold_time: u64,
 }
 
-/// Byte queue limits of one transmit ring: memory for `gq_bql_init`, to be put into the driver's own
-/// struct of the ring. Its contents are the library's.
+/// Byte queue limits of one transmit ring: memory for `gq_bql_init`. Put it into the driver's own struct of
+/// the ring. Its contents are private.
 #[repr(C)]
 pub(crate) struct Bql {
-    /// The library's.
+    /// Private.
     pub(crate) opaque: [MaybeUninit<u64>; 48],
 }
 
-/// What a limit is and has seen.
+/// The state of a limit.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BqlState {
@@ -481,16 +485,16 @@ pub(crate) struct BqlState {
     pub(crate) inflight: u32,
     /// Packets in flight.
     pub(crate) inflight_packets: u32,
-    /// Bytes that may still be sent; below 0: stopped.
+    /// Bytes that may still be sent; negative: stopped.
     pub(crate) avail: i32,
     /// 0
     pub(crate) reserved: u32,
-    /// Times `GQ_EOVER` was found: more completed than sent.
+    /// Number of `GQ_EOVER` errors: more completed than sent.
     pub(crate) over: u64,
-    /// Times `GQ_EMISMATCH` was found: bytes completed are not the bytes sent.
+    /// Number of `GQ_EMISMATCH` errors: bytes completed are not the bytes sent.
     pub(crate) mismatches: u64,
-    /// Times `GQ_ERING` was found: a reset, a completion or a sent packet was not reported.
+    /// Number of `GQ_ERING` errors: a reset, a completion or a sent packet was not reported.
     pub(crate) missed: u64,
-    /// All calls on this ring that were answered with a negative code, those above among them.
+    /// All calls on this ring that returned a negative code, including those above.
     pub(crate) errors: u64,
 }

@@ -1,30 +1,30 @@
-//! Byte queue limits with an account of what is in flight, so that a driver's mistakes are found.
+//! Byte queue limits that also track what is in flight, to detect a driver's mistakes.
 //!
-//! Linux trusts the driver: bytes that are sent and never completed stop the ring for good, and more
-//! completed than sent stops the machine. Here packets are counted beside the bytes, and for up to 16 of the
-//! packets in flight it is noted how many bytes had been sent with them. A completion that ends at one of
-//! these, or that empties the ring, is known to the byte; between, the bytes in flight lie between the
-//! packets in flight times the shortest and the longest packet sent since the ring was empty last.
+//! Linux trusts the driver: bytes that are sent but never completed stop the ring for good, and more
+//! completed than sent stops the machine. This module also counts packets, and for up to 16 of the packets in
+//! flight it records how many bytes had been sent including them. If a completion ends at one of these, or
+//! empties the ring, the bytes in flight are known exactly. Otherwise they are between the packets in flight
+//! times the shortest and times the longest packet since the ring was last empty.
 //!
-//! A reset starts afresh, as set-up does. Linux keeps `adj_limit` from before, so that the producer can fill
-//! the whole ring until the first completion after it.
+//! A reset has the same effect as set-up. Linux keeps the old `adj_limit`, so the producer can fill the whole
+//! ring until the first completion after it.
 
 use goodqueue::{Dql, Nanos, dql};
 
 use crate::abi::{BqlConfig, BqlState, GQ_MAX_LEN, GQ_STOP, GQ_UNKNOWN, GQ_WAKE};
 use crate::code::{Code, GQ_EMISMATCH, GQ_EOVER, GQ_EPACKET, GQ_ERING, GQ_ETIME, GQ_EVALUE};
 
-/// Packets that are noted at the same time.
+/// Most packets recorded at a time.
 const NOTES: usize = 16;
 
-/// A packet in flight: its number and the bytes sent with it, counted as the limit counts them.
+/// A packet in flight: its number, and the bytes sent including it, in the limit's count.
 #[derive(Clone, Copy, Default)]
 struct Note {
     number: u32,
     bytes: u32,
 }
 
-/// The packets noted, oldest first.
+/// The recorded packets, oldest first.
 struct Notes {
     notes: [Note; NOTES],
     first: u32,
@@ -42,7 +42,7 @@ impl Notes {
         }
     }
 
-    /// Forgets the packets up to `number`; the bytes sent with that very packet, if it was noted.
+    /// Removes the packets up to `number`; returns the bytes sent including that packet, if it was recorded.
     #[inline]
     fn pass(&mut self, number: u32) -> Option<u32> {
         let mut at_number = None;
@@ -62,12 +62,12 @@ impl Notes {
 /// The limit of one ring.
 #[repr(C)]
 pub(crate) struct Bql {
-    /// Tells this from other memory, and whether it was moved.
+    /// Identifies a valid object that was not moved.
     pub(crate) mark: usize,
     dql: Dql,
     hz: u32,
     last: Nanos,
-    /// Descriptors; 4294967295: not known.
+    /// Number of descriptors; 4294967295: unknown.
     ring: u32,
     /// Packets in flight.
     packets: u32,
@@ -82,7 +82,7 @@ pub(crate) struct Bql {
     notes: Notes,
 }
 
-/// The parameters in the limit's own units.
+/// The parameters in the limit's units.
 fn params(config: &BqlConfig) -> Result<dql::Params, Code> {
     let is_in_range = (1..=1_000_000_000).contains(&config.hz) && config.min_limit <= config.max_limit;
     if !is_in_range || config.max_limit > i32::MAX.cast_unsigned() || config.reserved != 0 {
@@ -96,7 +96,7 @@ fn params(config: &BqlConfig) -> Result<dql::Params, Code> {
     })
 }
 
-/// A limit at its least, nothing in flight.
+/// A limit at its minimum, with nothing in flight.
 fn fresh(hz: u32, params: dql::Params, now: Nanos) -> Dql {
     let mut dql = Dql::new(hz, now);
     dql.configure(params);
@@ -140,7 +140,7 @@ impl Bql {
         })
     }
 
-    /// The answer of a call, an error counted.
+    /// The return value of a call; counts errors.
     #[inline]
     pub(crate) fn answer(&mut self, result: Result<i32, Code>) -> i32 {
         result.unwrap_or_else(|code| {
@@ -153,7 +153,7 @@ impl Bql {
         self.dql.state().num_queued.wrapping_sub(self.dql.state().num_completed)
     }
 
-    /// One packet was given to the ring, which holds `in_ring` now.
+    /// One packet was put into the ring, which now holds `in_ring`.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u32, in_ring: u32) -> Result<i32, Code> {
         if bytes.wrapping_sub(1) >= GQ_MAX_LEN {
@@ -176,7 +176,7 @@ impl Bql {
         Ok(if self.dql.avail() < 0 { GQ_STOP } else { 0 })
     }
 
-    /// What was counted is wrong: `packets` of unknown length are in the ring.
+    /// The counts are wrong: the ring holds `packets` packets of unknown length.
     #[cold]
     fn forget(&mut self, packets: u32) {
         self.missed += 1;
@@ -187,7 +187,7 @@ impl Bql {
         }
     }
 
-    /// Starts afresh, with nothing in flight.
+    /// Starts again with nothing in flight.
     fn empty(&mut self) {
         self.dql = fresh(self.hz, *self.dql.params(), self.last);
         self.packets = 0;
@@ -196,7 +196,7 @@ impl Bql {
         self.notes = Notes::NONE;
     }
 
-    /// The ring has finished `packets` of `bytes` together.
+    /// The ring has completed `packets` packets with `bytes` in total.
     #[inline]
     pub(crate) fn completed(&mut self, now: Nanos, packets: u32, bytes: u32) -> Result<i32, Code> {
         self.tick(now)?;
@@ -223,7 +223,7 @@ impl Bql {
         Ok(if self.dql.avail() < 0 { 0 } else { GQ_WAKE })
     }
 
-    /// `bytes`, or what must be taken for completed where that cannot be right.
+    /// `bytes`, or the corrected number of completed bytes if that cannot be correct.
     #[inline]
     fn settled(&mut self, inflight: u32, bytes: u32) -> u32 {
         if let Some(sent) = self.notes.pass(self.done) {
@@ -242,7 +242,7 @@ impl Bql {
         Ok(0)
     }
 
-    /// The ring holds `in_ring` packets: is that what was reported?
+    /// Checks whether the ring holds as many packets as were reported.
     pub(crate) fn check(&mut self, now: Nanos, in_ring: u32) -> Result<i32, Code> {
         self.tick(now)?;
         if in_ring == self.packets {
@@ -329,9 +329,10 @@ mod tests {
             }
         }
 
-        /// Right reports with completions of any size: no mistake is found, and the limit is the core's.
+        /// Correct reports with completions of any size: no error is detected, and the limit is that of the
+        /// core.
         #[test]
-        fn right_reports_are_believed(
+        fn correct_reports_are_accepted(
             lens in prop::collection::vec(40_u32..3000, 1..300),
             rounds in prop::collection::vec(1_usize..40, 300),
         ) {

@@ -1,5 +1,5 @@
-//! From a configuration to a queue in the caller's memory. One path says how much memory it takes and sets it
-//! up.
+//! Builds a queue in the caller's memory from a configuration. The same code measures the memory and sets up
+//! the queue.
 
 use goodqueue::cake::AckFilter;
 use goodqueue::fifo::Limit;
@@ -45,7 +45,7 @@ impl goodqueue::Room for Room {
     ) -> Result<Places<T>, Code> {
         self.all(items, |room| {
             let class = make(room)?;
-            // One more than the queue holds: that whose turn comes next.
+            // One more than the queue holds: the packet whose turn is next.
             room.packets += 1;
             Ok(class)
         })
@@ -66,21 +66,21 @@ impl goodqueue::Room for Room {
     }
 }
 
-/// What queues ask their owner of a packet beyond its descriptor.
+/// Which data beyond the descriptor a queue needs of a packet.
 #[derive(Clone, Copy, Default)]
 struct Questions {
-    /// How to cut a super-packet.
+    /// Segments of a super-packet.
     segments: bool,
     /// Its TCP header.
     tcp: bool,
     /// The rate of its socket.
     rate: bool,
-    /// When it is to leave, on arrival alone.
+    /// Its departure time, only on arrival.
     origin: bool,
 }
 
 impl Questions {
-    /// Those of a queue and of the queue of its classes.
+    /// The needs of a queue and of the queue of its classes.
     fn of(spec: &QueueSpec) -> Questions {
         let mut all = spec.leaf().map_or_else(Questions::default, |leaf| Questions::of(&leaf));
         match spec.params() {
@@ -97,19 +97,19 @@ impl Questions {
     }
 }
 
-/// A queue with what it keeps of packets beside their descriptors, and places for those that it drops.
+/// A queue with the packet data beyond descriptors, and slots for drops.
 pub(crate) struct Parts {
     pub(crate) queue: Queue,
     pub(crate) extras: Option<&'static mut Extras>,
     pub(crate) drops: Places<Dropped>,
 }
 
-/// Places for dropped packets where one call can drop so many.
+/// Number of slots for dropped packets if one call can drop `most`.
 pub(crate) fn drop_places(asked: u32, most: u64) -> u64 {
     if asked == GQ_DROPS_ALL { most } else { u64::from(asked).min(most) }
 }
 
-/// The limit of a fifo; of another queue [`GQ_EKIND`].
+/// The limit of a fifo; [`GQ_EKIND`] for another queue.
 pub(crate) fn fifo_limit(config: &Config, params: &QueueParams) -> Result<Limit, Code> {
     Ok(match params {
         QueueParams::Pfifo(params) => Limit::Packets(params.limit),
@@ -119,7 +119,7 @@ pub(crate) fn fifo_limit(config: &Config, params: &QueueParams) -> Result<Limit,
     })
 }
 
-/// The queue in this room, with the random numbers that the Rust library gives it.
+/// Builds the queue in this memory, with the same random numbers as the Rust library.
 pub(crate) fn build(config: &Config, spec: &QueueSpec, now: Nanos, room: &mut Room) -> Result<Parts, Code> {
     let (seed, slots) = (if config.seed == GQ_DEFAULT { 0 } else { config.seed }, config.slots);
     let is_fq_codel = |spec: &QueueSpec| matches!(spec.params(), QueueParams::FqCodel(_));
@@ -131,14 +131,14 @@ pub(crate) fn build(config: &Config, spec: &QueueSpec, now: Nanos, room: &mut Ro
     let packets = room.packets;
     let asks = Questions::of(spec);
     let extras = extras(asks, packets, room)?;
-    // A super-packet becomes that many.
+    // A super-packet becomes this many.
     let more = if asks.segments { u64::from(GQ_MAX_SEGMENTS) } else { 1 };
     let drops = Room::places(room, drop_places(config.drop_slots, packets + more))?;
     Ok(Parts { queue, extras, drops })
 }
 
-/// What is kept of packets beyond their descriptors, if the queue asks for it: for all that it holds, one
-/// that arrives and a segment of it.
+/// Storage for packet data beyond descriptors, if the queue needs it: for all packets that it holds, one that
+/// arrives and a segment of it.
 fn extras(asks: Questions, packets: u64, room: &mut Room) -> Result<Option<&'static mut Extras>, Code> {
     let is_kept = asks.segments || asks.rate;
     if !is_kept && !asks.origin {
@@ -199,7 +199,7 @@ mod tests {
         sums
     }
 
-    /// What `goodqueue queues --memory` prints for the Rust library is what a queue takes here, part by part.
+    /// A queue takes the memory that `goodqueue queues --memory` prints for the Rust library, part by part.
     #[test]
     fn the_storage_is_that_of_the_rust_library() {
         for text in TEXTS {
@@ -210,7 +210,7 @@ mod tests {
             build_queue(&config, &spec, &mut room);
             let ours = sums(room.parts.iter().map(|&(items, bytes)| (items, bytes as u64)));
             let parts = spec.memory::<Header>(Rate(config.link_rate), config.mtu).expect(text);
-            // The queues of classes lie in the heap there, and here side by side.
+            // The queues of classes are on the heap there; here they are side by side.
             let parts = parts.iter().filter(|part| !["queue", "classes"].contains(&part.name));
             for (bytes, items) in sums(parts.map(|part| (part.items, part.bytes))) {
                 assert_eq!(ours.get(&bytes), Some(&items), "{text}: items of {bytes} bytes");

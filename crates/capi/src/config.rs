@@ -1,4 +1,4 @@
-//! `struct gq_config` and the catalogue of queues: each parameter of the one is a field of the other.
+//! `struct gq_config` and the catalogue of queues: each parameter has a field.
 
 use goodqueue::spec::{Parameter, QueueKind, Unit, Value};
 use goodqueue::{Link, QueueSpec, Rate};
@@ -10,7 +10,7 @@ use crate::abi::{
 };
 use crate::code::{Code, GQ_ECONFLICT, GQ_EKIND, GQ_EPARAM, GQ_EVALUE};
 
-/// The kinds of the header and those of the catalogue.
+/// The kinds of the header, and their kinds in the catalogue.
 const KINDS: [(u32, QueueKind); 18] = [
     (GQ_PFIFO, QueueKind::Pfifo),
     (GQ_BFIFO, QueueKind::Bfifo),
@@ -32,7 +32,7 @@ const KINDS: [(u32, QueueKind); 18] = [
     (GQ_HTB, QueueKind::Htb),
 ];
 
-/// The queue of a class by default.
+/// The default queue of a class.
 const NO_LEAF: [u64; 20] = Config::DEFAULT.leaf;
 
 fn kind_of(number: u32) -> Result<QueueKind, Code> {
@@ -43,13 +43,12 @@ fn number_of(kind: QueueKind) -> Result<u32, Code> {
     Ok(KINDS.iter().find(|(_, known)| *known == kind).ok_or(GQ_EKIND)?.0)
 }
 
-/// The field beside that of a parameter for a number of packets in the place of a time, as Linux has two
-/// attributes.
+/// The second field of a parameter that is a time or a number of packets; Linux has two attributes for it.
 fn packets_field(parameter: &Parameter) -> Option<&'static str> {
     (parameter.unit == Unit::TimeOrPackets).then_some("step_thresh_pkts")
 }
 
-/// The value of a field, and of the field for packets in the place of a time; `None` where none is given.
+/// The value of a parameter from its field and its field for packets; `None` if neither is given.
 fn value_of(parameter: &Parameter, number: u64, packets: u64) -> Option<Result<Value, Code>> {
     match (number, packets) {
         (GQ_DEFAULT, GQ_DEFAULT) => None,
@@ -58,7 +57,7 @@ fn value_of(parameter: &Parameter, number: u64, packets: u64) -> Option<Result<V
     }
 }
 
-/// The same backwards.
+/// The reverse conversion.
 fn fields_of(parameter: &Parameter, value: Option<Value>) -> (u64, u64) {
     match value {
         None => (GQ_DEFAULT, GQ_DEFAULT),
@@ -67,7 +66,7 @@ fn fields_of(parameter: &Parameter, value: Option<Value>) -> (u64, u64) {
     }
 }
 
-/// A queue of values, the first wrong one of which is the error.
+/// A queue with these parameters; the first invalid one is the error.
 fn spec_of(
     kind: QueueKind,
     mut value: impl FnMut(&'static Parameter) -> Option<Result<Value, Code>>,
@@ -105,7 +104,7 @@ impl Config {
         if self.mtu == 0 || self.mtu > GQ_MAX_LEN || self.reserved != 0 {
             return Err(GQ_EVALUE);
         }
-        // Fields that every kind of queue has.
+        // Fields of every kind of queue.
         let mut fields =
             Config { full: GQ_DEFAULT, link_rate: GQ_DEFAULT, seed: GQ_DEFAULT, leaf: NO_LEAF, ..*self };
         let spec = spec_of(kind, |parameter| {
@@ -115,7 +114,7 @@ impl Config {
             let (number, packets) = (take(parameter.name), packets_field(parameter).map_or(GQ_DEFAULT, take));
             value_of(parameter, number, packets)
         })?;
-        // What is left was given for a parameter that the queue does not have.
+        // The remaining values were given for parameters that the queue does not have.
         let mut is_left = |name| fields.parameter(name).is_some_and(|value| *value != GQ_DEFAULT);
         if Config::FIELDS.iter().any(|name| is_left(name)) {
             return Err(GQ_EPARAM);
@@ -126,8 +125,8 @@ impl Config {
         }
     }
 
-    /// The queue of each class, where one was given: its kind, its parameters in the order of the catalogue,
-    /// and behind them packets in the place of a time.
+    /// The queue of each class, if one was given: its kind, its parameters in the order of the catalogue, and
+    /// then the field for packets.
     fn leaf_spec(&self) -> Result<Option<QueueSpec>, Code> {
         let [kind, values @ ..] = &self.leaf;
         if *kind == GQ_DEFAULT {
@@ -143,7 +142,7 @@ impl Config {
         spec.map(Some)
     }
 
-    /// Gives each class the queue that the fields of `leaf` describe.
+    /// Sets the queue of each class to the one in the fields of `leaf`.
     pub(crate) fn set_classes(&mut self, leaf: &Config) -> Result<(), Code> {
         let leaf = leaf.spec()?;
         match (kind_of(self.kind)?.info().has_leaves(), leaf.info().has_leaves()) {
@@ -153,7 +152,7 @@ impl Config {
         }
     }
 
-    /// Gives each class this queue.
+    /// Sets the queue of each class.
     pub(crate) fn set_leaf(&mut self, leaf: &QueueSpec) -> Result<(), Code> {
         let mut fields = NO_LEAF;
         let [kind, values @ ..] = &mut fields;
@@ -170,7 +169,7 @@ impl Config {
         Ok(())
     }
 
-    /// The fields of a queue that was read from a text.
+    /// The fields of a parsed queue.
     pub(crate) fn from_spec(spec: &QueueSpec) -> Result<Config, Code> {
         let mut config = Config::of(number_of(spec.kind())?);
         for parameter in spec.info().parameters {
@@ -188,12 +187,12 @@ impl Config {
         Ok(config)
     }
 
-    /// The link that the queue is for.
+    /// The link of the queue.
     pub(crate) const fn link(&self) -> Link {
         Link { rate: Rate(self.link_rate), mtu: self.mtu }
     }
 
-    /// Bytes queued above which the queue is full: one packet of `mtu` before `full`.
+    /// Backlog in bytes above which the queue is full: one packet of `mtu` below `full`.
     pub(crate) const fn full_above(&self) -> u64 {
         if self.full == GQ_DEFAULT { u64::MAX } else { self.full.saturating_sub(self.mtu as u64) }
     }
@@ -204,14 +203,14 @@ impl Config {
     }
 }
 
-/// What became of a text.
+/// The result of parsing a text.
 pub(crate) struct Read {
     pub(crate) config: Result<Config, Code>,
-    /// Where in the text what is wrong begins, bytes; its length where something is missing at the end.
+    /// Offset of the error in the text, bytes; its length if something is missing at the end.
     pub(crate) at: usize,
 }
 
-/// Reads `fq_codel limit=1000 flows=64`, also with commas in the place of spaces.
+/// Parses `fq_codel limit=1000 flows=64`, also with commas instead of spaces.
 pub(crate) fn read(text: &str) -> Read {
     let elements = text.split([',', ' ', '\t', '\n']).filter(|element| !element.is_empty());
     match QueueSpec::from_elements(elements) {
@@ -242,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_and_fields_are_the_same() {
+    fn texts_and_fields_are_equivalent() {
         for text in [
             "pfifo:7",
             "bfifo:9k",
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_pointed_at() {
+    fn the_offset_of_an_error_is_exact() {
         for (text, code, at) in [
             ("choke", GQ_EKIND, 0),
             ("red", GQ_EMISSING, 3),

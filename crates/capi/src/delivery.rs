@@ -7,14 +7,14 @@ use crate::abi::Head;
 /// A packet delivered, or dropped.
 pub(crate) struct Delivery {
     pub(crate) header: Header,
-    /// Which segment of a super-packet that was cut.
+    /// Number of the segment, if a super-packet was cut.
     pub(crate) segment: u16,
-    /// Segments of one that is whole.
+    /// Number of segments of an uncut super-packet.
     pub(crate) segments: u16,
 }
 
 impl Delivery {
-    /// As the caller sees it.
+    /// The packet for the caller.
     #[inline]
     pub(crate) const fn head(self) -> Head {
         Head { segment: self.segment, gso_segments: self.segments, ..Head::of(self.header) }

@@ -1,4 +1,4 @@
-//! Packets that a queue gave up, until their owner takes them.
+//! Dropped packets, until their owner takes them.
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{Header, Nanos, Observer, Origin, Reason};
@@ -12,9 +12,9 @@ use crate::extras::Extras;
 pub(crate) struct Dropped {
     pub(crate) cookie: u64,
     pub(crate) len: u32,
-    /// The number of the header; one of [`abi::GQ_REASON`]'s bits.
+    /// The reason's number in the header, within the bits of [`abi::GQ_REASON`].
     pub(crate) reason: u16,
-    /// Which segment of a super-packet.
+    /// Number of the segment of a super-packet.
     pub(crate) segment: u16,
 }
 
@@ -43,8 +43,8 @@ pub(crate) const fn reason(reason: Reason) -> i32 {
     }
 }
 
-/// A ring of dropped packets over the caller's memory. As an observer it also notes a mark, and says what is
-/// known of packets beyond their descriptors.
+/// A ring of dropped packets over the caller's memory. As an observer it also records marks, and it returns
+/// packet data beyond descriptors.
 pub(crate) struct Drops {
     places: &'static mut [Dropped],
     head: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Drops {
     lost: u64,
     /// Whether a packet was marked since this was last cleared.
     pub(crate) is_marked: bool,
-    /// Of a queue that asks for more than the descriptor.
+    /// For a queue that needs more than the descriptor.
     pub(crate) extras: Option<&'static mut Extras>,
 }
 
@@ -61,18 +61,18 @@ impl Drops {
         Drops { places, head: 0, len: 0, lost: 0, is_marked: false, extras }
     }
 
-    /// Packets that wait to be taken.
+    /// Number of waiting packets.
     #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Packets whose handles were lost.
+    /// Number of packets whose handles were lost.
     pub(crate) const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Whether a call that may drop `most` packets could lose the handle of one because others wait.
+    /// Whether a call that may drop `most` packets could lose a handle because others wait.
     #[inline]
     pub(crate) const fn is_in_the_way(&self, most: usize) -> bool {
         self.len > 0 && self.places.len() - self.len < most
@@ -88,7 +88,7 @@ impl Drops {
         Some(dropped)
     }
 
-    /// A packet, or a segment of one, was dropped.
+    /// Adds a dropped packet or segment.
     fn put(&mut self, packet: &Header, segment: u16, why: Reason) {
         let room = self.places.len();
         if room == 0 {

@@ -1,5 +1,4 @@
-//! What some queues must know of packets beyond their descriptors: `cake`, `dualpi2`, `fq` and `wheel`, and
-//! classes of them.
+//! Packet data beyond descriptors, for `cake`, `dualpi2`, `fq` and `wheel`, and classes with them.
 
 use goodqueue::arena::NIL;
 use goodqueue::details::{Classified, Details, Gso, MOST_OPTIONS, TcpHeader};
@@ -9,15 +8,15 @@ use crate::abi::{self, GQ_CLASS, GQ_MAX_SEGMENTS, GQ_NO_LINK_HEADER, GQ_SHOT, GQ
 use crate::code::{Code, GQ_EMEMORY, GQ_EPACKET};
 use crate::delivery::Delivery;
 
-/// What is kept of a packet while it is queued. Its number is the cookie that the queue sees.
+/// The data of a packet while it is queued. Its index is the cookie that the queue sees.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extra {
     cookie: u64,
-    /// The next free place.
+    /// The next free slot.
     next: u32,
-    /// Which segment of a super-packet that was cut.
+    /// Number of the segment, if a super-packet was cut.
     segment: u16,
-    /// Segments of a super-packet that is whole.
+    /// Number of segments of an uncut super-packet.
     segments: u16,
 }
 
@@ -27,16 +26,16 @@ impl Default for Extra {
     }
 }
 
-/// Places for what is kept, as many of each kind as the queue asks for, or none.
+/// Slots for the data: of each kind as many as the queue needs, or none.
 pub(crate) struct Storage {
     pub(crate) places: &'static mut [Extra],
-    /// The TCP header of each, for the ack filter.
+    /// The TCP header of each packet, for the ACK filter.
     pub(crate) tcp: &'static mut [Option<TcpHeader>],
-    /// The pacing rate of each, for `fq`; 0: none.
+    /// The pacing rate of each packet, for `fq`; 0: none.
     pub(crate) rates: &'static mut [u64],
 }
 
-/// The packet that arrives, and what is kept of those queued.
+/// The arriving packet, and the data of those queued.
 pub(crate) struct Extras {
     storage: Storage,
     free: u32,
@@ -68,7 +67,7 @@ impl Extras {
         !self.storage.tcp.is_empty()
     }
 
-    /// What is said of the packet that comes next. How many packets it can turn into.
+    /// Sets the data of the next packet; returns how many packets it can become.
     #[inline]
     pub(crate) fn expect(&mut self, packet: &abi::Packet, tcp: Option<&Tcp>) -> Result<usize, Code> {
         let segments = packet.head.gso_segments;
@@ -86,7 +85,7 @@ impl Extras {
         Ok(usize::from(segments).max(1))
     }
 
-    /// The packet that was told of, as the queue sees it.
+    /// The expected packet, as the queue sees it.
     #[inline]
     pub(crate) fn arrive(&mut self, packet: Header) -> Result<Header, Code> {
         (self.is_arriving, self.was_cut) = (true, false);
@@ -103,7 +102,7 @@ impl Extras {
         Ok(Header { cookie: at.into(), ..packet })
     }
 
-    /// The queue has it, or gave it back. Where it was cut, nothing more is heard of the whole.
+    /// The queue holds the packet or has returned it. If it was cut, the original packet no longer exists.
     #[inline]
     pub(crate) fn arrived(&mut self, packet: &Header) {
         self.is_arriving = false;
@@ -124,7 +123,7 @@ impl Extras {
         Some(at)
     }
 
-    /// What was kept of a packet that leaves; its place is free. `None` where nothing is kept.
+    /// The data of a leaving packet; frees its slot. `None` if there is no data.
     fn release(&mut self, packet: &Header) -> Option<Extra> {
         let at = u32::try_from(packet.cookie).ok()?;
         let place = self.storage.places.get_mut(at as usize)?;
@@ -134,7 +133,7 @@ impl Extras {
         Some(extra)
     }
 
-    /// A packet leaves: as its owner knows it.
+    /// A packet leaves; returns it in its owner's form.
     #[inline]
     pub(crate) fn leave(&mut self, packet: Header) -> Delivery {
         match self.release(&packet) {
@@ -149,8 +148,8 @@ impl Extras {
         places.get(usize::try_from(packet.cookie).ok()?).copied()
     }
 
-    /// What is known of a packet: all while it arrives, later how many segments it has. A queue that asks
-    /// later asks for no more.
+    /// The details of a packet: all of them while it arrives, later only its number of segments. Queues need
+    /// no more later.
     pub(crate) fn details(&self, packet: &Header) -> Details {
         if self.is_arriving {
             return details(&self.arriving);
@@ -172,7 +171,7 @@ impl Extras {
         Self::at(self.storage.rates, packet).filter(|&rate| rate > 0)
     }
 
-    /// A segment has its own headers and payload, and an equal part of the memory beyond.
+    /// A segment has its own headers and payload, and an equal share of the remaining memory.
     pub(crate) fn segment(&mut self, packet: &Header, index: u16) -> Option<Header> {
         let gso = gso(&self.arriving)?;
         let whole = Self::at(self.storage.places, packet)?;
@@ -190,13 +189,13 @@ impl Extras {
     }
 }
 
-/// How a super-packet is made up.
+/// The structure of a super-packet.
 fn gso(packet: &abi::Packet) -> Option<Gso> {
     let segments = packet.head.gso_segments;
     (segments > 1).then_some(Gso { segments, size: packet.gso_size, headers: packet.gso_headers.into() })
 }
 
-/// Whether a super-packet can be so: its last segment has 1 to `size` bytes.
+/// Checks a super-packet: its last segment must have 1 to `size` bytes.
 #[cold]
 fn check_segments(packet: &abi::Packet) -> Result<(), Code> {
     let (segments, size) = (u64::from(packet.head.gso_segments), u64::from(packet.gso_size));
@@ -244,7 +243,7 @@ fn tcp_header(tcp: &Tcp) -> Result<TcpHeader, Code> {
 }
 
 impl abi::Packet {
-    /// What is not known of a packet.
+    /// A packet without any data.
     const NOTHING: abi::Packet = abi::Packet {
         head: Head::of(Header { cookie: 0, len: 0, truesize: 0, flow_hash: 0, dsfield: 0 }),
         source_hash: 0,

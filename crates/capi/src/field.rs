@@ -1,13 +1,13 @@
-//! Fields of C's structs by their names.
+//! Fields of the C structs by name.
 
 use crate::abi::GQ_DEFAULT;
 
-/// A field of a struct that sets something up.
+/// A field of a configuration struct.
 pub(crate) trait Field: Sized {
-    /// What it is where nothing is said.
+    /// Its default value.
     const DEFAULT: Self;
 
-    /// The field of a parameter.
+    /// The field, if it is a parameter.
     fn parameter(&mut self) -> Option<&mut u64> {
         None
     }
@@ -29,8 +29,8 @@ impl Field for [u64; 20] {
     const DEFAULT: [u64; 20] = [GQ_DEFAULT; 20];
 }
 
-/// Declares a struct whose fields are found by their names too. A field without a comment is a parameter of
-/// the catalogue, whose words the header takes: a new parameter is one more line at the end.
+/// Declares a struct whose fields can also be found by name. A field without a comment is a parameter of the
+/// catalogue; the header takes its description from there. A new parameter is one more line at the end.
 macro_rules! config {
     (
         $(#[$meta:meta])*
@@ -49,7 +49,7 @@ macro_rules! config {
             pub(crate) const DEFAULT: $Config =
                 $Config { $($field: <$kind as $crate::field::Field>::DEFAULT,)+ };
 
-            /// The field of a parameter, by the name that it has here or in the catalogue.
+            /// The field of a parameter, by its name here or in the catalogue.
             pub(crate) fn parameter(&mut self, name: &str) -> Option<&mut u64> {
                 $(if $crate::field::is_named(stringify!($field), name) {
                     return $crate::field::Field::parameter(&mut self.$field);
@@ -61,7 +61,7 @@ macro_rules! config {
 }
 pub(crate) use config;
 
-/// Whether a field is the parameter's of this name: C has no `-` in names.
+/// Whether a field belongs to the parameter of this name: C names cannot contain `-`.
 pub(crate) fn is_named(field: &str, name: &str) -> bool {
     field.len() == name.len()
         && field.bytes().zip(name.bytes()).all(|(a, b)| a == b || (a == b'_' && b == b'-'))

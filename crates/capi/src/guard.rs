@@ -1,4 +1,4 @@
-//! What guards every handle: the clock, the dropped packets and the account of misuse.
+//! The guard of every handle: the clock, the dropped packets and the count of errors.
 
 use goodqueue::Nanos;
 
@@ -6,7 +6,7 @@ use crate::abi::GQ_DROPS;
 use crate::code::{Code, GQ_EDROPS, GQ_ETIME};
 use crate::drops::Drops;
 
-/// The guard of one queue or radio: each call passes it.
+/// The guard of one queue or radio; each call passes it.
 pub(crate) struct Guard {
     last: Nanos,
     pub(crate) errors: u64,
@@ -14,12 +14,12 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Its clock at `now`.
+    /// A guard with its clock at `now`.
     pub(crate) const fn new(now: Nanos, drops: Drops) -> Guard {
         Guard { last: now, errors: 0, drops }
     }
 
-    /// The answer of a call, an error counted.
+    /// The return value of a call; counts errors.
     #[inline]
     pub(crate) fn answer(&mut self, result: Result<i32, Code>) -> i32 {
         result.unwrap_or_else(|code| self.refuse(code))
@@ -31,13 +31,13 @@ impl Guard {
         code.0
     }
 
-    /// Whether the clock is at `now` or before.
+    /// Checks that the clock is not after `now`.
     #[inline]
     pub(crate) fn check(&self, now: Nanos) -> Result<(), Code> {
         if now < self.last { Err(GQ_ETIME) } else { Ok(()) }
     }
 
-    /// The clock moves to `now`, for a call that drops nothing.
+    /// Moves the clock to `now`, for a call that drops nothing.
     #[inline]
     pub(crate) fn tick(&mut self, now: Nanos) -> Result<(), Code> {
         self.check(now)?;
@@ -45,7 +45,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Whether a call at `now` may be made that can drop as many packets as `most` says.
+    /// Checks whether a call at `now` is allowed that can drop `most` packets.
     #[inline]
     pub(crate) fn admit(&mut self, now: Nanos, most: impl FnOnce() -> usize) -> Result<(), Code> {
         self.check(now)?;
@@ -56,7 +56,7 @@ impl Guard {
         Ok(())
     }
 
-    /// The bit that says that dropped packets wait.
+    /// `GQ_DROPS` if dropped packets wait.
     #[inline]
     pub(crate) fn waiting(&self) -> i32 {
         if self.drops.len() > 0 { GQ_DROPS } else { 0 }

@@ -1,8 +1,8 @@
-//! The C library: `include/goodqueue.h` is made of `abi.rs`, `ffi/` and the catalogue of queues
-//! (`examples/header.rs`).
+//! The C library. `examples/header.rs` generates `include/goodqueue.h` from `abi.rs`, `ffi/` and the
+//! catalogue of queues.
 //!
-//! `ffi` checks every pointer and every misuse that can be seen and turns them into negative codes; what
-//! is behind it is safe code over the slices that `ffi` cut out of the caller's memory.
+//! `ffi` checks every pointer and turns every detectable error into a negative code. The rest is safe code
+//! over slices that `ffi` takes from the caller's memory.
 #![cfg_attr(not(any(test, feature = "std")), no_std)]
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A queue in the caller's memory, with its dropped packets and its own account of misuse.
+//! A queue in the caller's memory, with its dropped packets and its count of errors.
 
 use core::ffi::c_char;
 
@@ -15,15 +15,15 @@ use crate::extras::Extras;
 use crate::ffi::room::Room;
 use crate::guard::Guard;
 
-/// What the caller holds a handle on.
+/// The object of the caller's handle.
 #[repr(C)]
 pub(crate) struct Queue {
-    /// Tells this from other memory, and whether it was moved.
+    /// Identifies a valid object that was not moved.
     pub(crate) mark: usize,
     pub(crate) guard: Guard,
     full_above: u64,
     which: QueueKind,
-    /// Buckets for flows, which stay as they are.
+    /// Number of buckets for flows, which cannot change.
     flows: Option<u64>,
     kind: build::Queue,
 }
@@ -37,8 +37,7 @@ const fn why(verdict: Verdict) -> i32 {
 }
 
 impl Queue {
-    /// An empty queue, its clock at `now`, with all its storage. None while it is only added up what it
-    /// takes.
+    /// An empty queue with its clock at `now` and all its storage; `None` while only the memory is measured.
     pub(crate) fn new(config: &Config, now: Nanos, room: &mut Room) -> Result<Option<Queue>, Code> {
         let spec = config.spec()?;
         let Parts { queue: kind, extras, drops } = build::build(config, &spec, now, room)?;
@@ -55,23 +54,23 @@ impl Queue {
         }))
     }
 
-    /// Whether a call at `now` may be made that can drop what is queued and `more` packets.
+    /// Checks whether a call at `now` is allowed that can drop all queued packets and `more`.
     #[inline]
     fn admit(&mut self, now: Nanos, more: usize) -> Result<(), Code> {
         let Queue { guard, kind, .. } = self;
         guard.admit(now, || kind.backlog().packets as usize + more)
     }
 
-    /// The bits that every result carries.
+    /// The bits of every result.
     #[inline]
     fn level(&self, backlog: Backlog) -> i32 {
         let full = if backlog.bytes > self.full_above { GQ_FULL } else { 0 };
         self.guard.waiting() | full
     }
 
-    /// `expect` tells of the packet what only some queues must know, and how many packets it can turn into.
+    /// `expect` sets the packet data that only some queues need, and returns how many packets it can become.
     ///
-    /// The default of Linux is within; the other queues are called.
+    /// The code for `fq_codel`, Linux's default, is inline; the other queues are called.
     #[inline]
     pub(crate) fn enqueue(
         &mut self,
@@ -100,7 +99,7 @@ impl Queue {
         if let Some(extras) = &mut drops.extras {
             packet = extras.arrive(packet)?;
         }
-        // CAKE is called by its own name: the choice among all queues would add 97 instructions a call.
+        // CAKE is called directly: the selection among all queues would add 97 instructions per call.
         let (verdict, backlog) = match &mut self.kind {
             AnyQueue::Cake(queue) => (queue.enqueue(now, packet, drops), queue.backlog()),
             queue => (queue.enqueue(now, packet, drops), queue.backlog()),
@@ -112,7 +111,7 @@ impl Queue {
         Ok(why(verdict) | marked | self.level(backlog))
     }
 
-    /// The packet with the bits of the result; none with those bits alone.
+    /// The packet, if there is one, with the bits of the result.
     #[inline]
     pub(crate) fn dequeue(&mut self, now: Nanos) -> Result<(Option<Delivery>, i32), Code> {
         let (packet, backlog) = if let AnyQueue::FqCodel(queue) = &mut self.kind {
@@ -155,7 +154,7 @@ impl Queue {
         Ok(self.level(self.kind.backlog()))
     }
 
-    /// Sets all parameters; what the storage was set up for stays.
+    /// Sets all parameters, except those that determine the storage.
     pub(crate) fn configure(&mut self, now: Nanos, config: &Config, spec: &QueueSpec) -> Result<i32, Code> {
         if spec.kind() != self.which {
             return Err(GQ_EKIND);
@@ -216,7 +215,7 @@ impl Queue {
         }
     }
 
-    /// The counter at `index`, if there are so many.
+    /// The counter at `index`, if it exists.
     pub(crate) fn counter(&self, index: u32) -> Option<Counter> {
         let (mut at, mut found) = (0, None);
         let mut look = |name: &'static str, value: u64| {
@@ -228,7 +227,7 @@ impl Queue {
         self.kind.counters(&mut look);
         let (text, value) = found?;
         let mut name = [0; 32];
-        // The last byte stays 0.
+        // The last byte remains 0.
         for (place, byte) in name[..31].iter_mut().zip(text.bytes()) {
             *place = byte.cast_signed() as c_char;
         }

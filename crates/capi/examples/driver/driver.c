@@ -1,11 +1,12 @@
 /*
  * A network driver over a simulated descriptor ring, with byte queue limits (BQL).
  *
- * The driver is a plain one: transmit function, completion routine, open, stop. What BQL adds to it is six lines,
- * each marked "BQL". The rest of the file is the device, and a run of the driver over it: first as it should be, then
- * with each of the mistakes that hang a driver with Linux's BQL, which are found, counted and got over here.
+ * The driver is simple: transmit function, completion routine, open, stop. BQL adds six lines to it, each
+ * marked "BQL". The rest of the file is the device, and a run of the driver over it: first a correct one,
+ * then with each of the mistakes that hang a driver with Linux's BQL. The library detects and counts these
+ * mistakes and recovers from them.
  *
- *     driver            the run; prints what BQL did and what it found, exits 0 if all is as it should be
+ *     driver            the run; prints what BQL did and what it detected; exits with 0 if all is well
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,18 +18,18 @@
 #define LATENCY 100000u   /* ns from the end of a packet to the completion routine, at most */
 #define ETH_ZLEN 60u      /* shortest frame without FCS: the device pads to it */
 
-/* What is wrong with the driver. */
+/* The mistake in the driver. */
 enum mistake { NOTHING, PADDED_AT_ONE_END, COMPLETES_TWICE, FORGETS_RESET };
 
 struct descriptor {
 	uint32_t len;      /* of the frame */
-	uint32_t reported; /* bytes told to BQL at transmit: the completion must say the same */
+	uint32_t reported; /* bytes reported to BQL at transmit: the completion must report the same */
 };
 
 struct ring {
 	struct descriptor descriptors[RING];
 	uint32_t head, tail;      /* free running: packets put in, packets cleaned */
-	uint32_t sent;            /* the device: packets that are on the wire or were */
+	uint32_t sent;            /* the device: packets that are on the wire or have left it */
 	uint64_t wire_free;       /* the device: when the wire is free, ns */
 	int stopped;              /* the queue above is stopped */
 	enum mistake mistake;
@@ -43,7 +44,7 @@ static void note(struct ring *ring, int32_t result, const char *where)
 	}
 }
 
-/* ---- the driver ------------------------------------------------------------------------------------------- */
+/* ---- the driver ---------------------------------------------------------------------------------------- */
 
 static void driver_xmit(struct ring *ring, uint32_t len)
 {
@@ -85,7 +86,7 @@ static void driver_stop(struct ring *ring, uint64_t now)
 {
 	int32_t result;
 
-	ring->tail = ring->head; /* frees what is in the ring */
+	ring->tail = ring->head; /* frees the packets in the ring */
 	ring->sent = ring->head;
 	ring->wire_free = now;
 	if (ring->mistake != FORGETS_RESET) {
@@ -95,7 +96,7 @@ static void driver_stop(struct ring *ring, uint64_t now)
 	ring->stopped = 0; /* the next open starts the queue */
 }
 
-/* ---- the device ------------------------------------------------------------------------------------------- */
+/* ---- the device ---------------------------------------------------------------------------------------- */
 
 static uint64_t frame_time(uint32_t len)
 {
@@ -103,7 +104,7 @@ static uint64_t frame_time(uint32_t len)
 	return (uint64_t)((len < ETH_ZLEN ? ETH_ZLEN : len) + 24) * 8 * UINT64_C(1000000000) / LINE;
 }
 
-/* Sends until `now`; the completion routine comes later. */
+/* Sends until `now`; the completion routine runs later. */
 static void device_run(struct ring *ring, uint64_t now)
 {
 	while (ring->sent != ring->head && ring->wire_free <= now) {
@@ -114,7 +115,7 @@ static void device_run(struct ring *ring, uint64_t now)
 	}
 }
 
-/* ---- the run ---------------------------------------------------------------------------------------------- */
+/* ---- the run ------------------------------------------------------------------------------------------- */
 
 static uint64_t state = 1;
 
@@ -128,12 +129,12 @@ static uint32_t below(uint32_t n)
 
 struct outcome {
 	uint64_t packets, bytes; /* that left the wire */
-	uint64_t most;           /* bytes in the ring, at most, after the first half second */
-	uint64_t longest_stop;   /* ns, without a packet to the ring */
+	uint64_t most;           /* most bytes in the ring after the first half second */
+	uint64_t longest_stop;   /* longest time without a packet to the ring, ns */
 	struct gq_bql_state bql;
 };
 
-/* Bytes that wait in the ring or for the completion routine. */
+/* Bytes in the ring, including those that wait for the completion routine. */
 static uint64_t in_ring(const struct ring *ring)
 {
 	uint64_t bytes = 0;
@@ -145,8 +146,8 @@ static uint64_t in_ring(const struct ring *ring)
 	return bytes;
 }
 
-/* Two seconds: there is always a packet to send; the completion routine comes every LATENCY; twice a second the interface
- * goes down and up, in the middle of what is being sent. */
+/* Two seconds: there is always a packet to send; the completion routine runs every LATENCY; twice a second
+ * the interface goes down and up during transmission. */
 static struct outcome run(struct ring *ring, enum mistake mistake, uint32_t limit_min)
 {
 	struct outcome outcome = {0, 0, 0, 0, {0}};
@@ -206,7 +207,7 @@ static int is_wrong(const char *what, int wrong)
 
 static int report(const char *name, struct ring *ring, enum mistake mistake, uint32_t limit_min)
 {
-	/* What the line sends from one completion to the second after it, and a packet at either end. */
+	/* What the line sends during two completion intervals, plus a packet at either end. */
 	const uint64_t most = 2 * (uint64_t)LINE / 8 * LATENCY / 1000000000 + 2 * 1514;
 	struct outcome outcome;
 	int wrong = 0;
@@ -218,10 +219,10 @@ static int report(const char *name, struct ring *ring, enum mistake mistake, uin
 	       (unsigned long long)outcome.most, (unsigned long long)(outcome.longest_stop / 1000));
 	printf("    found: %llu over, %llu mismatches, %llu missed\n", (unsigned long long)outcome.bql.over,
 	       (unsigned long long)outcome.bql.mismatches, (unsigned long long)outcome.bql.missed);
-	/* Two seconds at 100 Mbit/s are 25 MB with all overheads; the line must be busy, whatever is wrong. */
+	/* Two seconds at 100 Mbit/s are 25 MB with all overheads; the line must be busy with every mistake. */
 	wrong |= is_wrong("the line was idle", outcome.bytes < 22000000);
 	wrong |= is_wrong("the driver hung", outcome.longest_stop > 10000000);
-	wrong |= is_wrong("an error that is none", mistake == NOTHING && ring->errors != 0);
+	wrong |= is_wrong("a false error", mistake == NOTHING && ring->errors != 0);
 	wrong |= is_wrong("padding was not found", mistake == PADDED_AT_ONE_END && outcome.bql.mismatches == 0);
 	wrong |= is_wrong("completing twice was not found", mistake == COMPLETES_TWICE && outcome.bql.over == 0);
 	wrong |= is_wrong("the resets were not found", mistake == FORGETS_RESET && outcome.bql.missed == 0);

@@ -1,9 +1,10 @@
 /*
- * The transmit queue of a modem's firmware, free-standing: no operating system, no library, no heap.
+ * The transmit queue of a modem's firmware, freestanding: no operating system, no C library, no heap.
  *
- * It holds at most twice what the line sends in a millisecond, shares the line fairly between flows, marks or drops what
- * stays too long, and tells the host "full now", so that the packets wait in the host, which knows best what to do with
- * them. The program runs it over a simulated line and host, checks it, and exits 0 if all is as it should be:
+ * It holds at most twice what the line sends in a millisecond, shares the line fairly among flows, marks or
+ * drops packets that wait too long, and signals "full now" to the host, so that packets wait in the host,
+ * which can manage them best. The program runs it over a simulated line and host, checks it, and exits with 0
+ * if all is as it should be:
  *
  *   1. a host that obeys "full now", over a line of 50 Mbit/s;
  *   2. the same after the line has fallen to 10 Mbit/s;
@@ -16,7 +17,7 @@
 
 #define SECOND UINT64_C(1000000000)
 #define MTU 1514u
-#define FLOWS 4u    /* of bulk: 0 and 1 of full packets and ECN-capable, 2 of full ones, 3 of small ones */
+#define FLOWS 4u    /* bulk: 0 and 1 full packets with ECN, 2 full packets without, 3 small packets */
 #define VOICE FLOWS /* a packet every 20 ms */
 #define BUFFERS 64u
 #define NONE BUFFERS
@@ -25,11 +26,11 @@
 void put(const char *text, size_t bytes);
 int firmware(void);
 
-/* ---- the firmware ----------------------------------------------------------------------------------------- */
+/* ---- the firmware -------------------------------------------------------------------------------------- */
 
-/* A frame's place in the memory that the host and the line share. The frame itself is of no concern here. */
+/* A frame's buffer in the memory that host and line share. The frame itself does not matter here. */
 struct buffer {
-	uint32_t next; /* of the free ones */
+	uint32_t next; /* next free buffer */
 	uint32_t flow;
 };
 
@@ -69,7 +70,7 @@ static void buffer_give(struct modem *modem, uint32_t index)
 	modem->free = index;
 }
 
-/* What every call tells: the signal to the host, and which frames to free. */
+/* Handles the result of every call: the signal to the host, and the frames to free. */
 static void modem_note(struct modem *modem, int32_t result)
 {
 	struct gq_drop drops[8];
@@ -88,7 +89,7 @@ static void modem_note(struct modem *modem, int32_t result)
 	}
 }
 
-/* Twice what the line sends in a millisecond: the hard limit and the mark for "full now". */
+/* Sets the hard limit and the threshold for "full now" to twice what the line sends in a millisecond. */
 static int32_t modem_rate(struct modem *modem, uint64_t now, uint64_t rate)
 {
 	int32_t result = 0;
@@ -148,7 +149,7 @@ static int32_t modem_take(struct modem *modem, uint64_t now, uint32_t flow, uint
 	return result;
 }
 
-/* The next packet for the line; 0 where there is none. */
+/* The next packet for the line; 0 if there is none. */
 static uint32_t modem_next(struct modem *modem, uint64_t now, uint32_t *flow)
 {
 	struct gq_packet packet;
@@ -165,14 +166,14 @@ static uint32_t modem_next(struct modem *modem, uint64_t now, uint32_t *flow)
 	return packet.len;
 }
 
-/* ---- the run ---------------------------------------------------------------------------------------------- */
+/* ---- the run ------------------------------------------------------------------------------------------- */
 
 struct outcome {
 	uint64_t most_held;        /* bytes, at most */
 	uint64_t voice_wait;       /* ns, at most */
-	uint64_t voice_lost;       /* of the voice packets sent */
-	uint64_t idle;             /* times the line found nothing */
-	uint64_t bytes[FLOWS + 1]; /* that each flow sent */
+	uint64_t voice_lost;       /* voice packets sent but lost */
+	uint64_t idle;             /* times the line found no packet */
+	uint64_t bytes[FLOWS + 1]; /* sent by each flow */
 };
 
 static struct modem modem;
@@ -188,7 +189,7 @@ static struct gq_stats stats(void)
 	return now;
 }
 
-/* The bulk flows in turn, as much as the host gives at once. */
+/* The bulk flows in turn, as much as the host can enqueue at once. */
 static void host(uint64_t now, int obeys)
 {
 	static uint32_t turn;
@@ -292,7 +293,7 @@ static void report(const char *name, const struct outcome *outcome)
 	say(", marks ");
 	say_number(stats().marks);
 	say("\n");
-	/* One packet on the line is not in the queue any more: what waits is at most two milliseconds. */
+	/* The packet on the line is no longer in the queue, so at most two milliseconds of data wait. */
 	check(outcome->most_held * 8 * 1000 <= 2 * modem.rate, "more than two milliseconds of data");
 	check(outcome->voice_lost == 0, "a voice packet was lost");
 	check(outcome->voice_wait <= 2 * SECOND / 1000, "voice waited more than two milliseconds");
@@ -315,7 +316,7 @@ int firmware(void)
 		say("the queue could not be set up\n");
 		return 1;
 	}
-	check(gq_queue_size(&modem.config, &bytes) == 0, "the size is not known");
+	check(gq_queue_size(&modem.config, &bytes) == 0, "the size is unknown");
 	say("the queue takes ");
 	say_number(bytes);
 	say(" bytes\n");

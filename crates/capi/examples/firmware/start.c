@@ -1,7 +1,8 @@
 /*
- * What stands under a program where there is no operating system's library: the entry, the four functions on memory that
- * compilers call (GCC manual, "Standards", freestanding), and bcmp, which LLVM calls where the order does not matter. On a board this is the start-up code; here, on Linux for
- * x86-64, output and the end of the program are two bare system calls.
+ * The support code of a program without an operating system's library: the entry point, the four memory
+ * functions that compilers call (GCC manual, "Standards", freestanding), and bcmp, which LLVM calls if the
+ * order does not matter. On a board this is the start-up code. Here, on Linux for x86-64, output and exit are
+ * two bare system calls.
  */
 #include <stddef.h>
 
@@ -50,7 +51,7 @@ void start(void)
 	leave(firmware());
 }
 
-/* Where the library panics, which is a mistake in the library. */
+/* Called if the library panics, which is a bug in the library. */
 void abort(void)
 {
 	static const char text[] = "abort\n";

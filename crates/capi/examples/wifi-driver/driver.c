@@ -1,13 +1,14 @@
 /*
  * A Wi-Fi driver over a simulated radio: an access point, a fast station and a slow one.
  *
- * The driver does what mac80211 asks of one, in three steps: it runs a round when it is told of work (wake_tx_queue), pulls
- * packets for aggregates, and reports airtime, failed attempts included, for what it sent and what it received. They are
- * marked "Wi-Fi 1", "2" and "3". The rest of the file is the radio, and two runs: with one FIFO above the hardware, as
- * drivers had for years, where the slow station takes the air (the "performance anomaly"); then with the library's queues
- * and airtime scheduler, where each station has half of it.
+ * The driver does what mac80211 requires of a driver, in three steps. It runs a round when there is work
+ * (wake_tx_queue), pulls packets for aggregates, and reports the airtime of what it sent, including failed
+ * attempts, and of what it received. The steps are marked "Wi-Fi 1", "2" and "3". The rest of the file is the
+ * radio, and two runs. The first has one FIFO above the hardware, as drivers had for years; there the slow
+ * station takes most of the airtime (the "performance anomaly"). The second has the library's queues and
+ * airtime scheduler; there each station gets half of the airtime.
  *
- *     driver            both runs; prints who had the air, exits 0 if it is as it should be
+ *     driver            both runs; prints the shares of airtime, exits with 0 if they are as they should be
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 
 #define LEN 1538u         /* bytes of a packet with its 802.11 header */
 #define ENTRIES 2u        /* aggregates that the hardware holds */
-#define MOST 32u          /* packets of an aggregate */
-#define LIMIT 4000u       /* us that an aggregate may take */
+#define MOST 32u          /* most packets in an aggregate */
+#define LIMIT 4000u       /* longest aggregate, us */
 #define OVERHEAD 250u     /* us of contention, preamble and block ack for each attempt at an aggregate */
 #define STATIONS 2u
 #define SECONDS 20u
@@ -28,7 +29,7 @@ enum { FAST, SLOW };
 /* kbit/s on the air. */
 static const uint32_t RATE[STATIONS] = { 144400, 7200 };
 
-/* What a packet of the driver is: the frame stays here, the library has its number. */
+/* A packet of the driver: the frame stays here, the library has its number. */
 struct frame {
 	uint64_t arrived;
 	uint32_t station;
@@ -51,7 +52,7 @@ struct radio {
 	uint64_t errors;
 };
 
-/* us of an attempt at an aggregate. */
+/* Duration of an attempt at an aggregate, us. */
 static uint32_t attempt_time(uint32_t station, uint32_t packets)
 {
 	return OVERHEAD + packets * LEN * 8 * 1000 / RATE[station];
@@ -74,7 +75,7 @@ static void free_frame(struct radio *radio, uint32_t frame)
 	radio->free_frames[radio->free_count++] = frame;
 }
 
-/* The result of a call, a mistake counted and the first one printed. */
+/* Returns the result of a call; counts errors and prints the first one. */
 static int32_t checked(struct radio *radio, int32_t result)
 {
 	if (result < 0 && radio->errors++ == 0) {
@@ -83,9 +84,9 @@ static int32_t checked(struct radio *radio, int32_t result)
 	return result;
 }
 
-/* ---- the driver ------------------------------------------------------------------------------------------- */
+/* ---- the driver ---------------------------------------------------------------------------------------- */
 
-/* Wi-Fi 2: pulls. As many aggregates as the hardware has room for, each of the queue whose turn it is. */
+/* Wi-Fi 2: pulls packets. As many aggregates as the hardware has room for, each from the next queue. */
 static void driver_round(struct radio *radio, uint32_t ac)
 {
 	struct gq_packet packet = { 0 };
@@ -126,7 +127,7 @@ static void driver_wake(struct radio *radio, int32_t result)
 	}
 }
 
-/* What was dropped is the driver's to free. */
+/* The driver frees dropped packets. */
 static void driver_free_drops(struct radio *radio, int32_t result)
 {
 	struct gq_drop drop = { 0 };
@@ -153,7 +154,7 @@ static void driver_transmit(struct radio *radio, uint32_t frame)
 	driver_wake(radio, result); /* Wi-Fi 1 */
 }
 
-/* Wi-Fi 3: reports. The aggregate's airtime with all attempts; then each packet is not under way any more. */
+/* Wi-Fi 3: reports. The aggregate's airtime with all attempts; then the completion of each packet. */
 static void driver_completed(struct radio *radio, const struct aggregate *entry)
 {
 	int32_t result;
@@ -168,7 +169,7 @@ static void driver_completed(struct radio *radio, const struct aggregate *entry)
 	driver_wake(radio, result); /* Wi-Fi 1 */
 }
 
-/* Wi-Fi 3, of what is received: a block of acknowledgements of TCP, say. */
+/* Wi-Fi 3 for received frames, for example TCP acknowledgements. */
 static void driver_received(struct radio *radio, uint32_t station, uint32_t airtime)
 {
 	int32_t result;
@@ -177,7 +178,7 @@ static void driver_received(struct radio *radio, uint32_t station, uint32_t airt
 	(void)checked(radio, result);
 }
 
-/* ---- the driver as it was: one FIFO for all stations ------------------------------------------------------- */
+/* ---- the driver as it was: one FIFO for all stations --------------------------------------------------- */
 
 static void fifo_round(struct radio *radio)
 {
@@ -186,7 +187,7 @@ static void fifo_round(struct radio *radio)
 
 		entry->station = radio->frames[radio->fifo[radio->tail % 1000]].station;
 		entry->packets = 0;
-		/* An aggregate is for one station: it ends where the next packet is for another. */
+		/* An aggregate is for one station: it ends before a packet for another. */
 		while (radio->tail != radio->head && has_room(entry, entry->station) &&
 		       radio->frames[radio->fifo[radio->tail % 1000]].station == entry->station) {
 			add(entry, radio->fifo[radio->tail++ % 1000], 0);
@@ -204,9 +205,9 @@ static void fifo_transmit(struct radio *radio, uint32_t frame)
 	fifo_round(radio);
 }
 
-/* ---- the radio -------------------------------------------------------------------------------------------- */
+/* ---- the radio ----------------------------------------------------------------------------------------- */
 
-/* Both stations are sent more than they can take: a packet each 60 us, to one and the other. */
+/* Both stations are sent more than they can take: a packet every 60 us, alternately. */
 static void arrivals(struct radio *radio, uint64_t *next, uint64_t until)
 {
 	for (; *next <= until; *next += 60000) {
@@ -224,7 +225,7 @@ static void arrivals(struct radio *radio, uint64_t *next, uint64_t until)
 	radio->now = until;
 }
 
-/* One aggregate over the air. Every fifth attempt fails and is made again; now and then a station answers. */
+/* One aggregate over the air. Every fifth attempt fails and is repeated; sometimes a station answers. */
 static void air(struct radio *radio, uint64_t *next)
 {
 	struct aggregate entry = radio->entries[0];
@@ -332,7 +333,7 @@ int main(void)
 	run(&fair, "queues and airtime scheduler of the library");
 	is_right = share(&fifo, SLOW) > 0.7 && share(&fair, SLOW) > 0.49 && share(&fair, SLOW) < 0.51;
 	is_right = is_right && fair.errors == 0;
-	/* Twice the fast station's share and more, in a tenth of the time. */
+	/* More than twice the fast station's throughput, in a tenth of the time. */
 	is_right = is_right && fair.bytes[FAST] > 2 * fifo.bytes[FAST];
 	is_right = is_right && fair.waited[FAST] / fair.packets[FAST] < fifo.waited[FAST] / fifo.packets[FAST] / 10;
 	for (station = FAST; station <= SLOW; station++) {

@@ -1,4 +1,4 @@
-//! What crosses the border for the transmit stack of an 802.11 radio.
+//! Constants and structs of the C interface for the transmit stack of an 802.11 radio.
 
 use crate::field::config;
 
@@ -11,11 +11,12 @@ pub(crate) const GQ_BE: u32 = 2;
 /// Access category: background.
 pub(crate) const GQ_BK: u32 = 3;
 
-/// Added to the number of an interface: its multicast queue, of category `GQ_BE`. The queue of a station's
-/// TID is the number 16 * station + TID.
+/// Plus the number of an interface: the number of its multicast queue, of category `GQ_BE`. The queue of a
+/// station's TID has the number 16 * station + TID.
 pub(crate) const GQ_TXQ_MULTICAST: u32 = 2_147_483_648;
 
-/// Result: there is work in `GQ_VO`; run a scheduling round. Shifted left by the category for the others.
+/// Result: there is work in `GQ_VO`; run a scheduling round. For the other categories it is shifted left by
+/// the category.
 pub(crate) const GQ_WORK_VO: i32 = 0x1000;
 /// Result: there is work in `GQ_VI`.
 pub(crate) const GQ_WORK_VI: i32 = 0x2000;
@@ -36,23 +37,24 @@ pub(crate) const GQ_RATE_VHT: u32 = 2;
 pub(crate) const GQ_RATE_HE: u32 = 3;
 
 config! {
-    /// How much storage a radio has, and its parameters, those of goodqueue queues wifi; `gq_wifi_config_default`
-    /// fills it. `GQ_DEFAULT` in a parameter is its default. Times are nanoseconds, rates bits per second.
+    /// Storage and parameters of a radio; the parameters are those of goodqueue queues wifi.
+    /// `gq_wifi_config_default` fills it. `GQ_DEFAULT` in a parameter means its default. Times are
+    /// nanoseconds, rates bits per second.
     pub(crate) struct WifiConfig {
         /// sizeof(struct gq_wifi_config)
         pub(crate) size: u32,
-        /// Places for stations, 1 to 1048576; they have the numbers below. Default 64.
+        /// Slots for stations, 1 to 1048576; stations have numbers below that. Default 64.
         pub(crate) stations: u32,
-        /// Interfaces, each with a multicast queue, 1 to 4096. Default 1.
+        /// Number of interfaces, each with a multicast queue, 1 to 4096. Default 1.
         pub(crate) interfaces: u32,
         /// Flows of all queues together, 1 to 1048576. Default 4096.
         pub(crate) flows: u32,
-        /// Places for packets, 1 to 4194304; fewer than limit are the limit. 0: as many as limit.
+        /// Slots for packets, 1 to 4194304; fewer than limit act as the limit. 0: as many as limit.
         pub(crate) packets: u32,
-        /// Places for dropped packets until `gq_wifi_take_drops` takes them, as in `struct gq_config`.
+        /// Slots for dropped packets until `gq_wifi_take_drops` takes them, as in `struct gq_config`.
         pub(crate) drop_slots: u32,
         pub(crate) limit: u64,
-        /// Linux takes 4194304 without VHT.
+        /// Linux uses 4194304 without VHT.
         pub(crate) memory_limit: u64,
         pub(crate) quantum: u64,
         pub(crate) target: u64,
@@ -78,7 +80,7 @@ config! {
     }
 }
 
-/// What a frame is sent at.
+/// The rate of a frame.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WifiRate {
@@ -86,7 +88,7 @@ pub(crate) struct WifiRate {
     pub(crate) size: u32,
     /// `GQ_RATE_LEGACY` and so on.
     pub(crate) format: u32,
-    /// Of a legacy rate: units of 100 kbit/s, 10 to 540.
+    /// A legacy rate in units of 100 kbit/s, 10 to 540.
     pub(crate) legacy: u32,
     /// HT: 0 to 31; VHT: 0 to 9; HE: 0 to 11.
     pub(crate) mcs: u32,
@@ -96,11 +98,11 @@ pub(crate) struct WifiRate {
     pub(crate) width: u32,
     /// Guard interval of HT, VHT and HE, ns: 400 or 800; HE 800, 1600 or 3200.
     pub(crate) guard: u32,
-    /// 1: short preamble, of legacy rates.
+    /// 1: short preamble, for legacy rates.
     pub(crate) short_preamble: u32,
 }
 
-/// What a radio holds and has done. Counters never go back.
+/// Backlog and counters of a radio. Counters never decrease.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WifiStats {
@@ -112,13 +114,13 @@ pub(crate) struct WifiStats {
     pub(crate) memory: u64,
     /// Batches dropped because of a limit.
     pub(crate) overlimit: u64,
-    /// Those of them dropped because of the memory limit.
+    /// Those of them that were dropped because of the memory limit.
     pub(crate) overmemory: u64,
-    /// Packets that found their flow with another queue.
+    /// Packets whose flow belonged to another queue.
     pub(crate) collisions: u64,
     /// Stations present.
     pub(crate) stations: u32,
-    /// Airtime under way, us.
+    /// Airtime in flight, us.
     pub(crate) aql_total: u32,
     /// The same by category, from `GQ_VO` on.
     pub(crate) aql_by_ac: [u32; 4],
@@ -126,11 +128,11 @@ pub(crate) struct WifiStats {
     pub(crate) drops_waiting: u64,
     /// Handles of dropped packets lost because `drop_slots` was below `GQ_DROPS_ALL`.
     pub(crate) drops_lost: u64,
-    /// Calls on this radio that were answered with a negative code.
+    /// Calls on this radio that returned a negative code.
     pub(crate) errors: u64,
 }
 
-/// One station; what is an array is by category, from `GQ_VO` on.
+/// One station. Arrays are indexed by category, from `GQ_VO` on.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WifiStation {
@@ -140,7 +142,7 @@ pub(crate) struct WifiStation {
     pub(crate) interface: u32,
     /// Airtime weight, us a round.
     pub(crate) weight: u32,
-    /// 1: it is under the control law of slow stations.
+    /// 1: CoDel uses the parameters of slow stations for it.
     pub(crate) is_slow: u32,
     /// CoDel's target for it, ns.
     pub(crate) target: u64,
@@ -150,13 +152,13 @@ pub(crate) struct WifiStation {
     pub(crate) tx_airtime: [u64; 4],
     /// Airtime from the station, us.
     pub(crate) rx_airtime: [u64; 4],
-    /// What it may still use before others have their turn, us.
+    /// Deficit: airtime that it may still use before others get their turn, us.
     pub(crate) deficit: [i32; 4],
-    /// Estimates of packets under way, us.
+    /// Estimated airtime of packets in flight, us.
     pub(crate) pending: [u32; 4],
-    /// Its limits of airtime under way, us: allowed always.
+    /// AQL: airtime in flight that is always allowed, us.
     pub(crate) aql_limit_low: [u32; 4],
-    /// Allowed while the radio's total is below its threshold, us.
+    /// AQL: airtime in flight that is allowed while the radio's total is below its threshold, us.
     pub(crate) aql_limit_high: [u32; 4],
 }
 
@@ -170,19 +172,19 @@ pub(crate) struct WifiTxq {
     pub(crate) backlog_bytes: u32,
     /// Packets queued.
     pub(crate) backlog_packets: u32,
-    /// Times a flow came to the queue.
+    /// Number of times that a flow became active in the queue.
     pub(crate) flows: u32,
     /// Bytes delivered.
     pub(crate) tx_bytes: u64,
     /// Packets delivered.
     pub(crate) tx_packets: u64,
-    /// Packets dropped because of a limit of the radio.
+    /// Packets dropped because a limit of the radio was exceeded.
     pub(crate) overlimit_drops: u64,
     /// Packets dropped by CoDel.
     pub(crate) codel_drops: u64,
     /// Packets marked by CoDel.
     pub(crate) ecn_marks: u64,
-    /// Packets that found their flow with another queue.
+    /// Packets whose flow belonged to another queue.
     pub(crate) collisions: u32,
     /// 0
     pub(crate) reserved: u32,

@@ -27,8 +27,8 @@ unsafe extern "C" fn gq_bql_config_default(config: *mut BqlConfig) -> i32 {
     unsafe { write(config, BqlConfig::standard()) }.map_or_else(|code| code.0, |()| 0)
 }
 
-/// Sets byte queue limits up for one ring: `bytes` is sizeof(struct `gq_bql`), `config` may be null for the
-/// defaults. Its clock begins at `now`, ns. There is nothing to tear down; the struct must not be moved.
+/// Sets up byte queue limits for one ring: `bytes` is sizeof(struct `gq_bql`), `config` may be null for the
+/// defaults. The clock starts at `now`, ns. There is nothing to tear down; the struct must not be moved.
 ///
 /// Returns 0, `GQ_EMEMORY`, `GQ_EVALUE`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
@@ -59,32 +59,33 @@ unsafe fn init(bql: *mut abi::Bql, bytes: usize, config: *const BqlConfig, now: 
     Ok(())
 }
 
-/// Hook 1 of 3, in the transmit function, after the packet was put into the ring (Linux:
-/// `netdev_tx_sent_queue`). `bytes` is what the completion will say of this packet. `in_ring` is how many
-/// packets the ring holds with this one, from the ring's own indices, or `GQ_UNKNOWN`: it finds a forgotten
-/// reset at the next packet.
+/// Hook 1 of 3: call it in the transmit function, after the packet was put into the ring (Linux:
+/// `netdev_tx_sent_queue`). `bytes` is what the completion will report for this packet. `in_ring` is the
+/// number of packets in the ring including this one, from the ring's own indices, or `GQ_UNKNOWN`. It serves
+/// to detect a forgotten reset at the next packet.
 ///
-/// Returns `GQ_STOP` where the queue above must be stopped until `GQ_WAKE`, else 0; or a negative code:
-/// `GQ_EPACKET`, which counts nothing, or `GQ_ERING`: what was in flight was wrong and is forgotten, the
-/// packet is counted, go on.
+/// Returns `GQ_STOP` if the queue above must be stopped until `GQ_WAKE`, otherwise 0; or a negative code:
+/// `GQ_EPACKET`, and nothing is counted; or `GQ_ERING`: the packets in flight were wrong and are discarded,
+/// but this packet is counted, so continue.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_bql_sent(bql: *mut abi::Bql, bytes: u32, in_ring: u32) -> i32 {
     with!(bql.cast::<Bql>(), bql => bql.sent(bytes, in_ring))
 }
 
-/// Hook 2 of 3, once after a round of completions (Linux: `netdev_tx_completed_queue`): the sums of packets
-/// and bytes since the last, also of packets that failed, at `now`, ns.
+/// Hook 2 of 3: call it once after a round of completions (Linux: `netdev_tx_completed_queue`), with the sums
+/// of packets and bytes since the last call, including failed packets, at `now`, ns.
 ///
-/// Returns `GQ_WAKE` where the ring takes packets, else 0; or a negative code. After `GQ_EOVER` and
-/// `GQ_EMISMATCH` the count was put right: wake the queue as after `GQ_WAKE`. `GQ_ETIME` counts nothing.
+/// Returns `GQ_WAKE` if the ring accepts packets, otherwise 0; or a negative code. After `GQ_EOVER` and
+/// `GQ_EMISMATCH` the count is corrected: wake the queue as after `GQ_WAKE`. With `GQ_ETIME` nothing is
+/// counted.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_bql_completed(bql: *mut abi::Bql, now: u64, packets: u32, bytes: u32) -> i32 {
     with!(bql.cast::<Bql>(), bql => bql.completed(Nanos(now), packets, bytes))
 }
 
-/// Hook 3 of 3, wherever the ring is emptied without completions: stop, reset, error recovery (Linux:
-/// `netdev_tx_reset_queue`). Forgets what is in flight and begins as `gq_bql_init` did; counters of errors
-/// stay. The queue above is to be started again by what opens the ring.
+/// Hook 3 of 3: call it wherever the ring is emptied without completions: stop, reset, error recovery (Linux:
+/// `netdev_tx_reset_queue`). It discards what is in flight and starts again as after `gq_bql_init`, but keeps
+/// the error counters. The function that opens the ring must start the queue above again.
 ///
 /// Returns 0 or a negative code.
 #[unsafe(no_mangle)]
@@ -92,16 +93,17 @@ unsafe extern "C" fn gq_bql_reset(bql: *mut abi::Bql, now: u64) -> i32 {
     with!(bql.cast::<Bql>(), bql => bql.reset(Nanos(now)))
 }
 
-/// For a watchdog and for tests: the ring holds `in_ring` packets at `now`, ns; is that what was reported?
+/// For a watchdog and for tests: checks whether the ring, which holds `in_ring` packets at `now`, ns, agrees
+/// with the reports.
 ///
-/// Returns 0, or `GQ_ERING` where it is not: then the limit is reset and `in_ring` packets of unknown length
-/// are in flight. Wake the queue.
+/// Returns 0, or `GQ_ERING` if it does not: then the limit is reset, with `in_ring` packets of unknown length
+/// in flight. Wake the queue.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_bql_check(bql: *mut abi::Bql, now: u64, in_ring: u32) -> i32 {
     with!(bql.cast::<Bql>(), bql => bql.check(Nanos(now), in_ring))
 }
 
-/// What the limit is and has seen, into `*state`, whose size field must be set.
+/// Writes the state of the limit into `*state`, whose size field must be set.
 ///
 /// Returns 0, or the code of a bad pointer.
 #[unsafe(no_mangle)]

@@ -15,7 +15,7 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
     Err(_) => c"",
 };
 
-/// The version of the ABI of the library that is linked; compare with `GQ_ABI_VERSION` of the header.
+/// The ABI version of the linked library; compare it with `GQ_ABI_VERSION` of the header.
 #[unsafe(no_mangle)]
 extern "C" fn gq_abi_version() -> u32 {
     GQ_ABI_VERSION
@@ -27,14 +27,14 @@ extern "C" fn gq_version() -> *const c_char {
     VERSION.as_ptr()
 }
 
-/// What a negative code means, in English. For 0 and more "no error". The string is static.
+/// The text for a negative code, in English; "no error" for 0 and more. The string is static.
 #[unsafe(no_mangle)]
 extern "C" fn gq_strerror(code: i32) -> *const c_char {
     code::text(code).as_ptr()
 }
 
-/// The flow hash of a packet: SipHash-1-3 of the 5-tuple under a key of 128 bits, in `*hash`. Choose the key
-/// at random at start: one who cannot guess it cannot aim flows at one bucket.
+/// Writes the flow hash of a packet into `*hash`: SipHash-1-3 of the 5-tuple with a key of 128 bits. Choose a
+/// random key at start, so that an attacker cannot direct flows at one bucket.
 ///
 /// Returns 0, `GQ_EVALUE` for an IP version other than 4 and 6, or the code of a bad pointer.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! Pointers that cross the border, checked.
+//! Checked access to the caller's pointers.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -10,15 +10,15 @@ use crate::abi::{self, Drop};
 use crate::code::{Code, GQ_EALIGN, GQ_EHANDLE, GQ_EMEMORY, GQ_ENULL, GQ_ESIZE};
 use crate::drops::{Dropped, Drops};
 
-/// A struct of the header: `repr(C)`, without pointers, its size in its first field. Versions only add at the
-/// end.
+/// A struct of the header: `repr(C)`, without pointers, with its size in its first field. New versions only
+/// add fields at the end.
 ///
 /// # Safety
-/// The first field is a `u32`, and every pattern of bits is a value of the struct.
+/// The first field is a `u32`, and every bit pattern is a valid value of the struct.
 pub(super) unsafe trait Sized32: Copy {
     /// Its size in the first version that had it, bytes.
     const FIRST: usize;
-    /// Every byte of the fields that a caller's shorter struct does not have.
+    /// The value of every byte of fields that a caller's shorter struct lacks.
     const MISSING: u8;
 }
 
@@ -51,7 +51,7 @@ sized! {
     WifiTxq: 64, 0;
 }
 
-/// Null and alignment.
+/// Checks for null and alignment.
 #[inline]
 pub(super) fn check<T>(pointer: *const T) -> Result<(), Code> {
     if pointer.is_null() {
@@ -63,7 +63,7 @@ pub(super) fn check<T>(pointer: *const T) -> Result<(), Code> {
     Ok(())
 }
 
-/// The size that a struct of the caller says it has: that of some version, this one's or another.
+/// The size field of the caller's struct: the size in this version or another one.
 #[inline]
 pub(super) unsafe fn size<T: Sized32>(pointer: *const T) -> Result<usize, Code> {
     check(pointer)?;
@@ -75,8 +75,8 @@ pub(super) unsafe fn size<T: Sized32>(pointer: *const T) -> Result<usize, Code> 
     Ok(size)
 }
 
-/// A struct from the caller. Fields that a later version has beyond ours are not read; those that an earlier
-/// one does not have are filled.
+/// Reads a struct from the caller. Additional fields of a later version are ignored; fields that an earlier
+/// version lacks are filled.
 #[inline]
 pub(super) unsafe fn read<T: Sized32>(pointer: *const T) -> Result<T, Code> {
     // SAFETY: the contract of this function is that of `size`.
@@ -85,11 +85,11 @@ pub(super) unsafe fn read<T: Sized32>(pointer: *const T) -> Result<T, Code> {
         // SAFETY: the caller's struct is as long as it says.
         return Ok(unsafe { read_short(pointer, size) });
     }
-    // SAFETY: the caller's struct is as long as `T`, as it says; every pattern of bits is a value.
+    // SAFETY: the caller's struct is as long as `T`, by its size field; every bit pattern is a value.
     Ok(unsafe { pointer.read() })
 }
 
-/// As [`read`], where the struct need not be copied.
+/// [`read`] without a copy.
 #[inline]
 pub(super) unsafe fn look<T: Sized32, R>(
     pointer: *const T,
@@ -101,16 +101,16 @@ pub(super) unsafe fn look<T: Sized32, R>(
         // SAFETY: the caller's struct is as long as it says.
         return use_it(&unsafe { read_short(pointer, size) });
     }
-    // SAFETY: the caller's struct is as long as `T`, as it says, and nobody else uses it; every pattern of
-    // bits is a value.
+    // SAFETY: the caller's struct is as long as `T`, by its size field, and nobody else uses it; every bit
+    // pattern is a value.
     use_it(unsafe { &*pointer })
 }
 
 #[cold]
 unsafe fn read_short<T: Sized32>(pointer: *const T, size: usize) -> T {
     let mut value = MaybeUninit::<T>::uninit();
-    // SAFETY: all of `value` is filled, then as much of it written over as the caller's struct has, which is
-    // less; every pattern of bits is a value.
+    // SAFETY: all of `value` is filled, then the part that the caller's shorter struct has is overwritten;
+    // every bit pattern is a value.
     unsafe {
         ptr::write_bytes(value.as_mut_ptr(), T::MISSING, 1);
         ptr::copy_nonoverlapping(pointer.cast::<u8>(), value.as_mut_ptr().cast(), size);
@@ -118,7 +118,7 @@ unsafe fn read_short<T: Sized32>(pointer: *const T, size: usize) -> T {
     }
 }
 
-/// A struct to the caller, whose size field must be set and stays as it is.
+/// Writes a struct to the caller. Its size field must be set and is not changed.
 #[inline]
 pub(super) unsafe fn write<T: Sized32>(pointer: *mut T, value: T) -> Result<(), Code> {
     // SAFETY: the contract of this function is that of `size`.
@@ -129,7 +129,7 @@ pub(super) unsafe fn write<T: Sized32>(pointer: *mut T, value: T) -> Result<(), 
     Ok(())
 }
 
-/// A struct to the caller's memory, where it is as long as `size` says.
+/// Writes a struct to the caller's memory, which is `size` bytes long.
 #[inline]
 pub(super) unsafe fn write_sized<T: Sized32>(pointer: *mut T, value: T, size: usize) {
     // SAFETY: no more is written than the caller's struct has.
@@ -143,7 +143,7 @@ pub(super) unsafe fn write_sized<T: Sized32>(pointer: *mut T, value: T, size: us
     }
 }
 
-/// A plain value to the caller.
+/// Writes a plain value to the caller.
 pub(super) unsafe fn put<T: Copy>(pointer: *mut T, value: T) -> Result<(), Code> {
     check(pointer)?;
     // SAFETY: not null and aligned; by the contract it points to a `T`.
@@ -151,39 +151,39 @@ pub(super) unsafe fn put<T: Copy>(pointer: *mut T, value: T) -> Result<(), Code>
     Ok(())
 }
 
-/// What was set up at this address: something that begins with its mark.
+/// An object that was set up at its address; it begins with its mark.
 ///
 /// # Safety
 /// The first field of the struct is a `usize`, the mark.
 pub(super) unsafe trait Marked {
-    /// The mark, before the address is mixed in.
+    /// The mark, before it is combined with the address.
     const MARK: usize;
-    /// Sets it.
+    /// Sets the mark.
     fn set_mark(&mut self, mark: usize);
 }
 
-/// The object behind a handle.
+/// The object of a handle.
 #[inline]
 pub(super) unsafe fn object<'a, T: Marked>(handle: *mut T) -> Result<&'a mut T, Code> {
     if handle.is_null() {
         return Err(GQ_ENULL);
     }
-    // SAFETY: by the contract there is memory of the size of a handle's at least; where a `T` is it was
-    // set up by `install`, whose mark no other address has.
+    // SAFETY: by the contract there is at least a handle's memory. If there is a `T`, `install` set it up,
+    // with a mark that no other address has.
     let is_ours = handle.is_aligned() && unsafe { handle.cast::<usize>().read() } == T::MARK ^ handle.addr();
     if !is_ours {
         return Err(GQ_EHANDLE);
     }
-    // SAFETY: the mark says that a `T` was put here; by the contract nobody else uses it during the call.
+    // SAFETY: the mark proves that a `T` was put here; by the contract nobody else uses it during the call.
     Ok(unsafe { &mut *handle })
 }
 
-/// The number that a call without a handle answers.
+/// The return value of a call without a handle.
 pub(super) fn answer(result: Result<i32, Code>) -> i32 {
     result.unwrap_or_else(|code| code.0)
 }
 
-/// Runs `$body` with `$object` bound to the object behind `$handle`; counts its error in `$guard` of it.
+/// Runs `$body` with `$object` bound to the object of `$handle`; counts an error in its `$guard`.
 macro_rules! with {
     ($handle:expr, $object:ident $(. $guard:ident)? => $body:expr) => {
         // SAFETY: the contract of the module.
@@ -198,7 +198,8 @@ macro_rules! with {
 }
 pub(super) use with;
 
-/// Takes up to `count` dropped packets into an array at the distance that its first element's size says.
+/// Takes up to `count` dropped packets into an array. The size field of its first element is the distance
+/// between elements.
 pub(super) unsafe fn take_drops(from: &mut Drops, to: *mut Drop, count: u32) -> Result<i32, Code> {
     // SAFETY: the contract of the module.
     let stride = unsafe { size(to) }?;
@@ -216,7 +217,7 @@ pub(super) unsafe fn take_drops(from: &mut Drops, to: *mut Drop, count: u32) -> 
     Ok(taken.cast_signed())
 }
 
-/// The bytes of a handle's object and its storage.
+/// The memory of a handle's object and its storage, bytes.
 pub(super) fn needed<T>(make: impl FnOnce(&mut Room) -> Result<Option<T>, Code>) -> Result<usize, Code> {
     let mut room = Room::measure();
     room.skip::<T>()?;
@@ -224,7 +225,7 @@ pub(super) fn needed<T>(make: impl FnOnce(&mut Room) -> Result<Option<T>, Code>)
     room.used()
 }
 
-/// Sets an object and its storage up in memory of the caller. The handle is the address of the memory.
+/// Sets up an object and its storage in the caller's memory. The handle is the address of the memory.
 pub(super) unsafe fn set_up<T: Marked>(
     memory: *mut u8,
     bytes: usize,
@@ -239,12 +240,12 @@ pub(super) unsafe fn set_up<T: Marked>(
     if bytes < needed(&make)? {
         return Err(GQ_EMEMORY);
     }
-    // SAFETY: by the contract the memory is the caller's to give; aligned, as tested.
+    // SAFETY: by the contract the caller owns the memory; its alignment was checked.
     let mut room = unsafe { Room::over(memory, bytes) };
     room.skip::<T>()?;
     let value = make(&mut room)?.ok_or(GQ_EMEMORY)?;
     let place = memory.cast::<T>();
-    // SAFETY: `skip` left room for it at the front, aligned as tested; the handle is not null.
+    // SAFETY: `skip` left room for it at the front; the alignment was checked, and the handle is not null.
     unsafe {
         install(place, value);
         put(handle, place)?;

@@ -24,7 +24,7 @@ unsafe impl Marked for Queue {
     }
 }
 
-/// Sets every field of `config` for a queue of this kind (`GQ_PFIFO` and so on) without parameters. Its
+/// Sets every field of `config` for a queue of this kind (`GQ_PFIFO` and so on) with default parameters. Its
 /// size field must be set.
 ///
 /// Returns 0, `GQ_EKIND`, or the code of a bad pointer.
@@ -37,11 +37,10 @@ unsafe extern "C" fn gq_config_default(kind: u32, config: *mut Config) -> i32 {
     answer(unsafe { write(config, Config::of(kind)) }.map(|()| 0))
 }
 
-/// Reads a queue from a text such as "`fq_codel` limit=1000 flows=64" or
-/// "tbf,rate=10mbit,burst=5k,limit=60k": the words and units of tc, with commas or spaces between. Sets every
-/// field of `config`, whose size field must be set; `mtu`, `link_rate`, slots, `drop_slots` and full get
-/// their defaults. Where the text is wrong, `*at` is the offset in it of what is wrong (its length where
-/// something is missing); at may be null.
+/// Parses a queue from a text like "`fq_codel` limit=1000 flows=64" or "tbf,rate=10mbit,burst=5k,limit=60k",
+/// with the words and units of tc, separated by commas or spaces. Sets every field of `config`, whose size
+/// field must be set; `mtu`, `link_rate`, slots, `drop_slots` and full get their defaults. If the text is
+/// wrong, `*at` is the offset of the error (the length of the text if something is missing); at may be null.
 ///
 /// Returns 0, or `GQ_EKIND`, `GQ_EPARAM`, `GQ_EVALUE`, `GQ_EMISSING`, `GQ_ETWICE`, `GQ_ECONFLICT`,
 /// `GQ_ETEXT`, or the code of a bad pointer.
@@ -55,10 +54,10 @@ unsafe fn parse(text: *const c_char, config: *mut Config, at: *mut usize) -> Res
     check(text)?;
     // SAFETY: the contract of the module.
     unsafe { size(config) }?;
-    // SAFETY: not null; by the contract a string that ends with 0, of which no more is read.
+    // SAFETY: not null; by the contract a NUL-terminated string, of which no more is read.
     let is_end = |&at: &usize| unsafe { text.add(at).read() } == 0;
     let length = (0..=MAX_TEXT).find(is_end).ok_or(GQ_ETEXT)?;
-    // SAFETY: these bytes and the 0 behind them were just read.
+    // SAFETY: these bytes and the NUL after them were just read.
     let bytes = unsafe { slice::from_raw_parts(text.cast::<u8>(), length + 1) };
     let text = CStr::from_bytes_with_nul(bytes).map_err(|_| GQ_ETEXT)?.to_str().map_err(|_| GQ_ETEXT)?;
     let read = config::read(text);
@@ -70,11 +69,11 @@ unsafe fn parse(text: *const c_char, config: *mut Config, at: *mut usize) -> Res
     unsafe { write(config, read.config?) }.map(|()| 0)
 }
 
-/// Gives the queue `leaf` to each class of `config`, of `GQ_PRIO`, `GQ_DRR` or `GQ_HTB`: its kind and its
+/// Sets the queue of each class of `config` (`GQ_PRIO`, `GQ_DRR` or `GQ_HTB`) to `leaf`: its kind and its
 /// parameters. `mtu`, `link_rate`, slots, `drop_slots`, full and seed are those of `config`.
 ///
-/// Returns 0, `GQ_EPARAM` where `config` has no classes, `GQ_ECONFLICT` where `leaf` has, what
-/// `gq_queue_size` would of `leaf`, or the code of a bad pointer; then nothing is changed.
+/// Returns 0; or `GQ_EPARAM` if `config` has no classes, `GQ_ECONFLICT` if `leaf` has classes, the error of
+/// `gq_queue_size` for `leaf`, or the code of a bad pointer; then nothing is changed.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_config_set_leaf(config: *mut Config, leaf: *const Config) -> i32 {
     // SAFETY: the contract of the module.
@@ -89,10 +88,10 @@ unsafe fn set_leaf(to: *mut Config, leaf: *const Config) -> Result<i32, Code> {
     unsafe { write(to, config) }.map(|()| 0)
 }
 
-/// The memory that a queue of this configuration takes, bytes, in `*bytes`: for the queue and all its
-/// storage. Known before anything is set up.
+/// Writes the memory that a queue of this configuration needs, in bytes, into `*bytes`: for the queue and all
+/// its storage.
 ///
-/// Returns 0, or the code of what is wrong with the configuration: `GQ_EKIND`, `GQ_EPARAM`, `GQ_EVALUE`,
+/// Returns 0, or the code of the error in the configuration: `GQ_EKIND`, `GQ_EPARAM`, `GQ_EVALUE`,
 /// `GQ_EMISSING`, `GQ_ECONFLICT`, `GQ_EROOM`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_size(config: *const Config, bytes: *mut usize) -> i32 {
@@ -103,12 +102,12 @@ unsafe extern "C" fn gq_queue_size(config: *const Config, bytes: *mut usize) -> 
     answer(needed.and_then(|needed| unsafe { put(bytes, needed) }).map(|()| 0))
 }
 
-/// Sets a queue up in memory of the caller: at least `gq_queue_size` bytes, aligned to `GQ_ALIGN`; what it
-/// held does not matter. Its clock begins at `now`, ns. `*queue` is the handle, the address of the memory.
-/// The memory stays the caller's, who must not move or read it while the handle is used. There is nothing to
-/// tear down: after `gq_queue_reset` and the last `gq_take_drops` the memory may be put to other use.
+/// Sets up a queue in the caller's memory: at least `gq_queue_size` bytes, aligned to `GQ_ALIGN`, with any
+/// contents. The clock starts at `now`, ns. `*queue` becomes the handle, which is the address of the memory.
+/// The caller owns the memory but must not move or read it while the handle is used. There is nothing to tear
+/// down: after `gq_queue_reset` and the last `gq_take_drops` the memory may be reused.
 ///
-/// Returns 0, `GQ_EALIGN`, `GQ_EMEMORY`, or what `gq_queue_size` would.
+/// Returns 0, `GQ_EALIGN`, `GQ_EMEMORY`, or an error of `gq_queue_size`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_init(
     memory: *mut c_void,
@@ -124,13 +123,12 @@ unsafe extern "C" fn gq_queue_init(
     }))
 }
 
-/// Gives a packet to the queue at `now`, ns, which must not be before that of an earlier call. `*packet` is
-/// copied.
+/// Enqueues a packet at `now`, ns, which must not be before the time of an earlier call. `*packet` is copied.
 ///
-/// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued; `GQ_DROPS` if
-/// dropped packets wait in `gq_take_drops`, this one or others; `GQ_FULL`; `GQ_MARKED`. Or a negative code
-/// (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is as before and the packet still
-/// the caller's.
+/// Returns 0 or more: in the bits of `GQ_REASON` the reason why this packet itself was dropped, 0 if it is
+/// queued; `GQ_DROPS` if dropped packets wait in `gq_take_drops`, this one or others; `GQ_FULL`; `GQ_MARKED`.
+/// Or a negative code (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is unchanged,
+/// and the caller keeps the packet.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Packet) -> i32 {
     with!(queue, queue.guard => {
@@ -144,8 +142,8 @@ unsafe extern "C" fn gq_enqueue(queue: *mut Queue, now: u64, packet: *const Pack
     })
 }
 
-/// As `gq_enqueue`, with what `ack_filter` of `GQ_CAKE` must know of a TCP packet, in `*tcp`, which is
-/// copied; null: it is none.
+/// Like `gq_enqueue`, with the TCP header of the packet for `ack_filter` of `GQ_CAKE` in `*tcp`, which is
+/// copied; null if it is not a TCP packet.
 ///
 /// Returns what `gq_enqueue` does.
 #[unsafe(no_mangle)]
@@ -169,11 +167,11 @@ unsafe extern "C" fn gq_enqueue_tcp(
     })
 }
 
-/// Takes the next packet that may leave at `now`, ns, into `*packet`, whose size field must be set. CoDel may
-/// drop and mark on the way.
+/// Dequeues the next packet that may leave at `now`, ns, into `*packet`, whose size field must be set. CoDel
+/// may drop and mark packets in this call.
 ///
-/// Returns 0 or more: `GQ_PACKET` if there is a packet, `GQ_MARKED` if it was given CE; `GQ_DROPS`;
-/// `GQ_FULL`. Or a negative code (`GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is as before.
+/// Returns 0 or more: `GQ_PACKET` if there is a packet, `GQ_MARKED` if it was marked CE; `GQ_DROPS`;
+/// `GQ_FULL`. Or a negative code (`GQ_ETIME`, `GQ_EDROPS`, a bad pointer): then the queue is unchanged.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet) -> i32 {
     with!(queue, queue.guard => {
@@ -189,10 +187,10 @@ unsafe extern "C" fn gq_dequeue(queue: *mut Queue, now: u64, packet: *mut Packet
     })
 }
 
-/// When to ask again after `gq_dequeue` gave nothing: the earliest time, ns, at which it can deliver if
-/// nothing else arrives, exact, in `*wake`. `now` itself where a packet may leave at once.
+/// Writes into `*wake` when to call `gq_dequeue` again after it gave no packet: the exact earliest time, ns,
+/// at which it can deliver one if nothing else arrives; `now` if a packet may leave at once.
 ///
-/// Returns 1, 0 where the queue is empty (`*wake` stays), or a negative code.
+/// Returns 1, 0 if the queue is empty (`*wake` is unchanged), or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_next_wake(queue: *mut Queue, now: u64, wake: *mut u64) -> i32 {
     with!(queue, queue.guard => queue.next_wake(Nanos(now)).and_then(|at| match at {
@@ -202,11 +200,11 @@ unsafe extern "C" fn gq_next_wake(queue: *mut Queue, now: u64, wake: *mut u64) -
     }))
 }
 
-/// Takes up to `count` dropped packets, oldest first, into an array whose first element has its size field
-/// set: the distance from one element to the next. Every packet given to `gq_enqueue` comes back once, by
-/// `gq_dequeue` or here (unless `drop_slots` was set to fewer than `GQ_DROPS_ALL`).
+/// Takes up to `count` dropped packets, oldest first, into an array. The size field of its first element must
+/// be set; it is the distance between elements. Every packet given to `gq_enqueue` comes back exactly once,
+/// from `gq_dequeue` or here (unless `drop_slots` is less than `GQ_DROPS_ALL`).
 ///
-/// Returns how many were taken, or a negative code.
+/// Returns the number of packets taken, or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_take_drops(queue: *mut Queue, drops: *mut Drop, count: u32) -> i32 {
     with!(queue, queue.guard => {
@@ -215,7 +213,8 @@ unsafe extern "C" fn gq_take_drops(queue: *mut Queue, drops: *mut Drop, count: u
     })
 }
 
-/// Drops everything queued (`GQ_REASON_RESET`) and clears the control state at `now`, ns; counters stay.
+/// Drops all queued packets (`GQ_REASON_RESET`) and clears the control state at `now`, ns; counters keep
+/// their values.
 ///
 /// Returns `GQ_DROPS` or 0, or a negative code (`GQ_ETIME`, `GQ_EDROPS`).
 #[unsafe(no_mangle)]
@@ -223,9 +222,9 @@ unsafe extern "C" fn gq_queue_reset(queue: *mut Queue, now: u64) -> i32 {
     with!(queue, queue.guard => queue.reset(Nanos(now)))
 }
 
-/// Sets all parameters of a queue of the same kind at `now`, ns. The number of buckets and of places stays:
-/// flows must be `GQ_DEFAULT` or as it is, diffserv of cake must not use more tins than at set-up, slots and
-/// `drop_slots` are not looked at. codel and `fq_codel` drop what is above a lower limit
+/// Sets all parameters of a queue of the same kind at `now`, ns. The numbers of buckets and of slots do not
+/// change: flows must be `GQ_DEFAULT` or the present value, diffserv of cake must not use more tins than at
+/// set-up, and slots and `drop_slots` are ignored. codel and `fq_codel` drop packets above a lower limit
 /// (`GQ_REASON_CHANGE`).
 ///
 /// Returns `GQ_DROPS` and `GQ_FULL` or 0, or a negative code; then nothing is changed.
@@ -237,7 +236,7 @@ unsafe extern "C" fn gq_queue_configure(queue: *mut Queue, now: u64, config: *co
     })
 }
 
-/// What the queue holds and has done, into `*stats`, whose size field must be set.
+/// Writes backlog and counters of the queue into `*stats`, whose size field must be set.
 ///
 /// Returns 0, or the code of a bad pointer.
 #[unsafe(no_mangle)]
@@ -248,10 +247,10 @@ unsafe extern "C" fn gq_queue_stats(queue: *mut Queue, stats: *mut Stats) -> i32
     })
 }
 
-/// The counter with this index, from 0, into `*counter`, whose size field must be set: what this kind of
-/// queue counts beyond `gq_queue_stats`.
+/// Writes the counter with this index, from 0, into `*counter`, whose size field must be set. These are
+/// counters of this kind of queue beyond those of `gq_queue_stats`.
 ///
-/// Returns 1, 0 where there is no such index, or the code of a bad pointer.
+/// Returns 1, 0 if there is no such index, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_queue_counter(queue: *mut Queue, index: u32, counter: *mut Counter) -> i32 {
     with!(queue, queue.guard => {

@@ -1,27 +1,27 @@
-//! The caller's memory, given out from the front.
+//! The caller's memory, allocated from the front.
 
 use core::{ptr, slice};
 
 use crate::abi::GQ_ALIGN;
 use crate::code::{Code, GQ_EMEMORY};
 
-/// Memory for a handle and its storage. Without memory it adds up how much is needed, in the same order.
+/// Memory for a handle and its storage. Without memory it measures how much is needed, in the same order.
 pub(crate) struct Room {
-    /// Null: it only adds up.
+    /// Null while it only measures.
     memory: *mut u8,
     bytes: usize,
     used: usize,
-    /// The most places for packets in one queue; 0: as many as it needs.
+    /// Most slots for packets in one queue; 0: as many as it needs.
     pub(crate) slots: u32,
-    /// Places for packets given out.
+    /// Slots for packets allocated so far.
     pub(crate) packets: u64,
-    /// What was given out: items, and bytes of one.
+    /// Allocations: number of items, and bytes of one.
     #[cfg(test)]
     pub(crate) parts: std::vec::Vec<(u64, usize)>,
 }
 
 impl Room {
-    /// No memory. What it gives out is empty.
+    /// No memory: only measures, and its allocations are empty.
     pub(crate) const fn measure() -> Room {
         Room {
             memory: ptr::null_mut(),
@@ -34,11 +34,11 @@ impl Room {
         }
     }
 
-    /// The memory of a caller.
+    /// The caller's memory.
     ///
     /// # Safety
-    /// `memory` is aligned to `GQ_ALIGN` and `bytes` long, and nobody else uses it as long as what is given
-    /// out is used.
+    /// `memory` is aligned to `GQ_ALIGN` and `bytes` long, and nobody else uses it while its allocations are
+    /// used.
     pub(super) const unsafe fn over(memory: *mut u8, bytes: usize) -> Room {
         Room {
             memory,
@@ -51,18 +51,18 @@ impl Room {
         }
     }
 
-    /// Whether it only adds up.
+    /// Whether it only measures.
     pub(crate) const fn is_measuring(&self) -> bool {
         self.memory.is_null()
     }
 
-    /// Bytes given out, up to a whole cache line.
+    /// Allocated bytes, rounded up to a cache line.
     pub(crate) fn used(&self) -> Result<usize, Code> {
         self.used.checked_next_multiple_of(GQ_ALIGN as usize).ok_or(GQ_EMEMORY)
     }
 
-    /// Places for so many items, on a cache line of their own: where they begin, and how many there are. All
-    /// types here need no larger alignment.
+    /// Allocates `items` items, aligned to a cache line: their address and their number. No type here needs a
+    /// larger alignment.
     fn take<T>(&mut self, items: u64) -> Result<(*mut T, usize), Code> {
         const { assert!(align_of::<T>() <= GQ_ALIGN as usize) };
         #[cfg(test)]
@@ -74,22 +74,22 @@ impl Room {
         Ok((self.memory.wrapping_add(offset).cast(), items))
     }
 
-    /// Leaves the place of one item to whoever made the room.
+    /// Reserves the memory of one item for the caller of [`Room::over`].
     pub(super) fn skip<T>(&mut self) -> Result<(), Code> {
         self.take::<T>(1).map(|_| ())
     }
 
-    /// So many items, each at its default.
+    /// Allocates `items` items with their default value.
     pub(crate) fn places<T: Copy + Default + 'static>(
         &mut self,
         items: u64,
     ) -> Result<&'static mut [T], Code> {
         let (first, items) = self.take::<T>(items)?;
-        // SAFETY: `take` gave these places, aligned for `T`, to nobody else.
+        // SAFETY: `take` allocated this memory, aligned for `T`, only once.
         Ok(if self.is_measuring() { &mut [] } else { unsafe { fill(first, items, || Ok(T::default())) }? })
     }
 
-    /// So many items, each made in turn; what they need comes behind them.
+    /// Allocates `items` items, made one by one; their own allocations follow.
     pub(crate) fn all<T: 'static>(
         &mut self,
         items: u64,
@@ -100,11 +100,11 @@ impl Room {
             (0..items).try_for_each(|_| make(self).map(drop))?;
             return Ok(&mut []);
         }
-        // SAFETY: `take` gave these places, aligned for `T`, to nobody else.
+        // SAFETY: `take` allocated this memory, aligned for `T`, only once.
         unsafe { fill(first, items, || make(self)) }
     }
 
-    /// One item; none while it only adds up.
+    /// Allocates one item; `None` while it only measures.
     pub(crate) fn put<T: 'static>(
         &mut self,
         make: impl FnOnce() -> Result<T, Code>,
@@ -114,7 +114,7 @@ impl Room {
             return Ok(None);
         }
         let item = make()?;
-        // SAFETY: `take` gave these places, aligned for `T`, to nobody else.
+        // SAFETY: `take` allocated this memory, aligned for `T`, only once.
         Ok(Some(unsafe {
             place.write(item);
             &mut *place
@@ -122,10 +122,10 @@ impl Room {
     }
 }
 
-/// A slice whose items are made in turn.
+/// A slice whose items are made one by one.
 ///
 /// # Safety
-/// [`Room::take`] gave these places, in memory, for this type, and nobody else has them.
+/// [`Room::take`] allocated this memory for this type, and nobody else uses it.
 unsafe fn fill<T: 'static>(
     first: *mut T,
     items: usize,

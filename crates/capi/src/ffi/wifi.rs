@@ -29,7 +29,8 @@ unsafe extern "C" fn gq_wifi_config_default(config: *mut WifiConfig) -> i32 {
     answer(unsafe { write(config, WifiConfig::standard()) }.map(|()| 0))
 }
 
-/// The memory that the transmit stack of a radio takes, bytes, in `*bytes`. Frames are not in it.
+/// Writes the memory that the transmit stack of a radio needs, in bytes, into `*bytes`. It does not include
+/// frames.
 ///
 /// Returns 0, `GQ_EVALUE`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
@@ -40,10 +41,10 @@ unsafe extern "C" fn gq_wifi_size(config: *const WifiConfig, bytes: *mut usize) 
     answer(needed.and_then(|needed| unsafe { put(bytes, needed) }).map(|()| 0))
 }
 
-/// Sets the transmit stack of a radio up in memory of the caller, as `gq_queue_init` does for a queue. It has
+/// Sets up the transmit stack of a radio in the caller's memory, as `gq_queue_init` does for a queue. It has
 /// no stations.
 ///
-/// Returns 0, `GQ_EALIGN`, `GQ_EMEMORY`, or what `gq_wifi_size` would.
+/// Returns 0, `GQ_EALIGN`, `GQ_EMEMORY`, or an error of `gq_wifi_size`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_init(
     memory: *mut c_void,
@@ -59,8 +60,8 @@ unsafe extern "C" fn gq_wifi_init(
     }))
 }
 
-/// Sets all parameters; stations, interfaces, flows, packets and `drop_slots` are not looked at. Nothing is
-/// dropped: limits act on the next arrival.
+/// Sets all parameters; stations, interfaces, flows, packets and `drop_slots` are ignored. Nothing is
+/// dropped: limits apply to the next arrival.
 ///
 /// Returns 0 or a negative code; then nothing is changed.
 #[unsafe(no_mangle)]
@@ -71,17 +72,17 @@ unsafe extern "C" fn gq_wifi_configure(wifi: *mut Wifi, config: *const WifiConfi
     })
 }
 
-/// Adds a station with a number of the caller's choice below stations of the configuration: deficit and
-/// weight 256 us, the radio's AQL limits, no rate, empty queues.
+/// Adds a station. The caller chooses its number, which must be less than stations of the configuration. The
+/// station has a deficit and a weight of 256 us, the radio's AQL limits, no rate, and empty queues.
 ///
-/// Returns 0, `GQ_ESTATION` where the number or the interface is too high, or `GQ_EEXISTS`.
+/// Returns 0, `GQ_ESTATION` if the number or the interface is too high, or `GQ_EEXISTS`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_add_station(wifi: *mut Wifi, station: u32, interface: u32) -> i32 {
     with!(wifi, wifi.guard => wifi.add_station(station, interface))
 }
 
-/// Removes a station at `now`, ns, and drops what its queues hold (`GQ_REASON_FLUSH`). Of its packets under
-/// way the completions are still to be reported.
+/// Removes a station at `now`, ns, and drops the packets in its queues (`GQ_REASON_FLUSH`). Completions of
+/// its packets in flight must still be reported.
 ///
 /// Returns `GQ_DROPS` or 0, or a negative code (`GQ_ESTATION`, `GQ_ETIME`, `GQ_EDROPS`).
 #[unsafe(no_mangle)]
@@ -89,7 +90,8 @@ unsafe extern "C" fn gq_wifi_remove_station(wifi: *mut Wifi, now: u64, station: 
     with!(wifi, wifi.guard => wifi.remove_station(Nanos(now), station))
 }
 
-/// The station fell asleep: its queues are not scheduled and keep their packets (Linux: `sta_ps_start`).
+/// The station enters power save: its queues are not scheduled and keep their packets (Linux:
+/// `sta_ps_start`).
 ///
 /// Returns 0 or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
@@ -97,7 +99,7 @@ unsafe extern "C" fn gq_wifi_sleep(wifi: *mut Wifi, station: u32) -> i32 {
     with!(wifi, wifi.guard => wifi.sleep(station))
 }
 
-/// The station woke at `now`, ns: its queues that hold packets are scheduled.
+/// The station wakes at `now`, ns: its nonempty queues are scheduled.
 ///
 /// Returns `GQ_WORK_VO` and so on, or a negative code (`GQ_ESTATION`, `GQ_ETIME`).
 #[unsafe(no_mangle)]
@@ -105,7 +107,7 @@ unsafe extern "C" fn gq_wifi_wake(wifi: *mut Wifi, now: u64, station: u32) -> i3
     with!(wifi, wifi.guard => wifi.wake(Nanos(now), station))
 }
 
-/// Sets a station's airtime weight: what it may use in a round, us, 1 to 65535.
+/// Sets a station's airtime weight: its airtime in a round, us, 1 to 65535.
 ///
 /// Returns 0, `GQ_ESTATION` or `GQ_EVALUE`.
 #[unsafe(no_mangle)]
@@ -121,8 +123,8 @@ unsafe extern "C" fn gq_wifi_set_aql(wifi: *mut Wifi, station: u32, ac: u32, low
     with!(wifi, wifi.guard => wifi.set_aql(station, ac, low, high))
 }
 
-/// Sets the rate that estimates for the station are made from: that of its last transmission; null: not
-/// known, estimates are 0.
+/// Sets the rate for estimates of the station's airtime: the rate of its last transmission; null: unknown,
+/// and estimates are 0.
 ///
 /// Returns 0, `GQ_ESTATION`, `GQ_EVALUE`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
@@ -134,8 +136,8 @@ unsafe extern "C" fn gq_wifi_set_rate(wifi: *mut Wifi, station: u32, rate: *cons
     })
 }
 
-/// Rate control reports what it expects of the station, kbit/s: below `slow_rate` it is slow until the next
-/// report.
+/// Rate control reports the station's expected throughput, kbit/s: below `slow_rate` the station is slow
+/// until the next report.
 ///
 /// Returns 0 or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
@@ -143,7 +145,7 @@ unsafe extern "C" fn gq_wifi_expected_throughput(wifi: *mut Wifi, station: u32, 
     with!(wifi, wifi.guard => wifi.expected_throughput(station, kbps))
 }
 
-/// Stops a station's queue while a block-ack session is set up; it takes packets and delivers none.
+/// Stops a station's queue while a block-ack session is set up; it accepts packets but delivers none.
 ///
 /// Returns 0 or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
@@ -159,13 +161,13 @@ unsafe extern "C" fn gq_wifi_start_txq(wifi: *mut Wifi, now: u64, txq: u32) -> i
     with!(wifi, wifi.guard => wifi.start(Nanos(now), txq))
 }
 
-/// Gives a packet to a queue at `now`, ns, and schedules the queue. `*packet` is copied; len is the length
-/// with the 802.11 header. While the radio is over a limit its fattest flow loses packets.
+/// Enqueues a packet at `now`, ns, and schedules the queue. `*packet` is copied; len is the length with the
+/// 802.11 header. While the radio is over a limit, the flow with the largest backlog loses packets.
 ///
-/// Returns 0 or more: under `GQ_REASON` why this very packet was dropped, 0 if it is queued
-/// (`GQ_REASON_FLUSH`: there is no such station); `GQ_DROPS`; the bit of the category in `GQ_WORK`: run a
-/// round. Or a negative code (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, `GQ_ESTATION` for a number that no queue
-/// has, a bad pointer): then the packet is still the caller's.
+/// Returns 0 or more: in the bits of `GQ_REASON` the reason why this packet itself was dropped, 0 if it is
+/// queued (`GQ_REASON_FLUSH`: there is no such station); `GQ_DROPS`; the bit of the category in `GQ_WORK`:
+/// run a round. Or a negative code (`GQ_EPACKET`, `GQ_ETIME`, `GQ_EDROPS`, `GQ_ESTATION` for a number that no
+/// queue has, a bad pointer): then the caller keeps the packet.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_enqueue(wifi: *mut Wifi, now: u64, txq: u32, packet: *const Packet) -> i32 {
     with!(wifi, wifi.guard => {
@@ -174,18 +176,18 @@ unsafe extern "C" fn gq_wifi_enqueue(wifi: *mut Wifi, now: u64, txq: u32, packet
     })
 }
 
-/// Begins a scheduling round in a category (Linux: `ieee80211_txq_schedule_start`).
+/// Starts a scheduling round in a category (Linux: `ieee80211_txq_schedule_start`).
 ///
-/// Returns 1, 0 where the radio has too much airtime under way for a round, or `GQ_EVALUE`.
+/// Returns 1, 0 if the radio has too much airtime in flight for a round, or `GQ_EVALUE`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_schedule_start(wifi: *mut Wifi, ac: u32) -> i32 {
     with!(wifi, wifi.guard => wifi.schedule_start(ac))
 }
 
-/// The next queue that may send in this round, in `*txq` (Linux: `ieee80211_next_txq`). Take packets from it,
-/// then give it back with `gq_wifi_return_txq`.
+/// Writes the next queue that may send in this round into `*txq` (Linux: `ieee80211_next_txq`). Dequeue
+/// packets from it, then return it with `gq_wifi_return_txq`.
 ///
-/// Returns 1, 0 where the round is over (`*txq` stays), `GQ_EVALUE`, or the code of a bad pointer.
+/// Returns 1, 0 if the round is over (`*txq` is unchanged), `GQ_EVALUE`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_next_txq(wifi: *mut Wifi, ac: u32, txq: *mut u32) -> i32 {
     with!(wifi, wifi.guard => check(txq).and_then(|()| match wifi.next_txq(ac)? {
@@ -195,9 +197,9 @@ unsafe extern "C" fn gq_wifi_next_txq(wifi: *mut Wifi, ac: u32, txq: *mut u32) -
     }))
 }
 
-/// Takes the next packet of a queue at `now`, ns, into `*packet`, whose size field must be set, and the
-/// airtime that it is expected to take, us, into `*estimate`: from now on that is under way (AQL). Nothing
-/// comes where the queue is empty, stopped or not known, or its station has too much airtime under way.
+/// Dequeues the next packet of a queue at `now`, ns, into `*packet`, whose size field must be set. Writes its
+/// estimated airtime, us, into `*estimate`; from now on that counts as airtime in flight (AQL). There is no
+/// packet if the queue is empty, stopped or unknown, or if its station has too much airtime in flight.
 ///
 /// Returns `GQ_PACKET`, `GQ_MARKED` and `GQ_DROPS`, or a negative code.
 #[unsafe(no_mangle)]
@@ -225,17 +227,17 @@ unsafe extern "C" fn gq_wifi_dequeue(
     })
 }
 
-/// Gives back a queue that `gq_wifi_next_txq` or `gq_wifi_may_transmit` gave, at `now`, ns. `force` 1: the
-/// driver holds packets of it, schedule it in any case.
+/// Returns a queue from `gq_wifi_next_txq` or `gq_wifi_may_transmit` to the scheduler, at `now`, ns. `force`
+/// 1: the driver holds packets of it, so schedule it in any case.
 ///
-/// Returns the bit of its category in `GQ_WORK` where queues wait, or a negative code.
+/// Returns the bit of its category in `GQ_WORK` if queues wait, otherwise 0; or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_return_txq(wifi: *mut Wifi, now: u64, txq: u32, force: u32) -> i32 {
     with!(wifi, wifi.guard => wifi.return_txq(Nanos(now), txq, force != 0))
 }
 
-/// For firmware that asks for a station's packets: may this queue send now (Linux:
-/// `ieee80211_txq_may_transmit`)? After a yes give it back.
+/// For firmware that requests a station's packets: whether this queue may send now (Linux:
+/// `ieee80211_txq_may_transmit`). If so, return it afterwards.
 ///
 /// Returns 1, 0, or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
@@ -243,16 +245,16 @@ unsafe extern "C" fn gq_wifi_may_transmit(wifi: *mut Wifi, txq: u32) -> i32 {
     with!(wifi, wifi.guard => wifi.may_transmit(txq))
 }
 
-/// A packet is done with, acknowledged or given up: its estimate is not under way any more.
+/// A packet was acknowledged or given up: its estimate is no longer in flight.
 ///
-/// Returns the bit of its category in `GQ_WORK` where queues wait, or `GQ_ESTATION`.
+/// Returns the bit of its category in `GQ_WORK` if queues wait, otherwise 0; or `GQ_ESTATION`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_completed(wifi: *mut Wifi, txq: u32, estimate: u32) -> i32 {
     with!(wifi, wifi.guard => wifi.completed(txq, estimate))
 }
 
-/// Airtime that a station has used, us, at `now`, ns: `tx` to it, failed attempts included, `rx` from it. It
-/// may be the sum of many frames. A station that left meanwhile is passed over.
+/// Reports airtime that a station has used, us, at `now`, ns: `tx` to it, including failed attempts, `rx`
+/// from it. It may be the sum over many frames. A station that was removed meanwhile is ignored.
 ///
 /// Returns 0 or a negative code (`GQ_ETIME`, `GQ_ESTATION`).
 #[unsafe(no_mangle)]
@@ -260,8 +262,9 @@ unsafe extern "C" fn gq_wifi_airtime(wifi: *mut Wifi, now: u64, txq: u32, tx: u3
     with!(wifi, wifi.guard => wifi.airtime(Nanos(now), txq, tx, rx))
 }
 
-/// For hardware that does not tell: how long one attempt at a frame of `len` bytes takes at a rate, us, in
-/// `*micros`, as mac80211 reckons (no block ack, no backoff). A transmission is the sum of its attempts.
+/// For hardware that does not report airtime: writes the duration of one attempt at a frame of `len` bytes at
+/// a rate, us, into `*micros`, computed as in mac80211 (no block ack, no backoff). A transmission is the sum
+/// of its attempts.
 ///
 /// Returns 0, `GQ_EVALUE` for a rate that the band or the standard lacks, or the code of a bad pointer.
 #[unsafe(no_mangle)]
@@ -279,9 +282,9 @@ unsafe extern "C" fn gq_wifi_duration(
     })
 }
 
-/// As `gq_take_drops`, for a radio.
+/// Like `gq_take_drops`, for a radio.
 ///
-/// Returns how many were taken, or a negative code.
+/// Returns the number of packets taken, or a negative code.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn gq_wifi_take_drops(wifi: *mut Wifi, drops: *mut Drop, count: u32) -> i32 {
     with!(wifi, wifi.guard => {
@@ -290,7 +293,7 @@ unsafe extern "C" fn gq_wifi_take_drops(wifi: *mut Wifi, drops: *mut Drop, count
     })
 }
 
-/// What the radio holds and has done, into `*stats`, whose size field must be set.
+/// Writes backlog and counters of the radio into `*stats`, whose size field must be set.
 ///
 /// Returns 0, or the code of a bad pointer.
 #[unsafe(no_mangle)]
@@ -301,7 +304,7 @@ unsafe extern "C" fn gq_wifi_stats(wifi: *mut Wifi, stats: *mut WifiStats) -> i3
     })
 }
 
-/// What is known of a station, into `*stats`, whose size field must be set.
+/// Writes the state of a station into `*stats`, whose size field must be set.
 ///
 /// Returns 0, `GQ_ESTATION`, or the code of a bad pointer.
 #[unsafe(no_mangle)]
@@ -312,7 +315,7 @@ unsafe extern "C" fn gq_wifi_station_stats(wifi: *mut Wifi, station: u32, stats:
     })
 }
 
-/// What a queue holds and has done, into `*stats`, whose size field must be set.
+/// Writes backlog and counters of a queue into `*stats`, whose size field must be set.
 ///
 /// Returns 0, `GQ_ESTATION`, or the code of a bad pointer.
 #[unsafe(no_mangle)]

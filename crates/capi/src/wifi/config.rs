@@ -1,4 +1,4 @@
-//! `struct gq_wifi_config` and the parameters of the stack: each of the one is a field of the other.
+//! `struct gq_wifi_config` and the parameters of the stack: each parameter has a field.
 
 use goodqueue::wifi::{Capacity, WifiParams};
 
@@ -32,7 +32,7 @@ impl WifiConfig {
         Ok(params)
     }
 
-    /// How much storage they ask for.
+    /// The storage that they require.
     pub(crate) fn capacity(&self) -> Result<Capacity, Code> {
         let limit = self.params()?.limit;
         let packets = if self.packets == 0 { limit } else { self.packets };
@@ -49,7 +49,7 @@ mod tests {
     use goodqueue::spec::Parameters;
 
     #[test]
-    fn every_knob_has_a_field_in_the_order_of_the_catalogue() {
+    fn every_parameter_has_a_field_in_the_order_of_the_catalogue() {
         let mut config = WifiConfig::standard();
         let fields: Vec<&str> =
             WifiConfig::FIELDS.iter().copied().filter(|name| config.parameter(name).is_some()).collect();

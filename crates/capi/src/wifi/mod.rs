@@ -43,10 +43,10 @@ const _: () = {
     assert!(GQ_TXQ_MULTICAST == TxqId::multicast(InterfaceId(0)).number());
 };
 
-/// What the caller holds a handle on.
+/// The object of the caller's handle.
 #[repr(C)]
 pub(crate) struct Wifi {
-    /// Tells this from other memory, and whether it was moved.
+    /// Identifies a valid object that was not moved.
     pub(crate) mark: usize,
     pub(crate) guard: Guard,
     stack: TxStack<Header, Lent>,
@@ -64,8 +64,8 @@ pub(crate) fn txq(number: u32) -> Result<TxqId, Code> {
 }
 
 impl Wifi {
-    /// A radio without stations, its clock at `now`, with all its storage. None while it is only added up
-    /// what it takes.
+    /// A radio without stations, with its clock at `now` and all its storage; `None` while only the memory is
+    /// measured.
     pub(crate) fn new(config: &WifiConfig, now: Nanos, room: &mut Room) -> Result<Option<Wifi>, Code> {
         let capacity = config.capacity()?;
         let Lengths { flows, tins, nodes, stations, slots, bits } = capacity.lengths();
@@ -85,7 +85,7 @@ impl Wifi {
         Ok(Some(Wifi { mark: 0, guard: Guard::new(now, Drops::new(drops, None)), stack }))
     }
 
-    /// Sets all parameters; storage stays.
+    /// Sets all parameters, except those of the storage.
     pub(crate) fn configure(&mut self, params: WifiParams) -> Result<i32, Code> {
         self.stack.configure(params)?;
         Ok(0)
@@ -183,7 +183,7 @@ impl Wifi {
         Ok(self.stack.next_txq(ac(number)?))
     }
 
-    /// The packet and its estimate with the bits of the result; none with those bits alone.
+    /// The packet and its estimate, if there is one, with the bits of the result.
     #[inline]
     pub(crate) fn dequeue(&mut self, now: Nanos, number: u32) -> Result<(Option<(Header, u32)>, i32), Code> {
         let txq = txq(number)?;
@@ -230,7 +230,7 @@ impl Wifi {
         Ok(0)
     }
 
-    /// us that a frame is on the air.
+    /// Airtime of a frame, us.
     pub(crate) fn duration(&self, rate: &WifiRate, len: u32) -> Result<u32, Code> {
         let info = rate.info()?;
         let band = self.stack.params().band;

@@ -6,7 +6,7 @@ use crate::abi::wifi::{GQ_RATE_HE, GQ_RATE_HT, GQ_RATE_LEGACY, GQ_RATE_VHT, Wifi
 use crate::code::{Code, GQ_EVALUE};
 
 impl WifiRate {
-    /// The rate that the fields describe; whether the standard has it is not looked at.
+    /// The rate that the fields describe; does not check whether the standard has it.
     pub(crate) fn info(&self) -> Result<RateInfo, Code> {
         let small = |number: u32| u8::try_from(number).map_err(|_| GQ_EVALUE);
         let width = || Width::from_mhz(self.width).ok_or(GQ_EVALUE);

@@ -1,4 +1,4 @@
-//! What a radio, a station and a queue have counted.
+//! Statistics of a radio, a station and a queue.
 
 use goodqueue::wifi::{Ac, AirtimeStats, StationId};
 

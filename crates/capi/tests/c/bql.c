@@ -1,4 +1,4 @@
-/* The three hooks, and what a driver gets wrong with them. */
+/* The three hooks, and a driver's mistakes with them. */
 #include "check.h"
 
 #define MTU 1514u
@@ -86,7 +86,7 @@ static void completed_more_than_sent(void)
 	CHECK(limit().over == 2 && limit().avail >= 0);
 }
 
-/* T55: the device pads to 60 bytes, and the completion says so; the hook in xmit said 42. */
+/* T55: the device pads to 60 bytes, and the completion reports that; the hook in xmit reported 42. */
 static void padding(void)
 {
 	start(64);
@@ -117,7 +117,8 @@ static void short_completions(void)
 	CHECK(limit().inflight == 0 && limit().avail >= 0 && limit().mismatches == 101);
 }
 
-/* T55: a path that empties the ring and forgets the hook. In Linux the bytes never leave: no packet goes again. */
+/* T55: a path that empties the ring and forgets the hook. In Linux the bytes stay in flight, and no packet is
+ * sent again. */
 static void missed_reset(void)
 {
 	uint32_t at;
@@ -130,7 +131,7 @@ static void missed_reset(void)
 	CHECK(limit().inflight_packets == 1 && limit().inflight == MTU && limit().missed == 1);
 	EXPECT(GQ_WAKE, gq_bql_completed(&bql, 1, 1, MTU));
 
-	/* Where the driver does not tell what its ring holds, the size of the ring is the measure. */
+	/* If the driver does not report what its ring holds, the size of the ring is the bound. */
 	for (at = 1; at <= 8; at++) {
 		CHECK(gq_bql_sent(&bql, MTU, GQ_UNKNOWN) >= 0);
 	}

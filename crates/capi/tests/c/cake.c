@@ -1,4 +1,5 @@
-/* CAKE: what a packet says beyond its descriptor; super-packets; the ack filter; and structs of an earlier version. */
+/* CAKE: packet data beyond the descriptor; super-packets; the ACK filter; and structs of an earlier version.
+ * */
 #include "check.h"
 
 static struct gq_tcp ack_of(uint64_t connection, uint32_t ack)
@@ -46,7 +47,7 @@ static void packets(void)
 	CHECK(packet.cookie == 1 && packet.size == sizeof packet);
 	free(place.raw);
 
-	/* Of any other queue it may be told too, which does not look. */
+	/* Any other queue accepts the data too and ignores it. */
 	config = config_of("codel");
 	place = place_of(&config);
 	packet.classified = 99;
@@ -99,7 +100,7 @@ static void super_packets(void)
 	free(place.raw);
 }
 
-/* A super-packet in a queue of two places: every segment comes back once, and none is lost. */
+/* A super-packet in a queue with two slots: every segment comes back once, and none is lost. */
 static void few_places(void)
 {
 	struct gq_config config = config_of("cake flows=8 memlimit=1m");
@@ -147,7 +148,7 @@ static void ack_filter(void)
 		}
 	}
 	CHECK(stats_of(place.queue).backlog_packets == 1 && stats_of(place.queue).drops == 999);
-	/* What was not on at set-up has no places for headers. */
+	/* If the filter was off at set-up, there are no slots for headers. */
 	EXPECT(GQ_EVALUE, gq_queue_configure(without.queue, 1, &config));
 	EXPECT(0, gq_queue_configure(place.queue, 2, &off));
 	config.flows = 16;
@@ -172,7 +173,7 @@ static void tins_and_wash(void)
 		EXPECT(GQ_PACKET, gq_dequeue(place.queue, 1, &packet));
 		CHECK(packet.dsfield == (packet.cookie == 2 ? 2 : 0));
 	}
-	/* Tables for three tins: a mode of one is taken, one of four is not, and the three are there again. */
+	/* Tables for three tins: a mode with one is accepted, one with four is not, and three are possible again. */
 	EXPECT(0, gq_queue_configure(place.queue, 1, (config.diffserv = 3, &config)));
 	EXPECT(GQ_EVALUE, gq_queue_configure(place.queue, 1, (config.diffserv = 1, &config)));
 	EXPECT(0, gq_queue_configure(place.queue, 1, (config.diffserv = 0, &config)));
@@ -184,7 +185,8 @@ static void tins_and_wash(void)
 	EXPECT(GQ_EVALUE, gq_queue_size(&config, &place.bytes));
 }
 
-/* A program that was compiled with the first version of the structs: gq_config of 200 bytes, gq_packet of 32. */
+/* A program that was compiled with the first version of the structs: gq_config of 200 bytes, gq_packet of 32.
+ * */
 static void earlier_structs(void)
 {
 	struct gq_config config, ours = config_of("fq_codel limit=50 flows=8");
@@ -213,7 +215,7 @@ static void earlier_structs(void)
 	config.size = 192;
 	EXPECT(GQ_ESIZE, gq_queue_size(&config, &bytes));
 
-	/* What stands behind the short packet is not looked at. */
+	/* The memory after the short packet is not read. */
 	packet.is_arp = 1;
 	packet.source_hash = 1;
 	packet.gso_size = 77;

@@ -1,4 +1,5 @@
-/* Queues of classes, and queues that know sockets: set-up, leaves, marks on arrival, what cannot be changed. */
+/* Queues of classes, and queues that use sockets: set-up, leaves, marks on arrival, and what cannot be
+ * changed. */
 #include "check.h"
 
 static void leaves(void)
@@ -18,7 +19,7 @@ static void leaves(void)
 	EXPECT(0, gq_queue_size(&config, &ours));
 	EXPECT(0, gq_queue_size(&text, &theirs));
 	CHECK(ours == theirs);
-	/* A band loses what is above the limit of its own queue. */
+	/* A band drops packets above the limit of its own queue. */
 	place = place_of(&config);
 	for (ours = 0; ours < 60; ours++) {
 		struct gq_packet packet = packet_of(ours, 100, 0);
@@ -28,7 +29,7 @@ static void leaves(void)
 	CHECK(stats_of(place.queue).backlog_packets == 50);
 	free(place.raw);
 
-	/* No classes; classes within classes; a leaf that is none; one that was tampered with. */
+	/* No classes; classes within classes; an invalid leaf; a modified leaf. */
 	EXPECT(GQ_ECONFLICT, gq_config_set_leaf(&config, &text));
 	EXPECT(GQ_EPARAM, gq_config_set_leaf(&leaf, &leaf));
 	leaf.limit = 0;
@@ -43,7 +44,7 @@ static void leaves(void)
 	config = config_of("fq_codel");
 	config.leaf[0] = GQ_CODEL;
 	EXPECT(GQ_EPARAM, gq_queue_size(&config, &ours));
-	/* A program of before there were leaves. */
+	/* A program from before leaves existed. */
 	config = config_of("prio");
 	EXPECT(0, gq_queue_size(&config, &ours));
 	config.size = 400;
@@ -51,7 +52,7 @@ static void leaves(void)
 	CHECK(ours == theirs);
 }
 
-/* A socket's rate and a time to leave. */
+/* A socket's pacing rate and a departure time. */
 static void pacing(void)
 {
 	struct gq_config config = config_of("fq initial_quantum=0 quantum=1514");
@@ -90,7 +91,7 @@ static void pacing(void)
 	free(place.raw);
 }
 
-/* A queue that marks on arrival says so there. */
+/* A queue that marks on arrival reports it then. */
 static void marks(void)
 {
 	struct gq_config config = config_of("red limit=60k min=3k max=6k ecn=on");

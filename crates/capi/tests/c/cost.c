@@ -1,5 +1,6 @@
-/* cost QUEUE FLOWS STEP STEPS: the workload of the Rust library's cost benchmark (crates/core/benches/workload) through the C
- * library; prints how many packets were delivered. Run under callgrind by benches/cost.rs. */
+/* cost QUEUE FLOWS STEP STEPS: the workload of the Rust library's cost benchmark
+ * (crates/core/benches/workload) through the C library; prints how many packets were delivered. Run under
+ * callgrind by benches/cost.rs. */
 #include "check.h"
 
 static uint64_t free_frames[4096];

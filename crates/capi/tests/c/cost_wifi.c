@@ -1,5 +1,5 @@
-/* cost_wifi STATIONS STEPS: the workload of the Rust library's Wi-Fi benchmark (crates/core/benches/radio) through the C library;
- * prints how many packets were delivered. Run under callgrind by benches/cost.rs. */
+/* cost_wifi STATIONS STEPS: the workload of the Rust library's Wi-Fi benchmark (crates/core/benches/radio)
+ * through the C library; prints how many packets were delivered. Run under callgrind by benches/cost.rs. */
 #include "check.h"
 
 int main(int count, char **words)
@@ -22,7 +22,7 @@ int main(int count, char **words)
 		EXPECT(0, gq_wifi_set_rate(place.wifi, at, &rate));
 	}
 	for (at = 0; at <= steps; at++) {
-		/* 1000 packets at first; then, at each step, as many as make 1001. */
+		/* 1000 packets at first; then, at each step, enough for 1001. */
 		now += at == 0 ? 0 : 1000;
 		for (; queued < (at == 0 ? 1000u : 1001u); queued++) {
 			packet.flow_hash = next * 2654435761u;

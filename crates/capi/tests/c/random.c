@@ -1,5 +1,6 @@
 /* random STEPS QUEUE: a long random run over one queue; prints every decision, to be compared with what the
- * Rust library decides in the same run (tests/it/random.rs). random STEPS bql: the same for byte queue limits. */
+ * Rust library decides in the same run (tests/it/random.rs). random STEPS bql: the same for byte queue
+ * limits. */
 #include <inttypes.h>
 
 #include "check.h"
@@ -20,7 +21,7 @@ static void print_drops(struct gq_queue *queue)
 	} while (taken > 0);
 }
 
-/* What the sender's own host knows, for fq and wheel. */
+/* Data from the sending host, for fq and wheel. */
 static void give_origin(uint64_t now, struct gq_packet *packet, uint32_t flow)
 {
 	uint32_t what = below(100);
@@ -32,7 +33,7 @@ static void give_origin(uint64_t now, struct gq_packet *packet, uint32_t flow)
 	packet->pacing_rate = what % 2 == 0 ? 0 : 125000 + below(10) * 100000;
 }
 
-/* What is known of packets beyond their descriptors: hosts, marks, sockets, super-packets, TCP acknowledgements. */
+/* Packet data beyond the descriptor: hosts, marks, sockets, super-packets, TCP acknowledgements. */
 static int32_t give_details(struct gq_queue *queue, uint64_t now, struct gq_packet *packet)
 {
 	struct gq_tcp tcp;
@@ -112,7 +113,7 @@ static void run_queue(uint32_t steps, const char *text)
 	config.link_rate = 20000000;
 	place = place_of(&config);
 	for (at = 0; at < steps; at++) {
-		/* Now and then time all but stands, and most of what happens is arrivals. */
+		/* Sometimes time almost stops, and most steps are arrivals. */
 		burst = burst > 0 ? burst - 1 : below(1000) == 0 ? 800 : 0;
 		now += burst > 0 ? below(1000) : below(2000000);
 		step(place.queue, now, at, burst > 0 ? 900 : 480, config.kind >= GQ_CAKE);
@@ -128,7 +129,7 @@ static void run_queue(uint32_t steps, const char *text)
 	free(place.raw);
 }
 
-/* A ring of 64 packets between a producer that stops when it is told and a line that empties it. */
+/* A ring of 64 packets between a producer that obeys GQ_STOP and a line that empties it. */
 static void run_bql(uint32_t steps)
 {
 	static uint32_t ring[64];

@@ -1,5 +1,5 @@
-/* random_wifi STEPS: a long random run over the transmit stack of a radio; prints every decision, to be compared with what
- * the Rust library decides in the same run (tests/it/random_wifi.rs). */
+/* random_wifi STEPS: a long random run over the transmit stack of a radio; prints every decision, to be
+ * compared with what the Rust library decides in the same run (tests/it/random_wifi.rs). */
 #include <inttypes.h>
 
 #include "check.h"
@@ -7,7 +7,7 @@
 #define STATIONS 6u
 #define MOST 64u
 
-/* Packets with the hardware. */
+/* Packets in the hardware. */
 static struct {
 	uint32_t txq, estimate;
 } sent[MOST];

@@ -1,4 +1,4 @@
-/* Choosing, sizing and setting up queues, and every way in which that is refused. */
+/* Choosing, sizing and setting up queues, and every way in which that can fail. */
 #include "check.h"
 
 static void defaults_and_texts(void)
@@ -157,7 +157,7 @@ static void hashes(void)
 	memcpy(flow.source, "\x0a\x00\x00\x01", 4);
 	memcpy(flow.destination, "\x0a\x00\x00\x02", 4);
 	EXPECT(0, gq_flow_hash(&flow, 1, 2, &hash));
-	flow.source[15] = 9; /* beyond an address of version 4 */
+	flow.source[15] = 9; /* after an address of version 4 */
 	EXPECT(0, gq_flow_hash(&flow, 1, 2, &other));
 	CHECK(hash == other);
 	flow.version = 6;
@@ -167,7 +167,7 @@ static void hashes(void)
 	EXPECT(GQ_ENULL, gq_flow_hash(&flow, 1, 2, NULL));
 }
 
-/* The structs are as long here as in the library: a byte less is too short, and no byte less is enough. */
+/* The structs have the same length here as in the library: one byte less is too short. */
 static void structs_are_equally_long(void)
 {
 	struct gq_config config = config_of("codel");

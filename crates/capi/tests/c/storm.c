@@ -1,5 +1,5 @@
-/* A careless caller: wrong times, lengths, sizes and pointers between right ones, drops taken now and then only, parameters
- * changed and the queue reset at any time. Every packet that was taken in comes back exactly once all the same. */
+/* A careless caller: wrong times, lengths, sizes and pointers among correct ones, drops taken only sometimes,
+ * parameters changed and the queue reset at any time. Every accepted packet still comes back exactly once. */
 #include "check.h"
 
 #define PACKETS 60000u
@@ -37,7 +37,7 @@ static void give(struct gq_queue *queue, uint64_t now, uint32_t cookie)
 	packet.is_connected = (uint8_t)below(2);
 	packet.departure = below(4) == 0 ? now + below(30000000) : 0;
 	packet.pacing_rate = below(2) * 1000000;
-	/* Segments of no bytes: a mistake, where super-packets are read. */
+	/* Empty segments: an error for queues that read super-packets. */
 	packet.gso_segments = (uint16_t)(below(20) == 0 ? below(300) : 0);
 	packet.classified = (uint8_t)(below(40) == 0 ? below(5) : 0);
 	packet.len = what == 0 ? 0 : what == 1 ? UINT32_MAX : packet.len;

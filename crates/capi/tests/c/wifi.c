@@ -1,4 +1,5 @@
-/* The transmit stack of a radio: each function and each error; the scheduler, AQL and a station that leaves; a careless caller. */
+/* The transmit stack of a radio: each function and each error; the scheduler, AQL and a removed station; a
+ * careless caller. */
 #include "check.h"
 
 static const struct gq_wifi_rate VHT = { sizeof(struct gq_wifi_rate), GQ_RATE_VHT, 0, 7, 2, 80, 800, 0 };
@@ -56,7 +57,7 @@ static void setting_up(void)
 	EXPECT(GQ_EALIGN, gq_wifi_init((char *)place.memory + 8, place.bytes, &config, 0, &moved));
 	CHECK(moved == NULL);
 
-	/* A copy elsewhere is not a radio. */
+	/* A copy at another address is not a valid radio. */
 	copy = (char *)malloc(place.bytes + GQ_ALIGN);
 	CHECK(copy != NULL);
 	moved = (struct gq_wifi *)(void *)(copy + GQ_ALIGN - (uintptr_t)copy % GQ_ALIGN);
@@ -115,7 +116,7 @@ static void stations(void)
 	CHECK(of_station(place.wifi, 3).aql_limit_low[GQ_VI] == 1000);
 	CHECK(of_station(place.wifi, 3).aql_limit_high[GQ_BE] == 12000);
 
-	/* By hand, as mac80211 reckons: 12000 bits at 54 Mbit/s, 222 us, and 36. */
+	/* By hand, as mac80211 computes it: 12000 bits at 54 Mbit/s, 222 us, and 36. */
 	rate.format = GQ_RATE_LEGACY;
 	rate.legacy = 540;
 	EXPECT(0, gq_wifi_duration(place.wifi, &rate, 1500, &micros));
@@ -138,7 +139,8 @@ static void stations(void)
 	free(place.raw);
 }
 
-/* A packet's way, with the bits that tell the driver of work; AQL holds the second packet until the first is done. */
+/* The path of a packet, with the bits that report work to the driver; AQL holds the second packet until the
+ * first is done. */
 static void packets(void)
 {
 	struct gq_wifi_config config = wifi_config();
@@ -208,7 +210,7 @@ static void packets(void)
 	EXPECT(GQ_ESTATION, gq_wifi_wake(place.wifi, 6, 2));
 	EXPECT(GQ_ETIME, gq_wifi_wake(place.wifi, 5, 1));
 
-	/* A station that leaves: its packets come back, and the clock of what is under way runs on. */
+	/* A station is removed: its packets come back, and the airtime in flight is still counted. */
 	EXPECT(GQ_PACKET, gq_wifi_dequeue(place.wifi, 7, txq, &packet, &estimate));
 	EXPECT(GQ_DROPS, gq_wifi_remove_station(place.wifi, 8, 1));
 	EXPECT(GQ_ESTATION, gq_wifi_remove_station(place.wifi, 8, 1));
@@ -221,7 +223,7 @@ static void packets(void)
 	free(place.raw);
 }
 
-/* Two stations, one at a tenth of the other's rate, each turn as many us as it takes: equal airtime. */
+/* Two stations, one at a tenth of the other's rate, each charged for its real airtime: equal airtime. */
 static void fairness(void)
 {
 	struct gq_wifi_config config = wifi_config();
@@ -270,7 +272,8 @@ static void take(struct gq_wifi *wifi)
 	} while (taken > 0);
 }
 
-/* Wrong times, lengths, numbers and pointers between right ones: every packet that was taken in comes back exactly once. */
+/* Wrong times, lengths, numbers and pointers among correct ones: every accepted packet comes back exactly
+ * once. */
 static void storm(void)
 {
 	struct gq_wifi_config config = wifi_config();

@@ -1,4 +1,4 @@
-//! `docs/c-library.md` says what is so.
+//! `docs/c-library.md` is correct.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ pub(crate) fn page() -> String {
     std::fs::read_to_string(path).expect("the page")
 }
 
-/// The code between the fences of C, block by block.
+/// The C code blocks of the page.
 pub(crate) fn blocks(page: &str) -> Vec<&str> {
     page.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
@@ -39,7 +39,7 @@ fn the_first_program_compiles_and_runs() {
     command.arg("-I").arg(tools::folder().join("include")).arg(&source);
     command.arg("-L").arg(library()).args(["-lgoodqueue", "-o"]).arg(&program);
     run(&mut command);
-    // The linker took the shared library, whose name for the dynamic linker has the version of the ABI.
+    // The linker used the shared library, whose soname contains the version of the ABI.
     let shared = folder.join("libgoodqueue.so.1");
     std::fs::copy(library().join("libgoodqueue.so"), shared).expect("a copy");
     let output = run(Command::new(&program).env("LD_LIBRARY_PATH", &folder));
@@ -67,7 +67,7 @@ fn the_recipe_is_in_the_driver() {
     }
 }
 
-/// The three steps are lines of the driver in their order, and what it measured is on the page.
+/// The three steps are lines of the driver, in order, and its measurements are on the page.
 #[test]
 fn the_three_steps_are_in_the_wifi_driver() {
     let source = "examples/wifi-driver/driver.c";

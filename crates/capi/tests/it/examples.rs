@@ -1,4 +1,4 @@
-//! The examples are programs that check themselves.
+//! The examples check themselves.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::tools::{self, C99, SANITIZERS, compile, has, has_sanitizers, run, val
 
 const DRIVER: &str = "examples/driver/driver.c";
 
-/// Runs an example plainly, with sanitizers and under valgrind; what it printed.
+/// Runs an example plainly, with sanitizers and under valgrind; returns its output.
 pub(crate) fn example(test: &str, source: &str, name: &str) -> Option<String> {
     if !has(test, C99.compiler) {
         return None;
@@ -25,7 +25,7 @@ pub(crate) fn example(test: &str, source: &str, name: &str) -> Option<String> {
 }
 
 #[test]
-fn the_driver_is_not_hung_by_its_mistakes() {
+fn the_drivers_mistakes_do_not_hang_it() {
     example("the_driver_is_not_hung_by_its_mistakes", DRIVER, "driver");
 }
 
@@ -43,7 +43,7 @@ fn the_examples_use_every_result() {
     }
 }
 
-/// BQL is six lines in a driver; the reset is where the driver resets.
+/// BQL is six lines in a driver, and the reset hook is where the driver resets.
 #[test]
 fn bql_is_six_lines_of_the_driver() {
     let text = std::fs::read_to_string(tools::folder().join(DRIVER)).expect("the driver");
@@ -53,7 +53,7 @@ fn bql_is_six_lines_of_the_driver() {
     assert_eq!(hooks.len(), 6, "{hooks:#?}");
 }
 
-/// As a board would be linked: no C library, no start-up files, the library without an operating system.
+/// Links as for a board: no C library, no start-up files, the library without an operating system.
 fn firmware() -> PathBuf {
     let program = tools::scratch("bin").join("firmware");
     let folder = tools::folder().join("examples/firmware");
@@ -75,7 +75,8 @@ fn firmware() -> PathBuf {
     program
 }
 
-/// What a program lacks that uses every function of the header and is linked with nothing but the library.
+/// The missing symbols of a program that uses every function of the header and is linked only with the
+/// library.
 #[test]
 fn every_function_needs_no_more_than_the_page_says() {
     let test = "every_function_needs_no_more_than_the_page_says";

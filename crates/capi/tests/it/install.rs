@@ -6,15 +6,14 @@ use std::process::{Command, Output};
 use crate::docs::{blocks, page};
 use crate::tools::{self, C99, CPP17, has, run};
 
-/// A folder of its own, empty.
+/// A new, empty folder.
 fn fresh(name: &str) -> PathBuf {
     let folder = tools::scratch(name);
     std::fs::remove_dir_all(&folder).expect("a folder of the tests");
     tools::scratch(name)
 }
 
-/// `install PREFIX BUILT`, with a cache of the dynamic linker's that is the test's own: it has the folders in
-/// `searched`.
+/// Runs `install PREFIX BUILT` with a private cache of the dynamic linker for the folders in `searched`.
 fn install(folder: &Path, prefix: &Path, searched: &str) -> Output {
     let (conf, cache) = (folder.join("ld.so.conf"), folder.join("ld.so.cache"));
     std::fs::write(&conf, searched).expect("a file");
@@ -23,7 +22,7 @@ fn install(folder: &Path, prefix: &Path, searched: &str) -> Output {
     run(command.arg(prefix).arg(tools::library()).env("LDCONFIG", ldconfig).env_remove("DESTDIR"))
 }
 
-/// What pkg-config says of the library below a prefix.
+/// The output of pkg-config for the library below a prefix.
 fn flags(prefix: &Path, words: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).args(words).arg("goodqueue");
@@ -51,7 +50,7 @@ fn a_prefix_of_ones_own_is_found_by_pkg_config_path() {
     let prefix = folder.join("prefix");
     let said = install(&folder, &prefix, "/nonexistent\n").stdout;
     let said = String::from_utf8(said).expect("text");
-    // What it says is what is to be done: the test does it.
+    // The test follows the printed instructions.
     let line = said.lines().find_map(|line| line.trim().strip_prefix("export ")).expect("what to set");
     let set: Vec<(&str, &str)> = line.split(' ').filter_map(|word| word.split_once('=')).collect();
     assert_eq!(set.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["PKG_CONFIG_PATH", "LD_LIBRARY_PATH"]);
@@ -67,7 +66,7 @@ fn a_prefix_of_ones_own_is_found_by_pkg_config_path() {
     assert_eq!(flags(&prefix, &["--modversion"]), [env!("CARGO_PKG_VERSION")]);
 }
 
-/// In a folder that the dynamic linker searches, `install` renews its cache.
+/// If the dynamic linker searches the folder, `install` updates its cache.
 #[test]
 fn install_tells_the_dynamic_linker() {
     let folder = fresh("ldconfig");
@@ -85,7 +84,7 @@ fn install_tells_the_dynamic_linker() {
     let is_there =
         |line: &str| line.contains("libgoodqueue.so.1") && line.ends_with(&*library.to_string_lossy());
     assert!(cache.lines().any(is_there), "{cache}");
-    // The folder may be searched by another name, as /usr/lib is by /lib.
+    // The linker may search the folder by another name, as /usr/lib by /lib.
     let other = folder.join("other");
     std::os::unix::fs::symlink(&prefix, &other).expect("a link");
     assert_eq!(String::from_utf8_lossy(&install(&folder, &other, &searched).stdout), "");
@@ -113,7 +112,7 @@ fn the_static_library_is_linked_as_pkg_config_says() {
     );
 }
 
-/// Every warning is an error, for a program that defines nothing and for one in C++.
+/// Every warning is an error, for a program without feature macros and for one in C++.
 #[test]
 fn the_header_and_the_first_program_are_clean() {
     let test = "the_header_and_the_first_program_are_clean";
@@ -156,9 +155,9 @@ fn a_package_is_made_below_destdir() {
     }
 }
 
-/// What root installs with a strict umask can be read by others.
+/// Everybody can read what root installs with a strict umask.
 #[test]
-fn everybody_may_read_what_is_installed() {
+fn everybody_can_read_the_installed_files() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = fresh("umask");
     let mut command = Command::new("sh");
@@ -172,7 +171,7 @@ fn everybody_may_read_what_is_installed() {
 }
 
 #[test]
-fn what_cannot_be_installed_is_said() {
+fn failures_of_install_are_reported() {
     let install = tools::folder().join("install");
     let mut command = Command::new(&install);
     let output = command.arg("/tmp/two words").arg(tools::library()).output().expect("the script");

@@ -1,5 +1,5 @@
-//! The library as C programs find it: compiled with the compilers that are here, run plainly, under
-//! valgrind and with sanitizers, and compared with what the Rust library decides.
+//! The library from C: compiled with the available compilers, run plainly, under valgrind and with
+//! sanitizers, and compared with the decisions of the Rust library.
 
 mod docs;
 mod examples;

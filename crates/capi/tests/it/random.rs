@@ -1,5 +1,5 @@
-//! A long random run in C (`tests/c/random.c`) and the same run over the Rust library: every decision,
-//! every drop and every counter are the same bytes.
+//! A long random run in C (`tests/c/random.c`) and the same run over the Rust library: every decision, every
+//! drop and every counter must be the same bytes.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -52,7 +52,7 @@ const QUEUES: [&str; 36] = [
     "prio,leaf=pfifo_fast,leaf.limit=30",
 ];
 
-/// Whether packets say more of themselves than their descriptors: from cake on, in the order of the header.
+/// Whether packets have data beyond their descriptors: from cake on, in the order of the header.
 fn has_details(text: &str) -> bool {
     !["pfifo:", "bfifo", "fifo", "codel", "fq_codel", "tbf"].iter().any(|name| text.starts_with(name))
 }
@@ -99,8 +99,8 @@ pub(crate) fn number(reason: Reason) -> i32 {
 pub(crate) struct Seen {
     pub(crate) drops: Vec<(u64, u32, i32)>,
     pub(crate) is_marked: bool,
-    /// What is known of the packets of cake, by the upper 48 bits of the cookie; the lower ones are the
-    /// segment's number.
+    /// Data of the packets of cake, by the upper 48 bits of the cookie; the lower bits are the segment's
+    /// number.
     known: HashMap<u64, Known>,
 }
 
@@ -140,7 +140,7 @@ impl Observer<Header> for Seen {
     }
 }
 
-/// What the sender's own host knows of a packet, and the rate of its socket.
+/// Data of a packet from the sending host, and its socket's pacing rate.
 fn origin(random: &mut Random, now: Nanos, flow: u32) -> (Origin, Option<u64>) {
     let what = random.below(100);
     let (hash, is_connected) = (flow + u32::from(random.below(40) == 0), random.below(10) != 0);
@@ -154,7 +154,7 @@ fn origin(random: &mut Random, now: Nanos, flow: u32) -> (Origin, Option<u64>) {
     (Origin { socket, departure, priority: 0 }, rate)
 }
 
-/// What is known of a packet beyond its descriptor.
+/// Packet data beyond the descriptor.
 fn known(random: &mut Random, now: Nanos, packet: &mut Header) -> Known {
     let (flow, what) = (packet.flow_hash / 214_748_364, random.below(100));
     let mut details = Details {
@@ -313,7 +313,7 @@ fn bql_run(steps: u32) -> String {
             }
         } else if random.below(5000) == 0 {
             ring.clear();
-            // Where Linux and `Dql::reset` keep `adj_limit`, the C library starts afresh.
+            // Linux and `Dql::reset` keep `adj_limit`; the C library starts again.
             dql = Dql::new(1000, Nanos(now));
             (result, is_stopped) = (0, false);
         } else {
@@ -343,7 +343,7 @@ fn compare(mut command: Command, steps: u32, text: &str) {
     assert!(found == expected, "{text}: line {same} differs: C and Rust say {first:?}");
 }
 
-/// A queue that is added to the Rust library is added here, and so to the C library.
+/// A new queue in the Rust library must be added here, and so to the C library.
 #[test]
 fn every_queue_of_the_catalogue_is_compared() {
     for info in &CATALOGUE {

@@ -1,5 +1,5 @@
-//! A long random run over the transmit stack of a radio in C (`tests/c/random_wifi.c`), and the same over the
-//! Rust library.
+//! A long random run over the transmit stack of a radio in C (`tests/c/random_wifi.c`), and the same run over
+//! the Rust library.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -71,7 +71,7 @@ impl Run {
         let _ = write!(self.out, "{what}");
     }
 
-    /// The bit of a category where a queue waits.
+    /// The bit of a category in which a queue waits.
     fn work(&self, ac: Ac) -> i32 {
         if self.stack.scheduled(ac).next().is_some() { 0x1000 << ac.index() } else { 0 }
     }
@@ -241,7 +241,7 @@ fn a_radio_decides_the_same_in_c_and_rust() {
         return;
     }
     let said = compare(Command::new(compile(C99, SOURCE, &[], "random-wifi")), 200_000);
-    // A limit, memory, CoDel, a station that left; a mark; a round refused; errors.
+    // A limit, memory, CoDel, a removed station; a mark; a refused round; errors.
     for sign in [":1\n", ":2\n", ":3", ":7", " 2304,", "r 0", "m -20", "m -21", "m -11"] {
         assert!(said.contains(sign), "the run never came to {sign:?}");
     }

@@ -1,4 +1,4 @@
-//! Compilers, the library they link, and what they make.
+//! Compilers, the library that they link, and their output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -9,21 +9,21 @@ pub(crate) fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where the tests put what they make.
+/// The folder for the tests' output.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi").join(name);
     std::fs::create_dir_all(&path).expect("a folder for what the tests make");
     path
 }
 
-/// Says that a test did not run: past the test runner's capture, so that it is seen and counted.
+/// Reports that a test did not run, past the test runner's capture, so that it is seen and counted.
 pub(crate) fn skipped(test: &str, why: &str) {
     use std::io::Write;
     assert!(std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_none(), "{test} was skipped: {why}");
     let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
 }
 
-/// Whether a tool can be run; says so, loudly, where it cannot.
+/// Whether a tool is available; reports it if not.
 pub(crate) fn has(test: &str, tool: &str) -> bool {
     let is_there = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
     if !is_there {
@@ -32,7 +32,7 @@ pub(crate) fn has(test: &str, tool: &str) -> bool {
     is_there
 }
 
-/// Runs a command to its end; its words are the message where it fails.
+/// Runs a command to its end; panics with its output if it fails.
 pub(crate) fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let said = String::from_utf8_lossy(&output.stderr);
@@ -44,13 +44,13 @@ fn build(arguments: &[&str]) -> PathBuf {
     let target = scratch("target");
     let mut command = Command::new(env!("CARGO"));
     command.args(["build", "--quiet", "--offline", "--locked", "-p", "goodqueue-capi"]).args(arguments);
-    // The profile's own flags, whatever this test was built with (coverage, for example).
+    // Use the profile's flags, whatever flags this test was built with (coverage, for example).
     command.env_remove("RUSTFLAGS").env("CARGO_TARGET_DIR", &target).current_dir(folder());
     run(&mut command);
     target
 }
 
-/// The folder of `libgoodqueue.a` and `libgoodqueue.so` as `cargo build --release` makes them.
+/// The folder of `libgoodqueue.a` and `libgoodqueue.so`, built by `cargo build --release`.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| build(&["--release"]).join("release"))
@@ -62,7 +62,7 @@ pub(crate) fn free_standing() -> &'static Path {
     LIBRARY.get_or_init(|| build(&["--profile", "firmware", "--no-default-features"]).join("firmware"))
 }
 
-/// A language, as a compiler is called for it.
+/// A language, with its compiler.
 #[derive(Clone, Copy)]
 pub(crate) struct Language {
     pub(crate) compiler: &'static str,
@@ -74,10 +74,10 @@ pub(crate) const C99: Language = Language { compiler: "gcc", standard: "-std=c99
 pub(crate) const CLANG: Language = Language { compiler: "clang", standard: "-std=c99", name: "c" };
 pub(crate) const CPP17: Language = Language { compiler: "g++", standard: "-std=c++17", name: "c++" };
 
-/// What the static library needs of the system, as rustc lists it. Compilers add libgcc themselves.
+/// The system libraries that the static library needs, as listed by rustc. Compilers add libgcc themselves.
 const SYSTEM: [&str; 4] = ["-lpthread", "-lm", "-ldl", "-lrt"];
 
-/// Compiles a program of ours against the static library; every warning is an error.
+/// Compiles a program of the tests against the static library; every warning is an error.
 pub(crate) fn compile(language: Language, source: &str, flags: &[&str], name: &str) -> PathBuf {
     let program = scratch("bin").join(name);
     let mut command = Command::new(language.compiler);
@@ -91,7 +91,7 @@ pub(crate) fn compile(language: Language, source: &str, flags: &[&str], name: &s
 
 pub(crate) const SANITIZERS: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 
-/// Whether the compiler has the sanitizers' libraries; says so, loudly, where it has not.
+/// Whether the compiler has the sanitizers' libraries; reports it if not.
 pub(crate) fn has_sanitizers(test: &str) -> bool {
     if !has(test, C99.compiler) {
         return false;
@@ -108,7 +108,7 @@ pub(crate) fn has_sanitizers(test: &str) -> bool {
     is_there
 }
 
-/// A command that runs a program under valgrind, an error of which is a failure.
+/// A command that runs a program under valgrind; an error from valgrind is a failure.
 pub(crate) fn valgrind(program: &Path) -> Command {
     let mut command = Command::new("valgrind");
     command.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=all"]);
