@@ -182,3 +182,31 @@ impl Asked {
         (self.experiment.as_ref(), &self.source)
     }
 }
+
+impl Experiment {
+    /// The simulated experiment that `request` asks for in flags.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] names the flag, the value and the cure.
+    pub fn of(request: &Request) -> Result<Experiment, Error> {
+        of_plan(&Plan::resolve(request)?)
+    }
+
+    /// Simulates every variant with every seed, on as many threads as there are processors, and returns the
+    /// record.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] where a scenario makes no sense.
+    pub fn run(&self) -> Result<Record, Error> {
+        let mut record = self.head(Record::default());
+        let wishes = simulate::Wishes { repetitions: self.seeds.len(), ..simulate::Wishes::default() };
+        simulate::run(self.jobs(), &wishes, &mut record, &mut Vec::new(), &mut ())?;
+        Ok(record)
+    }
+
+    /// All of it in words and tc's units.
+    #[must_use]
+    pub fn view(&self) -> View {
+        View::of(self)
+    }
+}

@@ -2,14 +2,13 @@
 
 use std::path::PathBuf;
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 use goodqueue_probe::Test;
-use goodqueue_report::Record;
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Discipline, Scenario};
 
-use crate::text::{Note, Reproduction, View, of_plan, starts};
-use crate::{Error, Plan, Request, simulate};
+use crate::Error;
+use crate::text::{Reproduction, starts};
 
 /// An experiment with every number filled in.
 #[derive(Clone, Debug)]
@@ -50,6 +49,21 @@ pub struct Variant {
     pub(crate) notes: Vec<Note>,
     /// What it says of each switch.
     pub(crate) switches: Vec<String>,
+}
+
+/// What the scenario does not say of a directed link.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Note {
+    /// `client to modem`.
+    pub(crate) name: String,
+    /// The line in words; empty where there is none.
+    pub(crate) line: String,
+    /// The queue in words, where the scenario's link has none: on the air.
+    pub(crate) queue: String,
+    /// Whether the queue under comparison is here.
+    pub(crate) compared: bool,
+    /// The rate of the line, nominal; `None` where it has none.
+    pub(crate) rate: Option<Rate>,
 }
 
 impl Variant {
@@ -114,31 +128,5 @@ impl Experiment {
         let flows = self.variants.iter_mut().filter_map(|variant| variant.scenario.flows.get_mut(flow));
         flows.for_each(|own| own.cc = cc);
         Ok(())
-    }
-
-    /// The simulated experiment that `request` asks for in flags.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] names the flag, the value and the cure.
-    pub fn of(request: &Request) -> Result<Experiment, Error> {
-        of_plan(&Plan::resolve(request)?)
-    }
-
-    /// Simulates every variant with every seed, on as many threads as there are processors, and returns the
-    /// record.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] where a scenario makes no sense.
-    pub fn run(&self) -> Result<Record, Error> {
-        let mut record = self.head(Record::default());
-        let wishes = simulate::Wishes { repetitions: self.seeds.len(), ..simulate::Wishes::default() };
-        simulate::run(self.jobs(), &wishes, &mut record, &mut Vec::new(), &mut ())?;
-        Ok(record)
-    }
-
-    /// All of it in words and tc's units.
-    #[must_use]
-    pub fn view(&self) -> View {
-        View::of(self)
     }
 }

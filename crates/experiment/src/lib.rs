@@ -68,8 +68,8 @@ pub use experiment::{Experiment, Variant};
 pub use hint::did_you_mean;
 pub use input::text as read_text;
 pub use monitor::{Latest, Monitor, Turn};
-pub use plan::{Arm, LinkOrder, Plan, TestOrder};
-pub use request::Request;
+pub use plan::{LinkOrder, Plan, TestOrder};
+pub use request::{Arm, Request};
 pub use text::ExperimentError;
 
 /// The example of the README is a test.

@@ -10,8 +10,8 @@ use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::Request;
 use crate::hint::did_you_mean;
+use crate::request::{Arm, Request};
 use crate::text::starts;
 
 pub use link::LinkOrder;
@@ -20,27 +20,6 @@ pub(crate) use queues::words;
 pub(crate) use seeds::Seeds;
 pub(crate) use values::bytes_per_second;
 use values::{positive, span};
-
-/// What runs a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Arm {
-    /// The simulator, in virtual time.
-    Simulated,
-    /// Kernel TCP in namespaces, in real time.
-    Live,
-}
-
-impl Arm {
-    /// Its name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Arm::Simulated => "simulated",
-            Arm::Live => "live",
-        }
-    }
-}
 
 /// One comparison: a test over a link, once for each queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,28 @@
 
 use std::path::PathBuf;
 
-use crate::Arm;
+use serde::{Deserialize, Serialize};
+
+/// What runs a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arm {
+    /// The simulator, in virtual time.
+    Simulated,
+    /// Kernel TCP in namespaces, in real time.
+    Live,
+}
+
+impl Arm {
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Arm::Simulated => "simulated",
+            Arm::Live => "live",
+        }
+    }
+}
 
 /// One comparison in words: a test, a link, queues, seeds. [`Request::default`] is `goodqueue run`: `rrul`
 /// over 20 Mbit/s and 20 ms, simulated, with `pfifo:1000`, `codel` and `fq_codel`.

@@ -1,10 +1,9 @@
 //! The settings of a radio as the record has them.
 
 use goodqueue::wifi::Ac;
-use goodqueue_report::wifi::{AqlLimit, WifiKnobs};
+use goodqueue_report::wifi::{AccessCategory, AqlLimit, WifiKnobs};
 use goodqueue_sim::wifi::{Band, DeviceSpec, Format, Lower, PhyRate, RadioSpec, RateSpec, Role, Upper};
 
-use super::category;
 use crate::text::wifi::ideas::list;
 
 /// Band and width.
@@ -117,4 +116,14 @@ pub(super) fn of(spec: &RadioSpec) -> WifiKnobs {
         }
     }
     knobs
+}
+
+/// An access category as the record has it.
+pub(super) fn category(ac: Ac) -> AccessCategory {
+    match ac {
+        Ac::Vo => AccessCategory::Voice,
+        Ac::Vi => AccessCategory::Video,
+        Ac::Be => AccessCategory::BestEffort,
+        Ac::Bk => AccessCategory::Background,
+    }
 }

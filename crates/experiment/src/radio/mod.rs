@@ -7,8 +7,7 @@ mod knobs;
 use goodqueue::wifi::{Ac, Tid};
 use goodqueue::{Nanos, Span};
 use goodqueue_report::wifi::{
-    AccessCategory, Accounting, AirEvent, AirEvents, AirKind, Radio as Recorded, SHARE_STEP_NS, Shares,
-    Station, TidStats,
+    Accounting, AirEvent, AirEvents, AirKind, Radio as Recorded, SHARE_STEP_NS, Shares, Station, TidStats,
 };
 use goodqueue_sim::wifi::{self, DeviceId, PathAccount, RadioSpec, Role};
 
@@ -269,7 +268,7 @@ fn station(
         weight: radio.weight(ap, device).map_or(weight, u32::from),
         airtime_tx_us: last.tx_us - first.tx_us,
         airtime_rx_us: last.rx_us - first.rx_us,
-        deficit_us: deficits.map(|(ac, stats)| (category(ac), stats.deficit.into())).collect(),
+        deficit_us: deficits.map(|(ac, stats)| (knobs::category(ac), stats.deficit.into())).collect(),
         air_ns: last.air - first.air,
         packets: last.down.frames + last.up.frames - first.down.frames - first.up.frames,
         delivered_bytes: last.down.bytes - first.down.bytes,
@@ -284,22 +283,13 @@ fn station(
     }
 }
 
-pub(super) fn category(ac: Ac) -> AccessCategory {
-    match ac {
-        Ac::Vo => AccessCategory::Voice,
-        Ac::Vi => AccessCategory::Video,
-        Ac::Be => AccessCategory::BestEffort,
-        Ac::Bk => AccessCategory::Background,
-    }
-}
-
 fn tid_stats(radio: &wifi::Radio, ap: DeviceId, station: DeviceId, number: u8) -> Option<TidStats> {
     let tid = Tid::new(number)?;
     let stats = radio.txq_stats(ap, station, tid).filter(|stats| stats.had_packets)?;
     let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     Some(TidStats {
         tid: number,
-        ac: category(tid.ac()),
+        ac: knobs::category(tid.ac()),
         backlog_bytes: stats.backlog_bytes,
         backlog_packets: stats.backlog_packets,
         new_flows: stats.flows,

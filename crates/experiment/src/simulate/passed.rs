@@ -1,12 +1,11 @@
 //! The queues that the test's packets pass, measured.
 
-use goodqueue::{Histogram, Nanos, Reason};
+use goodqueue::{Backlog, Histogram, Nanos, Reason};
 use goodqueue_report::{Direction, PathQueue, QueueSeries, Sojourn, ramp_ns};
-use goodqueue_sim::Simulation;
+use goodqueue_sim::{LinkView, Simulation};
 
 use super::air;
 use super::job::{Job, PathLink};
-use super::turn::{moment, queue_end};
 use crate::collect::{QueueEnd, QueueMoment, Tally, push_moment};
 
 /// Most queues of a direction, beside that at the bottleneck, of which it is kept what waited in them over
@@ -150,5 +149,34 @@ pub(crate) fn sojourn(histogram: &Histogram) -> Sojourn {
         p95_ns: at(0.95),
         p99_ns: at(0.99),
         max_ns: histogram.max().unwrap_or_default().0,
+    }
+}
+
+pub(super) fn moment(link: &LinkView) -> QueueMoment {
+    let Backlog { bytes, packets } = link.backlog();
+    let (line, counters) = (link.line(), link.counters());
+    QueueMoment {
+        backlog_bytes: bytes,
+        backlog_packets: packets,
+        ring_bytes: link.ring_backlog().bytes,
+        sent_bytes: line.bytes,
+        sent_packets: line.packets,
+        drops: counters.drops.iter().sum::<u64>() - counters.drops[goodqueue::Reason::Loss as usize],
+        marks: counters.marks,
+        busy_ns: link.busy().0,
+        busy_periods: line.busy_periods,
+    }
+}
+
+pub(super) fn queue_end(link: &LinkView) -> Tally {
+    let mut own = Vec::new();
+    link.queue_counters(&mut |name, value| own.push((name, value)));
+    let counters = link.counters();
+    Tally {
+        drops: counters.drops,
+        arrived: counters.arrived,
+        sent: link.line().packets,
+        held: u64::from(link.backlog().packets) + u64::from(link.ring_backlog().packets),
+        own,
     }
 }

@@ -2,19 +2,19 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use goodqueue::{Backlog, Bytes, ETHERNET_FRAME, Nanos, Rate, Span};
+use goodqueue::{Bytes, ETHERNET_FRAME, Nanos, Rate, Span};
 use goodqueue_probe::{End as FlowSide, Flow, Sample, Test};
 use goodqueue_report::trace::Trace;
 use goodqueue_report::{Run, Simulation as Identity};
-use goodqueue_sim::{Checkpoints, Discipline, LinkView, Simulation};
+use goodqueue_sim::{Checkpoints, Discipline, Simulation};
 
 use super::Job;
 use super::air::{self, Airs};
-use super::passed::Passed;
+use super::passed::{Passed, moment, queue_end};
 use super::trace::Tracer;
 use crate::Error;
 use crate::Latest;
-use crate::collect::{Collector, QueueEnd, QueueMoment, Tally, parameters};
+use crate::collect::{Collector, QueueEnd, parameters};
 use crate::text::trees;
 
 /// Time between two looks at the queues, as in the live arm.
@@ -312,33 +312,4 @@ fn slice(job: &Job) -> Span {
     };
     let both = Rate(rate(job.up).saturating_add(rate(job.down)).max(1));
     both.tx_time(Bytes(PATIENCE * u64::from(ETHERNET_FRAME))).min(LOOK).max(Span(1_000))
-}
-
-pub(super) fn moment(link: &LinkView) -> QueueMoment {
-    let Backlog { bytes, packets } = link.backlog();
-    let (line, counters) = (link.line(), link.counters());
-    QueueMoment {
-        backlog_bytes: bytes,
-        backlog_packets: packets,
-        ring_bytes: link.ring_backlog().bytes,
-        sent_bytes: line.bytes,
-        sent_packets: line.packets,
-        drops: counters.drops.iter().sum::<u64>() - counters.drops[goodqueue::Reason::Loss as usize],
-        marks: counters.marks,
-        busy_ns: link.busy().0,
-        busy_periods: line.busy_periods,
-    }
-}
-
-pub(super) fn queue_end(link: &LinkView) -> Tally {
-    let mut own = Vec::new();
-    link.queue_counters(&mut |name, value| own.push((name, value)));
-    let counters = link.counters();
-    Tally {
-        drops: counters.drops,
-        arrived: counters.arrived,
-        sent: link.line().packets,
-        held: u64::from(link.backlog().packets) + u64::from(link.ring_backlog().packets),
-        own,
-    }
 }

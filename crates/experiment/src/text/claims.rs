@@ -1,16 +1,15 @@
 //! What was published of an experiment, and what ours is held against.
 
 pub(super) mod class;
-pub(super) mod keys;
 
 use goodqueue::Span;
 
+use super::keys::{CLAIM, REPRODUCTION};
 use super::load::Far;
 use super::read::{self, At, Read, Section, Wrong};
 use crate::figure::{Figure, Unit};
 use crate::hint::did_you_mean;
 use class::Class;
-use keys::{CLAIM, REPRODUCTION};
 
 /// What was published of an experiment.
 #[derive(Clone, Debug)]

@@ -5,11 +5,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
+use super::keys::wifi::{LINK_FILE, WIFI};
 use super::load::{Load, check_cc};
 use super::read::{self, Read, Section, Wrong};
 use super::resolve::plain_tcp;
 use super::scenario;
-use super::wifi::keys::{LINK_FILE, WIFI};
 use super::wifi::{TestStations, Wifi, check_limits};
 use super::{ExperimentError, MOST_BYTES};
 use crate::Error;

@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::keys::{BURSTS, DIRECTION, Key, Kind, LINK, LINK_CHANGE, PAUSE, SHAPER};
-use super::read::{self, At, Read, Section, Wrong};
+use super::read::{self, At, Read, Section, Wrong, check_name, small};
 use super::share::{QueueText, RateWords};
 use super::trees;
 
@@ -238,19 +238,6 @@ impl Change {
     }
 }
 
-/// A name that reads well in a report and in a key: 1 to 40 letters, digits, `_`, `-` or `.`.
-pub(super) fn check_name(name: &At<String>, of: &str) -> Read<()> {
-    let letters = name.value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
-    if letters && (1..=40).contains(&name.value.len()) {
-        return Ok(());
-    }
-    let what = format!(
-        "\"{}\" is no name of {of}: it has 1 to 40 letters, digits, `_`, `-` or `.`",
-        name.value.escape_debug()
-    );
-    Err(Wrong::new(name.at, what))
-}
-
 fn line(section: &Section<'_>) -> Read<Option<At<LineWords>>> {
     let rate = section.read("rate", rate_or_unlimited)?;
     let trace = section.read("trace", read::text)?;
@@ -301,10 +288,6 @@ pub(super) fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read
         Some(text) if text.starts_with(trees::PREFIX) => Ok(QueueWords::Tree(text.into())),
         _ => read::queue_text(key, kind, value).map(QueueWords::Spec),
     }
-}
-
-pub(super) fn small(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<u32> {
-    read::count(key, kind, value).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 fn loss<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Loss> {

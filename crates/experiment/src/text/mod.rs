@@ -38,7 +38,6 @@ use crate::Experiment;
 pub use claims::class::Class;
 pub use claims::{Claim, Held, Picture, Reproduction};
 pub(crate) use flags::changes;
-pub(crate) use network::Note;
 pub(crate) use overrides::Override;
 pub(crate) use resolve::of_plan;
 pub use schema::schema;

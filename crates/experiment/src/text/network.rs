@@ -15,6 +15,7 @@ use super::share::QueueText;
 use super::switches::Switch;
 use super::trace;
 use super::trees;
+use crate::experiment::Note;
 use crate::fit::{room, unfit};
 
 /// The queue of a line that says nothing of one: what Linux gives a device (`txqueuelen` 1000).
@@ -33,21 +34,6 @@ pub(super) struct Network {
     pub(super) pairs: Vec<(usize, usize)>,
     /// Where each switch of the scenario is in the file, and what a plan says of it.
     pub(super) switches: Vec<At<String>>,
-}
-
-/// What the scenario does not say of a directed link.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Note {
-    /// `client to modem`.
-    pub(super) name: String,
-    /// The line in words; empty where there is none.
-    pub(super) line: String,
-    /// The queue in words, where the scenario's link has none: on the air.
-    pub(super) queue: String,
-    /// Whether the queue under comparison is here.
-    pub(crate) compared: bool,
-    /// The rate of the line, nominal; `None` where it has none.
-    pub(super) rate: Option<Rate>,
 }
 
 /// What shares of a line are taken of: for each directed link the slowest line that its packets cross between

@@ -157,6 +157,24 @@ pub(super) fn table<'a>(key: &Key, value: &'a Value<'a>, info: &'static Table) -
     }
 }
 
+/// A name that reads well in a report and in a key: 1 to 40 letters, digits, `_`, `-` or `.`.
+pub(super) fn check_name(name: &At<String>, of: &str) -> Read<()> {
+    let letters = name.value.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if letters && (1..=40).contains(&name.value.len()) {
+        return Ok(());
+    }
+    let what = format!(
+        "\"{}\" is no name of {of}: it has 1 to 40 letters, digits, `_`, `-` or `.`",
+        name.value.escape_debug()
+    );
+    Err(Wrong::new(name.at, what))
+}
+
+/// A count that fits into 32 bits; more is the most that does.
+pub(super) fn small(key: &Key, kind: Kind, value: &Value<'_>) -> Read<u32> {
+    count(key, kind, value).map(|number| u32::try_from(number).unwrap_or(u32::MAX))
+}
+
 pub(super) fn unknown_key(word: &str, info: &Table) -> String {
     let names: Vec<&str> = info.all_keys().map(|key| key.name).collect();
     let nearest = did_you_mean(word, &names);

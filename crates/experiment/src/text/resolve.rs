@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::claims;
+use super::keys::wifi::{WIFI, WIFI_CHANGE};
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
 use super::links::{Change, Link, QueueWords};
 use super::load::{Far, Load, check_cc, server, server_name};
@@ -19,7 +20,6 @@ use super::read::{self, At, Read, Section, Wrong};
 use super::share::QueueText;
 use super::simple::{ALONE, Simple, default_queues};
 use super::switches::{self, Switch};
-use super::wifi::keys::{WIFI, WIFI_CHANGE};
 use super::wifi::{TestStations, Wifi, check_limits};
 use super::{scenario, trees};
 use crate::plan::{Plan, bytes_per_second};

@@ -6,9 +6,8 @@ use goodqueue_sim::{Discipline, Link, Loss, Pattern, Scenario, Shaper, ShaperKin
 use serde::Serialize;
 
 use super::load::server_name;
-use super::network::Note;
 use super::trees;
-use crate::{Experiment, Variant};
+use crate::experiment::{Experiment, Note, Variant};
 
 /// A resolved experiment in words and tc's units.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -11,8 +11,9 @@ use toml::de::DeValue;
 
 use super::super::links::COMPARED;
 use super::super::read::{self, Read, Section, Wrong};
-use super::keys::{EDCA, is_above, is_of};
-use super::{Chain, Draft, rates, word};
+use super::chain::{Chain, Draft, word};
+use super::rates;
+use crate::text::keys::wifi::{EDCA, is_above, is_of};
 use crate::text::keys::{Key, Kind};
 
 /// An access point, read.

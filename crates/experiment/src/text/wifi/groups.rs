@@ -4,9 +4,9 @@ use goodqueue::wifi::policy::{DEFAULT_INTERVAL, Mode};
 use goodqueue_sim::wifi::{DeviceId, DeviceSpec, GroupSpec, PolicySpec, RadioSpec, Upper};
 
 use super::super::read::{self, At, Read, Section, Wrong};
-use super::keys::{GROUP, STATION};
-use super::{Chain, Draft, word};
+use super::chain::{Chain, Draft, word};
 use crate::hint::did_you_mean;
+use crate::text::keys::wifi::{GROUP, STATION};
 
 /// A group as written.
 struct Written {

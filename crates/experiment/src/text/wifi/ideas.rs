@@ -4,7 +4,7 @@ use goodqueue::wifi::AdmissionParams;
 use goodqueue_sim::wifi::{DqlScope, Ideas};
 
 use super::super::read::{self, Read, Wrong};
-use super::{Chain, word};
+use super::chain::{Chain, word};
 
 /// The ideas that are on, and their words behind those of the driver.
 pub(super) fn read(chain: &Chain<'_>, driver: &str) -> Read<(Ideas, String)> {

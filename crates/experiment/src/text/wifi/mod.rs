@@ -7,10 +7,10 @@
 //!  [wifi] ───────────────────────┘
 //! ```
 
+mod chain;
 mod driver;
 mod groups;
 pub(crate) mod ideas;
-pub(crate) mod keys;
 mod network;
 mod rates;
 mod test_stations;
@@ -18,10 +18,10 @@ mod test_stations;
 use goodqueue::{QueueSpec, Rate, Span};
 use goodqueue_sim::wifi::{Band, RadioSpec};
 
-use super::read::{self, At, Read, Section, Wrong};
-use crate::text::keys::{Key, Kind};
+use super::read::{self, Read, Section, Wrong};
+use crate::text::keys::{STATION, WIRE};
+use chain::{Chain, Draft, word};
 pub(super) use groups::check_limits;
-use keys::{STATION, WIRE};
 pub(super) use test_stations::TestStations;
 
 /// A Wi-Fi network, resolved. Its access point is device 0 of the radio, and the stations follow in their
@@ -61,67 +61,6 @@ pub(crate) struct Wire {
 pub(super) const ACCESS_POINT: &str = "ap";
 /// Name of the node behind the wire.
 pub(super) const SERVER: &str = "server";
-
-/// Tables of which the first that says something holds.
-#[derive(Clone, Debug)]
-struct Chain<'a>(Vec<Section<'a>>);
-
-impl<'a> Chain<'a> {
-    /// A value that `read` reads.
-    fn read<T>(
-        &self,
-        name: &str,
-        read: impl Fn(&Key, Kind, &'a toml::Spanned<toml::de::DeValue<'a>>) -> Read<T>,
-    ) -> Read<Option<At<T>>> {
-        for section in self.0.iter().filter(|section| section.knows(name)) {
-            if let Some(found) = section.read(name, &read)? {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
-    }
-
-    fn plain<T>(
-        &self,
-        name: &str,
-        read: impl Fn(&Key, Kind, &'a toml::Spanned<toml::de::DeValue<'a>>) -> Read<T>,
-    ) -> Read<Option<T>> {
-        Ok(self.read(name, read)?.map(|found| found.value))
-    }
-
-    /// The first table that says one of these.
-    fn first_with(&self, names: &[&str]) -> Option<&Section<'a>> {
-        self.0
-            .iter()
-            .find(|section| names.iter().any(|name| section.knows(name) && section.get(name).is_some()))
-    }
-
-    /// Where the nearest of the tables begins.
-    fn at(&self) -> usize {
-        self.0.first().map_or(0, |section| section.at)
-    }
-}
-
-/// A station as written, with the changes of a variant.
-struct Draft<'a> {
-    name: String,
-    chain: Chain<'a>,
-}
-
-/// One of the words that a key may have.
-fn word(key: &Key, kind: Kind, value: &toml::Spanned<toml::de::DeValue<'_>>) -> Read<String> {
-    let text = read::text(key, kind, value)?;
-    let Kind::OneOf(kinds) = kind else { return Ok(text) };
-    let words =
-        || kinds.iter().filter_map(|kind| if let Kind::Word(word) = kind { Some(*word) } else { None });
-    if words().any(|word| word == text) {
-        return Ok(text);
-    }
-    let known: Vec<&str> = words().collect();
-    let nearest = crate::hint::did_you_mean(&text, &known);
-    let what = format!("{} = \"{}\": there are {}{nearest}", key.name, text.escape_debug(), known.join(", "));
-    Err(Wrong::new(value.span().start, what))
-}
 
 impl Wifi {
     /// The network of `[wifi]`, with the changes of a variant; `compared`: what stands for `$queue`.

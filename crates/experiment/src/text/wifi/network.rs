@@ -4,8 +4,9 @@ use goodqueue::{ETHERNET_FRAME, Serializer, Span};
 use goodqueue_sim::wifi::{DriverSpec, Lower, PeerSpec, RateSpec, Role, Upper};
 use goodqueue_sim::{Link, Loss, PortSpec, Radio};
 
-use super::super::network::{Network, Note};
+use super::super::network::Network;
 use super::{ACCESS_POINT, SERVER, Wifi};
+use crate::experiment::Note;
 
 impl Wifi {
     /// The network; `origin` is the start of the load.

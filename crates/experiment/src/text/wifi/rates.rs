@@ -6,7 +6,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::super::read::{self, At, Read, Wrong};
-use super::{Chain, word};
+use super::chain::{Chain, word};
 use crate::text::keys::{Key, Kind};
 
 /// The rate to a station, and in words.

@@ -4,7 +4,7 @@ use goodqueue_probe::{Direction, Test};
 
 use super::super::load;
 use super::super::read::{self, At, Read, Section, Wrong};
-use super::keys::STATION;
+use crate::text::keys::wifi::STATION;
 
 /// A station as the load sees it.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub(super) fn numbered(name: &str, number: u64, count: u64) -> String {
 impl TestStations {
     /// The stations of `[wifi]`. Where a test's load is does not differ from variant to variant.
     pub(in super::super) fn read(wifi: &Section<'_>) -> Read<TestStations> {
-        let from = wifi.plain("run_from", super::word)?;
+        let from = wifi.plain("run_from", super::chain::word)?;
         let to_stations = if from.as_deref() == Some("server") { Direction::Up } else { Direction::Down };
         let mut test_stations = Vec::new();
         for entry in wifi.sections("station", &STATION)? {

@@ -2,7 +2,7 @@
 
 use goodqueue::Span;
 
-use crate::text::keys::{FROM_NOTHING, HOUR, Key, Kind, LONGEST, MILLI, SOME, Table, count, key, time};
+use super::key::{FROM_NOTHING, HOUR, Key, Kind, LONGEST, MILLI, SOME, Table, count, key, time};
 
 /// Most stations.
 pub(crate) const MOST_STATIONS: u64 = 1000;
@@ -293,7 +293,7 @@ pub(crate) static LINK_FILE: Table = Table {
 
 /// Whether a key says something with this `above` of ath10k: of what mac80211's queues are set to, FIFOs and
 /// queue disciplines know nothing, and queues without `CoDel` have no target.
-pub(super) fn is_above(key: &Key, above: &str) -> bool {
+pub(crate) fn is_above(key: &Key, above: &str) -> bool {
     match key.name {
         "target" | "interval" => above == "fq_codel",
         "airtime" | "airtime_flags" | "sparse" | "aql_low" | "aql_high" | "aql_threshold" | "txq_limit"
@@ -305,7 +305,7 @@ pub(super) fn is_above(key: &Key, above: &str) -> bool {
 }
 
 /// Which driver a key is of, where it is not of all: that key with another driver says nothing.
-pub(super) fn is_of(key: &Key, driver: &str) -> bool {
+pub(crate) fn is_of(key: &Key, driver: &str) -> bool {
     match key.name {
         "fifo" => driver == "stock",
         "queue" => driver != "ath9k",

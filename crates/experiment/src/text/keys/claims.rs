@@ -1,6 +1,6 @@
 //! The keys of what was published.
 
-use super::super::keys::{DAY, FROM_NOTHING, Kind, SOME, Table, key, time};
+use super::key::{DAY, FROM_NOTHING, Kind, SOME, Table, key, time};
 use crate::figure::FIGURES;
 
 /// What was published of an experiment.

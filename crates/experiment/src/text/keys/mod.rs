@@ -1,139 +1,21 @@
 //! The keys of an experiment file as data: what is read, what the schema says and what the documentation
 //! must name come from here.
 
+mod claims;
+mod key;
+mod switches;
+mod trees;
+pub(crate) mod wifi;
+
 use goodqueue::Span;
 
-pub(crate) use super::claims::keys::{CLAIM, REPRODUCTION};
-use super::switches::{SWITCH, SWITCH_CHANGE};
-use super::trees::{CLASS, HTB};
-use super::wifi::keys::{EDCA, GROUP, STATION, WIFI, WIFI_CHANGE, WIRE};
-
-/// What a value is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
-    /// Any text.
-    Text,
-    /// `true` or `false`.
-    Switch,
-    /// A whole number.
-    Count {
-        /// Least value.
-        least: u64,
-        /// Largest value.
-        most: u64,
-    },
-    /// A time with its unit in quotes: `"20ms"`.
-    Time {
-        /// Shortest.
-        least: Span,
-        /// Longest.
-        most: Span,
-    },
-    /// A rate in tc's words in quotes: `"20mbit"`.
-    Rate,
-    /// A share of a line in percent in quotes: `"90%"`.
-    LineShare,
-    /// Bytes: a whole number, or tc's words in quotes (`"64k"`, powers of 1024).
-    Bytes,
-    /// A share of one: a number from 0 to 1, or `"0.1%"`.
-    Share,
-    /// A number that need not be whole.
-    Number {
-        /// Least value.
-        least: i32,
-        /// Largest value.
-        most: i32,
-    },
-    /// This word and no other.
-    Word(&'static str),
-    /// A list.
-    List(&'static Kind),
-    /// A list with one element of each kind.
-    Pair(&'static [Kind; 2]),
-    /// A table.
-    Table(&'static Table),
-    /// Tables of which each is written `[[name]]`.
-    Tables(&'static Table),
-    /// A table whose keys are names of links or nodes.
-    Named(&'static Table),
-    /// One of several.
-    OneOf(&'static [Kind]),
-}
-
-/// A key.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Key {
-    /// As written.
-    pub(crate) name: &'static str,
-    /// What its value is.
-    pub(crate) kind: Kind,
-    /// What holds where it is not written, in words.
-    pub(crate) default: &'static str,
-    /// What it does.
-    pub(crate) doc: &'static str,
-}
-
-/// A table with its keys.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Table {
-    /// As written between brackets; empty for the file itself.
-    pub(crate) name: &'static str,
-    /// What it is.
-    pub(crate) doc: &'static str,
-    /// Its own keys, in the order in which they are documented.
-    pub(crate) keys: &'static [Key],
-    /// The table whose keys it has besides.
-    pub(crate) also: Option<&'static Table>,
-}
-
-impl Table {
-    /// All keys: its own, then those of [`Table::also`].
-    pub(super) fn all_keys(&self) -> impl Iterator<Item = &'static Key> {
-        self.keys.iter().chain(self.also.map_or(&[][..], |also| also.keys))
-    }
-
-    /// The key called `name`.
-    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
-        self.all_keys().find(|key| key.name == name)
-    }
-
-    /// How the table is called in a message.
-    pub(super) fn title(&self) -> String {
-        match self.name {
-            "" => "an experiment".into(),
-            name => format!("[{name}]"),
-        }
-    }
-}
-
-/// Most flows, all groups together.
-pub(crate) const MOST_FLOWS: u64 = 100_000;
-/// Most repetitions.
-pub(crate) const MOST_REPETITIONS: u64 = 1000;
-/// Most server hosts.
-pub(crate) const MOST_SERVERS: u64 = 64;
-/// Longest delay of a link.
-pub(super) const LONGEST: Span = Span::from_secs(1000);
-pub(super) const DAY: Span = Span::from_secs(24 * 3600);
-pub(super) const HOUR: Span = Span::from_secs(3600);
-const MINUTE: Span = Span::from_secs(60);
-pub(super) const MILLI: Span = Span::from_millis(1);
-
-pub(super) const fn key(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
-    Key { name, kind, default, doc }
-}
-
-pub(super) const fn time(least: Span, most: Span) -> Kind {
-    Kind::Time { least, most }
-}
-
-pub(super) const fn count(least: u64, most: u64) -> Kind {
-    Kind::Count { least, most }
-}
+pub(crate) use claims::{CLAIM, REPRODUCTION};
+pub(crate) use key::*;
+pub(crate) use switches::{SWITCH, SWITCH_CHANGE};
+pub(crate) use trees::{CLASS, HTB};
+pub(crate) use wifi::{EDCA, GROUP, STATION, WIFI, WIFI_CHANGE, WIRE};
 
 const ANY_NUMBER: Kind = count(0, i64::MAX as u64);
-pub(super) const FROM_NOTHING: Span = Span::ZERO;
-pub(super) const SOME: Span = Span(1);
 
 /// The file.
 pub(crate) static ROOT: Table = Table {
