@@ -8,8 +8,9 @@ use goodqueue_report::trace::Trace;
 use serde::Serialize;
 
 use crate::simulate::{self, Wishes};
+use crate::source::Source;
 use crate::text::link_file::{self, Flags};
-use crate::text::{Override, View, changes, of_plan};
+use crate::text::{View, changes, of_plan};
 use crate::{Arm, Error, Experiment, Monitor, Plan, Request, record};
 
 /// A request that was made sense of.
@@ -20,18 +21,6 @@ pub struct Asked {
     /// `None` where the live arm runs a plan over its own line.
     experiment: Option<Experiment>,
     source: Source,
-}
-
-/// Where it comes from: the process of a live run reads it again.
-#[derive(Debug)]
-#[cfg_attr(not(feature = "live"), expect(dead_code, reason = "read by live runs alone"))]
-pub(crate) enum Source {
-    /// Flags alone.
-    Plan(Box<Plan>),
-    /// An experiment file as it was named, its text, and what flags change of it.
-    File { file: String, text: String, changes: Vec<Override> },
-    /// A file that describes a network, and the flags beside it.
-    Link { file: String, text: String, flags: Box<Flags> },
 }
 
 /// What `--dry-run` prints.
@@ -66,8 +55,8 @@ impl Asked {
             Asked { arm: plan.arm, test: plan.test.test()?, experiment, source: Source::Plan(plan.into()) }
         };
         #[cfg(feature = "live")]
-        if asked.arm == Arm::Live {
-            crate::live::check(&asked)?;
+        if let (Arm::Live, Some(experiment)) = (asked.arm, &asked.experiment) {
+            crate::live::check(experiment)?;
         }
         Ok(asked)
     }
@@ -172,14 +161,11 @@ impl Asked {
                 simulate::run(experiment.jobs(), wishes, record, traces, monitor)
             }
             #[cfg(feature = "live")]
-            (Arm::Live, _) => crate::live::run(self, record, monitor),
+            (Arm::Live, experiment) => {
+                crate::live::run(&self.test, experiment.as_ref(), &self.source, record, monitor)
+            }
             _ => Err(Error::Machine("this build has no live arm (feature `live`, Linux)".into())),
         }
-    }
-
-    #[cfg(feature = "live")]
-    pub(crate) fn parts(&self) -> (Option<&Experiment>, &Source) {
-        (self.experiment.as_ref(), &self.source)
     }
 }
 

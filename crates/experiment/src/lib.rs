@@ -60,6 +60,7 @@ mod radio;
 mod record;
 mod request;
 pub mod simulate;
+mod source;
 pub mod text;
 
 pub use asked::{Asked, Shown};

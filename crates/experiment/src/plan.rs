@@ -6,13 +6,12 @@ mod seeds;
 mod values;
 
 use goodqueue::Span;
-use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError};
+use goodqueue_probe::{Params, Test, TestError};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::hint::did_you_mean;
 use crate::request::{Arm, Request};
-use crate::text::starts;
+use crate::text::{named, starts};
 
 pub use link::LinkOrder;
 use queues::queues;
@@ -158,26 +157,16 @@ impl TestOrder {
             // As many as the test wants; an arm that has fewer says so.
             hosts: usize::MAX,
         };
-        goodqueue_probe::resolve(&self.name, &params).map_err(|error| {
-            let nearest = match &error {
-                TestError::Unknown { name, candidates } => did_you_mean(name, candidates),
-                TestError::Twice(_) => return Error::Usage(format!("--with: {error}")),
-                _ => String::new(),
-            };
-            Error::Usage(format!("{error}{nearest}; `goodqueue tests` lists the tests"))
+        goodqueue_probe::resolve(&self.name, &params).map_err(|error| match error {
+            TestError::Twice(_) => Error::Usage(format!("--with: {error}")),
+            error => Error::Usage(named::words(&error)),
         })
     }
 }
 
 /// A call, a page or a video, written in full.
 fn extra(word: &str) -> Result<String, Error> {
-    let extra = word.parse::<Extra>().map_err(|error| {
-        let nearest = match &error {
-            ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
-            ParseExtraError::Dscp { .. } => String::new(),
-        };
-        Error::Usage(format!("--with {word}: {error}{nearest}; `goodqueue tests` lists them"))
-    })?;
+    let extra = named::extra(word).map_err(|why| Error::Usage(format!("--with {word}: {why}")))?;
     Ok(extra.to_string())
 }
 

@@ -14,7 +14,7 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use goodqueue::{FlowHasher, Header, Nanos, Queue, Rng, Span};
+use goodqueue::{FlowHasher, Nanos, Queue, Rng, Span};
 
 use crate::air::Air;
 use crate::channel::Channel;
@@ -22,12 +22,10 @@ use crate::lab::{Lab, Taken};
 use crate::medium::{Medium, MediumSpec};
 use crate::netns::{Counters, Netns};
 use crate::path::{Path, PathSpec};
-use crate::runner::{Runner, Settings};
+use crate::pool::{DEFAULT_FRAMES, Frame};
+use crate::runner::{Runner, Settings, Shared};
 use crate::sample::{EngineReport, EngineSample, ProcStat};
 use crate::{Error, Result};
-
-/// The descriptor of a frame in the engine's queues.
-pub type Frame = Header;
 
 /// The configuration of the engine.
 #[derive(Debug)]
@@ -46,23 +44,11 @@ pub struct EngineSpec<Q> {
     pub spin: Option<Span>,
 }
 
-/// Default number of frames in the pool: 64 MiB.
-pub const DEFAULT_FRAMES: u32 = 32_768;
-
 impl<Q> EngineSpec<Q> {
     /// Both directions with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`.
     pub fn new(up: PathSpec<Q>, down: PathSpec<Q>) -> EngineSpec<Q> {
         EngineSpec { up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None }
     }
-}
-
-/// State shared by the engine's thread and its handle.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) stop: AtomicBool,
-    pub(crate) sample: Mutex<EngineSample>,
-    /// Start and end of the measurement of sojourn times; initially there is none.
-    pub(crate) sojourns: [AtomicU64; 2],
 }
 
 /// Starts engines.

@@ -33,7 +33,7 @@ pub mod sample;
 mod sys;
 mod tcp_header;
 
-pub use engine::{Engine, EngineHandle, EngineSpec, Frame};
+pub use engine::{Engine, EngineHandle, EngineSpec};
 pub use error::{Error, Result};
 pub use goodqueue::Histogram;
 pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
@@ -41,6 +41,7 @@ pub use lock::Lock;
 pub use medium::{Delays, Exit, Medium, MediumSpec};
 pub use netns::{Netns, enter_user_namespace};
 pub use path::PathSpec;
+pub use pool::{DEFAULT_FRAMES, Frame};
 pub use sample::{
     Count, CpuUse, EngineReport, EngineSample, HostLoad, PathReport, PathSample, Scheduling, Summary,
     Trouble, Validity,

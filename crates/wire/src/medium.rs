@@ -2,8 +2,8 @@
 
 use goodqueue::{Backlog, Direction, Nanos, Reason, Span};
 
-use crate::engine::{DEFAULT_FRAMES, Frame};
 use crate::lab::MAX_HOSTS;
+use crate::pool::{DEFAULT_FRAMES, Frame};
 use crate::{Error, Result};
 
 /// A medium that replaces the two lines: a state machine in logical time. It holds descriptors; the frames

@@ -1,6 +1,12 @@
 //! The engine's frames: one block of memory, allocated once.
 
-use goodqueue::Nanos;
+use goodqueue::{Header, Nanos};
+
+/// The descriptor of a frame in the engine's queues.
+pub type Frame = Header;
+
+/// Default number of frames in the pool: 64 MiB.
+pub const DEFAULT_FRAMES: u32 = 32_768;
 
 /// Bytes of a slot. An Ethernet frame at MTU 1500 is 1514.
 pub(crate) const SLOT: usize = 2048;

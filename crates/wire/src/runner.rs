@@ -4,13 +4,12 @@ use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 
 use crate::channel::{Channel, DOWN, UP};
-use crate::engine::Shared;
 use crate::frame::{self, ETHERNET, Meta};
 use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
 use crate::pool::{Note, Pool};
@@ -18,6 +17,15 @@ use crate::sample::{CpuUse, EngineReport, EngineSample, Scheduling, Summary, Tro
 use crate::sys::packet::{BATCH, PacketSocket, Slot};
 use crate::sys::thread;
 use crate::{Error, Histogram, Result};
+
+/// State shared by the engine's thread and its handle.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) stop: AtomicBool,
+    pub(crate) sample: Mutex<EngineSample>,
+    /// Start and end of the measurement of sojourn times; initially there is none.
+    pub(crate) sojourns: [AtomicU64; 2],
+}
 
 /// Frames to read at first; if that many arrive, the next read takes up to [`BATCH`].
 const FEW: usize = 8;

@@ -8,11 +8,12 @@ mod setup;
 mod supervise;
 mod worker;
 
+use goodqueue_probe::Test;
 use goodqueue_report::Record;
 use goodqueue_wire::MAX_HOSTS;
 
-use crate::asked::{Asked, Source};
 use crate::simulate::Job;
+use crate::source::Source;
 use crate::{Error, Experiment, Monitor, Plan, Variant};
 use message::{Order, Work};
 use setup::Setup;
@@ -20,12 +21,11 @@ use supervise::Turn;
 
 pub use worker::main as worker;
 
-/// Whether the live arm has all that `asked` needs.
+/// Whether the live arm has all that the experiment needs.
 ///
 /// # Errors
 /// [`Error::Usage`] with what it does not have.
-pub(crate) fn check(asked: &Asked) -> Result<(), Error> {
-    let (Some(experiment), _) = asked.parts() else { return Ok(()) };
+pub(crate) fn check(experiment: &Experiment) -> Result<(), Error> {
     let check = |variant| Setup::over_the_air(variant, experiment.test.clone()).map(|_| ());
     experiment.variants.iter().try_for_each(check)
 }
@@ -52,9 +52,15 @@ pub(crate) fn warnings(experiment: &Experiment) -> Vec<String> {
 ///
 /// # Errors
 /// The first reason to stop.
-pub(crate) fn run(asked: &Asked, record: &mut Record, monitor: &mut dyn Monitor) -> Result<(), Error> {
-    let turns = match asked.parts() {
-        (None, Source::Plan(plan)) => over_lines(asked, plan)?,
+pub(crate) fn run(
+    test: &Test,
+    experiment: Option<&Experiment>,
+    source: &Source,
+    record: &mut Record,
+    monitor: &mut dyn Monitor,
+) -> Result<(), Error> {
+    let turns = match (experiment, source) {
+        (None, Source::Plan(plan)) => over_lines(test, plan)?,
         (Some(experiment), source) => over_the_air(experiment, source),
         (None, _) => Vec::new(),
     };
@@ -62,8 +68,7 @@ pub(crate) fn run(asked: &Asked, record: &mut Record, monitor: &mut dyn Monitor)
     supervise::run(&turns, record, monitor)
 }
 
-fn over_lines(asked: &Asked, plan: &Plan) -> Result<Vec<Turn>, Error> {
-    let test = asked.test();
+fn over_lines(test: &Test, plan: &Plan) -> Result<Vec<Turn>, Error> {
     let (need, have) = (test.hosts(), usize::from(MAX_HOSTS));
     if need > have {
         let name = &plan.test.name;

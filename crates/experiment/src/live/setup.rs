@@ -11,7 +11,7 @@ use goodqueue_probe::Test;
 use goodqueue_report::PathQueue;
 use goodqueue_report::wifi::Radio as Recorded;
 use goodqueue_sim::wifi::{DeviceId, PeerSpec, Radio, RadioSpec, RateSpec, Role};
-use goodqueue_wire::engine::DEFAULT_FRAMES;
+use goodqueue_wire::DEFAULT_FRAMES;
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, MAX_HOSTS, MediumSpec, PathSpec};
 
 use super::message::{Order, Work};

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 
 use super::keys::wifi::{LINK_FILE, WIFI};
-use super::load::{Load, check_cc};
+use super::load::Load;
+use super::named::check_cc;
 use super::read::{self, Read, Section, Wrong};
 use super::resolve::plain_tcp;
 use super::scenario;

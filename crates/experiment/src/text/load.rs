@@ -1,18 +1,15 @@
 //! What the hosts do: the test of the catalogue, and flows, probes and sources of the file's own.
 
 use goodqueue::{ETHERNET_FRAME, Rate, Span};
-use goodqueue_probe::{Direction, Dscp, Extra, Flow, Params, ParseExtraError, Probe, Test, TestError};
+use goodqueue_probe::{Direction, Dscp, Flow, Params, Probe, Test};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Pattern, Source};
 
-use toml::Spanned;
-use toml::de::DeValue;
-
-use super::keys::{FLOW, Key, Kind, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
+use super::keys::{FLOW, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
+use super::named;
 use super::read::{self, At, Read, Section, Wrong};
 use super::starts;
 use super::wifi::TestStations;
-use crate::hint::did_you_mean;
 
 /// Least payload of the probe, bytes: its header.
 const PAYLOAD: u32 = 60;
@@ -161,7 +158,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     }
     let section = read::table(key, value, &TEST)?;
     let given = |name, default| Ok(section.plain(name, read::span)?.unwrap_or(default));
-    let with = section.plain("with", read::list(extra))?;
+    let with = section.plain("with", read::list(named::read_extra))?;
     let params = Params {
         length: given("length", defaults.length)?,
         delay: given("delay", defaults.delay)?,
@@ -189,48 +186,14 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     Ok((own_test(&params, about, section.at)?, true))
 }
 
-/// The calls, pages and videos that are asked for.
-pub(super) fn extras(words: &[String], at: usize) -> Read<Test> {
-    catalogue_test("ping", at, &Params { with: words.to_vec(), ..Params::default() })
-}
-
-/// A call, a page or a video.
-pub(super) fn extra(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Extra> {
-    let text = read::text(key, kind, value)?;
-    text.parse::<Extra>().map_err(|error| {
-        let nearest = match &error {
-            ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
-            ParseExtraError::Dscp { .. } => String::new(),
-        };
-        Wrong::new(value.span().start, format!("{error}{nearest}; `goodqueue tests` lists them"))
-    })
+fn catalogue_test(name: &str, at: usize, params: &Params) -> Read<Test> {
+    named::simulated(name, params).map_err(|why| Wrong::new(at, why))
 }
 
 /// A test without flows and probes, which the file adds.
 fn own_test(params: &Params, about: &str, at: usize) -> Read<Test> {
     let empty = catalogue_test("ping", at, params)?;
     Ok(Test { name: "custom".into(), about: about.into(), probes: Vec::new(), ..empty })
-}
-
-fn catalogue_test(name: &str, at: usize, params: &Params) -> Read<Test> {
-    let test = goodqueue_probe::resolve(name, params).map_err(|error| {
-        let nearest = match &error {
-            TestError::Unknown { name, candidates } => did_you_mean(name, candidates),
-            _ => String::new(),
-        };
-        Wrong::new(at, format!("{error}{nearest}; `goodqueue tests` lists the tests"))
-    })?;
-    check_cc(&test).map_err(|why| Wrong::new(at, why))?;
-    Ok(test)
-}
-
-/// Whether the simulator has the congestion controls of the test's flows; else why not, with the nearest.
-pub(super) fn check_cc(test: &Test) -> Result<(), String> {
-    let wrong = test.flows.iter().find_map(|flow| Some((&flow.cc, flow.cc.parse::<CcKind>().err()?)));
-    match wrong {
-        Some((cc, error)) => Err(format!("{error}{}", did_you_mean(cc, &CcKind::ALL.map(CcKind::name)))),
-        None => Ok(()),
-    }
 }
 
 fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &Far) -> Read<()> {

@@ -15,6 +15,7 @@ pub mod lines;
 pub(crate) mod link_file;
 mod links;
 mod load;
+pub(crate) mod named;
 mod network;
 mod overrides;
 mod path;

@@ -1,8 +1,8 @@
 //! Which of a test's flows, probes, calls, pages and videos are at which station.
 
-use goodqueue_probe::{Direction, Test};
+use goodqueue_probe::{Direction, Params, Test};
 
-use super::super::load;
+use super::super::named;
 use super::super::read::{self, At, Read, Section, Wrong};
 use crate::text::keys::wifi::STATION;
 
@@ -51,7 +51,7 @@ impl TestStations {
         let mut test_stations = Vec::new();
         for entry in wifi.sections("station", &STATION)? {
             let (name, count) = name_and_count(&entry)?;
-            let with = entry.plain("with", read::list(load::extra))?.unwrap_or_default();
+            let with = entry.plain("with", read::list(named::read_extra))?.unwrap_or_default();
             let with: Vec<String> = with.into_iter().map(|word| word.value.to_string()).collect();
             let switch = |name| Ok(entry.plain(name, read::switch)?.unwrap_or(true));
             let (load, probe) = (switch("load")?, switch("probe")?);
@@ -139,7 +139,8 @@ impl TestStations {
                     ..probe.clone()
                 }));
             }
-            let extras = load::extras(&station.with, at)?;
+            let params = Params { with: station.with.clone(), ..Params::default() };
+            let extras = named::simulated("ping", &params).map_err(|why| Wrong::new(at, why))?;
             let calls = test.voip.iter().filter(|_| station.load).chain(&extras.voip);
             spread.voip.extend(calls.map(|call| goodqueue_probe::Probe {
                 name: named(&call.name),

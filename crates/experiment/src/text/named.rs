@@ -1,0 +1,57 @@
+//! Tests, calls, pages and videos by their names, and what is near a wrong name: for flags and files alike.
+
+use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError};
+use goodqueue_sim::tcp::cc::CcKind;
+use toml::Spanned;
+use toml::de::DeValue;
+
+use super::keys::{Key, Kind};
+use super::read::{self, Read, Wrong};
+use crate::hint::did_you_mean;
+
+/// A call, a page or a video.
+///
+/// # Errors
+/// What is wrong with its word.
+pub(crate) fn extra(text: &str) -> Result<Extra, String> {
+    text.parse::<Extra>().map_err(|error| {
+        let nearest = match &error {
+            ParseExtraError::Unknown { word, candidates } => did_you_mean(word, candidates),
+            ParseExtraError::Dscp { .. } => String::new(),
+        };
+        format!("{error}{nearest}; `goodqueue tests` lists them")
+    })
+}
+
+/// The same in a file.
+pub(super) fn read_extra(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Extra> {
+    extra(&read::text(key, kind, value)?).map_err(|why| Wrong::new(value.span().start, why))
+}
+
+/// The test of this name, whose congestion controls the simulator has.
+///
+/// # Errors
+/// What is wrong with the name or a parameter.
+pub(super) fn simulated(name: &str, params: &Params) -> Result<Test, String> {
+    let test = goodqueue_probe::resolve(name, params).map_err(|error| words(&error))?;
+    check_cc(&test)?;
+    Ok(test)
+}
+
+/// Why there is no such test, with the nearest that there is.
+pub(crate) fn words(error: &TestError) -> String {
+    let nearest = match error {
+        TestError::Unknown { name, candidates } => did_you_mean(name, candidates),
+        _ => String::new(),
+    };
+    format!("{error}{nearest}; `goodqueue tests` lists the tests")
+}
+
+/// Whether the simulator has the congestion controls of the test's flows; else why not, with the nearest.
+pub(super) fn check_cc(test: &Test) -> Result<(), String> {
+    let wrong = test.flows.iter().find_map(|flow| Some((&flow.cc, flow.cc.parse::<CcKind>().err()?)));
+    match wrong {
+        Some((cc, error)) => Err(format!("{error}{}", did_you_mean(cc, &CcKind::ALL.map(CcKind::name)))),
+        None => Ok(()),
+    }
+}
