@@ -2,6 +2,7 @@
 
 mod airtime;
 mod applications;
+mod blocks;
 mod details;
 mod figures;
 mod glance;
@@ -46,7 +47,7 @@ pub fn html(record: &Record) -> String {
     let figures = figures::all(record_of_charts, &summaries_of_charts);
     let delay = Delay::ALL.into_iter().find(|&d| charts::has_delay(record, d)).unwrap_or(Delay::RoundTrip);
     let scale = axis_name(charts::wide_range(record_of_charts, delay));
-    let air = airtime::present(record);
+    let air = record.has_radio();
     let with = |base: &str, more: &str| if air { format!("{base}{more}") } else { base.to_owned() };
     let title = if record.title.is_empty() { &record.test.name } else { &record.title };
     let slots = [

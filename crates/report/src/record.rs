@@ -54,6 +54,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether any run has a radio.
+    pub(crate) fn has_radio(&self) -> bool {
+        self.runs.iter().any(|run| !run.radios.is_empty())
+    }
+
     /// The queues that were planned but not measured, in the order of the plan. Empty if the record does not
     /// say what was planned.
     #[must_use]

@@ -1,6 +1,7 @@
 //! The command as its users meet it. One binary, so it links once; live runs take turns.
 
 mod agreement;
+mod circles;
 mod cookbook;
 mod experiment;
 mod faults;

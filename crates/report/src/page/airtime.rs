@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::details::table;
+use super::blocks::table;
 use crate::charts::{colour, escape, name_of, spoken};
 use crate::record::Record;
 use crate::summary::Summary;
@@ -17,11 +17,6 @@ use crate::words;
 pub(super) const JS: &str = include_str!("../../assets/airtime.js");
 /// The view's style sheet.
 pub(super) const CSS: &str = include_str!("../../assets/airtime.css");
-
-/// Whether any run has a radio.
-pub(super) fn present(record: &Record) -> bool {
-    record.runs.iter().any(|run| !run.radios.is_empty())
-}
 
 /// A radio in the format of the script. Times are in tenths of a microsecond.
 #[derive(Serialize)]

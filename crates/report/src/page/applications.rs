@@ -1,6 +1,6 @@
 //! Tables of calls, pages and videos.
 
-use super::details::table;
+use super::blocks::table;
 use crate::applications::{Loads, PageSummary};
 use crate::charts::escape;
 use crate::record::Record;

@@ -2,22 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::{airtime, glossary, queues as path_queues, wifi};
+use super::blocks::{list, table};
+use super::{glossary, queues as path_queues, wifi};
 use crate::charts::{Delay, escape};
 use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run, VideoPlan};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
 use crate::table::{at_least, idle, mbit, mean_at_least, ms};
 use crate::words;
-
-/// A list of terms; values are markup.
-pub(super) fn list(items: &[(&str, String)]) -> String {
-    let mut out = String::from("<dl>");
-    for (term, value) in items.iter().filter(|(_, v)| !v.is_empty()) {
-        let _ = write!(out, "<dt>{term}</dt><dd>{value}</dd>");
-    }
-    out.push_str("</dl>\n");
-    out
-}
 
 fn fold(out: &mut String, title: &str, open: bool, body: &str) {
     let open = if open { " open" } else { "" };
@@ -30,7 +21,7 @@ pub(crate) fn html(record: &Record, summaries: &[Summary], brief: bool) -> Strin
     fold(&mut out, "How to run it again", true, &repeat(record));
     fold(&mut out, "Test and link", true, &plan(record));
     fold(&mut out, "Queues and their parameters", false, &queues(record));
-    if airtime::present(record) {
+    if record.has_radio() {
         fold(&mut out, "Wi-Fi: settings, stations, queues per TID", false, &wifi::details(record));
     }
     fold(&mut out, "All delays", false, &delays(record, summaries));
@@ -138,7 +129,7 @@ fn plan(record: &Record) -> String {
     let base: Vec<String> =
         record.link.rtt_ns.iter().map(|&ns| format!("{} ms", ms(i64::try_from(ns).ok()))).collect();
     let side = |p: &PathPlan| {
-        if airtime::present(record) && p.rate_bps.is_none() { "Wi-Fi".into() } else { path(p) }
+        if record.has_radio() && p.rate_bps.is_none() { "Wi-Fi".into() } else { path(p) }
     };
     list(&[
         ("Test", format!("{}: {}", escape(&t.name), escape(&t.about))),
@@ -174,32 +165,6 @@ fn queues(record: &Record) -> String {
         let _ =
             write!(out, "<h3 class=\"q{}\">{}</h3>{}", q % 8, glossary::queue(&run.queue), list(&borrowed));
     }
-    out
-}
-
-/// A table with its header; cells are markup.
-pub(super) fn table(label: &str, heads: &[&str], texts: usize, rows: &[Vec<String>]) -> String {
-    let mut out = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\"><table><thead><tr>"
-    );
-    for (i, head) in heads.iter().enumerate() {
-        let class = if i < texts { " class=\"text\"" } else { "" };
-        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", glossary::known(head));
-    }
-    out.push_str("</tr></thead><tbody>");
-    for row in rows {
-        out.push_str("<tr>");
-        for (i, cell) in row.iter().enumerate() {
-            let class = if i < texts { " class=\"text\"" } else { "" };
-            let _ = if i == 0 {
-                write!(out, "<th scope=\"row\">{cell}</th>")
-            } else {
-                write!(out, "<td{class}>{cell}</td>")
-            };
-        }
-        out.push_str("</tr>");
-    }
-    out.push_str("</tbody></table></div>\n");
     out
 }
 

@@ -233,7 +233,7 @@ fn rise_note(record: &Record) -> &'static str {
 }
 
 fn air(b: &mut Builder, record: &Record, summaries: &[Summary]) {
-    if !airtime::present(record) {
+    if !record.has_radio() {
         return;
     }
     let lead = "Only one device can send at a time. Each box is a frame or an aggregate on the air; its width is its \
@@ -442,7 +442,7 @@ fn goodput(b: &mut Builder, record: &Record, direction: Direction) {
 /// Whether there is a backlog to show. A Wi-Fi run may have only that of its stations.
 fn sampled(record: &Record, direction: Direction) -> bool {
     let series = |run: &Run| run.shown(direction).t_ns.is_empty();
-    !airtime::present(record) || !record.runs.iter().all(series)
+    !record.has_radio() || !record.runs.iter().all(series)
 }
 
 fn backlog(b: &mut Builder, record: &Record, direction: Direction) {

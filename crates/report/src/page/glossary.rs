@@ -3,7 +3,6 @@
 
 use std::fmt::Write as _;
 
-use super::airtime;
 use crate::charts::escape;
 use crate::record::Record;
 
@@ -332,7 +331,7 @@ pub(super) fn html(record: &Record) -> String {
     let named: Vec<&str> = record.runs.iter().filter_map(|run| Some(queue_of(&run.queue)?.id)).collect();
     list.extend(QUEUES.iter().filter(|entry| named.contains(&entry.id)));
     with(&mut list, DSCPS, true);
-    with(&mut list, WIFI, airtime::present(record));
+    with(&mut list, WIFI, record.has_radio());
     let mut out = String::from("<dl class=\"words\">");
     for Entry { id, term, text } in list {
         let _ = write!(out, "<dt id=\"w-{id}\" tabindex=\"-1\">{term}</dt><dd>{text}</dd>");

@@ -1,6 +1,6 @@
 //! Tables of the queues on the path, of the round trip that TCP measured, and of sojourn times.
 
-use super::details::table;
+use super::blocks::table;
 use crate::charts::escape;
 use crate::path::{PathQueue, Sojourn};
 use crate::record::{Direction, Record};

@@ -1,6 +1,6 @@
 //! Tables and sentences of video calls and games.
 
-use super::details::table;
+use super::blocks::table;
 use crate::charts::escape;
 use crate::record::Record;
 use crate::summary::Summary;

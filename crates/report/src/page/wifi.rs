@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::details::{list, table};
+use super::blocks::{list, table};
 use crate::charts::{escape, name_of};
 use crate::record::Record;
 use crate::wifi::{AccessCategory, Radio, Station, WifiKnobs};
