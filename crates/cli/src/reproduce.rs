@@ -3,13 +3,13 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use goodqueue_experiment::Error;
 use goodqueue_experiment::text::Picture;
+use goodqueue_experiment::{Arm, Error};
 use goodqueue_proof::reproduce::{self, MARK, Outcome, Reproduced, Shown};
 use goodqueue_report::Folder;
 
 use crate::args::ReproduceArgs;
-use crate::progress::Bar;
+use crate::progress::Progress;
 
 use crate::output::{check_parent, print, print_json};
 
@@ -28,8 +28,9 @@ pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
     }
     let mut outcomes = Vec::new();
     for entry in &entries {
-        let reproduced =
-            reproduce::run(entry, &mut Bar::new(args.quiet || args.json, Box::new(|_| Ok(())))?)?;
+        let quiet = args.quiet || args.json;
+        let mut progress = Progress::new(Arm::Simulated, quiet, Box::new(|_| Ok(())))?;
+        let reproduced = reproduce::run(entry, &mut progress)?;
         if let Some(folder) = &folder {
             write(folder, &reproduced)?;
         }

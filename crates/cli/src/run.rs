@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use goodqueue_experiment::simulate::{Wishes, flows_named};
-use goodqueue_experiment::{Arm, Asked, Error, Monitor};
+use goodqueue_experiment::{Asked, Error};
 use goodqueue_report::{Host, Record, SCHEMA};
 
 use crate::again;
 use crate::args::{ReportArgs, RunArgs};
 use crate::output::{self, Target};
-use crate::progress::{Bar, Live};
+use crate::progress::Progress;
 
 /// Runs the comparison that was asked for and shows it. `given`: the flags that were typed.
 ///
@@ -48,12 +48,9 @@ fn measure(args: &RunArgs, asked: &Asked, wishes: &Wishes, mut record: Record) -
     let mut traces = Vec::new();
     let quiet = args.quiet || args.json;
     let keep = Box::new(|record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record)));
-    let mut monitor: Box<dyn Monitor> = match asked.arm() {
-        Arm::Simulated => Box::new(Bar::new(quiet, keep)?),
-        Arm::Live => Box::new(Live::new(quiet, keep)?),
-    };
-    let end = asked.run(wishes, &mut record, &mut traces, &mut *monitor);
-    drop(monitor);
+    let mut progress = Progress::new(asked.arm(), quiet, keep)?;
+    let end = asked.run(wishes, &mut record, &mut traces, &mut progress);
+    drop(progress);
     if record.runs.is_empty() {
         if let Some(target) = target {
             target.give_back();

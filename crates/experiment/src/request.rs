@@ -25,13 +25,22 @@ impl Arm {
     }
 }
 
+// What holds where nothing is said, for [`Request::default`] and for the flags.
+const TEST: &str = "rrul";
+const LOSS: &str = "0%";
+const LENGTH: &str = "30s";
+const DELAY: &str = "5s";
+const IDLE: &str = "2s";
+const STEP: &str = "200ms";
+const PROBE_INTERVAL: &str = "10ms";
+
 /// One comparison in words: a test, a link, queues, seeds. [`Request::default`] is `goodqueue run`: `rrul`
 /// over 20 Mbit/s and 20 ms, simulated, with `pfifo:1000`, `codel` and `fq_codel`.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "clap"), derive(clap::Args))]
 pub struct Request {
     /// The test; `goodqueue tests` lists them. Or an experiment: a file whose name ends in .toml
-    #[cfg_attr(any(test, feature = "clap"), arg(default_value = "rrul", value_name = "TEST|FILE.toml"))]
+    #[cfg_attr(any(test, feature = "clap"), arg(default_value = TEST, value_name = "TEST|FILE.toml"))]
     pub test: String,
     /// Simulate hosts, link and queues in virtual time (the default): no rights needed, the same seed gives
     /// the same result
@@ -117,7 +126,7 @@ pub struct Request {
         any(test, feature = "clap"),
         arg(
             long,
-            default_value = "0%",
+            default_value = LOSS,
             value_name = "SHARE",
             allow_hyphen_values = true,
             help_heading = "Link"
@@ -154,7 +163,7 @@ pub struct Request {
         arg(
             short,
             long,
-            default_value = "30s",
+            default_value = LENGTH,
             value_name = "TIME",
             allow_hyphen_values = true,
             help_heading = "Load"
@@ -166,7 +175,7 @@ pub struct Request {
         any(test, feature = "clap"),
         arg(
             long,
-            default_value = "5s",
+            default_value = DELAY,
             value_name = "TIME",
             allow_hyphen_values = true,
             help_heading = "Load"
@@ -178,7 +187,7 @@ pub struct Request {
         any(test, feature = "clap"),
         arg(
             long,
-            default_value = "2s",
+            default_value = IDLE,
             value_name = "TIME",
             allow_hyphen_values = true,
             help_heading = "Load"
@@ -197,7 +206,7 @@ pub struct Request {
         any(test, feature = "clap"),
         arg(
             long,
-            default_value = "200ms",
+            default_value = STEP,
             value_name = "TIME",
             allow_hyphen_values = true,
             help_heading = "Load"
@@ -209,7 +218,7 @@ pub struct Request {
         any(test, feature = "clap"),
         arg(
             long,
-            default_value = "10ms",
+            default_value = PROBE_INTERVAL,
             value_name = "TIME",
             allow_hyphen_values = true,
             help_heading = "Load"
@@ -251,7 +260,7 @@ pub struct Request {
 impl Default for Request {
     fn default() -> Request {
         Request {
-            test: "rrul".into(),
+            test: TEST.into(),
             sim: false,
             live: false,
             queue: None,
@@ -267,19 +276,19 @@ impl Default for Request {
             shape_up: None,
             shape_down: None,
             buffer: None,
-            loss: "0%".into(),
+            loss: LOSS.into(),
             ring: None,
             bql: false,
             link: None,
             ecn: false,
             ipv6: false,
-            length: "30s".into(),
-            delay: "5s".into(),
-            idle: "2s".into(),
+            length: LENGTH.into(),
+            delay: DELAY.into(),
+            idle: IDLE.into(),
             flows: None,
             cc: None,
-            step: "200ms".into(),
-            probe_interval: "10ms".into(),
+            step: STEP.into(),
+            probe_interval: PROBE_INTERVAL.into(),
             start_jitter: None,
             with: Vec::new(),
             seed: None,

@@ -59,27 +59,18 @@ fn count(head: &'static str, name: &'static str, value: fn(&Summary) -> u64) -> 
 fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     let directions = loaded_directions(record);
     let mut out = Vec::new();
+    let rise = |group, unit, head, name, value: fn(&Summary) -> Option<i64>| {
+        bounded(group, unit, head, name, value, |s| s.rtt.added_cut_off_ns)
+    };
     if directions.is_empty() {
-        let (group, unit) = ("Round trip", "ms");
-        out.push(bounded(group, unit, "p50", "round trip, median", |s| s.rtt.p50_ns, |s| s.rtt.cut_off_ns));
-        out.push(bounded(
-            group,
-            unit,
-            "p95",
-            "round trip, 95th percentile",
-            |s| s.rtt.p95_ns,
-            |s| s.rtt.cut_off_ns,
-        ));
-        out.push(bounded(
-            group,
-            unit,
-            "p99",
-            "round trip, 99th percentile",
-            |s| s.rtt.p99_ns,
-            |s| s.rtt.cut_off_ns,
-        ));
-        out.push(bounded(group, unit, "max", "round trip, largest", |s| s.rtt.max_ns, |s| s.rtt.cut_off_ns));
-        out.push(bounded(group, unit, "min", "round trip, smallest", |s| s.rtt.min_ns, |s| s.rtt.cut_off_ns));
+        let rtt = |head, name, value: fn(&Summary) -> Option<i64>| {
+            bounded("Round trip", "ms", head, name, value, |s| s.rtt.cut_off_ns)
+        };
+        out.push(rtt("p50", "round trip, median", |s| s.rtt.p50_ns));
+        out.push(rtt("p95", "round trip, 95th percentile", |s| s.rtt.p95_ns));
+        out.push(rtt("p99", "round trip, 99th percentile", |s| s.rtt.p99_ns));
+        out.push(rtt("max", "round trip, largest", |s| s.rtt.max_ns));
+        out.push(rtt("min", "round trip, smallest", |s| s.rtt.min_ns));
     } else {
         out.push(Column {
             group: "Grade",
@@ -89,22 +80,8 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
             cell: Box::new(grade),
         });
         let (group, unit) = ("Rise of the round trip", "under load, ms");
-        out.push(bounded(
-            group,
-            unit,
-            "p50",
-            "rise of the round trip, median",
-            |s| s.rtt.added_p50_ns,
-            |s| s.rtt.added_cut_off_ns,
-        ));
-        out.push(bounded(
-            group,
-            unit,
-            "p95",
-            "rise of the round trip, 95th percentile",
-            |s| s.rtt.added_p95_ns,
-            |s| s.rtt.added_cut_off_ns,
-        ));
+        out.push(rise(group, unit, "p50", "rise of the round trip, median", |s| s.rtt.added_p50_ns));
+        out.push(rise(group, unit, "p95", "rise of the round trip, 95th percentile", |s| s.rtt.added_p95_ns));
     }
     for &d in &directions {
         let (head, name, value): (_, _, fn(&Summary) -> Option<u64>) = match d {
@@ -121,22 +98,8 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
     }
     if !directions.is_empty() {
         let (group, unit) = ("Tail of the rise", "ms");
-        out.push(bounded(
-            group,
-            unit,
-            "p99",
-            "rise of the round trip, 99th percentile",
-            |s| s.rtt.added_p99_ns,
-            |s| s.rtt.added_cut_off_ns,
-        ));
-        out.push(bounded(
-            group,
-            unit,
-            "max",
-            "rise of the round trip, largest",
-            |s| s.rtt.added_max_ns,
-            |s| s.rtt.added_cut_off_ns,
-        ));
+        out.push(rise(group, unit, "p99", "rise of the round trip, 99th percentile", |s| s.rtt.added_p99_ns));
+        out.push(rise(group, unit, "max", "rise of the round trip, largest", |s| s.rtt.added_max_ns));
     }
     out.push(count("drops", "dropped packets", |s| s.drops_and_marks()[0]));
     out.push(count("marks", "marked packets", |s| s.drops_and_marks()[1]));
