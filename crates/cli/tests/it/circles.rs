@@ -9,26 +9,21 @@ use crate::house::sources;
 type Module = Vec<String>;
 
 /// Circles of more than two files that there may be: a file of the circle, its size, and the reason.
-const WIDER: [(&str, &str, usize, &str); 3] = [
-    (
-        "core",
-        "spec/catalogue",
-        35,
-        "the catalogue names every queue, and a queue declares its parameters with the catalogue's words",
-    ),
+const WIDER: [(&str, &str, usize, &str); 2] = [
     (
         "report",
         "summary",
         12,
-        "a record keeps figures of its repetitions, and a summary is made of its parts by functions over the whole",
+        "a record keeps figures of its repetitions, and a summary's parts are made from the whole",
     ),
     ("sim", "frame", 6, "a scenario can hold a queue of one's own, whose packets are the simulator's frames"),
 ];
 
-/// Names that a file takes: the path from the crate's root, and the name under which the file has it.
+/// A path that a file names, from the crate's root.
 struct Taken {
     path: Module,
-    name: String,
+    /// The name that a `use` gives it in the file.
+    name: Option<String>,
     is_reexport: bool,
 }
 
@@ -104,7 +99,8 @@ fn taken(module: &Module, modules: &BTreeMap<Module, String>) -> Vec<Taken> {
                 flatten(&[], tree, &mut paths);
                 for (path, name) in paths {
                     let path = absolute(module, &path, modules);
-                    found.extend(path.map(|path| Taken { path, name, is_reexport: before.contains("pub") }));
+                    let (name, is_reexport) = (Some(name), before.contains("pub"));
+                    found.extend(path.map(|path| Taken { path, name, is_reexport }));
                 }
                 rest.truncate(begin);
             }
@@ -113,9 +109,8 @@ fn taken(module: &Module, modules: &BTreeMap<Module, String>) -> Vec<Taken> {
     for word in rest.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':')) {
         let path: Module = word.split("::").filter(|part| !part.is_empty()).map(String::from).collect();
         if path.len() > 1 {
-            let name = path.last().cloned().unwrap_or_default();
             let path = absolute(module, &path, modules);
-            found.extend(path.map(|path| Taken { path, name, is_reexport: false }));
+            found.extend(path.map(|path| Taken { path, name: None, is_reexport: false }));
         }
     }
     found
@@ -144,7 +139,7 @@ fn arrows(modules: &BTreeMap<Module, String>) -> BTreeMap<Module, BTreeSet<Modul
     let taken: BTreeMap<&Module, Vec<Taken>> =
         modules.keys().map(|module| (module, taken(module, modules))).collect();
     let names = taken.iter().map(|(module, taken)| {
-        let named = taken.iter().map(|taken| (taken.name.clone(), taken.path.clone()));
+        let named = taken.iter().filter_map(|taken| Some((taken.name.clone()?, taken.path.clone())));
         ((*module).clone(), named.collect::<BTreeMap<_, _>>())
     });
     let names: BTreeMap<Module, BTreeMap<String, Module>> = names.collect();

@@ -33,10 +33,9 @@ use core::fmt;
 
 use length::Adjusted;
 pub use length::Lengths;
-pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS};
 pub use setup::{LinkKind, Setup};
 pub use stats::{State, TinCounters, TinState};
-pub use tin::TINS;
 pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 
 use crate::arena::{Arena, Slot};

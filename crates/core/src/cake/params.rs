@@ -2,6 +2,9 @@
 
 use crate::{Rate, Span};
 
+/// Most tins.
+pub const TINS: u32 = 8;
+
 /// How packets are divided into tins (tc `diffserv3` and the rest).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Diffserv {

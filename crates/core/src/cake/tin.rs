@@ -7,9 +7,6 @@ use super::stats::{TinCounters, TinState};
 use super::ways::{Chain, Flow, Host, Line, Ring, Standing};
 use crate::Nanos;
 
-/// Most tins.
-pub const TINS: u32 = 8;
-
 /// Tin of each codepoint, in order.
 const DIFFSERV3: &[u8; 64] = b"0100200010000000000000000000000000000000000020202000000020000000";
 const DIFFSERV4: &[u8; 64] = b"0100200010000000202020202020202030202020300030303000000030000000";
@@ -147,7 +144,7 @@ impl Tin {
 }
 
 /// Sets thresholds and quanta of the tins in use for a rate in bytes per second.
-pub(super) fn configure(tins: &mut [Tin; TINS as usize], rate: u64, params: &Params) {
+pub(super) fn configure(tins: &mut [Tin; super::TINS as usize], rate: u64, params: &Params) {
     let set = |tin: &mut Tin, rate: u64, quantum: i32| {
         tin.set_rate(rate, params);
         tin.quantum = quantum;

@@ -20,10 +20,12 @@
 //! past all classes, there is not.
 
 mod class;
+mod error;
 mod feed;
 mod params;
 
-pub use class::{Class, ClassParams, LEVELS, MAX_CLASSES, Mode, ParamsError};
+pub use class::{Class, ClassParams, LEVELS, MAX_CLASSES, Mode};
+pub use error::ParamsError;
 pub use params::{HtbTree, Params, Sqm};
 
 use crate::memory::Memory;

@@ -14,12 +14,14 @@
 //! * `adaptive` moves the probability every half second so that the average stays in the middle (Floyd,
 //!   Gummadi and Shenker, 2001, "Adaptive RED", figure 1).
 
+mod error;
 mod law;
 mod setup;
 
+pub use error::ParamsError;
 pub(crate) use law::{Action, Vars};
 pub use law::{Law, LawParams, Reciprocal};
-pub use setup::{ParamsError, Setup};
+pub use setup::Setup;
 
 use core::fmt;
 

@@ -1,7 +1,6 @@
 //! The parameters of tc, and what is computed of them.
 
-use core::fmt;
-
+use super::error::ParamsError;
 use super::{LawParams, Params, remaining};
 use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_BYTES, Parameters, packets_in, params};
 use crate::{Bytes, Rate};
@@ -101,29 +100,3 @@ fn weight(min: u32, burst: u64, avpkt: u32) -> Option<u8> {
     };
     (1..=31).find(passes)
 }
-
-/// Why parameters make no `red`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParamsError {
-    /// `min`, `max` and `limit` do not rise.
-    Thresholds,
-    /// No weight lets the burst pass.
-    Burst,
-    /// The weighted thresholds do not fit into 32 bits.
-    Range,
-    /// `nodrop` without `ecn`.
-    Nodrop,
-}
-
-impl fmt::Display for ParamsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ParamsError::Thresholds => "min must be above 0, max at least min, limit at least max",
-            ParamsError::Burst => "burst packets of avpkt bytes do not pass below min with any weight",
-            ParamsError::Range => "max is too large for the weight that burst asks for",
-            ParamsError::Nodrop => "nodrop goes with ecn",
-        })
-    }
-}
-
-impl core::error::Error for ParamsError {}

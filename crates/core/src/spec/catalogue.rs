@@ -5,12 +5,6 @@ use super::parameter::{Discipline, Parameter, Parameters};
 use super::value::Unit;
 use crate::{cake, codel, drr, dualpi2, fifo, fq, fq_codel, fq_pie, htb, pie, prio, red, sfq, tbf, wheel};
 
-/// Largest limit in packets: storage is allocated for all of them when the queue is built.
-pub const MAX_PACKETS: u64 = 1 << 22;
-
-/// The largest number in tc's 32 bits of bytes.
-pub(crate) const MAX_BYTES: u64 = u32::MAX as u64;
-
 /// One queue of the catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueInfo {

@@ -15,6 +15,7 @@
 //! a folder with `params.rs`, and a line in the list of `catalogue.rs`.
 
 mod catalogue;
+mod conflict;
 mod draft;
 #[cfg(feature = "alloc")]
 mod error;
@@ -25,13 +26,13 @@ pub(crate) mod parameter;
 mod text;
 mod value;
 
-pub(crate) use catalogue::MAX_BYTES;
-pub use catalogue::{CATALOGUE, MAX_PACKETS, QueueInfo, QueueKind, QueueParams};
+pub use catalogue::{CATALOGUE, QueueInfo, QueueKind, QueueParams};
+pub use conflict::{Conflict, ValueError};
 #[cfg(feature = "alloc")]
 pub use error::SpecError;
-pub use fault::{Conflict, Fault, ValueError};
-pub use need::{BuildError, Link, packets_in};
-pub(crate) use need::{MAX_MICROS, depth};
+pub use fault::Fault;
+pub use need::{BuildError, Link, MAX_PACKETS, packets_in};
+pub(crate) use need::{MAX_BYTES, MAX_MICROS, depth};
 pub use parameter::{Access, Default, Discipline, Field, Kind, Parameter, Parameters, Word};
 pub(crate) use parameter::{digits_of, params, words};
 pub use value::{Unit, Value};

@@ -2,9 +2,16 @@
 
 use core::fmt;
 
-use super::MAX_PACKETS;
-use crate::tbf::ParamsError;
-use crate::{Bytes, ETHERNET_FRAME, Rate, Span, htb, red};
+use crate::htb::ParamsError as HtbError;
+use crate::red::ParamsError as RedError;
+use crate::tbf::ParamsError as TbfError;
+use crate::{Bytes, ETHERNET_FRAME, Rate, Span};
+
+/// Largest limit in packets: storage is allocated for all of them when the queue is built.
+pub const MAX_PACKETS: u64 = 1 << 22;
+
+/// The largest number in tc's 32 bits of bytes.
+pub(crate) const MAX_BYTES: u64 = u32::MAX as u64;
 
 /// The largest time in tc's 32 bits of microseconds.
 pub(crate) const MAX_MICROS: Span = Span(u32::MAX as u64 * 1000);
@@ -49,11 +56,11 @@ pub enum BuildError {
         rate: Rate,
     },
     /// The parameters make no token bucket.
-    Tbf(ParamsError),
+    Tbf(TbfError),
     /// The parameters make no RED.
-    Red(red::ParamsError),
+    Red(RedError),
     /// The classes make no tree.
-    Htb(htb::ParamsError),
+    Htb(HtbError),
     /// A queue without a place for a packet or a flow.
     NoPlace,
     /// The classes together have places for more packets than a queue may have.

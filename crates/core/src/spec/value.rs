@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::fault::ValueError;
+use super::conflict::ValueError;
 use crate::{Bytes, Rate, Span};
 
 /// What a parameter's value is.

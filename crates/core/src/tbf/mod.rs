@@ -5,9 +5,11 @@
 //! the long-run rate can exceed the nominal one by less than 1 ns a packet. A change of parameters
 //! fills the buckets and leaves the time checkpoint; a lower limit removes nothing.
 
+mod error;
 mod params;
 
-pub use params::{LinkLayer, Params, ParamsError};
+pub use error::ParamsError;
+pub use params::{LinkLayer, Params};
 
 use core::fmt;
 
