@@ -6,7 +6,7 @@ use clap::Args as _;
 
 use crate::args::RunArgs;
 
-/// Flags whose value is a file that is read.
+/// Flags whose value is an input file.
 const FILES: [&str; 3] = ["--link", "--trace-up", "--trace-down"];
 
 /// The command that was typed, for the record of its run: files by their whole names, and without `-o`, since

@@ -27,7 +27,7 @@ struct Footprint {
 /// What Linux takes for the same.
 struct Linux {
     bytes: u64,
-    /// The parts of ours that it stands for.
+    /// The parts of ours that correspond to it.
     parts: &'static [&'static str],
     of: &'static str,
 }
@@ -37,7 +37,7 @@ impl Footprint {
         self.parts.iter().map(Part::total).sum()
     }
 
-    /// Bytes of the parts that Linux's stand for.
+    /// Bytes of our parts that correspond to Linux's.
     fn beside(&self, linux: &Linux) -> u64 {
         self.parts.iter().filter(|part| linux.parts.contains(&part.name)).map(Part::total).sum()
     }

@@ -155,7 +155,7 @@ fn suffix(path: &Path) -> Option<String> {
     (is_word && suffix.starts_with(|c: char| c.is_ascii_alphabetic())).then(|| suffix.to_owned())
 }
 
-/// Refuses a name whose folder is not there, and names the first one that is missing.
+/// Refuses a path if its folder is missing, and names the first missing folder.
 pub(crate) fn check_parent(path: &Path) -> Result<(), Error> {
     let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
     match parents.take_while(|parent| !parent.is_dir()).last() {

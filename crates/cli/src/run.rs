@@ -110,7 +110,7 @@ fn verdict(record: &Record) -> Result<(), Error> {
     )))
 }
 
-/// The record as far as it is the same whatever runs.
+/// The part of the record that does not depend on what runs.
 fn record(args: &RunArgs) -> Record {
     Record {
         schema: SCHEMA,

@@ -35,7 +35,7 @@ pub enum Shown<'a> {
 
 impl Asked {
     /// Makes sense of `request`, and reads the files that it names. `given`: the flags that were typed, by
-    /// their long names; beside an experiment file these change its keys.
+    /// their long names. With an experiment file they change its keys.
     ///
     /// # Errors
     /// [`Error::Usage`] names the flag, or the place in the file, and the cure.

@@ -255,7 +255,7 @@ impl Collector {
                 }
             }
             Sample::Shown { .. } | Sample::Interval { .. } | Sample::Tick { .. } => self.talk(sample),
-            // Both ends tell; what the first one says is the cause, the other's is what followed from it.
+            // Both ends report. The first report is the cause, the second its consequence.
             Sample::FlowEnd { flow, ref error, .. } => {
                 let told = &mut self.run.flows[flow as usize].error;
                 if told.is_none() {
@@ -339,7 +339,7 @@ impl Collector {
         end(&mut self.run.down, down);
     }
 
-    /// The run as far as it went.
+    /// What was measured of the run.
     pub(crate) fn into_run(mut self) -> Run {
         for (series, rows) in self.run.flows.iter_mut().zip(self.flows) {
             let mut retransmits = 0;

@@ -36,7 +36,7 @@ pub struct Variant {
     pub label: String,
     /// All of it but the seed and what it decides.
     pub scenario: Scenario,
-    /// The directed link whose queue the reports show as that towards the servers.
+    /// The directed link towards the servers whose queue the reports show.
     pub up: usize,
     /// The same, towards the client.
     pub down: usize,
@@ -75,9 +75,9 @@ impl Variant {
         scenario
     }
 
-    /// The same network with another queue under comparison, of which it has the name: one's own, for example
-    /// ([`Discipline::own`]). Where no queue is under comparison, it is in front of the two bottlenecks that
-    /// the reports show. Shaper, ring and line stay as they are.
+    /// The same network with another queue under comparison, for example one's own ([`Discipline::own`]). The
+    /// variant gets the queue's name. If no queue is under comparison, the queue goes in front of the two
+    /// bottlenecks that the reports show. Shaper, ring and line stay as they are.
     ///
     /// ```
     /// use goodqueue_experiment::{Experiment, Request};

@@ -1,4 +1,4 @@
-//! The caller's side of a run: it is told how far the run is, and says whether to go on.
+//! The caller's side of a run: a run reports its progress to it, and asks it whether to go on.
 
 use goodqueue::Span;
 use goodqueue_report::Record;
@@ -30,7 +30,7 @@ pub struct Turn {
 /// What a run tells its caller, and asks it. Turns have the numbers of [`Monitor::plan`]. `()` says nothing
 /// and never stops a run.
 pub trait Monitor {
-    /// The turns to come, each of which is done so many `times`.
+    /// The turns to come. Each runs `times` times.
     fn plan(&mut self, turns: &[Turn], times: u32) {
         let _ = (turns, times);
     }

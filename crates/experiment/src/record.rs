@@ -17,20 +17,11 @@ pub(crate) fn of_plan(plan: &Plan, test: &Test, own: Record) -> Record {
     Record {
         seed: plan.seeds.first().copied().unwrap_or(1),
         planned: plan.queues.clone(),
-        test: plain_test_plan(test),
+        test: test_plan(test, &[]),
         link: link_plan(&plan.link),
         warnings: plan.warnings.clone(),
         ..own
     }
-}
-
-fn test_plan(experiment: &Experiment) -> TestPlan {
-    let mut plan = plain_test_plan(&experiment.test);
-    let flows = experiment.variants.first().map_or(&[][..], |variant| &variant.scenario.flows);
-    for (plan, flow) in plan.flows.iter_mut().zip(flows) {
-        plan.rate_bps = flow.max_rate.map(|rate| rate.0);
-    }
-    plan
 }
 
 impl Experiment {
@@ -42,7 +33,7 @@ impl Experiment {
             arm: "simulated".into(),
             seed: self.seeds.first().copied().unwrap_or(0),
             planned: self.variants.iter().map(|variant| variant.label.clone()).collect(),
-            test: test_plan(self),
+            test: test_plan(&self.test, self.variants.first().map_or(&[], |variant| &variant.scenario.flows)),
             link: self.variants.first().map(Variant::link).unwrap_or_default(),
             warnings: self.warnings.clone(),
             ..own
@@ -109,8 +100,9 @@ fn path(link: &Link) -> PathPlan {
     }
 }
 
-fn plain_test_plan(test: &Test) -> TestPlan {
-    let flows = test.flows.iter().map(|flow| FlowPlan {
+/// The test as the record has it. `flows`: those of the simulation, which may be held to a rate; none in live runs.
+fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan {
+    let flows = test.flows.iter().enumerate().map(|(number, flow)| FlowPlan {
         name: flow.name.clone(),
         direction: match flow.direction {
             Way::Up => Direction::Up,
@@ -121,7 +113,7 @@ fn plain_test_plan(test: &Test) -> TestPlan {
         host: u32::try_from(flow.host).unwrap_or(u32::MAX),
         start_ns: signed(flow.start),
         stop_ns: signed(flow.stop),
-        rate_bps: None,
+        rate_bps: flows.get(number).and_then(|flow| flow.max_rate).map(|rate| rate.0),
     });
     let stream = |probe: &Probe| ProbePlan {
         name: probe.name.clone(),

@@ -25,7 +25,7 @@ impl Arm {
     }
 }
 
-// What holds where nothing is said, for [`Request::default`] and for the flags.
+// Defaults, for [`Request::default`] and for the flags.
 const TEST: &str = "rrul";
 const LOSS: &str = "0%";
 const LENGTH: &str = "30s";

@@ -12,6 +12,6 @@ pub(crate) enum Source {
     Plan(Box<Plan>),
     /// An experiment file as it was named, its text, and what flags change of it.
     File { file: String, text: String, changes: Vec<Override> },
-    /// A file that describes a network, and the flags beside it.
+    /// A file that describes a network, and the flags given with it.
     Link { file: String, text: String, flags: Box<Flags> },
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::applications::{call_name, page_name};
+use crate::record::Repetition;
 use crate::record::{Direction, MISSING, QueueSeries, Record, Run};
-use crate::repeat::Repetition;
 use crate::summary::{direction_name, probe_name, steps};
 use crate::talks::{talk_name, ways};
 use crate::videos::video_name;

@@ -56,15 +56,16 @@ pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
 pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
-pub use path::{PathQueue, Sojourn, TcpRtt};
+pub use path::TcpRtt;
 pub use record::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING,
-    PagePlan, PageSeries, PathPlan, ProbePlan, ProbeSeries, QueueSeries, Record, Run, SCHEMA, Simulation,
-    TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
+    PagePlan, PageSeries, PathPlan, PathQueue, ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Run,
+    SCHEMA, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay, TestPlan, UnderWay, Validity, VideoPlan,
+    VideoSeries,
 };
-pub use repeat::{Estimate, Repeated, Repetition};
+pub use repeat::{Estimate, Repeated};
 pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};
-pub use talks::{CallWay, GameSummary, GameWay, TalkPlan, TalkSeries, TalkSummary, TalkWay, game_mos};
+pub use talks::{CallWay, GameSummary, GameWay, TalkSummary, game_mos};
 pub use verdict::{DirectionVerdict, Grade, Letter, SATURATED_PERCENT};
 pub use videos::VideoSummary;
 pub use voice::Voice;

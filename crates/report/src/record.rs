@@ -3,14 +3,19 @@
 //! Times in series (`t_ns`, `sent_ns`) are nanoseconds from the start of the load; the idle lead-in is
 //! negative. Delays are in nanoseconds; [`MISSING`] marks a probe without one.
 
+mod path;
+mod repetition;
+mod talks;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::path::PathQueue;
-use crate::repeat::Repetition;
-use crate::talks::{TalkPlan, TalkSeries};
 use crate::wifi::Radio;
+
+pub use path::{PathQueue, Sojourn};
+pub use repetition::Repetition;
+pub use talks::{TalkPlan, TalkSeries, TalkWay};
 
 /// Version of this layout; a reader refuses a higher one.
 pub const SCHEMA: u32 = 1;
@@ -112,7 +117,8 @@ impl Direction {
     }
 }
 
-/// The test as it was resolved.
+/// The test as it was resolved. This is a format: `goodqueue-experiment` makes it from the test that runs, a
+/// `goodqueue_probe::Test`, in one place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TestPlan {

@@ -27,7 +27,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::applications::{self, CallSummary, PageSummary};
 use crate::baseline::{baseline, idle_samples};
-use crate::path::{self, Sojourn, TcpRtt};
+use crate::path::{self, TcpRtt};
+use crate::record::Sojourn;
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
 use crate::repeat::Repeated;
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};

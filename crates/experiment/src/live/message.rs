@@ -41,7 +41,7 @@ pub(super) enum Work {
         file: String,
         /// What it holds.
         text: String,
-        /// The flags beside it, where it describes a link only.
+        /// The flags given with it, if it describes a link only.
         flags: Option<Flags>,
         /// What the command changes of the file.
         changes: Vec<Override>,

@@ -2,7 +2,7 @@
 //!
 //! The radio's time begins with the engine's; what it tells is passed on to the worker's thread, which
 //! measures. Its access point is device 0, and server host `n` of the lab is station `n`, device `n + 1`:
-//! the lab's server side stands for the stations or for what is behind the access point, as `to_stations`
+//! the lab's server side is the stations or what is behind the access point, as `to_stations`
 //! says.
 
 use std::sync::Arc;

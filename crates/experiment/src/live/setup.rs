@@ -43,7 +43,7 @@ pub(super) enum Network {
     Air(Air),
 }
 
-/// A Wi-Fi network of which every station is a server host of the lab, or has one to itself behind the access
+/// A Wi-Fi network. Every station is a server host of the lab, or has one to itself behind the access
 /// point.
 pub(super) struct Air {
     spec: RadioSpec,

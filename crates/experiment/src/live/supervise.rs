@@ -73,7 +73,7 @@ fn lock_files() -> Vec<PathBuf> {
 
 /// One child's turn.
 pub(crate) struct Turn {
-    /// What it is told.
+    /// Its order.
     pub(crate) order: Order,
     /// The test that it runs.
     pub(crate) test: Test,
@@ -104,7 +104,7 @@ pub(crate) fn run(turns: &[Turn], record: &mut Record, monitor: &mut dyn Monitor
     end
 }
 
-/// One queue's turn: the run as far as it went (none where nothing was measured), and how it ended.
+/// One queue's turn: what was measured, if anything, and how it ended.
 fn turn(
     number: usize,
     turn: &Turn,

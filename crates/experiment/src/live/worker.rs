@@ -31,7 +31,7 @@ const SETTLE: Span = Span::from_millis(300);
 /// Runs the one order that is on standard input.
 ///
 /// # Errors
-/// None: what goes wrong is told to the parent, whose exit code counts.
+/// None: the child reports a fault to its parent, and the exit code of the parent counts.
 pub fn main() -> Result<(), Error> {
     // The parent waits for signals with a descriptor, so they are blocked in it and, by inheritance, here.
     goodqueue_wire::Interrupt::unblock();

@@ -32,7 +32,7 @@ pub struct LinkOrder {
     pub ecn: bool,
     /// 4 or 6.
     pub ip_version: u8,
-    /// The ready-made line whose round trip, jitter and buffers hold where nothing else is said.
+    /// The ready-made line that gives round trip, jitter and buffers where no flag does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
     /// The trace that gives the line towards the server; `up_bps` is then its mean.

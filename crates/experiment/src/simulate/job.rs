@@ -45,7 +45,7 @@ pub struct PathLink {
 }
 
 impl Job {
-    /// The job as a monitor is told of it.
+    /// The job as a monitor sees it.
     pub(crate) fn turn(&self) -> Turn {
         Turn { label: self.queue.clone(), idle: self.test.idle, load: self.test.load }
     }

@@ -17,7 +17,7 @@ pub use job::{Job, PathLink};
 #[cfg(feature = "live")]
 pub(crate) use passed::{path_queue, sojourn, unbalanced};
 
-/// What is asked for beside the scenarios.
+/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
     /// How many jobs that follow on each other are repetitions of one.

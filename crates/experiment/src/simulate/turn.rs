@@ -19,7 +19,7 @@ use crate::text::trees;
 
 /// Time between two looks at the queues, as in the live arm.
 const LOOK: Span = Span::from_millis(100);
-/// Longest wait for the last probes after the load: what is then under way is told as that.
+/// Longest wait for the last probes after the load. Probes that are under way then are recorded as such.
 const DRAIN: Span = Span::from_secs(120);
 /// Full packets of both directions after which the owner is asked whether to go on: hundredths of a second's
 /// work.

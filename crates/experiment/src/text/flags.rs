@@ -1,4 +1,4 @@
-//! The flags of `goodqueue run` beside an experiment file: each changes the key that says the same.
+//! The flags of `goodqueue run` with an experiment file: each changes the key of the same meaning.
 
 use std::path::{Path, PathBuf};
 

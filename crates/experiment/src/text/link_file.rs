@@ -17,7 +17,7 @@ use crate::Error;
 use crate::plan::Plan;
 use crate::{Experiment, Variant};
 
-/// The flags beside the file.
+/// The flags given with the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Flags {
     /// Test and TCP; of the link only that.

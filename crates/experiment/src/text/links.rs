@@ -314,7 +314,7 @@ fn shaper<'a>(key: &Key, _: Kind, value: &'a Spanned<DeValue<'a>>) -> Read<Optio
     let burst = section.read("burst", read::bytes)?;
     let kind = section.plain("kind", shaper_kind)?.unwrap_or(ShaperKind::Htb);
     let depth = burst.map_or(ETHERNET_FRAME, |burst| u32::try_from(burst.value).unwrap_or(0));
-    // A full frame never passes a tbf whose bucket it does not fit into.
+    // A frame that is larger than the bucket of a tbf never passes it.
     let least = if kind == ShaperKind::Tbf { ETHERNET_FRAME } else { 1 };
     if let Some(burst) = burst.filter(|_| depth < least) {
         let what = format!("burst of {} bytes: it is {least} to {}", burst.value, u32::MAX);

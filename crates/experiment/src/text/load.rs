@@ -37,7 +37,7 @@ pub(super) struct Own {
     pub(super) rate: Option<Rate>,
 }
 
-/// A source whose ends are still names.
+/// A source as written: its ends are names.
 #[derive(Clone, Debug)]
 pub(super) struct NamedSource {
     pub(super) ends: [At<String>; 2],
@@ -90,7 +90,7 @@ impl Far {
         all.map(|(host, station)| (host, format!("{name} {}", station.name))).collect()
     }
 
-    /// The hosts that a name stands for, and what is put behind the names of what runs to each.
+    /// The hosts that a name means, each with the suffix of the names of what runs to it.
     fn find(&self, name: &At<String>) -> Read<Vec<(usize, String)>> {
         match self {
             Far::Stations(test_stations) => {
@@ -305,7 +305,7 @@ fn add_probe(section: &Section<'_>, test: &mut Test, far: &Far) -> Read<()> {
     Ok(())
 }
 
-/// A source, once for each station that one of its ends stands for.
+/// A source: once for each station that one of its ends means.
 fn read_sources(section: &Section<'_>, test: &Test, far: &Far) -> Read<Vec<NamedSource>> {
     let client = if matches!(far, Far::Stations(_)) { "server" } else { "client" };
     let source = read_source(section, test, client)?;
@@ -324,7 +324,7 @@ fn read_sources(section: &Section<'_>, test: &Test, far: &Far) -> Read<Vec<Named
     })
 }
 
-/// `client` is what sends where nothing is said.
+/// `client` sends by default.
 fn read_source(section: &Section<'_>, test: &Test, client: &str) -> Read<NamedSource> {
     let end = |name: &str, default: &str| {
         let given = section.read(name, read::text)?;

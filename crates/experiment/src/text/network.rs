@@ -42,9 +42,9 @@ type Slowest<'a> = Option<&'a [Option<Rate>]>;
 
 /// What links are built with.
 pub(super) struct Context<'a> {
-    /// What `$queue` stands for.
+    /// The queue that `$queue` means.
     pub(super) queue: Option<&'a QueueText>,
-    /// What `htb:NAME` stands for.
+    /// The trees that `htb:NAME` can mean.
     pub(super) trees: &'a [Arc<ClassTree>],
     /// Folder of the experiment file.
     pub(super) folder: &'a Path,
@@ -63,8 +63,8 @@ impl Network {
         Network::joined(links, switches, context, Some(&slowest))
     }
 
-    /// For each directed link the slowest line between the first client and server whose packets cross it;
-    /// where there are none its own.
+    /// For each directed link, the slowest line on the path of the first client and server that use it. A link that
+    /// none uses has its own.
     fn slowest_lines(&self) -> Vec<Option<Rate>> {
         let mut slowest: Vec<Option<Rate>> = vec![None; self.notes.len()];
         let mut host = 0;

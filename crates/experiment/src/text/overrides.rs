@@ -72,7 +72,7 @@ fn split(text: &str) -> Option<(Vec<String>, String)> {
     None
 }
 
-/// The values as documents whose places are behind a text of `len` bytes, for [`apply`].
+/// The values as documents for [`apply`]. Their places begin after a text of `len` bytes.
 pub(super) fn documents(overrides: &[Override], len: usize) -> Vec<String> {
     let mut at = len + 1;
     let document = |change: &Override| {

@@ -160,7 +160,7 @@ fn rates_in_bytes(table: &DeTable<'_>, warnings: &mut Vec<String>) {
 struct Side {
     at: usize,
     name: Option<String>,
-    /// Whether the name stands for this queue alone.
+    /// Whether the name means this queue alone.
     is_only: bool,
     queue: Option<QueueText>,
     /// Whether it is the line with its own buffer, beside which queues are compared.

@@ -20,7 +20,7 @@ pub(super) const PREFIX: &str = "htb:";
 
 const PLAIN: &str = "pfifo:1000";
 
-/// A class whose parent is still a name.
+/// A class as written: its parent is a name.
 struct ClassText {
     at: usize,
     name: At<String>,

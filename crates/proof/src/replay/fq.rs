@@ -20,7 +20,7 @@ struct Peer {
     is_connected: bool,
 }
 
-/// The sending host: its sockets, and what it said of each packet that is queued.
+/// The sending host: its sockets, and the origin of each packet in the queue.
 #[derive(Debug, Default)]
 struct Host {
     sockets: BTreeMap<u64, Peer>,

@@ -13,7 +13,7 @@
 //! | `subject` | what a queue must offer to be replayed |
 //! | `families` | the list of those that do |
 //! | `codel`, `pie`, `fq_pie`, `sfq`, `fq`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
-//! | `cake` | `cake`, whose vectors say more of a packet |
+//! | `cake` | `cake`, whose vectors describe packets in more detail |
 //! | `wifi` | files of the 802.11 transmit stack, which have calls of their own |
 //! | `compare` | compares results and checks; runs a subject over a file |
 //! | `report` | the answer |
@@ -128,7 +128,7 @@ pub fn file(path: impl AsRef<Path>) -> Result<Report, ReplayError> {
     self::bytes(path, &bytes)
 }
 
-/// Replays a vector from memory, plain text or gzip; `name` stands for the file in messages.
+/// Replays a vector from memory, plain text or gzip; messages call it `name`.
 ///
 /// # Errors
 /// As [`file()`].

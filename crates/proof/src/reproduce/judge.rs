@@ -16,7 +16,7 @@ pub enum Verdict {
     Holds,
     /// It is not.
     Missed,
-    /// It is not, as the file says, with the reason as far as it was found.
+    /// It is not, as the file says, with the reason if it is known.
     KnownMiss(String),
     /// It is within, though the file says that it is missed.
     HoldsAgainstTheFile,

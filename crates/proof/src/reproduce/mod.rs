@@ -1,10 +1,10 @@
-//! `goodqueue reproduce`: published figures again, beside ours, each with a verdict.
+//! `goodqueue reproduce`: published figures beside ours, each with a verdict.
 //!
 //! ```text
 //!  scenarios/NAME.toml ─► every variant with every seed ─► figures ─► median, interval ─► verdict of each claim
 //! ```
 //!
-//! One page has no network (`collisions`): what it counts goes the rest of the same way.
+//! One page has no network (`collisions`): its counts get verdicts in the same way.
 //!
 //! The file states a class of tolerance with each claim. A claim that is known to be missed says why; if it
 //! holds, that is an error too.

@@ -13,11 +13,11 @@ use goodqueue_experiment::{Error, Experiment, Monitor};
 pub struct Reproduced {
     /// The verdicts.
     pub outcome: Outcome,
-    /// What the page shows besides.
+    /// What else the page shows.
     pub shown: Shown,
 }
 
-/// What a page shows beside verdicts.
+/// What a page shows in addition to verdicts.
 pub enum Shown {
     /// Of each variant the run with the first seed, with the figures of all, and which picture that is.
     Runs(Box<Record>, Picture),

@@ -194,7 +194,7 @@ impl Sample {
     }
 }
 
-/// What is said of a figure.
+/// The verdict on a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -219,7 +219,7 @@ pub struct Comparison {
     pub ours: Option<Sample>,
     /// Our mean less the kernel's.
     pub difference: Option<f64>,
-    /// The greatest difference that is within; none without a bar, and for a share, whose bar is a side.
+    /// The largest difference that is within the bar. None without a bar, and none for a share, whose bar is a bound.
     pub bar: Option<f64>,
     /// Whether it is.
     pub verdict: Verdict,

@@ -152,7 +152,7 @@ impl Echo {
         Echo(KEYS.map(|key| (key, object.optional(key).cloned())).to_vec())
     }
 
-    /// The first key whose value is another.
+    /// The first key whose value differs.
     pub(super) fn differs_from(&self, other: &Echo) -> Option<&'static str> {
         let mut pairs = self.0.iter().zip(&other.0);
         pairs.find(|(ours, theirs)| ours.1 != theirs.1).map(|((key, _), _)| *key)

@@ -1,4 +1,4 @@
-//! Runs the cases on all cores and judges them; the order of the result is that of the file.
+//! Runs the cases on all cores and judges them; results are in the order of the file.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -87,7 +87,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// The run whose figures are shown: the one that the verdict rests on.
+    /// The run whose figures are shown: the verdict is about it.
     #[must_use]
     pub const fn run(&self) -> Option<&Run> {
         match self {

@@ -83,7 +83,7 @@ pub(super) fn lines<T>(
     Ok(all)
 }
 
-/// A JSON object whose keys are asked for one by one. Those that were not asked for are noted when it goes.
+/// A JSON object whose keys are read one by one. Keys that were never read are noted when it is dropped.
 pub(super) struct Object<'a> {
     place: &'a Place,
     prefix: String,

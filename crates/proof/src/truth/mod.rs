@@ -32,7 +32,7 @@ pub enum CodelParity {
     Stale,
 }
 
-/// What a simulation is told beside the case.
+/// Options of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// How `CoDel` decides.

@@ -3,8 +3,8 @@
 use goodqueue::QueueSpec;
 use goodqueue::spec::{CATALOGUE, Parameter, QueueKind, Unit};
 
-/// Reads `fq_codel limit 10240p target 5ms noecn` and the like. What is not named holds as in the kernel,
-/// whose defaults the catalogue has.
+/// Reads a queue as tc writes it: `fq_codel limit 10240p target 5ms noecn`. Parameters that are not named have the
+/// kernel's defaults, which are those of the catalogue.
 ///
 /// # Errors
 /// A sentence that names the word which is not understood.
@@ -47,7 +47,7 @@ pub fn queue_of(tc: &str) -> Result<QueueSpec, String> {
     spec.parse::<QueueSpec>().map_err(|error| error.to_string())
 }
 
-/// `cake` as tc takes it: most of its words stand for a value, and the parameter goes without saying.
+/// `cake` as tc writes it: most of its words are values without the name of their parameter.
 fn cake_of<'a>(tc: &str, mut words: impl Iterator<Item = &'a str>) -> Result<QueueSpec, String> {
     let info = CATALOGUE.iter().find(|info| info.kind == QueueKind::Cake).ok_or("no cake")?;
     let mut spec = "cake".to_owned();

@@ -8,10 +8,11 @@ use super::scene::Scene;
 use super::style::Ink;
 use super::time::time_title;
 use super::{Chart, Context, slug};
+use crate::record::TalkWay;
 use crate::record::{Direction, Run};
 use crate::stats::Span;
 use crate::summary::direction_name;
-use crate::talks::{Grid, TalkWay, freezes, in_time, talk_name, ways};
+use crate::talks::{Grid, freezes, in_time, talk_name, ways};
 use crate::words;
 
 /// Time over which a bit rate or a share of ticks is computed, ns.

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::{cell, field, maybe_ms, milliseconds, seconds};
 use crate::Record;
+use crate::record::TalkWay;
 use crate::summary::direction_name;
-use crate::talks::{CallWay, GameWay, TalkSummary, TalkWay, talk_name, ways};
+use crate::talks::{CallWay, GameWay, TalkSummary, talk_name, ways};
 
 /// Calls `each` for both directions of every call and game of every run, with the first cells of its rows.
 fn all(record: &Record, mut each: impl FnMut(&str, &TalkWay)) {

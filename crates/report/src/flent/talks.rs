@@ -9,9 +9,10 @@ use serde_json::{Map, Value, json};
 use super::names::Names;
 use super::{Clock, Series, mean, round};
 use crate::record::{Direction, Record, Run};
+use crate::record::{TalkSeries, TalkWay};
 use crate::stats::known;
 use crate::summary::direction_name;
-use crate::talks::{TalkSeries, TalkWay, talk_name, ways};
+use crate::talks::{talk_name, ways};
 
 /// One series for flent: the host that it would have pinged.
 struct Host {

@@ -2,8 +2,8 @@
 
 use super::blocks::table;
 use crate::charts::escape;
-use crate::path::{PathQueue, Sojourn};
 use crate::record::{Direction, Record};
+use crate::record::{PathQueue, Sojourn};
 use crate::summary::{Summary, direction_name};
 use crate::table::ms;
 

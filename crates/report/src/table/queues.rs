@@ -1,8 +1,9 @@
 //! Tables of the queues on the path, of the round trip that TCP measured, and of sojourn times.
 
 use super::{Column, Group, ms, queue_column, short, width};
-use crate::path::{PathQueue, Sojourn, rows};
+use crate::path::rows;
 use crate::record::Run;
+use crate::record::{PathQueue, Sojourn};
 use crate::summary::direction_name;
 use crate::{Record, Summary};
 

@@ -1,9 +1,9 @@
-//! Tables that complete each other: the first that says something holds.
+//! Several tables for one thing: a value comes from the first table that has it.
 
 use crate::text::keys::{Key, Kind};
 use crate::text::read::{self, At, Read, Section, Wrong};
 
-/// Tables of which the first that says something holds.
+/// Tables in the order in which they are searched.
 #[derive(Clone, Debug)]
 pub(super) struct Chain<'a>(pub(super) Vec<Section<'a>>);
 

@@ -23,7 +23,7 @@ pub(super) struct AccessPoint {
     pub(super) is_compared: bool,
 }
 
-/// Airtime weight where nothing is said (Linux `IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
+/// Airtime weight by default (Linux `IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
 const WEIGHT: u16 = 256;
 
 /// The access point of `[wifi]` with the changes of a variant.
@@ -64,7 +64,7 @@ pub(super) fn access_point(
     Ok(AccessPoint { device, words, is_compared })
 }
 
-/// What is above ath10k's firmware where nothing is said.
+/// What is above ath10k's firmware by default.
 const FQ_CODEL: &str = "fq_codel";
 
 /// Refuses keys that say nothing with this value of `choice`. What [wifi] says for its own one, a variant

@@ -33,7 +33,7 @@ pub(super) fn join(chain: &Chain<'_>, drafts: &[Draft<'_>], devices: &mut [Devic
         members.push((device as DeviceId, group, weight.unwrap_or(1)));
     }
     let is_static = policy.as_ref().map_or(groups.is_empty(), |policy| policy.value == "static");
-    // Groups of [wifi] are nothing to a variant whose queues know no stations.
+    // A variant whose queues know no stations ignores the groups of [wifi].
     let weighs = |device: &&mut DeviceSpec| matches!(device.driver.upper, Upper::Mac80211(_));
     if !is_static && let Some(access_point) = devices.first_mut().filter(weighs) {
         let groups = groups.into_iter().map(|group| group.spec).collect();
@@ -42,7 +42,7 @@ pub(super) fn join(chain: &Chain<'_>, drafts: &[Draft<'_>], devices: &mut [Devic
     Ok(())
 }
 
-/// What is said of a limit that no policy knows.
+/// The message for a limit that no policy uses.
 const UNHEARD: &str = "`limit` says nothing without policy = \"limit\"";
 
 /// Refuses a limit of a group of `[wifi]` that none of these radios, the variants', has.

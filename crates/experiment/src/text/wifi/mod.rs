@@ -34,7 +34,7 @@ pub(crate) struct Wifi {
     pub(crate) radio: RadioSpec,
     /// Name of each station.
     pub(crate) stations: Vec<String>,
-    /// What is said of each station's rate, in words.
+    /// Each station's rate in words.
     pub(crate) rates: Vec<String>,
     /// The access point in words.
     pub(crate) words: String,
@@ -63,7 +63,7 @@ pub(super) const ACCESS_POINT: &str = "ap";
 pub(super) const SERVER: &str = "server";
 
 impl Wifi {
-    /// The network of `[wifi]`, with the changes of a variant; `compared`: what stands for `$queue`.
+    /// The network of `[wifi]`, with the changes of a variant; `compared`: the queue that `$queue` means.
     pub(super) fn read(
         base: &Section<'_>,
         over: Option<&Section<'_>>,

@@ -10,7 +10,7 @@ use crate::text::keys::wifi::STATION;
 #[derive(Clone, Debug)]
 pub(in super::super) struct TestStation {
     pub(in super::super) name: String,
-    /// The name of its entry, which stands for all stations of that.
+    /// The name of its entry, which means all stations of that entry.
     entry: String,
     load: bool,
     pub(in super::super) probe: bool,
@@ -28,7 +28,7 @@ pub(in super::super) struct TestStations {
 /// The name that means all stations.
 const ALL: &str = "stations";
 
-/// An entry's name, and how many stations it stands for.
+/// An entry's name, and its number of stations.
 pub(super) fn name_and_count(entry: &Section<'_>) -> Read<(At<String>, u64)> {
     let name = entry.read("name", read::text)?;
     let name = entry.required("name", name)?;
@@ -67,7 +67,7 @@ impl TestStations {
         Ok(TestStations { all: test_stations, to_stations })
     }
 
-    /// The stations that a name stands for: one, all of an entry, or all.
+    /// The stations that a name means: one, all of an entry, or all.
     pub(in super::super) fn find(&self, name: &At<String>) -> Read<Vec<usize>> {
         let is_it = |station: &TestStation| {
             station.name == name.value || station.entry == name.value || name.value == ALL
