@@ -9,7 +9,7 @@ use goodqueue::wifi::{
 };
 use goodqueue::{Header, Nanos, Span, Verdict};
 
-use crate::Inside;
+use crate::conserve::Seen;
 
 /// Stations that there is room for; calls name two more.
 const STATIONS: u32 = 6;
@@ -71,7 +71,7 @@ pub enum Call {
 pub struct Radio {
     stack: TxStack<Header>,
     admission: Admission,
-    inside: Inside,
+    seen: Seen,
     under_way: Vec<(StationId, Ac, Estimate)>,
     now: Nanos,
     id: u64,
@@ -133,7 +133,7 @@ impl Radio {
         let stack = TxStack::new(params(choice), capacity).expect("a stack");
         let watch = AdmissionParams { flows: flows.min(3), ..AdmissionParams::default() };
         let admission = Admission::new(watch).expect("in range");
-        Radio { stack, admission, inside: Inside::default(), under_way: Vec::new(), now, id: 0 }
+        Radio { stack, admission, seen: Seen::default(), under_way: Vec::new(), now, id: 0 }
     }
 
     /// Makes a call.
@@ -190,7 +190,7 @@ impl Radio {
                 let done = if comes {
                     self.stack.add_station(id, InterfaceId(0))
                 } else {
-                    self.stack.remove_station(self.now, id, &mut self.inside)
+                    self.stack.remove_station(self.now, id, &mut self.seen)
                 };
                 assert_eq!(done.is_ok(), id.0 < STATIONS && was_there != comes);
             }
@@ -226,16 +226,16 @@ impl Radio {
         let (len, flow_hash) = (u32::from(len), u32::from(hash) << 24);
         let truesize = len + u32::from(extra) * 4;
         let packet = Header { cookie: self.id, len, truesize, flow_hash, dsfield: ecn };
-        self.inside.packets.insert(self.id, packet);
-        let verdict = self.stack.enqueue(self.now, txq, packet, &mut self.inside);
-        assert_eq!(self.inside.packets.contains_key(&self.id), verdict == Verdict::Enqueued);
+        self.seen.inside.insert(self.id, packet);
+        let verdict = self.stack.enqueue(self.now, txq, packet, &mut self.seen);
+        assert_eq!(self.seen.inside.contains_key(&self.id), verdict == Verdict::Enqueued);
     }
 
     fn dequeue(&mut self, txq: TxqId) -> bool {
         let is_held = self.stack.held(txq).is_some();
-        let Some(delivered) = self.stack.tx_dequeue(self.now, txq, &mut self.inside) else { return false };
+        let Some(delivered) = self.stack.tx_dequeue(self.now, txq, &mut self.seen) else { return false };
         assert!(!is_held);
-        self.inside.take(&delivered.packet);
+        self.seen.leaves(&delivered.packet);
         if let Some(station) = txq.station() {
             self.under_way.push((station, txq.ac(), delivered.estimate));
         }
@@ -263,8 +263,8 @@ impl Radio {
     /// What holds after every call.
     pub fn check(&self) {
         let stats = self.stack.radio_stats();
-        assert_eq!(stats.backlog as usize, self.inside.packets.len());
-        let memory: u64 = self.inside.packets.values().map(|packet| u64::from(packet.truesize)).sum();
+        assert_eq!(stats.backlog as usize, self.seen.inside.len());
+        let memory: u64 = self.seen.inside.values().map(|packet| u64::from(packet.truesize)).sum();
         assert_eq!(stats.memory, memory);
         let mut pending: BTreeMap<Ac, u32> = BTreeMap::new();
         for (_, ac, estimate) in &self.under_way {

@@ -1,7 +1,7 @@
 //! What is shown while a run is under way: a bar on a terminal, plain lines elsewhere, nothing if asked.
 //!
-//! Simulations share one bar, which comes after a second. Live turns run one after the other, each with a bar of
-//! its own.
+//! Simulations share one bar, which comes after a second. Live turns run one after the other, each with a bar
+//! of its own.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};

@@ -8,8 +8,7 @@ use core::marker::PhantomData;
 
 use crate::lists::{all_free, linked};
 
-/// No slot.
-pub const NIL: u32 = u32::MAX;
+pub use crate::lists::NIL;
 
 /// Anything that is a slice of `T` underneath.
 pub trait Storage<T>: AsRef<[T]> + AsMut<[T]> {}

@@ -1,6 +1,7 @@
 //! Lists of buckets, and of free places, linked through an index in each.
 
-use crate::arena::NIL;
+/// No slot.
+pub const NIL: u32 = u32::MAX;
 
 /// The link of a bucket that is on no list.
 pub(crate) const UNLISTED: u32 = NIL - 1;
@@ -153,8 +154,8 @@ impl<F, P, T: FnMut(u32, &mut F) -> Option<P>> Server<F, P> for T {
     }
 }
 
-/// Deficit round robin over two lists, new flows first (RFC 8290 section 4.2). The body of `dequeue` in Linux's
-/// `sch_fq_codel.c`, `sch_fq_pie.c`, `sch_fq.c` and mac80211's `fq_impl.h`.
+/// Deficit round robin over two lists, new flows first (RFC 8290 section 4.2). The body of `dequeue` in
+/// Linux's `sch_fq_codel.c`, `sch_fq_pie.c`, `sch_fq.c` and mac80211's `fq_impl.h`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundRobin {
     pub(crate) new_flows: FlowList,
@@ -165,10 +166,10 @@ impl RoundRobin {
     pub(crate) const EMPTY: RoundRobin =
         RoundRobin { new_flows: FlowList::EMPTY, old_flows: FlowList::EMPTY };
 
-    /// Delivers the next packet: what `server` takes from the flow whose turn it is. A flow whose turn is over gets
-    /// another quantum, 1 byte or more, and goes behind the old flows. One with nothing to take leaves the lists;
-    /// but a new flow passes once behind the old ones, if there are any, so that it does not become new again at
-    /// once and starve them. `None`: no flow is listed.
+    /// Delivers the next packet: what `server` takes from the flow whose turn it is. A flow whose turn is
+    /// over gets another quantum, 1 byte or more, and goes behind the old flows. One with nothing to take
+    /// leaves the lists; but a new flow passes once behind the old ones, if there are any, so that it does
+    /// not become new again at once and starve them. `None`: no flow is listed.
     #[inline(always)]
     pub(crate) fn dequeue<F: Turn, P>(
         &mut self,

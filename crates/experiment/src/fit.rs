@@ -1,10 +1,11 @@
 //! Whether a queue fits the line that it is for, and how many packets it has room for.
 
-use goodqueue::spec::{BuildError, QueueParams};
+use goodqueue::spec::{BuildError, MAX_PACKETS, QueueParams};
 use goodqueue::{ClassTree, ETHERNET_FRAME, Link, QueueSpec, Rate};
 use goodqueue_sim::{Discipline, PortSpec};
 
-/// Why a queue cannot be built for a line of this rate, or passes no full packet there, with the queue's words.
+/// Why a queue cannot be built for a line of this rate, or passes no full packet there, with the queue's
+/// words.
 pub(crate) fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
     let why = match spec.places(Link::ethernet(rate)) {
         Err(BuildError::NoRoom { bytes, mtu, .. }) => {
@@ -25,7 +26,8 @@ pub(crate) fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
 pub(crate) fn room(port: &PortSpec) -> u64 {
     let places = match &port.queue {
         Discipline::Queue(spec) => {
-            let places = spec.places(Link { rate: port.rate, mtu: port.frame }).unwrap_or(0);
+            let link = Link { rate: port.rate, mtu: port.frame };
+            let places = spec.places(link).unwrap_or(0).min(MAX_PACKETS);
             // Each flow keeps a place of its own, in each of cake's tins.
             let tins = if matches!(spec.params(), QueueParams::Cake(_)) { 8 } else { 1 };
             let flows = spec.params().discipline().flows().unwrap_or(0);

@@ -119,6 +119,7 @@ pub(crate) fn of_bottlenecks(summary: &Summary) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Sojourn;
 
     fn queue(link: &str, bottleneck: bool, drops: u64, mean_ns: u64) -> PathQueue {
         PathQueue {

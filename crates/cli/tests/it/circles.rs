@@ -1,5 +1,6 @@
 //! Circles of files. An arrow goes from a file to the file whose item it names, in a `use` or in a path, and
-//! re-exports are followed. What a module takes from a module around it is no arrow, nor is what only tests take.
+//! re-exports are followed. What a module takes from a module around it is no arrow, nor is what only tests
+//! take.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,8 +2,8 @@
 //! (Linux 6.1 `sch_cake.c:cake_enqueue`, `cake_drop`).
 
 use super::classify::select_tin;
+use super::length::ewma;
 use super::params::AckFilter;
-use super::stats::ewma;
 use super::ways::{Standing, place, share};
 use super::{Cake, Queued, gain, heap};
 use crate::details::{Classified, Details};

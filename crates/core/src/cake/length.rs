@@ -2,8 +2,12 @@
 //! `sch_cake.c:cake_calc_overhead`, `cake_overhead`).
 
 use super::params::{Framing, Params};
-use super::stats::ewma;
 use crate::details::Gso;
+
+/// One step of an average with the weight 1/2^`shift` for the new sample (Linux `cake_ewma`).
+pub(super) const fn ewma(average: u64, sample: u64, shift: u32) -> u64 {
+    (average - (average >> shift)).wrapping_add(sample >> shift)
+}
 
 /// The longest that a packet is charged for. No super-packet of Linux is longer; a bound, so that a deficit
 /// is paid back in a bounded number of turns.

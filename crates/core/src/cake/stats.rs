@@ -1,12 +1,7 @@
 //! Moving averages and what can be looked at, in the words of Linux.
 
-use super::length::Lengths;
+use super::length::{Lengths, ewma};
 use crate::Nanos;
-
-/// One step of an average with the weight 1/2^`shift` for the new sample (Linux `cake_ewma`).
-pub(super) const fn ewma(average: u64, sample: u64, shift: u32) -> u64 {
-    (average - (average >> shift)).wrapping_add(sample >> shift)
-}
 
 /// A copy of the queue's state, to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

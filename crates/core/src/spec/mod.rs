@@ -11,8 +11,8 @@
 //! ```
 //!
 //! To add a parameter: a line in `params.rs` of its queue. (The C library's struct may only grow at its end,
-//! so a parameter with a new name is also a line there; a test names the one that is missing.) To add a queue:
-//! a folder with `params.rs`, and a line in the list of `catalogue.rs`.
+//! so a parameter with a new name is also a line there; a test names the one that is missing.) To add a
+//! queue: a folder with `params.rs`, and a line in the list of `catalogue.rs`.
 
 mod catalogue;
 mod conflict;

@@ -2,7 +2,8 @@
 //! its limits of airtime under way. Behaviour: Linux 6.1.192 `net/mac80211`, decision for decision.
 //!
 //! ```text
-//!  enqueue ──► queue of (station, TID) ──► list of its access category ──► schedule_start, next_txq, return_txq
+//!  enqueue ──► queue of (station, TID) ──► list of its access category ──► schedule_start, next_txq,
+//! return_txq
 //!              flows, CoDel in each        deficit round robin             may_transmit
 //!                                                                              │
 //!  set_rate ─► estimator ─► airtime under way (AQL) ◄── tx_completed           ▼

@@ -8,8 +8,8 @@ use super::air;
 use super::job::{Job, PathLink};
 use crate::collect::{QueueEnd, QueueMoment, Tally, push_moment};
 
-/// Most queues of a direction whose backlog is kept over time, in addition to the one at the bottleneck: a day of
-/// virtual time has a million samples.
+/// Most queues of a direction whose backlog is kept over time, in addition to the one at the bottleneck: a
+/// day of virtual time has a million samples.
 const MOST_SERIES: usize = 4;
 
 /// Most queues at which sojourn times are measured: each has a histogram of some 40 kB.
@@ -100,8 +100,8 @@ fn candidates(job: &Job, direction: Direction) -> Vec<usize> {
     all
 }
 
-/// The queue of a direction in which packets waited longest on average, if its series was kept. `None` if that is
-/// the queue at the bottleneck.
+/// The queue of a direction in which packets waited longest on average, if its series was kept. `None` if
+/// that is the queue at the bottleneck.
 fn shown(queues: &[PathQueue], series: &[Option<QueueSeries>], direction: Direction) -> Option<usize> {
     let ours = || queues.iter().enumerate().filter(|(_, queue)| queue.direction == direction);
     let least = match ours().find(|(_, queue)| queue.bottleneck) {

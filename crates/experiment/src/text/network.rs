@@ -63,8 +63,8 @@ impl Network {
         Network::joined(links, switches, context, Some(&slowest))
     }
 
-    /// For each directed link, the slowest line on the path of the first client and server that use it. A link that
-    /// none uses has its own.
+    /// For each directed link, the slowest line on the path of the first client and server that use it. A
+    /// link that none uses has its own.
     fn slowest_lines(&self) -> Vec<Option<Rate>> {
         let mut slowest: Vec<Option<Rate>> = vec![None; self.notes.len()];
         let mut host = 0;

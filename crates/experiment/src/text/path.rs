@@ -38,8 +38,8 @@ impl Variant {
         out
     }
 
-    /// For a link over the air, the one link that represents all from the same device. Any other link represents
-    /// itself.
+    /// For a link over the air, the one link that represents all from the same device. Any other link
+    /// represents itself.
     fn of_device(&self, link: usize) -> usize {
         let from = |link: usize| self.scenario.links.get(link).map(|link| link.from);
         let Some(radio) = self.scenario.radios.iter().find(|radio| radio.links.contains(&link)) else {

@@ -69,7 +69,8 @@ struct Reproduction {
     text: String,
 }
 
-/// A number that was printed: the probability that fewer than `least` of the others fell into the same queues.
+/// A number that was printed: the probability that fewer than `least` of the others fell into the same
+/// queues.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Printed {

@@ -1,7 +1,8 @@
 //! `goodqueue reproduce`: published figures beside ours, each with a verdict.
 //!
 //! ```text
-//!  scenarios/NAME.toml ─► every variant with every seed ─► figures ─► median, interval ─► verdict of each claim
+//!  scenarios/NAME.toml ─► every variant with every seed ─► figures ─► median, interval ─► verdict of each
+//! claim
 //! ```
 //!
 //! One page has no network (`collisions`): its counts get verdicts in the same way.

@@ -219,7 +219,8 @@ pub struct Comparison {
     pub ours: Option<Sample>,
     /// Our mean less the kernel's.
     pub difference: Option<f64>,
-    /// The largest difference that is within the bar. None without a bar, and none for a share, whose bar is a bound.
+    /// The largest difference that is within the bar. None without a bar, and none for a share, whose bar is
+    /// a bound.
     pub bar: Option<f64>,
     /// Whether it is.
     pub verdict: Verdict,

@@ -3,8 +3,8 @@
 use goodqueue::QueueSpec;
 use goodqueue::spec::{CATALOGUE, Parameter, QueueKind, Unit};
 
-/// Reads a queue as tc writes it: `fq_codel limit 10240p target 5ms noecn`. Parameters that are not named have the
-/// kernel's defaults, which are those of the catalogue.
+/// Reads a queue as tc writes it: `fq_codel limit 10240p target 5ms noecn`. Parameters that are not named
+/// have the kernel's defaults, which are those of the catalogue.
 ///
 /// # Errors
 /// A sentence that names the word which is not understood.

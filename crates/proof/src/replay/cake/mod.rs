@@ -1,5 +1,5 @@
-//! `cake` under replay. Its vectors describe packets in more detail than those of the other queues, and a check has
-//! a line for the queue and one for each tin.
+//! `cake` under replay. Its vectors describe packets in more detail than those of the other queues, and a
+//! check has a line for the queue and one for each tin.
 
 mod owner;
 mod subject;

@@ -1,10 +1,12 @@
 //! How much to send at once: pacing rate, size of super-packets, deferral, TCP small queues, send buffer.
 
 use super::Tx;
-use super::transmit::HEADERS;
 use crate::tcp::cc::CaState;
 use crate::tcp::config::truesize;
 use goodqueue::{Nanos, Rate, Span};
+
+/// Headers of a frame. Those of a SYN are 8 bytes longer, but its memory is rounded up to that anyway.
+pub(super) const HEADERS: u32 = 66;
 
 /// Most bytes of a super-packet: 64 KiB less the kernel's headroom (Linux `sk_gso_max_size`).
 pub(super) const GSO_MAX_SIZE: u32 = 65_536 - 321;

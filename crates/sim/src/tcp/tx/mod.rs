@@ -253,7 +253,7 @@ impl Tx {
             app_bytes: 0,
             fin: Fin::Open,
             sndbuf: config.tcp_wmem[1],
-            full_truesize: truesize(config.mss + transmit::HEADERS),
+            full_truesize: truesize(config.mss + autosize::HEADERS),
             snd_sml: 0,
             snd_wnd: 0,
             last_skb: 0,

@@ -1,5 +1,6 @@
 //! What is sent: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
 
+use super::autosize::HEADERS;
 use super::{Burst, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
@@ -10,8 +11,6 @@ use goodqueue::{Bytes, Nanos, Span};
 
 /// The window that a sender of data offers: nothing ever fills it.
 const RECEIVE_WINDOW: u32 = 64_256;
-/// Headers of a frame. Those of a SYN are 8 bytes longer, but its memory is rounded up to that anyway.
-pub(super) const HEADERS: u32 = 66;
 /// Segments that are not paced at the start of a connection.
 const UNPACED: u64 = 10;
 
