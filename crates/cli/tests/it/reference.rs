@@ -1,4 +1,5 @@
-//! The whole command with the simulator's plain implementations gives the same figures (`docs/parallel-paths.md`).
+//! The whole command with the simulator's plain implementations gives the same figures
+//! (`docs/parallel-paths.md`).
 
 use super::{Scratch, goodqueue, stderr, stdout};
 

@@ -294,8 +294,8 @@ impl Vars {
         }
     }
 
-    /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`, down to
-    /// its first use of `drop`).
+    /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`, down
+    /// to its first use of `drop`).
     #[inline(always)]
     pub(crate) fn dequeue<P: Packet>(
         &mut self,

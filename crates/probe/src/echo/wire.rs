@@ -115,8 +115,8 @@ pub enum PacketError {
     /// Another protocol.
     #[error("the first three bytes are not the protocol's")]
     Magic,
-    /// A flag that is not supported: open, an HMAC where there is no key or none where there is one, or a flag
-    /// of a later version.
+    /// A flag that is not supported: open, an HMAC where there is no key or none where there is one, or a
+    /// flag of a later version.
     #[error("flags {0:#04x} are not spoken")]
     Flags(u8),
     /// A request instead of a reply, or the reverse.
