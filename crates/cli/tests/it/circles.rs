@@ -17,7 +17,7 @@ const WIDER: [(&str, &str, usize, &str); 2] = [
         12,
         "a record keeps figures of its repetitions, and a summary's parts are made from the whole",
     ),
-    ("sim", "frame", 6, "a scenario can hold a queue of one's own, whose packets are the simulator's frames"),
+    ("sim", "frame", 5, "a scenario can hold a queue of one's own, whose packets are the simulator's frames"),
 ];
 
 /// A path that a file names, from the crate's root.
