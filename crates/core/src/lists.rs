@@ -148,6 +148,7 @@ pub(crate) trait Server<F, P> {
 }
 
 impl<F, P, T: FnMut(u32, &mut F) -> Option<P>> Server<F, P> for T {
+    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     fn take(&mut self, index: u32, flow: &mut F) -> Option<P> {
         self(index, flow)

@@ -78,6 +78,7 @@ impl Lanes {
 
     /// The earliest event; of equal times, that of the lowest lane; [`NEVER`] where nothing is pending.
     #[allow(clippy::cast_possible_truncation)]
+    // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(crate) fn first(&self) -> (Nanos, Lane) {
         if self.has_few {

@@ -86,6 +86,7 @@ impl Propagation {
 
     /// A frame leaves the line at `at`, which is `now` or later. If it is behind another, the caller must
     /// call [`Frames::follow`].
+    // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(crate) fn begin(&mut self, now: Nanos, at: Nanos, id: FrameId, frame: &mut Frame) -> Fate {
         let mut lands = at + self.delay;

@@ -296,6 +296,7 @@ impl Vars {
 
     /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`, down
     /// to its first use of `drop`).
+    // The simulator\'s bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(crate) fn dequeue<P: Packet>(
         &mut self,

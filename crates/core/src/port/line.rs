@@ -30,6 +30,7 @@ impl Line {
 
     /// Begins a packet of `bytes` at `now`, no earlier than the last one ended, and says when it ends:
     /// at `now` or later, at `Nanos(u64::MAX)` where it never does.
+    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     pub fn begin(&mut self, now: Nanos, bytes: u32) -> Nanos {
         match self {

@@ -104,6 +104,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 
     /// Hands `packet` to the queue at `now` and lets an idle line begin. The owner has polled all
     /// that is due at `now` before; where it has not, what is due is handled at `now` and not earlier.
+    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let now = self.transmitter.advance(now);

@@ -115,6 +115,7 @@ impl<P: Packet> Transmitter<P> {
     }
 
     /// The line takes `packet` at `now`.
+    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn begin(&mut self, now: Nanos, packet: P) {
         if self.waiting_since != NEVER {

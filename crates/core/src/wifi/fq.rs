@@ -135,6 +135,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
 
     /// Takes `packet` into the queue at `place`, which must be one, and then drops from the fattest flow
     /// while the radio is over a limit.
+    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn enqueue(
         &mut self,

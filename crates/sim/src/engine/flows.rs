@@ -325,6 +325,7 @@ impl Flows {
     }
 
     /// A data frame has come to its receiver.
+    // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn data_arrived(
         &mut self,

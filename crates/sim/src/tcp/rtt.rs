@@ -44,6 +44,7 @@ impl Rtt {
     }
 
     /// The retransmission timeout without backoff, whole jiffies.
+    // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn rto(&self, ticks: Ticks) -> Span {
         let micros = u64::from(self.srtt8 >> 3) + u64::from(self.rttvar);

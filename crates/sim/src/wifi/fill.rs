@@ -98,9 +98,8 @@ impl Radio {
             let device = &mut self.devices[usize::from(from)];
             let turn = &mut device.categories[ac as usize].turn;
             if !has_room {
-                if !device.lower.is_firmware() && !device.keeps_turn {
-                    turn.push_back((path, tid));
-                    turn.pop_front();
+                if turn.len() > 1 && !device.lower.is_firmware() && !device.keeps_turn {
+                    turn.rotate_left(1);
                 }
                 return;
             }

@@ -23,6 +23,7 @@ impl Rx {
             && !ts_before(segment.ts_val, self.ts_recent)
     }
 
+    // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn take_ordinary(&mut self, now: Nanos, segment: &Header) {
         if segment.seq <= self.window.rcv_wup {

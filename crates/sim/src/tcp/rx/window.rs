@@ -163,6 +163,7 @@ impl ReceiveWindow {
 
     /// Once per round trip: if more was read than in any round trip before, the buffer grows to hold twice
     /// that, and also the growth, since the sender may be in slow start.
+    // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn space_adjust(&mut self, now: Nanos, copied_seq: u64) {
         let rtt = self.rtt();

@@ -67,6 +67,7 @@ impl Ack {
 
 impl Tx {
     /// What [`Tx::take_ordinary`] does not take.
+    // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(never)]
     pub(super) fn on_established(&mut self, now: Nanos, segment: &Header, sack: &[Sack]) {
         if segment.flags.has(Flags::RST) {
