@@ -6,7 +6,7 @@ mod conserve;
 use conserve::Seen;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, NoStorage, Overhead, Params, TINS, Tables};
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{Cake, Header, Ignore, Lcg, Nanos, Observer, Packet, Queue, Rate, Reason};
+use goodqueue::{Cake, Header, Ignore, Lcg, Nanos, Observer, Packet, PacketInfo, Queue, Rate, Reason};
 use proptest::prelude::*;
 
 /// Hosts by the flow hash.
@@ -19,10 +19,14 @@ impl Observer<Header> for Owner {
     fn dropped(&mut self, now: Nanos, packet: Header, reason: Reason) {
         self.seen.dropped(now, packet, reason);
     }
+}
+
+impl PacketInfo<Header> for Owner {
     fn details(&self, packet: &Header) -> Details {
         let [source_hash, destination_hash] = [packet.flow_hash % 3, packet.flow_hash % 5];
         Details { source_hash, destination_hash, ..Details::default() }
     }
+
     fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
         let ack = u32::try_from(packet.cookie).unwrap_or(0);
         (packet.len < 100).then_some(TcpHeader {

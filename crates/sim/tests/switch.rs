@@ -1,7 +1,7 @@
 //! What the literature says of switches: where the buffers are decides what passes. In time slots, on the
 //! switch alone; with hosts around it in `switched.rs`.
 
-use goodqueue::{Header, Nanos, Observer, Rate, Rng, Serializer};
+use goodqueue::{Header, Nanos, Observer, PacketInfo, Rate, Rng, Serializer};
 use goodqueue_sim::switch::{Buffers, Ports, Switch, SwitchSpec};
 
 const SLOTS: u64 = 20_000;
@@ -19,6 +19,8 @@ struct Bench {
 struct Told;
 
 impl Observer<Header> for Told {}
+
+impl PacketInfo<Header> for Told {}
 
 impl Ports<Header> for Told {
     fn output(&self, packet: &Header) -> usize {

@@ -11,7 +11,7 @@ pub use params::{BfifoParams, FifoParams, PfifoParams};
 use crate::arena::Ring;
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// What the limit of a [`Fifo`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let bytes = self.bytes + u64::from(packet.len());
         if bytes <= self.most_bytes && self.ring.push_within(self.most, &packet) {
             self.bytes = bytes;
@@ -79,7 +79,7 @@ impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
         Verdict::Dropped(Reason::Limit)
     }
 
-    fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Owner<P>) -> Option<P> {
         let packet = self.ring.pop()?;
         self.bytes -= u64::from(packet.len());
         self.sent.add(packet.len());
@@ -98,7 +98,7 @@ impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
         self.sent.stats(self.drops, 0)
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         while let Some(packet) = self.ring.pop() {
             observer.dropped(now, packet, Reason::Reset);
         }

@@ -30,6 +30,7 @@ impl Line {
 
     /// Begins a packet of `bytes` at `now`, no earlier than the last one ended, and says when it ends:
     /// at `now` or later, at `Nanos(u64::MAX)` where it never does.
+    #[inline]
     pub fn begin(&mut self, now: Nanos, bytes: u32) -> Nanos {
         match self {
             Line::Rate(serializer) => now + serializer.tx_time(Bytes(u64::from(bytes))),
@@ -38,6 +39,7 @@ impl Line {
     }
 
     /// Out of line, so that the common line of one rate is inlined into its port.
+    #[inline(never)]
     fn begin_at_no_fixed_rate(&mut self, now: Nanos, bytes: u32) -> Nanos {
         match self {
             Line::Schedule(schedule) => schedule.begin(now, bytes),

@@ -25,7 +25,7 @@ use core::fmt;
 
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
-use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
+use crate::{Backlog, Draws, Nanos, Owner, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
 
 /// Time between two steps of adaptive RED (its paper, figure 1).
 const INTERVAL: u64 = 500_000_000;
@@ -178,7 +178,7 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
 
     /// What the law says of an arrival; the packet is marked where that is enough. Whether it is to be
     /// dropped.
-    fn drops(&mut self, now: Nanos, packet: &mut P, observer: &mut impl Observer<P>) -> bool {
+    fn drops(&mut self, now: Nanos, packet: &mut P, observer: &mut impl Owner<P>) -> bool {
         let backlog = u32::try_from(self.inner.backlog().bytes).unwrap_or(u32::MAX);
         if self.idle_since.is_some() {
             self.vars.qavg = self.average_at(now);
@@ -237,7 +237,7 @@ impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Red<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
-    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         if self.drops(now, &mut packet, observer) {
             observer.dropped(now, packet, Reason::Red);
@@ -246,7 +246,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         self.inner.enqueue(now, packet, observer)
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now);
         let packet = self.inner.dequeue(now, observer);
         if packet.is_none() && self.idle_since.is_none() {
@@ -270,7 +270,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         Stats { drops: inner.drops + drops, marks, overlimits: drops + marks, ..inner }
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         self.inner.reset(now, observer);
         self.vars.reset();

@@ -14,7 +14,7 @@ use core::fmt;
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
 use crate::spec::Link;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Length to time without division: a time is `(length * mult) >> shift` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -226,7 +226,7 @@ impl<P: Packet, M: Memory> fmt::Debug for Tbf<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if packet.len() > self.effective.max_size {
             self.drop_toobig += 1;
             observer.dropped(now, packet, Reason::TooBig);
@@ -235,7 +235,7 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         self.inner.enqueue(now, packet, observer)
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let len = self.inner.peek()?.len();
         let (tokens, ptokens) = self.tokens_after(now, len);
         if tokens < 0 || ptokens < 0 {
@@ -263,7 +263,7 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         Stats { drops: inner.drops + self.drop_toobig, overlimits: self.overlimits, ..inner }
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.inner.reset(now, observer);
         self.fill();
         self.state.t_c = now;

@@ -2,7 +2,7 @@
 
 use goodqueue::arena::{List, Slot};
 use goodqueue::wheel::{Params, words};
-use goodqueue::{Header, Nanos, Observer, Origin, Queue, Reason, Span, Verdict, Wheel};
+use goodqueue::{Header, Nanos, Observer, Origin, PacketInfo, Queue, Reason, Span, Verdict, Wheel};
 use proptest::prelude::*;
 
 use crate::harness::{Seen, Subject, op, run};
@@ -27,12 +27,15 @@ struct Host {
 }
 
 impl Observer<Header> for Host {
+    fn dropped(&mut self, _now: Nanos, packet: Header, reason: Reason) {
+        self.dropped.push((packet.cookie, reason));
+    }
+}
+
+impl PacketInfo<Header> for Host {
     fn origin(&self, packet: &Header) -> Origin {
         let at = usize::try_from(packet.cookie).expect("few");
         Origin { departure: self.departures[at].map(Nanos), ..Origin::default() }
-    }
-    fn dropped(&mut self, _now: Nanos, packet: Header, reason: Reason) {
-        self.dropped.push((packet.cookie, reason));
     }
 }
 
