@@ -41,7 +41,7 @@ pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 
 use crate::arena::{Arena, Slot};
 use crate::memory::Memory;
-use crate::{Backlog, Draws, Lcg, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, BuildError, Draws, Lcg, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 use shaper::Shaper;
 use tin::Tin;
 use ways::Bulk;
@@ -267,10 +267,11 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         &mut self,
         now: Nanos,
         params: Params,
+        _link: Link,
         observer: &mut impl Owner<P>,
-    ) -> Result<(), NoStorage> {
+    ) -> Result<(), BuildError> {
         if params.diffserv.tins() > self.tins_kept {
-            return Err(NoStorage::Tins);
+            return Err(BuildError::Cake(NoStorage::Tins));
         }
         if params.overhead != self.params.overhead {
             self.lengths.clear();

@@ -16,7 +16,7 @@ pub(crate) use tick::Tick;
 use crate::arena::{Ring, Storage};
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::spec::Link;
+use crate::spec::{BuildError, Link};
 use crate::{Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Parameters of the control law alone, which `codel` and `fq_codel` share.
@@ -111,7 +111,16 @@ impl<P: Packet, M: Memory> Codel<P, M> {
     }
 
     /// Sets all parameters. Packets above a lower limit leave from the head.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Owner<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.params = params;
         self.law = Law::new(&params.law(link));
         self.limit = params.limit.min(self.ring.capacity());
@@ -121,6 +130,7 @@ impl<P: Packet, M: Memory> Codel<P, M> {
             self.drop_change += 1;
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 }
 

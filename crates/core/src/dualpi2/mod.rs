@@ -25,7 +25,7 @@ pub use params::{DropEarly, EcnMask, Params, Threshold};
 use crate::arena::{Arena, List, Slot};
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::spec::Link;
+use crate::spec::{BuildError, Link};
 use crate::{Backlog, Draws, Ecn, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// A packet and when it arrived, ns.
@@ -185,7 +185,16 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Sets all parameters. Packets above a lower limit leave as if they were sent, and are dropped.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Owner<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.advance(now);
         let params = params.resolved();
         (self.params, self.link) = (params, link);
@@ -197,6 +206,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
             self.drop_change += 1;
             observer.dropped(now, stamped.packet, Reason::Change);
         }
+        Ok(())
     }
 
     /// The queue for a packet.

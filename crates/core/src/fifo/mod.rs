@@ -11,7 +11,7 @@ pub use params::{BfifoParams, FifoParams, PfifoParams};
 use crate::arena::Ring;
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// What the limit of a [`Fifo`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
         let ring = Ring::new(places);
         let mut queue =
             Fifo { limit, most: 0, most_bytes: 0, ring, bytes: 0, drops: 0, sent: Sent::default() };
-        queue.configure(limit);
+        queue.set_limit(limit);
         queue
     }
 
@@ -52,7 +52,21 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
     }
 
     /// Sets the limit for packets to come; nothing queued is removed.
-    pub fn configure(&mut self, limit: Limit) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        _now: Nanos,
+        limit: Limit,
+        _link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        self.set_limit(limit);
+        Ok(())
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
         self.limit = limit;
         let (packets, bytes) = match limit {
             Limit::Packets(packets) => (packets, u64::MAX),

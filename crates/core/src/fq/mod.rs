@@ -36,7 +36,7 @@ use crate::jiffies::Clock;
 use crate::lists::FlowList;
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::spec::Link;
+use crate::spec::{BuildError, Link};
 use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 use crate::{Origin, Socket};
 
@@ -120,12 +120,22 @@ impl<P: Packet, M: Memory> Fq<P, M> {
 
     /// Sets all parameters but `hz`. While the queue is above the limit, packets that may leave are dequeued
     /// and discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Owner<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.set_params(params, link);
         while self.backlog.packets > self.limit {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 
     /// The parameters in force.

@@ -25,7 +25,7 @@ use crate::codel::{Counters, Law, Source, Tick};
 use crate::hash::reciprocal_scale;
 use crate::lists::{RoundRobin, Server, UNLISTED};
 use crate::memory::Memory;
-use crate::spec::Link;
+use crate::spec::{BuildError, Link};
 use crate::{Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// What `fq_codel` has counted beyond [`Stats`].
@@ -243,12 +243,22 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
     }
 
     /// Sets all parameters. While the queue is above a limit, packets are dequeued and discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Owner<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.set_params(params, link, self.qlen(), self.memory_usage());
         while self.totals.packets_left < 0 || self.totals.memory_left < 0 {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 
     /// Drops a batch from the head of the fattest bucket and returns its index (Linux `fq_codel_drop`).

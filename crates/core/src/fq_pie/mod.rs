@@ -26,7 +26,7 @@ use crate::lists::{FlowList, UNLISTED};
 use crate::memory::Memory;
 use crate::pie::{Law, MAX_PROB, Stamped, mark};
 use crate::queue::{Held, Sent};
-use crate::spec::Link;
+use crate::spec::{BuildError, Link};
 use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// Buckets that one run of the timer updates.
@@ -263,13 +263,23 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     }
 
     /// Sets all parameters but `hz`. While the queue is above the limit, packets are dequeued and discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Owner<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.advance(now);
         self.set_params(params, link, self.qlen());
         while self.qlen() > self.limit {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 
     fn refuse(

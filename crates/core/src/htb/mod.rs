@@ -27,7 +27,7 @@ pub use class::{Class, ClassParams, LEVELS, MAX_CLASSES, Mode, ParamsError};
 pub use params::{HtbTree, Params, Sqm};
 
 use crate::memory::Memory;
-use crate::{Backlog, Nanos, Owner, Packet, Queue, Stats, Verdict};
+use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 use class::ROOT;
 use feed::{Feed, PRIOS, bits};
 
@@ -139,9 +139,15 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     ///
     /// # Errors
     /// Where it names a class that is no leaf; then nothing is changed.
-    pub fn configure(&mut self, map: Map) -> Result<(), ParamsError> {
+    pub fn configure(
+        &mut self,
+        _now: Nanos,
+        map: Map,
+        _link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         let before = core::mem::replace(&mut self.map, map);
-        self.order().inspect_err(|_| self.map = before)
+        self.order().inspect_err(|_| self.map = before).map_err(BuildError::Htb)
     }
 
     /// Priorities at which a class has something to send.

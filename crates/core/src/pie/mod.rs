@@ -15,7 +15,7 @@ use crate::arena::Ring;
 use crate::jiffies::Timer;
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::spec::Link;
+use crate::spec::{BuildError, Link};
 use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// What `pie` has counted beyond [`Stats`].
@@ -112,7 +112,16 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
     }
 
     /// Sets all parameters but `hz`. Packets above a lower limit leave from the head.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Owner<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.advance(now);
         self.params = Params { hz: self.params.hz, ..params };
         self.law = Law::new(&self.params.law(link));
@@ -122,6 +131,7 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
             self.drop_change += 1;
             observer.dropped(now, packet.packet, Reason::Change);
         }
+        Ok(())
     }
 
     #[inline]

@@ -15,7 +15,7 @@ pub use params::{PFIFO_FAST_BANDS, Params, PfifoFastParams};
 use crate::classes::{PRIORITIES, tos};
 use crate::memory::Memory;
 use crate::spec::digits_of;
-use crate::{Backlog, Nanos, Owner, Packet, Queue, Stats, Verdict};
+use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 
 /// Most bands (Linux `TCQ_PRIO_BANDS`).
 pub const MAX_BANDS: usize = 16;
@@ -80,9 +80,19 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
     }
 
     /// Sets the map for packets to come.
-    pub fn configure(&mut self, map: Priomap) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        _now: Nanos,
+        map: Priomap,
+        _link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.map = map;
         self.of = map.bands(self.bands().len());
+        Ok(())
     }
 
     /// The bands, the first one first.

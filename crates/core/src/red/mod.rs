@@ -25,7 +25,9 @@ use core::fmt;
 
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
-use crate::{Backlog, Draws, Nanos, Owner, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
+use crate::{
+    Backlog, BuildError, Draws, Link, Nanos, Owner, Packet, Queue, Reason, Rng, Span, Stats, Verdict,
+};
 
 /// Time between two steps of adaptive RED (its paper, figure 1).
 const INTERVAL: u64 = 500_000_000;
@@ -131,13 +133,23 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
     }
 
     /// Sets all parameters at `now` and begins the average anew; nothing queued is removed.
-    pub fn configure(&mut self, now: Nanos, params: Params) {
+    ///
+    /// # Errors
+    /// None: [`Setup::params`] has found what does not go together.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        _link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.advance(now);
         self.params = params;
         self.law = Law::new(params.law);
         self.vars.reset();
-        self.inner.configure(Limit::Bytes(params.limit.into()));
+        self.inner.set_limit(Limit::Bytes(params.limit.into()));
         self.idle_since = (self.inner.backlog().packets == 0).then_some(now);
+        Ok(())
     }
 
     /// The average at `now` if nothing arrives.

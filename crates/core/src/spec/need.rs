@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::MAX_PACKETS;
 use crate::tbf::ParamsError;
-use crate::{Bytes, ETHERNET_FRAME, Rate, Span, htb, red};
+use crate::{Bytes, ETHERNET_FRAME, Rate, Span, cake, htb, red};
 
 /// The largest time in tc's 32 bits of microseconds.
 pub(crate) const MAX_MICROS: Span = Span(u32::MAX as u64 * 1000);
@@ -54,6 +54,8 @@ pub enum BuildError {
     Red(red::ParamsError),
     /// The classes make no tree.
     Htb(htb::ParamsError),
+    /// The storage is not enough for this `cake`.
+    Cake(cake::NoStorage),
     /// A queue without a place for a packet or a flow.
     NoPlace,
     /// The classes together have places for more packets than a queue may have.
@@ -77,6 +79,7 @@ impl fmt::Display for BuildError {
             BuildError::Tbf(error) => write!(f, "tbf: {error}"),
             BuildError::Htb(error) => write!(f, "htb: {error}"),
             BuildError::Red(error) => write!(f, "red: {error}"),
+            BuildError::Cake(error) => error.fmt(f),
             BuildError::NoPlace => f.write_str("there is no place for a packet or a flow"),
             BuildError::TooMany { classes, places } => write!(
                 f,

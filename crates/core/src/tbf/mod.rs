@@ -14,7 +14,7 @@ use core::fmt;
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
 use crate::spec::Link;
-use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Backlog, BuildError, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Length to time without division: a time is `(length * mult) >> shift` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,9 +170,15 @@ impl<P: Packet, M: Memory> Tbf<P, M> {
     ///
     /// # Errors
     /// For parameters that make no token bucket; then nothing is changed.
-    pub fn configure(&mut self, params: Params, link: Link) -> Result<(), ParamsError> {
-        self.effective = Effective::new(&params, link)?;
-        self.inner.configure(Limit::Bytes(params.limit));
+    pub fn configure(
+        &mut self,
+        _now: Nanos,
+        params: Params,
+        link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        self.effective = Effective::new(&params, link).map_err(BuildError::Tbf)?;
+        self.inner.set_limit(Limit::Bytes(params.limit));
         self.params = params;
         self.fill();
         Ok(())

@@ -20,7 +20,7 @@ pub use params::Params;
 use crate::arena::{Arena, List, Slot};
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Most slots of a wheel.
 pub const MAX_SLOTS: u32 = bits::MOST;
@@ -115,7 +115,16 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
 
     /// Sets all parameters but the width of the slots. Packets above a lower limit leave in their order, and
     /// are dropped.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Owner<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        _link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.params = Params { granularity: self.params.granularity, ..params };
         self.limit = params.limit.min(self.arena.capacity());
         self.turn(now);
@@ -124,6 +133,7 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
             self.drop_change += 1;
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 
     /// The place of a slot on the wheel. There is one at least.

@@ -45,7 +45,7 @@ impl Subject for DualPi2<Header> {
         (late.dsfield ^ early.dsfield) & 1 == 1
     }
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
-        self.configure(now, params(choice), LINK, seen);
+        self.configure(now, params(choice), LINK, seen).expect("parameters");
     }
 }
 

@@ -20,7 +20,7 @@ impl Subject for Fq<Header> {
             ce_threshold: [None, Some(0), Some(1_000_000), Some(5_000_000)][at].map(Span),
             ..Params::default()
         };
-        self.configure(now, params, LINK, seen);
+        self.configure(now, params, LINK, seen).expect("parameters");
     }
 }
 

@@ -5,6 +5,7 @@ use goodqueue::wheel::{Params, words};
 use goodqueue::{Header, Nanos, Observer, Origin, PacketInfo, Queue, Reason, Span, Verdict, Wheel};
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Seen, Subject, op, run};
 
 impl Subject for Wheel<Header> {
@@ -12,7 +13,7 @@ impl Subject for Wheel<Header> {
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let limit = [100, 5, 20, 2][usize::from(choice)];
-        self.configure(now, Params { limit, ..Params::default() }, seen);
+        self.configure(now, Params { limit, ..Params::default() }, LINK, seen).expect("parameters");
     }
 }
 

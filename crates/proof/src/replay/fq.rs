@@ -144,7 +144,7 @@ impl Subject for FqSubject {
                 if params.buckets != queue.params().buckets {
                     return Err("buckets_log is fixed at creation".to_string());
                 }
-                queue.configure(now, params, link, owner);
+                queue.configure(now, params, link, owner).map_err(|error| error.to_string())?;
                 // Above the new limit: the last of the dequeues delivered nothing.
                 let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);
                 owner.results().extend(wake.map(woken));
