@@ -45,6 +45,6 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
     let queue = <Cake<Header>>::new(first, Lcg::new(1), tables, slots).expect("storage");
     // A mode of more tins is refused.
     run(queue, &input.2, |queue, now, choice, inside| {
-        let _ = queue.configure(now, params(choice), inside);
+        let _ = queue.configure(now, params(choice), LINK, inside);
     });
 });

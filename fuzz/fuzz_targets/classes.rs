@@ -32,7 +32,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
             let queue =
                 <Prio<Header, AnyQueue<Header>>>::new(Priomap::of_digits(seed), queues).expect("bands");
             run(queue, &calls, |queue, now, choice, _| {
-                queue.configure(Priomap::of_digits(now.0.wrapping_mul(u64::from(choice))));
+                let _ = queue.configure(now, Priomap::of_digits(now.0.wrapping_mul(u64::from(choice))), LINK, inside);
             });
         }
         1 => {
@@ -62,7 +62,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
             let queue = <Red<Header>>::new(params, START, Rng::new(seed), places);
             run(queue, &calls, |queue, now, choice, _| {
                 if let Ok(params) = setup(choice).params() {
-                    queue.configure(now, params);
+                    let _ = queue.configure(now, params, LINK, inside);
                 }
             });
         }

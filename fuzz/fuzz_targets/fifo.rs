@@ -9,5 +9,5 @@ libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {
         _ => Limit::Bytes(u64::from(choice) * 700),
     };
     let queue = <Fifo<Header>>::new(limit(input.0), vec![Header::default(); 64]);
-    run(queue, &input.1, |queue, _, choice, _| queue.configure(limit(choice)));
+    run(queue, &input.1, |queue, now, choice, inside| { let _ = queue.configure(now, limit(choice), LINK, inside); });
 });

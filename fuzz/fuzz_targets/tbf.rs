@@ -18,6 +18,6 @@ libfuzzer_sys::fuzz_target!(|input: (u64, u32, Vec<Call>)| {
     };
     run(queue, &input.2, |queue, _, choice, _| {
         // Parameters that make no token bucket change nothing.
-        let _ = queue.configure(params(choice), LINK);
+        let _ = queue.configure(now, params(choice), LINK, inside);
     });
 });

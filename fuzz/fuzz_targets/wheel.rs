@@ -17,5 +17,5 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, Vec<Call>)| {
     // Now and then words for a part of the slots only.
     let words = vec![0; words(usize::from(slots)) - usize::from(choice & slots & 1)];
     let queue = <Wheel<Header>>::new(params(choice), words, vec![List::EMPTY; usize::from(slots)], places);
-    run(queue, &calls, |queue, now, choice, inside| queue.configure(now, params(choice), inside));
+    run(queue, &calls, |queue, now, choice, inside| { let _ = queue.configure(now, params(choice), LINK, inside); });
 });

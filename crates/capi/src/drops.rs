@@ -1,7 +1,7 @@
 //! Dropped packets, until their owner takes them.
 
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{Header, Nanos, Observer, Origin, Reason};
+use goodqueue::{Header, Nanos, Observer, Origin, PacketInfo, Reason};
 
 use crate::abi;
 use crate::delivery::Delivery;
@@ -121,7 +121,9 @@ impl Observer<Header> for Drops {
     fn marked(&mut self, _now: Nanos, _packet: &Header, _reason: Reason) {
         self.is_marked = true;
     }
+}
 
+impl PacketInfo<Header> for Drops {
     fn details(&self, packet: &Header) -> Details {
         self.extras.as_ref().map_or_else(Details::default, |extras| extras.details(packet))
     }

@@ -166,34 +166,33 @@ impl Queue {
         let limit = fifo_limit(config, &params);
         self.admit(now, 0)?;
         let drops = &mut self.guard.drops;
-        match (&mut self.kind, params) {
-            (AnyQueue::Fifo(queue), _) => queue.configure(limit?),
+        let result = match (&mut self.kind, params) {
+            (AnyQueue::Fifo(queue), _) => queue.configure(now, limit?, link, drops),
             (AnyQueue::Codel(queue), QueueParams::Codel(params)) => queue.configure(now, params, link, drops),
             (AnyQueue::FqCodel(queue), QueueParams::FqCodel(params)) => {
-                queue.configure(now, params, link, drops);
+                queue.configure(now, params, link, drops)
             }
             (AnyQueue::Pie(queue), QueueParams::Pie(params)) => queue.configure(now, params, link, drops),
             (AnyQueue::FqPie(queue), QueueParams::FqPie(params)) => queue.configure(now, params, link, drops),
             (AnyQueue::DualPi2(queue), QueueParams::DualPi2(params)) => {
-                queue.configure(now, params, link, drops);
+                queue.configure(now, params, link, drops)
             }
             (AnyQueue::Fq(queue), QueueParams::Fq(params)) => queue.configure(now, params, link, drops),
-            (AnyQueue::Wheel(queue), QueueParams::Wheel(params)) => queue.configure(now, params, drops),
-            (AnyQueue::Tbf(queue), QueueParams::Tbf(params)) => {
-                queue.configure(params, link).map_err(|_| GQ_ECONFLICT)?;
-            }
+            (AnyQueue::Wheel(queue), QueueParams::Wheel(params)) => queue.configure(now, params, link, drops),
+            (AnyQueue::Tbf(queue), QueueParams::Tbf(params)) => queue.configure(now, params, link, drops),
             (AnyQueue::Red(queue), QueueParams::Red(setup)) => {
-                queue.configure(now, setup.params().map_err(|_| GQ_ECONFLICT)?);
+                queue.configure(now, setup.params().map_err(|_| GQ_ECONFLICT)?, link, drops)
             }
             (AnyQueue::Cake(queue), QueueParams::Cake(setup)) => {
                 let has_tcp = drops.extras.as_ref().is_some_and(|extras| extras.has_tcp());
                 if setup.ack_filter != AckFilter::Off && !has_tcp {
                     return Err(GQ_EVALUE);
                 }
-                queue.configure(now, setup.params(link), drops).map_err(|_| GQ_EVALUE)?;
+                queue.configure(now, setup.params(link), link, drops)
             }
             _ => return Err(GQ_EFIXED),
-        }
+        };
+        result?;
         self.full_above = config.full_above();
         Ok(self.level(self.kind.backlog()))
     }

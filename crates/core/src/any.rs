@@ -14,7 +14,7 @@ use crate::memory::{Memory, Room};
 use crate::prio::{PFIFO_FAST_BANDS, Priomap};
 use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
 use crate::{
-    Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Observer, Packet, Pie, Prio,
+    Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Owner, Packet, Pie, Prio,
     Queue, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, wheel,
 };
 
@@ -293,12 +293,12 @@ macro_rules! each {
 
 impl<P: Packet, M: Memory> AnyQueue<P, M> {
     #[inline(never)]
-    fn enqueue_in_any(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue_in_any(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         each!(self, queue => queue.enqueue(now, packet, observer))
     }
 
     #[inline(never)]
-    fn dequeue_from_any(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue_from_any(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         each!(self, queue => queue.dequeue(now, observer))
     }
 
@@ -312,14 +312,14 @@ impl<P: Packet, M: Memory> AnyQueue<P, M> {
 /// costs; the others are called.
 impl<P: Packet, M: Memory> Queue<P> for AnyQueue<P, M> {
     #[inline(always)]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         match self {
             AnyQueue::FqCodel(queue) => queue.enqueue(now, packet, observer),
             any => any.enqueue_in_any(now, packet, observer),
         }
     }
     #[inline(always)]
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         match self {
             AnyQueue::FqCodel(queue) => queue.dequeue(now, observer),
             any => any.dequeue_from_any(now, observer),
@@ -338,7 +338,7 @@ impl<P: Packet, M: Memory> Queue<P> for AnyQueue<P, M> {
     fn stats(&self) -> Stats {
         each!(self, queue => queue.stats())
     }
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         each!(self, queue => queue.reset(now, observer));
     }
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -1,6 +1,6 @@
 //! What the queues of classes share: which class a packet is of, and how one is reset.
 
-use crate::{Backlog, Nanos, Observer, Packet, Queue};
+use crate::{Backlog, Nanos, Owner, Packet, Queue};
 
 /// The priority that Linux gives to a packet that it forwards, by the TOS bits (RFC 1349) of its DS byte
 /// (`ip_tos2prio`; tc-prio(8), table of priorities): 6 for minimal delay, 4 for that and throughput, 2 for
@@ -23,7 +23,7 @@ pub(crate) fn reset<P: Packet>(
     sum: &mut Backlog,
     queue: &mut impl Queue<P>,
     now: Nanos,
-    observer: &mut impl Observer<P>,
+    observer: &mut impl Owner<P>,
 ) {
     let before = queue.backlog();
     queue.reset(now, observer);

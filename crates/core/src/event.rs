@@ -1,7 +1,6 @@
-//! What a queue tells its owner: verdicts, reasons, and the observer through which packets leave.
+//! What a queue tells the owner of its packets: verdicts, reasons, and the observer.
 
 use crate::Nanos;
-use crate::details::{Details, TcpHeader};
 
 /// Why a packet was dropped or marked. One enum for the simulator, the live engine, statistics and
 /// reports; [`Reason::name`] is the word used in decision vectors and in every file we write.
@@ -107,13 +106,12 @@ impl Reason {
 pub enum Verdict {
     /// The queue holds the packet.
     Enqueued,
-    /// The queue dropped this very packet; the observer has it back.
+    /// The queue dropped this very packet; the [`Observer`] has it back.
     Dropped(Reason),
 }
 
-/// The owner of the packets: receives what a queue gives up, and answers what a queue must know of a
-/// packet beyond its descriptor. Each method has an empty default, so an observer costs nothing where it
-/// is not used; every queue is generic over it (static dispatch).
+/// Watches what a queue does to packets, and gets back those that it drops. Each method has an empty default, so
+/// an observer costs nothing where it is not used; every queue is generic over it (static dispatch).
 pub trait Observer<P> {
     /// `packet` left the queue without being delivered. Its owner frees the frame here.
     fn dropped(&mut self, now: Nanos, packet: P, reason: Reason) {
@@ -129,66 +127,9 @@ pub trait Observer<P> {
     fn washed(&mut self, packet: &P) {
         let _ = packet;
     }
-
-    /// What is known of `packet` beyond its descriptor; `cake` asks, once for each arrival.
-    fn details(&self, packet: &P) -> Details {
-        let _ = packet;
-        Details::default()
-    }
-
-    /// The TCP header of `packet`; `None` where it carries no TCP. Asked by `cake` under `ack-filter`.
-    fn tcp(&self, packet: &P) -> Option<TcpHeader> {
-        let _ = packet;
-        None
-    }
-
-    /// Segment `index`, from 0, of the super-packet `packet` ([`Details::gso`]); asked by `cake` under
-    /// `split-gso`, for each segment once and in order. The owner keeps the super-packet's frame for its
-    /// segments and gets them back, not it. `None`: it cannot be cut, and is queued whole (asked at the
-    /// first segment only).
-    fn segment(&mut self, packet: &P, index: u16) -> Option<P> {
-        let _ = (packet, index);
-        None
-    }
-
-    /// What the sender's own host knows of `packet`; `fq` asks at each arrival, and again where it is not an
-    /// ordinary one.
-    fn origin(&self, packet: &P) -> Origin {
-        let _ = packet;
-        Origin::default()
-    }
-
-    /// The rate at which the socket of `packet` is to send now, bytes per second (Linux `sk_pacing_rate`);
-    /// `None` where it is not limited. `fq` asks at each delivery.
-    fn pacing_rate(&self, packet: &P) -> Option<u64> {
-        let _ = packet;
-        None
-    }
 }
 
-/// What the sender's own host knows of a packet, for `fq`. The default is that of a packet that is passed on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// The socket that sent it; `None` for a packet of another host, or of a listening socket.
-    pub socket: Option<Socket>,
-    /// The earliest time at which it is to leave (Linux `skb->tstamp`); `None` for no wish.
-    pub departure: Option<Nanos>,
-    /// Its priority (Linux `skb->priority`).
-    pub priority: u32,
-}
-
-/// A socket that sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Socket {
-    /// Its number, below 2^63: of no other socket there is now.
-    pub id: u64,
-    /// A hash of its connection (Linux `sk_hash`): a number that is used again for another one is told by it.
-    pub hash: u32,
-    /// Whether it has one peer. The packets of another are of as many flows as their hashes say.
-    pub is_connected: bool,
-}
-
-/// The observer that looks away.
+/// The owner that looks away and knows nothing of its packets beyond their descriptors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ignore;
 

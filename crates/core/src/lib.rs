@@ -63,6 +63,7 @@ mod jiffies;
 mod lists;
 mod memory;
 mod packet;
+mod packet_info;
 pub mod pie;
 #[cfg(feature = "alloc")]
 pub mod port;
@@ -88,7 +89,7 @@ pub use dql::Dql;
 pub use drr::Drr;
 pub use dualpi2::DualPi2;
 pub use ethernet::{ETHERNET_FRAME, ETHERNET_MTU};
-pub use event::{Ignore, Observer, Origin, Reason, Socket, Verdict};
+pub use event::{Ignore, Observer, Reason, Verdict};
 pub use fifo::Fifo;
 pub use fq::Fq;
 pub use fq_codel::FqCodel;
@@ -101,6 +102,7 @@ pub use htb::Htb;
 pub use memory::Heap;
 pub use memory::{Lent, Memory, Part, Room};
 pub use packet::{Ecn, Header, Packet};
+pub use packet_info::{Origin, Owner, PacketInfo, Socket};
 pub use pie::Pie;
 #[cfg(feature = "alloc")]
 pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpec, Watermarks};

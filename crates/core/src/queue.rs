@@ -1,6 +1,6 @@
 //! The border that every queue keeps.
 
-use crate::{Nanos, Observer, Packet, Verdict};
+use crate::{Nanos, Owner, Packet, Verdict};
 
 /// What a queue holds now.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,21 +93,31 @@ impl core::iter::Sum for Stats {
 
 /// A queue: a sans-IO state machine over caller's packets, driven by the caller's clock.
 ///
-/// Inputs are `enqueue`, `dequeue`, `configure` (an inherent method of each queue, whose parameters
-/// differ) and `reset`; outputs are return values and the calls on the [`Observer`]. The rules:
+/// Inputs are `enqueue`, `dequeue`, `configure` and `reset`; outputs are return values and the calls on the
+/// [`crate::Observer`]. `configure` is a method of each queue, as the type of the parameters differs, but its shape is
+/// the same for all that have one:
+///
+/// ```text
+/// fn configure(&mut self, now: Nanos, params, link: Link, owner: &mut impl Owner<P>) -> Result<(), BuildError>
+/// ```
+///
+/// It sets all parameters, or none where it fails. What no longer fits is dropped ([`crate::Reason::Change`]), as far
+/// as Linux does so.
+///
+/// The rules:
 ///
 /// * `now` never goes backward from one call to the next.
 /// * A packet given to `enqueue` comes back exactly once: from `dequeue`, or through
-///   [`Observer::dropped`].
+///   [`crate::Observer::dropped`].
 /// * No call allocates, blocks, or takes longer for a longer history.
 /// * After `dequeue` has returned `None`, the owner asks again at [`Queue::next_wake`] or after the
 ///   next `enqueue`, whichever comes first.
 pub trait Queue<P: Packet> {
     /// Takes `packet` in, or drops it or another to make room.
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict;
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict;
 
     /// Delivers the next packet that may leave at `now`. An AQM may drop or mark on the way.
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P>;
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P>;
 
     /// The earliest time at which `dequeue` can deliver a packet if nothing else arrives: exact, not a
     /// hint. `None` for an empty queue; `now` where a packet may leave at once.
@@ -120,7 +130,7 @@ pub trait Queue<P: Packet> {
     fn stats(&self) -> Stats;
 
     /// Drops everything queued ([`crate::Reason::Reset`]) and clears control state; counters stay.
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>);
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>);
 
     /// Calls `each` with the name and value of every counter that this kind of queue has beyond
     /// [`Stats`], in a fixed order and in the words of `tc -s qdisc`: `drop_overlimit`, `maxpacket` ...

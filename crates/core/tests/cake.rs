@@ -6,8 +6,12 @@ mod conserve;
 use conserve::Seen;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, NoStorage, Overhead, Params, TINS, Tables};
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{Cake, Header, Ignore, Lcg, Nanos, Observer, Packet, Queue, Rate, Reason};
+use goodqueue::{
+    BuildError, Cake, Header, Ignore, Lcg, Link, Nanos, Observer, Packet, PacketInfo, Queue, Rate, Reason,
+};
 use proptest::prelude::*;
+
+const LINK: Link = Link::ethernet(Rate(10_000_000));
 
 /// Hosts by the flow hash.
 #[derive(Default)]
@@ -19,10 +23,14 @@ impl Observer<Header> for Owner {
     fn dropped(&mut self, now: Nanos, packet: Header, reason: Reason) {
         self.seen.dropped(now, packet, reason);
     }
+}
+
+impl PacketInfo<Header> for Owner {
     fn details(&self, packet: &Header) -> Details {
         let [source_hash, destination_hash] = [packet.flow_hash % 3, packet.flow_hash % 5];
         Details { source_hash, destination_hash, ..Details::default() }
     }
+
     fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
         let ack = u32::try_from(packet.cookie).unwrap_or(0);
         (packet.len < 100).then_some(TcpHeader {
@@ -94,7 +102,7 @@ proptest! {
                     owner.seen.inside.insert(cookie, packet);
                     arrived = Some((packet, queue.enqueue(now, packet, &mut owner)));
                 }
-                7 if gap % 50 == 0 => queue.configure(now, change, &mut owner).expect("eight tins"),
+                7 if gap % 50 == 0 => queue.configure(now, change, LINK, &mut owner).expect("eight tins"),
                 7 if gap % 51 == 0 => queue.reset(now, &mut owner),
                 _ => {
                     let wake = queue.next_wake(now);
@@ -178,8 +186,11 @@ fn a_mode_of_more_tins_than_there_are_is_refused_and_changes_nothing() {
     let of = |diffserv| Params { diffserv, ..Params::default() };
     let mut queue = with_tins(3, of(Diffserv::Besteffort), 8);
     let (now, mut owner) = (Nanos(1_000_000_000), Owner::default());
-    assert_eq!(queue.configure(now, of(Diffserv::Diffserv3), &mut owner), Ok(()));
-    assert_eq!(queue.configure(now, of(Diffserv::Diffserv4), &mut owner), Err(NoStorage::Tins));
+    assert_eq!(queue.configure(now, of(Diffserv::Diffserv3), LINK, &mut owner), Ok(()));
+    assert_eq!(
+        queue.configure(now, of(Diffserv::Diffserv4), LINK, &mut owner),
+        Err(BuildError::Cake(NoStorage::Tins))
+    );
     assert_eq!((queue.params().diffserv, queue.state().tins), (Diffserv::Diffserv3, 3));
     let slots = vec![goodqueue::arena::Slot::default(); 8];
     let few = <Cake<Header>>::new(of(Diffserv::Diffserv8), Lcg::new(7), Tables::on_heap(4, 16), slots);

@@ -1,6 +1,6 @@
 //! The control law's schedule, by hand (RFC 8289 section 3.3: interval / sqrt(count)).
 
-use goodqueue::{AnyQueue, Header, Nanos, Observer, Queue, QueueSpec, Rate, Reason};
+use goodqueue::{AnyQueue, Header, Nanos, Observer, PacketInfo, Queue, QueueSpec, Rate, Reason};
 
 /// When packets were dropped.
 #[derive(Default)]
@@ -12,6 +12,8 @@ impl Observer<Header> for Drops {
         self.0.push(now);
     }
 }
+
+impl PacketInfo<Header> for Drops {}
 
 /// A queue that stays far above the target, asked every 10 us: milliseconds from entering the dropping
 /// state, which is the first drop, to each drop after it.

@@ -3,7 +3,7 @@
 use goodqueue::arena::Slot;
 use goodqueue::codel::{self, Parity, Stamped};
 use goodqueue::fq_codel::{self, Flow};
-use goodqueue::{Codel, FqCodel, Header, Link, Nanos, Observer, Queue, Rate, Reason};
+use goodqueue::{Codel, FqCodel, Header, Link, Nanos, Observer, PacketInfo, Queue, Rate, Reason};
 use proptest::prelude::*;
 
 const MILLI: u64 = 1_000_000;
@@ -25,6 +25,8 @@ impl Observer<Header> for Drops {
         }
     }
 }
+
+impl PacketInfo<Header> for Drops {}
 
 const LINK: Link = Link::ethernet(Rate(10_000_000));
 

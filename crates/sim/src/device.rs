@@ -2,7 +2,7 @@
 
 use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
-use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Observer, Port, PortStats, Queue, Rng, Span, Stats};
+use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Owner, Port, PortStats, Queue, Rng, Span, Stats};
 
 use crate::error::BuildError;
 use crate::fifo_line::FifoLine;
@@ -96,7 +96,7 @@ impl Device {
     /// [`Device::Air`] and [`Device::Switch`]: the radio and the switch take their packets.
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
-    pub(crate) fn arrive(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) {
+    pub(crate) fn arrive(&mut self, now: Nanos, packet: Token, observer: &mut impl Owner<Token>) {
         match self {
             Device::Fifo(_) | Device::Air(_) | Device::Switch(_) => {}
             Device::Single(port) => {
@@ -115,11 +115,7 @@ impl Device {
     }
 
     #[inline(always)]
-    pub(crate) fn poll(
-        &mut self,
-        now: Nanos,
-        observer: &mut impl Observer<Token>,
-    ) -> Option<Departure<Token>> {
+    pub(crate) fn poll(&mut self, now: Nanos, observer: &mut impl Owner<Token>) -> Option<Departure<Token>> {
         match self {
             Device::Fifo(_) | Device::Air(_) | Device::Switch(_) => None,
             Device::Single(port) => port.poll(now, observer),
@@ -140,7 +136,7 @@ impl Device {
         .unwrap_or(NEVER)
     }
 
-    pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, observer: &mut impl Observer<Token>) {
+    pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, observer: &mut impl Owner<Token>) {
         match (self, is_paused) {
             (Device::Fifo(_) | Device::Air(_) | Device::Switch(_), _) => {}
             (Device::Single(port), true) => port.pause(now),

@@ -2,7 +2,7 @@
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
-use goodqueue::{Departure, Nanos, Observer, Origin, Reason, Rng, Socket};
+use goodqueue::{Departure, Nanos, Observer, Origin, PacketInfo, Reason, Rng, Socket};
 
 use crate::credits::{Credit, Credits};
 use crate::device::Device;
@@ -379,7 +379,9 @@ impl Observer<Token> for Losses<'_> {
     fn washed(&mut self, packet: &Token) {
         self.frames.get_mut(packet.frame).dsfield = goodqueue::Packet::dsfield(packet);
     }
+}
 
+impl PacketInfo<Token> for Losses<'_> {
     fn details(&self, packet: &Token) -> Details {
         self.frames.details(packet)
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 use crate::frame::{FrameId, Token};
 use crate::scenario::Discipline;
@@ -201,7 +201,7 @@ impl Running {
 }
 
 impl Queue<Token> for Running {
-    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Owner<Token>) -> Verdict {
         self.held.take(&packet);
         let mut report = Report { now, held: &mut self.held, observer, dropped: None };
         self.queue.enqueue(now, packet, &mut report);
@@ -211,7 +211,7 @@ impl Queue<Token> for Running {
         }
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<Token>) -> Option<Token> {
         let mut report = Report { now, held: &mut self.held, observer, dropped: None };
         let Some(packet) = self.queue.dequeue(now, &mut report) else {
             let Held { name, backlog: Backlog { packets, .. }, .. } = &self.held;
@@ -246,7 +246,7 @@ impl Queue<Token> for Running {
     }
 
     /// Takes all packets out, at a time that is late enough for each.
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Token>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Token>) {
         let end = Nanos(u64::MAX);
         while self.held.backlog.packets > 0 {
             let mut report = Report { now, held: &mut self.held, observer, dropped: None };
@@ -290,11 +290,11 @@ impl EitherQueue {
 }
 
 impl Queue<Token> for EitherQueue {
-    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Owner<Token>) -> Verdict {
         each!(self, queue => queue.enqueue(now, packet, observer))
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<Token>) -> Option<Token> {
         each!(self, queue => queue.dequeue(now, observer))
     }
 
@@ -310,7 +310,7 @@ impl Queue<Token> for EitherQueue {
         each!(self, queue => queue.stats())
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Token>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Token>) {
         each!(self, queue => queue.reset(now, observer));
     }
 

@@ -3,7 +3,7 @@
 //! A shaper is not a line: it releases a packet at once and then holds the next one back. An idle shaper
 //! delays nothing, so a packet leaves it one serialization time earlier than it would leave a line.
 
-use goodqueue::{Backlog, Bytes, Nanos, Observer, Packet, Queue, Serializer, Span, Stats, Verdict};
+use goodqueue::{Backlog, Bytes, Nanos, Owner, Packet, Queue, Serializer, Span, Stats, Verdict};
 
 use crate::frame::Token;
 use crate::scenario::{Shaper, ShaperKind};
@@ -69,7 +69,7 @@ impl<Q: Queue<Token>> Shaped<Q> {
         packet
     }
 
-    fn pass_htb(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+    fn pass_htb(&mut self, now: Nanos, observer: &mut impl Owner<Token>) -> Option<Token> {
         if self.bucket(now) < 0 {
             return None;
         }
@@ -78,7 +78,7 @@ impl<Q: Queue<Token>> Shaped<Q> {
         Some(self.pay(now, packet, cost))
     }
 
-    fn pass_tbf(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+    fn pass_tbf(&mut self, now: Nanos, observer: &mut impl Owner<Token>) -> Option<Token> {
         if self.head.is_none() {
             let packet = self.queue.dequeue(now, observer)?;
             // A packet longer than the bucket would wait for ever, so it leaves when the bucket is full.
@@ -96,11 +96,11 @@ fn time_of(rate: &mut Serializer, bytes: u32) -> i64 {
 }
 
 impl<Q: Queue<Token>> Queue<Token> for Shaped<Q> {
-    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Observer<Token>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: Token, observer: &mut impl Owner<Token>) -> Verdict {
         self.queue.enqueue(now, packet, observer)
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<Token>) -> Option<Token> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<Token>) -> Option<Token> {
         match self.kind {
             ShaperKind::Htb => self.pass_htb(now, observer),
             ShaperKind::Tbf => self.pass_tbf(now, observer),
@@ -129,7 +129,7 @@ impl<Q: Queue<Token>> Queue<Token> for Shaped<Q> {
         Stats { drops: leaf.drops, marks: leaf.marks, ..self.stats }
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Token>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Token>) {
         self.queue.reset(now, observer);
         if let Some((packet, _)) = self.head.take() {
             observer.dropped(now, packet, goodqueue::Reason::Reset);

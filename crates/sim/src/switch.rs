@@ -20,7 +20,7 @@
 //! packets back do not work here: the switch does not ask when they can release one.
 
 use goodqueue::{
-    AnyQueue, Backlog, BuildError, Bytes, Nanos, Observer, Packet, PortStats, Queue, QueueSpec, Rate, Reason,
+    AnyQueue, Backlog, BuildError, Bytes, Nanos, Owner, Packet, PortStats, Queue, QueueSpec, Rate, Reason,
     Rng, Serializer, Span, Verdict,
 };
 
@@ -65,7 +65,7 @@ pub struct SwitchSpec<O = QueueSpec> {
 }
 
 /// An observer that also knows where packets go.
-pub trait Ports<P>: Observer<P> {
+pub trait Ports<P>: Owner<P> {
     /// The output that `packet` is for.
     fn output(&self, packet: &P) -> usize;
 }
@@ -234,7 +234,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         now: Nanos,
         (input, output): (usize, usize),
         packet: P,
-        observer: &mut impl Observer<P>,
+        observer: &mut impl Owner<P>,
     ) -> Verdict {
         if self.memory < u64::MAX && self.backlog().bytes + u64::from(packet.len()) > self.memory {
             observer.dropped(now, packet, Reason::Memory);
@@ -319,7 +319,7 @@ impl<P: Packet, Q: Queue<P>> Switch<P, Q> {
         self.inputs[input].free_at = read_at.min(self.outputs[output].free_at);
     }
 
-    fn fill_head(&mut self, queue: usize, now: Nanos, observer: &mut impl Observer<P>) {
+    fn fill_head(&mut self, queue: usize, now: Nanos, observer: &mut impl Owner<P>) {
         if self.heads[queue].is_none() {
             self.heads[queue] = self.with(queue, |queue| queue.dequeue(now, observer));
         }

@@ -1,7 +1,7 @@
 //! What the literature says about switches: the throughput depends on where the buffers are. These tests are
 //! in time slots, with the switch alone; those with hosts are in `switched.rs`.
 
-use goodqueue::{Header, Nanos, Observer, Rate, Rng, Serializer};
+use goodqueue::{Header, Nanos, Observer, PacketInfo, Rate, Rng, Serializer};
 use goodqueue_sim::switch::{Buffers, Ports, Switch, SwitchSpec};
 
 const SLOTS: u64 = 20_000;
@@ -19,6 +19,8 @@ struct Bench {
 struct Told;
 
 impl Observer<Header> for Told {}
+
+impl PacketInfo<Header> for Told {}
 
 impl Ports<Header> for Told {
     fn output(&self, packet: &Header) -> usize {

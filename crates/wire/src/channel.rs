@@ -1,7 +1,7 @@
 //! The channel between the engine's two sockets: two independent lines, or a shared medium.
 
 use goodqueue::details::{Details, TcpHeader};
-use goodqueue::{FlowHasher, Header, Nanos, Observer, Queue, Rate, Reason};
+use goodqueue::{FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason};
 
 use crate::frame;
 use crate::path::Path;
@@ -86,7 +86,9 @@ impl Observer<Header> for FrameObserver<'_> {
         let len = (packet.len as usize).min(SLOT);
         frame::clear_dscp(&mut self.pool.slot_mut(frame_of(packet.cookie))[..len]);
     }
+}
 
+impl PacketInfo<Header> for FrameObserver<'_> {
     fn details(&self, packet: &Header) -> Details {
         let Some(meta) = frame::parse(self.frame(packet)) else { return Details::default() };
         Details {

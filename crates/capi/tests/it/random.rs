@@ -8,7 +8,8 @@ use std::process::Command;
 use goodqueue::details::{Classified, Details, Gso, MOST_OPTIONS, TcpHeader, flags};
 use goodqueue::spec::CATALOGUE;
 use goodqueue::{
-    AnyQueue, Dql, Header, Nanos, Observer, Origin, Queue, QueueSpec, Rate, Reason, Socket, Verdict,
+    AnyQueue, Dql, Header, Nanos, Observer, Origin, PacketInfo, Queue, QueueSpec, Rate, Reason, Socket,
+    Verdict,
 };
 
 use crate::tools::{C99, SANITIZERS, compile, has, has_sanitizers, run, valgrind};
@@ -119,18 +120,25 @@ impl Observer<Header> for Seen {
     fn marked(&mut self, _: Nanos, _: &Header, _: Reason) {
         self.is_marked = true;
     }
+}
+
+impl PacketInfo<Header> for Seen {
     fn details(&self, packet: &Header) -> Details {
         self.known.get(&(packet.cookie >> 16)).map(|known| known.details).unwrap_or_default()
     }
+
     fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
         self.known.get(&(packet.cookie >> 16))?.tcp
     }
+
     fn origin(&self, packet: &Header) -> Origin {
         self.known.get(&(packet.cookie >> 16)).map(|known| known.origin).unwrap_or_default()
     }
+
     fn pacing_rate(&self, packet: &Header) -> Option<u64> {
         self.known.get(&(packet.cookie >> 16))?.pacing_rate
     }
+
     fn segment(&mut self, packet: &Header, index: u16) -> Option<Header> {
         let gso = self.details(packet).gso?;
         let payload = packet.len - u32::from(gso.segments) * gso.headers;

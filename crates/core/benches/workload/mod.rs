@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use goodqueue::codel::Parity;
 use goodqueue::fq_codel::Params;
-use goodqueue::{FqCodel, Header, Link, Nanos, Observer, Queue, Rate, Reason, Verdict};
+use goodqueue::{FqCodel, Header, Link, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Verdict};
 
 /// The link of the queues.
 pub(crate) const LINK: Link = Link::ethernet(Rate(1_000_000_000));
@@ -24,6 +24,8 @@ impl Observer<Header> for Pool {
         self.drops += 1;
     }
 }
+
+impl PacketInfo<Header> for Pool {}
 
 #[inline(never)]
 fn cost_enqueue<Q: Queue<Header>>(queue: &mut Q, now: Nanos, packet: &Header, pool: &mut Pool) -> Verdict {

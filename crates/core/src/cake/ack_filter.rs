@@ -8,7 +8,7 @@ use super::tcp_options::{MD5, Options, SACK, TIMESTAMP, blocks, is_after, timest
 use crate::arena::NIL;
 use crate::details::{TcpHeader, flags};
 use crate::memory::Memory;
-use crate::{Draws, Observer, Packet};
+use crate::{Draws, Owner, Packet};
 
 /// The echo of congestion: the only flags in which two acknowledgements may differ.
 const ECN_FLAGS: u16 = flags::ECE | flags::CWR;
@@ -79,7 +79,7 @@ struct Candidate {
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// Takes a superfluous acknowledgement out of a flow's queue, whose last packet has just arrived.
     /// Returns it with its length on the link.
-    pub(super) fn filter_ack(&mut self, index: u32, observer: &impl Observer<P>) -> Option<(P, u32)> {
+    pub(super) fn filter_ack(&mut self, index: u32, observer: &impl Owner<P>) -> Option<(P, u32)> {
         let (_, _, flows) = self.tables.split();
         let list = flows[index as usize].packets;
         let last = list.tail();
@@ -104,7 +104,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         head: u32,
         last: u32,
         newer: &TcpHeader,
-        observer: &impl Observer<P>,
+        observer: &impl Owner<P>,
     ) -> Option<Candidate> {
         let newer_times =
             Options::new(newer.options()).find(TIMESTAMP).and_then(timestamps).unwrap_or((0, 0));

@@ -5,7 +5,7 @@ use super::ways::{Flow, Host, Standing, Ways, place, share};
 use super::{Cake, Queued, Sharing, Tin, gain};
 use crate::arena::NIL;
 use crate::memory::Memory;
-use crate::{Draws, Nanos, Observer, Packet, Reason};
+use crate::{Draws, Nanos, Owner, Packet, Reason};
 
 /// A packet that the control law has something to say about.
 enum Judged<P> {
@@ -16,7 +16,7 @@ enum Judged<P> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    pub(super) fn deliver(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    pub(super) fn deliver(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         // What is looked at below leaves a packet behind, so this is asked once.
         if self.qlen == 0 {
             return None;
@@ -114,7 +114,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// The next packet of a tin. `None`: all its flows are empty, or what was dropped has cost the shaper
     /// time before one was found to be.
-    fn deliver_of(&mut self, now: Nanos, tin: u32, observer: &mut impl Observer<P>) -> Option<P> {
+    fn deliver_of(&mut self, now: Nanos, tin: u32, observer: &mut impl Owner<P>) -> Option<P> {
         let mut is_charged = false;
         loop {
             let lists = &mut self.tins[tin as usize];
@@ -175,7 +175,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         index: u32,
         mut queued: Queued<P>,
         mut adjusted: u32,
-        observer: &mut impl Observer<P>,
+        observer: &mut impl Owner<P>,
     ) -> Judged<P> {
         let is_ingress = self.params.ingress;
         loop {
@@ -224,7 +224,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// What else a delivery is to: the heap, while it is kept in order, and the segments of a super-packet.
-    fn count_sent(&mut self, index: u32, packet: P, observer: &impl Observer<P>) -> P {
+    fn count_sent(&mut self, index: u32, packet: P, observer: &impl Owner<P>) -> P {
         if self.overflow_timeout != 0 {
             self.sift_down(index);
             self.overflow_timeout -= 1;

@@ -8,7 +8,7 @@ use super::ways::{Standing, place, share};
 use super::{Cake, Queued, gain, heap};
 use crate::details::{Classified, Details};
 use crate::memory::Memory;
-use crate::{Draws, Nanos, Observer, Packet, Reason, Verdict};
+use crate::{Draws, Nanos, Observer, Owner, Packet, Reason, Verdict};
 
 /// Deliveries without a further overflow after which the heap is no longer kept in order.
 const OVERFLOW_TIMEOUT: u32 = 65_535;
@@ -18,7 +18,7 @@ const SECOND: u64 = 1_000_000_000;
 const RECONFIGURE_AFTER: u64 = SECOND / 4;
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    pub(super) fn arrive(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    pub(super) fn arrive(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let details = observer.details(&packet);
         if let Classified::Shot | Classified::Stolen = details.classified {
             return self.refuse(now, packet, details, observer);
@@ -89,7 +89,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Puts a packet at the tail of a flow's queue; makes room where no slot is free. The flow grows by its
     /// bytes.
-    fn push(&mut self, now: Nanos, index: u32, packet: P, adjusted: u32, observer: &mut impl Observer<P>) {
+    fn push(&mut self, now: Nanos, index: u32, packet: P, adjusted: u32, observer: &mut impl Owner<P>) {
         let queued = Queued { packet, arrived: now.0 };
         let (_, _, flows) = self.tables.split();
         let grown = &mut flows[index as usize];
@@ -105,7 +105,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         index: u32,
         queued: Queued<P>,
         adjusted: u32,
-        observer: &mut impl Observer<P>,
+        observer: &mut impl Owner<P>,
     ) {
         // The first search may only find the heap out of order.
         if self.drop_longest(now, Reason::Limit, observer).is_none() {
@@ -136,7 +136,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         index: u32,
         packet: P,
         details: &Details,
-        observer: &mut impl Observer<P>,
+        observer: &mut impl Owner<P>,
     ) {
         let len = packet.len();
         let offset = details.network_offset;
@@ -178,7 +178,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         index: u32,
         packet: P,
         details: Details,
-        observer: &mut impl Observer<P>,
+        observer: &mut impl Owner<P>,
     ) {
         let segments = details.gso.map_or(0, |gso| gso.segments);
         for number in 0..segments {
@@ -228,7 +228,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Estimates the arriving traffic and sets the rate by it: when a packet comes later than packets do on
     /// average, the bytes since the last such gap make one sample.
-    fn estimate(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn estimate(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let auto = &mut self.autorate;
         let shift = |sample: u64, average: u64| if sample > average { 2 } else { 8 };
         let gap = now.0.wrapping_sub(auto.last_packet).min(SECOND);
@@ -250,7 +250,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// More memory is in use than ever before, or than may be: drops from the longest queues.
-    fn use_more(&mut self, now: Nanos, tin: u32, index: u32, observer: &mut impl Observer<P>) -> Verdict {
+    fn use_more(&mut self, now: Nanos, tin: u32, index: u32, observer: &mut impl Owner<P>) -> Verdict {
         self.memory_max = self.memory_max.max(self.memory_used);
         self.memory_mark = self.memory_max.min(self.memory_limit.into());
         let mut is_own_last = false;

@@ -2,9 +2,9 @@
 //! shaper that knows what a packet takes on the link.
 //!
 //! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Where it is not what one would expect, a
-//! comment says so. What Linux reads from headers and `sk_buff` comes from [`Observer::details`]
-//! and [`Observer::tcp`]; hosts are told apart by the hashes given there. Linux's `nat` looks the hosts up in
-//! the tables of connection tracking: here the owner of the packets would, and give the hashes.
+//! comment says so. What Linux reads from headers and `sk_buff` comes from
+//! [`crate::PacketInfo`]; hosts are told apart by the hashes given there. Linux's `nat` looks the hosts up in the
+//! tables of connection tracking: here the owner of the packets would, and give the hashes.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -40,7 +40,7 @@ pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 
 use crate::arena::{Arena, Slot};
 use crate::memory::Memory;
-use crate::{Backlog, Draws, Lcg, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, BuildError, Draws, Lcg, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 use shaper::Shaper;
 use tin::Tin;
 use ways::Bulk;
@@ -266,10 +266,11 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         &mut self,
         now: Nanos,
         params: Params,
-        observer: &mut impl Observer<P>,
-    ) -> Result<(), NoStorage> {
+        _link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         if params.diffserv.tins() > self.tins_kept {
-            return Err(NoStorage::Tins);
+            return Err(BuildError::Cake(NoStorage::Tins));
         }
         if params.overhead != self.params.overhead {
             self.lengths.clear();
@@ -301,7 +302,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Brings what follows from rate and parameters up to date (Linux 6.1 `sch_cake.c:cake_reconfigure`).
-    fn reconfigure(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reconfigure(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         tin::configure(&mut self.tins, self.rate, &self.params);
         self.tins_in_use = self.params.diffserv.tins();
         let mtu_time = self.tins[0].law.mtu_time;
@@ -315,7 +316,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Drops all packets of a tin. It becomes the current one; its flows stay on their lists.
-    fn clear_tin(&mut self, now: Nanos, tin: u32, reason: Reason, observer: &mut impl Observer<P>) {
+    fn clear_tin(&mut self, now: Nanos, tin: u32, reason: Reason, observer: &mut impl Owner<P>) {
         self.cur_tin = tin;
         if tin >= self.tins_kept {
             return;
@@ -438,11 +439,11 @@ impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Cake<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.arrive(now, packet, observer)
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         self.deliver(now, observer)
     }
 
@@ -464,7 +465,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
     }
 
     /// Drops everything queued. Clocks, control state, lists and tags stay, as in Linux.
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for tin in 0..TINS {
             self.clear_tin(now, tin, Reason::Reset, observer);
         }

@@ -16,8 +16,8 @@ pub(crate) use tick::Tick;
 use crate::arena::{Ring, Storage};
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::spec::Link;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::spec::{BuildError, Link};
+use crate::{Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Parameters of the control law alone, which `codel` and `fq_codel` share.
 pub use law::Params as LawParams;
@@ -111,7 +111,16 @@ impl<P: Packet, M: Memory> Codel<P, M> {
     }
 
     /// Sets all parameters. Packets above a lower limit leave from the head.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.params = params;
         self.law = Law::new(&params.law(link));
         self.limit = params.limit.min(self.ring.capacity());
@@ -121,11 +130,12 @@ impl<P: Packet, M: Memory> Codel<P, M> {
             self.drop_change += 1;
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let len = packet.len();
         if self.ring.len() < self.limit && self.ring.push(Stamped { packet, tick: Tick::at(now).0 }) {
             self.bytes += u64::from(len);
@@ -136,7 +146,7 @@ impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
         Verdict::Dropped(Reason::Limit)
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let mut head = Head { ring: &mut self.ring, bytes: &mut self.bytes, now, observer };
         let packet = self.vars.dequeue(&self.law, &mut self.counters, Tick::at(now), &mut head)?;
         self.sent.add(packet.len());
@@ -158,7 +168,7 @@ impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
         )
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         while let Some(Stamped { packet, .. }) = self.ring.pop() {
             observer.dropped(now, packet, Reason::Reset);
         }

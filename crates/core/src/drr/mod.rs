@@ -19,7 +19,7 @@ use crate::hash::{mix, reciprocal_scale};
 use crate::lists::{FlowList, UNLISTED, linked};
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// What says which of N classes a packet is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let index = self.class_of(&packet);
         let Some(class) = self.classes.get_mut(index) else {
             observer.dropped(now, packet, Reason::Limit);
@@ -163,7 +163,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
 
     /// Linux `sch_drr.c:drr_dequeue`. A packet that does not fit the deficit waits beside its queue (Linux
     /// `qdisc_peek_dequeued`).
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         // Classes in a row that hold all their packets back.
         let mut holding = 0;
         loop {
@@ -223,7 +223,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
         Stats { packets, bytes, ..classes }
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for class in self.classes.as_mut() {
             if let Some(packet) = class.waiting.take() {
                 self.backlog.packets -= 1;

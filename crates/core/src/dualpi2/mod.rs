@@ -25,8 +25,8 @@ pub use params::{DropEarly, EcnMask, Params, Threshold};
 use crate::arena::{Arena, List, Slot};
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::spec::Link;
-use crate::{Backlog, Draws, Ecn, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+use crate::spec::{BuildError, Link};
+use crate::{Backlog, Draws, Ecn, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// A packet and when it arrived, ns.
 #[derive(Clone, Copy, Debug, Default)]
@@ -185,7 +185,16 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Sets all parameters. Packets above a lower limit leave as if they were sent, and are dropped.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.advance(now);
         let params = params.resolved();
         (self.params, self.link) = (params, link);
@@ -197,6 +206,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
             self.drop_change += 1;
             observer.dropped(now, stamped.packet, Reason::Change);
         }
+        Ok(())
     }
 
     /// The queue for a packet.
@@ -271,7 +281,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Drops or marks a packet of the classic queue; the packet to deliver in the end.
-    fn signal(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Option<P> {
+    fn signal(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Option<P> {
         match self.act(C, &packet, 0, false) {
             Fate::Pass => {}
             Fate::Mark(reason) => self.mark(now, &mut packet, reason, observer),
@@ -286,7 +296,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// The next packet to deliver, whichever queue it is from.
-    fn serve(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn serve(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         loop {
             let (which, Stamped { mut packet, arrived }, is_stepped) = self.pop()?;
             let native =
@@ -305,7 +315,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         }
     }
 
-    fn mark(&mut self, now: Nanos, packet: &mut P, reason: Reason, observer: &mut impl Observer<P>) {
+    fn mark(&mut self, now: Nanos, packet: &mut P, reason: Reason, observer: &mut impl Owner<P>) {
         if packet.set_ce() {
             let counters = &mut self.counters;
             let counter =
@@ -340,7 +350,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Takes in or refuses one packet, or one segment of a super-packet: all that may be asked of it.
-    fn admit(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn admit(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if self.packets >= self.limit {
             return self.refuse(now, packet, Reason::Limit, observer);
         }
@@ -373,7 +383,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// A packet that is too long or over a bound.
-    fn admit_or_cut(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn admit_or_cut(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if packet.len() > self.bounds.len {
             return self.admit_segments(now, packet, observer);
         }
@@ -381,7 +391,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Takes in the segments of a super-packet one by one; whole where it cannot be cut.
-    fn admit_segments(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn admit_segments(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let segments = observer.details(&packet).gso.map_or(0, |gso| gso.segments);
         for number in 0..segments {
             match observer.segment(&packet, number) {
@@ -404,7 +414,7 @@ fn first_credit(params: &Params, link: Link) -> i64 {
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
     #[inline]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         let memory_used = self.memory_used + u64::from(packet.truesize());
         let bounds = &self.bounds;
@@ -415,7 +425,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         Verdict::Enqueued
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now);
         if !self.halves[L].is_empty() {
             return self.serve(now, observer);
@@ -454,7 +464,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         )
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         while let Some((_, stamped, _)) = self.pop() {
             observer.dropped(now, stamped.packet, Reason::Reset);

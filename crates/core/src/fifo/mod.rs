@@ -11,7 +11,7 @@ pub use params::{BfifoParams, FifoParams, PfifoParams};
 use crate::arena::Ring;
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// What the limit of a [`Fifo`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
         let ring = Ring::new(places);
         let mut queue =
             Fifo { limit, most: 0, most_bytes: 0, ring, bytes: 0, drops: 0, sent: Sent::default() };
-        queue.configure(limit);
+        queue.set_limit(limit);
         queue
     }
 
@@ -52,7 +52,21 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
     }
 
     /// Sets the limit for packets to come; nothing queued is removed.
-    pub fn configure(&mut self, limit: Limit) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        _now: Nanos,
+        limit: Limit,
+        _link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        self.set_limit(limit);
+        Ok(())
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
         self.limit = limit;
         let (packets, bytes) = match limit {
             Limit::Packets(packets) => (packets, u64::MAX),
@@ -68,7 +82,7 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let bytes = self.bytes + u64::from(packet.len());
         if bytes <= self.most_bytes && self.ring.push_within(self.most, &packet) {
             self.bytes = bytes;
@@ -79,7 +93,7 @@ impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
         Verdict::Dropped(Reason::Limit)
     }
 
-    fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, _now: Nanos, _observer: &mut impl Owner<P>) -> Option<P> {
         let packet = self.ring.pop()?;
         self.bytes -= u64::from(packet.len());
         self.sent.add(packet.len());
@@ -98,7 +112,7 @@ impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
         self.sent.stats(self.drops, 0)
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         while let Some(packet) = self.ring.pop() {
             observer.dropped(now, packet, Reason::Reset);
         }

@@ -1,8 +1,8 @@
 //! `fq`: a queue per flow, served by deficit round robin, each at its own pace: the queue of a host that
 //! sends.
 //!
-//! Behaviour: Linux 6.1.192 `sch_fq.c`. What it knows of packets beyond their descriptors it asks of the
-//! owner ([`Observer::origin`], [`Observer::pacing_rate`]): the socket, the time to leave and the rate.
+//! Behaviour: Linux 6.1.192 `sch_fq.c`. What it knows of packets beyond their descriptors it asks of their
+//! owner ([`crate::PacketInfo`]): the socket, the time to leave and the rate.
 //! Packets of other hosts have none of these: for them it is fair queueing by the flow hash, without pacing.
 //! Differences from other queues:
 //!
@@ -32,13 +32,13 @@ use rare::PRIO_CONTROL;
 use table::Table;
 
 use crate::arena::NIL;
-use crate::event::{Origin, Socket};
 use crate::jiffies::Clock;
 use crate::lists::FlowList;
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::spec::Link;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::spec::{BuildError, Link};
+use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Origin, Socket};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -120,12 +120,22 @@ impl<P: Packet, M: Memory> Fq<P, M> {
 
     /// Sets all parameters but `hz`. While the queue is above the limit, packets that may leave are dequeued
     /// and discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.set_params(params, link);
         while self.backlog.packets > self.limit {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 
     /// The parameters in force.
@@ -220,12 +230,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     /// Delivers from the flow at the head of the new or of the old list. (One function for each: the compiler
     /// would join them, and look up the flow again.)
     #[inline(always)]
-    fn send<const NEW: bool>(
-        &mut self,
-        index: u32,
-        now: Nanos,
-        observer: &mut impl Observer<P>,
-    ) -> Option<P> {
+    fn send<const NEW: bool>(&mut self, index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let flow = self.flows.as_mut().get_mut(index as usize)?;
         if self.nodes.is_due(flow, now) {
             return self.deliver(index, now, observer);
@@ -240,7 +245,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         &mut self,
         (mut index, mut is_new): (u32, bool),
         now: Nanos,
-        observer: &mut impl Observer<P>,
+        observer: &mut impl Owner<P>,
     ) -> Option<P> {
         loop {
             let flows = self.flows.as_mut();
@@ -261,7 +266,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
 
     /// Delivers the next packet of a flow, which may leave.
     #[inline(always)]
-    fn deliver(&mut self, index: u32, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn deliver(&mut self, index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let flow = self.flows.as_mut().get_mut(index as usize)?;
         let time = self.nodes.time(flow)?.max(flow.time_next_packet);
         let Node { packet, is_timed, .. } = self.nodes.pop(flow)?;
@@ -376,7 +381,7 @@ fn list(flows: &mut [Flow], list: &mut FlowList, index: u32) {
 
 impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
     #[inline]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let origin = observer.origin(&packet);
         let is_rare = self.backlog.packets >= self.limit
             || origin.priority & 15 == PRIO_CONTROL
@@ -402,7 +407,7 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         if self.backlog.packets == 0 {
             return None;
         }
@@ -454,7 +459,7 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
             .stats(counters.drop_overlimit + counters.horizon_drops + counters.flows_plimit, counters.marks)
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let flows = self.flows.as_mut();
         for flow in flows.iter_mut().chain([&mut self.internal]) {
             while let Some(node) = self.nodes.pop(flow) {

@@ -2,17 +2,17 @@
 
 use super::flow::{DETACHED, LISTED};
 use super::{Fq, list};
+use crate::Origin;
 use crate::arena::NIL;
-use crate::event::Origin;
 use crate::memory::Memory;
-use crate::{Nanos, Observer, Packet, Reason, Verdict};
+use crate::{Nanos, Observer, Owner, Packet, Reason, Verdict};
 
 /// Linux `TC_PRIO_CONTROL` in the bits `TC_PRIO_MAX`.
 pub(super) const PRIO_CONTROL: u32 = 7;
 
 impl<P: Packet, M: Memory> Fq<P, M> {
     /// [`Queue::enqueue`](crate::Queue::enqueue) of any packet.
-    pub(super) fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
+    pub(super) fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Owner<P>) -> Verdict {
         let origin = observer.origin(packet);
         if self.backlog.packets >= self.limit {
             self.counters.drop_overlimit += 1;

@@ -25,8 +25,8 @@ use crate::codel::{Counters, Law, Source, Tick};
 use crate::hash::reciprocal_scale;
 use crate::lists::{RoundRobin, Server, UNLISTED};
 use crate::memory::Memory;
-use crate::spec::Link;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+use crate::spec::{BuildError, Link};
+use crate::{Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// What `fq_codel` has counted beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -243,12 +243,22 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
     }
 
     /// Sets all parameters. While the queue is above a limit, packets are dequeued and discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.set_params(params, link, self.qlen(), self.memory_usage());
         while self.totals.packets_left < 0 || self.totals.memory_left < 0 {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 
     /// Drops a batch from the head of the fattest bucket and returns its index (Linux `fq_codel_drop`).
@@ -286,7 +296,7 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
 impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
     /// Linux `fq_codel_enqueue`.
     #[inline(always)]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let index = self.bucket(packet.flow_hash());
         let flows = self.flows.as_mut();
         let Some(flow) = flows
@@ -320,7 +330,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
 
     /// Linux `fq_codel_dequeue`.
     #[inline(always)]
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let mut taker = Taker {
             arena: &mut self.arena,
             totals: &mut self.totals,
@@ -351,7 +361,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
         }
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for flow in self.flows.as_mut() {
             while let Some((packet, _)) = self.arena.pop(&mut flow.packets) {
                 observer.dropped(now, packet, Reason::Reset);

@@ -26,8 +26,8 @@ use crate::lists::{FlowList, UNLISTED};
 use crate::memory::Memory;
 use crate::pie::{Law, MAX_PROB, Stamped, mark};
 use crate::queue::{Held, Sent};
-use crate::spec::Link;
-use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+use crate::spec::{BuildError, Link};
+use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// Buckets that one run of the timer updates.
 pub const UPDATED_AT_ONCE: u32 = 2048;
@@ -263,13 +263,23 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     }
 
     /// Sets all parameters but `hz`. While the queue is above the limit, packets are dequeued and discarded.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.advance(now);
         self.set_params(params, link, self.qlen());
         while self.qlen() > self.limit {
             let Some(packet) = self.dequeue(now, observer) else { break };
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 
     fn refuse(
@@ -291,7 +301,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     }
 
     /// The law has chosen the arrival: it is marked and taken in, or dropped.
-    fn chosen(&mut self, now: Nanos, bucket: u32, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn chosen(&mut self, now: Nanos, bucket: u32, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let flows = self.flows.as_mut();
         let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
         if !mark(&self.law, &flow.vars, self.ecn_bound, &mut packet) {
@@ -305,7 +315,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         let bucket = self.bucket(packet.flow_hash());
         let flows = self.flows.as_mut();
@@ -327,7 +337,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now);
         // An index beyond the buckets is NIL: the bounds check is the test for an empty list.
         let flows = self.flows.as_mut();
@@ -384,7 +394,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
         self.sent.stats(self.counters.dropped, self.counters.ecn_mark)
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         for flow in self.flows.as_mut() {
             while let Some((Stamped { packet, .. }, _)) = self.arena.pop(&mut flow.packets) {

@@ -29,7 +29,7 @@ pub use error::ParamsError;
 pub use params::{HtbTree, Params, Sqm};
 
 use crate::memory::Memory;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
+use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 use class::ROOT;
 use feed::{Feed, PRIOS, bits};
 
@@ -141,9 +141,15 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     ///
     /// # Errors
     /// Where it names a class that is no leaf; then nothing is changed.
-    pub fn configure(&mut self, map: Map) -> Result<(), ParamsError> {
+    pub fn configure(
+        &mut self,
+        _now: Nanos,
+        map: Map,
+        _link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         let before = core::mem::replace(&mut self.map, map);
-        self.order().inspect_err(|_| self.map = before)
+        self.order().inspect_err(|_| self.map = before).map_err(BuildError::Htb)
     }
 
     /// Priorities at which a class has something to send.
@@ -273,7 +279,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     }
 
     /// [`Queue::enqueue`] in a leaf that has no packets, or was not called last.
-    fn enqueue_in(&mut self, now: Nanos, packet: &P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue_in(&mut self, now: Nanos, packet: &P, observer: &mut impl Owner<P>) -> Verdict {
         let leaf = usize::from(self.map[usize::from(packet.dsfield() >> 2)]);
         self.touch(leaf);
         let Some(Class { queue: Some(queue), .. }) = self.classes.as_mut().get_mut(leaf) else {
@@ -290,7 +296,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     /// Asks the leaf whose turn it is, if that is known. (One variable holds the packet from the call to the
     /// return: it is not copied then.)
     #[inline(always)]
-    fn send(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn send(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let mut packet = None;
         let leaf = usize::from(self.turn.leaf);
         if let Some(Class { queue: Some(queue), sent, .. }) = self.classes.as_mut().get_mut(leaf) {
@@ -315,7 +321,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     }
 
     /// Asks the others, when that one sent nothing.
-    fn send_on(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn send_on(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         while self.find().is_some() {
             let packet = self.send(now, observer);
             if packet.is_some() {
@@ -380,7 +386,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
     #[inline]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let leaf = usize::from(self.map[usize::from(packet.dsfield() >> 2)]);
         if leaf != self.last || (self.active | self.holding) >> leaf & 1 == 0 {
             return self.enqueue_in(now, &packet, observer);
@@ -392,7 +398,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         if now >= self.next_event {
             self.run_events(now);
         }
@@ -424,7 +430,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
         Stats { packets, bytes, overlimits: leaves.overlimits + self.overlimits, ..leaves }
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for class in self.classes.as_mut() {
             if let Some(queue) = &mut class.queue {
                 queue.reset(now, observer);

@@ -15,8 +15,8 @@ use crate::arena::Ring;
 use crate::jiffies::Timer;
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::spec::Link;
-use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+use crate::spec::{BuildError, Link};
+use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// What `pie` has counted beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,7 +112,16 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
     }
 
     /// Sets all parameters but `hz`. Packets above a lower limit leave from the head.
-    pub fn configure(&mut self, now: Nanos, params: Params, link: Link, observer: &mut impl Observer<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.advance(now);
         self.params = Params { hz: self.params.hz, ..params };
         self.law = Law::new(&self.params.law(link));
@@ -122,6 +131,7 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
             self.drop_change += 1;
             observer.dropped(now, packet.packet, Reason::Change);
         }
+        Ok(())
     }
 
     #[inline]
@@ -140,7 +150,7 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
-    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         let queued = self.ring.len();
         if queued >= self.limit {
@@ -162,7 +172,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
         Verdict::Enqueued
     }
 
-    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now);
         let Stamped { packet, tick } = self.pop()?;
         let len = packet.len();
@@ -183,7 +193,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
         self.sent.stats(self.counters.dropped + self.drop_change, self.counters.ecn_mark)
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         while let Some(Stamped { packet, .. }) = self.ring.pop() {
             observer.dropped(now, packet, Reason::Reset);

@@ -40,6 +40,7 @@ impl Line {
     }
 
     /// Out of line, so that the common line of one rate is inlined into its port.
+    #[inline(never)]
     fn begin_at_no_fixed_rate(&mut self, now: Nanos, bytes: u32) -> Nanos {
         match self {
             Line::Schedule(schedule) => schedule.begin(now, bytes),

@@ -53,7 +53,7 @@ pub use schedule::{Schedule, ScheduleError};
 pub use trace::{Trace, TraceError};
 pub use transmitter::PortStats;
 
-use crate::{Backlog, Dql, Nanos, Observer, Packet, Queue, Span, Verdict};
+use crate::{Backlog, Dql, Nanos, Owner, Packet, Queue, Span, Verdict};
 use ring::Ring;
 use transmitter::Transmitter;
 
@@ -106,7 +106,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     /// that is due at `now` before; where it has not, what is due is handled at `now` and not earlier.
     // The simulator's bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
-    pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let now = self.transmitter.advance(now);
         let verdict = self.queue.enqueue(now, packet, observer);
         if self.transmitter.is_ready() || self.ring.is_some() {
@@ -117,7 +117,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 
     /// The next packet that has left the line at or before `now`; call until `None`.
     #[inline(always)]
-    pub fn poll(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<Departure<P>> {
+    pub fn poll(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<Departure<P>> {
         while self.next <= now && self.next != NEVER {
             let due = self.next;
             let at = self.transmitter.advance_to_event(due);
@@ -141,6 +141,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 
     /// When to poll next if nothing arrives: exact. `None` where nothing is under way.
     #[must_use]
+    #[inline]
     pub fn next_wake(&self) -> Option<Nanos> {
         if self.next == NEVER { None } else { Some(self.next) }
     }
@@ -152,7 +153,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     }
 
     /// Ends a pause, and lets an idle line begin. Without effect where there is none.
-    pub fn resume(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    pub fn resume(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let now = self.transmitter.advance(now);
         if self.transmitter.resume(now) {
             self.feed(now, observer);
@@ -162,6 +163,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     /// When the next packet leaves at the soonest if nothing arrives: exact while one is on the line. `None`
     /// where nothing is under way.
     #[must_use]
+    #[inline]
     pub fn next_departure(&self) -> Option<Nanos> {
         if self.transmitter.is_busy() { Some(self.transmitter.ends()) } else { self.next_wake() }
     }
@@ -169,6 +171,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     /// Whether a packet is on the line: until it ends, no arrival brings [`Port::next_wake`] forward, unless
     /// the queue holds back.
     #[must_use]
+    #[inline]
     pub fn is_busy(&self) -> bool {
         self.transmitter.is_busy()
     }
@@ -220,7 +223,8 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     }
 
     /// [`Port::feed`], out of line: most arrivals find the line busy.
-    fn feed_after_arrival(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    #[inline(never)]
+    fn feed_after_arrival(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let has_room = |ring: &Ring<P>| ring.has_room(self.transmitter.is_busy());
         if self.transmitter.is_ready() || self.ring.as_ref().is_some_and(has_room) {
             self.feed(now, observer);
@@ -229,7 +233,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
 
     /// Moves packets on at `now`: queue to ring as far as there is room, then one to an idle line.
     #[inline(always)]
-    fn feed(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn feed(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         if self.ring.is_some() {
             self.feed_through_ring(now, observer);
             return;
@@ -241,7 +245,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         self.next = self.transmitter.ends().min(self.retry);
     }
 
-    fn feed_through_ring(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn feed_through_ring(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let Some(ring) = &mut self.ring else { return };
         let is_busy = self.transmitter.is_busy();
         fill(ring, is_busy, &mut self.queue, &mut self.retry, now, observer);
@@ -268,7 +272,7 @@ fn ask<P: Packet, Q: Queue<P>>(
     queue: &mut Q,
     retry: &mut Nanos,
     now: Nanos,
-    observer: &mut impl Observer<P>,
+    observer: &mut impl Owner<P>,
 ) -> Option<P> {
     let packet = queue.dequeue(now, observer);
     *retry = match packet {
@@ -287,7 +291,7 @@ fn fill<P: Packet, Q: Queue<P>>(
     queue: &mut Q,
     retry: &mut Nanos,
     now: Nanos,
-    observer: &mut impl Observer<P>,
+    observer: &mut impl Owner<P>,
 ) {
     *retry = NEVER;
     while ring.has_room(on_line) {

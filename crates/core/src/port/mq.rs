@@ -7,7 +7,7 @@ use super::ring::Ring;
 use super::transmitter::Transmitter;
 use super::{Departure, Line, NEVER, PortStats, RingSpec, fill};
 use crate::hash::{mix, reciprocal_scale};
-use crate::{Backlog, Dql, Nanos, Observer, Packet, Queue, Span, Verdict};
+use crate::{Backlog, Dql, Nanos, Owner, Packet, Queue, Span, Verdict};
 
 /// One transmit ring and the queue over it.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
 
     /// Hands `packet` to the queue of its lane at `now` and lets an idle line begin; see
     /// [`super::Port::arrive`].
-    pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let now = self.transmitter.advance(now);
         let lane = self.lane_of(packet.flow_hash());
         let verdict = self.lanes[lane].queue.enqueue(now, packet, observer);
@@ -68,7 +68,7 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
     }
 
     /// The next packet that has left the line at or before `now`; call until `None`.
-    pub fn poll(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<Departure<P>> {
+    pub fn poll(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<Departure<P>> {
         loop {
             let (due, event) = self.next_event();
             if due > now || due == NEVER {
@@ -187,7 +187,7 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
         next
     }
 
-    fn fill(&mut self, number: usize, now: Nanos, observer: &mut impl Observer<P>) {
+    fn fill(&mut self, number: usize, now: Nanos, observer: &mut impl Owner<P>) {
         let on_line = self.transmitter.is_busy() && self.serving == number;
         let lane = &mut self.lanes[number];
         fill(&mut lane.ring, on_line, &mut lane.queue, &mut lane.retry, now, observer);

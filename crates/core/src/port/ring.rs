@@ -62,6 +62,7 @@ impl<P: Packet> Ring<P> {
     }
 
     /// When the device reports next; [`NEVER`] where nothing has ended.
+    #[inline]
     pub(super) fn report(&self) -> Nanos {
         self.report
     }
@@ -73,6 +74,7 @@ impl<P: Packet> Ring<P> {
 
     /// Whether the driver takes another packet: a descriptor is free and BQL allows it. `on_line` says
     /// that a descriptor of this ring holds the packet on the line.
+    #[inline]
     pub(super) fn has_room(&self, on_line: bool) -> bool {
         let free = self.waiting + self.ended + usize::from(on_line) < self.slots.len();
         free && self.dql.as_ref().is_none_or(|dql| dql.avail() >= 0)

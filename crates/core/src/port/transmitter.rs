@@ -64,6 +64,7 @@ impl<P: Packet> Transmitter<P> {
     }
 
     /// Moves the clock to `now`, or counts that it would have gone backward.
+    #[inline]
     pub(super) fn advance(&mut self, now: Nanos) -> Nanos {
         if now < self.clock {
             self.stats.clock_backward += 1;
@@ -75,21 +76,25 @@ impl<P: Packet> Transmitter<P> {
 
     /// Moves the clock to an event that was due at `at`: there, or not at all where a call that came
     /// before older events were polled has moved it on.
+    #[inline]
     pub(super) fn advance_to_event(&mut self, at: Nanos) -> Nanos {
         self.clock = self.clock.max(at);
         self.clock
     }
 
     /// When the packet on the line ends; [`NEVER`] where there is none.
+    #[inline]
     pub(super) fn ends(&self) -> Nanos {
         self.ends
     }
 
+    #[inline]
     pub(super) fn is_busy(&self) -> bool {
         self.is_busy
     }
 
     /// Whether the line can begin a packet.
+    #[inline]
     pub(super) fn is_ready(&self) -> bool {
         !(self.is_busy | self.is_paused)
     }
@@ -131,6 +136,7 @@ impl<P: Packet> Transmitter<P> {
     }
 
     /// The line has ended its packet. `completed_at` is for the owner to set where there is a ring.
+    #[inline]
     pub(super) fn end(&mut self) -> Departure<P> {
         let Transmitter { packet, started, ends, .. } = *self;
         self.is_busy = false;
@@ -144,6 +150,7 @@ impl<P: Packet> Transmitter<P> {
     }
 
     /// The line stays idle at `now`; `is_backlogged` says whether something waits for it.
+    #[inline]
     pub(super) fn stay_idle(&mut self, now: Nanos, is_backlogged: bool) {
         if !is_backlogged {
             self.waiting_since = NEVER;

@@ -15,7 +15,7 @@ pub use params::{PFIFO_FAST_BANDS, Params, PfifoFastParams};
 use crate::classes::{PRIORITIES, tos};
 use crate::memory::Memory;
 use crate::spec::digits_of;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Stats, Verdict};
+use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 
 /// Most bands (Linux `TCQ_PRIO_BANDS`).
 pub const MAX_BANDS: usize = 16;
@@ -80,9 +80,19 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
     }
 
     /// Sets the map for packets to come.
-    pub fn configure(&mut self, map: Priomap) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        _now: Nanos,
+        map: Priomap,
+        _link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.map = map;
         self.of = map.bands(self.bands().len());
+        Ok(())
     }
 
     /// The bands, the first one first.
@@ -98,13 +108,13 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let band = self.band(packet.dsfield());
         self.bands[band].enqueue(now, packet, observer)
     }
 
     /// Linux `sch_prio.c:prio_dequeue`.
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         for (queue, sent) in self.bands.iter_mut().zip(&mut self.sent) {
             let packet = queue.dequeue(now, observer);
             if packet.is_some() {
@@ -131,7 +141,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
         self.bands().iter().map(Queue::stats).sum()
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for queue in self.bands.as_mut() {
             queue.reset(now, observer);
         }

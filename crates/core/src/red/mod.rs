@@ -27,7 +27,9 @@ use core::fmt;
 
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
-use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Span, Stats, Verdict};
+use crate::{
+    Backlog, BuildError, Draws, Link, Nanos, Owner, Packet, Queue, Reason, Rng, Span, Stats, Verdict,
+};
 
 /// Time between two steps of adaptive RED (its paper, figure 1).
 const INTERVAL: u64 = 500_000_000;
@@ -133,13 +135,23 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
     }
 
     /// Sets all parameters at `now` and begins the average anew; nothing queued is removed.
-    pub fn configure(&mut self, now: Nanos, params: Params) {
+    ///
+    /// # Errors
+    /// None: [`Setup::params`] has found what does not go together.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        _link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.advance(now);
         self.params = params;
         self.law = Law::new(params.law);
         self.vars.reset();
-        self.inner.configure(Limit::Bytes(params.limit.into()));
+        self.inner.set_limit(Limit::Bytes(params.limit.into()));
         self.idle_since = (self.inner.backlog().packets == 0).then_some(now);
+        Ok(())
     }
 
     /// The average at `now` if nothing arrives.
@@ -180,7 +192,7 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
 
     /// What the law says of an arrival; the packet is marked where that is enough. Whether it is to be
     /// dropped.
-    fn drops(&mut self, now: Nanos, packet: &mut P, observer: &mut impl Observer<P>) -> bool {
+    fn drops(&mut self, now: Nanos, packet: &mut P, observer: &mut impl Owner<P>) -> bool {
         let backlog = u32::try_from(self.inner.backlog().bytes).unwrap_or(u32::MAX);
         if self.idle_since.is_some() {
             self.vars.qavg = self.average_at(now);
@@ -239,7 +251,7 @@ impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Red<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
-    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         if self.drops(now, &mut packet, observer) {
             observer.dropped(now, packet, Reason::Red);
@@ -248,7 +260,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         self.inner.enqueue(now, packet, observer)
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now);
         let packet = self.inner.dequeue(now, observer);
         if packet.is_none() && self.idle_since.is_none() {
@@ -272,7 +284,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         Stats { drops: inner.drops + drops, marks, overlimits: drops + marks, ..inner }
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         self.inner.reset(now, observer);
         self.vars.reset();

@@ -28,7 +28,7 @@ use crate::jiffies::Timer;
 use crate::memory::Memory;
 use crate::queue::{Held, Sent};
 use crate::red::{Action, Law};
-use crate::{Backlog, Draws, Nanos, Observer, Packet, Queue, Reason, Rng, Stats, Verdict};
+use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 /// What `sfq` has counted beyond [`Stats`], in the words of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -203,13 +203,13 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// Brings the hash up to `now`. Every other call does this first.
-    pub fn advance(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    pub fn advance(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         if self.timer.is_due(now) {
             self.run_timer(now, observer);
         }
     }
 
-    fn run_timer(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn run_timer(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let runs = self.timer.take(now, self.period);
         for run in 0..runs {
             self.perturb();
@@ -220,7 +220,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// Hashes all packets anew, slot by slot, each from its head.
-    fn rehash(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn rehash(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let mut all = Slot::default();
         let slots = self.slots.as_mut();
         for index in 0..u32::try_from(slots.len()).unwrap_or(0) {
@@ -284,7 +284,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// RED's word on an arrival at a slot that holds packets: whether it or the head is to be dropped.
-    fn red_drops(&mut self, now: Nanos, index: u32, packet: &mut P, observer: &mut impl Observer<P>) -> bool {
+    fn red_drops(&mut self, now: Nanos, index: u32, packet: &mut P, observer: &mut impl Owner<P>) -> bool {
         let Some(red) = &self.red else { return false };
         let slot = &mut self.slots.as_mut()[index as usize];
         slot.vars.average(red, slot.backlog);
@@ -331,7 +331,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         now: Nanos,
         index: u32,
         mut packet: P,
-        observer: &mut impl Observer<P>,
+        observer: &mut impl Owner<P>,
     ) -> Verdict {
         if self.red_drops(now, index, &mut packet, observer) {
             return self.drop_at(now, index, packet, Reason::Red, observer);
@@ -344,7 +344,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// Slot `index` has a packet more.
-    fn count_in(&mut self, now: Nanos, index: u32, len: u32, observer: &mut impl Observer<P>) -> Verdict {
+    fn count_in(&mut self, now: Nanos, index: u32, len: u32, observer: &mut impl Owner<P>) -> Verdict {
         self.held.bytes += u64::from(len);
         let (left, is_over) = self.held.left.overflowing_sub(1);
         self.held.left = left;
@@ -352,7 +352,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// The way of a packet, the last of slot `index`, that brought the queue over the limit.
-    fn overflow(&mut self, now: Nanos, index: u32, observer: &mut impl Observer<P>) -> Verdict {
+    fn overflow(&mut self, now: Nanos, index: u32, observer: &mut impl Owner<P>) -> Verdict {
         let is_own = self.drop_longest(now, observer) == Some(index);
         let is_gone = is_own && (!self.params.headdrop || self.slots.as_ref()[index as usize].qlen == 0);
         if is_gone { Verdict::Dropped(Reason::Limit) } else { Verdict::Enqueued }
@@ -462,7 +462,7 @@ fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
     #[inline]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now, observer);
         let bucket = self.bucket(packet.flow_hash());
         let Some(place) = self.buckets.as_mut().get_mut(bucket as usize) else {
@@ -494,7 +494,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now, observer);
         self.pop()
     }
@@ -514,7 +514,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
         Stats { overlimits: self.overlimits, ..self.sent.stats(self.drops, marks) }
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now, observer);
         while let Some(packet) = self.pop() {
             observer.dropped(now, packet, Reason::Reset);

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::cake::NoStorage;
 use crate::htb::ParamsError as HtbError;
 use crate::red::ParamsError as RedError;
 use crate::tbf::ParamsError as TbfError;
@@ -61,6 +62,8 @@ pub enum BuildError {
     Red(RedError),
     /// The classes make no tree.
     Htb(HtbError),
+    /// The storage is not enough for this `cake`.
+    Cake(NoStorage),
     /// A queue without a place for a packet or a flow.
     NoPlace,
     /// The classes together have places for more packets than a queue may have.
@@ -84,6 +87,7 @@ impl fmt::Display for BuildError {
             BuildError::Tbf(error) => write!(f, "tbf: {error}"),
             BuildError::Htb(error) => write!(f, "htb: {error}"),
             BuildError::Red(error) => write!(f, "red: {error}"),
+            BuildError::Cake(error) => error.fmt(f),
             BuildError::NoPlace => f.write_str("there is no place for a packet or a flow"),
             BuildError::TooMany { classes, places } => write!(
                 f,

@@ -16,7 +16,7 @@ use core::fmt;
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
 use crate::spec::Link;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Backlog, BuildError, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Length to time without division: a time is `(length * mult) >> shift` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,9 +172,15 @@ impl<P: Packet, M: Memory> Tbf<P, M> {
     ///
     /// # Errors
     /// For parameters that make no token bucket; then nothing is changed.
-    pub fn configure(&mut self, params: Params, link: Link) -> Result<(), ParamsError> {
-        self.effective = Effective::new(&params, link)?;
-        self.inner.configure(Limit::Bytes(params.limit));
+    pub fn configure(
+        &mut self,
+        _now: Nanos,
+        params: Params,
+        link: Link,
+        _observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        self.effective = Effective::new(&params, link).map_err(BuildError::Tbf)?;
+        self.inner.set_limit(Limit::Bytes(params.limit));
         self.params = params;
         self.fill();
         Ok(())
@@ -228,7 +234,7 @@ impl<P: Packet, M: Memory> fmt::Debug for Tbf<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if packet.len() > self.effective.max_size {
             self.drop_toobig += 1;
             observer.dropped(now, packet, Reason::TooBig);
@@ -237,7 +243,7 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         self.inner.enqueue(now, packet, observer)
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let len = self.inner.peek()?.len();
         let (tokens, ptokens) = self.tokens_after(now, len);
         if tokens < 0 || ptokens < 0 {
@@ -265,7 +271,7 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         Stats { drops: inner.drops + self.drop_toobig, overlimits: self.overlimits, ..inner }
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.inner.reset(now, observer);
         self.fill();
         self.state.t_c = now;

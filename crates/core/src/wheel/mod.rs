@@ -1,5 +1,5 @@
 //! `wheel`: a timing wheel. The host stamps each packet with its earliest time to leave
-//! ([`Observer::origin`]), the wheel lets it go then: no queue builds up, and no flow is looked up (V.
+//! ([`crate::PacketInfo::origin`]), the wheel lets it go then: no queue builds up, and no flow is looked up (V.
 //! Jacobson, "Evolving from as fast as possible: teaching NICs about time"; A. Saeed et al., "Carousel",
 //! SIGCOMM 2017).
 //!
@@ -20,7 +20,7 @@ pub use params::Params;
 use crate::arena::{Arena, List, Slot};
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, Nanos, Observer, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Most slots of a wheel.
 pub const MAX_SLOTS: u32 = bits::MOST;
@@ -115,7 +115,16 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
 
     /// Sets all parameters but the width of the slots. Packets above a lower limit leave in their order, and
     /// are dropped.
-    pub fn configure(&mut self, now: Nanos, params: Params, observer: &mut impl Observer<P>) {
+    ///
+    /// # Errors
+    /// None.
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        _link: Link,
+        observer: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
         self.params = Params { granularity: self.params.granularity, ..params };
         self.limit = params.limit.min(self.arena.capacity());
         self.turn(now);
@@ -124,6 +133,7 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
             self.drop_change += 1;
             observer.dropped(now, packet, Reason::Change);
         }
+        Ok(())
     }
 
     /// The place of a slot on the wheel. There is one at least.
@@ -209,7 +219,7 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Observer<P>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if self.qlen >= self.limit {
             self.counters.overlimit += 1;
             observer.dropped(now, packet, Reason::Limit);
@@ -237,7 +247,7 @@ impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
         Verdict::Enqueued
     }
 
-    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<P>) -> Option<P> {
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Owner<P>) -> Option<P> {
         self.turn(now);
         let packet = self.pop()?;
         self.sent.add(packet.len());
@@ -262,7 +272,7 @@ impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
         self.sent.stats(self.counters.overlimit + self.counters.horizon_drops + self.drop_change, 0)
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<P>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         while let Some(packet) = self.pop_first() {
             observer.dropped(now, packet, Reason::Reset);
         }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue::{Header, Nanos, Observer, Queue, Reason, Verdict};
+use goodqueue::{Header, Nanos, Observer, PacketInfo, Queue, Reason, Verdict};
 
 /// The packets inside a queue, by their cookies, which rise with every arrival; and what has left.
 #[derive(Default)]
@@ -50,3 +50,5 @@ impl Observer<Header> for Seen {
         self.marked += 1;
     }
 }
+
+impl PacketInfo<Header> for Seen {}

@@ -16,10 +16,16 @@ use crate::harness::{Seen, Subject, op, run};
 impl<Q: Queue<Header> + Clone + Leaf + 'static> Subject for Prio<Header, Q> {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = Q::IS_SHAPER;
-    fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         // Of the priorities that packets here have, 0, 2, 4 and 6, the band stays: another one would change
         // their order.
-        self.configure(Priomap([1, choice, 2, 2, 1, choice, 0, 0, 1, 1, 1, 1, 1, 1, 1, choice]));
+        self.configure(
+            now,
+            Priomap([1, choice, 2, 2, 1, choice, 0, 0, 1, 1, 1, 1, 1, 1, 1, choice]),
+            LINK,
+            seen,
+        )
+        .expect("a map");
     }
 }
 
@@ -33,8 +39,8 @@ impl<Q: Queue<Header> + Clone + Leaf + 'static> Subject for Drr<Header, Q> {
 
 impl Subject for Red<Header> {
     const IS_FIFO: bool = true;
-    fn reconfigure(&mut self, now: Nanos, choice: u8, _seen: &mut Seen) {
-        self.configure(now, red(choice).params().expect("parameters"));
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
+        self.configure(now, red(choice).params().expect("parameters"), LINK, seen).expect("parameters");
     }
 }
 

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 
 use goodqueue::arena::Slot;
 use goodqueue::dualpi2::{DropEarly, MAX_PROB, Params, Threshold};
-use goodqueue::{Draws, DualPi2, Header, Ignore, Nanos, Observer, Queue, Reason, Rng, Span, Verdict};
+use goodqueue::{
+    Draws, DualPi2, Header, Ignore, Nanos, Observer, PacketInfo, Queue, Reason, Rng, Span, Verdict,
+};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -43,7 +45,7 @@ impl Subject for DualPi2<Header> {
         (late.dsfield ^ early.dsfield) & 1 == 1
     }
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
-        self.configure(now, params(choice), LINK, seen);
+        self.configure(now, params(choice), LINK, seen).expect("parameters");
     }
 }
 
@@ -278,6 +280,8 @@ impl Observer<Header> for Drops {
         self.0 += u64::from(reason == Reason::Pi2);
     }
 }
+
+impl PacketInfo<Header> for Drops {}
 
 /// A flow that heeds nothing sends twice what the line takes for a second (RFC 9332 section 4.2.3).
 fn overload(drop_overload: bool, ecn: u8) -> (f64, u64, u64) {

@@ -1,7 +1,7 @@
 //! `fq`: the promises, with times to leave and paces of its own host.
 
 use goodqueue::fq::{Flow, Node, Params};
-use goodqueue::{Fq, Header, Ignore, Nanos, Observer, Origin, Queue, Rate, Socket, Span};
+use goodqueue::{Fq, Header, Ignore, Nanos, Observer, Origin, PacketInfo, Queue, Rate, Socket, Span};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -20,7 +20,7 @@ impl Subject for Fq<Header> {
             ce_threshold: [None, Some(0), Some(1_000_000), Some(5_000_000)][at].map(Span),
             ..Params::default()
         };
-        self.configure(now, params, LINK, seen);
+        self.configure(now, params, LINK, seen).expect("parameters");
     }
 }
 
@@ -35,12 +35,15 @@ struct Host {
     rate: Option<u64>,
 }
 
-impl Observer<Header> for Host {
+impl Observer<Header> for Host {}
+
+impl PacketInfo<Header> for Host {
     fn origin(&self, packet: &Header) -> Origin {
         let socket = Some(Socket { id: u64::from(packet.flow_hash), hash: 1, is_connected: true });
         let departure = usize::try_from(packet.cookie).ok().and_then(|at| self.departures.get(at).copied());
         Origin { socket, departure: departure.map(Nanos), priority: 0 }
     }
+
     fn pacing_rate(&self, _packet: &Header) -> Option<u64> {
         self.rate
     }

@@ -14,11 +14,11 @@ type Tree = Htb<Header, AnyQueue<Header>>;
 impl Subject for Tree {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = true;
-    fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         // DSCPs that no packet here has: another class would change the order of a flow.
         let mut map: Map = map(self.classes().len());
         map[63] = map[usize::from(choice)];
-        self.configure(map).expect("leaves");
+        self.configure(now, map, LINK, seen).expect("leaves");
     }
 }
 

@@ -24,13 +24,14 @@ use proptest::prelude::*;
 
 impl Subject for Fifo<Header> {
     const IS_FIFO: bool = true;
-    fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
-        self.configure(match choice {
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
+        let limit = match choice {
             0 => Limit::Packets(3),
             1 => Limit::Packets(100),
             2 => Limit::Bytes(9000),
             _ => Limit::Bytes(100_000),
-        });
+        };
+        self.configure(now, limit, LINK, seen).expect("a limit");
     }
 }
 
@@ -53,7 +54,7 @@ impl Subject for Codel<Header> {
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let limit = [1000, 5, 20, 2][usize::from(choice)];
         let params = codel_params(limit, choice, self.params().parity);
-        self.configure(now, params, LINK, seen);
+        self.configure(now, params, LINK, seen).expect("parameters");
     }
 }
 
@@ -74,15 +75,15 @@ impl Subject for FqCodel<Header> {
             drop_batch: [64, 1, 2, 0][at],
             ..fq_codel::Params::default()
         };
-        self.configure(now, params, LINK, seen);
+        self.configure(now, params, LINK, seen).expect("parameters");
     }
 }
 
 impl Subject for Tbf<Header> {
     const IS_FIFO: bool = true;
     const IS_SHAPER: bool = true;
-    fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
-        self.configure(tbf_params(choice), LINK).expect("good parameters");
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
+        self.configure(now, tbf_params(choice), LINK, seen).expect("good parameters");
     }
 }
 

@@ -24,7 +24,7 @@ impl Subject for Pie<Header> {
     const IS_FIFO: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let limit = [1000, 5, 20, 2][usize::from(choice)];
-        self.configure(now, params(limit, choice), LINK, seen);
+        self.configure(now, params(limit, choice), LINK, seen).expect("parameters");
     }
 }
 
@@ -46,7 +46,7 @@ impl Subject for FqPie<Header> {
             ecn_prob: u32::from(choice) * 30,
             ..fq_pie::Params::default()
         };
-        self.configure(now, params, LINK, seen);
+        self.configure(now, params, LINK, seen).expect("parameters");
     }
 }
 

@@ -2,9 +2,10 @@
 
 use goodqueue::arena::{List, Slot};
 use goodqueue::wheel::{Params, words};
-use goodqueue::{Header, Nanos, Observer, Origin, Queue, Reason, Span, Verdict, Wheel};
+use goodqueue::{Header, Nanos, Observer, Origin, PacketInfo, Queue, Reason, Span, Verdict, Wheel};
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Seen, Subject, op, run};
 
 impl Subject for Wheel<Header> {
@@ -12,7 +13,7 @@ impl Subject for Wheel<Header> {
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
         let limit = [100, 5, 20, 2][usize::from(choice)];
-        self.configure(now, Params { limit, ..Params::default() }, seen);
+        self.configure(now, Params { limit, ..Params::default() }, LINK, seen).expect("parameters");
     }
 }
 
@@ -27,12 +28,15 @@ struct Host {
 }
 
 impl Observer<Header> for Host {
+    fn dropped(&mut self, _now: Nanos, packet: Header, reason: Reason) {
+        self.dropped.push((packet.cookie, reason));
+    }
+}
+
+impl PacketInfo<Header> for Host {
     fn origin(&self, packet: &Header) -> Origin {
         let at = usize::try_from(packet.cookie).expect("few");
         Origin { departure: self.departures[at].map(Nanos), ..Origin::default() }
-    }
-    fn dropped(&mut self, _now: Nanos, packet: Header, reason: Reason) {
-        self.dropped.push((packet.cookie, reason));
     }
 }
 

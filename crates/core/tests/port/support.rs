@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    Backlog, Departure, Fifo, Header, Ignore, Line, MultiPort, Nanos, Observer, Port, Queue, Serializer,
-    Stats, Verdict,
+    Backlog, Departure, Fifo, Header, Ignore, Line, MultiPort, Nanos, Owner, Port, Queue, Serializer, Stats,
+    Verdict,
 };
 
 /// Bytes of a full Ethernet packet without FCS.
@@ -37,11 +37,11 @@ pub(crate) struct Greedy {
 }
 
 impl Queue<Header> for Greedy {
-    fn enqueue(&mut self, _now: Nanos, packet: Header, _observer: &mut impl Observer<Header>) -> Verdict {
+    fn enqueue(&mut self, _now: Nanos, packet: Header, _observer: &mut impl Owner<Header>) -> Verdict {
         self.until = packet.cookie;
         Verdict::Enqueued
     }
-    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<Header>) -> Option<Header> {
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Owner<Header>) -> Option<Header> {
         (now.0 < self.until).then(|| packet(now.0, FULL))
     }
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
@@ -53,7 +53,7 @@ impl Queue<Header> for Greedy {
     fn stats(&self) -> Stats {
         Stats::default()
     }
-    fn reset(&mut self, _now: Nanos, _observer: &mut impl Observer<Header>) {
+    fn reset(&mut self, _now: Nanos, _observer: &mut impl Owner<Header>) {
         self.until = 0;
     }
 }
@@ -75,11 +75,11 @@ impl Held {
 }
 
 impl Queue<Header> for Held {
-    fn enqueue(&mut self, _now: Nanos, packet: Header, _observer: &mut impl Observer<Header>) -> Verdict {
+    fn enqueue(&mut self, _now: Nanos, packet: Header, _observer: &mut impl Owner<Header>) -> Verdict {
         self.packets.push_back(packet);
         Verdict::Enqueued
     }
-    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Observer<Header>) -> Option<Header> {
+    fn dequeue(&mut self, now: Nanos, _observer: &mut impl Owner<Header>) -> Option<Header> {
         self.asked += 1;
         if self.packets.is_empty() || (now < self.until && self.free == 0) {
             return None;
@@ -98,7 +98,7 @@ impl Queue<Header> for Held {
     fn stats(&self) -> Stats {
         Stats { overlimits: self.asked, ..Stats::default() }
     }
-    fn reset(&mut self, _now: Nanos, _observer: &mut impl Observer<Header>) {
+    fn reset(&mut self, _now: Nanos, _observer: &mut impl Owner<Header>) {
         self.packets.clear();
     }
 }

@@ -9,7 +9,7 @@ use goodqueue::wifi::{
     Ac, Band, Capacity, Estimate, HeGi, InterfaceId, RateInfo, StationId, Tid, TxStack, TxqId, Width,
     WifiParams,
 };
-use goodqueue::{Header, Nanos, Observer, Reason, Span, Verdict};
+use goodqueue::{Header, Nanos, Observer, PacketInfo, Reason, Span, Verdict};
 use model::Model;
 use proptest::prelude::*;
 
@@ -136,6 +136,8 @@ impl Observer<Header> for Drops<'_> {
         self.0.push(packet.cookie);
     }
 }
+
+impl PacketInfo<Header> for Drops<'_> {}
 
 impl Twins {
     fn new(first: u8) -> Twins {

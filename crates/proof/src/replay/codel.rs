@@ -55,8 +55,7 @@ impl Subject for CodelSubject {
         let link = self.link;
         call(&mut self.queue, now, input, results, |queue, entries, collect| {
             let params = changed(*queue.params(), entries, set)?;
-            queue.configure(now, params, link, collect);
-            Ok(())
+            queue.configure(now, params, link, collect).map_err(|error| error.to_string())
         })?;
         Ok(())
     }
@@ -128,8 +127,7 @@ impl Subject for FqCodelSubject {
             if params.flows != queue.params().flows {
                 return Err("flows is fixed at creation".to_string());
             }
-            queue.configure(now, params, link, collect);
-            Ok(())
+            queue.configure(now, params, link, collect).map_err(|error| error.to_string())
         })?;
         self.bucket = hash_of(input, delivered).map_or(self.bucket, |hash| self.queue.bucket(hash));
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use goodqueue::fq::Params;
-use goodqueue::{Fq, Header, Link, Nanos, Observer, Origin, Queue, Rate, Reason, Socket};
+use goodqueue::{Fq, Header, Link, Nanos, Observer, Origin, PacketInfo, Queue, Rate, Reason, Socket};
 
 use super::format::{Input, Sending};
 use super::subject::{
@@ -61,6 +61,9 @@ impl Observer<Header> for Owner<'_> {
     fn marked(&mut self, now: Nanos, packet: &Header, reason: Reason) {
         self.collect.marked(now, packet, reason);
     }
+}
+
+impl PacketInfo<Header> for Owner<'_> {
     fn origin(&self, packet: &Header) -> Origin {
         let Some(sending) = self.host.packets.get(&packet.cookie) else { return Origin::default() };
         let socket = sending.sk.and_then(|number| {
@@ -69,6 +72,7 @@ impl Observer<Header> for Owner<'_> {
         });
         Origin { socket, departure: sending.tstamp.map(Nanos), priority: sending.prio }
     }
+
     fn pacing_rate(&self, packet: &Header) -> Option<u64> {
         let number = self.host.packets.get(&packet.cookie)?.sk?;
         self.host.sockets.get(&number)?.rate
@@ -140,7 +144,7 @@ impl Subject for FqSubject {
                 if params.buckets != queue.params().buckets {
                     return Err("buckets_log is fixed at creation".to_string());
                 }
-                queue.configure(now, params, link, owner);
+                queue.configure(now, params, link, owner).map_err(|error| error.to_string())?;
                 // Above the new limit: the last of the dequeues delivered nothing.
                 let wake = queue.watchdog().filter(|_| queue.backlog().packets > params.limit);
                 owner.results().extend(wake.map(woken));

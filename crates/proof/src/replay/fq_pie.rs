@@ -79,8 +79,7 @@ impl Subject for FqPieSubject {
             if params.flows != queue.params().flows {
                 return Err("flows is fixed at creation".to_string());
             }
-            queue.configure(now, params, link, collect);
-            Ok(())
+            queue.configure(now, params, link, collect).map_err(|error| error.to_string())
         })?;
         self.bucket = hash_of(input, delivered).map_or(self.bucket, |hash| self.queue.bucket(hash));
         Ok(())

@@ -55,8 +55,7 @@ impl Subject for PieSubject {
         let link = self.link;
         call(&mut self.queue, now, input, results, |queue, entries, collect| {
             let params = changed(*queue.params(), entries, set)?;
-            queue.configure(now, params, link, collect);
-            Ok(())
+            queue.configure(now, params, link, collect).map_err(|error| error.to_string())
         })?;
         Ok(())
     }

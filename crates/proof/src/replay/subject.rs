@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use goodqueue::spec::{Access, Parameters, Unit, Value};
-use goodqueue::{Backlog, Draws, Link, Nanos, Observer, Queue, Rate, Reason, Span, Stats};
+use goodqueue::{Backlog, Draws, Link, Nanos, Observer, Owner, PacketInfo, Queue, Rate, Reason, Span, Stats};
 
 use super::Fault;
 use super::format::{Arrival, Header, Input};
@@ -159,6 +159,8 @@ impl Observer<goodqueue::Header> for Collect<'_> {
     }
 }
 
+impl PacketInfo<goodqueue::Header> for Collect<'_> {}
+
 /// The packet of an arrival.
 fn packet(arrival: &Arrival) -> goodqueue::Header {
     goodqueue::Header {
@@ -171,7 +173,7 @@ fn packet(arrival: &Arrival) -> goodqueue::Header {
 }
 
 /// Where an observer lists results.
-pub(super) trait Listing: Observer<goodqueue::Header> {
+pub(super) trait Listing: Owner<goodqueue::Header> {
     fn results(&mut self) -> &mut Results;
 }
 

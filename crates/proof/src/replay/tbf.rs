@@ -74,9 +74,9 @@ impl Subject for TbfSubject {
 
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String> {
         let link = self.link;
-        call(&mut self.queue, now, input, results, |queue, entries, _| {
+        call(&mut self.queue, now, input, results, |queue, entries, collect| {
             let params = changed(*queue.params(), entries, set)?;
-            queue.configure(params, link).map_err(|error| error.to_string())
+            queue.configure(now, params, link, collect).map_err(|error| error.to_string())
         })?;
         Ok(())
     }

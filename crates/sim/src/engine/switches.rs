@@ -2,7 +2,9 @@
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Line;
-use goodqueue::{Backlog, Nanos, Observer, PortStats, QueueSpec, Rate, Reason, Rng, Serializer, Span};
+use goodqueue::{
+    Backlog, Nanos, Observer, PacketInfo, PortStats, QueueSpec, Rate, Reason, Rng, Serializer, Span,
+};
 
 use crate::device::{Device, SwitchPort};
 use crate::error::BuildError;
@@ -69,7 +71,9 @@ impl Observer<Token> for Outputs<'_> {
     fn washed(&mut self, packet: &Token) {
         self.losses(packet).washed(packet);
     }
+}
 
+impl PacketInfo<Token> for Outputs<'_> {
     fn details(&self, packet: &Token) -> Details {
         self.frames.details(packet)
     }

@@ -10,7 +10,7 @@ use goodqueue::wifi::{
     Ac, Admission, AdmissionStats, AirtimeStats, Capacity, InterfaceId, RadioStats, StationId, Tid, TxStack,
     TxqId, TxqStats, WifiParams,
 };
-use goodqueue::{AnyQueue, Histogram, Nanos, Observer, Queue, Rate, Reason, Rng, Span};
+use goodqueue::{AnyQueue, Histogram, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Rng, Span};
 
 use super::device::{Burst, Device, Path, PathAccount, PathId, TailDrop};
 use super::edca::{Band, Contention};
@@ -101,6 +101,8 @@ impl<S: Sink> Observer<Frame> for Through<'_, S> {
     }
 }
 
+impl<S: Sink> PacketInfo<Frame> for Through<'_, S> {}
+
 impl<S: Sink> Observer<Skb> for Through<'_, S> {
     fn dropped(&mut self, now: Nanos, packet: Skb, reason: Reason) {
         Observer::<Frame>::dropped(self, now, packet.0, reason);
@@ -109,6 +111,8 @@ impl<S: Sink> Observer<Skb> for Through<'_, S> {
         Observer::<Frame>::marked(self, now, &packet.0, reason);
     }
 }
+
+impl<S: Sink> PacketInfo<Skb> for Through<'_, S> {}
 
 /// The transmit stack of device `own`, with places for its stations and packets.
 fn stack_of(

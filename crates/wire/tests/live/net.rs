@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use goodqueue::{Backlog, Header, Nanos, Observer, Packet, Queue, Reason, Stats, Verdict};
+use goodqueue::{Backlog, Header, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Lab, LabSpec, Netns, PathSpec};
 
 /// Bytes that Ethernet, IPv4 and UDP add to a payload in the engine's count.
@@ -36,7 +36,7 @@ impl TestQueue {
 }
 
 impl Queue<Header> for TestQueue {
-    fn enqueue(&mut self, now: Nanos, packet: Header, observer: &mut impl Observer<Header>) -> Verdict {
+    fn enqueue(&mut self, now: Nanos, packet: Header, observer: &mut impl Owner<Header>) -> Verdict {
         if self.packets.len() >= self.limit {
             self.stats.drops += 1;
             observer.dropped(now, packet, Reason::Limit);
@@ -47,7 +47,7 @@ impl Queue<Header> for TestQueue {
         Verdict::Enqueued
     }
 
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Observer<Header>) -> Option<Header> {
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<Header>) -> Option<Header> {
         let mut packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.len);
         self.stats.packets += 1;
@@ -71,7 +71,7 @@ impl Queue<Header> for TestQueue {
         self.stats
     }
 
-    fn reset(&mut self, now: Nanos, observer: &mut impl Observer<Header>) {
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<Header>) {
         while let Some(packet) = self.packets.pop_front() {
             observer.dropped(now, packet, Reason::Reset);
         }

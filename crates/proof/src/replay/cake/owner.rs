@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use goodqueue::details::{Classified, Details, Gso, MOST_OPTIONS, TcpHeader, flags};
-use goodqueue::{Draws, Header, Nanos, Observer, Reason};
+use goodqueue::{Draws, Header, Nanos, Observer, PacketInfo, Reason};
 
 use crate::replay::Fault;
 use crate::replay::text::{Entry, Fields};
@@ -320,7 +320,9 @@ impl Observer<Header> for Owner {
     fn marked(&mut self, _now: Nanos, packet: &Header, _reason: Reason) {
         self.note(format!("M {}", self.name(packet)));
     }
+}
 
+impl PacketInfo<Header> for Owner {
     fn details(&self, packet: &Header) -> Details {
         match self.of(packet) {
             (arrival, None) => arrival.details,

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use goodqueue::arena::Slot;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Queued, TINS, Tables};
 use goodqueue::details::Classified;
-use goodqueue::{Cake, Header, Heap, Nanos, Queue, Rate, Span};
+use goodqueue::{Cake, Header, Heap, Link, Nanos, Queue, Rate, Span};
 
 use super::owner::{Arrival, Log, Owner, Recorded};
 use crate::replay::Fault;
@@ -210,7 +210,7 @@ impl Subject {
         if entries.iter().any(|entry| matches!(entry.key, "raw" | "overhead")) {
             self.queue.clear_lengths();
         }
-        let _ = self.queue.configure(now, params, &mut self.owner);
+        let _ = self.queue.configure(now, params, Link::ethernet(Rate(0)), &mut self.owner);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use goodqueue::wifi::{
     Ac, AqlLimits, Capacity, Estimate, Held, InterfaceId, PerAc, RateInfo, StationId, Tid, TxStack, TxqId,
     Width, WifiError, WifiParams,
 };
-use goodqueue::{Header, Nanos, Observer, Reason, Span};
+use goodqueue::{Header, Nanos, Observer, PacketInfo, Reason, Span};
 
 use super::duration::{band_of, he_gi};
 use crate::replay::Fault;
@@ -40,6 +40,8 @@ impl Observer<Header> for Collect<'_> {
         self.0.push(format!("M {}", packet.cookie));
     }
 }
+
+impl PacketInfo<Header> for Collect<'_> {}
 
 /// What is wrong with a call, in the stack's words.
 fn refused(line: usize) -> impl Fn(WifiError) -> Fault {
