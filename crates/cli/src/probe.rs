@@ -68,6 +68,13 @@ pub fn command(args: &ProbeArgs) -> Result<(), Error> {
         Ok((summary, failure)) => (summary, failure),
         Err(failure) => (Summary::default(), Some(failure.to_string())),
     };
+    if trips.all().is_empty() {
+        if let Some(output) = output {
+            output.give_back();
+        }
+        let end = verdict(args, server, &trips, &summary, failure);
+        return signal.map_or(end, |signal| Err(Error::Interrupted(signal)));
+    }
     let shown = show(args, &plan, &begun, &trips, &summary);
     let kept = output.map_or(Ok(()), |output| {
         let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -117,9 +124,16 @@ fn measure(plan: &Plan, stop: &AtomicBool, sender: &std::sync::mpsc::Sender<News
     let end = session.run(stop, &mut |update| drop(sender.send(News::Update(update))));
     match end {
         Ok(summary) => Ok((summary, None)),
+        Err(error) if error.raw_os_error() == Some(EMSGSIZE) => {
+            let why = "a probe does not fit into one packet of the path; take a smaller --size, or --df off";
+            Ok((Summary::default(), Some(why.into())))
+        }
         Err(error) => Ok((Summary::default(), Some(error.to_string()))),
     }
 }
+
+/// Linux's error for a datagram that is longer than the path allows.
+const EMSGSIZE: i32 = 90;
 
 /// What was seen of the session.
 struct Watched {
@@ -247,11 +261,11 @@ fn verdict(
     summary: &Summary,
     failure: Option<String>,
 ) -> Result<(), Error> {
-    let host = &args.host;
+    let (host, sent) = (&args.host, trips.all().len());
     if let Some(why) = failure {
-        return Err(Error::Machine(format!("{host} ({server}): {why}; what was measured is kept")));
+        let kept = if sent > 0 { "; what was measured is kept" } else { "" };
+        return Err(Error::Machine(format!("{host} ({server}): {why}{kept}")));
     }
-    let sent = trips.all().len();
     match (summary.last_reply, summary.last_sent) {
         _ if sent == 0 => Err(Error::Machine(format!("{host} ({server}): no probe could be sent"))),
         (None, _) => Err(Error::Machine(format!(

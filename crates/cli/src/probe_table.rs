@@ -90,6 +90,13 @@ impl Shown<'_> {
                 "the server's clock is {ms:.3} ms {which} ours, if the least delay is the same both ways"
             ));
         }
+        if let (Some(drift), Some(error)) = (self.figures.drift_ppm, self.figures.drift_error_ppm) {
+            let which = if drift < 0.0 { "slower" } else { "faster" };
+            out.push(format!(
+                "the server's clock runs {:.2} ppm {which} (within {error:.2}); that is taken out of up and down",
+                drift.abs()
+            ));
+        }
         if marks.dscp_changed > 0 {
             let seen = marks.dscp_seen.and_then(Dscp::new).map_or(String::new(), |dscp| format!(" {dscp}"));
             out.push(format!(

@@ -4,12 +4,14 @@
 //! * [`server`] answers probes on the open internet: [`server::Server`] decides without sockets,
 //!   [`server::listen`] gives it some.
 //! * [`client`] opens a session, drives the prober of `goodqueue-probe` over it and hands out every probe.
+//! * [`clocks`] finds how fast the two hosts' clocks drift apart.
 //! * [`result`] makes the figures of a session, [`irtt_json`] irtt's file of it.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
 //!   packet itself is `goodqueue_probe::echo::wire`.
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod clocks;
 pub mod fill;
 pub mod irtt_json;
 pub mod key;

@@ -6,6 +6,7 @@ use goodqueue_probe::echo::{Echo, Stamp};
 use serde::Serialize;
 
 use crate::client::Update;
+use crate::clocks::{self, Drift, Point};
 
 /// Why there is no reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,7 +160,8 @@ pub struct Figures {
     pub up: Option<Series>,
     /// One-way delay to the client, likewise.
     pub down: Option<Series>,
-    /// One-way delay to the server above its least, which needs no equal clocks.
+    /// One-way delay to the server above its least, which needs no equal clocks. By monotonic clocks where
+    /// the server has them, so that setting a clock does not show; without the drift, where it is known.
     pub up_rise: Option<Series>,
     /// One-way delay to the client above its least.
     pub down_rise: Option<Series>,
@@ -174,6 +176,11 @@ pub struct Figures {
     /// By how much the server's wall clock is ahead of ours, if the least delays of both directions are
     /// equal.
     pub clock_ahead: Option<i64>,
+    /// How much faster the server's clock runs than ours, parts in a million; nothing where the session is
+    /// too short to tell, or the error is larger.
+    pub drift_ppm: Option<f64>,
+    /// By how much that may be wrong.
+    pub drift_error_ppm: Option<f64>,
 }
 
 /// Delays of one probe, nanoseconds; nothing where they cannot be known.
@@ -332,19 +339,48 @@ impl Trips {
         let within =
             self.trips.iter().filter_map(|trip| self.within(&trip.reply?)).filter(|&within| within >= 0);
         let ahead = up.zip(down).map(|(up, down)| (up.min - down.min) / 2);
+        let (points, drift) = self.drift();
+        let rate = drift.map_or(0.0, |drift| drift.rate);
+        let rise = |rate: f64, pick: fn(&Point) -> i64| {
+            let delays = points.iter().map(|point| clocks::without(rate, point.t, pick(point)));
+            Series::of(delays.collect()).map(above_least)
+        };
         Figures {
             counts: self.counts(),
             rtt,
             up,
             down,
-            up_rise: up.map(above_least),
-            down_rise: down.map(above_least),
+            up_rise: rise(rate, |point| point.up),
+            down_rise: rise(-rate, |point| point.down),
             ipdv_rtt: varied(|d| d.rtt),
             ipdv_up: varied(|d| d.up),
             ipdv_down: varied(|d| d.down),
             server_time: Series::of(within.collect()),
             clock_ahead: ahead,
+            drift_ppm: drift.map(|drift| drift.rate * 1e6),
+            drift_error_ppm: drift.map(|drift| drift.error * 1e6),
         }
+    }
+
+    /// Delays of the probes that were answered, and how fast the clocks drift apart where that is more than
+    /// its error.
+    fn drift(&self) -> (Vec<Point>, Option<Drift>) {
+        let is_mono = self.layout.has_monotonic();
+        if !is_mono && !self.layout.has_wall() {
+            return (Vec::new(), None);
+        }
+        let of = |stamp: Stamp| if is_mono { stamp.mono } else { stamp.wall };
+        let start = self.trips.first().map_or(0, |trip| trip.sent.mono);
+        let answered = self.trips.iter().filter_map(|trip| Some((trip, trip.reply?)));
+        let points: Vec<Point> = answered
+            .map(|(trip, reply)| Point {
+                t: trip.sent.mono.saturating_sub(start),
+                up: of(reply.server_receive).saturating_sub(of(trip.sent)),
+                down: of(reply.received).saturating_sub(of(reply.server_send)),
+            })
+            .collect();
+        let drift = clocks::drift(&points).filter(|drift| drift.rate.abs() > drift.error);
+        (points, drift)
     }
 
     /// What became of them.
@@ -476,10 +512,32 @@ pub(crate) mod tests {
         let mut trips = Trips { layout, ..session() };
         let figures = trips.figures();
         assert!(figures.up.is_none() && figures.clock_ahead.is_none());
+        assert_eq!(figures.up_rise.map(|series| series.max), Some(30), "rises need no wall clock");
         assert_eq!(figures.ipdv_down.map(|series| series.max), Some(700), "the monotonic clocks tell");
         trips.layout.stamps = goodqueue_probe::echo::wire::StampAt::None;
         assert!(trips.figures().server_time.is_none());
         assert_eq!(trips.figures().rtt.unwrap().min, 310, "with the time within the server");
+    }
+
+    /// A server whose clocks gain 100 ppm, for 30 s.
+    #[test]
+    fn drift_is_taken_out_of_the_rise_and_told() {
+        let mut trips = Trips::new(Layout::FULL, 0);
+        for seq in 0..300 {
+            let at = i64::from(seq) * 100_000_000;
+            trips.take(&sent(seq, at));
+            let gained = at / 10_000;
+            let wait = if seq % 3 == 0 { 5_000_000 } else { 0 };
+            trips.take(&reply(seq, at, 1_000_000 + gained + wait, 1_000_000 - gained));
+        }
+        let figures = trips.figures();
+        let (drift, error) = (figures.drift_ppm.unwrap(), figures.drift_error_ppm.unwrap());
+        assert!((drift - 100.0).abs() < 0.01 && error < 1.0, "{drift} {error}");
+        let (up, down) = (figures.up_rise.unwrap(), figures.down_rise.unwrap());
+        assert!(
+            (up.max - 5_000_000).abs() < 1_000 && up.median < 1_000 && down.max < 1_000,
+            "{up:?} {down:?}"
+        );
     }
 
     #[test]

@@ -6,14 +6,15 @@ use clap::{Args, ValueEnum};
 
 pub(super) const SERVER_EXAMPLES: &str = "\
 Examples:
-  goodqueue server                                # UDP port 2112, for `goodqueue probe` and `irtt client`
-  goodqueue server --key-file key.txt             # only for those who have the key
+  goodqueue server                          # UDP port 2112, for goodqueue probe and irtt client
+  goodqueue server --key-file key.txt       # only for those who have the key
   goodqueue server --bind 192.0.2.7 --bind 2001:db8::7 --sessions-per-network 4
   goodqueue server --min-interval 10ms --max-length 10min --json
 
-A server gives a stranger no more bytes than it got from him. It answers requests to open at a rate for each
-network, and probes only to an address that has shown that it receives. irtt's client sends a request that is shorter
-than its answer; it is answered when it asks for the second time, after a second.";
+A server gives a stranger no more bytes than it got from him. It answers requests to open at a
+rate for each network, and probes only to an address that has shown that it receives. irtt's
+client sends a request that is shorter than its answer; it is answered when it asks for the second
+time, after a second.";
 
 pub(super) const PROBE_EXAMPLES: &str = "\
 Examples:
@@ -22,8 +23,8 @@ Examples:
   goodqueue probe 2001:db8::7 --dscp ef --size 172          # a telephone's packets
   goodqueue probe 192.0.2.7 --key-file key.txt --json
 
-At the other end: goodqueue server, or irtt server. One-way delays are shown above their least value, which needs no
-equal clocks; those by both clocks are in the file of -o.";
+At the other end: goodqueue server, or irtt server. One-way delays are shown above their least
+value, which needs no equal clocks; those by both clocks are in the file of -o.";
 
 /// `goodqueue server`.
 #[derive(Args, Debug)]

@@ -178,6 +178,17 @@ fn a_server_that_stops_is_noticed_loopback() {
 }
 
 #[test]
+fn help_of_server_and_probe_fits_a_terminal() {
+    for words in ["server --help", "probe --help"] {
+        let output = run(words);
+        assert!(output.status.success());
+        let text = stdout(&output);
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{words} is too wide");
+        assert!(text.contains("Examples:"), "{words} has no examples");
+    }
+}
+
+#[test]
 fn wrong_words_of_server_and_probe_are_refused() {
     refused("probe 127.0.0.1 --interval 20", &["--interval 20", "20ms"]);
     refused("probe 127.0.0.1 --interval 0s", &["--interval 0s", "more than zero"]);
