@@ -93,6 +93,7 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
     }
 
     /// Puts a packet at the tail of `list`; `false` when no slot is free.
+    // Inlined for the bar of fq_codel.
     #[inline]
     pub fn push(&mut self, list: &mut List, packet: P, tick: u32) -> bool {
         let slots = self.slots.as_mut();

@@ -110,8 +110,9 @@ pub enum Verdict {
     Dropped(Reason),
 }
 
-/// Watches what a queue does to packets, and gets back those that it drops. Each method has an empty default, so
-/// an observer costs nothing where it is not used; every queue is generic over it (static dispatch).
+/// Watches what a queue does to packets, and gets back those that it drops. Each method has an empty
+/// default, so an observer costs nothing where it is not used; every queue is generic over it (static
+/// dispatch).
 pub trait Observer<P> {
     /// `packet` left the queue without being delivered. Its owner frees the frame here.
     fn dropped(&mut self, now: Nanos, packet: P, reason: Reason) {

