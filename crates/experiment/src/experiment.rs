@@ -8,7 +8,8 @@ use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Discipline, Scenario};
 
 use crate::Error;
-use crate::text::{Reproduction, starts};
+use crate::text::claims::Reproduction;
+use crate::text::starts;
 
 /// An experiment with every number filled in.
 #[derive(Clone, Debug)]

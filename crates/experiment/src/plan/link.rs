@@ -11,7 +11,7 @@ use crate::Error;
 use crate::Request;
 use crate::text::lines;
 use crate::text::share::{QueueText, RateWords};
-use crate::text::trace_rate;
+use crate::text::trace;
 
 /// The link between client and server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl LinkOrder {
         for (rate, (flag, own, trace)) in rates.iter_mut().zip(typed) {
             let of_line = line.map(|line| if flag == "up" { line.up } else { line.down });
             *rate = match (trace, own, both, of_line) {
-                (Some(file), ..) => trace_rate(file)
+                (Some(file), ..) => trace::rate(file)
                     .map_err(|why| Error::Usage(format!("--trace-{flag} {}: {why}", file.display())))?,
                 (None, Some(text), ..) => values::rate(&format!("--{flag}"), text, warnings)?,
                 (None, None, Some(rate), _) | (None, None, None, Some(rate)) => rate,

@@ -8,7 +8,7 @@
 //! What may be written is data (`keys.rs`); the JSON schema ([`schema`]) is made from it, and a test holds
 //! `docs/experiments.md` against it.
 
-mod claims;
+pub(crate) mod claims;
 mod flags;
 pub(crate) mod keys;
 pub mod lines;
@@ -27,7 +27,7 @@ pub(crate) mod share;
 pub(crate) mod simple;
 pub(crate) mod starts;
 mod switches;
-mod trace;
+pub(crate) mod trace;
 pub(crate) mod trees;
 mod view;
 pub(crate) mod wifi;
@@ -42,7 +42,6 @@ pub(crate) use flags::changes;
 pub(crate) use overrides::Override;
 pub(crate) use resolve::of_plan;
 pub use schema::schema;
-pub(crate) use trace::rate as trace_rate;
 pub use view::View;
 
 /// What is wrong with an experiment file, and where.
