@@ -1,4 +1,4 @@
-//! What a queue tells its owner: verdicts, reasons, and the observer through which packets leave.
+//! Verdicts, reasons, and the observer that receives dropped and marked packets.
 
 use crate::Nanos;
 use crate::details::{Details, TcpHeader};
@@ -22,29 +22,29 @@ pub enum Reason {
     Pi2,
     /// The L queue of `dualpi2` was above its threshold.
     Step,
-    /// Random early detection: `red`, and in a slot of `sfq`.
+    /// Random early detection, in `red` or in a slot of `sfq`.
     Red,
-    /// No place in `sfq` for its flow after a change of the hash.
+    /// No room in `sfq` for its flow after a change of the hash.
     Rehash,
     /// The limit of one flow of `fq`.
     FlowLimit,
-    /// The time to leave that the sender asked for is too far in the future.
+    /// The departure time from the sender is too far in the future.
     Horizon,
-    /// Longer than the queue can ever pass on (a token bucket smaller than the packet).
+    /// The packet is longer than the queue can ever send (larger than the token bucket).
     TooBig,
     /// Removed because a parameter was changed.
     Change,
     /// Removed because the queue was reset.
     Reset,
-    /// BLUE inside `cake`'s COBALT: the queue stays too long in spite of the control law.
+    /// BLUE inside `cake`'s COBALT: the queue stays too long despite the control law.
     Blue,
-    /// An acknowledgement that a later one made superfluous (`cake`'s `ack-filter`).
+    /// An acknowledgement that a later one made redundant (`cake`'s `ack-filter`).
     Ack,
     /// The owner's classifier refused the packet ([`crate::details::Classified::Shot`]).
     Filter,
-    /// Lost on the link below the queue, by the loss model and not by a queue.
+    /// Lost on the link behind the queue, by the loss model and not by a queue.
     Loss,
-    /// Removed with the station that it was for, or there was no such station.
+    /// Removed with its station, or there was no such station.
     Flush,
 }
 
@@ -99,7 +99,7 @@ impl Reason {
     }
 }
 
-/// What became of the packet that was handed to [`crate::Queue::enqueue`].
+/// The outcome for the packet given to [`crate::Queue::enqueue`].
 ///
 /// Other packets may have been dropped by the same call (`fq_codel` drops from the fattest flow);
 /// the [`Observer`] saw them.
@@ -107,20 +107,20 @@ impl Reason {
 pub enum Verdict {
     /// The queue holds the packet.
     Enqueued,
-    /// The queue dropped this very packet; the observer has it back.
+    /// The queue dropped this packet itself; the observer got it back.
     Dropped(Reason),
 }
 
-/// The owner of the packets: receives what a queue gives up, and answers what a queue must know of a
-/// packet beyond its descriptor. Each method has an empty default, so an observer costs nothing where it
-/// is not used; every queue is generic over it (static dispatch).
+/// The owner of the packets: receives dropped and marked packets, and returns packet data beyond the
+/// descriptor. Each method has an empty default, so an unused method costs nothing; every queue is generic
+/// over its observer (static dispatch).
 pub trait Observer<P> {
     /// `packet` left the queue without being delivered. Its owner frees the frame here.
     fn dropped(&mut self, now: Nanos, packet: P, reason: Reason) {
         let _ = (now, packet, reason);
     }
 
-    /// `packet` was given the CE codepoint, or already had it (Linux counts both), and stays.
+    /// `packet` was marked CE, or already was (Linux counts both), and stays in the queue.
     fn marked(&mut self, now: Nanos, packet: &P, reason: Reason) {
         let _ = (now, packet, reason);
     }
@@ -130,65 +130,65 @@ pub trait Observer<P> {
         let _ = packet;
     }
 
-    /// What is known of `packet` beyond its descriptor; `cake` asks, once for each arrival.
+    /// Data of `packet` beyond its descriptor; `cake` calls it once for each arrival.
     fn details(&self, packet: &P) -> Details {
         let _ = packet;
         Details::default()
     }
 
-    /// The TCP header of `packet`; `None` where it carries no TCP. Asked by `cake` under `ack-filter`.
+    /// The TCP header of `packet`; `None` if it is not TCP. `cake` with `ack-filter` calls it.
     fn tcp(&self, packet: &P) -> Option<TcpHeader> {
         let _ = packet;
         None
     }
 
-    /// Segment `index`, from 0, of the super-packet `packet` ([`Details::gso`]); asked by `cake` under
-    /// `split-gso`, for each segment once and in order. The owner keeps the super-packet's frame for its
-    /// segments and gets them back, not it. `None`: it cannot be cut, and is queued whole (asked at the
-    /// first segment only).
+    /// Segment `index`, from 0, of the super-packet `packet` ([`Details::gso`]); `cake` with `split-gso`
+    /// calls it once for each segment, in order. The owner keeps the super-packet's frame for its segments;
+    /// it gets the segments back, not the super-packet. `None`, possible only for the first segment: it
+    /// cannot be cut and is queued whole.
     fn segment(&mut self, packet: &P, index: u16) -> Option<P> {
         let _ = (packet, index);
         None
     }
 
-    /// What the sender's own host knows of `packet`; `fq` asks at each arrival, and again where it is not an
-    /// ordinary one.
+    /// Data of `packet` from the sending host; `fq` calls it at each arrival, and again for special packets.
     fn origin(&self, packet: &P) -> Origin {
         let _ = packet;
         Origin::default()
     }
 
-    /// The rate at which the socket of `packet` is to send now, bytes per second (Linux `sk_pacing_rate`);
-    /// `None` where it is not limited. `fq` asks at each delivery.
+    /// The present pacing rate of the socket of `packet`, bytes per second (Linux `sk_pacing_rate`); `None`
+    /// if unlimited. `fq` calls it at each delivery.
     fn pacing_rate(&self, packet: &P) -> Option<u64> {
         let _ = packet;
         None
     }
 }
 
-/// What the sender's own host knows of a packet, for `fq`. The default is that of a packet that is passed on.
+/// Data of a packet from the sending host, for `fq`. The default is for a forwarded packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The socket that sent it; `None` for a packet of another host, or of a listening socket.
     pub socket: Option<Socket>,
-    /// The earliest time at which it is to leave (Linux `skb->tstamp`); `None` for no wish.
+    /// The earliest departure time (Linux `skb->tstamp`); `None`: at once.
     pub departure: Option<Nanos>,
     /// Its priority (Linux `skb->priority`).
     pub priority: u32,
 }
 
-/// A socket that sends.
+/// A sending socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket {
-    /// Its number, below 2^63: of no other socket there is now.
+    /// Its number, below 2^63, unique among present sockets.
     pub id: u64,
-    /// A hash of its connection (Linux `sk_hash`): a number that is used again for another one is told by it.
+    /// A hash of its connection (Linux `sk_hash`), which reveals the reuse of a number for another
+    /// connection.
     pub hash: u32,
-    /// Whether it has one peer. The packets of another are of as many flows as their hashes say.
+    /// Whether it is connected. The flows of an unconnected socket are distinguished by their hashes.
     pub is_connected: bool,
 }
 
-/// The observer that looks away.
+/// An observer that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ignore;
 

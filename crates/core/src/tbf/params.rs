@@ -9,7 +9,7 @@ use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_BYTES, packets_in,
 /// How a link frames packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkLayer {
-    /// As they are.
+    /// No additional framing.
     #[default]
     Ethernet,
     /// In ATM cells: 53 bytes for every 48 or part of them.
@@ -46,7 +46,7 @@ impl Params {
     }
 }
 
-/// Why parameters make no token bucket (Linux answers `EINVAL`).
+/// Why parameters are invalid (Linux returns `EINVAL`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParamsError {
     /// The rate is below one byte per second.
@@ -55,7 +55,7 @@ pub enum ParamsError {
     Burst,
     /// The peak rate is not above the rate.
     PeakRate,
-    /// There is a peak rate and its bucket has no depth.
+    /// There is a peak rate, but its bucket has no depth.
     MinBurst,
 }
 
