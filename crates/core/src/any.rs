@@ -18,11 +18,11 @@ use crate::{
     Queue, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, wheel,
 };
 
-/// A queue that was chosen at run time. The choice costs one branch a call; within each queue all is
-/// static. Storage is allocated once, in [`QueueSpec::build`].
+/// A queue that is selected at run time. The selection costs one branch per call; within each queue dispatch
+/// is static. Storage is allocated once, in [`QueueSpec::build`].
 ///
-/// Which one it is stands in a byte of its own: hidden among the values of a capacity it takes four
-/// instructions more to read.
+/// The discriminant has its own byte: in the niche of a capacity it would take four more instructions to
+/// read.
 #[repr(u8)]
 pub enum AnyQueue<P: Packet, M: Memory = crate::memory::Usual> {
     /// `pfifo`, `bfifo` or `fifo`.
@@ -61,19 +61,18 @@ pub enum AnyQueue<P: Packet, M: Memory = crate::memory::Usual> {
 
 #[cfg(feature = "alloc")]
 impl QueueSpec {
-    /// The queue for a link of `rate` and of `mtu` bytes with its link header (1514 for Ethernet), with
-    /// its clock at `now`. All storage is allocated here: for `limit` packets, or for `limit` bytes in
-    /// packets of 40 bytes, at most 2^22 packets. Its random decisions are always the same ones: where they
-    /// matter, [`QueueSpec::build_with`].
+    /// The queue for a link of `rate` and of `mtu` bytes with its link header (1514 for Ethernet), with its
+    /// clock at `now`. All storage is allocated here: for `limit` packets, or for `limit` bytes in packets of
+    /// 40 bytes, at most 2^22 packets. Its random decisions are always the same; use
+    /// [`QueueSpec::build_with`] if they matter.
     ///
     /// # Errors
-    /// Where the queue could hold no packet of `mtu` bytes at this rate, or the parameters do not go
-    /// together.
+    /// If the queue could not hold a packet of `mtu` bytes at this rate, or the parameters conflict.
     pub fn build<P: Packet>(&self, rate: Rate, mtu: u32, now: Nanos) -> Result<AnyQueue<P>, BuildError> {
         self.build_with(rate, mtu, now, Rng::stream(0, 0, "queue"))
     }
 
-    /// As [`QueueSpec::build`], with the random numbers for the queue's decisions.
+    /// [`QueueSpec::build`], with random numbers for the queue's decisions.
     ///
     /// # Errors
     /// As [`QueueSpec::build`].
@@ -88,7 +87,7 @@ impl QueueSpec {
     }
 
     /// The memory that [`QueueSpec::build`] takes for packets of type `P`, part by part, the queue itself
-    /// first. It is set up to see. Frames are not in it.
+    /// first. It is measured by building the queue. Frames are not included.
     ///
     /// # Errors
     /// As [`QueueSpec::build`].
@@ -102,10 +101,11 @@ impl QueueSpec {
 }
 
 impl QueueSpec {
-    /// The queue on a link, its clock at `now`, with storage from `room` and random numbers from `draws`.
+    /// Builds the queue for a link, with its clock at `now`, storage from `room` and random numbers from
+    /// `draws`.
     ///
     /// # Errors
-    /// As [`QueueSpec::places`], and where the room has no storage for the queue.
+    /// Those of [`QueueSpec::places`], and if the room has no storage for the queue.
     pub fn build_in<P: Packet, R: Room>(
         &self,
         link: Link,
@@ -116,7 +116,7 @@ impl QueueSpec {
         let leaf = self.leaf();
         let each = leaf.map_or(Ok(0), |leaf| leaf.places(link))?;
         let needed = self.params().discipline().places(link, each)?;
-        // The queue of a class, with random numbers of its own.
+        // The queue of a class, with its own random numbers.
         let mut class = |room: &mut R| {
             let leaf = leaf.ok_or(BuildError::NoPlace)?;
             leaf.build_in(link, now, Rng::new(draws.next_u64()), room)
@@ -221,7 +221,7 @@ impl QueueSpec {
                 room.one(queue)?.map(AnyQueue::Htb)
             }
         };
-        // While it is only added up what a queue needs: one without a place.
+        // While the room only measures: a queue without slots.
         queue.map_or_else(|| fifo(Limit::Packets(0), 0, room), Ok)
     }
 }
@@ -237,7 +237,7 @@ fn fifo<P: Packet, R: Room>(
 }
 
 impl<P: Packet, M: Memory> fmt::Debug for AnyQueue<P, M> {
-    /// What it holds.
+    /// The backlog.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnyQueue").field("backlog", &self.backlog()).finish_non_exhaustive()
     }
@@ -267,7 +267,7 @@ impl<P: Packet> Clone for AnyQueue<P> {
     }
 }
 
-/// Runs `$body` with `$queue` bound to the queue inside.
+/// Runs `$body` with `$queue` bound to the inner queue.
 macro_rules! each {
     ($any:expr, $queue:ident => $body:expr) => {
         match $any {
@@ -308,8 +308,8 @@ impl<P: Packet, M: Memory> AnyQueue<P, M> {
     }
 }
 
-/// The default of Linux and of links here is inlined into its caller, which halves what the call around it
-/// costs; the others are called.
+/// The default of Linux and of links here is inlined into its caller, which halves the cost of the call; the
+/// others are called.
 impl<P: Packet, M: Memory> Queue<P> for AnyQueue<P, M> {
     #[inline(always)]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
@@ -363,7 +363,7 @@ mod tests {
     fn every_queue_of_the_catalogue_is_built_and_passes_a_packet() {
         let more =
             ["prio,leaf=fq_codel", "drr,leaf=codel,leaf.limit=9", "htb,rate=1mbit,sqm=simple,leaf=pie"];
-        // What must be given; all else has a default.
+        // Required parameters; the others have a default.
         let required = |parameter: &Parameter| match parameter.name {
             "limit" => ",limit=10k",
             "rate" => ",rate=1mbit",
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_have_places_for_as_many_packets_as_one_queue_may_have() {
+    fn classes_have_slots_for_as_many_packets_as_one_queue_may_have() {
         let wrong = build("drr,leaf=pfifo:100000", 1_000_000).expect_err("64 times 100 000 packets");
         assert_eq!(wrong, BuildError::TooMany { classes: 64, places: 100_000 });
         let wrong = build("prio,leaf=fifo:1ms", 1_000_000).expect_err("125 bytes");

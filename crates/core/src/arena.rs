@@ -1,8 +1,9 @@
-//! Storage that the caller gives: index-linked lists over a slice of slots, and a ring over a slice.
+//! Data structures over the caller's storage: index-linked lists over a slice of slots, and a ring over a
+//! slice.
 //!
-//! Both take anything that is a slice underneath: `&mut [_]`, an array, a `Vec`. Nothing is allocated
-//! or moved after set-up. An index is a `u32`; [`NIL`] is no index and lies beyond every slice, so one
-//! bounds check answers "is there one?" and "is it in range?" together.
+//! Both accept any type that is a slice underneath: `&mut [_]`, an array, a `Vec`. Nothing is allocated or
+//! moved after set-up. An index is a `u32`. [`NIL`] means none and is beyond every slice, so one bounds check
+//! tests both for [`NIL`] and for the range.
 
 use core::marker::PhantomData;
 
@@ -15,7 +16,7 @@ pub trait Storage<T>: AsRef<[T]> + AsMut<[T]> {}
 
 impl<T, S: AsRef<[T]> + AsMut<[T]>> Storage<T> for S {}
 
-/// A place for one packet: the packet, the tick of its enqueue and the link to the next slot.
+/// A slot for one packet: the packet, the tick of its enqueue and the link to the next slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot<P> {
     pub(crate) packet: P,
@@ -32,7 +33,7 @@ impl<P: Default> Default for Slot<P> {
 linked!(Slot<P>, P);
 
 impl<P> Slot<P> {
-    /// The slot behind it on its list; [`NIL`] at the tail.
+    /// The next slot on its list; [`NIL`] at the tail.
     pub(crate) const fn next(&self) -> u32 {
         self.next
     }
@@ -46,10 +47,10 @@ pub struct List {
 }
 
 impl List {
-    /// The list of nothing.
+    /// The empty list.
     pub const EMPTY: List = List { head: NIL, tail: NIL };
 
-    /// Whether the list holds nothing.
+    /// Whether the list is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.head == NIL
@@ -81,7 +82,7 @@ pub struct Arena<P, S> {
 }
 
 impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
-    /// An arena over `slots`, whatever they held before. Slots from 2^32 - 1 on are not used.
+    /// An arena over `slots` with any contents. Slots from 2^32 - 1 on are not used.
     pub fn new(mut slots: S) -> Self {
         let free = all_free(slots.as_mut());
         Arena { slots, free, packet: PhantomData }
@@ -92,8 +93,7 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
         u32::try_from(self.slots.as_ref().len()).unwrap_or(NIL)
     }
 
-    /// Puts a packet at the tail of `list`; `false` when no slot is free.
-    // Inlined for the bar of fq_codel.
+    /// Appends a packet to `list`; `false` if no slot is free.
     #[inline]
     pub fn push(&mut self, list: &mut List, packet: P, tick: u32) -> bool {
         let slots = self.slots.as_mut();
@@ -109,14 +109,14 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
         true
     }
 
-    /// Takes the packet at the head of `list` and the tick it was given.
+    /// Removes the packet at the head of `list`; returns it with its tick.
     pub fn pop(&mut self, list: &mut List) -> Option<(P, u32)> {
         let slot = self.shift(list)?;
         Some((slot.packet, slot.tick))
     }
 
-    /// Takes the slot at the head of `list` off it and puts it on the free list; what it holds stays
-    /// until the next [`Arena::push`], so that the caller can read it without a copy.
+    /// Moves the slot at the head of `list` to the free list. Its contents remain until the next
+    /// [`Arena::push`], so that the caller can read them without a copy.
     #[inline(always)]
     pub(crate) fn shift(&mut self, list: &mut List) -> Option<&Slot<P>> {
         let index = list.head;
@@ -130,7 +130,7 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
         Some(slot)
     }
 
-    /// Puts all of `other` behind `list`; `other` is empty then.
+    /// Appends all of `other` to `list`; `other` is then empty.
     pub(crate) fn append(&mut self, list: &mut List, other: &mut List) {
         let taken = core::mem::take(other);
         if taken.is_empty() {
@@ -143,13 +143,13 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
         list.tail = taken.tail;
     }
 
-    /// One slot.
+    /// The slot with this index.
     pub(crate) fn slot(&self, index: u32) -> Option<&Slot<P>> {
         self.slots.as_ref().get(index as usize)
     }
 
-    /// Takes the slot `index`, which follows `previous` on `list` ([`NIL`]: at its head), off it, as
-    /// [`Arena::shift`] does the first.
+    /// Removes the slot `index`, which follows `previous` on `list` ([`NIL`]: it is the head), like
+    /// [`Arena::shift`] for the head.
     pub(crate) fn remove(&mut self, list: &mut List, previous: u32, index: u32) -> Option<&Slot<P>> {
         if previous == NIL {
             return self.shift(list);
@@ -178,7 +178,7 @@ impl<P: Copy, S: Storage<Slot<P>>> Arena<P, S> {
     }
 }
 
-/// A first-in first-out ring of at most as many items as the storage has places.
+/// A FIFO ring whose capacity is that of the storage.
 #[derive(Clone, Debug)]
 pub struct Ring<T, S> {
     places: S,
@@ -189,7 +189,7 @@ pub struct Ring<T, S> {
 }
 
 impl<T: Copy, S: Storage<T>> Ring<T, S> {
-    /// An empty ring over `places`, whatever they held before. Places from 2^31 on are not used.
+    /// An empty ring over `places` with any contents. Places from 2^31 on are not used.
     pub fn new(places: S) -> Self {
         const MOST: u32 = 1 << 31;
         let capacity = u32::try_from(places.as_ref().len()).unwrap_or(MOST).min(MOST);
@@ -206,17 +206,17 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
         self.len
     }
 
-    /// Whether the ring holds nothing.
+    /// Whether the ring is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Puts `item` at the tail; `false` when the ring is full.
+    /// Appends `item`; `false` if the ring is full.
     pub fn push(&mut self, item: T) -> bool {
         self.push_within(self.capacity, &item)
     }
 
-    /// Puts `item` at the tail while there are fewer than `most`, which is at most the capacity; else
+    /// Appends `item` if there are fewer than `most` items, which is at most the capacity; otherwise returns
     /// `false`.
     pub(crate) fn push_within(&mut self, most: u32, item: &T) -> bool {
         if self.len >= most {
@@ -237,7 +237,7 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
         if self.len == 0 { None } else { self.places.as_ref().get(self.head as usize) }
     }
 
-    /// Takes the item at the head.
+    /// Removes the item at the head.
     pub fn pop(&mut self) -> Option<T> {
         let item = *self.front()?;
         self.len -= 1;
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ring_goes_round() {
+    fn a_ring_wraps_around() {
         let mut storage = [0_u8; 3];
         let mut ring = Ring::new(&mut storage[..]);
         for round in 0..7 {

@@ -1,24 +1,24 @@
-//! What the queues of classes share: which class a packet is of, and how one is reset.
+//! Common code of classful queues: the class of a packet, and the reset of a class.
 
 use crate::{Backlog, Nanos, Owner, Packet, Queue};
 
-/// The priority that Linux gives to a packet that it forwards, by the TOS bits (RFC 1349) of its DS byte
-/// (`ip_tos2prio`; tc-prio(8), table of priorities): 6 for minimal delay, 4 for that and throughput, 2 for
-/// throughput, else 0. So CS1 and CS6 are of no priority, and EF is of the 4.
+/// The priority that Linux assigns to a forwarded packet by the TOS bits (RFC 1349) of its DS byte
+/// (`ip_tos2prio`; tc-prio(8), table of priorities): 6 for minimal delay, 4 for minimal delay and throughput,
+/// 2 for throughput, otherwise 0. So CS1 and CS6 have priority 0, and EF has 4.
 #[must_use]
 pub const fn priority(dsfield: u8) -> u8 {
     PRIORITIES[tos(dsfield)]
 }
 
-/// The priorities that a DS byte can give a packet.
+/// The possible priorities from a DS byte.
 pub(crate) const PRIORITIES: [u8; 4] = [0, 2, 6, 4];
 
-/// Which of them.
+/// The index into them.
 pub(crate) const fn tos(dsfield: u8) -> usize {
     (dsfield >> 3 & 3) as usize
 }
 
-/// Resets a class's queue; `sum`: what all classes hold.
+/// Resets a class's queue; `sum` is the backlog of all classes.
 pub(crate) fn reset<P: Packet>(
     sum: &mut Backlog,
     queue: &mut impl Queue<P>,

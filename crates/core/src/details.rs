@@ -1,24 +1,24 @@
-//! What `cake` must know of a packet beyond its descriptor. The owner answers through its
-//! [`crate::Observer`], so the descriptors of all other queues stay small.
+//! Packet data that `cake` needs beyond the descriptor. The owner returns it through its [`crate::Observer`],
+//! so the descriptors of all other queues stay small.
 
-/// What Linux reads from the headers and the `sk_buff` of an arriving packet.
+/// Data that Linux reads from the headers and the `sk_buff` of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Details {
-    /// Hash over the source address; 0 where there is none.
+    /// Hash of the source address; 0 if there is none.
     pub source_hash: u32,
-    /// Hash over the destination address; 0 where there is none.
+    /// Hash of the destination address; 0 if there is none.
     pub destination_hash: u32,
     /// Firewall mark (Linux `skb->mark`); 0: none.
     pub mark: u32,
     /// Priority (Linux `skb->priority`); 0: none.
     pub priority: u32,
-    /// What a classifier in front of the queue said.
+    /// The result of a classifier in front of the queue.
     pub classified: Classified,
-    /// Bytes in front of the network header that [`crate::Packet::len`] counts: 14 for Ethernet.
+    /// Bytes before the network header that [`crate::Packet::len`] includes: 14 for Ethernet.
     pub network_offset: u16,
-    /// Whether it is ARP, which goes with the highest class of network control.
+    /// Whether it is ARP, which goes into the class of network control.
     pub is_arp: bool,
-    /// How a super-packet is made up; `None` for an ordinary packet.
+    /// The structure of a super-packet; `None` for an ordinary packet.
     pub gso: Option<Gso>,
 }
 
@@ -37,21 +37,21 @@ impl Default for Details {
     }
 }
 
-/// What a classifier in front of the queue said of a packet.
+/// The result of a classifier in front of the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Classified {
-    /// Nothing: no classifier matched.
+    /// No classifier matched.
     #[default]
     None,
     /// This class: the low 16 bits replace the flow hash, the high 16 bits both host hashes.
     Class(u32),
-    /// The packet is to be dropped.
+    /// The packet must be dropped.
     Shot,
-    /// The packet was taken by the classifier; it is handed back and counts as no drop.
+    /// The classifier took the packet; it is handed back and does not count as a drop.
     Stolen,
 }
 
-/// A super-packet: segments of one flow that cross the host as one packet.
+/// A super-packet: segments of one flow that pass through the host as one packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gso {
     /// Number of segments, at least 1.
@@ -63,7 +63,7 @@ pub struct Gso {
     pub headers: u32,
 }
 
-/// Flags of a TCP header, as in its thirteenth and fourteenth byte (RFC 9293 section 3.1).
+/// Flags of a TCP header, in its thirteenth and fourteenth byte (RFC 9293 section 3.1).
 pub mod flags {
     /// No more data from the sender.
     pub const FIN: u16 = 1;
@@ -73,9 +73,9 @@ pub mod flags {
     pub const RST: u16 = 4;
     /// Push.
     pub const PSH: u16 = 8;
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: u16 = 16;
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: u16 = 32;
     /// ECN echo.
     pub const ECE: u16 = 64;
@@ -88,10 +88,11 @@ pub mod flags {
 /// Most bytes of options that a TCP header has room for.
 pub const MOST_OPTIONS: usize = 40;
 
-/// What `ack-filter` reads of a TCP packet.
+/// The TCP header of a packet, for `ack-filter`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpHeader {
-    /// Equal exactly for packets of one connection in one direction: addresses, ports and IP version.
+    /// Equal for two packets if and only if they belong to one connection in one direction: addresses, ports
+    /// and IP version.
     pub connection: u64,
     /// Acknowledgement number.
     pub ack: u32,

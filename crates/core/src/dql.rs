@@ -13,8 +13,8 @@ pub struct Params {
     pub max_limit: u32,
     /// Smallest limit, bytes. Default 0.
     pub min_limit: u32,
-    /// How long slack is watched before the limit shrinks, in clock ticks of [`Dql::new`]. Default one
-    /// second's worth.
+    /// How long slack is observed before the limit shrinks, in clock ticks of [`Dql::new`]. Default one
+    /// second.
     pub slack_hold_time: u32,
 }
 
@@ -26,7 +26,7 @@ impl Params {
     }
 }
 
-/// The counters and state, in Linux's words (`struct dql`).
+/// The counters and state, with Linux's names (`struct dql`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// The limit, bytes in flight.
@@ -86,7 +86,7 @@ impl Dql {
         dql
     }
 
-    /// The parameters in force.
+    /// The parameters.
     #[must_use]
     pub const fn params(&self) -> &Params {
         &self.params
@@ -115,8 +115,8 @@ impl Dql {
         self.state.num_queued = self.state.num_queued.wrapping_add(bytes);
     }
 
-    /// The hardware has finished `bytes`. More than is in flight counts as all in flight; Linux would
-    /// stop the machine.
+    /// The hardware has completed `bytes`. More than is in flight counts as all in flight; Linux would stop
+    /// the machine.
     pub fn completed(&mut self, now: Nanos, bytes: u32) {
         let in_flight = self.state.num_queued.wrapping_sub(self.state.num_completed);
         let bytes = bytes.min(in_flight);
@@ -143,7 +143,7 @@ impl Dql {
         self.state.prev_num_queued = self.state.num_queued;
     }
 
-    /// Starvation is judged by the limit and the excess before this completion.
+    /// Starvation is determined from the limit and the excess before this completion.
     fn finding(&self, completed: u32, overlimit: u32) -> Finding {
         let state = &self.state;
         let in_flight_after = state.num_queued != completed;
@@ -158,8 +158,8 @@ impl Dql {
         }
     }
 
-    /// Notes the slack of a busy completion of `bytes`; the limit, less the least slack where the hold
-    /// time is over.
+    /// Records the slack of a busy completion of `bytes`. Returns the limit, less the lowest slack if the
+    /// hold time is over.
     fn less_slack(&mut self, now: Nanos, bytes: u32) -> u32 {
         let state = &mut self.state;
         // Twice the bytes just completed is what the hardware needs to stay busy until the next time.
@@ -183,8 +183,8 @@ impl Dql {
         self.state.lowest_slack = u32::MAX;
     }
 
-    /// Forgets what is in flight and starts from the least limit. [`Dql::avail`] is not of use before
-    /// the next completion: `adj_limit` stays (Linux).
+    /// Discards what is in flight and starts from the minimum limit. [`Dql::avail`] is meaningless before the
+    /// next completion, because `adj_limit` is not reset (Linux).
     pub fn reset(&mut self, now: Nanos) {
         self.state =
             State { limit: self.params.min_limit, adj_limit: self.state.adj_limit, ..State::default() };

@@ -1,4 +1,4 @@
-//! Ethernet's two lengths: that of the IP packet, and that of the frame, which queues count.
+//! Ethernet's two lengths: of the IP packet, and of the frame, which queues count.
 
 /// The longest IP packet, bytes (RFC 894; Linux `ETH_DATA_LEN`): the IP MTU.
 pub const ETHERNET_MTU: u32 = 1500;

@@ -1,4 +1,4 @@
-//! What a queue tells the owner of its packets: verdicts, reasons, and the observer.
+//! Verdicts, reasons, and the observer that receives dropped and marked packets.
 
 use crate::Nanos;
 
@@ -21,29 +21,29 @@ pub enum Reason {
     Pi2,
     /// The L queue of `dualpi2` was above its threshold.
     Step,
-    /// Random early detection: `red`, and in a slot of `sfq`.
+    /// Random early detection, in `red` or in a slot of `sfq`.
     Red,
-    /// No place in `sfq` for its flow after a change of the hash.
+    /// No room in `sfq` for its flow after a change of the hash.
     Rehash,
     /// The limit of one flow of `fq`.
     FlowLimit,
-    /// The time to leave that the sender asked for is too far in the future.
+    /// The departure time from the sender is too far in the future.
     Horizon,
-    /// Longer than the queue can ever pass on (a token bucket smaller than the packet).
+    /// The packet is longer than the queue can ever send (larger than the token bucket).
     TooBig,
     /// Removed because a parameter was changed.
     Change,
     /// Removed because the queue was reset.
     Reset,
-    /// BLUE inside `cake`'s COBALT: the queue stays too long in spite of the control law.
+    /// BLUE inside `cake`'s COBALT: the queue stays too long despite the control law.
     Blue,
-    /// An acknowledgement that a later one made superfluous (`cake`'s `ack-filter`).
+    /// An acknowledgement that a later one made redundant (`cake`'s `ack-filter`).
     Ack,
     /// The owner's classifier refused the packet ([`crate::details::Classified::Shot`]).
     Filter,
-    /// Lost on the link below the queue, by the loss model and not by a queue.
+    /// Lost on the link behind the queue, by the loss model and not by a queue.
     Loss,
-    /// Removed with the station that it was for, or there was no such station.
+    /// Removed with its station, or there was no such station.
     Flush,
 }
 
@@ -98,7 +98,7 @@ impl Reason {
     }
 }
 
-/// What became of the packet that was handed to [`crate::Queue::enqueue`].
+/// The outcome for the packet given to [`crate::Queue::enqueue`].
 ///
 /// Other packets may have been dropped by the same call (`fq_codel` drops from the fattest flow);
 /// the [`Observer`] saw them.
@@ -106,20 +106,20 @@ impl Reason {
 pub enum Verdict {
     /// The queue holds the packet.
     Enqueued,
-    /// The queue dropped this very packet; the [`Observer`] has it back.
+    /// The queue dropped this packet itself; the observer got it back.
     Dropped(Reason),
 }
 
-/// Watches what a queue does to packets, and gets back those that it drops. Each method has an empty
-/// default, so an observer costs nothing where it is not used; every queue is generic over it (static
-/// dispatch).
+/// The owner of the packets: receives dropped and marked packets, and returns packet data beyond the
+/// descriptor. Each method has an empty default, so an unused method costs nothing; every queue is generic
+/// over its observer (static dispatch).
 pub trait Observer<P> {
     /// `packet` left the queue without being delivered. Its owner frees the frame here.
     fn dropped(&mut self, now: Nanos, packet: P, reason: Reason) {
         let _ = (now, packet, reason);
     }
 
-    /// `packet` was given the CE codepoint, or already had it (Linux counts both), and stays.
+    /// `packet` was marked CE, or already was (Linux counts both), and stays in the queue.
     fn marked(&mut self, now: Nanos, packet: &P, reason: Reason) {
         let _ = (now, packet, reason);
     }

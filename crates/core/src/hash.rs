@@ -1,14 +1,14 @@
-//! The flow hash: SipHash-1-3 (Aumasson and Bernstein, 2012) over the 5-tuple, in one fixed byte
-//! order, so that a seed gives the same buckets on every machine and in every release.
+//! The flow hash: SipHash-1-3 (Aumasson and Bernstein, 2012) of the 5-tuple in a fixed byte order, so that a
+//! seed gives the same buckets on every machine and in every release.
 //!
-//! The bytes hashed are: IP version (4 or 6), protocol, source port and destination port (big-endian),
-//! source address, destination address (4 or 16 bytes each). The 64-bit result is folded by xor of its
-//! halves. Linux seeds its flow dissector at boot and draws other numbers; decision vectors carry the
-//! hash of every packet, so equality with Linux does not depend on this function.
+//! The bytes hashed are: IP version (4 or 6), protocol, source port and destination port (big-endian), source
+//! address, destination address (4 or 16 bytes each). The 64-bit result is folded by xor of its halves. Linux
+//! seeds its flow dissector at boot and gets other hashes; decision vectors contain the hash of every packet,
+//! so equality with Linux does not depend on this function.
 
 use core::net::IpAddr;
 
-/// What tells one flow from another (the 5-tuple). Protocols without ports have ports 0.
+/// The identity of a flow (the 5-tuple). Protocols without ports have ports 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlowKey {
     /// Source address.
@@ -35,18 +35,18 @@ pub struct FlowHasher {
     key: [u64; 2],
 }
 
-/// Most bytes a flow key takes: version, protocol, two ports, two IPv6 addresses.
+/// Most bytes of a flow key: version, protocol, two ports, two IPv6 addresses.
 const KEY_BYTES: usize = 2 + 4 + 32;
 
 impl FlowHasher {
-    /// A hash function for `seed`. One who cannot guess the seed cannot aim flows at one bucket.
+    /// A hash function for `seed`. An attacker who does not know the seed cannot direct flows at one bucket.
     #[must_use]
     pub const fn new(seed: u64) -> FlowHasher {
         let mut rng = crate::Rng::stream(seed, 0, "flow hash");
         FlowHasher { key: [rng.next_u64(), rng.next_u64()] }
     }
 
-    /// A hash function for a whole SipHash key of 128 bits.
+    /// A hash function for a complete SipHash key of 128 bits.
     #[must_use]
     pub const fn with_key(key: [u64; 2]) -> FlowHasher {
         FlowHasher { key }
@@ -77,7 +77,7 @@ impl FlowHasher {
         fold(self.siphash13(&bytes[..used]))
     }
 
-    /// A hash over one address, for queues that tell hosts apart.
+    /// A hash of one address, for queues that distinguish hosts.
     #[must_use]
     pub fn host(&self, address: IpAddr) -> u32 {
         fold(match address {
@@ -134,8 +134,8 @@ fn round(v: &mut [u64; 4]) {
     v[2] = v[2].rotate_left(32);
 }
 
-/// Spreads every bit of `hash` over all 32: two rounds of multiplication by an odd number (a bijection)
-/// and a shift, as the finalizer of `MurmurHash3` (public domain) has them.
+/// Spreads every bit of `hash` over all 32: two rounds of multiplication by an odd number (a bijection) and a
+/// shift, as in the finalizer of `MurmurHash3` (public domain).
 pub(crate) const fn mix(hash: u32) -> u32 {
     let mut mixed = hash ^ (hash >> 16);
     mixed = mixed.wrapping_mul(0x85eb_ca6b);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_stay_as_they_are() {
+    fn hashes_never_change() {
         let hasher = FlowHasher::new(1);
         let hashes = [
             hasher.hash(&flow("10.0.0.1", "10.0.0.2", 40_000)),

@@ -1,4 +1,4 @@
-//! A log-linear histogram of nanoseconds: fixed memory, values kept to within 1/128.
+//! A log-linear histogram of nanoseconds: fixed memory, values with an error of at most 1/128.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,12 +8,12 @@ use crate::Span;
 /// Linear steps within a power of two; values below this are exact.
 const STEPS: u64 = 128;
 const STEP_BITS: u32 = STEPS.trailing_zeros();
-/// Powers of two above the exact part: up to 2^45 ns (9.7 h), beyond which all falls into the last.
+/// Powers of two above the exact part: up to 2^45 ns (9.7 h); greater values go into the last bucket.
 const POWERS: usize = 39;
 const BUCKETS: usize = (POWERS + 1) * STEPS as usize;
 
-/// Counts of durations. A quantile is the upper edge of the bucket that holds it, so at most 1/128
-/// (0.8 %) above the truth; minimum, maximum and mean are exact.
+/// Counts of durations. A quantile is the upper edge of its bucket, so at most 1/128 (0.8 %) above the exact
+/// value; minimum, maximum and mean are exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     counts: Vec<u64>,
@@ -65,7 +65,7 @@ impl Histogram {
         self.total
     }
 
-    /// The smallest value; `None` where nothing was counted, here and below.
+    /// The smallest value; `None` if nothing was counted, here and below.
     #[must_use]
     pub fn min(&self) -> Option<Span> {
         (self.total > 0).then_some(Span(self.min))
@@ -101,7 +101,7 @@ impl Histogram {
         None
     }
 
-    /// The buckets that hold anything: largest value and count, rising.
+    /// The nonempty buckets in ascending order: largest value and count.
     pub fn buckets(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         let filled = self.counts.iter().enumerate().filter(|&(_, &count)| count > 0);
         filled.map(|(place, &count)| (Span(upper(place)), count))

@@ -1,13 +1,13 @@
-//! The clock of the kernel's timers: a counter of `hz` steps a second, and a timer that counts in it.
+//! The clock of the kernel's timers: a counter of `hz` steps per second, and a timer in its units.
 
 use crate::{Nanos, Span};
 
 const SECOND: u128 = 1_000_000_000;
 
-/// Steps a second of a kernel as distributions build it (`CONFIG_HZ`); the timers' unit.
+/// Steps per second of a typical distribution kernel (`CONFIG_HZ`); the timers' unit.
 pub(crate) const HZ: u32 = 250;
 
-/// A `hz` that divides by: never 0, at most one step a nanosecond.
+/// `hz` limited to a valid divisor: never 0, at most one step per nanosecond.
 const fn sane(hz: u32) -> u32 {
     match hz {
         0 => 1,
@@ -20,7 +20,7 @@ const fn sane(hz: u32) -> u32 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     hz: u32,
-    /// Nanoseconds of a step; 0 where they are no whole number.
+    /// Nanoseconds of a step; 0 if that is not a whole number.
     step: u64,
 }
 
@@ -38,7 +38,7 @@ impl Clock {
         }
     }
 
-    /// A time in which it makes at most so many steps; 0 where its steps are no whole number of nanoseconds.
+    /// A time in which it makes at most `steps` steps; 0 if a step is not a whole number of nanoseconds.
     pub(crate) const fn within(self, steps: u64) -> Span {
         Span(steps.saturating_mul(self.step))
     }
@@ -54,7 +54,7 @@ const fn at(now: Nanos, hz: u32) -> u64 {
     Clock::new(hz).at(now)
 }
 
-/// Steps of the counter that a time of whole microseconds takes, rounded up (Linux `usecs_to_jiffies`).
+/// Steps of the counter in a time of whole microseconds, rounded up (Linux `usecs_to_jiffies`).
 pub(crate) const fn in_span(span: Span, hz: u32) -> u64 {
     let micros = span.0 as u128 / 1000;
     let steps = (micros * sane(hz) as u128).div_ceil(SECOND / 1000);
@@ -67,23 +67,23 @@ const fn start(jiffy: u64, hz: u32) -> Nanos {
     Nanos(if ns > u64::MAX as u128 { u64::MAX } else { ns as u64 })
 }
 
-/// Most runs that are caught up with at once. A queue that nobody called for longer is as after this many:
-/// each of our timers' work is done long before that, or goes on as it is.
+/// Most timer runs to catch up with at once. If nobody called the queue for longer, it is in the state after
+/// this many runs: by then the work of each timer is done or no longer changes anything.
 const MOST_RUNS: u64 = 4096;
 
-/// A timer that is armed again each time it has run, `period` steps later. It runs when the queue is called
-/// next, before the call: nothing can see the difference, as between two calls nothing else happens.
+/// A timer that rearms itself `period` steps after each run. It runs at the next call of the queue, before
+/// the call's own work. The difference is not observable, because nothing happens between two calls.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     hz: u32,
     /// The step at which it runs next.
     expires: u64,
-    /// The same as a time; the end of time when it is not armed.
+    /// The same as a time; the end of time if it is not armed.
     due: Nanos,
 }
 
 impl Timer {
-    /// A timer that runs first when `delay` steps have passed since `now`.
+    /// A timer that first runs `delay` steps after `now`.
     pub(crate) const fn new(hz: u32, now: Nanos, delay: u64) -> Timer {
         let expires = at(now, hz).saturating_add(delay);
         Timer { hz, expires, due: start(expires, hz) }
@@ -99,13 +99,13 @@ impl Timer {
         if self.due.0 == u64::MAX { None } else { Some(self.due) }
     }
 
-    /// Whether it is to run before a call at `now`.
+    /// Whether it must run before a call at `now`.
     pub(crate) const fn is_due(&self, now: Nanos) -> bool {
         self.due.0 <= now.0
     }
 
-    /// How often it has to run before a call at `now`, with `period` steps between two runs; arms it for
-    /// the run after those. A period of 0: once, and never again.
+    /// How often it must run before a call at `now`, with `period` steps between runs; arms it for the next
+    /// run. With a period of 0 it runs once and never again.
     pub(crate) fn take(&mut self, now: Nanos, period: u64) -> u32 {
         if !self.is_due(now) || self.due.0 == u64::MAX {
             return 0;
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_of_nothing_ends_it() {
+    fn a_period_of_zero_ends_it() {
         let mut timer = Timer::new(1000, Nanos(0), 0);
         assert_eq!(timer.take(Nanos(0), 0), 1);
         assert_eq!(timer.take(Nanos(u64::MAX), 0), 0);

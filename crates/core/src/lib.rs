@@ -1,10 +1,10 @@
-//! Queue algorithms against *queueing delay* (bufferbloat), decision for decision equal to Linux.
+//! Queue algorithms against *queueing delay* (bufferbloat) that make the same decisions as Linux.
 //!
-//! The crate decides; it does no input or output. It has no clock, no socket and no thread, and it allocates
-//! nothing after set-up. Time is a parameter ([`Nanos`]). Packets stay with the caller: a queue sees a small
-//! descriptor ([`Packet`]). The caller gives the storage. Dropped and marked packets are reported to an
-//! [`Observer`], with a
-//! [`Reason`]. So the same object runs in a simulator, under real packets and in firmware.
+//! The crate only decides; it does no input or output. It has no clock, no socket and no thread, and it
+//! allocates nothing after set-up. Time is a parameter ([`Nanos`]). Packets stay with the caller: a queue
+//! sees a small descriptor ([`Packet`]). The caller provides the storage. Queues report dropped and marked
+//! packets to an [`Observer`], with a [`Reason`]. So the same code runs in a simulator, with real packets and
+//! in firmware.
 //!
 //! # A packet in, a packet out, a drop
 //!
@@ -26,13 +26,12 @@
 //!
 //! # Where to look
 //!
-//! * [`Queue`]: the contract that every queue keeps. [`QueueSpec`]: queues by the names and parameters of
-//!   `tc`.
+//! * [`Queue`]: the contract of every queue. [`QueueSpec`]: queues by the names and parameters of `tc`.
 //! * [`Dql`]: byte queue limits (BQL). [`Port`]: a queue, a device ring and a serial line together.
 //! * [`wifi`]: mac80211's queues, its airtime scheduler and its airtime queue limits.
 //! * The crate's `examples/`: each of these in a few lines.
 //!
-//! The feature `alloc` adds what takes its storage from the heap, such as [`QueueSpec::build`].
+//! The feature `alloc` adds queues with storage from the heap, for example [`QueueSpec::build`].
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Lists of buckets, and of free places, linked through an index in each.
+//! Lists of buckets, and of free slots, linked by indices.
 
 /// No slot.
 pub const NIL: u32 = u32::MAX;
@@ -6,15 +6,15 @@ pub const NIL: u32 = u32::MAX;
 /// The link of a bucket that is on no list.
 pub(crate) const UNLISTED: u32 = NIL - 1;
 
-/// A bucket or a place with a link to the next one of its list.
+/// A bucket or a slot with a link to the next one of its list.
 pub(crate) trait Linked {
-    /// The link, to be changed.
+    /// The link, mutable.
     fn next_mut(&mut self) -> &mut u32;
     /// The link: [`NIL`] for the last, [`UNLISTED`] for one on no list.
     fn next(&self) -> u32;
 }
 
-/// Implements [`Linked`] for a type with a field `next`, and with the type parameters named, if any.
+/// Implements [`Linked`] for a type with a field `next`, with the given type parameters, if any.
 macro_rules! linked {
     ($kind:ty $(, $parameter:ident)*) => {
         impl<$($parameter),*> $crate::lists::Linked for $kind {
@@ -47,7 +47,7 @@ macro_rules! turn {
 }
 pub(crate) use turn;
 
-/// Links all places, in order, and gives the first one: the free list of a new pool. Places from 2^32 - 1 on
+/// Links all slots in order and returns the first one: the free list of a new pool. Slots from 2^32 - 1 on
 /// are not used.
 pub(crate) fn all_free<N: Linked>(nodes: &mut [N]) -> u32 {
     let usable = nodes.len().min(NIL as usize);
@@ -59,7 +59,7 @@ pub(crate) fn all_free<N: Linked>(nodes: &mut [N]) -> u32 {
     free
 }
 
-/// A first-in first-out list of flows. A flow is on one list at most.
+/// A FIFO list of flows. A flow is on at most one list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowList {
     pub(crate) head: u32,
@@ -69,13 +69,12 @@ pub(crate) struct FlowList {
 impl FlowList {
     pub(crate) const EMPTY: FlowList = FlowList { head: NIL, tail: NIL };
 
-    /// Whether no flow is on it.
+    /// Whether it is empty.
     pub(crate) const fn is_empty(&self) -> bool {
         self.head == NIL
     }
 
-    /// Puts the flow `index`, which is on no list, at the tail.
-    // Inlined for the bar of fq_codel.
+    /// Appends the flow `index`, which is on no list.
     #[inline(always)]
     pub(crate) fn push<F: Linked>(&mut self, flows: &mut [F], index: u32) {
         if let Some(flow) = flows.get_mut(index as usize) {
@@ -84,7 +83,7 @@ impl FlowList {
         self.append(flows, index);
     }
 
-    /// Puts the flow `index`, which is on no list and whose link is [`NIL`], at the tail.
+    /// Appends the flow `index`, which is on no list and whose link is [`NIL`].
     #[inline(always)]
     fn append<F: Linked>(&mut self, flows: &mut [F], index: u32) {
         match flows.get_mut(self.tail as usize) {
@@ -94,7 +93,7 @@ impl FlowList {
         self.tail = index;
     }
 
-    /// Takes the flow `index` off, wherever it is, and says whether it was there.
+    /// Removes the flow `index` from anywhere in the list; returns whether it was there.
     #[cfg(feature = "alloc")]
     pub(crate) fn remove<F: Linked>(&mut self, flows: &mut [F], index: u32) -> bool {
         let (mut before, mut at) = (NIL, self.head);
@@ -113,7 +112,7 @@ impl FlowList {
         true
     }
 
-    /// Takes off the head, whose successor is `next`.
+    /// Removes the head, whose successor is `next`.
     #[inline(always)]
     pub(crate) fn shift(&mut self, next: u32) {
         self.head = next;
@@ -122,7 +121,7 @@ impl FlowList {
         }
     }
 
-    /// Counts the flows on it: not for every packet.
+    /// Counts the flows on it; too slow for every packet.
     pub(crate) fn len<F: Linked>(&self, flows: &[F]) -> u32 {
         let mut at = self.head;
         let mut len = 0;
@@ -138,13 +137,13 @@ impl FlowList {
 pub(crate) trait Turn: Linked {
     /// Bytes that it may still send in this turn; zero or less: its turn is over.
     fn deficit_mut(&mut self) -> &mut i32;
-    /// It is on no list now.
+    /// Marks it as on no list.
     fn leave(&mut self);
 }
 
-/// Takes packets from flows whose turn it is.
+/// Dequeues packets from the flow whose turn it is.
 pub(crate) trait Server<F, P> {
-    /// The next packet of the flow `index`, charged to its deficit; `None`: it has none.
+    /// The next packet of the flow `index`, charged to its deficit; `None` if it has none.
     fn take(&mut self, index: u32, flow: &mut F) -> Option<P>;
 }
 
@@ -168,10 +167,10 @@ impl RoundRobin {
     pub(crate) const EMPTY: RoundRobin =
         RoundRobin { new_flows: FlowList::EMPTY, old_flows: FlowList::EMPTY };
 
-    /// Delivers the next packet: what `server` takes from the flow whose turn it is. A flow whose turn is
-    /// over gets another quantum, 1 byte or more, and goes behind the old flows. One with nothing to take
-    /// leaves the lists; but a new flow passes once behind the old ones, if there are any, so that it does
-    /// not become new again at once and starve them. `None`: no flow is listed.
+    /// Dequeues the next packet: `server` takes it from the flow whose turn it is. A flow whose turn is over
+    /// gets another quantum, at least 1 byte, and goes behind the old flows. An empty flow leaves the lists.
+    /// But an empty new flow first goes behind the old ones, if there are any, so that it cannot become new
+    /// again at once and starve them. `None` if no flow is listed.
     #[inline(always)]
     pub(crate) fn dequeue<F: Turn, P>(
         &mut self,

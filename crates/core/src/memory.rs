@@ -1,4 +1,4 @@
-//! Where the storage of queues comes from: the heap, or the caller.
+//! Storage of queues: from the heap, or from the caller.
 
 #[cfg(feature = "alloc")]
 use alloc::{boxed::Box, vec::Vec};
@@ -8,11 +8,11 @@ use core::ops::DerefMut;
 use crate::arena::Storage;
 use crate::spec::{BuildError, MAX_PACKETS};
 
-/// What holds the storage of a queue.
+/// A kind of storage of a queue.
 pub trait Memory: Copy + fmt::Debug + 'static {
-    /// Items side by side.
+    /// Contiguous items.
     type Of<T: 'static>: Storage<T> + DerefMut<Target = [T]>;
-    /// One item in a place of its own.
+    /// One separate item.
     type One<T: 'static>: DerefMut<Target = T>;
 }
 
@@ -21,10 +21,10 @@ pub trait Memory: Copy + fmt::Debug + 'static {
 #[derive(Clone, Copy, Debug)]
 pub enum Heap {}
 
-/// The storage that is meant where none is named: the heap, where there is one.
+/// The default storage: the heap, if there is one.
 #[cfg(feature = "alloc")]
 pub(crate) type Usual = Heap;
-/// The storage that is meant where none is named.
+/// The default storage.
 #[cfg(not(feature = "alloc"))]
 pub(crate) type Usual = Lent;
 
@@ -34,7 +34,7 @@ impl Memory for Heap {
     type One<T: 'static> = Box<T>;
 }
 
-/// Storage that the caller lends for as long as the program runs.
+/// Storage that the caller lends for the lifetime of the program.
 #[derive(Clone, Copy, Debug)]
 pub enum Lent {}
 
@@ -43,14 +43,14 @@ impl Memory for Lent {
     type One<T: 'static> = &'static mut T;
 }
 
-/// Gives out the storage of a queue that is being built ([`crate::QueueSpec::build_in`]).
+/// Allocates the storage of a queue that is being built ([`crate::QueueSpec::build_in`]).
 pub trait Room: Sized {
-    /// What it gives out.
+    /// The kind of storage.
     type Memory: Memory;
-    /// Why it cannot, or why the queue cannot be built.
+    /// Why it has no room, or why the queue cannot be built.
     type Error: From<BuildError>;
 
-    /// So many items, each at its default. `what` they are: `flows`, `buckets` and so on.
+    /// Allocates `items` items with their default value. `what` names them: `flows`, `buckets` and so on.
     ///
     /// # Errors
     /// Where there is no room.
@@ -60,7 +60,7 @@ pub trait Room: Sized {
         items: u64,
     ) -> Result<<Self::Memory as Memory>::Of<T>, Self::Error>;
 
-    /// Places for packets: so many, or as few as the owner of the room wants.
+    /// Allocates slots for packets: `items`, or fewer if the owner of the room wants that.
     ///
     /// # Errors
     /// Where there is no room.
@@ -71,29 +71,29 @@ pub trait Room: Sized {
         self.places("packets", items)
     }
 
-    /// So many classes, each made in turn.
+    /// Allocates classes, made one by one.
     ///
     /// # Errors
-    /// The first of `make`, or where there is no room.
+    /// The first error of `make`, or if there is no room.
     fn classes<T: 'static>(
         &mut self,
         items: u64,
         make: impl FnMut(&mut Self) -> Result<T, Self::Error>,
     ) -> Result<<Self::Memory as Memory>::Of<T>, Self::Error>;
 
-    /// A queue in a place of its own. `None` from a room that only adds up what is needed.
+    /// Allocates a separate queue. `None` from a room that only measures.
     ///
     /// # Errors
-    /// That of `make`, or where there is no room.
+    /// That of `make`, or if there is no room.
     fn one<T: 'static>(
         &mut self,
         make: impl FnOnce() -> Result<T, BuildError>,
     ) -> Result<Option<<Self::Memory as Memory>::One<T>>, Self::Error>;
 
-    /// Hears of a queue that needs no place of its own.
+    /// Called for a queue that needs no separate allocation.
     fn within<T>(&mut self, _queue: &T) {}
 
-    /// Fails where so many classes with so many places for packets each are too many.
+    /// Checks the number of classes with this number of slots for packets each.
     ///
     /// # Errors
     /// [`BuildError::TooMany`].
@@ -108,30 +108,30 @@ pub trait Room: Sized {
 /// One part of a queue's memory: things of one kind, side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What they are: `queue`, `flows`, `packets` and so on.
+    /// Its name: `queue`, `flows`, `packets` and so on.
     pub name: &'static str,
-    /// How many.
+    /// Number of items.
     pub items: u64,
-    /// Bytes of each.
+    /// Bytes of an item.
     pub bytes: u64,
 }
 
 impl Part {
-    /// Bytes of all.
+    /// Bytes of all items.
     #[must_use]
     pub const fn total(&self) -> u64 {
         self.items * self.bytes
     }
 }
 
-/// The heap, with what was allocated, in its order.
+/// The heap, with a list of the allocations in order.
 #[cfg(feature = "alloc")]
 #[derive(Debug, Default)]
 pub(crate) struct Ledger(pub(crate) Vec<Part>);
 
 #[cfg(feature = "alloc")]
 impl Ledger {
-    /// Equal parts of several leaves are one.
+    /// Merges equal parts of several leaves.
     fn note(&mut self, name: &'static str, items: u64, bytes: usize) {
         let bytes = bytes as u64;
         match self.0.iter_mut().find(|part| (part.name, part.bytes) == (name, bytes)) {
@@ -146,7 +146,7 @@ impl Room for Ledger {
     type Memory = Heap;
     type Error = BuildError;
 
-    /// No more than the most packets there can be.
+    /// At most the greatest possible number of packets.
     fn places<T: Copy + Default>(&mut self, what: &'static str, items: u64) -> Result<Vec<T>, BuildError> {
         let places: Vec<T> =
             alloc::vec![T::default(); usize::try_from(items.min(MAX_PACKETS + 1)).unwrap_or(0)];

@@ -1,4 +1,4 @@
-//! The little that a queue must know of a packet.
+//! Packet descriptors.
 
 /// The ECN field, the low two bits of the DS byte (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,23 +28,23 @@ impl Ecn {
     }
 }
 
-/// A packet as a queue sees it: a small descriptor that is copied, while the frame itself stays with
-/// the caller, who finds it again by what the descriptor carries (an index, a pointer, a cookie).
+/// A packet as a queue sees it: a small descriptor that is copied. The frame stays with the caller, which
+/// identifies it by something in the descriptor (an index, a pointer, a cookie).
 #[allow(clippy::len_without_is_empty)]
 pub trait Packet: Copy + Default + 'static {
-    /// Bytes as Linux's qdiscs count them: layer-2 header included, without FCS, preamble and gap.
+    /// Length in bytes as in Linux's qdiscs: with the layer-2 header, without FCS, preamble and gap.
     fn len(&self) -> u32;
     /// Bytes that the packet occupies in memory (Linux `skb->truesize`); at least [`Packet::len`].
     fn truesize(&self) -> u32;
-    /// Hash over the 5-tuple, equal for all packets of a flow.
+    /// Hash of the 5-tuple, equal for all packets of a flow.
     fn flow_hash(&self) -> u32;
-    /// The whole DS byte: DSCP in the high six bits, ECN in the low two.
+    /// The DS byte: DSCP in the high six bits, ECN in the low two.
     fn dsfield(&self) -> u8;
-    /// Sets CE where the packet is ECN-capable, and says whether it is (a packet that has CE already
-    /// is). A caller that keeps a real header rewrites it when the packet is delivered.
+    /// Sets CE if the packet is ECN-capable; returns whether it is (also if it already has CE). A caller with
+    /// a real header rewrites it when the packet is delivered.
     fn set_ce(&mut self) -> bool;
-    /// Sets the DSCP to 0 and leaves the ECN field; the owner hears of it ([`crate::Observer::washed`]). Only
-    /// `cake` does so, under `wash`: packets that are never in one may do nothing.
+    /// Sets the DSCP to 0 and leaves the ECN field; the owner is notified ([`crate::Observer::washed`]). Only
+    /// `cake` with `wash` calls it, so packets for other queues may do nothing.
     fn clear_dscp(&mut self) {}
     /// The ECN field of [`Packet::dsfield`].
     fn ecn(&self) -> Ecn {
@@ -52,10 +52,10 @@ pub trait Packet: Copy + Default + 'static {
     }
 }
 
-/// The packet descriptor of this crate: what simulator, live engine and C library put into queues.
+/// The packet descriptor of this crate, which simulator, live engine and C library use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The owner's own handle on the frame; queues pass it on unread.
+    /// The owner's handle for the frame; queues return it unchanged.
     pub cookie: u64,
     /// See [`Packet::len`].
     pub len: u32,

@@ -1,8 +1,8 @@
-//! The border that every queue keeps.
+//! The interface of every queue.
 
 use crate::{Nanos, Owner, Packet, Verdict};
 
-/// What a queue holds now.
+/// The backlog of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets queued.
@@ -12,19 +12,19 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// One packet more.
+    /// Adds one packet.
     pub(crate) const fn add(&mut self, len: u32) {
         self.packets = self.packets.wrapping_add(1);
         self.bytes = self.bytes.wrapping_add(len as u64);
     }
 
-    /// One packet less.
+    /// Removes one packet.
     pub(crate) const fn sub(&mut self, len: u32) {
         self.packets = self.packets.wrapping_sub(1);
         self.bytes = self.bytes.wrapping_sub(len as u64);
     }
 
-    /// A part of what this is the sum of has changed.
+    /// One of the summands has changed.
     pub(crate) const fn change(&mut self, before: Backlog, after: Backlog) {
         self.packets = self.packets.wrapping_sub(before.packets).wrapping_add(after.packets);
         self.bytes = self.bytes.wrapping_sub(before.bytes).wrapping_add(after.bytes);
@@ -39,29 +39,29 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    /// One packet more.
+    /// Adds one packet.
     pub(crate) const fn add(&mut self, len: u32) {
         self.packets += 1;
         self.bytes += len as u64;
     }
 
-    /// These in the counters of a queue.
+    /// The statistics of a queue with these counts.
     pub(crate) const fn stats(&self, drops: u64, marks: u64) -> Stats {
         Stats { packets: self.packets, bytes: self.bytes, drops, marks, overlimits: 0 }
     }
 }
 
-/// What a queue of several flows holds, and what it may take in still.
+/// The backlog of a queue of several flows, and its remaining room.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     /// Bytes queued.
     pub(crate) bytes: u64,
-    /// Packets that may still be taken in, modulo 2^32: what is left instead of what is used, so that the
-    /// subtraction also answers whether the limit is passed.
+    /// Packets for which there is still room, modulo 2^32. It counts the room instead of the packets, so that
+    /// the subtraction also tests the limit.
     pub(crate) left: u32,
 }
 
-/// What a queue has done since it was made; never reset.
+/// Counters of a queue since its creation; never reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Packets delivered by `dequeue` (Linux `bstats.packets`).
@@ -73,12 +73,12 @@ pub struct Stats {
     pub drops: u64,
     /// Successful CE marks; one packet can be marked twice (control law, then `ce_threshold`).
     pub marks: u64,
-    /// Linux `qstats.overlimits`: in shapers dequeue attempts that found a packet but no tokens, in `sfq`
+    /// Linux `qstats.overlimits`: in shapers the dequeue attempts with a packet but without tokens, in `sfq`
     /// RED's drops and marks.
     pub overlimits: u64,
 }
 
-/// What several queues have done together.
+/// The sum over several queues.
 impl core::iter::Sum for Stats {
     fn sum<I: Iterator<Item = Stats>>(all: I) -> Stats {
         all.fold(Stats::default(), |sum, one| Stats {
@@ -91,7 +91,7 @@ impl core::iter::Sum for Stats {
     }
 }
 
-/// A queue: a sans-IO state machine over caller's packets, driven by the caller's clock.
+/// A queue: a sans-IO state machine over the caller's packets, driven by the caller's clock.
 ///
 /// Inputs are `enqueue`, `dequeue`, `configure` and `reset`; outputs are return values and the calls on the
 /// [`crate::Observer`]. `configure` is a method of each queue, as the type of the parameters differs, but
@@ -107,33 +107,33 @@ impl core::iter::Sum for Stats {
 /// The rules:
 ///
 /// * `now` never goes backward from one call to the next.
-/// * A packet given to `enqueue` comes back exactly once: from `dequeue`, or through
-///   [`crate::Observer::dropped`].
+/// * A packet given to `enqueue` comes back exactly once: from `dequeue`, or to [`Observer::dropped`].
 /// * No call allocates, blocks, or takes longer for a longer history.
-/// * After `dequeue` has returned `None`, the owner asks again at [`Queue::next_wake`] or after the
-///   next `enqueue`, whichever comes first.
+/// * After `dequeue` has returned `None`, the owner calls it again at [`Queue::next_wake`] or after the next
+///   `enqueue`, whichever comes first.
 pub trait Queue<P: Packet> {
-    /// Takes `packet` in, or drops it or another to make room.
+    /// Enqueues `packet`, or drops it or others to make room.
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict;
 
-    /// Delivers the next packet that may leave at `now`. An AQM may drop or mark on the way.
+    /// Dequeues the next packet that may leave at `now`. An AQM may drop or mark packets in this call.
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P>;
 
-    /// The earliest time at which `dequeue` can deliver a packet if nothing else arrives: exact, not a
-    /// hint. `None` for an empty queue; `now` where a packet may leave at once.
+    /// The earliest time at which `dequeue` can deliver a packet if nothing else arrives: exact, not a hint.
+    /// `None` for an empty queue; `now` if a packet may leave at once.
     fn next_wake(&self, now: Nanos) -> Option<Nanos>;
 
     /// Packets and bytes queued now.
     fn backlog(&self) -> Backlog;
 
-    /// Counters since the queue was made.
+    /// Counters since the creation of the queue.
     fn stats(&self) -> Stats;
 
-    /// Drops everything queued ([`crate::Reason::Reset`]) and clears control state; counters stay.
+    /// Drops all queued packets ([`crate::Reason::Reset`]) and clears the control state; counters keep their
+    /// values.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>);
 
-    /// Calls `each` with the name and value of every counter that this kind of queue has beyond
-    /// [`Stats`], in a fixed order and in the words of `tc -s qdisc`: `drop_overlimit`, `maxpacket` ...
+    /// Calls `each` with the name and value of every counter that this kind of queue has beyond [`Stats`], in
+    /// a fixed order and with the names of `tc -s qdisc`: `drop_overlimit`, `maxpacket` ...
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let _ = each;
     }

@@ -1,8 +1,8 @@
-//! Random numbers that are the same everywhere and for ever: xoshiro256++ (Blackman and Vigna, 2019)
-//! seeded through SplitMix64, with a child stream for every (root seed, node, purpose).
+//! Random numbers that are the same on every machine and in every release: xoshiro256++ (Blackman and Vigna,
+//! 2019) seeded with SplitMix64, with a child stream for every (root seed, node, purpose).
 //!
-//! A stream depends on its name alone, so adding a node or a purpose does not move the draws of the
-//! others. The numbers are pinned by tests: recorded runs depend on them.
+//! A stream depends only on its name, so an additional node or purpose does not change the draws of the
+//! others. Tests pin the numbers, because recorded runs depend on them.
 
 /// One stream of pseudo-random numbers. Not for cryptography.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Rng {
         Rng { state }
     }
 
-    /// The child stream named by the root seed of a run, a node number and a purpose such as `loss`.
+    /// The child stream for the root seed of a run, a node number and a purpose, for example `loss`.
     #[must_use]
     pub const fn stream(root: u64, node: u64, purpose: &str) -> Rng {
         let mut mixer = root;
@@ -77,7 +77,8 @@ impl Rng {
     }
 }
 
-/// Random numbers for the decisions of a queue. [`Rng`] gives them; a test can give those of a recording.
+/// Random numbers for the decisions of a queue. [`Rng`] provides them; a test can provide those of a
+/// recording.
 pub trait Draws {
     /// The next 32 random bits.
     fn next_u32(&mut self) -> u32;
@@ -96,9 +97,9 @@ impl Draws for Rng {
     }
 }
 
-/// Random numbers in a few instructions, for a queue that draws some of them for each packet: a linear
+/// Random numbers in a few instructions, for a queue that draws several for each packet: a linear
 /// congruential generator of 64 bits (Steele and Vigna, "Computationally easy, spectrally good multipliers",
-/// 2021), of whose state the high bits are given. Good enough to round with, and for nothing finer.
+/// 2021), which returns the high bits of its state. Good enough only for random rounding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lcg {
     state: u64,
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_are_apart_and_stay_as_they_are() {
+    fn streams_differ_and_never_change() {
         let mut loss = Rng::stream(1, 2, "loss");
         let mut jitter = Rng::stream(1, 2, "jitter");
         let mut other = Rng::stream(1, 3, "loss");
@@ -169,7 +170,7 @@ mod tests {
         [10_288_186_095_223_996_705, 8_924_445_673_906_926_456, 9_892_239_328_320_194_141];
 
     #[test]
-    fn the_cheap_stream_stays_as_it_is_and_is_even() {
+    fn the_cheap_stream_never_changes_and_is_uniform() {
         let mut draws = Lcg::new(1);
         assert_eq!([draws.next_u16(), draws.next_u16()], [63_476, 54_689]);
         assert_eq!(draws.next_u32(), 3_870_989_283);

@@ -1,4 +1,4 @@
-//! A tree of `htb`'s classes as data, with names, and a queue of its own in each leaf.
+//! A tree of `htb`'s classes as data, with names, and a queue in each leaf.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -13,9 +13,9 @@ use crate::{AnyQueue, Link, Nanos, Packet, QueueSpec, Rng};
 pub struct TreeClass {
     /// What it is called.
     pub name: String,
-    /// Its place in the tree and its numbers.
+    /// Its place in the tree and its parameters.
     pub params: ClassParams,
-    /// The queue of a leaf; none where it has children.
+    /// The queue of a leaf; `None` if it has children.
     pub queue: Option<QueueSpec>,
 }
 
@@ -24,17 +24,17 @@ pub struct TreeClass {
 pub struct ClassTree {
     /// What it is called.
     pub name: String,
-    /// The classes, each behind its parent.
+    /// The classes, each after its parent.
     pub classes: Vec<TreeClass>,
-    /// The class of each DSCP, by its place.
+    /// The index of the class of each DSCP.
     pub map: Map,
 }
 
 impl ClassTree {
-    /// Packets that its queues have places for on a link of `mtu` bytes with its link header.
+    /// Number of packets for which its queues have slots, on a link of `mtu` bytes with its link header.
     ///
     /// # Errors
-    /// Where a queue of a leaf cannot be built.
+    /// If a queue of a leaf cannot be built.
     pub fn places(&self, mtu: u32) -> Result<u64, BuildError> {
         let leaves = self.classes.iter().filter_map(|class| Some((class.params.rate, class.queue.as_ref()?)));
         let places: Vec<u64> =
@@ -46,7 +46,7 @@ impl ClassTree {
     /// leaf is built for the rate of its class.
     ///
     /// # Errors
-    /// Where the classes make no tree, or a queue of a leaf cannot be built.
+    /// If the classes are not a valid tree, or a queue of a leaf cannot be built.
     pub fn build_with<P: Packet>(
         &self,
         mtu: u32,
@@ -86,7 +86,7 @@ mod tests {
         TreeClass { name: name.to_string(), params, queue }
     }
 
-    /// sqm-scripts' simple.qos, class by class, does what it does by its name.
+    /// sqm-scripts' simple.qos, class by class, behaves like the queue of that name.
     #[test]
     fn the_tree_of_simple_qos_is_the_one_by_name() {
         let by_name: QueueSpec = "htb,rate=10mbit,sqm=simple,leaf=pfifo:50".parse().expect("htb");
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_tree_is_not_built() {
+    fn an_invalid_tree_is_not_built() {
         let params = ClassParams::new(Rate(1_000_000));
         let build = |classes| {
             let tree = ClassTree { name: String::new(), classes, map: [0; 64] };

@@ -8,7 +8,7 @@ use core::str::FromStr;
 /// Nanoseconds in a second.
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-/// A moment: nanoseconds since an epoch that the owner of the clock chooses. Lasts 584 years.
+/// A moment: nanoseconds since an epoch that the owner of the clock chooses. The range is 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -28,7 +28,7 @@ impl Nanos {
     /// The first moment of the epoch.
     pub const ZERO: Nanos = Nanos(0);
 
-    /// The span from `earlier` to `self`, or nothing where `earlier` is later.
+    /// The span from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Nanos) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -50,7 +50,7 @@ impl AddAssign<Span> for Nanos {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Span = Span(0);
 
     /// A span of whole microseconds.
@@ -110,7 +110,7 @@ impl Mul<u64> for Span {
 
 impl Rate {
     /// Time to serialise `bytes` at this rate, rounded down to whole nanoseconds. A line that sends
-    /// packet after packet uses a [`Serializer`], which carries what this rounding leaves over.
+    /// consecutive packets uses a [`Serializer`], which carries the remainder of this rounding.
     ///
     /// # Panics
     /// At a rate of zero.
@@ -128,15 +128,15 @@ impl Rate {
     }
 }
 
-/// A serial line's clockwork: serialization times of successive packets, exact in the long run
-/// because the fraction of a nanosecond that one packet leaves over is carried to the next.
+/// Computes serialization times of successive packets on a serial line. They are exact in the long run
+/// because the fraction of a nanosecond of one packet is carried to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct Serializer {
     rate: NonZeroU64,
-    /// What is owed, in units of 1 ns / rate; always below `rate`.
+    /// The remainder, in units of 1 ns / rate; always below `rate`.
     remainder: u64,
-    /// Nanoseconds of a byte where they are a whole number, as at 100 Mbit/s: nothing is ever left over and
-    /// nothing need be divided. Else 0.
+    /// Nanoseconds of a byte if that is a whole number, as at 100 Mbit/s: then there is no remainder and no
+    /// division. Otherwise 0.
     per_byte: u64,
 }
 
@@ -160,8 +160,8 @@ impl Serializer {
         Rate(self.rate.get())
     }
 
-    /// Serialization time of the next packet. Over any run of packets the sum is
-    /// `floor(total bits * 1e9 / rate)`: never more than 1 ns from the truth.
+    /// Serialization time of the next packet. Over any run of packets the sum is `floor(total bits * 1e9 /
+    /// rate)`: never more than 1 ns from the exact value.
     #[allow(clippy::cast_possible_truncation)]
     pub const fn tx_time(&mut self, bytes: Bytes) -> Span {
         if self.per_byte != 0
@@ -169,7 +169,7 @@ impl Serializer {
         {
             return Span(took);
         }
-        // One division by a machine word wherever the work fits one: at any rate, up to 2 GB.
+        // One division by a machine word if the work fits into one: at any rate, up to 2 GB.
         if let Some(work) = bytes.0.checked_mul(8 * NANOS_PER_SEC)
             && let Some(owed) = work.checked_add(self.remainder)
         {
@@ -210,14 +210,14 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Why a word is not a time, a rate or a size.
+/// Why a text is not a time, a rate or a size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseUnitError {
     /// There is no number at the start, it is negative, or it has more digits than fit.
     Number,
     /// The number has no unit and needs one.
     NoUnit,
-    /// The unit is none that this quantity has.
+    /// The unit is not one of this quantity.
     Unit,
     /// The value is not a whole number of the smallest unit, or too large.
     Range,

@@ -4,9 +4,8 @@
 //! the `text` block, the pictures and the time that follow it are what came of it. Only the time may differ
 //! from run to run. To write the page anew, with the times of the command as users build it:
 //!
-//! ```sh
-//! cargo build --release
-//! GOODQUEUE_BLESS=1 GOODQUEUE_BINARY=$PWD/target/release/goodqueue cargo test -p goodqueue-cli --test it cookbook
+//! ```sh cargo build --release GOODQUEUE_BLESS=1 GOODQUEUE_BINARY=$PWD/target/release/goodqueue cargo test -p
+//! goodqueue-cli --test it cookbook
 //! ```
 
 use std::fmt::Write as _;

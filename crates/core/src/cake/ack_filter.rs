@@ -1,6 +1,5 @@
-//! The acknowledgement filter: of the pure acknowledgements of a connection that wait in one queue, one
-//! that says nothing that a later one does not say too is dropped (Linux 6.1
-//! `sch_cake.c:cake_ack_filter`).
+//! The ACK filter: drops a pure ACK in a queue if a later ACK of the same connection in that queue carries
+//! all of its information (Linux 6.1 `sch_cake.c:cake_ack_filter`).
 
 use super::Cake;
 use super::params::AckFilter;
@@ -10,14 +9,14 @@ use crate::details::{TcpHeader, flags};
 use crate::memory::Memory;
 use crate::{Draws, Owner, Packet};
 
-/// The echo of congestion: the only flags in which two acknowledgements may differ.
+/// The flags of the ECN echo: the only ones in which two acknowledgements may differ.
 const ECN_FLAGS: u16 = flags::ECE | flags::CWR;
 /// All others.
 const OTHER_FLAGS: u16 =
     flags::FIN | flags::SYN | flags::RST | flags::PSH | flags::ACK | flags::URG | flags::RESERVED;
 
-/// Whether `newer` SACKs what `older` does: `None` where something would be lost, else whether it SACKs
-/// more. A DSACK in the older one (RFC 2883) is always something.
+/// Whether `newer` SACKs all that `older` SACKs: `None` if information would be lost, otherwise whether it
+/// SACKs more. A DSACK in the older one (RFC 2883) always counts as information.
 fn sacks_more(older: &TcpHeader, newer: &TcpHeader) -> Option<bool> {
     let content = |header: &TcpHeader| {
         let content = Options::new(header.options()).find(SACK).unwrap_or(&[]);
@@ -46,8 +45,8 @@ fn sacks_more(older: &TcpHeader, newer: &TcpHeader) -> Option<bool> {
     Some(new_bytes > old_bytes)
 }
 
-/// Whether nothing but the acknowledgement is in a packet: flags, payload, and options that a newer one,
-/// with these timestamps, replaces.
+/// Whether a packet carries only an acknowledgement: no other flags, no payload, and no options but those
+/// that a newer one with these timestamps replaces.
 fn is_plain(header: &TcpHeader, newer: (u32, u32)) -> bool {
     header.flags & OTHER_FLAGS == flags::ACK
         && header.payload == 0
@@ -60,15 +59,15 @@ fn is_plain(header: &TcpHeader, newer: (u32, u32)) -> bool {
         })
 }
 
-/// Whether `newer` says all that `older` says.
+/// Whether `newer` carries all the information of `older`.
 fn is_superfluous(older: &TcpHeader, newer: &TcpHeader, newer_times: (u32, u32)) -> bool {
     is_plain(older, newer_times)
         && !is_after(older.ack, newer.ack)
-        // Equal ones are duplicate acknowledgements, which count.
+        // Equal ones are duplicate ACKs, which the sender counts.
         && sacks_more(older, newer).is_some_and(|is_more| is_more || older.ack != newer.ack)
 }
 
-/// An acknowledgement that could go: its slot, the one in front of it and its ECN flags.
+/// An acknowledgement that could be dropped: its slot, the slot before it and its ECN flags.
 #[derive(Clone, Copy)]
 struct Candidate {
     slot: u32,
@@ -77,7 +76,7 @@ struct Candidate {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    /// Takes a superfluous acknowledgement out of a flow's queue, whose last packet has just arrived.
+    /// Removes a redundant acknowledgement from the queue of a flow whose last packet has just arrived.
     /// Returns it with its length on the link.
     pub(super) fn filter_ack(&mut self, index: u32, observer: &impl Owner<P>) -> Option<(P, u32)> {
         let (_, _, flows) = self.tables.split();
@@ -97,8 +96,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Some((slot.packet.packet, slot.tick))
     }
 
-    /// The first of two superfluous acknowledgements; in aggressive mode also a single one that stands right
-    /// before the newer, if their ECN flags are the same.
+    /// The first of two redundant acknowledgements; in aggressive mode also a single one directly before the
+    /// newer one, if their ECN flags are the same.
     fn superfluous(
         &self,
         head: u32,
@@ -116,7 +115,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
                 && older.connection == newer.connection
             {
                 let ecn = older.flags & ECN_FLAGS;
-                // Dropping the one before a change of the ECN flags would lose the change.
+                // The change of the ECN flags would be lost if the acknowledgement before it were dropped.
                 first = first.filter(|first| first.ecn == ecn);
                 if is_superfluous(&older, newer, newer_times) {
                     if first.is_some() {

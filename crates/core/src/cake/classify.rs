@@ -1,5 +1,5 @@
-//! Which tin an arriving packet belongs in, and which place there (Linux 6.1
-//! `sch_cake.c:cake_select_tin`, `cake_hash`).
+//! The tin of an arriving packet, and its flow in that tin (Linux 6.1 `sch_cake.c:cake_select_tin`,
+//! `cake_hash`).
 
 use super::params::{Diffserv, Isolation, Params};
 use super::tin;
@@ -9,17 +9,17 @@ use crate::details::{Classified, Details};
 use crate::memory::Memory;
 use crate::{Draws, Packet};
 
-/// The codepoint that ARP goes by: class selector 7.
+/// The codepoint assumed for ARP: class selector 7.
 const ARP_DSCP: u8 = 56;
 
-/// The hashes by which a place is found, after what a classifier replaced.
+/// The hashes that determine the place, after the replacements by a classifier.
 struct Hashes {
     flow: u32,
     source: u32,
     destination: u32,
 }
 
-/// The tin of a packet, from its codepoint before washing.
+/// The tin of a packet, from its codepoint before it is washed.
 pub(super) fn select_tin(params: &Params, packet: &impl Packet, details: &Details) -> u32 {
     if params.diffserv == Diffserv::Besteffort {
         return 0;
@@ -37,7 +37,8 @@ pub(super) fn select_tin(params: &Params, packet: &impl Packet, details: &Detail
     tin::of_dscp(params.diffserv, dscp)
 }
 
-/// What a half of a class number replaces a hash by: numbers from 1 to the number of flows do.
+/// The value with which one half of a class number replaces a hash; only numbers from 1 to the number of
+/// flows replace it.
 const fn replaced(half: u32, flows: u32) -> Option<u32> {
     if half >= 1 && half <= flows { Some(half - 1) } else { None }
 }
@@ -52,7 +53,7 @@ fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Deta
     let has_hosts = isolation.has_source() || isolation.has_destination();
     let hashes_flows = isolation.has_flows() && flow.is_none();
     let hashes_hosts = has_hosts && hosts.is_none();
-    // Where nothing is left to be hashed, Linux dissects nothing.
+    // If there is nothing left to hash, Linux does not dissect the packet.
     let (source, destination) = match hosts {
         Some(host) => (host, host),
         None if hashes_flows || hashes_hosts => (source, destination),
@@ -74,8 +75,7 @@ fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Deta
     Hashes { flow: hash, source, destination }
 }
 
-/// The place of the host `tag` of one direction in its tin, of which these are the sets and hosts; its own is
-/// `own`.
+/// The place of the host `tag` of one direction in a tin with these sets and hosts; `own` is its home place.
 fn host(
     sets: &mut [Ways],
     hosts: &[Host],
@@ -101,7 +101,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.find(tin, Hashes { flow: packet.flow_hash(), source, destination })
     }
 
-    /// Where it is not the hash of the flow alone that counts.
+    /// The same if more than the flow's hash counts.
     fn find_replaced(&mut self, tin: u32, packet: &P, details: Details) -> u32 {
         if self.params.isolation == Isolation::Flowblind {
             return tin * self.flows;
@@ -109,7 +109,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.find(tin, hashes(self.params.isolation, self.flows, packet, &details))
     }
 
-    /// A flow that is active in its own place, else [`Cake::find_place`].
+    /// Finds a flow that is active in its home place, otherwise calls [`Cake::find_place`].
     fn find(&mut self, tin: u32, hashes: Hashes) -> u32 {
         let own = tin * self.flows + (hashes.flow & (self.flows - 1));
         let (_, _, flows) = self.tables.split();
@@ -121,14 +121,15 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.find_place(tin, own, hashes)
     }
 
-    /// The way of a flow that is not active in its own place: through the set, from its own place on.
+    /// Finds the place of a flow that is not active in its home place: it searches the set from the home
+    /// place on.
     fn find_place(&mut self, tin: u32, own: u32, hashes: Hashes) -> u32 {
         let (set_index, own_way) = place(own);
         let (ways, hosts, flows) = self.tables.split();
         let set = &mut ways[set_index];
         let counters = &mut self.tins[tin as usize].counters;
         let (way, is_new) = if let Some(way) = first_of(matches(&set.tags, hashes.flow), own_way) {
-            // A tag found at once, idle, counts neither as hit nor as miss.
+            // An idle tag found in the home place counts neither as a hit nor as a miss.
             counters.way_hit += u64::from(way != own_way);
             (way, set.active >> way & 1 == 0)
         } else if let Some(way) = first_of(!set.active, own_way) {
@@ -145,7 +146,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         set.tags[way] = hashes.flow;
         let flow = &mut flows[index as usize];
         flow.tag = hashes.flow;
-        // It gets the hosts of the arriving packet. A bulk flow takes its counts along.
+        // The flow gets the hosts of the arriving packet. The counts of a bulk flow move to the new hosts.
         let (first, mask) = (tin * self.flows, self.flows - 1);
         let is_bulk = flow.vars.standing == Standing::Bulk;
         if is_bulk {

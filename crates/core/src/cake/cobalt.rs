@@ -1,10 +1,10 @@
-//! COBALT: the control law of `CoDel` without its memory of the last dropping state, and BLUE for flows
-//! that do not react (Linux 6.1 `sch_cake.c:cobalt_should_drop`, `cobalt_queue_full`, `cobalt_queue_empty`).
+//! COBALT: the control law of `CoDel` without its memory of the last dropping state, and BLUE for
+//! unresponsive flows (Linux 6.1 `sch_cake.c:cobalt_should_drop`, `cobalt_queue_full`, `cobalt_queue_empty`).
 
 use super::ways::Standing;
 use crate::{Draws, Reason};
 
-/// Reciprocal square roots of 0 to 15, times 2^32; those of 0 and 1 are the largest number there is.
+/// Reciprocal square roots of 0 to 15, times 2^32; those of 0 and 1 are `u32::MAX`.
 const REC_INV_SQRT: [u32; 16] = [
     4_294_967_295,
     4_294_967_295,
@@ -24,19 +24,20 @@ const REC_INV_SQRT: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// What an overflow adds to the probability of BLUE, of 2^32.
+/// Increment of BLUE's probability by an overflow, in units of 2^-32.
 const P_INC: u32 = 1 << 24;
-/// What an empty queue takes from it.
+/// Decrement of that probability by an empty queue.
 const P_DEC: u32 = 1 << 20;
 
-/// Times of the control law, ns; each tin has its own.
+/// The times of the control law, ns; each tin has its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Law {
     pub(super) target: u64,
     pub(super) interval: u64,
     /// Time of one packet of the MTU.
     pub(super) mtu_time: u64,
-    /// The target, or the time of four such packets if that is longer: below, no packet is too late.
+    /// The target, or the time of four such packets if that is longer. No packet with a shorter delay is
+    /// late.
     pub(super) floor: u64,
 }
 
@@ -45,40 +46,40 @@ impl Law {
         Law { target, interval, mtu_time, floor: target.max(mtu_time.saturating_mul(4)) }
     }
 
-    /// Another time for a packet: that of a tin which is not used.
+    /// Sets another time for a packet, that of an unused tin.
     pub(super) fn set_mtu_time(&mut self, mtu_time: u64) {
         *self = Law::new(self.target, self.interval, mtu_time);
     }
 }
 
-/// Control state of a flow. All zero in a flow that was never used, the stored root too: its first
-/// signal is due at once, the second packet that is over target (quirk of Linux).
+/// Control state of a flow. In a flow that was never used everything is zero, including the stored root. So
+/// its first signal is due at once, at the second packet over target (quirk of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Vars {
-    /// When the next signal is due; while `count` is 0, until when the flow is taken for active.
+    /// When the next signal is due; while `count` is 0, until when the flow counts as active.
     pub(super) drop_next: u64,
-    /// When `p_drop` was moved last.
+    /// When `p_drop` was changed last.
     blue_timer: u64,
     pub(super) count: u32,
     rec_inv_sqrt: u32,
-    /// Probability of BLUE, of 2^32.
+    /// Probability of BLUE, in units of 2^-32.
     pub(super) p_drop: u32,
-    /// Only while `count` is not 0.
+    /// Only `true` while `count` is not 0.
     dropping: bool,
-    /// Nothing to the law: it takes the room that is left here.
+    /// Not used by the law; it is here because there is room.
     pub(super) standing: Standing,
 }
 
-/// What is to be done with a packet.
+/// The decision on a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Signal {
-    /// It was marked.
+    /// The packet was marked.
     pub(super) is_marked: bool,
-    /// It is to be dropped, and what for.
+    /// The packet must be dropped, for this reason.
     pub(super) drop: Option<Reason>,
 }
 
-/// `a - b` as a signed time: below zero where `a` is the earlier one.
+/// `a - b` as a signed time: negative if `a` is earlier.
 pub(super) const fn since(a: u64, b: u64) -> i64 {
     a.wrapping_sub(b).cast_signed()
 }
@@ -91,13 +92,14 @@ impl Vars {
         };
     }
 
-    /// One interval over the square root of `count` after `t`. The interval is cut to 32 bits, as in Linux.
+    /// `t` plus one interval divided by the square root of `count`. The interval is truncated to 32 bits, as
+    /// in Linux.
     #[allow(clippy::cast_possible_truncation)]
     const fn control(&self, t: u64, law: &Law) -> u64 {
         t.wrapping_add((law.interval as u32 as u64 * self.rec_inv_sqrt as u64) >> 32)
     }
 
-    /// The queue of this flow was the longest at an overflow. Whether BLUE starts with it.
+    /// The queue of this flow was the longest at an overflow. Returns whether this starts BLUE.
     pub(super) fn queue_full(&mut self, law: &Law, now: u64) -> bool {
         let mut starts = false;
         if since(now, self.blue_timer) > law.target.cast_signed() {
@@ -111,17 +113,17 @@ impl Vars {
         starts
     }
 
-    /// Whether the law has nothing to say but that a packet passed in time.
+    /// Whether the law only has to record that a packet passed in time.
     pub(super) const fn is_calm(&self) -> bool {
         self.count | self.p_drop == 0
     }
 
-    /// A packet passes in time, and the law is calm.
+    /// Records that a packet passed in time while the law is calm.
     pub(super) const fn pass(&mut self, law: &Law, now: u64) {
         self.drop_next = now.wrapping_add(law.interval);
     }
 
-    /// The flow had its turn and nothing to send. Whether BLUE ends with it.
+    /// The flow had its turn and nothing to send. Returns whether this ends BLUE.
     pub(super) fn queue_empty(&mut self, law: &Law, now: u64) -> bool {
         !self.is_calm() && self.relax(law, now)
     }
@@ -151,8 +153,9 @@ impl Vars {
         self.drop_next = self.control(self.drop_next, law);
     }
 
-    /// Judges a packet that was queued for `sojourn` ns. `mark` marks it, if that is the signal, and says
-    /// whether it can be marked. `bulk_flows` counts in ingress mode only.
+    /// Decides on a packet that was queued for `sojourn` ns. `mark` is called if the signal is a mark; it
+    /// marks the packet if that is possible and returns whether it was. `bulk_flows` only has an effect in
+    /// ingress mode.
     pub(super) fn judge(
         &mut self,
         law: &Law,
@@ -164,7 +167,7 @@ impl Vars {
     ) -> Signal {
         let is_over_target = sojourn > law.floor && sojourn > law.mtu_time.saturating_mul(bulk_flows * 2);
         let is_due = self.count != 0 && since(now, self.drop_next) >= 0;
-        // Taken here: entering the dropping state moves `drop_next`, not the answer to "is it late?".
+        // Computed here, because entering the dropping state changes `drop_next` but must not change this.
         let mut late = since(now, self.drop_next);
         if is_over_target {
             if !self.dropping {
@@ -189,8 +192,7 @@ impl Vars {
                 late = since(now, self.drop_next);
             }
         }
-        // Asked for even where the packet is dropped already; whether the packet is marked is nothing to
-        // BLUE.
+        // The number is drawn even if the packet is already to be dropped. A mark has no effect on BLUE.
         if self.p_drop != 0 && draws.next_u32() < self.p_drop {
             signal.drop = signal.drop.or(Some(Reason::Blue));
         }
@@ -217,21 +219,21 @@ mod tests {
 
     #[test]
     fn newton_walks_on_along_the_roots() {
-        // From the table's last entry, 2^32 / sqrt(15), to 2^32 / sqrt(16) = 2^30, from below.
+        // From the last entry of the table, 2^32 / sqrt(15), to 2^32 / sqrt(16) = 2^30, from below.
         let root = newton_step(REC_INV_SQRT[15], 16);
         assert!((1_070_000_000..=1 << 30).contains(&root), "{root}");
         let mut at = root;
         for count in 17..=400 {
             at = newton_step(at, count);
         }
-        // 2^32 / sqrt(400) = 214748364.8; a step for each count stays within a thousandth.
+        // 2^32 / sqrt(400) = 214748364.8; one step for each count stays within a thousandth of it.
         assert!((214_533_616..=214_963_113).contains(&at), "{at}");
     }
 
     #[test]
     fn the_table_holds_the_roots() {
-        // Linux makes them by Newton steps, four for each: that for 2 is off by a thousandth, the others by
-        // less than one part in 10^7.
+        // Linux computes each of them with four Newton steps. The one for 2 has an error of a thousandth, the
+        // others of less than one part in 10^7.
         for (count, root) in (0_u64..).zip(REC_INV_SQRT).skip(2) {
             let square = u128::from(root) * u128::from(root) * u128::from(count);
             let bound = if count == 2 { 1 << 55 } else { 1 << 41 };

@@ -1,5 +1,5 @@
-//! The way in: classification, the acknowledgement filter, the estimate of the arriving traffic, overflow
-//! (Linux 6.1 `sch_cake.c:cake_enqueue`, `cake_drop`).
+//! Enqueue: classification, the ACK filter, the estimate of the arriving traffic, overflow (Linux 6.1
+//! `sch_cake.c:cake_enqueue`, `cake_drop`).
 
 use super::classify::select_tin;
 use super::length::ewma;
@@ -13,8 +13,8 @@ use crate::{Draws, Nanos, Observer, Owner, Packet, Reason, Verdict};
 /// Deliveries without a further overflow after which the heap is no longer kept in order.
 const OVERFLOW_TIMEOUT: u32 = 65_535;
 const SECOND: u64 = 1_000_000_000;
-/// Least time between two changes of the rate by `autorate-ingress`. Linux never notes the time of a
-/// change, so it counts from the clock's start only.
+/// Minimum time between two changes of the rate by `autorate-ingress`. Linux never stores the time of a
+/// change, so the minimum applies only to the time since the start of the clock.
 const RECONFIGURE_AFTER: u64 = SECOND / 4;
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
@@ -55,14 +55,14 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Verdict::Enqueued
     }
 
-    /// A flow's queue has become longer.
+    /// Restores the heap after a flow's queue has become longer.
     fn sift_up(&mut self, index: u32) {
         let (heap, flows) = self.tables.heap();
         let at = heap::position(heap, index);
         heap::sift_up(heap, flows, at);
     }
 
-    /// A classifier refused the packet. Stolen packets count as no drop.
+    /// A classifier refused the packet. Stolen packets do not count as drops.
     fn refuse(
         &mut self,
         now: Nanos,
@@ -75,7 +75,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Verdict::Dropped(Reason::Filter)
     }
 
-    /// Clocks that stopped while nothing was queued do not save up time.
+    /// Sets clocks that stopped while nothing was queued to the present, so that no credit builds up.
     fn open_clocks(&mut self, tin: u32, now: u64) {
         let tin = &mut self.tins[tin as usize];
         if tin.backlog != 0 {
@@ -87,8 +87,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// Puts a packet at the tail of a flow's queue; makes room where no slot is free. The flow grows by its
-    /// bytes.
+    /// Puts a packet at the tail of a flow's queue and adds its bytes to the flow. If no slot is free,
+    /// another packet is dropped.
     fn push(&mut self, now: Nanos, index: u32, packet: P, adjusted: u32, observer: &mut impl Owner<P>) {
         let queued = Queued { packet, arrived: now.0 };
         let (_, _, flows) = self.tables.split();
@@ -107,7 +107,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         adjusted: u32,
         observer: &mut impl Owner<P>,
     ) {
-        // The first search may only find the heap out of order.
+        // The first search may fail because the heap is out of order.
         if self.drop_longest(now, Reason::Limit, observer).is_none() {
             self.drop_longest(now, Reason::Limit, observer);
         }
@@ -118,7 +118,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         debug_assert!(is_queued, "a drop frees a slot, and there is at least one");
     }
 
-    /// Counts a packet of `len` bytes that made the queue grow by `change`: less where it displaced another.
+    /// Counts a packet of `len` bytes with which the queue grew by `change` bytes: by less than `len` if it
+    /// displaced another packet.
     fn add_bytes(&mut self, tin: u32, len: u32, change: i64) {
         let tin = &mut self.tins[tin as usize];
         tin.counters.packets += 1;
@@ -128,7 +129,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.autorate.window_bytes = self.autorate.window_bytes.wrapping_add_signed(change);
     }
 
-    /// Queues a packet as it is, and filters an acknowledgement that it makes superfluous.
+    /// Queues a packet as it is, and filters an acknowledgement that it makes redundant.
     fn queue_packet(
         &mut self,
         now: Nanos,
@@ -201,7 +202,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// An arrival wakes its flow: sparse from idle or from decay, bulk where it was only waiting.
+    /// An arrival activates its flow: an idle or decaying flow becomes sparse; an empty flow that still waits
+    /// for its turn becomes bulk.
     fn wake_flow(&mut self, tin: u32, index: u32) {
         let lists = &mut self.tins[tin as usize];
         let (ways, hosts, flows) = self.tables.split();
@@ -226,8 +228,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         woken.deficit = gain(lists.flow_quantum, share(hosts, first, woken), &mut self.draws);
     }
 
-    /// Estimates the arriving traffic and sets the rate by it: when a packet comes later than packets do on
-    /// average, the bytes since the last such gap make one sample.
+    /// Estimates the arriving traffic and sets the rate accordingly. When the gap before a packet is longer
+    /// than the average, the bytes since the last such gap form one sample.
     fn estimate(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let auto = &mut self.autorate;
         let shift = |sample: u64, average: u64| if sample > average { 2 } else { 8 };
@@ -249,14 +251,15 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// More memory is in use than ever before, or than may be: drops from the longest queues.
+    /// More memory is in use than ever before or than the limit: records the maximum, and drops from the
+    /// longest queues down to the limit.
     fn use_more(&mut self, now: Nanos, tin: u32, index: u32, observer: &mut impl Owner<P>) -> Verdict {
         self.memory_max = self.memory_max.max(self.memory_used);
         self.memory_mark = self.memory_max.min(self.memory_limit.into());
         let mut is_own_last = false;
         while self.memory_used > u64::from(self.memory_limit) && self.qlen > 0 {
             if let Some(dropped) = self.drop_longest(now, Reason::Memory, observer) {
-                // Counted where the arrival is, whichever tin lost the packet.
+                // Counted in the tin of the arrival, whichever tin lost the packet.
                 self.tins[tin as usize].counters.overlimit += 1;
                 let (_, _, flows) = self.tables.split();
                 is_own_last |= dropped == index && flows[index as usize].packets.is_empty();
@@ -265,8 +268,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         if is_own_last { Verdict::Dropped(Reason::Memory) } else { Verdict::Enqueued }
     }
 
-    /// Drops the head of the longest queue; returns its flow. `None`: the heap was out of order and is
-    /// built anew at the next call.
+    /// Drops the head of the longest queue and returns its flow. `None`: the heap was out of order and is
+    /// rebuilt at the next call.
     fn drop_longest(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> Option<u32> {
         let (heap, flows) = self.tables.heap();
         let is_fresh = self.overflow_timeout == 0;
@@ -280,7 +283,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             if !is_fresh {
                 return None;
             }
-            // Only where all queued packets have no length.
+            // Only if all queued packets have the length 0.
             index = heap::any_with_packets(flows)?;
         }
         let tin = index / self.flows;

@@ -1,6 +1,7 @@
-//! Which queue is the longest: a heap over all flows of all eight tins, used or not, kept in order only while
-//! packets are being dropped (Linux 6.1 `sch_cake.c:cake_heapify`, `cake_heapify_up`). Its arrangement, and
-//! so the choice among equals, depends on its whole history; it is Linux's.
+//! The heap that finds the longest queue. It covers all flows of all eight tins, used or not, and is kept in
+//! order only while packets are being dropped (Linux 6.1 `sch_cake.c:cake_heapify`, `cake_heapify_up`). Its
+//! arrangement, and with it the choice among equally long queues, depends on its whole history and is that of
+//! Linux.
 
 use super::ways::{Flow, Ranked};
 
@@ -8,7 +9,7 @@ fn entry(heap: &[Ranked], at: u32) -> u32 {
     heap[at as usize].flow
 }
 
-/// Bytes of the flow at `at`; none of one of a tin that there is no storage for.
+/// Bytes of the flow at `at`; 0 for a flow of a tin without storage.
 fn backlog(heap: &[Ranked], flows: &[Flow], at: u32) -> u32 {
     flows.get(entry(heap, at) as usize).map_or(0, |flow| flow.backlog)
 }
@@ -24,7 +25,7 @@ fn swap(heap: &mut [Ranked], a: u32, b: u32) {
     put(heap, b, at_a);
 }
 
-/// The first arrangement: the flows of a place in the order of the tins, place after place.
+/// The initial arrangement: place by place, the flows with that index in the order of the tins.
 pub(super) fn arrange(heap: &mut [Ranked], tins: u32, flows: u32) {
     for place in 0..flows {
         for tin in 0..tins {
@@ -33,7 +34,7 @@ pub(super) fn arrange(heap: &mut [Ranked], tins: u32, flows: u32) {
     }
 }
 
-/// Where in the heap the flow `index` is.
+/// The position of the flow `index` in the heap.
 pub(super) fn position(heap: &[Ranked], index: u32) -> u32 {
     heap[index as usize].position
 }
@@ -43,16 +44,16 @@ pub(super) fn top(heap: &[Ranked]) -> u32 {
     entry(heap, 0)
 }
 
-/// Brings the whole heap into order, from the arrangement that it has.
+/// Puts the whole heap in order, from its current arrangement.
 pub(super) fn build(heap: &mut [Ranked], flows: &[Flow]) {
     for at in (0..=heap.len() as u32 / 2).rev() {
         sift_down(heap, flows, at);
     }
 }
 
-/// The entry at `at` has become smaller: exchanges it for its largest child, if that is strictly larger.
-/// Below that Linux goes on only while it finds an entry larger than the one it moved up, not than the one it
-/// moves down: in a heap that is in order it stops after one step, and leaves it out of order.
+/// The entry at `at` has become smaller: swaps it with its largest child if that is strictly larger. Linux
+/// continues below only while it finds an entry larger than the one it moved up, instead of the one it moves
+/// down. So in a heap in order it stops after one step and leaves the heap out of order.
 pub(super) fn sift_down(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
     let mut most = backlog(heap, flows, at);
     loop {
@@ -85,7 +86,7 @@ pub(super) fn sift_up(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
     }
 }
 
-/// A flow that has packets; the way out where packets have no length and the heap cannot tell.
+/// Any flow with packets; for packets of length 0, which the heap cannot order.
 pub(super) fn any_with_packets(flows: &[Flow]) -> Option<u32> {
     (0..).zip(flows).find(|(_, flow)| !flow.packets.is_empty()).map(|(index, _)| index)
 }
@@ -108,7 +109,7 @@ mod tests {
                 let at = position(&heap, index);
                 if bytes > before { sift_up(&mut heap, &flows, at) } else { sift_down(&mut heap, &flows, at) }
             }
-            // Whatever the arrangement was.
+            // The previous arrangement does not matter.
             build(&mut heap, &flows);
             let longest = flows.iter().map(|flow| flow.backlog).max();
             let top = top(&heap);

@@ -1,4 +1,4 @@
-//! What a packet's length on the link is: overhead, least length, framing (Linux 6.1
+//! The length of a packet on the link: overhead, minimum length, framing (Linux 6.1
 //! `sch_cake.c:cake_calc_overhead`, `cake_overhead`).
 
 use super::params::{Framing, Params};
@@ -13,10 +13,10 @@ pub(super) const fn ewma(average: u64, sample: u64, shift: u32) -> u64 {
 /// is paid back in a bounded number of turns.
 const LONGEST: u32 = 1 << 20;
 
-/// The lengths seen, in Linux's words; 16 bits each, as there.
+/// Statistics of the lengths, with the names of Linux; 16 bits each, as there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
-    /// Mean of the bytes in front of the network header, times 2^16.
+    /// Mean number of bytes before the network header, times 2^16.
     pub avg_netoff: u32,
     /// Longest packet before the overhead.
     pub max_netlen: u16,
@@ -28,7 +28,7 @@ pub struct Lengths {
     pub min_adjlen: u16,
 }
 
-/// What the last ordinary packet came to: the next one mostly is as long.
+/// The result for the last ordinary packet; the next packet mostly has the same length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Adjusted {
     len: u32,
@@ -37,7 +37,7 @@ pub(super) struct Adjusted {
 }
 
 impl Default for Adjusted {
-    /// None yet: no packet that is not queued whole is so long.
+    /// No result yet: only packets that are queued whole can be this long.
     fn default() -> Self {
         Adjusted { len: u32::MAX, offset: u16::MAX, adjusted: 0 }
     }
@@ -49,7 +49,7 @@ impl Default for Lengths {
     }
 }
 
-/// Bytes on the link for a packet that comes to `len` bytes with its overhead.
+/// Bytes on the link for a packet of `len` bytes including the overhead.
 pub(super) const fn framed(framing: Framing, len: u32) -> u32 {
     match framing {
         Framing::None => len,
@@ -59,7 +59,7 @@ pub(super) const fn framed(framing: Framing, len: u32) -> u32 {
 }
 
 impl Lengths {
-    /// Forgets the lengths, not the offset: a change of the overhead does.
+    /// Resets the lengths, but not the offset, as a change of the overhead does.
     pub(super) const fn clear(&mut self) {
         let fresh = Lengths {
             avg_netoff: self.avg_netoff,
@@ -95,7 +95,7 @@ impl Lengths {
         len
     }
 
-    /// Bytes that a packet of `len` bytes takes on the link. `last` saves the arithmetic where nothing has
+    /// Bytes that a packet of `len` bytes takes on the link. `last` avoids the computation if nothing has
     /// changed.
     pub(super) fn adjusted(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) -> u32 {
         self.average(offset);
@@ -115,7 +115,7 @@ impl Lengths {
         self.avg_netoff = ewma(u64::from(self.avg_netoff), u64::from(u32::from(offset) << 16), 8) as u32;
     }
 
-    /// Bytes that a super-packet takes, which is queued whole: those of all its segments.
+    /// Bytes that a super-packet queued whole takes on the link: the sum over its segments.
     pub(super) fn adjusted_whole(&mut self, params: &Params, len: u32, offset: u16, gso: Gso) -> u32 {
         self.average(offset);
         let offset = offset.into();

@@ -1,10 +1,10 @@
-//! `cake`: fair queueing among hosts and flows, COBALT in every flow, tins for classes of traffic and a
-//! shaper that knows what a packet takes on the link.
+//! `cake`: fair queueing among hosts and flows, COBALT in every flow, tins for traffic classes, and a shaper
+//! that accounts for the length of a packet on the link.
 //!
-//! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Where it is not what one would expect, a
-//! comment says so. What Linux reads from headers and `sk_buff` comes from [`crate::PacketInfo`]; hosts are
-//! told apart by the hashes given there. Linux's `nat` looks the hosts up in the tables of connection
-//! tracking: here the owner of the packets would, and give the hashes.
+//! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Comments point out unexpected behaviour.
+//! What Linux reads from headers and `sk_buff` comes from [`Observer::details`] and [`Observer::tcp`]; the
+//! hashes given there identify hosts. With `nat` Linux looks the hosts up in the connection tracking table;
+//! here the owner of the packets would do that and provide the hashes.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -45,20 +45,20 @@ use shaper::Shaper;
 use tin::Tin;
 use ways::Bulk;
 
-/// A packet and the time of its arrival; its slot's tick is its length on the link.
+/// A packet and its arrival time; the tick of its slot is its length on the link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queued<P> {
     packet: P,
     arrived: u64,
 }
 
-/// The storage given cannot hold a queue.
+/// Why the given storage cannot hold a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoStorage {
-    /// The heap has not eight places for each flow of a tin, of which there are a power of two from 8 to
-    /// 65536; or sets, hosts and flows are not those of one to eight tins.
+    /// The number of flows of a tin is not a power of two from 8 to 65536, the heap does not have eight
+    /// places for each of them, or the sets, hosts and flows are not those of one to eight tins.
     Ways,
-    /// The parameters use more tins than there is storage for.
+    /// The parameters need more tins than the storage has.
     Tins,
     /// There is no slot for a packet.
     Slots,
@@ -78,10 +78,10 @@ impl fmt::Display for NoStorage {
 
 impl core::error::Error for NoStorage {}
 
-/// Most sets of a tin: 65536 flows.
+/// Maximum number of sets of a tin: 65536 flows.
 const MOST_SETS: usize = 8192;
 
-/// What the queue has counted as a whole.
+/// Counters of the whole queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     sent_packets: u64,
@@ -90,7 +90,7 @@ struct Counters {
     overlimits: u64,
 }
 
-/// What `autorate-ingress` knows of the arriving traffic.
+/// The state of `autorate-ingress`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Autorate {
     avg_packet_interval: u64,
@@ -100,31 +100,30 @@ struct Autorate {
     avg_peak_bandwidth: u64,
 }
 
-/// `cake` over the storage `M`, with random numbers from `D`. Where
-/// packets are smaller than the memory limit reckons with and the slots run out, the longest queue loses
-/// its head ([`Reason::Limit`]).
+/// `cake` over the storage `M`, with random numbers from `D`. If packets are smaller than assumed for the
+/// memory limit and the slots run out, the longest queue loses its head ([`Reason::Limit`]).
 pub struct Cake<P: 'static, M: Memory = crate::memory::Usual, D = Lcg> {
     tables: Tables<M>,
     arena: Arena<Queued<P>, M::Of<Slot<Queued<P>>>>,
     tins: [Tin; TINS as usize],
     tins_in_use: u32,
-    /// Tins that there is storage for.
+    /// Number of tins in the storage.
     tins_kept: u32,
     cur_tin: u32,
-    /// Flows of one tin, a power of two.
+    /// Number of flows of one tin, a power of two.
     flows: u32,
     shaper: Shaper,
-    /// Rate in force, bytes per second.
+    /// Current rate, bytes per second.
     rate: u64,
     qlen: u32,
     backlog: u64,
     memory_used: u64,
     memory_max: u64,
     memory_limit: u32,
-    /// The lesser of the two: up to it an arrival need not look at either.
+    /// The smaller of the two: up to it an arrival needs to check neither.
     memory_mark: u64,
     overflow_timeout: u32,
-    /// Whether a super-packet was ever queued whole: only then the owner is asked at deliveries.
+    /// Whether a super-packet was ever queued whole: only then does a delivery ask the owner for details.
     has_whole_gso: bool,
     autorate: Autorate,
     lengths: Lengths,
@@ -135,16 +134,16 @@ pub struct Cake<P: 'static, M: Memory = crate::memory::Usual, D = Lcg> {
     draws: D,
 }
 
-/// What follows from the isolation for every packet.
+/// Settings that follow from the isolation mode.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sharing {
-    /// Whether places are found by the hash of the flow.
+    /// Whether the flow's hash determines the place.
     has_flows: bool,
     /// Whether source hosts get equal shares.
     sources: bool,
-    /// Whether destination hosts do.
+    /// Whether destination hosts get equal shares.
     destinations: bool,
-    /// Most bulk flows that a host counts.
+    /// Maximum of a host's count of bulk flows.
     most: u16,
 }
 
@@ -159,9 +158,9 @@ impl Sharing {
         }
     }
 
-    /// Moves the bulk counts of a flow's hosts (Linux keeps them within 0 and the number of flows, and
-    /// only in the modes that use them; a change of mode can leave counts behind). The places of its tin
-    /// begin with `first`.
+    /// Changes the bulk counts of a flow's hosts. (Linux keeps them between 0 and the number of flows, and
+    /// counts only in the modes that use them; a change of mode can leave counts behind.) The hosts of its
+    /// tin begin at `first`.
     fn count(self, hosts: &mut [Host], first: u32, source: u16, destination: u16, is_added: bool) {
         let shift = |bulk: &mut Bulk| match is_added {
             true => bulk.set(bulk.count() + u16::from(bulk.count() < self.most)),
@@ -176,21 +175,21 @@ impl Sharing {
     }
 }
 
-/// Bytes for a turn of a flow whose part of the quantum is `share`, rounded at random.
+/// Bytes for one turn of a flow with the part `share` of the quantum, rounded at random.
 fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
     ((quantum * u32::from(share) + u32::from(draws.next_u16())) >> 16).cast_signed()
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    /// An empty queue. For F flows of a tin, a power of two from 8 to 65536 (Linux has 1024), `tables` have 8
-    /// F places of the heap, and for each of one to eight tins F/8 sets, F hosts and F flows. Its clocks
-    /// start at 0.
+    /// An empty queue with clocks that start at 0. F, the number of flows of a tin, is a power of two from 8
+    /// to 65536 (Linux has 1024). `tables` must have 8 F heap places, and F/8 sets, F hosts and F flows for
+    /// each of one to eight tins.
     ///
-    /// Linux has eight tins whatever the mode. With fewer all decisions are the same: those that the mode
+    /// Linux has eight tins in every mode. With fewer all decisions are the same, because tins that the mode
     /// does not use are empty.
     ///
     /// # Errors
-    /// When the tables are not such, have fewer tins than the parameters use, or there is no slot.
+    /// If the tables do not have these sizes, have fewer tins than the parameters use, or there is no slot.
     pub fn new(
         params: Params,
         draws: D,
@@ -251,17 +250,17 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Ok(queue)
     }
 
-    /// The parameters in force; under `autorate_ingress` the bandwidth is the estimate's.
+    /// The current parameters; with `autorate_ingress` the bandwidth follows the estimate.
     pub fn params(&self) -> Params {
         Params { bandwidth: crate::Rate(self.rate.saturating_mul(8)), ..self.params }
     }
 
-    /// Sets all parameters. Packets in tins that are no longer used are dropped ([`Reason::Change`]);
-    /// those above a lower memory limit go at the next arrival. Lengths and framing hold from the next
-    /// arrival on.
+    /// Sets all parameters. Packets in tins that are no longer used are dropped ([`Reason::Change`]). If the
+    /// memory limit falls, the packets above it are dropped at the next arrival. Lengths and framing apply
+    /// from the next arrival on.
     ///
     /// # Errors
-    /// [`NoStorage::Tins`] where they use more tins than there is storage for; then nothing is changed.
+    /// [`NoStorage::Tins`] if they need more tins than the storage has; nothing is changed then.
     pub fn configure(
         &mut self,
         now: Nanos,
@@ -286,13 +285,14 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Ok(())
     }
 
-    /// Forgets the longest and shortest lengths, as Linux does when an overhead is set, also to what it was.
+    /// Resets the longest and shortest lengths, as Linux does when an overhead is set, even to the same
+    /// value.
     pub fn clear_lengths(&mut self) {
         self.lengths.clear();
         self.last = Adjusted::default();
     }
 
-    /// What follows from the isolation.
+    /// Applies the isolation mode.
     fn share_out(&mut self) {
         self.sharing = Sharing::new(self.params.isolation, self.flows);
         let (_, hosts, _) = self.tables.split();
@@ -301,7 +301,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// Brings what follows from rate and parameters up to date (Linux 6.1 `sch_cake.c:cake_reconfigure`).
+    /// Recomputes what depends on the rate and the parameters (Linux 6.1 `sch_cake.c:cake_reconfigure`).
     fn reconfigure(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         tin::configure(&mut self.tins, self.rate, &self.params);
         self.tins_in_use = self.params.diffserv.tins();
@@ -315,7 +315,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.memory_mark = self.memory_max.min(self.memory_limit.into());
     }
 
-    /// Drops all packets of a tin. It becomes the current one; its flows stay on their lists.
+    /// Drops all packets of a tin. It becomes the current tin; its flows stay on their lists.
     fn clear_tin(&mut self, now: Nanos, tin: u32, reason: Reason, observer: &mut impl Owner<P>) {
         self.cur_tin = tin;
         if tin >= self.tins_kept {
@@ -331,7 +331,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// Takes the head of a flow's queue, with its length on the link.
+    /// Removes the head of a flow's queue; returns it with its length on the link.
     fn take(&mut self, tin: u32, index: u32) -> Option<(Queued<P>, u32)> {
         let (_, _, flows) = self.tables.split();
         let flow = &mut flows[index as usize];
@@ -346,7 +346,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Some((queued, adjusted))
     }
 
-    /// A flow's queue has become shorter.
+    /// Restores the heap after a flow's queue has become shorter.
     fn sift_down(&mut self, index: u32) {
         let (heap, flows) = self.tables.heap();
         let at = heap::position(heap, index);
@@ -370,8 +370,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// The state of tin `index`, in the order of Linux's storage (best effort first); `None` from the number
-    /// of tins in use on.
+    /// The state of tin `index`, in Linux's internal order (best effort first); `None` if that tin is not in
+    /// use.
     pub fn tin(&self, index: u32) -> Option<TinState> {
         if index >= self.tins_in_use {
             return None;
@@ -379,17 +379,17 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.tins.get(index as usize).map(Tin::state)
     }
 
-    /// Where the random numbers come from.
+    /// The source of random numbers.
     pub const fn draws_mut(&mut self) -> &mut D {
         &mut self.draws
     }
 
-    /// Tins that there is storage for.
+    /// Number of tins in the storage.
     pub const fn tins_kept(&self) -> u32 {
         self.tins_kept
     }
 
-    /// Flows of each tin.
+    /// Number of flows of each tin.
     pub const fn flows(&self) -> u32 {
         self.flows
     }
@@ -431,7 +431,7 @@ where
 }
 
 impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Cake<P, M, D> {
-    /// What it holds and has done.
+    /// Its contents and counters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = f.debug_struct("Cake");
         words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()

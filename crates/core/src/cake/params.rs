@@ -1,4 +1,4 @@
-//! Parameters of `cake`, in the words of tc.
+//! Parameters of `cake`, with the names of tc.
 
 use crate::{Rate, Span};
 
@@ -17,7 +17,7 @@ pub enum Diffserv {
     Diffserv8,
     /// One tin.
     Besteffort,
-    /// Eight, by the three bits that once were IP precedence.
+    /// Eight, by the three bits of the former IP precedence.
     Precedence,
 }
 
@@ -34,7 +34,7 @@ impl Diffserv {
     }
 }
 
-/// What shares are divided among (tc `triple-isolate` and the rest).
+/// Among what the rate is shared (tc `triple-isolate` and so on).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
     /// One queue for all.
@@ -57,7 +57,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// Whether flows have queues of their own.
+    /// Whether each flow has a queue.
     pub(super) const fn has_flows(self) -> bool {
         matches!(
             self,
@@ -65,7 +65,7 @@ impl Isolation {
         )
     }
 
-    /// Whether the source host counts in any way.
+    /// Whether the source host has any effect.
     pub(super) const fn has_source(self) -> bool {
         matches!(
             self,
@@ -73,7 +73,7 @@ impl Isolation {
         )
     }
 
-    /// Whether the destination host counts in any way.
+    /// Whether the destination host has any effect.
     pub(super) const fn has_destination(self) -> bool {
         matches!(
             self,
@@ -100,70 +100,72 @@ pub enum Framing {
     None,
     /// In cells of 53 bytes that carry 48.
     Atm,
-    /// With one byte more for each 64 (64b/65b coding).
+    /// With one extra byte per 64 (64b/65b coding).
     Ptm,
 }
 
-/// Whether acknowledgements are dropped that a later one in the same queue makes superfluous.
+/// Whether acknowledgements are dropped that a later one in the same queue makes redundant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AckFilter {
     /// No (tc `no-ack-filter`).
     #[default]
     Off,
-    /// The first of two that are superfluous.
+    /// The first of two redundant ones.
     On,
-    /// A single one too, if the newer one follows directly with the same ECN echo.
+    /// Also a single one, if the newer one follows directly and has the same ECN echo.
     Aggressive,
 }
 
-/// Parameters of `cake`. The number of flows of a tin comes from the storage.
+/// Parameters of `cake`. The number of flows of a tin follows from the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Rate of the shaper, kept as whole bytes per second (Linux); 0: unlimited. Default 0.
     pub bandwidth: Rate,
     /// How packets are divided into tins.
     pub diffserv: Diffserv,
-    /// What shares are divided among.
+    /// Among what the rate is shared.
     pub isolation: Isolation,
     /// Usual round trip, the interval of the control law; 0 counts as 1 us. Default 100 ms.
     pub rtt: Span,
     /// Acceptable standing sojourn time; 0 counts as 1 us. Default 5 ms; tc sets a twentieth of `rtt`.
     pub target: Span,
-    /// What is added to every packet's length.
+    /// The bytes added to every packet's length.
     pub overhead: Overhead,
-    /// Least length a packet counts for, bytes.
+    /// Minimum length charged for a packet, bytes.
     pub mpu: u16,
     /// How the link frames packets.
     pub framing: Framing,
-    /// Most memory queued, the sum of [`crate::Packet::truesize`], bytes. 0: four times what the rate moves
-    /// in `rtt`, at least 4 MiB, at most 10240 packets of `mtu`; without a rate the last alone.
+    /// Maximum memory of the queued packets, the sum of [`crate::Packet::truesize`], bytes. 0: four times the
+    /// bytes that the rate allows in `rtt`, at least 4 MiB and at most 10240 packets of `mtu`; without a rate
+    /// the latter.
     pub memory_limit: u32,
     /// Whether the shaper's rate follows an estimate of the arriving traffic.
     pub autorate_ingress: bool,
-    /// Whether the shaper pays for what is dropped: it is behind the bottleneck.
+    /// Whether dropped packets are charged to the shaper, because it is behind the bottleneck.
     pub ingress: bool,
-    /// Whether the DSCP is set to 0 on arrival, after the tin was chosen by it.
+    /// Whether the DSCP is set to 0 on arrival, after it has determined the tin.
     pub wash: bool,
-    /// Whether super-packets are cut on arrival. Default true.
+    /// Whether super-packets are segmented on arrival. Default true.
     pub split_gso: bool,
-    /// Whether superfluous acknowledgements are dropped.
+    /// Whether redundant acknowledgements are dropped.
     pub ack_filter: AckFilter,
-    /// Bits of the firewall mark that choose the tin, counted from 1; 0: none do.
+    /// Mask of the bits in the firewall mark that hold the number of the tin, counted from 1; 0: the mark has
+    /// no effect.
     pub fwmark: u32,
-    /// The longest packet with its link header, bytes. Default 1514.
+    /// The longest packet including its link header, bytes. Default 1514.
     pub mtu: u32,
-    /// This queue's handle: a packet whose priority has it in its high 16 bits chooses its tin by the low
-    /// ones, counted from 1. Default 0x8001:0000.
+    /// The handle of this queue. If the high 16 bits of a packet's priority equal it, the low 16 bits are the
+    /// number of its tin, counted from 1. Default 0x8001:0000.
     pub handle: u32,
 }
 
-/// What is added to a packet's length before it is charged.
+/// The bytes added to a packet's length before it is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overhead {
-    /// Bytes, may be negative.
+    /// Bytes; may be negative.
     pub bytes: i16,
-    /// Whether the length in front of the network header is taken off first (tc: any `overhead` or a
-    /// keyword that sets it; `raw` takes it back).
+    /// Whether the bytes before the network header are subtracted first (tc: with any `overhead` or a keyword
+    /// that sets it; `raw` undoes it).
     pub from_network: bool,
 }
 
@@ -191,12 +193,12 @@ impl Default for Params {
     }
 }
 
-/// Packets of the MTU that the memory limit never exceeds (Linux `sch->limit`).
+/// Upper bound of the memory limit, packets of the MTU (Linux `sch->limit`).
 const LIMIT: u32 = 10_240;
 const FOUR_MIB: u32 = 4 << 20;
 
 impl Params {
-    /// The memory limit in force at a rate in bytes per second (Linux 6.1 `sch_cake.c:cake_reconfigure`).
+    /// The memory limit at a rate in bytes per second (Linux 6.1 `sch_cake.c:cake_reconfigure`).
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub const fn memory_limit_at(&self, rate: u64) -> u32 {

@@ -1,4 +1,4 @@
-//! `cake` in the words of tc: keywords for links, round trips and the rest.
+//! `cake` with the keywords of tc for links, round trips and so on.
 
 use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
 use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, params, words};
@@ -15,7 +15,7 @@ words! { Isolation:
 words! { Framing: None = "noatm", Atm = "atm", Ptm = "ptm" }
 words! { AckFilter: Off = "off", On = "on", Aggressive = "aggressive" }
 
-/// Round trips that have a name.
+/// Round trips with a keyword.
 const RTTS: &[(&str, Span)] = &[
     ("datacentre", Span::from_micros(100)),
     ("lan", Span::from_millis(1)),
@@ -27,7 +27,7 @@ const RTTS: &[(&str, Span)] = &[
     ("interplanetary", Span::from_secs(1000)),
 ];
 
-/// A kind of link: what `overhead`, `mpu` and `atm` are where they are not given.
+/// A kind of link: the values of `overhead`, `mpu` and `atm` if they are not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "tc's keywords; `LinkKind::meaning` has what they stand for")]
 pub enum LinkKind {
@@ -56,8 +56,8 @@ words! { LinkKind:
 }
 
 impl LinkKind {
-    /// Overhead, least length and framing (tc `q_cake.c`). Without an overhead the length with its link
-    /// header counts.
+    /// Overhead, minimum length and framing (tc `q_cake.c`). Without an overhead the length includes the link
+    /// header.
     const fn meaning(self) -> (Option<i16>, u16, Framing) {
         match self {
             LinkKind::Raw | LinkKind::ViaEthernet => (None, 0, Framing::None),
@@ -78,7 +78,7 @@ impl LinkKind {
 }
 
 params! {
-    /// `cake` in the words of tc-cake(8).
+    /// `cake` with the parameters of tc-cake(8).
     pub struct Setup: "cake": positional,
         "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper that knows the link",
         "Linux 6.1 sch_cake.c";
@@ -121,7 +121,7 @@ params! {
 }
 
 impl Setup {
-    /// The parameters as the queue computes with them on a link.
+    /// The parameters that the queue uses on a link.
     #[must_use]
     pub fn params(&self, link: Link) -> Params {
         let (overhead, mpu, framing) = self.link.meaning();
@@ -153,10 +153,11 @@ impl Setup {
 }
 
 impl Discipline for Setup {
-    /// As many as the memory limit has room for, at 768 bytes each, which the smallest take in Linux.
+    /// As many packets as fit into the memory limit at 768 bytes each, the memory of the smallest packets in
+    /// Linux.
     fn places(&self, link: Link, _: u64) -> Result<u64, BuildError> {
         let params = self.params(link);
-        // The estimate can raise the rate, and with it the limit, up to that without a rate.
+        // The estimate can raise the rate and with it the limit, up to the limit without a rate.
         let rate = if params.autorate_ingress { 0 } else { params.bandwidth.0 / 8 };
         Ok(u64::from(params.memory_limit_at(rate)) / 768 + 1)
     }

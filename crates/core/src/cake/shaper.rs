@@ -1,4 +1,4 @@
-//! The shaper: virtual clocks instead of a bucket of tokens, so it has no burst (Linux 6.1
+//! The shaper: virtual clocks instead of a token bucket, so there is no burst (Linux 6.1
 //! `sch_cake.c:cake_advance_shaper`).
 
 use super::tin::{ByteTime, Tin};
@@ -7,14 +7,14 @@ use super::tin::{ByteTime, Tin};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Shaper {
     pub(super) byte_time: ByteTime,
-    /// When the next packet may leave. In ingress mode drops advance it, too.
+    /// When the next packet may leave. In ingress mode drops also advance it.
     pub(super) time_next: u64,
-    /// When one may leave whatever was dropped: advanced for deliveries only, by half as much again.
+    /// When a packet may leave regardless of drops: only deliveries advance it, by 1.5 times their time.
     pub(super) failsafe_next: u64,
 }
 
 impl Shaper {
-    /// When the shaper opens, if it is closed now: both clocks lie ahead.
+    /// When the shaper opens, if it is closed now, that is if both clocks are in the future.
     pub(super) fn opens(&self, now: u64) -> Option<u64> {
         let is_closed = self.time_next > now && self.failsafe_next > now;
         is_closed.then(|| self.time_next.min(self.failsafe_next))
@@ -25,7 +25,7 @@ impl Shaper {
         self.byte_time.ns == 0
     }
 
-    /// An arrival finds the whole queue empty: the time until now is not saved up. Whether the shaper is
+    /// An arrival finds the whole queue empty: the idle time gives no credit. Returns whether the shaper is
     /// closed.
     pub(super) fn start(&mut self, now: u64) -> bool {
         if self.time_next < now {
@@ -46,8 +46,8 @@ impl Shaper {
         if tin.time_next < now {
             tin.time_next = tin.time_next.saturating_add(of_tin);
         } else {
-            // Further ahead than this packet's time the tin's clock stays: a tin above its threshold owes
-            // no more than that.
+            // A clock of the tin that is further ahead than this packet's time stays: a tin above its
+            // threshold never owes more than that.
             tin.time_next = tin.time_next.max(now.saturating_add(of_tin));
         }
         self.time_next = self.time_next.saturating_add(of_queue);

@@ -1,4 +1,4 @@
-//! Moving averages and what can be looked at, in the words of Linux.
+//! Moving averages, and the visible state with the names of Linux.
 
 use super::length::{Lengths, ewma};
 use crate::Nanos;
@@ -6,31 +6,31 @@ use crate::Nanos;
 /// A copy of the queue's state, to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Memory of the packets queued, bytes.
+    /// Memory of the queued packets, bytes.
     pub memory_used: u64,
-    /// The most it ever was.
+    /// Its maximum, bytes.
     pub memory_max: u64,
-    /// The limit in force, bytes.
+    /// The current limit, bytes.
     pub memory_limit: u32,
-    /// What `autorate-ingress` takes the arriving traffic for, bytes per second.
+    /// The rate of the arriving traffic as estimated by `autorate-ingress`, bytes per second.
     pub capacity: u64,
-    /// Lengths seen.
+    /// Statistics of the lengths.
     pub lengths: Lengths,
-    /// Rate of the shaper in force, bytes per second; 0: unlimited.
+    /// Current rate of the shaper, bytes per second; 0: unlimited.
     pub rate: u64,
     /// Tins in use.
     pub tins: u32,
-    /// When the shaper lets the next packet go.
+    /// When the shaper releases the next packet.
     pub time_next: Nanos,
-    /// When it does at the latest: the clock that is charged for deliveries only, half as much again.
+    /// When it does so at the latest: the clock that only deliveries advance, by 1.5 times their time.
     pub failsafe_next: Nanos,
     /// The tin served last.
     pub cur_tin: u32,
-    /// Deliveries for which the heap of the longest queues is kept in order, still.
+    /// Number of further deliveries during which the heap of the longest queues is kept in order.
     pub overflow_timeout: u32,
 }
 
-/// A copy of one tin's state, to look at.
+/// A copy of the state of a tin, for inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TinState {
     /// Threshold, bytes per second; 0: none.
@@ -43,34 +43,34 @@ pub struct TinState {
     pub mtu_time: u64,
     /// Bytes that a flow may send in one turn.
     pub flow_quantum: u32,
-    /// Bytes that the tin may send in one turn, where there is no rate.
+    /// Bytes that the tin may send in one turn if there is no rate.
     pub tin_quantum: i32,
-    /// What it may still send in this turn.
+    /// Bytes that it may still send in this turn.
     pub tin_deficit: i32,
     /// Bytes queued.
     pub backlog: u64,
-    /// When the tin's own shaper lets the next packet go.
+    /// When the shaper of the tin releases the next packet.
     pub time_next: Nanos,
-    /// Flows that are sparse.
+    /// Number of sparse flows.
     pub sparse: u32,
-    /// Flows that send more than their share.
+    /// Number of flows that send more than their share.
     pub bulk: u32,
-    /// Flows that are empty and not yet at rest.
+    /// Number of empty flows with a control state not yet at rest.
     pub decaying: u32,
-    /// What the tin has counted.
+    /// The tin's counters.
     pub counters: TinCounters,
 }
 
-/// What a tin has counted.
+/// The counters of a tin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TinCounters {
     /// Packets ever queued.
     pub packets: u64,
-    /// Bytes ever queued, those of filtered acknowledgements too.
+    /// Bytes ever queued, including filtered acknowledgements.
     pub bytes: u64,
     /// Packets dropped by the control law, BLUE or an overflow.
     pub dropped: u64,
-    /// Overflow drops that an arrival in this tin caused, in whichever tin.
+    /// Overflow drops in any tin that an arrival in this tin caused.
     pub overlimit: u64,
     /// Packets delivered with a mark of the control law.
     pub marked: u64,
@@ -78,29 +78,29 @@ pub struct TinCounters {
     pub ack_drops: u64,
     /// Average sojourn time, ns.
     pub avg_delay: u64,
-    /// Average sojourn time that follows a rise fast, ns.
+    /// Average sojourn time that follows increases fast, ns.
     pub peak_delay: u64,
-    /// Average sojourn time that follows a fall fast, ns.
+    /// Average sojourn time that follows decreases fast, ns.
     pub base_delay: u64,
-    /// Arrivals that found their flow in its own place.
+    /// Arrivals that found their flow in its home place.
     pub way_direct: u64,
-    /// Those that found it in another place of the set.
+    /// Arrivals that found it in another place of the set.
     pub way_hit: u64,
-    /// Those that took a free place.
+    /// Arrivals that took a free place.
     pub way_miss: u64,
-    /// Those that found the set full and share a place.
+    /// Arrivals that found the set full and share a place.
     pub way_coll: u64,
-    /// Flows that BLUE works on.
+    /// Number of flows under BLUE.
     pub unresponsive: u32,
-    /// Longest packet that arrived, super-packets whole, bytes.
+    /// Longest packet that arrived, bytes; a super-packet counts as a whole.
     pub max_skblen: u32,
 }
 
 impl TinCounters {
-    /// A packet is delivered that was queued for `delay` ns.
+    /// Updates the averages for a delivered packet that was queued for `delay` ns.
     pub(super) const fn delays(&mut self, delay: u64) {
         self.avg_delay = ewma(self.avg_delay, delay, 8);
-        // Apart, so that each shift is a constant.
+        // Separate cases, so that each shift is a constant.
         self.peak_delay = match delay > self.peak_delay {
             true => ewma(self.peak_delay, delay, 2),
             false => ewma(self.peak_delay, delay, 8),

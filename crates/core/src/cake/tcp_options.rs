@@ -11,8 +11,8 @@ pub(super) const TIMESTAMP: u8 = 8;
 /// MD5 signature (RFC 2385).
 pub(super) const MD5: u8 = 19;
 
-/// The options one after the other: kind and content. It ends at the end of the options, or at one whose
-/// length cannot be.
+/// Iterates over the options: kind and content. It stops at the end of the options or at an option with an
+/// impossible length.
 pub(super) struct Options<'a> {
     rest: &'a [u8],
 }
@@ -48,7 +48,7 @@ impl<'a> Iterator for Options<'a> {
     }
 }
 
-/// A number of 32 bits at the start of `bytes`; 0 where there are fewer than four.
+/// The 32-bit number at the start of `bytes`; 0 if there are fewer than four bytes.
 fn number(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |&four| u32::from_be_bytes(four))
 }

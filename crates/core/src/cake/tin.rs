@@ -1,4 +1,4 @@
-//! Tins: their thresholds, quanta and clocks, and which packets belong in which.
+//! Tins: their thresholds, quanta and clocks, and the mapping of packets to tins.
 
 use super::Sharing;
 use super::cobalt::Law;
@@ -12,7 +12,7 @@ const DIFFSERV3: &[u8; 64] = b"0100200010000000000000000000000000000000000020202
 const DIFFSERV4: &[u8; 64] = b"0100200010000000202020202020202030202020300030303000000030000000";
 const DIFFSERV8: &[u8; 64] = b"2012422212121212524242423232323262323232622262627222222272222222";
 
-/// Time for lengths without division: (length * `ns`) >> `shift`. Both 0: no time at all.
+/// Time for a length without division: (length * `ns`) >> `shift`. Both 0: always 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ByteTime {
     pub(super) ns: u64,
@@ -20,7 +20,7 @@ pub(super) struct ByteTime {
 }
 
 impl ByteTime {
-    /// For a rate in bytes per second; below 64 it counts as 64 (Linux `MIN_RATE`).
+    /// For a rate in bytes per second; values below 64 count as 64 (Linux `MIN_RATE`).
     fn new(rate: u64) -> ByteTime {
         if rate == 0 {
             return ByteTime::default();
@@ -94,12 +94,13 @@ impl Tin {
         },
     };
 
-    /// Flows that have, or may have, something to send.
+    /// Whether it has flows that have, or may have, something to send.
     pub(super) const fn is_busy(&self) -> bool {
         self.sparse + self.bulk != 0
     }
 
-    /// A sparse flow of the tin sends more than its share. The places of the tin begin with `first`.
+    /// Makes a sparse flow, which has sent more than its share, a bulk flow. The hosts of the tin begin at
+    /// `first`.
     pub(super) fn become_bulk(&mut self, flow: &mut Flow, hosts: &mut [Host], first: u32, sharing: Sharing) {
         flow.vars.standing = Standing::Bulk;
         self.sparse -= 1;
@@ -107,7 +108,8 @@ impl Tin {
         sharing.count(hosts, first, flow.source, flow.destination, true);
     }
 
-    /// The threshold in bytes per second and what follows from it (Linux 6.1 `sch_cake.c:cake_set_rate`).
+    /// Sets the threshold in bytes per second and what follows from it (Linux 6.1
+    /// `sch_cake.c:cake_set_rate`).
     fn set_rate(&mut self, rate: u64, params: &Params) {
         self.rate = rate;
         self.byte_time = ByteTime::new(rate);
@@ -185,8 +187,8 @@ pub(super) const fn of_dscp(diffserv: Diffserv, dscp: u8) -> u32 {
     (digit - b'0') as u32
 }
 
-/// The tin that a mark or a priority means by `number`, counted from 1 in the order of `tc -s qdisc`: bulk
-/// stands before best effort there. `None` for a number that no tin has.
+/// The tin for the `number` in a mark or a priority. Numbers count from 1 in the order of `tc -s qdisc`, in
+/// which bulk comes before best effort. `None` for a number without a tin.
 pub(super) const fn of_number(diffserv: Diffserv, number: u32) -> Option<u32> {
     if number == 0 || number > diffserv.tins() {
         return None;

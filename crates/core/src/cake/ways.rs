@@ -1,6 +1,5 @@
-//! What `cake` keeps of its flows and hosts: sets of eight places, so that a set's tags are looked
-//! through in one line of the cache; beside them the flows and the hosts themselves, each found by its index
-//! alone.
+//! The flows and hosts of `cake`. Sets have eight places, so that the tags of a set can be searched in one
+//! cache line. The flows and hosts themselves are stored apart, by index.
 
 use super::cobalt::Vars;
 use crate::arena::{List, NIL};
@@ -9,7 +8,7 @@ use crate::memory::{Memory, Room};
 /// Places in a set (Linux `CAKE_SET_WAYS`).
 pub const WAYS: u32 = 8;
 
-/// Which set of its tin a flow is in. From [`Standing::Sparse`] on an arrival changes nothing.
+/// The state of a flow in its tin. From [`Standing::Sparse`] on an arrival does not change it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     /// On no list.
@@ -25,20 +24,20 @@ pub(super) enum Standing {
     Bulk,
 }
 
-/// One flow: its packets, its turn and its control state. One cache line.
+/// One flow: its packets, its place in the round and its control state. It fills one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Flow {
     pub(super) packets: List,
-    /// Neighbours on the list that it is on, as indices over all tins.
+    /// Neighbours in its list, as indices over all tins.
     pub(super) next: u32,
     previous: u32,
     pub(super) deficit: i32,
     /// Bytes queued.
     pub(super) backlog: u32,
-    /// Its tag, which is in its set too.
+    /// Its tag, which is also in its set.
     pub(super) tag: u32,
-    /// Places of its hosts in the tin's table.
+    /// Places of its hosts in the table of the tin.
     pub(super) source: u16,
     pub(super) destination: u16,
     pub(super) vars: Vars,
@@ -60,7 +59,7 @@ impl Default for Flow {
     }
 }
 
-/// How many bulk flows a host has, and the part of a quantum that is left to each, of 2^16.
+/// The number of bulk flows of a host, and the part of a quantum for each of them, in units of 2^-16.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bulk {
     count: u16,
@@ -76,7 +75,7 @@ impl Bulk {
         *self = Bulk { count, share: u16::MAX / count.max(1) };
     }
 
-    /// Whether the hosts of this direction get equal shares at all.
+    /// Sets whether hosts of this direction get equal shares.
     fn set_sharing(&mut self, is_shared: bool) {
         self.share = if is_shared { u16::MAX / self.count.max(1) } else { u16::MAX };
     }
@@ -88,7 +87,7 @@ impl Default for Bulk {
     }
 }
 
-/// A place for a source host and for a destination host, which share nothing but their number.
+/// A place for a source host and one for a destination host, which have nothing in common but the index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Host {
     pub(super) source: Bulk,
@@ -96,7 +95,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// The isolation was changed: shares follow from the counts, where there are any.
+    /// Recomputes the shares from the counts after a change of the isolation mode.
     pub(super) fn set_sharing(&mut self, sources: bool, destinations: bool) {
         self.source.set_sharing(sources);
         self.destination.set_sharing(destinations);
@@ -114,16 +113,16 @@ pub struct Ways {
     pub(super) destinations: [u32; 8],
 }
 
-/// A number among the flows of all eight tins: what stands at this place of the heap that finds the longest
-/// queue, and where in the heap the flow of this number is.
+/// An entry with an index over the flows of all eight tins: the flow at this place of the heap that finds the
+/// longest queue, and the place in the heap of the flow with this index.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ranked {
     pub(super) flow: u32,
     pub(super) position: u32,
 }
 
-/// The storage of a queue apart from its packets: sets, eight hosts and eight flows for each of them, all of
-/// them tin after tin; and the heap.
+/// The storage of a queue without its packets: sets with eight hosts and eight flows each, tin by tin; and
+/// the heap.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "each is what its type is")]
 pub struct Tables<M: Memory = crate::memory::Usual> {
@@ -134,10 +133,10 @@ pub struct Tables<M: Memory = crate::memory::Usual> {
 }
 
 impl<M: Memory> Tables<M> {
-    /// Those for so many tins, at most eight, of so many flows each, eight or a higher power of two.
+    /// Tables for `tins` tins, at most eight, with `flows` flows each, a power of two from eight on.
     ///
     /// # Errors
-    /// Where there is no room.
+    /// If there is not enough room.
     pub fn new<R: Room<Memory = M>>(room: &mut R, tins: u32, flows: u32) -> Result<Self, R::Error> {
         let all = u64::from(tins) * u64::from(flows);
         Ok(Tables {
@@ -148,12 +147,12 @@ impl<M: Memory> Tables<M> {
         })
     }
 
-    /// Sets, hosts, flows.
+    /// Returns sets, hosts and flows.
     pub(super) fn split(&mut self) -> (&mut [Ways], &mut [Host], &mut [Flow]) {
         (self.sets.as_mut(), self.hosts.as_mut(), self.flows.as_mut())
     }
 
-    /// The heap, and the flows that it orders.
+    /// Returns the heap and the flows that it orders.
     pub(super) fn heap(&mut self) -> (&mut [Ranked], &mut [Flow]) {
         (self.heap.as_mut(), self.flows.as_mut())
     }
@@ -161,8 +160,8 @@ impl<M: Memory> Tables<M> {
 
 #[cfg(feature = "alloc")]
 impl Tables<crate::Heap> {
-    /// Those from the heap for so many tins, at most eight, of so many flows each, eight or a higher power of
-    /// two.
+    /// Allocated tables for `tins` tins, at most eight, with `flows` flows each, a power of two from eight
+    /// on.
     #[must_use]
     pub fn on_heap(tins: u32, flows: u32) -> Self {
         let all = tins as usize * flows as usize;
@@ -175,8 +174,8 @@ impl Tables<crate::Heap> {
     }
 }
 
-/// A flow's part of a quantum, of 2^16: it shares with the bulk flows of its busier host. The places of its
-/// tin begin with `first`.
+/// A flow's part of a quantum, in units of 2^-16: it shares with the bulk flows of its busier host. The hosts
+/// of its tin begin at `first`.
 pub(super) fn share(hosts: &[Host], first: u32, flow: &Flow) -> u16 {
     let source = hosts[(first + u32::from(flow.source)) as usize].source.share;
     let destination = hosts[(first + u32::from(flow.destination)) as usize].destination.share;
@@ -188,7 +187,7 @@ pub(super) const fn place(index: u32) -> (usize, usize) {
     ((index / WAYS) as usize, (index % WAYS) as usize)
 }
 
-/// Bit i: `tags[i]` is `tag`.
+/// A mask: bit i is set if `tags[i]` is `tag`.
 pub(super) fn matches(tags: &[u32; 8], tag: u32) -> u8 {
     let mut found = 0;
     for (way, &known) in tags.iter().enumerate() {
@@ -206,8 +205,8 @@ pub(super) const fn first_of(mask: u8, first: usize) -> Option<usize> {
     Some((first + turned.trailing_zeros() as usize) % WAYS as usize)
 }
 
-/// The slot for the host `tag` (Linux 6.1 `sch_cake.c:cake_hash`): the one that has its tag, busy or not;
-/// otherwise the first slot whose `bulk(i)` is 0; otherwise the home slot.
+/// The slot for the host `tag` (Linux 6.1 `sch_cake.c:cake_hash`): the slot with its tag, busy or not;
+/// otherwise the first slot with a `bulk(i)` of 0; otherwise the home slot.
 pub(super) fn assign(tags: &mut [u32; 8], bulk: impl Fn(usize) -> u16, tag: u32, first: usize) -> usize {
     if let Some(way) = first_of(matches(tags, tag), first) {
         return way;
@@ -217,11 +216,11 @@ pub(super) fn assign(tags: &mut [u32; 8], bulk: impl Fn(usize) -> u16, tag: u32,
     way
 }
 
-/// Flows that are put at the tail and taken off at the head, through [`Flow::next`].
+/// A list of flows through [`Flow::next`]; flows are added at the tail and removed at the head.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) head: u32,
-    /// Of no meaning while there is no head.
+    /// Meaningless while there is no head.
     tail: u32,
 }
 
@@ -240,12 +239,12 @@ impl Line {
     }
 }
 
-/// A ring of flows through [`Flow::next`] that are taken off at the head alone; the head becomes the tail
-/// without a look at any other.
+/// A ring of flows through [`Flow::next`], removed only at the head. The head becomes the tail without access
+/// to any other flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ring {
     pub(super) head: u32,
-    /// Of no meaning while there is no head.
+    /// Meaningless while there is no head.
     pub(super) tail: u32,
 }
 
@@ -263,7 +262,7 @@ impl Ring {
         self.tail = index;
     }
 
-    /// Takes the head off, which `next` follows.
+    /// Removes the head; `next` is its successor.
     pub(super) fn pop(&mut self, flows: &mut [Flow], next: u32) {
         if self.head == self.tail {
             self.head = NIL;
@@ -274,8 +273,8 @@ impl Ring {
     }
 }
 
-/// A ring of flows in both directions, through [`Flow::next`] and [`Flow::previous`]: the tail is the head's
-/// predecessor, and the head becomes the tail by a look at its successor.
+/// A doubly linked ring of flows through [`Flow::next`] and [`Flow::previous`]. The tail is the head's
+/// predecessor; the head becomes the tail when its successor becomes the head.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chain {
     pub(super) head: u32,
@@ -298,7 +297,7 @@ impl Chain {
         (added.next, added.previous) = (self.head, tail);
     }
 
-    /// Takes a flow off.
+    /// Removes a flow.
     pub(super) fn remove(&mut self, flows: &mut [Flow], index: u32) {
         let removed = &mut flows[index as usize];
         let (next, previous) = (removed.next, removed.previous);
@@ -326,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_looked_through_from_the_own_one_on() {
+    fn places_are_searched_from_the_home_place_on() {
         let tags = [7, 9, 7, 0, 0, 0, 0, 7];
         let mask = matches(&tags, 7);
         assert_eq!(mask, 0b1000_0101);
@@ -338,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_keeps_its_place_then_takes_a_free_one_then_its_own() {
+    fn a_host_keeps_its_place_or_takes_a_free_one_or_its_home_place() {
         let (mut tags, mut counts) = ([0; 8], [0; 8]);
         assert_eq!(assign(&mut tags, |way| counts[way], 100, 4), 4);
         counts[4] = 1;

@@ -32,7 +32,8 @@ pub struct Stamped<P> {
     tick: u32,
 }
 
-/// `codel` over the storage `M`. A storage with fewer places than `limit` lowers the limit to that.
+/// `codel` over the storage `M`. If the storage has fewer places than `limit`, the limit is lowered to their
+/// number.
 #[derive(Clone, Debug)]
 pub struct Codel<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
@@ -90,7 +91,7 @@ impl<P: Packet, M: Memory> Codel<P, M> {
         }
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
@@ -100,7 +101,7 @@ impl<P: Packet, M: Memory> Codel<P, M> {
         self.vars.state()
     }
 
-    /// What the control law has counted.
+    /// The counters of the control law.
     pub const fn codel_counters(&self) -> &Counters {
         &self.counters
     }
@@ -110,7 +111,7 @@ impl<P: Packet, M: Memory> Codel<P, M> {
         self.drop_overlimit
     }
 
-    /// Sets all parameters. Packets above a lower limit leave from the head.
+    /// Sets all parameters. If the limit falls, the packets above it are dropped from the head.
     ///
     /// # Errors
     /// None.

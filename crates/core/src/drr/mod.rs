@@ -1,13 +1,13 @@
-//! `drr`: deficit round robin (Shreedhar and Varghese, 1995): classes in turn, each with as many bytes a turn
-//! as its quantum says; what it does not use it keeps for its next turn.
+//! `drr`: deficit round robin (Shreedhar and Varghese, 1995): classes are served in turn, each with a quantum
+//! of bytes per turn; the unused part is kept for the next turn.
 //!
 //! Behaviour: man page tc-drr(8), Linux 6.1 `sch_drr.c`: a class that gets its first packet goes to the end
 //! of the round with one quantum; one whose first packet is longer than its deficit gets a quantum and goes
 //! to the end.
 //!
-//! In Linux filters say which class a packet is of. Here there are none: it is the packet's flow hash or its
-//! DSCP ([`By`]), and no packet is without a class. A class is any queue. A packet that waits until the
-//! deficit suffices has left its class's queue already, and is kept beside it (Linux `qdisc_peek_dequeued`).
+//! In Linux filters determine the class of a packet. Here its flow hash or its DSCP determines it ([`By`]),
+//! and every packet has a class. A class can have any queue. A packet that waits for a sufficient deficit has
+//! already left its class's queue and is kept beside it (Linux `qdisc_peek_dequeued`).
 
 mod params;
 
@@ -21,7 +21,7 @@ use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 
-/// What says which of N classes a packet is of.
+/// What determines the class of a packet, of N classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
     /// Its flow: floor(mixed flow hash * N / 2^32).
@@ -37,9 +37,9 @@ pub struct Class<P, Q> {
     queue: Q,
     quantum: u32,
     deficit: u32,
-    /// What its queue holds.
+    /// The backlog of its queue.
     held: Backlog,
-    /// The packet that waits for the deficit beside the queue.
+    /// The dequeued packet that waits for a sufficient deficit.
     waiting: Option<P>,
     next: u32,
 }
@@ -47,7 +47,7 @@ pub struct Class<P, Q> {
 linked!(Class<P, Q>, P, Q);
 
 impl<P: Packet, Q: Queue<P>> Class<P, Q> {
-    /// A class over `queue`, which is empty, with so many bytes a turn; none is one.
+    /// A class with the empty queue `queue` and `quantum` bytes per turn; 0 counts as 1.
     pub fn new(queue: Q, quantum: u32) -> Self {
         let quantum = quantum.max(1);
         Class { queue, quantum, deficit: 0, held: Backlog::default(), waiting: None, next: UNLISTED }
@@ -68,14 +68,14 @@ pub struct Drr<P: 'static, Q: 'static, M: Memory = crate::memory::Usual> {
     /// Classes in the round.
     active: u32,
     backlog: Backlog,
-    /// What its class's queue has counted as sent and was dropped.
+    /// Packets that a class's queue counted as sent but that were dropped.
     lost: Sent,
     turns: u64,
     kinds: core::marker::PhantomData<(P, Q)>,
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
-    /// A queue of these classes, which are new. `None` without any.
+    /// A queue of these new classes; `None` if there are none.
     pub fn new(by: By, classes: M::Of<Class<P, Q>>) -> Option<Self> {
         if classes.as_ref().is_empty() {
             return None;
@@ -97,8 +97,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
         self.classes.as_ref()
     }
 
-    /// Sets the quantum of one class for turns to come; none is one byte. Without effect where there is no
-    /// such class.
+    /// Sets the quantum of one class for later turns; 0 counts as 1. No effect if there is no such class.
     pub fn set_quantum(&mut self, class: usize, quantum: u32) {
         if let Some(class) = self.classes.as_mut().get_mut(class) {
             class.quantum = quantum.max(1);
@@ -114,7 +113,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
         reciprocal_scale(hash, self.classes.as_ref().len()) as usize
     }
 
-    /// Puts a class that got its first packet at the end of the round.
+    /// Appends a class that got its first packet to the round.
     fn list(&mut self, index: usize) {
         let classes = self.classes.as_mut();
         let Some(class) = classes.get_mut(index) else { return };
@@ -124,7 +123,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
         self.round.push(classes, u32::try_from(index).unwrap_or(NIL));
     }
 
-    /// The class at the head of the round, which has no more packets, leaves it.
+    /// The class at the head of the round is empty and leaves it.
     fn leave(&mut self, at: u32) {
         let Some(class) = self.classes.as_mut().get_mut(at as usize) else { return };
         let next = core::mem::replace(&mut class.next, UNLISTED);
@@ -161,10 +160,10 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
         verdict
     }
 
-    /// Linux `sch_drr.c:drr_dequeue`. A packet that does not fit the deficit waits beside its queue (Linux
+    /// Linux `sch_drr.c:drr_dequeue`. A packet larger than the deficit waits beside its queue (Linux
     /// `qdisc_peek_dequeued`).
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
-        // Classes in a row that hold all their packets back.
+        // Number of consecutive classes that hold all their packets back.
         let mut holding = 0;
         loop {
             let at = self.round.head;
@@ -174,7 +173,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
                 let held = class.queue.backlog();
                 self.backlog.change(class.held, held);
                 class.held = held;
-                // It is part of what is queued.
+                // It is still part of the backlog.
                 class.waiting.inspect(|packet| self.backlog.add(packet.len()));
             }
             let is_empty = class.held.packets == 0;
@@ -231,7 +230,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
                 self.lost.add(packet.len());
                 observer.dropped(now, packet, Reason::Reset);
             }
-            // `sfq` counts what it drops here as sent, as Linux does.
+            // `sfq` counts packets dropped here as sent, as in Linux.
             let before = class.queue.stats();
             reset(&mut self.backlog, &mut class.queue, now, observer);
             let after = class.queue.stats();
@@ -318,7 +317,7 @@ mod tests {
             assert_eq!(enqueue(&mut queue, class, len), Verdict::Enqueued);
         }
         assert_eq!(enqueue(&mut queue, 0, 300), Verdict::Dropped(Reason::Limit));
-        // The 1000 bytes are looked at, and wait.
+        // The packet of 1000 bytes is dequeued from its class and waits.
         assert_eq!(queue.dequeue(Nanos(0), &mut Ignore).map(|packet| packet.len), Some(100));
         assert_eq!(enqueue(&mut queue, 0, 300), Verdict::Enqueued);
         assert_eq!(enqueue(&mut queue, 0, 400), Verdict::Dropped(Reason::Limit));

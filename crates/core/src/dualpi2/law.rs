@@ -7,11 +7,12 @@ use crate::{Draws, Nanos};
 /// A probability of one.
 pub const MAX_PROB: u64 = 1 << 56;
 
-/// Longest delay that the law tells from a longer one, ns: 68 s.
+/// Delays are limited to this value, ns: 68 s.
 const MAX_DELAY: u64 = 1 << 36;
-/// Nanoseconds of delay times millionths of gain in a probability of one.
+/// A probability of one in units of nanoseconds of delay times millionths of gain.
 const UNITS: u128 = 1_000_000_000_000_000;
-/// Most updates that are caught up with at once. A queue that nobody called for longer is as after this many.
+/// Maximum number of missed updates that are made up for at once. A queue without a call for longer is as
+/// after this many.
 const MOST_RUNS: u64 = 4096;
 
 /// The control state.
@@ -23,7 +24,7 @@ pub struct Vars {
     pub qdelay_old: u64,
 }
 
-/// The law at work.
+/// The law with its state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Law {
     pub(super) vars: Vars,
@@ -48,14 +49,15 @@ impl Law {
         law
     }
 
-    /// Takes new parameters; a new period holds from the next update on.
+    /// Sets new parameters; a new period applies from the next update on.
     pub(super) fn configure(&mut self, params: &Params) {
         self.target = i128::from(params.target.0);
         self.alpha = i128::from(params.alpha);
         self.beta = i128::from(params.beta);
         let k = u64::from(params.coupling_factor).max(1);
-        // Without drops on overload the coupled probability is never above one: classic at most 1/k^2, by
-        // default 25 % (RFC 9332 appendix A.1, p_Cmax), and what does not respond fills the queue.
+        // Without drops on overload the coupled probability never exceeds one. So the classic probability is
+        // at most 1/k^2, by default 25 % (RFC 9332 appendix A.1, p_Cmax), and unresponsive traffic fills the
+        // queue.
         self.most = if params.drop_overload { MAX_PROB } else { MAX_PROB / k };
         self.vars.prob = self.vars.prob.min(self.most);
         self.tupdate = params.tupdate.0.max(1);
@@ -65,8 +67,8 @@ impl Law {
         self.next <= now.0
     }
 
-    /// Makes up for the updates until `now`; `oldest`: when the packet arrived that has waited longest. As
-    /// nobody called in between, it has been that one all the time.
+    /// Makes the updates due until `now`. `oldest` is the arrival time of the packet that has waited longest.
+    /// Without a call in between it has been the same packet all the time.
     pub(super) fn update(&mut self, now: Nanos, oldest: Option<u64>) {
         let delay = |at: u64| oldest.map_or(0, |arrived| at.saturating_sub(arrived));
         let runs = now.0.saturating_sub(self.next) / self.tupdate + 1;
@@ -85,7 +87,7 @@ impl Vars {
         let qdelay = qdelay.min(MAX_DELAY);
         let now = i128::from(qdelay);
         let weighted = alpha * (now - target) + beta * (now - i128::from(self.qdelay_old));
-        // Unsigned: not every runtime without an operating system divides 128 bits with a sign.
+        // Unsigned, because not every runtime without an operating system has signed 128-bit division.
         let change = (weighted.unsigned_abs() * u128::from(MAX_PROB) / UNITS).cast_signed();
         let prob = i128::from(self.prob) + change * weighted.signum();
         self.prob = u64::try_from(prob.max(0)).map_or(most, |prob| prob.min(most));
@@ -97,13 +99,13 @@ impl Vars {
         self.prob.saturating_mul(coupling_factor as u64)
     }
 
-    /// Says yes with the probability p'^2, that of the classic queue: twice with p'.
+    /// Returns `true` with the probability p'^2 of the classic queue: two draws with p'.
     pub(super) fn roll_squared(&self, draws: &mut impl Draws) -> bool {
         roll(self.prob, draws) && roll(self.prob, draws)
     }
 }
 
-/// Says yes with the probability `prob`.
+/// Returns `true` with the probability `prob`.
 pub(super) fn roll(prob: u64, draws: &mut impl Draws) -> bool {
     u64::from(draws.next_u32()) << 24 < prob
 }

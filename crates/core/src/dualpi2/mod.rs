@@ -1,19 +1,18 @@
-//! `dualpi2`: two queues with one controller (RFC 9332). ECT(1) and CE go to the L queue, which is marked at
-//! once where it stands; all else to the classic queue, kept at `target`. The probability p' of the
-//! controller is squared for the classic queue and multiplied by the coupling factor for the L queue, so that
-//! a flow of either has the same rate.
+//! `dualpi2`: two queues with one controller (RFC 9332). Packets with ECT(1) or CE go to the L queue, in
+//! which packets are marked as soon as a queue builds up. All others go to the classic queue, which is kept
+//! at `target`. The probability p' of the controller is squared for the classic queue and multiplied by the
+//! coupling factor for the L queue, so that flows in both get the same rate.
 //!
 //! Behaviour: RFC 9332 appendix A.2, with the parameters and defaults of tc-dualpi2(8), Linux 6.17. Where the
-//! two differ, or leave it open:
+//! two differ or leave something open:
 //!
-//! * A probability is tried with random numbers, p'^2 with two of them, as in Linux; the RFC sums it up until
-//!   it is one.
-//! * The scheduler is a weighted round robin by bytes that counts while both queues have packets; it begins
-//!   with the L queue. The RFC has a time-shifted FIFO as another.
-//! * While less than two packets of the MTU wait behind a packet, the law leaves it alone (as in PIE, RFC
-//!   8033 section
-//!   4.1); the threshold of the L queue holds for it.
-//! * There is one classifier, the ECN field; Linux reads priority and filters too.
+//! * Each packet is decided with a random number, for p'^2 with two, as in Linux. The RFC sums up the
+//!   probability until it reaches one.
+//! * The scheduler is a weighted round robin by bytes, active while both queues have packets; it begins with
+//!   the L queue. The RFC describes a time-shifted FIFO as an alternative.
+//! * While less than two packets of the MTU wait behind a packet, the law does not apply to it (as in PIE,
+//!   RFC 8033 section 4.1); the threshold of the L queue does.
+//! * The only classifier is the ECN field; Linux also uses the priority and filters.
 
 mod law;
 mod params;
@@ -28,21 +27,21 @@ use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
 use crate::{Backlog, Draws, Ecn, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
-/// A packet and when it arrived, ns.
+/// A packet and its arrival time, ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamped<P> {
     packet: P,
     arrived: u64,
 }
 
-/// What `dualpi2` has counted beyond [`Stats`], in the words of `tc -s`.
+/// Counters of `dualpi2` beyond [`Stats`], with the names of `tc -s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DualPi2Counters {
-    /// Packets taken into the classic queue.
+    /// Packets put into the classic queue.
     pub pkts_in_c: u64,
-    /// Packets taken into the L queue.
+    /// Packets put into the L queue.
     pub pkts_in_l: u64,
-    /// Packets refused at the limit, in packets or memory.
+    /// Packets refused because of the limit in packets or memory.
     pub overlimit: u64,
     /// Packets dropped by the law.
     pub dropped: u64,
@@ -50,9 +49,9 @@ pub struct DualPi2Counters {
     pub ecn_mark: u64,
     /// Packets marked by the threshold of the L queue.
     pub step_marks: u64,
-    /// Most packets queued.
+    /// Largest number of packets ever queued.
     pub maxq: u32,
-    /// Most memory queued, bytes.
+    /// Largest memory ever queued, bytes.
     pub max_memory_used: u64,
 }
 
@@ -61,24 +60,24 @@ const L: usize = 0;
 /// The classic queue.
 const C: usize = 1;
 
-/// Where the ordinary way of a packet ends, worked out of the parameters and the records.
+/// The bounds of the fast path, computed from the parameters and from the maxima in the counters.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bounds {
-    /// With fewer packets queued an arrival is neither refused nor a record; 0 where the law is asked on
+    /// With fewer packets queued an arrival is not refused and sets no new maximum; 0 if the law applies on
     /// arrival.
     packets: u32,
-    /// With no more memory used, the arrival's included, it is neither.
+    /// The same for memory: with at most this much used, including the arrival.
     memory: u64,
-    /// A longer packet may have to be cut.
+    /// A longer packet may have to be segmented.
     len: u32,
-    /// With fewer bytes behind it the law leaves a packet that leaves alone.
+    /// With fewer bytes behind a departing packet the law does not apply to it.
     left_alone: u64,
-    /// Bits of the ECN field any of which is the L queue's: ECT(1) and CE have the lower one (RFC 9331
-    /// section 5.1).
+    /// A packet with any of these bits in its ECN field goes to the L queue: ECT(1) and CE have the lower one
+    /// (RFC 9331 section 5.1).
     l_field: u8,
 }
 
-/// What the law says of a packet.
+/// The law's decision on a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Pass,
@@ -86,8 +85,8 @@ enum Fate {
     Drop,
 }
 
-/// `dualpi2` over storage of type `S`, with random numbers from `D`. A storage with fewer places than `limit`
-/// lowers the limit to that.
+/// `dualpi2` over the storage `M`, with random numbers from `D`. If the storage has fewer places than
+/// `limit`, the limit is lowered to their number.
 #[derive(Clone, Debug)]
 pub struct DualPi2<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
@@ -97,13 +96,13 @@ pub struct DualPi2<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     halves: [List; 2],
     /// Packets in the L queue.
     l_packets: u32,
-    /// Packets in both.
+    /// Packets in both queues.
     packets: u32,
     memory_used: u64,
     backlog: u64,
     limit: u32,
     bounds: Bounds,
-    /// What the classic queue is owed, bytes times percent; above zero it is its turn.
+    /// The credit of the classic queue, bytes times percent; above zero it is its turn.
     credit: i64,
     counters: DualPi2Counters,
     sent: Sent,
@@ -112,7 +111,7 @@ pub struct DualPi2<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
-    /// An empty queue, made at `now`.
+    /// An empty queue, created at `now`.
     pub fn new(params: Params, link: Link, now: Nanos, draws: D, slots: M::Of<Slot<Stamped<P>>>) -> Self {
         let (arena, params) = (Arena::new(slots), params.resolved());
         let mut queue = DualPi2 {
@@ -137,7 +136,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         queue
     }
 
-    /// Works out where the ordinary way ends: after a change of the parameters, and after each record.
+    /// Computes the bounds of the fast path; needed after a change of the parameters and after each new
+    /// maximum.
     fn set_bounds(&mut self) {
         let (params, mtu) = (&self.params, self.link.mtu);
         let is_early = params.drop_early == DropEarly::DropEnqueue;
@@ -150,7 +150,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         };
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
@@ -160,19 +160,18 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         &self.law.vars
     }
 
-    /// What the queue has counted.
+    /// The queue's counters.
     pub const fn dualpi2_counters(&self) -> &DualPi2Counters {
         &self.counters
     }
 
-    /// Packets in the L queue and in the classic one.
+    /// Packets in the L queue and in the classic queue.
     pub const fn lengths(&self) -> [u32; 2] {
         [self.l_packets, self.packets - self.l_packets]
     }
 
-    /// Brings the probability up to `now`. Every other call does this first; it is of use to one who wants to
-    /// look at
-    /// [`DualPi2::vars`].
+    /// Makes the updates of the probability due until `now`. Every other call does this first; call it before
+    /// you read [`DualPi2::vars`].
     pub fn advance(&mut self, now: Nanos) {
         if self.law.is_due(now) {
             self.update(now);
@@ -184,7 +183,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         self.law.update(now, heads.map(|slot| slot.packet.arrived).min());
     }
 
-    /// Sets all parameters. Packets above a lower limit leave as if they were sent, and are dropped.
+    /// Sets all parameters. If the limit falls, the packets above it are dequeued as if they were sent, and
+    /// dropped.
     ///
     /// # Errors
     /// None.
@@ -214,7 +214,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         if packet.ecn() as u8 & self.bounds.l_field != 0 { L } else { C }
     }
 
-    /// The next packet of the queue whose turn it is.
+    /// The next packet of the queue that is next in turn.
     fn pop(&mut self) -> Option<(usize, Stamped<P>, bool)> {
         let both = !self.halves[L].is_empty() && !self.halves[C].is_empty();
         let which = if !self.halves[L].is_empty() && (!both || self.credit <= 0) { L } else { C };
@@ -235,8 +235,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         Some((which, stamped, is_stepped))
     }
 
-    /// The law's word on a packet for or from `half`, beside the marking of the L queue itself with the
-    /// probability `native` (RFC 9332 appendix A.2, `dualpi2_dequeue`).
+    /// The law's decision on a packet that goes to or leaves `half`. `native` is the probability of the L
+    /// queue's own marking (RFC 9332 appendix A.2, `dualpi2_dequeue`).
     fn judge(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
         if half == C && (is_left_alone || !self.law.vars.roll_squared(&mut self.draws)) {
             return Fate::Pass;
@@ -244,7 +244,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         self.act(half, packet, native, is_left_alone)
     }
 
-    /// The same for a packet of the L queue, and for one of the classic queue that is not to pass.
+    /// The same for a packet of the L queue, and for a packet of the classic queue that does not simply pass.
     fn act(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
         let coupled = self.law.vars.coupled(self.params.coupling_factor);
         let is_overload = self.params.drop_overload && coupled >= MAX_PROB;
@@ -264,8 +264,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         if is_marked { Fate::Mark(reason) } else { Fate::Pass }
     }
 
-    /// Marking by the length of the L queue alone, with `packets` in it: a step or a ramp (RFC 9332 appendix
-    /// A.1, `laqm`).
+    /// The marking probability from the length of the L queue only, with `packets` packets in it: a step or a
+    /// ramp (RFC 9332 appendix A.1, `laqm`).
     fn native(&self, now: Nanos, arrived: u64, packets: u32) -> u64 {
         match self.params.step_thresh {
             Threshold::Packets(most) => u64::from(packets > most) * MAX_PROB,
@@ -280,7 +280,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         }
     }
 
-    /// Drops or marks a packet of the classic queue; the packet to deliver in the end.
+    /// Drops or marks a packet of the classic queue. Returns the packet that is finally delivered.
     fn signal(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Option<P> {
         match self.act(C, &packet, 0, false) {
             Fate::Pass => {}
@@ -295,7 +295,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         Some(packet)
     }
 
-    /// The next packet to deliver, whichever queue it is from.
+    /// The next packet to deliver, from either queue.
     fn serve(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         loop {
             let (which, Stamped { mut packet, arrived }, is_stepped) = self.pop()?;
@@ -331,13 +331,14 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         Verdict::Dropped(reason)
     }
 
-    /// Takes in one packet that nothing speaks against; `memory_used`: with it.
+    /// Enqueues a packet that has passed all checks; `memory_used` includes it.
     fn take(&mut self, now: Nanos, which: usize, packet: P, memory_used: u64) {
         self.packets += 1;
         self.memory_used = memory_used;
         self.backlog += u64::from(packet.len());
         let stamped = Stamped { packet, arrived: now.0 };
-        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
+        // There is a free place: fewer than `limit` packets are queued, and `limit` is at most the number of
+        // places.
         if which == L {
             self.counters.pkts_in_l += 1;
             self.l_packets += 1;
@@ -349,7 +350,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         }
     }
 
-    /// Takes in or refuses one packet, or one segment of a super-packet: all that may be asked of it.
+    /// Enqueues or refuses one packet or one segment of a super-packet, with all checks.
     fn admit(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if self.packets >= self.limit {
             return self.refuse(now, packet, Reason::Limit, observer);
@@ -358,7 +359,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         if memory_used > u64::from(self.params.memory_limit(self.link)) {
             return self.refuse(now, packet, Reason::Memory, observer);
         }
-        // Before a mark, which would change it.
+        // This comes before a mark, which would change the class.
         let which = self.classify(&packet);
         if self.params.drop_early == DropEarly::DropEnqueue {
             let is_left_alone = self.backlog < 2 * u64::from(self.link.mtu);
@@ -382,7 +383,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         Verdict::Enqueued
     }
 
-    /// A packet that is too long or over a bound.
+    /// Enqueues or refuses a packet that is outside a bound of the fast path.
     fn admit_or_cut(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if packet.len() > self.bounds.len {
             return self.admit_segments(now, packet, observer);
@@ -390,7 +391,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         self.admit(now, packet, observer)
     }
 
-    /// Takes in the segments of a super-packet one by one; whole where it cannot be cut.
+    /// Enqueues the segments of a super-packet one by one, or the whole packet if it cannot be segmented.
     fn admit_segments(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let segments = observer.details(&packet).gso.map_or(0, |gso| gso.segments);
         for number in 0..segments {
@@ -406,7 +407,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 }
 
-/// What the classic queue is owed in the beginning: less than nothing where its share is the smaller one.
+/// The initial credit of the classic queue: negative if its share is the smaller one.
 fn first_credit(params: &Params, link: Link) -> i64 {
     let c_protection = i64::from(params.c_protection.min(100));
     i64::from(link.mtu) * (2 * c_protection - 100)
@@ -431,8 +432,8 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         if !self.halves[L].is_empty() {
             return self.serve(now, observer);
         }
-        // The classic queue alone: [`Self::pop`] and [`Self::judge`] of a packet that passes, without a copy
-        // of it.
+        // Only the classic queue has packets: [`Self::pop`] and [`Self::judge`] for a packet that passes,
+        // without copying it.
         let slot = self.arena.shift(&mut self.halves[C])?;
         let packet = &slot.packet.packet;
         let len = packet.len();

@@ -1,16 +1,16 @@
-//! Parameters of `dualpi2`: the words of tc-dualpi2(8). Those that have no value there are values here.
+//! Parameters of `dualpi2`, with the names of tc-dualpi2(8). Flags without a value there have a value here.
 
 use crate::Span;
 use crate::spec::{
     BuildError, Discipline, Field, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Unit, Value, params, words,
 };
 
-/// How long the L queue may be before all of its packets are marked.
+/// The length of the L queue above which all its packets are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     /// A sojourn time longer than this.
     Time(Span),
-    /// More packets than this, the one that leaves counted.
+    /// More packets than this, including the departing one.
     Packets(u32),
 }
 
@@ -31,27 +31,27 @@ impl Field for Threshold {
     }
 }
 
-/// When packets are dropped and marked by the probability.
+/// When packets are dropped or marked by the probability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropEarly {
-    /// When they leave.
+    /// At dequeue.
     DropDequeue,
-    /// When they arrive.
+    /// At enqueue.
     DropEnqueue,
 }
 words! { DropEarly: DropDequeue = "drop_dequeue", DropEnqueue = "drop_enqueue" }
 
-/// Which packets the L queue is for.
+/// Which packets go to the L queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnMask {
     /// Those with ECT(1) and CE.
     L4sEct,
-    /// All whose ECN field is not zero, for DCTCP with ECT(0).
+    /// All with a non-zero ECN field, for DCTCP with ECT(0).
     AnyEct,
 }
 words! { EcnMask: L4sEct = "l4s_ect", AnyEct = "any_ect" }
 
-/// The longest typical round trip, for which six times it is a time.
+/// The longest typical round trip: six times this is the maximum time.
 const MAX_TYPICAL: Span = Span(MAX_MICROS.0 / 6);
 
 params! {
@@ -105,8 +105,8 @@ impl Params {
         self.memlimit.unwrap_or(link.mtu.saturating_mul(10_000))
     }
 
-    /// The same with target, period and gains for the round trips given, if any are (RFC 9332 appendix A.1):
-    /// T = min(typical, max/3), alpha = 0.1 T/max^2, beta = 0.3/max.
+    /// The same parameters with target, period and gains computed from the round trips, if they are given
+    /// (RFC 9332 appendix A.1): T = min(typical, max/3), alpha = 0.1 T/max^2, beta = 0.3/max.
     #[must_use]
     pub fn resolved(self) -> Params {
         let Some(max_rtt) = self.max_rtt.or(self.typical_rtt.map(|typical| typical * 6)) else {

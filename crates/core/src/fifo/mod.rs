@@ -1,8 +1,8 @@
-//! First in, first out with a limit: `pfifo` counts packets, `bfifo` counts bytes.
+//! FIFO with a limit: `pfifo` counts packets, `bfifo` counts bytes.
 //!
-//! Behaviour: Linux 6.1.192 `sch_fifo.c:pfifo_enqueue` and `bfifo_enqueue`. The arriving packet is the
-//! one that is dropped. `pfifo` takes a packet while fewer than `limit` are queued; `bfifo` takes one
-//! while the bytes queued and its own are together at most `limit`. A lower limit removes nothing.
+//! Behaviour: Linux 6.1.192 `sch_fifo.c:pfifo_enqueue` and `bfifo_enqueue`. The arriving packet is the one
+//! that is dropped. `pfifo` accepts a packet while fewer than `limit` are queued; `bfifo` accepts one if the
+//! queued bytes and its own total at most `limit`. A lower limit removes nothing.
 
 mod params;
 
@@ -22,12 +22,12 @@ pub enum Limit {
     Bytes(u64),
 }
 
-/// `pfifo` or `bfifo` over the storage `M`. A storage with fewer places than the limit allows is a
-/// second limit, with the same [`Reason::Limit`].
+/// `pfifo` or `bfifo` over the storage `M`. A storage with fewer slots than the limit acts as a second limit,
+/// with the same [`Reason::Limit`].
 #[derive(Clone, Debug)]
 pub struct Fifo<P: 'static, M: Memory = crate::memory::Usual> {
     limit: Limit,
-    /// The limit, and the places, as most packets and most bytes.
+    /// The limit and the storage, as most packets and most bytes.
     most: u32,
     most_bytes: u64,
     ring: Ring<P, M::Of<P>>,
@@ -46,12 +46,12 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
         queue
     }
 
-    /// The limit in force.
+    /// The limit.
     pub const fn limit(&self) -> Limit {
         self.limit
     }
 
-    /// Sets the limit for packets to come; nothing queued is removed.
+    /// Sets the limit for later packets; nothing queued is removed.
     ///
     /// # Errors
     /// None.

@@ -31,7 +31,7 @@ impl FifoParams {
     /// The limit on a link.
     ///
     /// # Errors
-    /// Where it is less than one packet or more than 4 GiB.
+    /// If it is less than one packet or more than 4 GiB.
     pub fn limit(&self, link: Link) -> Result<Limit, BuildError> {
         Ok(Limit::Bytes(depth(self.time, link)?.0))
     }

@@ -1,4 +1,4 @@
-//! What `fq` keeps of each flow: its packets in the order of their times, and its place in the queue.
+//! The state of a flow in `fq`: its packets in the order of their times, and its place in the queue.
 
 use crate::Nanos;
 use crate::arena::{NIL, Storage};
@@ -8,9 +8,9 @@ use crate::lists::{all_free, linked};
 #[derive(Clone, Copy, Debug)]
 pub struct Node<P> {
     pub(super) packet: P,
-    /// Not before this time.
+    /// The packet does not leave before this time.
     pub(super) time_to_send: Nanos,
-    /// Whether the sender asked for that time.
+    /// Whether the sender set this time.
     pub(super) is_timed: bool,
     next: u32,
 }
@@ -23,20 +23,20 @@ impl<P: Default> Default for Node<P> {
 
 linked!(Node<P>, P);
 
-/// The place of a flow that is nowhere, as it holds no packet.
+/// The place of a flow that is on no list, because it holds no packet.
 pub(super) const DETACHED: u32 = NIL;
-/// The place of a flow on the new or the old list. Any other is that in the heap, of a flow that waits for
-/// its time.
+/// The place of a flow on the new or the old list. Any other value is the place in the heap of a flow that
+/// waits for its time.
 pub(super) const LISTED: u32 = NIL - 1;
 
-/// One flow: a cache line.
+/// One flow, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub struct Flow {
-    /// Packets in the order of arrival, their times not falling.
+    /// Packets in the order of arrival, with times that do not decrease.
     head: u32,
     tail: u32,
-    /// Packets that came with a time before that of the tail, by time; of equal ones the first come.
+    /// Packets that arrived with a time before that of the tail, ordered by time and then by arrival.
     early: u32,
     pub(super) qlen: u32,
     /// Bytes it may still send in this turn.
@@ -44,16 +44,16 @@ pub struct Flow {
     pub(super) socket_hash: u32,
     /// Where it is.
     pub(super) place: u32,
-    /// The next flow of the list it is on.
+    /// The next flow in its list.
     pub(super) next: u32,
     pub(super) key: u64,
     pub(super) time_next_packet: Nanos,
-    /// Since when it holds no packets, ns; of one that waits, its turn among those that wait until the same
-    /// time.
+    /// Since when it holds no packets, ns; for a waiting flow, its order among the flows that wait until the
+    /// same time.
     since: u64,
-    /// The next flow of its bucket, or of the free ones.
+    /// The next flow of its bucket, or the next free flow.
     pub(super) chain: u32,
-    /// The flow at the place of the heap that has this flow's number.
+    /// The flow at the place in the heap with this flow's index (the heap's array is spread over the flows).
     cell: u32,
 }
 
@@ -78,19 +78,19 @@ impl Default for Flow {
 }
 
 impl Flow {
-    /// A flow without packets in the place of this one, whose cell of the heap stays.
+    /// Replaces this flow by a new one without packets; its cell of the heap stays.
     pub(super) fn renew(&mut self, key: u64, credit: i32, socket_hash: u32, now: Nanos) {
         let Flow { chain, cell, .. } = *self;
         *self = Flow { key, credit, socket_hash, chain, cell, since: now.0, ..Flow::default() };
     }
 
-    /// It holds no packet any more.
+    /// Records that it no longer holds packets.
     pub(super) const fn detach(&mut self, now: Nanos) {
         self.place = DETACHED;
         self.since = now.0;
     }
 
-    /// Since when it has held no packet; `None` of a flow with packets.
+    /// Since when it holds no packet; `None` for a flow with packets.
     pub(super) const fn idle_since(&self) -> Option<Nanos> {
         if self.place == DETACHED { Some(Nanos(self.since)) } else { None }
     }
@@ -121,8 +121,8 @@ impl<S> Nodes<S> {
         u32::try_from(self.nodes.as_ref().len()).unwrap_or(NIL)
     }
 
-    /// Puts a packet where its time belongs; `false` when no place is free. Behind those that are already
-    /// there it takes as long as the early packets of the flow are many: at most its limit.
+    /// Inserts a packet in the order of the times; `false` if no place is free. A packet before the tail's
+    /// time takes time in proportion to the number of early packets of the flow, at most its limit.
     pub(super) fn push<P: Copy>(&mut self, flow: &mut Flow, packet: &P, time: Nanos, is_timed: bool) -> bool
     where
         S: Storage<Node<P>>,
@@ -155,7 +155,7 @@ impl<S> Nodes<S> {
         true
     }
 
-    /// Whether the packet that is to leave next is an early one.
+    /// Whether the packet that leaves next is one of the early ones.
     fn is_early<P: Copy>(&self, flow: &Flow) -> bool
     where
         S: Storage<Node<P>>,
@@ -168,7 +168,7 @@ impl<S> Nodes<S> {
         nodes.get(flow.head as usize).is_none_or(|head| early.time_to_send < head.time_to_send)
     }
 
-    /// Whether the packets of a flow with some came in order and the first may leave.
+    /// For a flow with packets: whether they came in order and the first may leave.
     pub(super) fn is_due<P: Copy>(&self, flow: &Flow, now: Nanos) -> bool
     where
         S: Storage<Node<P>>,
@@ -177,7 +177,7 @@ impl<S> Nodes<S> {
         flow.early == NIL && head.is_some_and(|head| now >= head.time_to_send.max(flow.time_next_packet))
     }
 
-    /// When the next packet may leave at the earliest; `None` of a flow with none.
+    /// The earliest time at which the next packet may leave; `None` for a flow without packets.
     #[inline(always)]
     pub(super) fn time<P: Copy>(&self, flow: &Flow) -> Option<Nanos>
     where
@@ -191,7 +191,7 @@ impl<S> Nodes<S> {
         [time(flow.early), time(flow.head)].into_iter().flatten().min()
     }
 
-    /// Takes the packet that is to leave next. It can be read where it lies until the next one is put in.
+    /// Removes the packet that leaves next. It can be read in its place until the next packet is inserted.
     #[inline(always)]
     pub(super) fn pop<P: Copy>(&mut self, flow: &mut Flow) -> Option<&mut Node<P>>
     where
@@ -205,11 +205,12 @@ impl<S> Nodes<S> {
     }
 }
 
-/// The throttled flows: a heap by (time, turn). Its array lies in the flows: the place `n` in `flows[n]`.
+/// The throttled flows: a heap by (time, order). Its array is spread over the flows: place `n` is in
+/// `flows[n]`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heap {
     pub(super) len: u32,
-    /// Turns given.
+    /// Order numbers given so far.
     orders: u64,
 }
 
@@ -219,7 +220,7 @@ impl Heap {
         (flow.time_next_packet, flow.since)
     }
 
-    /// Writes that `flow` is at `place`.
+    /// Puts `flow` at `place`.
     fn put(flows: &mut [Flow], place: u32, flow: u32) {
         flows[place as usize].cell = flow;
         flows[flow as usize].place = place;
@@ -259,12 +260,12 @@ impl Heap {
         Heap::rise(flows, self.len - 1);
     }
 
-    /// The flow whose time comes first.
+    /// The flow with the earliest time.
     pub(super) fn first(&self, flows: &[Flow]) -> Option<u32> {
         if self.len == 0 { None } else { flows.first().map(|flow| flow.cell) }
     }
 
-    /// Takes out the flow at `place`.
+    /// Removes the flow at `place`.
     pub(super) fn remove(&mut self, flows: &mut [Flow], place: u32) {
         self.len -= 1;
         if place == self.len {

@@ -1,22 +1,22 @@
-//! `fq`: a queue per flow, served by deficit round robin, each at its own pace: the queue of a host that
-//! sends.
+//! `fq`: a queue per flow, served by deficit round robin and paced per flow. It is the queue of a sending
+//! host.
 //!
-//! Behaviour: Linux 6.1.192 `sch_fq.c`. What it knows of packets beyond their descriptors it asks of their
-//! owner ([`crate::PacketInfo`]): the socket, the time to leave and the rate.
-//! Packets of other hosts have none of these: for them it is fair queueing by the flow hash, without pacing.
-//! Differences from other queues:
+//! Behaviour: Linux 6.1.192 `sch_fq.c`. It gets the socket, the departure time and the pacing rate of a
+//! packet from the owner ([`Observer::origin`], [`Observer::pacing_rate`]). Forwarded packets have none of
+//! these: for them it is fair queueing by the flow hash, without pacing. Differences from other queues:
 //!
-//! * A packet with a time to leave waits for it; its flow is not paced beside, but for `maxrate`.
-//! * Without one a flow is paced when its credit is used up, by a quantum at least; at `low_rate_threshold`
-//!   and below packet by packet. A pause is 1 s at most, and lateness up to half of it is made up for.
-//! * A flow that comes back after `refill_delay` has a credit of a quantum at least. A negative one stays, as
-//!   the comparison is one of unsigned numbers.
-//! * Priority 7 goes first, without limit of the flow, pacing or credit.
-//! * Lowering the limit removes packets by ordinary dequeues ([`Reason::Change`]), as far as they may leave;
-//!   they count as sent.
+//! * A packet with a departure time waits for it. Its flow is not paced in addition, except by `maxrate`.
+//! * Without a departure time a flow is paced when its credit is used up, by at least a quantum; up to
+//!   `low_rate_threshold` each packet is paced. A pause is at most 1 s, and lateness of up to half a pause is
+//!   made up for.
+//! * A flow that returns after `refill_delay` gets a credit of at least a quantum. A negative credit stays,
+//!   because the comparison is unsigned.
+//! * Packets of priority 7 go first, without flow limit, pacing or credit.
+//! * Lowering the limit removes packets by ordinary dequeues ([`Reason::Change`]) if they may leave; they
+//!   count as sent.
 //!
-//! Linux takes memory for a new flow when it needs it. Here flows are storage; where none is free and none is
-//! idle, a packet goes the way it goes in Linux without memory: with priority 7.
+//! Linux allocates memory for a new flow when needed. Here the storage has a fixed number of flows. If none
+//! is free or idle, a packet is handled as in Linux after a failed allocation: with priority 7.
 
 mod flow;
 mod params;
@@ -42,8 +42,7 @@ use crate::{Origin, Socket};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// `fq` over the storage `M`. With fewer nodes than `limit` the limit is lowered to
-/// them.
+/// `fq` over the storage `M`. With fewer nodes than `limit`, the limit is lowered to their number.
 #[derive(Clone, Debug)]
 pub struct Fq<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
@@ -62,7 +61,7 @@ pub struct Fq<P: 'static, M: Memory = crate::memory::Usual> {
     new_flows: FlowList,
     old_flows: FlowList,
     delayed: Heap,
-    /// The earliest time of a throttled flow, or one before it; the end of time for none.
+    /// The earliest time of a throttled flow, or an earlier time; `u64::MAX` for none.
     time_next_delayed_flow: Nanos,
     unthrottle_latency: u64,
     backlog: Backlog,
@@ -72,7 +71,7 @@ pub struct Fq<P: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, M: Memory> Fq<P, M> {
-    /// An empty queue. Without flows, buckets or nodes it knows no flows, or queues nothing.
+    /// An empty queue. Without flows or buckets it tells no flows apart; without nodes it queues nothing.
     pub fn new(
         params: Params,
         link: Link,
@@ -138,35 +137,34 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         Ok(())
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// What the queue has counted.
+    /// The queue's counters.
     pub const fn fq_counters(&self) -> &FqCounters {
         &self.counters
     }
 
-    /// The flows that are known.
+    /// Number of flows by state.
     pub const fn flow_counts(&self) -> FlowCounts {
         let (flows, inactive) = (self.table.len, self.table.inactive);
         FlowCounts { flows, inactive, throttled: self.delayed.len }
     }
 
-    /// When Linux's timer wakes the queue; `None` for never. It can be before [`Queue::next_wake`]: after a
-    /// reset, and after the flow that waited for it was given to another connection.
+    /// When the timer of Linux wakes the queue; `None` for never. It can be before [`Queue::next_wake`] after
+    /// a reset, and after the flow that waited for it was given to another connection.
     pub fn watchdog(&self) -> Option<Nanos> {
         Some(self.time_next_delayed_flow).filter(|time| time.0 != u64::MAX)
     }
 
-    /// How late throttled flows were looked at, a moving average.
+    /// Moving average of how late throttled flows were checked.
     pub const fn unthrottle_latency(&self) -> Span {
         Span(self.unthrottle_latency)
     }
 
-    /// Lists the throttled flows whose time has come; that of one has.
-    // The attributes of this file, `flow.rs` and `rare.rs` gain 60 % of a packet's instructions.
+    /// Moves the throttled flows whose time has come to the old list.
     #[inline(never)]
     fn check_throttled(&mut self, now: Nanos) {
         let late = now.since(self.time_next_delayed_flow).0;
@@ -184,7 +182,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// The flow whose turn it is, and whether it is on the new list.
+    /// The flow that is next in turn, and whether it is on the new list.
     #[inline(always)]
     fn next_flow(&mut self, now: Nanos) -> Option<(u32, bool)> {
         let flows = self.flows.as_mut();
@@ -196,7 +194,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
             } else if flow.qlen > 0 {
                 return Some((index, true));
             } else {
-                // Empty: once through the old list, or off the lists where that is empty.
+                // Empty: it goes through the old list once, or leaves the lists if the old list is empty.
                 self.new_flows.shift(flow.next);
                 if self.old_flows.head == NIL {
                     flow.detach(now);
@@ -228,8 +226,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// Delivers from the flow at the head of the new or of the old list. (One function for each: the compiler
-    /// would join them, and look up the flow again.)
+    /// Delivers from the flow at the head of the new or of the old list. (There is one function for each,
+    /// because the compiler would merge them and look up the flow again.)
     #[inline(always)]
     fn send<const NEW: bool>(&mut self, index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let flow = self.flows.as_mut().get_mut(index as usize)?;
@@ -239,8 +237,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.send_any((index, NEW), now, observer)
     }
 
-    /// The same where packets came out of order, or have to wait: then so does the flow, off the lists, and
-    /// the next is asked.
+    /// The same if packets came out of order or have to wait. A flow that has to wait leaves the lists, and
+    /// the next one is tried.
     #[inline(never)]
     fn send_any(
         &mut self,
@@ -265,7 +263,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// Delivers the next packet of a flow, which may leave.
+    /// Delivers the next packet of a flow; the packet may leave now.
     #[inline(always)]
     fn deliver(&mut self, index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let flow = self.flows.as_mut().get_mut(index as usize)?;
@@ -291,7 +289,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         Some(*packet)
     }
 
-    /// What tells the flow of a packet, and its socket, if that is connected.
+    /// The key of a packet's flow, and its socket if that is connected.
     #[inline(always)]
     fn key(&self, packet: &P, origin: &Origin) -> (u64, Option<Socket>) {
         let owner = origin.socket.filter(|socket| socket.is_connected);
@@ -302,14 +300,15 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         (key, owner)
     }
 
-    /// Takes a packet in for a flow that is below its limit.
+    /// Enqueues a packet of a flow that is below its limit.
     #[inline(always)]
     fn put(&mut self, index: u32, now: Nanos, packet: &P, time: Nanos, is_timed: bool) -> Verdict {
         let flows = self.flows.as_mut();
         let Some(flow) = flows.get_mut(index as usize) else { return Verdict::Dropped(Reason::Limit) };
         flow.qlen += 1;
         self.backlog.add(packet.len());
-        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
+        // There is a free place: fewer than `limit` packets are queued, and `limit` is at most the number of
+        // places.
         self.nodes.push(flow, packet, time, is_timed);
         if let Some(since) = flow.idle_since() {
             self.table.inactive -= 1;
@@ -331,8 +330,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 }
 
-/// Says when a flow's next packet may leave after one that left at most at `own` bytes per second, or at the
-/// rate of all. Whether the pause would have been longer than 1 s.
+/// Sets when a flow's next packet may leave. The flow is paced at `own` bytes per second or at `maxrate`,
+/// whichever is lower. Returns whether the pause would have been longer than 1 s.
 fn pace(
     flow: &mut Flow,
     params: &Params,
@@ -424,8 +423,8 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         }
     }
 
-    /// Looks at the flows on the lists until it finds one that may send now: those that may not are off the
-    /// lists after a dequeue that delivers nothing.
+    /// Checks the flows on the lists until it finds one that may send now. After a dequeue that delivers
+    /// nothing, flows that may not send are not on the lists.
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         if self.backlog.packets == 0 {
             return None;

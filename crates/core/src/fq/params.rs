@@ -1,4 +1,4 @@
-//! Parameters of `fq`, and what it counts.
+//! Parameters and counters of `fq`.
 
 use crate::jiffies::{self, HZ};
 use crate::spec::{BuildError, Discipline, Link, MAX_MICROS, MAX_PACKETS, params};
@@ -43,7 +43,7 @@ params! {
 }
 
 impl Params {
-    /// The quantum in force on a link, bytes: 1 to 2^20.
+    /// The quantum that is used on a link, bytes: 1 to 2^20.
     #[must_use]
     pub fn quantum(&self, link: Link) -> u32 {
         self.quantum.unwrap_or(link.mtu.saturating_mul(2)).clamp(1, 1 << 20)
@@ -55,7 +55,7 @@ impl Params {
         self.initial_quantum.unwrap_or(link.mtu.saturating_mul(10))
     }
 
-    /// `ce_threshold`; where it is off, 4294967.295 s (Linux: the most that its attribute holds).
+    /// `ce_threshold`; if it is off, 4294967.295 s (the maximum of the attribute in Linux).
     #[must_use]
     pub fn ce_threshold(&self) -> Span {
         self.ce_threshold.unwrap_or(MAX_MICROS)
@@ -77,44 +77,44 @@ impl Discipline for Params {
         Some(self.flows)
     }
 
-    /// Each flow by itself.
+    /// It shapes each flow by itself.
     fn is_shaper(&self) -> bool {
         true
     }
 }
 
-/// What `fq` has counted beyond [`Stats`](crate::Stats), in the words of `tc -s qdisc`.
+/// Counters of `fq` beyond [`Stats`](crate::Stats), with the names of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FqCounters {
-    /// Idle flows whose memory was taken back.
+    /// Idle flows that were freed.
     pub gc_flows: u64,
-    /// Packets that went with priority 7.
+    /// Packets handled with priority 7.
     pub internal_packets: u64,
-    /// Times a flow was made to wait.
+    /// How often a flow was throttled.
     pub throttled: u64,
-    /// Packets above `ce_threshold`, ECN-capable or not.
+    /// Packets that left later than `ce_threshold`, ECN-capable or not.
     pub ce_mark: u64,
-    /// Packets dropped because they asked to leave beyond the horizon.
+    /// Packets dropped because their departure time was beyond the horizon.
     pub horizon_drops: u64,
-    /// Packets set to leave at the horizon.
+    /// Packets that got the horizon as departure time.
     pub horizon_caps: u64,
     /// Packets dropped because of the limit of their flow.
     pub flows_plimit: u64,
-    /// Packets whose time at the rate of their flow is above 1 s.
+    /// Packets that take more than 1 s at the rate of their flow.
     pub pkts_too_long: u64,
-    /// Packets dropped because of the limit of all.
+    /// Packets dropped because of the limit of the queue.
     pub drop_overlimit: u64,
     /// Successful CE marks.
     pub marks: u64,
 }
 
-/// Flows by where they are.
+/// Number of flows by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
-    /// All that are known.
+    /// All flows.
     pub flows: u32,
     /// Those without packets.
     pub inactive: u32,
-    /// Those that wait for their time.
+    /// Those that wait for the time of their next packet.
     pub throttled: u32,
 }

@@ -1,4 +1,4 @@
-//! Arrivals that are not ordinary: over a limit, of priority 7, beyond the horizon, first of a flow.
+//! The less common arrivals: over a limit, of priority 7, beyond the horizon, first of a flow.
 
 use super::flow::{DETACHED, LISTED};
 use super::{Fq, list};
@@ -7,11 +7,11 @@ use crate::arena::NIL;
 use crate::memory::Memory;
 use crate::{Nanos, Observer, Owner, Packet, Reason, Verdict};
 
-/// Linux `TC_PRIO_CONTROL` in the bits `TC_PRIO_MAX`.
+/// Linux `TC_PRIO_CONTROL`, compared within the bits `TC_PRIO_MAX`.
 pub(super) const PRIO_CONTROL: u32 = 7;
 
 impl<P: Packet, M: Memory> Fq<P, M> {
-    /// [`Queue::enqueue`](crate::Queue::enqueue) of any packet.
+    /// [`Queue::enqueue`](crate::Queue::enqueue) for any packet.
     pub(super) fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Owner<P>) -> Verdict {
         let origin = observer.origin(packet);
         if self.backlog.packets >= self.limit {
@@ -47,7 +47,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// The flow of a packet, a new one where there is none: its number, [`NIL`] where none is free.
+    /// The index of a packet's flow, which is created if needed; [`NIL`] if no flow is free.
     fn classify(&mut self, now: Nanos, packet: &P, origin: &Origin) -> u32 {
         let (key, owner) = self.key(packet, origin);
         let flows = self.flows.as_mut();
@@ -72,7 +72,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         index
     }
 
-    /// The socket of a flow has another connection now.
+    /// Restarts a flow whose socket has a new connection.
     fn start_anew(&mut self, index: u32, hash: u32) {
         let flows = self.flows.as_mut();
         let flow = &mut flows[index as usize];
@@ -86,7 +86,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.flows.as_mut()[index as usize].time_next_packet = Nanos(0);
     }
 
-    /// A flow that has a packet again after it held none for longer than the delay has a quantum again.
+    /// A flow that gets a packet after it was empty for longer than the refill delay gets a quantum.
     pub(super) fn refill(&mut self, index: u32, now: Nanos, since: Nanos) -> Verdict {
         if self.clock.at(now) > (self.clock.at(since) | 1).saturating_add(self.refill_delay) {
             let flow = &mut self.flows.as_mut()[index as usize];

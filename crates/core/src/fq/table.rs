@@ -1,25 +1,25 @@
-//! The flows that are known, by the key of the flow.
+//! The table of flows, by key.
 
 use super::flow::Flow;
 use crate::Nanos;
 use crate::arena::{NIL, Storage};
 use crate::jiffies::Clock;
 
-/// Buckets of chained flows, and the chain of the free ones.
+/// Buckets of chained flows, and the chain of free flows.
 #[derive(Clone, Debug)]
 pub(super) struct Table<H> {
     buckets: H,
     free: u32,
-    /// Flows that are known.
+    /// Number of flows in the table.
     pub(super) len: u32,
     /// Those without packets.
     pub(super) inactive: u32,
-    /// Flows up to which nobody asks whether there are too many: none is free, or there are two for each
+    /// Number of flows from which on the table may be crowded: none is free, or there are two for each
     /// bucket.
     enough: u32,
 }
 
-/// Most flows that one arrival takes back (Linux `FQ_GC_MAX`).
+/// Maximum number of flows that one arrival frees (Linux `FQ_GC_MAX`).
 const GC_MAX: u64 = 8;
 
 impl<H: Storage<u32>> Table<H> {
@@ -32,7 +32,7 @@ impl<H: Storage<u32>> Table<H> {
         table
     }
 
-    /// Forgets all flows.
+    /// Removes all flows.
     pub(super) fn clear(&mut self, flows: &mut [Flow]) {
         self.buckets.as_mut().fill(NIL);
         (self.free, self.len, self.inactive) = (NIL, 0, 0);
@@ -42,19 +42,20 @@ impl<H: Storage<u32>> Table<H> {
         }
     }
 
-    /// The bucket of a key: the upper bits of its product with 2^64 over the golden ratio (Linux `hash_64`).
+    /// The bucket of a key: the upper bits of its product with 2^64 divided by the golden ratio (Linux
+    /// `hash_64`).
     #[allow(clippy::cast_possible_truncation)]
     fn bucket(&self, key: u64) -> usize {
         let hash = key.wrapping_mul(0x61c8_8646_80b5_83eb);
         ((u128::from(hash) * self.buckets.as_ref().len() as u128) >> 64) as usize
     }
 
-    /// The first flow of the bucket of a key.
+    /// The first flow in the bucket of a key.
     pub(super) fn first(&self, key: u64) -> u32 {
         self.buckets.as_ref().get(self.bucket(key)).copied().unwrap_or(NIL)
     }
 
-    /// A flow for a key that is not known; [`NIL`] where none is free.
+    /// Adds a flow for a new key; [`NIL`] if none is free.
     pub(super) fn add(&mut self, flows: &mut [Flow], key: u64) -> u32 {
         let (index, bucket) = (self.free, self.bucket(key));
         let Some(first) = self.buckets.as_mut().get_mut(bucket) else { return NIL };
@@ -66,8 +67,8 @@ impl<H: Storage<u32>> Table<H> {
         index
     }
 
-    /// Whether there are idle flows to be taken back: many are known and more than half of them idle, or none
-    /// is free.
+    /// Whether idle flows must be freed: there are many flows and more than half of them are idle, or none is
+    /// free.
     pub(super) fn is_crowded(&self) -> bool {
         self.len >= self.enough && self.is_wasteful()
     }
@@ -78,8 +79,8 @@ impl<H: Storage<u32>> Table<H> {
         self.inactive > 0 && (self.free == NIL || is_wasteful)
     }
 
-    /// Takes flows back that lie in the bucket of `key` and have been idle for 3 s; where no flow is free,
-    /// any idle ones. The number of them.
+    /// Frees flows in the bucket of `key` that have been idle for 3 s; if no flow is free, any idle flows.
+    /// Returns their number.
     pub(super) fn collect(&mut self, flows: &mut [Flow], key: u64, now: Nanos, clock: Clock, hz: u32) -> u64 {
         let patience = u64::from(hz) * 3;
         let bucket = self.bucket(key);

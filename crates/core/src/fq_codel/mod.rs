@@ -28,18 +28,18 @@ use crate::memory::Memory;
 use crate::spec::{BuildError, Link};
 use crate::{Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Stats, Verdict};
 
-/// What `fq_codel` has counted beyond [`Stats`].
+/// Counters of `fq_codel` beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FqCounters {
     /// Packets dropped because of a limit, packets or memory.
     pub drop_overlimit: u64,
     /// Those of them dropped because of the memory limit.
     pub drop_overmemory: u64,
-    /// Times a bucket was put on the new list.
+    /// How often a bucket was put on the new list.
     pub new_flow_count: u64,
 }
 
-/// The storage given is too small to queue one packet.
+/// Why the given storage cannot queue a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoStorage {
     /// There is no bucket.
@@ -78,7 +78,7 @@ pub struct FqCodel<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
 }
 
-/// What is not of one bucket alone, for a packet to be taken from one.
+/// The state shared by all buckets that is needed to take a packet from one.
 struct Taker<'a, P, S, O> {
     arena: &'a mut Arena<P, S>,
     totals: &'a mut Totals,
@@ -202,17 +202,17 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
         self.limit.wrapping_sub(self.totals.packets_left).cast_unsigned()
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// What the control law has counted, all buckets together.
+    /// The counters of the control law, summed over all buckets.
     pub const fn codel_counters(&self) -> &Counters {
         &self.codel
     }
 
-    /// What the queue has counted.
+    /// The queue's counters.
     pub const fn fq_counters(&self) -> &FqCounters {
         &self.fq
     }
@@ -222,8 +222,8 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
         i64::from(self.params.memory_limit).abs_diff(self.totals.memory_left)
     }
 
-    /// Buckets on the new and on the old list. A drained bucket stays listed until its turn. Counts
-    /// them: not for every packet.
+    /// Number of buckets on the new and on the old list. A drained bucket stays listed until its turn. This
+    /// counts them, so do not call it for every packet.
     pub fn listed_flows(&self) -> (u32, u32) {
         let flows = self.flows.as_ref();
         (self.lists.new_flows.len(flows), self.lists.old_flows.len(flows))
@@ -234,7 +234,7 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
         reciprocal_scale(hash, self.flows.as_ref().len())
     }
 
-    /// The state of one bucket; counts its packets: not for every packet.
+    /// The state of one bucket. This counts its packets, so do not call it for every packet.
     pub fn flow_state(&self, bucket: u32) -> Option<FlowState> {
         let flow = self.flows.as_ref().get(bucket as usize)?;
         Some(FlowState {

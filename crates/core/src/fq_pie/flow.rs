@@ -1,4 +1,4 @@
-//! What `fq_pie` keeps of each bucket.
+//! The state of a bucket in `fq_pie`.
 
 use crate::arena::List;
 use crate::lists::{UNLISTED, linked};
@@ -37,14 +37,14 @@ impl Default for Flow {
 
 linked!(Flow);
 
-/// A copy of one bucket's state, to look at.
+/// A copy of the state of a bucket, for inspection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowState {
     /// Packets queued in the bucket, as the law counts them.
     pub qlen: u32,
     /// Bytes queued in the bucket, as the law counts them.
     pub backlog: u32,
-    /// Bytes it may still send in this turn; negative when it sent more.
+    /// Bytes it may still send in this turn; negative if it has sent more.
     pub deficit: i32,
     /// Its control state.
     pub vars: Vars,

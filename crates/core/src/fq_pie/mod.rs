@@ -3,9 +3,9 @@
 //!
 //! Behaviour: Linux 6.1.192 `sch_fq_pie.c`, `sch_pie.c`. There is no RFC for it. Differences:
 //!
-//! * The arriving packet is the one dropped, by the law of its bucket or by the limit of all; no bucket is
-//!   searched for.
-//! * `memory_limit` drops nothing, it only counts.
+//! * Only the arriving packet is dropped, by the law of its bucket or because of the limit of the queue.
+//!   There is no search for a bucket.
+//! * `memory_limit` causes no drops; packets above it are only counted.
 //! * A packet is marked instead of dropped while the probability is at most `ecn_prob` percent.
 //! * Every bucket's probability is updated every `tupdate`, queued packets or not; each has a burst allowance
 //!   of its own.
@@ -32,10 +32,10 @@ use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, 
 /// Buckets that one run of the timer updates.
 pub const UPDATED_AT_ONCE: u32 = 2048;
 
-/// What `fq_pie` has counted beyond [`Stats`].
+/// Counters of `fq_pie` beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FqPieCounters {
-    /// Packets taken in.
+    /// Packets enqueued.
     pub packets_in: u64,
     /// Packets dropped on arrival, by the law or the limit.
     pub dropped: u64,
@@ -45,11 +45,11 @@ pub struct FqPieCounters {
     pub overmemory: u64,
     /// Packets marked instead of dropped.
     pub ecn_mark: u64,
-    /// Times a bucket was put on the new list.
+    /// How often a bucket was put on the new list.
     pub new_flow_count: u64,
 }
 
-/// The storage given has no bucket.
+/// The given storage has no bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoFlows;
 
@@ -181,12 +181,12 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         self.limit.wrapping_sub(self.held.left)
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// What the queue has counted.
+    /// The queue's counters.
     pub const fn fq_pie_counters(&self) -> FqPieCounters {
         // What was taken in has left, is queued or was lost in a reset: one number less to be kept for each
         // packet.

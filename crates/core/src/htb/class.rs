@@ -1,4 +1,4 @@
-//! A class: its two token buckets, and what it may do by them.
+//! A class: its two token buckets, and its mode.
 
 use super::error::ParamsError;
 use super::feed::{Feed, PRIOS};
@@ -10,34 +10,33 @@ use crate::{Nanos, Rate};
 pub const MAX_CLASSES: usize = 64;
 /// Levels of a tree (Linux `TC_HTB_MAXDEPTH`).
 pub const LEVELS: usize = 8;
-/// Longest time that is earned at once, ns, and deepest debt (Linux `mbuffer`): a minute.
+/// Longest time that is credited at once, and deepest debt, ns (Linux `mbuffer`): a minute.
 pub(super) const MBUFFER: i64 = 60_000_000_000;
 /// The parent of a root.
 pub(super) const ROOT: u8 = u8::MAX;
 
-/// The length of no packet.
+/// A length that no packet has.
 const UNKNOWN: u64 = u64::MAX;
 
-/// Parameters of a class, in the words of tc-htb(8).
+/// Parameters of a class, with the names of tc-htb(8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassParams {
-    /// The class that it borrows from, by its place, which is before its own; `None`: it borrows from none.
+    /// The index of the class that it borrows from, which is less than its own; `None`: it does not borrow.
     pub parent: Option<usize>,
-    /// What it and its children are guaranteed; kept as whole bytes per second.
+    /// The guaranteed rate of it and its children; stored in whole bytes per second.
     pub rate: Rate,
-    /// What it may have with what it borrows, at least `rate`.
+    /// The maximum rate with borrowing, at least `rate`.
     pub ceil: Rate,
-    /// Bytes at `ceil` that it may send at once on its own tokens, above 0.
+    /// Bytes that it may send at `ceil` at once on its own tokens, above 0.
     pub burst: u32,
     /// Bytes that it may send at once faster than `ceil`, above 0.
     pub cburst: u32,
-    /// Of classes that want to send or to borrow, those of the lowest number do first, 0 to 7. Counts for
-    /// leaves.
+    /// Classes with the lowest number send and borrow first, 0 to 7. Used for leaves.
     pub prio: u8,
-    /// Bytes that it may send in one turn; `None`: its rate in bytes per second over 10 (`r2q`), 1000 to 200
-    /// 000.
+    /// Bytes that it may send in one turn; `None`: its rate in bytes per second divided by 10 (`r2q`), 1000
+    /// to 200 000.
     pub quantum: Option<u32>,
-    /// Least length a packet counts for, bytes.
+    /// Minimum length of a packet for accounting, bytes.
     pub mpu: u16,
     /// Bytes added to the length of every packet.
     pub overhead: u16,
@@ -46,7 +45,7 @@ pub struct ClassParams {
 }
 
 impl ClassParams {
-    /// A root whose ceil is its rate, of 1600 bytes at once (tc's default below 1 Gbit/s).
+    /// A root whose ceil is its rate, with bursts of 1600 bytes (tc's default below 1 Gbit/s).
     #[must_use]
     pub const fn new(rate: Rate) -> ClassParams {
         ClassParams {
@@ -63,7 +62,7 @@ impl ClassParams {
         }
     }
 
-    /// The quantum in force (tc-htb(8), `r2q` and `quantum`).
+    /// The effective quantum (tc-htb(8), `r2q` and `quantum`).
     #[must_use]
     pub fn quantum(&self) -> u32 {
         let by_rate = u32::try_from(self.rate.0 / 8 / 10).unwrap_or(u32::MAX).clamp(1000, 200_000);
@@ -71,18 +70,18 @@ impl ClassParams {
     }
 }
 
-/// What a class may do now.
+/// The mode of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It is at its ceil.
     CantSend,
-    /// It is at its rate, and sends where an ancestor lends.
+    /// It is at its rate, and sends if an ancestor lends.
     MayBorrow,
     /// It is below its rate.
     CanSend,
 }
 
-/// A class over a queue of type `Q`, if it is a leaf.
+/// A class; a leaf has a queue of type `Q`.
 #[derive(Clone, Debug)]
 pub struct Class<Q> {
     params: ClassParams,
@@ -94,24 +93,24 @@ pub struct Class<Q> {
     ceil: RateTable,
     buffer: i64,
     cbuffer: i64,
-    /// When each bucket was empty, had it been filled ever since: its tokens are the time since then, up to
-    /// its depth.
+    /// The time at which each bucket would have been empty if it had been filled since: its tokens are the
+    /// time since then, up to its depth.
     empty_at: u64,
     cempty_at: u64,
-    /// When they were counted last.
+    /// When the tokens were last computed.
     t_c: Nanos,
-    /// What the last packet cost at each, and how long it was; [`UNKNOWN`] in a class that cannot send on its
+    /// Cost of the last packet at each bucket, and its length; [`UNKNOWN`] in a class that cannot send on its
     /// own tokens.
     cost: i64,
     ccost: i64,
     len: u64,
-    /// When the mode is another one, if nothing is sent.
+    /// When the mode changes if nothing is sent.
     pub(super) event: Nanos,
     quantum: i64,
     /// Bytes left of its turn, at each level at which it is served.
     deficit: [i64; LEVELS],
     pub(super) feed: Feed,
-    /// Counted in classes that have children.
+    /// Used in classes with children.
     lended: u64,
     borrowed: u64,
     pub(super) sent: Sent,
@@ -124,7 +123,7 @@ impl<Q> Class<Q> {
         Class::new(params, None)
     }
 
-    /// A class of packets, over `queue`, which is empty.
+    /// A leaf with the empty queue `queue`.
     #[must_use]
     pub fn leaf(params: ClassParams, queue: Q) -> Class<Q> {
         Class::new(params, Some(queue))
@@ -176,12 +175,12 @@ impl<Q> Class<Q> {
         self.queue.as_ref()
     }
 
-    /// What it may do, as of the last dequeue.
+    /// Its mode as of the last dequeue.
     pub const fn mode(&self) -> Mode {
         self.mode
     }
 
-    /// Packets that it and its children sent on its own tokens: of a leaf all that it did not borrow for.
+    /// Packets that it and its children sent on its own tokens; for a leaf all packets without borrowing.
     pub const fn lended(&self) -> u64 {
         if self.queue.is_some() { self.sent.packets - self.borrowed } else { self.lended }
     }
@@ -191,12 +190,12 @@ impl<Q> Class<Q> {
         (self.sent.packets, self.sent.bytes)
     }
 
-    /// Packets of it and its children for which an ancestor lent.
+    /// Packets of it and its children sent on an ancestor's tokens.
     pub const fn borrowed(&self) -> u64 {
         self.borrowed
     }
 
-    /// Full buckets at `now`.
+    /// Fills the buckets at `now`.
     pub(super) fn fill(&mut self, now: Nanos) {
         self.set_tokens(now, self.buffer, self.cbuffer);
         self.set_mode(Mode::CanSend);
@@ -205,13 +204,13 @@ impl<Q> Class<Q> {
         self.feed = Feed::default();
     }
 
-    /// The tokens of both as they were counted last.
+    /// The tokens of both buckets at the last computation.
     fn tokens(&self) -> (i64, i64) {
         let since = |time: u64| self.t_c.0.wrapping_sub(time).cast_signed();
         (since(self.empty_at), since(self.cempty_at))
     }
 
-    /// Sets both as of `now`.
+    /// Sets the tokens of both buckets at `now`.
     const fn set_tokens(&mut self, now: Nanos, tokens: i64, ctokens: i64) {
         self.empty_at = now.0.wrapping_sub(tokens.cast_unsigned());
         self.cempty_at = now.0.wrapping_sub(ctokens.cast_unsigned());
@@ -237,7 +236,7 @@ impl<Q> Class<Q> {
         }
     }
 
-    /// When its ceil, and when both its buckets, let it send.
+    /// When its ceil allows it to send, and when both its buckets do.
     pub(super) fn free_at(&self, now: Nanos) -> (Nanos, Nanos) {
         let at = |tokens: i64| {
             let shortage = tokens.min(0).unsigned_abs();
@@ -253,8 +252,8 @@ impl<Q> Class<Q> {
         self.len = UNKNOWN;
     }
 
-    /// Pays for a packet that its own leaf, or that of a child, sends on its own tokens, as long as the last
-    /// one and without getting into debt. `false`, and nothing is paid, in any other case.
+    /// Charges for a packet that it or a descendant sends on its own tokens, if the packet is as long as the
+    /// last one and causes no debt. Otherwise charges nothing and returns `false`.
     pub(super) fn charge_again(&mut self, now: Nanos, len: u32) -> bool {
         let have = |empty_at: u64| now.0.wrapping_sub(empty_at).cast_signed();
         let tokens = have(self.empty_at).min(self.buffer).wrapping_sub(self.cost);
@@ -266,14 +265,14 @@ impl<Q> Class<Q> {
         is_paid
     }
 
-    /// Pays for a packet that is sent on the tokens of a class of `level`: from its own where that is at or
-    /// below its level, in any case from those of its ceil. Whether it may do now what it might before, which
-    /// is all.
+    /// Charges for a packet that is sent on the tokens of a class of `level`: its own tokens if that is at or
+    /// below its level, and always those of its ceil. Returns whether its mode is still [`Mode::CanSend`].
     pub(super) fn charge(&mut self, now: Nanos, level: u8, len: u32) -> bool {
         let earned = self.earned(now);
         // Both tables are of one link.
         let length = self.rate.length(len);
-        // Below 2^62, as every table shifts by two at least; above the deepest debt it makes no difference.
+        // Below 2^62, because every table shifts by at least two; above the deepest debt the value does not
+        // matter.
         let cost = |table: &RateTable| table.time_of(length).0.cast_signed().min(2 * MBUFFER);
         (self.cost, self.ccost) = (cost(&self.rate), cost(&self.ceil));
         let pay = |tokens: i64, depth: i64, cost: i64| ((tokens + earned).min(depth) - cost).max(1 - MBUFFER);
@@ -292,8 +291,8 @@ impl<Q> Class<Q> {
         can_send
     }
 
-    /// Takes a packet's bytes from its turn at `level`; whether the turn is over. Then the next one has its
-    /// quantum.
+    /// Subtracts a packet's bytes from its turn at `level`; returns whether the turn is over. If so, adds the
+    /// quantum for the next turn.
     pub(super) fn ends_turn(&mut self, level: u8, len: u32) -> bool {
         let deficit = &mut self.deficit[usize::from(level) & (LEVELS - 1)];
         *deficit -= i64::from(len);
@@ -304,7 +303,7 @@ impl<Q> Class<Q> {
         is_over
     }
 
-    /// Whether the parameters make a class.
+    /// Checks the parameters of a class.
     pub(super) fn check(&self, place: usize) -> Result<(), ParamsError> {
         let ClassParams { rate, ceil, burst, cburst, prio, parent, .. } = self.params;
         if rate.0 < 8 {

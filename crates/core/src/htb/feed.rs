@@ -1,20 +1,19 @@
-//! Who waits for whom: the classes that may send at a level, and those that may borrow from a class, by
-//! priority.
+//! Feeds: the classes that may send at a level, and those that may borrow from a class, by priority.
 
 /// Number of priorities (Linux `TC_HTB_NUMPRIO`).
 pub(super) const PRIOS: usize = 8;
 
-/// Classes in turn, by priority. A class is a bit, in the order in which they were given.
+/// Classes to serve in turn, by priority. Each class is a bit, in order of index.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Feed {
     members: [u64; PRIOS],
-    /// The class whose turn it is, or the next one there is after it.
+    /// The class whose turn it is, or, if it has left, the next one after it.
     at: [u8; PRIOS],
     /// A bit for each priority that has members.
     pub(super) prios: u8,
 }
 
-/// The numbers of the bits that are set.
+/// The indices of the set bits.
 pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     core::iter::from_fn(move || {
         let bit = mask.trailing_zeros();
@@ -26,7 +25,7 @@ pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
 }
 
 impl Feed {
-    /// Adds a class at these priorities; those that had no member before.
+    /// Adds a class at these priorities; returns those that had no member before.
     pub(super) fn add(&mut self, class: usize, prios: u8) -> u8 {
         let new = prios & !self.prios;
         for prio in bits(prios.into()) {
@@ -36,7 +35,7 @@ impl Feed {
         new
     }
 
-    /// Removes a class from these priorities; those that have no member any more.
+    /// Removes a class from these priorities; returns those that have no member any more.
     pub(super) fn remove(&mut self, class: usize, prios: u8) -> u8 {
         let mut gone = 0;
         for prio in bits(prios.into()) {
@@ -47,14 +46,14 @@ impl Feed {
         gone
     }
 
-    /// The class whose turn it is at a priority that has members.
+    /// The class whose turn it is at a priority with members.
     pub(super) fn current(&self, prio: usize) -> usize {
         let members = self.members[prio];
         let behind = members & (u64::MAX << (self.at[prio] & 63));
         (if behind == 0 { members } else { behind }).trailing_zeros() as usize & 63
     }
 
-    /// Ends the turn of `class`; whether it was the last of the round.
+    /// Ends the turn of `class`; returns whether it was the last of the round.
     pub(super) fn advance(&mut self, prio: usize, class: usize) -> bool {
         let is_last = class >= 63 || self.members[prio] >> (class + 1) == 0;
         self.at[prio] = if is_last { 0 } else { u8::try_from(class + 1).unwrap_or(0) };
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_take_turns_and_the_place_of_one_that_left_is_the_next_ones() {
+    fn members_take_turns_and_the_next_one_replaces_one_that_left() {
         let mut feed = Feed::default();
         assert_eq!((feed.add(3, 0b101), feed.add(63, 1), feed.add(7, 1)), (0b101, 0, 0));
         assert_eq!((feed.current(0), feed.current(2), feed.prios), (3, 3, 0b101));

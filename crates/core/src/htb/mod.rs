@@ -1,23 +1,23 @@
-//! `htb`: a tree of classes with a guaranteed rate and a ceil each, of which a child borrows what its parent
-//! has to spare.
+//! `htb`: a tree of classes, each with a guaranteed rate and a ceiling; a child borrows unused rate from its
+//! parent.
 //!
 //! Behaviour: man page tc-htb(8), "HTB Linux queuing discipline manual" and its theory page (Devera, 2002),
-//! and Linux 6.1 `sch_htb.c` as seen from outside:
+//! and the observed behaviour of Linux 6.1 `sch_htb.c`:
 //!
 //! * A class has two buckets, of `rate` and of `ceil`, in ns of sending time. It *can send* while neither is
-//!   below zero, *may borrow* while that of the rate is, and *can't send* while that of the ceil is. Packets
-//!   are paid for after they are sent, so a bucket goes below zero by one packet.
-//! * A leaf sends on its own tokens (level 0), or on those of the nearest ancestor that can send, where all
-//!   on the way may borrow. Lower levels go first, then lower `prio`; classes of one level and `prio` take
-//!   turns of `quantum` bytes.
-//! * A leaf on its own tokens asks nobody above it: rates that add up to more than their parent's are more
-//!   than it has.
-//! * A packet is paid for by every class from the one that lends upwards, and counts against the ceil of each
+//!   below zero, *may borrow* while only that of `rate` is, and *can't send* while that of `ceil` is. Packets
+//!   are charged after they are sent, so a bucket goes below zero by up to one packet.
+//! * A leaf sends on its own tokens (level 0), or on those of the nearest ancestor that can send, if all
+//!   classes in between may borrow. Lower levels go first, then lower `prio`; classes of the same level and
+//!   `prio` take turns of `quantum` bytes.
+//! * A leaf on its own tokens ignores its ancestors: if the rates of children exceed their parent's rate, so
+//!   does their sum.
+//! * A packet is charged to the tokens of the lending class and its ancestors, and to the ceil of each class
 //!   below.
-//! * At most a minute is earned at once, and no debt is deeper (`mbuffer`).
+//! * At most a minute is credited at once, and no debt is deeper (`mbuffer`).
 //!
-//! In Linux filters say which class a packet is of; here it is its DSCP ([`Map`]). What Linux sends directly,
-//! past all classes, there is not.
+//! In Linux filters determine the class of a packet; here its DSCP does ([`Map`]). There is no direct queue
+//! that bypasses all classes, as Linux has.
 
 mod class;
 mod error;
@@ -33,12 +33,12 @@ use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Stats, Verdi
 use class::ROOT;
 use feed::{Feed, PRIOS, bits};
 
-/// The class of each DSCP, by the place of the class.
+/// The index of the class of each DSCP.
 pub type Map = [u8; 64];
 
 const NEVER: Nanos = Nanos(u64::MAX);
 
-/// The leaf to send, its priority, and the level of the class that lends.
+/// The leaf to send, its priority, and the level of the lending class.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     leaf: u8,
@@ -46,7 +46,7 @@ struct Turn {
     level: u8,
 }
 
-/// No class is of this number.
+/// No turn: no class has this number.
 const NOBODY: Turn = Turn { leaf: u8::MAX, prio: 0, level: 0 };
 
 /// `htb` over classes in the storage `M`, whose leaves are queues `Q`.
@@ -54,20 +54,20 @@ const NOBODY: Turn = Turn { leaf: u8::MAX, prio: 0, level: 0 };
 pub struct Htb<P, Q: 'static, M: Memory = crate::memory::Usual> {
     classes: M::Of<Class<Q>>,
     map: Map,
-    /// Who may send on its own tokens, by level.
+    /// The classes that may send on their own tokens, by level.
     rows: [Feed; LEVELS],
-    /// A bit for each level with somebody.
+    /// A bit for each nonempty level.
     levels: u32,
-    /// Leaves that have packets and are in their feed.
+    /// Nonempty leaves that are in their feed.
     active: u64,
-    /// Leaves that have packets and held all of them back when they were asked.
+    /// Nonempty leaves that held all packets back when polled.
     holding: u64,
-    /// Classes that cannot send, and when the first of them may do more.
+    /// Classes that cannot send freely, and when the first of them changes its mode.
     waiting: u64,
     next_event: Nanos,
-    /// Whose turn it is; nobody's where it has to be found.
+    /// Whose turn it is; nobody's if it must be searched.
     turn: Turn,
-    /// The leaf that was called last, and what all others hold: what it holds it says itself.
+    /// The leaf that was called last, and the backlog of all others; its own backlog is read from it.
     last: usize,
     others: Backlog,
     overlimits: u64,
@@ -78,7 +78,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     /// A tree with full buckets at `now`.
     ///
     /// # Errors
-    /// Says why the classes make no tree.
+    /// Why the classes are not a valid tree.
     pub fn new(map: Map, now: Nanos, classes: M::Of<Class<Q>>) -> Result<Self, ParamsError> {
         let mut queue = Self {
             classes,
@@ -102,8 +102,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         Ok(queue)
     }
 
-    /// Gives each class its level: a leaf 0, a root with children 7, what has children one less than its
-    /// parent.
+    /// Sets the level of each class: a leaf 0, a root with children 7, other inner classes one less than
+    /// their parent.
     fn order(&mut self) -> Result<(), ParamsError> {
         let classes = self.classes.as_mut();
         if classes.is_empty() || classes.len() > MAX_CLASSES {
@@ -137,10 +137,10 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         self.classes.as_ref()
     }
 
-    /// Sets the map for packets to come.
+    /// Sets the map for later packets.
     ///
     /// # Errors
-    /// Where it names a class that is no leaf; then nothing is changed.
+    /// If it names a class that is not a leaf; then nothing is changed.
     pub fn configure(
         &mut self,
         _now: Nanos,
@@ -152,7 +152,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         self.order().inspect_err(|_| self.map = before).map_err(BuildError::Htb)
     }
 
-    /// Priorities at which a class has something to send.
+    /// Priorities at which a class has packets to send.
     fn prios(&self, place: usize) -> u8 {
         let class = &self.classes.as_ref()[place];
         match class.queue {
@@ -162,8 +162,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
-    /// Puts a class that has something to send at these priorities where its mode says: with those that can
-    /// send, or to its parent; which then has something to send too.
+    /// Lists a class with packets at these priorities according to its mode: with those that can send, or in
+    /// its parent's feed. The parent then has packets to send too.
     fn list(&mut self, mut place: usize, mut prios: u8) {
         self.turn = NOBODY;
         let classes = self.classes.as_mut();
@@ -182,7 +182,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
-    /// The other way.
+    /// The reverse.
     fn unlist(&mut self, mut place: usize, mut prios: u8) {
         self.turn = NOBODY;
         let classes = self.classes.as_mut();
@@ -212,7 +212,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         self.active &= !(1 << leaf);
     }
 
-    /// Gives a class the mode that its buckets say.
+    /// Updates the mode of a class from its buckets.
     fn settle(&mut self, place: usize, now: Nanos) {
         let class = &mut self.classes.as_mut()[place];
         let (mode, event) = class.mode_at(now);
@@ -231,7 +231,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
-    /// Settles the classes that may do more by now, and asks those again that held packets back.
+    /// Updates the classes whose mode changes by now, and polls those again that held packets back.
     fn run_events(&mut self, now: Nanos) {
         self.next_event = NEVER;
         for place in bits(self.waiting) {
@@ -266,11 +266,11 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         Some(())
     }
 
-    /// `leaf` is the one that is called last: the one whose turn it is, once that is found.
+    /// Sets `leaf` as the one that is called last: the one whose turn it is, once that is found.
     fn touch(&mut self, leaf: usize) {
         if leaf != self.last {
             self.turn = NOBODY;
-            // The one that was called last is among the others now, and the new one is not.
+            // The leaf that was called last now counts with the others, and the new one does not.
             let held = |place: usize| self.classes().get(place).and_then(Class::queue).map(Queue::backlog);
             let (before, after) = (held(leaf).unwrap_or_default(), held(self.last).unwrap_or_default());
             self.others.change(before, after);
@@ -278,7 +278,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
-    /// [`Queue::enqueue`] in a leaf that has no packets, or was not called last.
+    /// [`Queue::enqueue`] for a leaf that is empty or was not called last.
     fn enqueue_in(&mut self, now: Nanos, packet: &P, observer: &mut impl Owner<P>) -> Verdict {
         let leaf = usize::from(self.map[usize::from(packet.dsfield() >> 2)]);
         self.touch(leaf);
@@ -293,9 +293,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         verdict
     }
 
-    /// Asks the leaf whose turn it is, if that is known. (One variable holds the packet from the call to the
-    /// return: it is not copied then.)
-    // The attributes of this file and of `any.rs` gain 28 to 46 % of a packet's instructions.
+    /// Dequeues from the leaf whose turn it is, if that is known. (One variable holds the packet from the
+    /// call to the return, so that it is not copied.)
     #[inline(always)]
     fn send(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let mut packet = None;
@@ -321,7 +320,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         packet
     }
 
-    /// Asks the others, when that one sent nothing.
+    /// Dequeues from the others, if that one sent nothing.
     fn send_on(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         while self.find().is_some() {
             let packet = self.send(now, observer);
@@ -333,8 +332,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         None
     }
 
-    /// The turn of a leaf is over; where that ends the round of those that borrow with it, so is their
-    /// parent's.
+    /// The turn of a leaf is over. If that ends the round of the classes that borrow with it, their parent's
+    /// turn is over too.
     fn next_turn(&mut self, leaf: usize, prio: usize, level: usize) {
         self.turn = NOBODY;
         let classes = self.classes.as_mut();
@@ -349,7 +348,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         self.rows[level].advance(prio, place);
     }
 
-    /// A packet takes its part of the leaf's turn, and every class from the leaf upwards pays.
+    /// Charges a packet to the leaf's turn and to every class from the leaf upwards.
     #[inline(always)]
     fn sent(&mut self, now: Nanos, leaf: usize, len: u32, is_last: bool) {
         let Turn { prio, level, .. } = self.turn;
@@ -370,7 +369,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
-    /// When a leaf with packets may send, if nothing else does.
+    /// When a nonempty leaf may send, if nothing else does.
     fn leaf_wake(&self, leaf: usize, now: Nanos) -> Option<Nanos> {
         let classes = self.classes.as_ref();
         let own = classes[leaf].queue.as_ref()?.next_wake(now)?;

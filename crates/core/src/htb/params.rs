@@ -5,7 +5,7 @@ use crate::Rate;
 use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, params, words};
 use crate::tbf::LinkLayer;
 
-/// Which tree of sqm-scripts.
+/// A tree of sqm-scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sqm {
     /// One class (simplest.qos).
@@ -43,14 +43,14 @@ pub struct HtbTree {
     pub classes: [ClassParams; 4],
     /// How many there are.
     pub number: usize,
-    /// Which of them are leaves.
+    /// Whether each is a leaf.
     pub leaves: [bool; 4],
     /// The class of each DSCP.
     pub map: Map,
 }
 
-/// The classes of simple.qos by DSCP: 1 for CS6, EF and what asks for minimal delay, AF42 among them; 3 for
-/// CS1; else 2.
+/// The classes of simple.qos by DSCP: 1 for CS6, EF and minimal delay, including AF42; 3 for CS1; otherwise
+/// 2.
 fn simple_map() -> Map {
     core::array::from_fn(|dscp| match dscp {
         // --tos Minimize-Delay: TOS 0x10 under the mask 0x3f.

@@ -12,7 +12,7 @@ fn packet(class: u8) -> Header {
     Header { len: 1000, dsfield: class << 2, ..Header::default() }
 }
 
-/// The map in which a DSCP is the place of a class, as far as there are that many; else that of the last.
+/// A map in which a DSCP is the index of its class; higher DSCPs map to the last class.
 fn by_number(classes: u8) -> Map {
     core::array::from_fn(|dscp| (dscp as u8).min(classes - 1).max(1))
 }
@@ -34,7 +34,7 @@ fn root(rate: u64) -> Class<Leaf> {
     Class::inner(ClassParams::new(Rate(rate)))
 }
 
-/// Sends for `time` ns while each of these classes has packets; packets sent, by class.
+/// Sends for `time` ns while each of these classes has packets; returns the packets sent by each class.
 fn sent(queue: &mut Htb<Header, Leaf>, backlogged: &[u8], start: Nanos, time: u64) -> alloc::vec::Vec<u64> {
     let before: alloc::vec::Vec<u64> = queue.classes().iter().map(|class| class.sent().0).collect();
     let mut now = start;
@@ -56,7 +56,8 @@ fn sent(queue: &mut Htb<Header, Leaf>, backlogged: &[u8], start: Nanos, time: u6
 
 const SECOND: u64 = 1_000_000_000;
 
-/// HTB manual, section 3: A has 40 and B 60 % of the link. Both busy, each has its own; one alone has all.
+/// HTB manual, section 3: A has 40 % and B 60 % of the link. If both are busy, each gets its share; one alone
+/// gets all.
 #[test]
 fn a_class_borrows_what_the_others_leave() {
     let mut queue = tree(&[root(8_000_000), child(3_200_000, 8_000_000, 0), child(4_800_000, 8_000_000, 0)]);
@@ -67,7 +68,7 @@ fn a_class_borrows_what_the_others_leave() {
     assert!(queue.classes()[1].borrowed() > 550);
 }
 
-/// HTB manual, section 4: a ceil holds also while nobody else wants to send.
+/// HTB manual, section 4: a ceil applies even if no other class wants to send.
 #[test]
 fn no_class_goes_above_its_ceil() {
     let mut queue = tree(&[root(8_000_000), child(800_000, 1_600_000, 0), child(800_000, 8_000_000, 0)]);
@@ -75,10 +76,9 @@ fn no_class_goes_above_its_ceil() {
     assert!(alone[1].abs_diff(200) <= 3, "{alone:?}");
 }
 
-/// HTB manual, section 6: the class of lower prio takes all that is to be lent, and the others keep their
-/// rates.
+/// HTB manual, section 6: the class of lower prio gets all excess bandwidth, and the others keep their rates.
 #[test]
-fn what_is_to_be_lent_goes_to_the_lowest_prio_first() {
+fn excess_bandwidth_goes_to_the_lowest_prio_first() {
     let classes = [
         root(8_000_000),
         child(800_000, 8_000_000, 0),
@@ -89,7 +89,7 @@ fn what_is_to_be_lent_goes_to_the_lowest_prio_first() {
     assert!(all[1].abs_diff(800) <= 6 && all[2].abs_diff(100) <= 3 && all[3].abs_diff(100) <= 3, "{all:?}");
 }
 
-/// tc-htb(8), quantum: classes that borrow share in its ratio.
+/// tc-htb(8), quantum: borrowing classes share in the ratio of their quanta.
 #[test]
 fn borrowers_of_one_prio_share_in_ratio_of_their_quanta() {
     let with = |quantum| {
@@ -101,12 +101,12 @@ fn borrowers_of_one_prio_share_in_ratio_of_their_quanta() {
 }
 
 #[test]
-fn quanta_come_of_the_rate_in_their_bounds() {
+fn quanta_follow_the_rate_within_their_bounds() {
     let quantum = |rate| ClassParams::new(Rate(rate)).quantum();
     assert_eq!([quantum(8_000), quantum(1_600_000), quantum(80_000_000_000)], [1000, 20_000, 200_000]);
 }
 
-/// A leaf that is a root never borrows: with a ceil above its rate it has its rate.
+/// A leaf that is a root never borrows: it gets its rate even if its ceil is higher.
 #[test]
 fn a_root_has_its_rate_and_no_more() {
     let params = ClassParams { ceil: Rate(8_000_000), ..ClassParams::new(Rate(800_000)) };
@@ -133,7 +133,7 @@ fn a_bucket_goes_below_zero_by_one_packet() {
     assert_eq!(queue.stats().overlimits, 2);
 }
 
-/// Theory page: inner classes lend before the root does, and a whole subtree keeps its share.
+/// Theory page: inner classes lend before the root does, so a subtree keeps its share.
 #[test]
 fn a_subtree_lends_to_its_own_first() {
     let inner = |rate| {
@@ -155,13 +155,13 @@ fn a_subtree_lends_to_its_own_first() {
     let mut map = [5; 64];
     (map[3], map[4]) = (3, 4);
     let mut queue = Htb::new(map, Nanos(0), classes.to_vec()).expect("a tree");
-    // Class 4 has nothing to send: what it leaves is class 3's, of the same parent, and not class 5's.
+    // Class 4 has nothing to send: its share goes to class 3, of the same parent, and not to class 5.
     let all = sent(&mut queue, &[3, 5], Nanos(0), SECOND);
     assert!(all[3].abs_diff(750) <= 6 && all[5].abs_diff(250) <= 6, "{all:?}");
 }
 
 #[test]
-fn what_makes_no_tree_is_named() {
+fn invalid_trees_are_named() {
     let wrong =
         |classes: &[Class<Leaf>], map| <Htb<Header, Leaf>>::new(map, Nanos(0), classes.to_vec()).err();
     let good = [root(8_000_000), child(8_000, 8_000, 0)];

@@ -6,8 +6,8 @@
 //! * The probability is not held at one: only an overflow of 64 bits (256 times one) sets it to one.
 //! * The delay is a sample, that of the last packet dequeued before the timer runs, and 0 when that packet
 //!   left an empty queue.
-//! * The burst allowance shrinks at dequeues, by the time since the one before, idle or not; and it is only
-//!   given again when delay, old delay and probability are small.
+//! * The burst allowance shrinks at each dequeue by the time since the last one, idle or not. It is only
+//!   renewed when the delay, the old delay and the probability are small.
 
 use crate::jiffies::{self, HZ};
 use crate::{Draws, Nanos, Packet, Span};
@@ -17,24 +17,24 @@ pub const MAX_PROB: u64 = u64::MAX >> 8;
 
 /// Bytes that a measurement of the drain rate takes (Linux `QUEUE_THRESHOLD`).
 const QUEUE_THRESHOLD: u64 = 16_384;
-/// The drain rate has 8 bits behind the point (Linux `PIE_SCALE`).
+/// The drain rate has 8 fractional bits (Linux `PIE_SCALE`).
 const PIE_SCALE: u32 = 8;
 /// The burst allowance, 150 ms in ticks.
 const BURST: u64 = 150_000_000 >> TICK_SHIFT;
-/// A delay from which the probability rises faster, 250 ms in ticks.
+/// The delay from which on the probability rises faster, 250 ms in ticks.
 const LONG_DELAY: u64 = 250_000_000 >> TICK_SHIFT;
 /// A tick is 2^6 ns (Linux `PSCHED_SHIFT`).
 const TICK_SHIFT: u32 = 6;
 const TICKS_PER_SEC: u64 = 1_000_000_000 >> TICK_SHIFT;
 const PERCENT_2: u64 = MAX_PROB / 50;
-/// Below each of these the probability moves at a quarter of the speed.
+/// Below each of these the probability changes at a quarter of the speed.
 const LOW: [u64; 5] =
     [MAX_PROB / 100, MAX_PROB / 1000, MAX_PROB / 10_000, MAX_PROB / 100_000, MAX_PROB / 1_000_000];
 
 /// Parameters of the control law, which `pie` and `fq_pie` share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LawParams {
-    /// Delay that the law aims at, kept in ticks of 64 ns. Default 15 ms.
+    /// Target delay, stored in ticks of 64 ns. Default 15 ms.
     pub target: Span,
     /// Time between two updates of the probability, kept in jiffies, rounded up: 15 ms, the default, are 16
     /// at `hz` 250. 0 stops the updates for good.
@@ -97,16 +97,16 @@ pub(crate) const fn ticks(now: Nanos) -> u64 {
     now.0 >> TICK_SHIFT
 }
 
-/// The parameters as the law computes with them.
+/// The parameters in the form that the law uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
     target: u64,
     alpha: u64,
     beta: u64,
     mtu: u32,
-    /// Below so many bytes queued nothing is dropped.
+    /// With fewer bytes queued nothing is dropped.
     two_mtu: u32,
-    /// The bits of a packet's time of arrival that are kept: all, or none while the drain rate is measured.
+    /// A mask for the arrival time of a packet: all bits, or none with the drain rate estimator.
     stamp: u64,
     bytemode: bool,
     pub(crate) ecn: bool,
@@ -138,7 +138,7 @@ impl Law {
         law
     }
 
-    /// The step of the probability; its gains are lower the lower the probability is.
+    /// The step of the probability; the lower the probability, the lower the gains.
     const fn delta(&self, prob: u64, qdelay: u64, qdelay_old: u64) -> i64 {
         let (mut alpha, mut beta) = (self.alpha, self.beta);
         if prob < MAX_PROB / 10 {
@@ -187,7 +187,7 @@ pub struct Vars {
     pub prob: u64,
     /// Sum of the probabilities since the last drop.
     pub accu_prob: u64,
-    /// The delay last seen.
+    /// The last delay measured.
     pub qdelay: u64,
     /// The delay at the update before.
     pub qdelay_old: u64,
@@ -223,7 +223,7 @@ impl Vars {
         if self.dq_tstamp == INVALID { None } else { Some(self.dq_tstamp) }
     }
 
-    /// Forgets what was measured; probability and delays stay (Linux `pie_vars_init`).
+    /// Resets the measurements; probability and delays stay (Linux `pie_vars_init`).
     pub(crate) const fn init(&mut self) {
         self.burst_time = BURST;
         self.accu_prob = 0;
@@ -236,7 +236,7 @@ impl Vars {
     /// before it.
     #[inline(always)]
     pub(crate) fn drop_early(&mut self, law: &Law, backlog: u32, len: u32, draws: &mut impl Draws) -> bool {
-        // Where both are zero, nothing is added to the sum and nothing drawn.
+        // If both are zero, nothing is added to the sum and no number is drawn.
         self.burst_time == 0
             && self.prob | self.accu_prob != 0
             && (self.qdelay >= law.target >> 1 || self.prob >= MAX_PROB / 5)
@@ -244,7 +244,7 @@ impl Vars {
             && self.rolls(law, len, draws)
     }
 
-    /// The same where the law has a say.
+    /// The same if the law applies.
     #[inline(never)]
     fn rolls(&mut self, law: &Law, len: u32, draws: &mut impl Draws) -> bool {
         let prob = if law.bytemode && len <= law.mtu {
@@ -326,7 +326,7 @@ impl Vars {
         self.move_on(law, backlog)
     }
 
-    /// The same where the probability may change. Says whether anything did.
+    /// The same if the probability may change. Returns whether anything changed.
     #[inline(never)]
     fn move_on(&mut self, law: &Law, backlog: u32) -> bool {
         let before = (self.prob, self.qdelay, self.qdelay_old);
@@ -375,7 +375,7 @@ impl Vars {
     }
 }
 
-/// A packet and the tick at which it was queued; 0 when none was noted.
+/// A packet and the tick at which it was queued; 0 if the tick is not stored.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stamped<P> {
     pub(crate) packet: P,

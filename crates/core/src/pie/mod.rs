@@ -18,10 +18,10 @@ use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
 use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
-/// What `pie` has counted beyond [`Stats`].
+/// Counters of `pie` beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PieCounters {
-    /// Packets taken in.
+    /// Packets enqueued.
     pub packets_in: u64,
     /// Packets dropped on arrival, by the law or the limit.
     pub dropped: u64,
@@ -29,12 +29,12 @@ pub struct PieCounters {
     pub overlimit: u64,
     /// Packets marked instead of dropped.
     pub ecn_mark: u64,
-    /// Most packets queued when another was taken in.
+    /// Largest number of packets queued at the enqueue of another one.
     pub maxq: u32,
 }
 
-/// `pie` over the storage `M`, with random numbers from `D`. A storage with fewer places than `limit`
-/// lowers the limit to that.
+/// `pie` over the storage `M`, with random numbers from `D`. If the storage has fewer places than `limit`,
+/// the limit is lowered to their number.
 #[derive(Clone, Debug)]
 pub struct Pie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
@@ -51,7 +51,7 @@ pub struct Pie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
-    /// An empty queue, made at `now`: the probability is updated first half a second later.
+    /// An empty queue, created at `now`. The first update of the probability is half a second later.
     pub fn new(params: Params, link: Link, now: Nanos, draws: D, places: M::Of<Stamped<P>>) -> Self {
         let ring = Ring::new(places);
         Pie {
@@ -69,7 +69,7 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
         }
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
@@ -79,7 +79,7 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
         &self.vars
     }
 
-    /// What the queue has counted.
+    /// The queue's counters.
     pub const fn pie_counters(&self) -> &PieCounters {
         &self.counters
     }
@@ -94,8 +94,8 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
         self.timer.due()
     }
 
-    /// Brings the probability up to `now`. Every other call does this first; it is of use to one who wants
-    /// to look at [`Pie::vars`].
+    /// Makes the updates of the probability due until `now`. Every other call does this first; call it before
+    /// you read [`Pie::vars`].
     pub fn advance(&mut self, now: Nanos) {
         if self.timer.is_due(now) {
             self.update(now);
@@ -111,7 +111,7 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
         }
     }
 
-    /// Sets all parameters but `hz`. Packets above a lower limit leave from the head.
+    /// Sets all parameters but `hz`. If the limit falls, the packets above it are dropped from the head.
     ///
     /// # Errors
     /// None.
@@ -167,7 +167,8 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
         self.counters.packets_in += 1;
         self.counters.maxq = self.counters.maxq.max(queued);
         self.backlog = self.backlog.wrapping_add(packet.len());
-        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
+        // There is a free place: fewer than `limit` packets are queued, and `limit` is at most the number of
+        // places.
         self.ring.push(Stamped { packet, tick: self.law.stamp(now) });
         Verdict::Enqueued
     }

@@ -1,19 +1,19 @@
 //! Hardware flow control: when a receiver stops and restarts the line that feeds it.
 
-/// What a receiver asks of the line that feeds it (IEEE 802.3 annex 31B).
+/// A receiver's request to the line that feeds it (IEEE 802.3 annex 31B).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowControl {
     /// Begin no new packet: [`crate::Port::pause`].
     Pause,
-    /// Go on: [`crate::Port::resume`].
+    /// Continue: [`crate::Port::resume`].
     Resume,
 }
 
 /// Turns the bytes waiting behind a line into pause and resume, with hysteresis: pause at `high` and
 /// above, resume at `low` and below.
 ///
-/// A PAUSE frame arrives and takes effect later than it was decided; the buffer needs room above `high`
-/// for what is sent until then. That delay is the owner's to add.
+/// A PAUSE frame takes effect some time after the decision, so the buffer needs room above `high` for what is
+/// sent until then. The owner must add that delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermarks {
     high: u64,
@@ -22,13 +22,13 @@ pub struct Watermarks {
 }
 
 impl Watermarks {
-    /// Marks in bytes; `None` unless `low` is below `high`.
+    /// Watermarks in bytes; `None` unless `low` is below `high`.
     #[must_use]
     pub const fn new(high: u64, low: u64) -> Option<Watermarks> {
         if low < high { Some(Watermarks { high, low, is_paused: false }) } else { None }
     }
 
-    /// Tells the bytes waiting now; what to ask of the line, where that changes.
+    /// Updates the waiting bytes; returns the request to the line if it changes.
     pub const fn update(&mut self, backlog: u64) -> Option<FlowControl> {
         if !self.is_paused && backlog >= self.high {
             self.is_paused = true;
@@ -41,7 +41,7 @@ impl Watermarks {
         }
     }
 
-    /// Whether the line was last asked to pause.
+    /// Whether the last request was a pause.
     #[must_use]
     pub const fn is_paused(&self) -> bool {
         self.is_paused

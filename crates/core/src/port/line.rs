@@ -1,4 +1,4 @@
-//! Serial lines: when the last bit of a packet leaves, given when its first may.
+//! Serial lines: compute when the last bit of a packet leaves from when its first may leave.
 
 use super::TraceError;
 use super::schedule::Schedule;
@@ -11,11 +11,11 @@ pub enum Line {
     /// Serialization takes no time.
     #[default]
     Unlimited,
-    /// One rate for ever.
+    /// A constant rate.
     Rate(Serializer),
     /// A rate that changes at given times.
     Schedule(Schedule),
-    /// Opportunities to deliver, recorded from a real (mobile) link.
+    /// Delivery opportunities recorded from a real (mobile) link.
     Trace(Trace),
 }
 
@@ -23,14 +23,13 @@ impl Line {
     /// The line of a trace file of Mahimahi's; see [`Trace`].
     ///
     /// # Errors
-    /// [`TraceError`] with the number of the line that is not one.
+    /// [`TraceError`] with the number of the invalid line.
     pub fn from_mahimahi(text: &str) -> Result<Line, TraceError> {
         Trace::from_mahimahi(text).map(Line::Trace)
     }
 
-    /// Begins a packet of `bytes` at `now`, no earlier than the last one ended, and says when it ends:
-    /// at `now` or later, at `Nanos(u64::MAX)` where it never does.
-    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
+    /// Begins a packet of `bytes` at `now`, not before the end of the last packet. Returns when it ends: at
+    /// `now` or later, or `Nanos(u64::MAX)` if it never ends.
     #[inline(always)]
     pub fn begin(&mut self, now: Nanos, bytes: u32) -> Nanos {
         match self {
@@ -39,7 +38,7 @@ impl Line {
         }
     }
 
-    /// Out of line, so that the common line of one rate is inlined into its port.
+    /// Not inlined, so that the common case of a constant rate is inlined into its port.
     #[inline(never)]
     fn begin_at_no_fixed_rate(&mut self, now: Nanos, bytes: u32) -> Nanos {
         match self {

@@ -1,41 +1,40 @@
-//! What is between a host and a wire: queue, device ring, serial line.
+//! The path from a host to a wire: queue, device ring, serial line.
 //!
 //! ```text
 //!  arrive ──► queue ──► device ring (optional, with or without BQL) ──► serial line ──► Departure
 //! ```
 //!
-//! [`Port`] has one queue, [`MultiPort`] one for each of a device's transmit rings. Both are sans-IO
-//! state machines in *logical time*. A departure carries the time at which its last bit leaves the line,
-//! and the next packet is taken at exactly that time, however late the owner's timer woke: lateness
-//! never costs the line rate.
+//! [`Port`] has one queue, [`MultiPort`] one for each of a device's transmit rings. Both are sans-IO state
+//! machines in *logical time*. A departure has the time at which its last bit leaves the line, and the next
+//! packet starts at exactly that time, however late the owner's timer fires. So lateness never reduces the
+//! rate of the line.
 //!
 //! # How to drive it
 //!
 //! 1. `poll(now)` until it returns `None`;
-//! 2. `arrive(now, ..)` for what has come in, `pause(now)` and `resume(now, ..)` for what the receiver
-//!    asked;
+//! 2. `arrive(now, ..)` for arrivals, `pause(now)` and `resume(now, ..)` for requests of the receiver;
 //! 3. sleep until [`Port::next_wake`] or the next arrival.
 //!
-//! `Nanos(u64::MAX)` stands for "never": nothing happens then.
+//! `Nanos(u64::MAX)` means "never".
 //!
 //! # Order of events
 //!
-//! Events are handled in the order of their time. At one and the same time:
+//! Events are handled in order of time. At the same time:
 //!
 //! 1. the line ends a packet, which is the departure that `poll` returns;
-//! 2. the device reports completions: ring entries become free, BQL is told (of several rings that of
-//!    the lowest number first);
-//! 3. the queue is asked again for a packet that its shaper held back (of several queues that of the
-//!    lowest number first).
+//! 2. the device reports completions: ring entries become free, and BQL is updated (of several rings, the
+//!    lowest number first);
+//! 3. the queue is polled again for a packet that its shaper held back (of several queues, the lowest number
+//!    first).
 //!
-//! After each event the ring is refilled from the queue, then the line takes the next packet. An arrival,
-//! a pause or its end is handled after all events due at its time, as the driving order above says.
+//! After each event the ring is refilled from the queue, then the line takes the next packet. An arrival, a
+//! pause or its end is handled after all events due at the same time, as in the driving order above.
 //!
 //! # Completions
 //!
-//! [`Departure::completed_at`] says when the descriptor of a packet is reported, which is when Linux frees
-//! the packet and credits its socket (TCP small queues). It is known when the packet departs, and it
-//! never descends from one departure of a ring to the next. [`Port::next_wake`] is never after it.
+//! [`Departure::completed_at`] is the time when the descriptor of a packet is reported. Linux then frees the
+//! packet and credits its socket (TCP small queues). The time is known when the packet departs, and it never
+//! decreases from one departure of a ring to the next. [`Port::next_wake`] is never after it.
 
 mod flow_control;
 mod line;
@@ -57,7 +56,7 @@ use crate::{Backlog, Dql, Nanos, Owner, Packet, Queue, Span, Verdict};
 use ring::Ring;
 use transmitter::Transmitter;
 
-/// The time of what does not happen.
+/// The time of an event that never happens.
 const NEVER: Nanos = Nanos(u64::MAX);
 
 /// A packet that has left the line.
@@ -68,8 +67,8 @@ pub struct Departure<P> {
     pub at: Nanos,
     /// When its first bit left. Time in queue and ring is this minus the time of arrival.
     pub started: Nanos,
-    /// When the device reports it: [`Departure::at`] or, with coalescing, up to [`RingSpec::coalesce`]
-    /// later, and then mostly after this departure was returned. Without a ring: [`Departure::at`].
+    /// When the device reports it: [`Departure::at`] or, with coalescing, up to [`RingSpec::coalesce`] later,
+    /// which is usually after this departure was returned. Without a ring: [`Departure::at`].
     pub completed_at: Nanos,
     /// The packet.
     pub packet: P,
@@ -77,15 +76,15 @@ pub struct Departure<P> {
 
 /// A queue, an optional device ring and a serial line. See the [module](self) for how to drive it.
 ///
-/// All storage is taken when it is made; no later call allocates.
+/// `new` allocates all storage; no later call allocates.
 #[derive(Debug)]
 pub struct Port<P, Q> {
     queue: Q,
-    /// When the queue can deliver next, where it held back when last asked; else [`NEVER`].
+    /// When the queue can deliver next, if it held a packet back at the last poll; otherwise [`NEVER`].
     retry: Nanos,
     ring: Option<Ring<P>>,
     transmitter: Transmitter<P>,
-    /// The time of the earliest event; [`NEVER`] where there is none.
+    /// The time of the earliest event; [`NEVER`] if there is none.
     next: Nanos,
 }
 
@@ -102,11 +101,8 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         }
     }
 
-    /// Hands `packet` to the queue at `now` and lets an idle line begin. The owner has polled all
-    /// that is due at `now` before; where it has not, what is due is handled at `now` and not earlier.
-    // The simulator's bars need it inlined: docs/performance.md, "Inlining". The attributes of the port
-    // keep it within its bar: without them it adds 240 to 373 instructions to a packet, with them 112 to
-    // 178; the bar is 180.
+    /// Enqueues `packet` at `now` and starts an idle line. The owner must have polled everything due at `now`
+    /// before; otherwise what is due is handled at `now` and not earlier.
     #[inline(always)]
     pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let now = self.transmitter.advance(now);
@@ -141,20 +137,20 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         None
     }
 
-    /// When to poll next if nothing arrives: exact. `None` where nothing is under way.
+    /// When to poll next if nothing arrives: exact. `None` if there is nothing to send.
     #[must_use]
     #[inline]
     pub fn next_wake(&self) -> Option<Nanos> {
         if self.next == NEVER { None } else { Some(self.next) }
     }
 
-    /// The receiver has asked for a pause (IEEE 802.3 annex 31B): the line ends the packet it has begun
-    /// and begins no other; queue and ring go on filling. Without effect during a pause.
+    /// The receiver requests a pause (IEEE 802.3 annex 31B): the line finishes its packet and begins no
+    /// other; queue and ring continue to fill. It has no effect during a pause.
     pub fn pause(&mut self, now: Nanos) {
         self.transmitter.pause(now);
     }
 
-    /// Ends a pause, and lets an idle line begin. Without effect where there is none.
+    /// Ends a pause and starts an idle line. It has no effect if there is no pause.
     pub fn resume(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let now = self.transmitter.advance(now);
         if self.transmitter.resume(now) {
@@ -162,16 +158,16 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         }
     }
 
-    /// When the next packet leaves at the soonest if nothing arrives: exact while one is on the line. `None`
-    /// where nothing is under way.
+    /// The earliest time of the next departure if nothing arrives: exact while a packet is on the line.
+    /// `None` if there is nothing to send.
     #[must_use]
     #[inline]
     pub fn next_departure(&self) -> Option<Nanos> {
         if self.transmitter.is_busy() { Some(self.transmitter.ends()) } else { self.next_wake() }
     }
 
-    /// Whether a packet is on the line: until it ends, no arrival brings [`Port::next_wake`] forward, unless
-    /// the queue holds back.
+    /// Whether a packet is on the line. Until it ends, no arrival makes [`Port::next_wake`] earlier, unless
+    /// the queue holds packets back.
     #[must_use]
     #[inline]
     pub fn is_busy(&self) -> bool {
@@ -184,13 +180,13 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         self.transmitter.is_paused()
     }
 
-    /// What the queue holds; ring and line not included.
+    /// Backlog of the queue, without ring and line.
     pub fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
 
-    /// What the device ring holds that has not left the line, the packet on the line included; without
-    /// a ring, the packet on the line.
+    /// Packets in the device ring that have not left the line, including the packet on the line; without a
+    /// ring, the packet on the line.
     pub fn ring_backlog(&self) -> Backlog {
         let (packets, bytes) = self.ring.as_ref().map_or((0, 0), Ring::waiting);
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
@@ -200,20 +196,19 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         }
     }
 
-    /// Byte queue limits of the ring, where it has them.
+    /// Byte queue limits of the ring, if it has them.
     pub fn dql(&self) -> Option<&Dql> {
         self.ring.as_ref().and_then(Ring::dql)
     }
 
-    /// What the line has done.
+    /// Statistics of the line.
     pub fn stats(&self) -> PortStats {
         self.transmitter.stats()
     }
 
-    /// Time that the line spent on packets by `now`, the time of the latest call or a later one. The packet
-    /// on the line counts up to then, so between two times it never grows by more than what lies between
-    /// them. A line that waits for its rate to rise, or for its trace to go on, with a packet on it spends
-    /// that time on the packet.
+    /// Time that the line spent on packets by `now`, which is the time of the latest call or later. The
+    /// packet on the line counts up to `now`, so the value never grows by more than the elapsed time. If a
+    /// line with a packet on it waits for its rate to rise or for its trace, that time counts.
     #[must_use]
     pub fn busy_by(&self, now: Nanos) -> Span {
         self.transmitter.busy_by(now)
@@ -224,7 +219,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         &self.queue
     }
 
-    /// [`Port::feed`], out of line: most arrivals find the line busy.
+    /// [`Port::feed`], not inlined: at most arrivals the line is busy.
     #[inline(never)]
     fn feed_after_arrival(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let has_room = |ring: &Ring<P>| ring.has_room(self.transmitter.is_busy());
@@ -233,7 +228,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         }
     }
 
-    /// Moves packets on at `now`: queue to ring as far as there is room, then one to an idle line.
+    /// Moves packets at `now`: from the queue to the ring while there is room, then one to an idle line.
     #[inline(always)]
     fn feed(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         if self.ring.is_some() {
@@ -268,7 +263,7 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
     }
 }
 
-/// Dequeues, and remembers when to ask again where the queue holds back.
+/// Dequeues, and records when to poll again if the queue holds packets back.
 #[inline(always)]
 fn ask<P: Packet, Q: Queue<P>>(
     queue: &mut Q,
@@ -279,14 +274,14 @@ fn ask<P: Packet, Q: Queue<P>>(
     let packet = queue.dequeue(now, observer);
     *retry = match packet {
         Some(_) => NEVER,
-        // A queue that would say `now` again here breaks its contract; do not spin on it.
+        // A queue that returned `now` again here would break its contract; do not spin on it.
         None => queue.next_wake(now).map_or(NEVER, |at| at.max(now + crate::Span(1))),
     };
     packet
 }
 
-/// Moves packets from queue to ring as far as there is room. `on_line`: a descriptor of this ring holds
-/// the packet on the line.
+/// Moves packets from the queue to the ring while there is room. `on_line`: the packet on the line occupies a
+/// descriptor of this ring.
 fn fill<P: Packet, Q: Queue<P>>(
     ring: &mut Ring<P>,
     on_line: bool,

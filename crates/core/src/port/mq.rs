@@ -1,4 +1,4 @@
-//! A device with several transmit rings, each with a queue of its own, on one line (Linux `mq`).
+//! A device with several transmit rings, each with its own queue, on one line (Linux `mq`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,11 +17,10 @@ struct Lane<P, Q> {
     ring: Ring<P>,
 }
 
-/// Several lanes of queue and ring that share one line; flows are spread over them by hash, and the
-/// device serves the rings in turn, one packet each. Each ring has byte queue limits and coalescing of
-/// its own.
+/// Several lanes of queue and ring that share one line. Flows are distributed over them by hash, and the
+/// device serves the rings in turn, one packet each. Each ring has its own byte queue limits and coalescing.
 ///
-/// It is driven as [`super::Port`]; see the [module](super). All storage is taken when it is made.
+/// Drive it like [`super::Port`]; see the [module](super). `new` allocates all storage.
 #[derive(Debug)]
 pub struct MultiPort<P, Q> {
     lanes: Box<[Lane<P, Q>]>,
@@ -31,7 +30,7 @@ pub struct MultiPort<P, Q> {
 }
 
 impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
-    /// A lane for each queue of `queues`, each with a ring as `ring` says. `None` without a queue.
+    /// A lane for each queue of `queues`, each with a ring specified by `ring`. `None` without a queue.
     #[must_use]
     pub fn new(queues: Vec<Q>, ring: RingSpec, line: Line) -> Option<MultiPort<P, Q>> {
         let lane = |queue| Lane { queue, retry: NEVER, ring: Ring::new(ring) };
@@ -48,15 +47,14 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
 
     /// The lane of flows with this hash: floor(mixed hash * lanes / 2^32) (Linux `reciprocal_scale`).
     ///
-    /// The hash is mixed first. `fq_codel` takes its bucket from the high bits of the very same hash; were
-    /// the lane taken from them as well, each lane's `fq_codel` would use one of `lanes` parts of its
-    /// buckets and no others.
+    /// The hash is mixed first. `fq_codel` takes its bucket from the high bits of the same hash. If the lane
+    /// came from these bits too, each lane's `fq_codel` would use only 1/`lanes` of its buckets.
     #[must_use]
     pub fn lane_of(&self, flow_hash: u32) -> usize {
         reciprocal_scale(mix(flow_hash), self.lanes.len()) as usize
     }
 
-    /// Hands `packet` to the queue of its lane at `now` and lets an idle line begin; see
+    /// Enqueues `packet` in the queue of its lane at `now` and starts an idle line; see
     /// [`super::Port::arrive`].
     pub fn arrive(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let now = self.transmitter.advance(now);
@@ -97,19 +95,19 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
         }
     }
 
-    /// When to poll next if nothing arrives: exact. `None` where nothing is under way.
+    /// When to poll next if nothing arrives: exact. `None` if there is nothing to send.
     #[must_use]
     pub fn next_wake(&self) -> Option<Nanos> {
         let (next, _) = self.next_event();
         if next == NEVER { None } else { Some(next) }
     }
 
-    /// See [`super::Port::pause`]; it holds for all lanes.
+    /// See [`super::Port::pause`]; it applies to all lanes.
     pub fn pause(&mut self, now: Nanos) {
         self.transmitter.pause(now);
     }
 
-    /// Ends a pause, and lets an idle line begin. Without effect where there is none.
+    /// Ends a pause and starts an idle line. It has no effect if there is no pause.
     pub fn resume(&mut self, now: Nanos) {
         let now = self.transmitter.advance(now);
         if self.transmitter.resume(now) {
@@ -123,7 +121,7 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
         self.transmitter.is_paused()
     }
 
-    /// What the queues hold; rings and line not included.
+    /// Backlog of the queues, without rings and line.
     pub fn backlog(&self) -> Backlog {
         self.lanes.iter().fold(Backlog::default(), |sum, lane| {
             let backlog = lane.queue.backlog();
@@ -134,7 +132,7 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
         })
     }
 
-    /// What the rings hold that has not left the line, the packet on the line included.
+    /// Packets in the rings that have not left the line, including the packet on the line.
     pub fn ring_backlog(&self) -> Backlog {
         let on_line = Backlog {
             packets: u32::from(self.transmitter.is_busy()),
@@ -147,26 +145,25 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
         })
     }
 
-    /// Byte queue limits of the ring of `lane`, where there is such a lane and it has them.
+    /// Byte queue limits of the ring of `lane`; `None` if there is no such lane or it has none.
     pub fn dql(&self, lane: usize) -> Option<&Dql> {
         self.lanes.get(lane).and_then(|lane| lane.ring.dql())
     }
 
-    /// What the line has done.
+    /// Statistics of the line.
     pub fn stats(&self) -> PortStats {
         self.transmitter.stats()
     }
 
-    /// Time that the line spent on packets by `now`, the time of the latest call or a later one. The packet
-    /// on the line counts up to then, so between two times it never grows by more than what lies between
-    /// them. A line that waits for its rate to rise, or for its trace to go on, with a packet on it spends
-    /// that time on the packet.
+    /// Time that the line spent on packets by `now`, which is the time of the latest call or later. The
+    /// packet on the line counts up to `now`, so the value never grows by more than the elapsed time. If a
+    /// line with a packet on it waits for its rate to rise or for its trace, that time counts.
     #[must_use]
     pub fn busy_by(&self, now: Nanos) -> Span {
         self.transmitter.busy_by(now)
     }
 
-    /// The queue of `lane`, where there is such a lane.
+    /// The queue of `lane`, if there is such a lane.
     pub fn queue(&self, lane: usize) -> Option<&Q> {
         self.lanes.get(lane).map(|lane| &lane.queue)
     }
@@ -193,8 +190,7 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
         fill(&mut lane.ring, on_line, &mut lane.queue, &mut lane.retry, now, observer);
     }
 
-    /// Gives an idle line the next packet: of the first ring that has one, from the one after the ring
-    /// that was served last.
+    /// Gives an idle line the next packet, from the first nonempty ring after the one that was served last.
     fn send(&mut self, now: Nanos) {
         if !self.transmitter.is_ready() {
             return;
@@ -213,7 +209,7 @@ impl<P: Packet, Q: Queue<P>> MultiPort<P, Q> {
     }
 }
 
-/// What happens next, and in which lane.
+/// The next event, and its lane.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     LineEnds,

@@ -6,21 +6,21 @@ use alloc::vec;
 use super::NEVER;
 use crate::{Dql, Nanos, Packet, Span};
 
-/// A device ring, as a driver's transmit descriptor ring.
+/// A device ring: a driver's transmit descriptor ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingSpec {
-    /// Descriptors; each holds one packet from the time the driver gets it until its completion is
-    /// handled. At least 1; zero is taken as 1.
+    /// Descriptors. Each holds one packet from the driver's transmit call until its completion is handled. At
+    /// least 1; zero counts as 1.
     pub entries: u32,
-    /// Byte queue limits (Linux `lib/dynamic_queue_limits.c`): hold the ring just long enough.
+    /// Byte queue limits (Linux `lib/dynamic_queue_limits.c`): keep the ring just long enough.
     pub bql: bool,
-    /// From the end of a serialization until the device reports it, together with all others ended
+    /// Time from the end of a serialization until the device reports it, together with all others that ended
     /// by then (interrupt coalescing). Zero: each end is reported at once.
     pub coalesce: Span,
 }
 
-/// The state of a device ring: a circular list of packets the driver has and the line has not begun,
-/// and a count of descriptors whose packets have left but are not reported yet.
+/// The state of a device ring: a circular list of packets that the line has not begun, and a count of
+/// descriptors whose packets have left but are not reported yet.
 #[derive(Debug)]
 pub(super) struct Ring<P> {
     slots: Box<[P]>,
@@ -30,7 +30,7 @@ pub(super) struct Ring<P> {
     /// Packets that have left the line and are not reported.
     ended: usize,
     ended_bytes: u64,
-    /// When the device reports them; [`NEVER`] where there are none.
+    /// When the device reports them; [`NEVER`] if there are none.
     report: Nanos,
     coalesce: Span,
     /// Byte queue limits, and whether their clock has been set (at the first packet).
@@ -38,7 +38,7 @@ pub(super) struct Ring<P> {
     dql_started: bool,
 }
 
-/// Ticks per second of BQL's clock (Linux jiffies): its hold time is one second's worth of them.
+/// Ticks per second of BQL's clock (Linux jiffies); its hold time is one second.
 const HZ: u32 = 1000;
 
 impl<P: Packet> Ring<P> {
@@ -61,7 +61,7 @@ impl<P: Packet> Ring<P> {
         self.dql.as_ref()
     }
 
-    /// When the device reports next; [`NEVER`] where nothing has ended.
+    /// When the device reports next; [`NEVER`] if nothing has ended.
     #[inline]
     pub(super) fn report(&self) -> Nanos {
         self.report
@@ -72,8 +72,8 @@ impl<P: Packet> Ring<P> {
         (self.waiting, self.waiting_bytes)
     }
 
-    /// Whether the driver takes another packet: a descriptor is free and BQL allows it. `on_line` says
-    /// that a descriptor of this ring holds the packet on the line.
+    /// Whether the driver accepts another packet: a descriptor is free and BQL allows it. `on_line`: the
+    /// packet on the line occupies a descriptor of this ring.
     #[inline]
     pub(super) fn has_room(&self, on_line: bool) -> bool {
         let free = self.waiting + self.ended + usize::from(on_line) < self.slots.len();
@@ -111,7 +111,7 @@ impl<P: Packet> Ring<P> {
         Some(packet)
     }
 
-    /// The line has ended a packet; when the device will report it.
+    /// The line has ended a packet; returns when the device will report it.
     pub(super) fn end(&mut self, at: Nanos, bytes: u32) -> Nanos {
         self.ended += 1;
         self.ended_bytes += u64::from(bytes);
@@ -125,7 +125,7 @@ impl<P: Packet> Ring<P> {
         report
     }
 
-    /// The device reports all that have ended: descriptors are free again, BQL is told.
+    /// The device reports all ended packets: descriptors become free, and BQL is updated.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn complete(&mut self, now: Nanos) {
         if let Some(dql) = &mut self.dql {

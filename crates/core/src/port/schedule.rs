@@ -7,8 +7,8 @@ use core::fmt;
 use super::NEVER;
 use crate::{Nanos, Rate, Span};
 
-/// What a packet of one byte needs of a rate of 1 bit/s, in nanoseconds: work is counted in bits times
-/// 10^-9, of which a rate of r bit/s does r in every nanosecond.
+/// Nanoseconds for one byte at 1 bit/s. Work is counted in units of 10^-9 bit; a rate of r bit/s does r units
+/// in every nanosecond.
 const WORK_PER_BYTE: u128 = 8_000_000_000;
 
 /// A list of rates with the times from which they hold.
@@ -18,31 +18,31 @@ const WORK_PER_BYTE: u128 = 8_000_000_000;
 /// carried to the next packet if it begins there. At a rate of zero the line stops.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// Sorted; the first is from zero.
+    /// Sorted; the first begins at zero.
     steps: Box<[(Span, Rate)]>,
-    /// The time after which the list begins again; `None`: the last rate holds for ever.
+    /// The time after which the list repeats; `None`: the last rate applies for ever.
     period: Option<Span>,
     /// Work done in a whole period.
     work_per_period: u128,
     origin: Nanos,
-    /// The end of the last packet, and the work that was left of it then: less than a nanosecond's.
+    /// The end of the last packet, and the work that remained then: less than a nanosecond's.
     last_end: Nanos,
     remainder: u64,
 }
 
-/// Why a list of rates is no schedule.
+/// Why a list of rates is not a valid schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScheduleError {
     /// The list is empty.
     Empty,
-    /// The first rate is not from zero on.
+    /// The first rate does not begin at zero.
     LateStart,
-    /// The time of this step (from 0) is not after the one before it.
+    /// The time of this step (from 0) is not after that of the previous step.
     NotAscending {
         /// The step.
         step: usize,
     },
-    /// The period does not reach beyond the last step.
+    /// The period does not end after the last step.
     ShortPeriod,
     /// All rates are zero.
     Standstill,
@@ -65,18 +65,19 @@ impl fmt::Display for ScheduleError {
 impl core::error::Error for ScheduleError {}
 
 impl Schedule {
-    /// Rates with the times from which they hold, the first from zero; the last one holds for ever.
+    /// Rates with the times from which they apply, the first from zero; the last one applies for ever.
     ///
     /// # Errors
-    /// [`ScheduleError`] where the list is empty, not from zero, not ascending, or zero throughout.
+    /// [`ScheduleError`] if the list is empty, does not begin at zero, is not ascending, or has only rates of
+    /// zero.
     pub fn held(steps: Vec<(Span, Rate)>) -> Result<Schedule, ScheduleError> {
         Schedule::new(steps, None)
     }
 
-    /// Rates with the times from which they hold, the first from zero, all over again after `period`.
+    /// Rates with the times from which they apply, the first from zero; the list repeats after `period`.
     ///
     /// # Errors
-    /// As [`Schedule::held`], and where `period` is not after the last step.
+    /// Those of [`Schedule::held`], and if `period` is not after the last step.
     pub fn cyclic(steps: Vec<(Span, Rate)>, period: Span) -> Result<Schedule, ScheduleError> {
         Schedule::new(steps, Some(period))
     }
@@ -114,14 +115,14 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// The same schedule with its first step at `origin`; before, the line is stopped. As made, a
+    /// The same schedule with its first step at `origin`; before that, the line is stopped. By default a
     /// schedule begins at [`Nanos::ZERO`].
     #[must_use]
     pub fn starting_at(self, origin: Nanos) -> Schedule {
         Schedule { origin, ..self }
     }
 
-    /// The rate in force at `now`.
+    /// The rate at `now`.
     #[must_use]
     pub fn rate_at(&self, now: Nanos) -> Rate {
         if now < self.origin { Rate(0) } else { self.steps[self.locate(now).1].1 }
@@ -135,14 +136,14 @@ impl Schedule {
         self.last_end
     }
 
-    /// When `work` begun at `now` is done, and what is left of it then.
+    /// When `work` begun at `now` is done, and what remains of it then.
     fn finish(&self, now: Nanos, mut work: u128) -> (Nanos, u64) {
         if work == 0 {
             return (now, 0);
         }
         let mut now = now.max(self.origin);
         if let Some(period) = self.period {
-            // A whole period does the same work from wherever in it one begins.
+            // A whole period does the same work wherever in it one begins.
             let periods = (work - 1) / self.work_per_period;
             work -= periods * self.work_per_period;
             now += period * u64::try_from(periods).unwrap_or(u64::MAX);
@@ -166,7 +167,7 @@ impl Schedule {
         (NEVER, 0)
     }
 
-    /// The start of the period that `now` is in, and the step in force.
+    /// The start of the period of `now`, and the present step.
     fn locate(&self, now: Nanos) -> (Nanos, usize) {
         let elapsed = now.since(self.origin).0;
         let within = self.period.map_or(elapsed, |period| elapsed % period.0);
@@ -174,7 +175,7 @@ impl Schedule {
         (self.origin + Span(elapsed - within), step)
     }
 
-    /// The end of `step` within the period; the last of a list that is held has none.
+    /// The end of `step` within the period; the last step of a list without a period has none.
     fn end_of(&self, step: usize) -> Span {
         let next = self.steps.get(step + 1).map(|&(from, _)| from);
         next.or(self.period).unwrap_or(Span(u64::MAX))

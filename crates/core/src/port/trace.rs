@@ -1,4 +1,4 @@
-//! A line that delivers when a recorded link did: Mahimahi's packet-delivery traces.
+//! A line that delivers at the times of a recorded link: Mahimahi's packet-delivery traces.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -6,59 +6,58 @@ use core::fmt;
 
 use crate::{Nanos, Span};
 
-/// Bytes of one opportunity: an IP packet of 1500 bytes and the four bytes that a TUN device puts before
-/// it, which is what Mahimahi counts.
+/// Bytes of one opportunity in Mahimahi's count: an IP packet of 1500 bytes with the four-byte header of a
+/// TUN device.
 const OPPORTUNITY: u64 = 1504;
 
-/// What a packet of this crate, whose length has an Ethernet header of 14 bytes, is longer than what
-/// Mahimahi counts, which has a TUN header of 4 bytes.
+/// Difference between a packet's length here, with an Ethernet header of 14 bytes, and in Mahimahi's count,
+/// with a TUN header of 4 bytes.
 const HEADER_DIFFERENCE: u32 = 14 - 4;
 
-/// The largest stamp of a trace, milliseconds: 292 years.
+/// The largest timestamp of a trace, milliseconds: 292 years.
 const MAX_MILLIS: u64 = i64::MAX as u64 / 1_000_000;
 
 /// A packet-delivery trace: times at which the link could deliver 1504 bytes, repeated for ever with the
 /// time of the last one as the period.
 ///
-/// Packets are counted as Mahimahi counts them, by their IP length and 4 bytes ([`crate::Packet::len`]
-/// less 10), so that a trace carries here what it carries there, of full packets and of
-/// acknowledgements: one full packet of 1514 bytes takes exactly one opportunity. Several packets share
-/// one as far as they fit; a packet that is longer than what is left of one goes on at the next and
-/// leaves with its last byte. What nobody uses at its time is lost. A packet that begins at the very time
-/// of an opportunity can still use it.
+/// Packets count as in Mahimahi with their IP length plus 4 bytes ([`crate::Packet::len`] less 10). So a
+/// trace carries the same number of full packets and of acknowledgements as in Mahimahi: one full packet of
+/// 1514 bytes takes exactly one opportunity. Several packets share an opportunity if they fit. A packet that
+/// is longer than the rest of an opportunity continues at the next one and leaves with its last byte. Unused
+/// opportunities are lost. A packet that begins at the exact time of an opportunity can still use it.
 #[derive(Clone, Debug)]
 pub struct Trace {
-    /// Since the start of the period; sorted, the last one is the period and above zero.
+    /// Times since the start of the period, sorted; the last one is the period and above zero.
     stamps: Box<[Span]>,
     origin: Nanos,
-    /// The opportunity that is used next: whole periods before it, and its place in the period.
+    /// The next opportunity: the periods before it, and its index in the period.
     cycle: u64,
     place: usize,
-    /// Bytes left of it, 1 to 1504.
+    /// Bytes left in it, 1 to 1504.
     left: u64,
 }
 
-/// Why a text or a list is no trace.
+/// Why a text or a list is not a valid trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceError {
-    /// There is no stamp.
+    /// There is no timestamp.
     Empty,
     /// This line (from 1) is not a whole number of milliseconds.
     NotANumber {
         /// The line.
         line: usize,
     },
-    /// The stamp of this line (from 1) is above 292 years.
+    /// The timestamp of this line (from 1) is above 292 years.
     TooLarge {
         /// The line.
         line: usize,
     },
-    /// The stamp of this line (from 1) is below the one before it.
+    /// The timestamp of this line (from 1) is below the previous one.
     Descending {
         /// The line.
         line: usize,
     },
-    /// The last stamp, which is the period, is zero.
+    /// The last timestamp, which is the period, is zero.
     NoTime,
 }
 
@@ -77,11 +76,11 @@ impl fmt::Display for TraceError {
 impl core::error::Error for TraceError {}
 
 impl Trace {
-    /// A trace from the text of a trace file: one stamp in whole milliseconds a line, never descending;
-    /// equal stamps are opportunities at the same time. Spaces around a stamp are passed over.
+    /// Parses a trace file: one timestamp in whole milliseconds per line, never descending; equal timestamps
+    /// are opportunities at the same time. Spaces around a timestamp are ignored.
     ///
     /// # Errors
-    /// [`TraceError`], with the line where one is at fault.
+    /// [`TraceError`], with the number of an invalid line.
     pub fn from_mahimahi(text: &str) -> Result<Trace, TraceError> {
         let mut stamps = Vec::new();
         let mut last = 0;
@@ -107,8 +106,8 @@ impl Trace {
         }
     }
 
-    /// The same trace with its first period from `origin` on; nothing is delivered before. As made, a
-    /// trace begins at [`Nanos::ZERO`].
+    /// The same trace with its first period from `origin` on; nothing is delivered before. By default a trace
+    /// begins at [`Nanos::ZERO`].
     #[must_use]
     pub fn starting_at(self, origin: Nanos) -> Trace {
         Trace { origin, cycle: 0, place: 0, left: OPPORTUNITY, ..self }
@@ -141,12 +140,12 @@ impl Trace {
         self.stamps[self.stamps.len() - 1]
     }
 
-    /// The time of the opportunity that is used next.
+    /// The time of the next opportunity.
     fn time(&self) -> Nanos {
         self.origin + self.period() * self.cycle + self.stamps[self.place]
     }
 
-    /// Goes on by `count` opportunities.
+    /// Skips `count` opportunities.
     #[allow(clippy::cast_possible_truncation)]
     fn skip(&mut self, count: u64) {
         // Below 2^23 opportunities more than the length of a list.
@@ -163,14 +162,14 @@ impl Trace {
     /// The first opportunity at or after `elapsed` since the origin.
     fn first_from(&self, elapsed: Span) -> (u64, usize) {
         let period = self.period().0;
-        // A moment between two periods belongs to the end of the earlier one, where the last stamp lies.
+        // The moment between two periods belongs to the earlier one, whose last timestamp it is.
         let cycle = elapsed.0.div_ceil(period).saturating_sub(1);
         let within = elapsed.0 - cycle * period;
         (cycle, self.stamps.partition_point(|stamp| stamp.0 < within))
     }
 }
 
-/// The stamp in `word`, which is in line `line`.
+/// The timestamp in `word`, from line `line`.
 fn millis_of(word: &str, line: usize) -> Result<u64, TraceError> {
     if word.is_empty() || !word.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(TraceError::NotANumber { line });
@@ -187,7 +186,7 @@ mod tests {
     use crate::port::Line;
 
     #[test]
-    fn texts_that_are_no_trace_are_errors_with_their_line() {
+    fn invalid_texts_are_errors_with_their_line() {
         let error = |text| Trace::from_mahimahi(text).err();
         assert_eq!(error(""), Some(TraceError::Empty));
         assert_eq!(error("0"), Some(TraceError::NoTime));
@@ -212,7 +211,7 @@ mod tests {
         for _ in 0..34 {
             assert_eq!(begin(5, 54), 5);
         }
-        // 8 bytes are left; of the next packet 1496 bytes go at 10 ms.
+        // 8 bytes are left; 1496 bytes of the next packet go at 10 ms.
         assert_eq!(begin(5, 1514), 10);
         // The period is 10 ms; 8 bytes of 10 ms are left, unused they are lost.
         assert_eq!(begin(11, 1514), 12);

@@ -1,9 +1,9 @@
-//! The sending side of a device: the packet on the line, flow control, and what the line has done.
+//! The sending side of a device: the packet on the line, flow control, and the line's statistics.
 
 use super::{Departure, Line, NEVER};
 use crate::{Nanos, Packet, Span};
 
-/// What a line has done; never reset.
+/// Statistics of a line; never reset.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortStats {
     /// Packets whose serialization has ended.
@@ -12,16 +12,16 @@ pub struct PortStats {
     pub bytes: u64,
     /// Time the line spent on them. `bytes * 8 / busy` is the rate of the line while it is busy.
     pub busy: Span,
-    /// Time the line was idle while queue or ring held a packet and the line was not paused. Zero
-    /// without a ring and without a shaper in the queue; otherwise time that a shaper held back or that
-    /// BQL starved.
+    /// Time for which the line was idle although queue or ring held a packet and the line was not paused. It
+    /// is zero without a ring and without a shaper in the queue; otherwise a shaper held packets back or BQL
+    /// starved the line.
     pub idle_backlogged: Span,
-    /// Packets that left queue and ring after an idle line: the number of busy periods.
+    /// Packets that found the line idle: the number of busy periods.
     pub busy_periods: u64,
-    /// Time under pause, that of a packet already on the line included; a pause that lasts counts up to
-    /// the latest call.
+    /// Time in pause, including that of a packet already on the line; a present pause counts up to the latest
+    /// call.
     pub paused: Span,
-    /// Calls with a `now` before that of an earlier call; they were taken as if at the later time.
+    /// Calls with a `now` before that of an earlier call; they were handled at the later time.
     pub clock_backward: u64,
 }
 
@@ -29,16 +29,16 @@ pub struct PortStats {
 #[derive(Debug)]
 pub(super) struct Transmitter<P> {
     line: Line,
-    /// The packet on the line, where `is_busy`.
+    /// The packet on the line, if `is_busy`.
     packet: P,
     started: Nanos,
-    /// [`NEVER`] on an idle line, and where the packet never ends.
+    /// [`NEVER`] on an idle line, and if the packet never ends.
     ends: Nanos,
     is_busy: bool,
     is_paused: bool,
-    /// The start of the pause, where `is_paused`.
+    /// The start of the pause, if `is_paused`.
     paused_since: Nanos,
-    /// Since when the line is idle with something waiting; [`NEVER`] where it is not.
+    /// Since when the line has been idle with packets waiting; otherwise [`NEVER`].
     waiting_since: Nanos,
     /// The end of the last serialization; [`NEVER`] before the first.
     last_end: Nanos,
@@ -63,7 +63,7 @@ impl<P: Packet> Transmitter<P> {
         }
     }
 
-    /// Moves the clock to `now`, or counts that it would have gone backward.
+    /// Moves the clock to `now`, or counts a step backward.
     #[inline]
     pub(super) fn advance(&mut self, now: Nanos) -> Nanos {
         if now < self.clock {
@@ -74,15 +74,15 @@ impl<P: Packet> Transmitter<P> {
         self.clock
     }
 
-    /// Moves the clock to an event that was due at `at`: there, or not at all where a call that came
-    /// before older events were polled has moved it on.
+    /// Moves the clock to an event due at `at`, unless a call before the poll of older events has moved it
+    /// further.
     #[inline]
     pub(super) fn advance_to_event(&mut self, at: Nanos) -> Nanos {
         self.clock = self.clock.max(at);
         self.clock
     }
 
-    /// When the packet on the line ends; [`NEVER`] where there is none.
+    /// When the packet on the line ends; [`NEVER`] if there is none.
     #[inline]
     pub(super) fn ends(&self) -> Nanos {
         self.ends
@@ -113,7 +113,7 @@ impl<P: Packet> Transmitter<P> {
         PortStats { paused: self.stats.paused + current, ..self.stats }
     }
 
-    /// Time that the line spent on packets by `now`, the one on it included.
+    /// Time that the line spent on packets by `now`, including the one on it.
     pub(super) fn busy_by(&self, now: Nanos) -> Span {
         let current = if self.is_busy { self.ends.min(now).since(self.started) } else { Span::ZERO };
         self.stats.busy + current
@@ -135,7 +135,7 @@ impl<P: Packet> Transmitter<P> {
         self.is_busy = true;
     }
 
-    /// The line has ended its packet. `completed_at` is for the owner to set where there is a ring.
+    /// The line has ended its packet. The owner sets `completed_at` if there is a ring.
     #[inline]
     pub(super) fn end(&mut self) -> Departure<P> {
         let Transmitter { packet, started, ends, .. } = *self;
@@ -149,7 +149,7 @@ impl<P: Packet> Transmitter<P> {
         Departure { at: ends, started, completed_at: ends, packet }
     }
 
-    /// The line stays idle at `now`; `is_backlogged` says whether something waits for it.
+    /// The line stays idle at `now`; `is_backlogged` says whether packets wait for it.
     #[inline]
     pub(super) fn stay_idle(&mut self, now: Nanos, is_backlogged: bool) {
         if !is_backlogged {
@@ -176,7 +176,7 @@ impl<P: Packet> Transmitter<P> {
         }
     }
 
-    /// Ends a pause; whether there was one.
+    /// Ends a pause; returns whether there was one.
     pub(super) fn resume(&mut self, now: Nanos) -> bool {
         if self.is_paused {
             self.stats.paused = self.stats.paused + now.since(self.paused_since);

@@ -1,10 +1,11 @@
-//! `prio` and `pfifo_fast`: bands of which the first that has a packet sends it.
+//! `prio` and `pfifo_fast`: bands, of which the first nonempty one sends.
 //!
 //! Behaviour: man pages tc-prio(8) and tc-pfifo_fast(8), Linux 6.1 `sch_prio.c`, `sch_generic.c`:
 //!
-//! * The band of a packet is that of its priority in a map of 16; its priority is of its DS byte
-//!   ([`priority`]). Linux can have filters in front of the map; here are none.
-//! * A band is any queue. `pfifo_fast` is three bands with a `pfifo` each, every one with the whole limit.
+//! * A map of 16 entries gives the band for a packet's priority, which comes from its DS byte ([`priority`]).
+//!   Linux can have filters in front of the map; here there are none.
+//! * A band can have any queue. `pfifo_fast` has three bands with a `pfifo` each, and each has the full
+//!   limit.
 //! * Nothing keeps the first band from starving the others.
 
 mod params;
@@ -25,14 +26,14 @@ pub const MAX_BANDS: usize = 16;
 pub struct Priomap(pub [u8; 16]);
 
 impl Default for Priomap {
-    /// That of both man pages.
+    /// The map of both man pages.
     fn default() -> Self {
         Priomap::DEFAULT
     }
 }
 
 impl Priomap {
-    /// That of both man pages.
+    /// The map of both man pages.
     pub(crate) const DEFAULT: Priomap = Priomap([1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
 
     /// The map whose digits in base 16 are the bands, priority 0 first: `0x1222_1200_1111_1111` by default.
@@ -41,7 +42,7 @@ impl Priomap {
         Priomap(digits_of(digits))
     }
 
-    /// The band of each priority that packets have, of so many.
+    /// The band of each priority that packets have, among `count` bands.
     fn bands(self, count: usize) -> [u8; 4] {
         let last = u8::try_from(count.min(MAX_BANDS) - 1).unwrap_or(0);
         PRIORITIES.map(|priority| {
@@ -51,13 +52,13 @@ impl Priomap {
     }
 }
 
-/// Bands of queues `Q` in the storage `M`, of which the first [`MAX_BANDS`] are used. A band that the map
-/// names and that there is not is the first (Linux `prio_classify`).
+/// Bands of queues `Q` in the storage `M`, of which the first [`MAX_BANDS`] are used. If the map names a band
+/// that does not exist, the first band is used (Linux `prio_classify`).
 #[derive(Clone, Debug)]
 pub struct Prio<P, Q: 'static, M: Memory = crate::memory::Usual> {
     bands: M::Of<Q>,
     map: Priomap,
-    /// The band of each of the four priorities that packets have, one that there is.
+    /// The existing band of each of the four priorities that packets have.
     of: [u8; 4],
     /// Packets delivered, by band.
     sent: [u64; MAX_BANDS],
@@ -65,7 +66,7 @@ pub struct Prio<P, Q: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
-    /// A queue of these bands, which are empty. Without any it holds nothing that is asked for: `None`.
+    /// A queue of these empty bands; `None` if there are none.
     pub fn new(map: Priomap, bands: M::Of<Q>) -> Option<Self> {
         if bands.as_ref().is_empty() {
             return None;
@@ -74,12 +75,12 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
         Some(Prio { bands, map, of, sent: [0; MAX_BANDS], kinds: core::marker::PhantomData })
     }
 
-    /// The map in force.
+    /// The map.
     pub const fn map(&self) -> Priomap {
         self.map
     }
 
-    /// Sets the map for packets to come.
+    /// Sets the map for later packets.
     ///
     /// # Errors
     /// None.
@@ -101,7 +102,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
         &bands[..bands.len().min(MAX_BANDS)]
     }
 
-    /// The band that a packet with this DS byte goes to.
+    /// The band of a packet with this DS byte.
     pub fn band(&self, dsfield: u8) -> usize {
         usize::from(self.of[tos(dsfield)])
     }
@@ -198,7 +199,7 @@ mod tests {
 
     /// tc-pfifo_fast(8): while there are packets in band 0, band 1 is not served.
     #[test]
-    fn a_later_band_waits_for_the_earlier_and_each_has_the_whole_limit() {
+    fn a_later_band_waits_for_the_earlier_and_each_has_the_full_limit() {
         let mut queue = pfifo_fast(2);
         let packet = |cookie, dsfield| Header { cookie, dsfield, len: 100, ..Header::default() };
         for (cookie, dsfield) in [(1, 0x08), (2, 0), (3, 0x10), (4, 0), (5, 0x10)] {
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_band_that_there_is_not_is_that_of_priority_0() {
+    fn a_missing_band_is_replaced_by_that_of_priority_0() {
         let map = Priomap::of_digits(0x1f00_0000_0000_0000);
         let band = || <Fifo<Header>>::new(Limit::Packets(4), alloc::vec![Header::default(); 4]);
         let queue = <Prio<Header, _>>::new(map, alloc::vec![band(), band()]).expect("bands");

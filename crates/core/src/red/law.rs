@@ -1,8 +1,8 @@
-//! The law of random early detection (Floyd and Jacobson, 1993), on bytes: of the queue `red`, and of a slot
-//! of `sfq`.
+//! The law of random early detection (Floyd and Jacobson, 1993) in bytes, for the queue `red` and for each
+//! slot of `sfq`.
 //!
-//! Behaviour: Linux 6.1.192 `red.h`. What an idle time does to the average is the owner's matter: `sfq`
-//! ignores it.
+//! Behaviour: Linux 6.1.192 `red.h`. The effect of an idle time on the average is left to the queue: `sfq`
+//! ignores idle times.
 
 use crate::Draws;
 
@@ -11,13 +11,13 @@ use crate::Draws;
 pub struct LawParams {
     /// Average queue from which packets are dropped or marked with a probability, bytes.
     pub qth_min: u32,
-    /// Average queue from which every packet is, bytes.
+    /// Average queue from which every packet is dropped or marked, bytes.
     pub qth_max: u32,
     /// Weight of a new sample in the average: 2^-`wlog`; 1 to 31.
     pub wlog: u8,
-    /// Probability at `qth_max`: 2^-`plog`; used where `max_p` is 0.
+    /// Probability at `qth_max`: 2^-`plog`; used if `max_p` is 0.
     pub plog: u8,
-    /// Probability at `qth_max` in units of 2^-32; 0: of `plog`.
+    /// Probability at `qth_max` in units of 2^-32; 0: `plog` gives it.
     pub max_p: u32,
     /// Marks instead of dropping.
     pub ecn: bool,
@@ -25,7 +25,7 @@ pub struct LawParams {
     pub harddrop: bool,
 }
 
-/// Division by a constant, as a multiplication and shifts (Linux `reciprocal_value`, after Granlund and
+/// Division by a constant as a multiplication and shifts (Linux `reciprocal_value`, after Granlund and
 /// Montgomery, 1994).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reciprocal {
@@ -55,13 +55,13 @@ impl Reciprocal {
 /// What to do with an arrival.
 pub(crate) enum Action {
     Pass,
-    /// The average is between the thresholds and the draw says so.
+    /// Drop or mark: the average is between the thresholds, and the draw has decided so.
     Probable,
-    /// The average is above the upper threshold.
+    /// Drop or mark: the average is above the upper threshold.
     Forced,
 }
 
-/// The parameters as RED computes with them.
+/// The parameters in the form that RED uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     /// The parameters given.
@@ -95,7 +95,7 @@ impl Law {
         law.with_max_p(max_p)
     }
 
-    /// The bytes between the thresholds, at least 1.
+    /// Bytes between the thresholds, at least 1.
     const fn delta(params: &LawParams) -> u32 {
         let delta = params.qth_max.wrapping_sub(params.qth_min).cast_signed();
         if delta <= 0 { 1 } else { delta.cast_unsigned() }
@@ -108,12 +108,12 @@ impl Law {
         Law { max_p, max_p_reciprocal: Reciprocal::new(per_byte), ..self }
     }
 
-    /// Whether a probable drop is a mark.
+    /// Whether [`Action::Probable`] marks.
     pub(crate) const fn marks_probable(&self) -> bool {
         self.params.ecn
     }
 
-    /// Whether a forced drop is a mark.
+    /// Whether [`Action::Forced`] marks.
     pub(crate) const fn marks_forced(&self) -> bool {
         self.params.ecn && !self.params.harddrop
     }
@@ -124,9 +124,9 @@ impl Law {
 pub(crate) struct Vars {
     /// Average queue times 2^`wlog`.
     pub(crate) qavg: u64,
-    /// Packets since the last mark; -1: below the lower threshold.
+    /// Packets since the random number was drawn; -1: the average was not between the thresholds.
     qcount: i32,
-    /// The random number at hand.
+    /// The current random number.
     q_r: u32,
 }
 
@@ -137,7 +137,7 @@ impl Default for Vars {
 }
 
 impl Vars {
-    /// Starts again; the random number stays.
+    /// Resets all but the random number.
     pub(crate) const fn reset(&mut self) {
         self.qavg = 0;
         self.qcount = -1;

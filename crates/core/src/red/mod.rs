@@ -3,15 +3,15 @@
 //!
 //! Behaviour: man page tc-red(8) and Linux 6.1 `sch_red.c`:
 //!
-//! * The average is taken of the bytes queued at each arrival, before it. Below `min` nothing is dropped;
-//!   between `min` and `max` an arrival is dropped with a probability that rises to that of `max`; above
-//!   `max` each is.
-//! * With `ecn` an ECN-capable arrival is marked instead, above `max` too unless `harddrop` says otherwise.
-//!   With `nodrop` those that are not ECN-capable are queued where they would be dropped early.
-//! * After an idle time the average is that of as many small packets as could have been sent in it: `(1 -
-//!   w)^m` of what it was (Floyd and Jacobson, section 4). Linux takes the power from a table of shifts, here
-//!   it is computed.
-//! * `adaptive` moves the probability every half second so that the average stays in the middle (Floyd,
+//! * The average is over the bytes queued before each arrival. Below `min` nothing is dropped. Between `min`
+//!   and `max` an arrival is dropped with a probability that rises up to that at `max`. Above `max` each
+//!   arrival is dropped.
+//! * With `ecn` an ECN-capable arrival is marked instead, also above `max` unless `harddrop` is on. With
+//!   `nodrop` arrivals that are not ECN-capable are queued instead of being dropped early.
+//! * An idle time lowers the average as if `m` small packets, as many as the line could have sent in that
+//!   time, had found an empty queue: it becomes `(1 - w)^m` of its former value (Floyd and Jacobson, section
+//!   4). Linux takes the power from a table of shifts; here it is computed.
+//! * `adaptive` adjusts the probability every half second so that the average stays in the middle (Floyd,
 //!   Gummadi and Shenker, 2001, "Adaptive RED", figure 1).
 
 mod error;
@@ -33,30 +33,31 @@ use crate::{
 
 /// Time between two steps of adaptive RED (its paper, figure 1).
 const INTERVAL: u64 = 500_000_000;
-/// Steps that are caught up with at once. From one bound of the probability to the other it takes 53.
+/// Maximum number of missed steps that are made up for at once. From one bound of the probability to the
+/// other there are 53.
 const MOST_STEPS: u32 = 128;
-/// The bounds of the adaptive probability and its step up, in units of 2^-32.
+/// The bounds of the adaptive probability and its increment, in units of 2^-32.
 const MAX_P_MIN: u32 = u32::MAX / 100;
 const MAX_P_MAX: u32 = u32::MAX / 2;
 const MAX_P_STEP: u32 = u32::MAX / 100;
 
-/// Parameters of `red`, as it computes with them. [`Setup`] makes them of those of tc.
+/// Parameters of `red` in the form that it uses. [`Setup`] computes them from those of tc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Most bytes queued.
     pub limit: u32,
     /// The law.
     pub law: LawParams,
-    /// Queues what is not ECN-capable where it would be dropped early.
+    /// Queues packets that are not ECN-capable instead of dropping them early.
     pub nodrop: bool,
-    /// Moves the probability.
+    /// Adjusts the probability (adaptive RED).
     pub adaptive: bool,
-    /// Time on the line of an average packet, for what an idle time does to the average; zero: the average of
-    /// an idle queue is 0 at once.
+    /// Transmission time of an average packet; it determines how an idle time lowers the average. Zero: the
+    /// average of an idle queue is 0 at once.
     pub packet_time: Span,
 }
 
-/// What `red` has counted beyond [`Stats`], in the words of `tc -s qdisc`.
+/// Counters of `red` beyond [`Stats`], with the names of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RedCounters {
     /// Early drops.
@@ -75,9 +76,9 @@ pub struct Red<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     law: Law,
     vars: Vars,
     inner: Fifo<P, M>,
-    /// Since when the queue is idle: when it was found empty.
+    /// Since when the queue is idle: when a dequeue found it empty.
     idle_since: Option<Nanos>,
-    /// When the probability is moved next.
+    /// When the probability is adjusted next.
     next_step: Nanos,
     counters: RedCounters,
     draws: D,
@@ -100,7 +101,7 @@ pub(super) fn remaining(wlog: u8, exponent: u64) -> u64 {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
-    /// An empty queue, made at `now`.
+    /// An empty queue, created at `now`.
     pub fn new(params: Params, now: Nanos, draws: D, places: M::Of<P>) -> Self {
         Red {
             params,
@@ -119,22 +120,22 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
         &self.params
     }
 
-    /// The law as it computes now; `max_p` moves with `adaptive`.
+    /// The law as it is now; with `adaptive` its `max_p` changes.
     pub const fn law(&self) -> &Law {
         &self.law
     }
 
-    /// The average queue times 2^`wlog`, bytes, as of the last arrival.
+    /// The average queue times 2^`wlog`, bytes, at the last arrival.
     pub const fn qavg(&self) -> u64 {
         self.vars.qavg
     }
 
-    /// What the queue has counted.
+    /// The queue's counters.
     pub const fn red_counters(&self) -> &RedCounters {
         &self.counters
     }
 
-    /// Sets all parameters at `now` and begins the average anew; nothing queued is removed.
+    /// Sets all parameters at `now` and resets the average; no queued packet is removed.
     ///
     /// # Errors
     /// None: [`Setup::params`] has found what does not go together.
@@ -163,7 +164,7 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
         u64::try_from((u128::from(self.vars.qavg) * u128::from(left)) >> 62).unwrap_or(u64::MAX)
     }
 
-    /// Moves the probability for each half second that has ended.
+    /// Adjusts the probability once for each half second that has passed.
     fn advance(&mut self, now: Nanos) {
         if self.params.adaptive && now >= self.next_step {
             self.adapt(now);
@@ -190,8 +191,8 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
         }
     }
 
-    /// What the law says of an arrival; the packet is marked where that is enough. Whether it is to be
-    /// dropped.
+    /// Applies the law to an arrival and marks the packet if it can be marked instead. Returns whether the
+    /// packet must be dropped.
     fn drops(&mut self, now: Nanos, packet: &mut P, observer: &mut impl Owner<P>) -> bool {
         let backlog = u32::try_from(self.inner.backlog().bytes).unwrap_or(u32::MAX);
         if self.idle_since.is_some() {
@@ -243,7 +244,7 @@ where
 }
 
 impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Red<P, M, D> {
-    /// What it holds and has done.
+    /// Its contents and counters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = f.debug_struct("Red");
         words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
@@ -296,7 +297,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         each("prob_mark", self.counters.prob_mark);
         each("forced_drop", self.counters.forced_drop);
         each("forced_mark", self.counters.forced_mark);
-        // What finds the queue full, in tc's word.
+        // Packets that found the queue full, with the name that tc uses.
         each("pdrop", self.inner.stats().drops);
     }
 }

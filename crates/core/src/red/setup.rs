@@ -1,4 +1,4 @@
-//! The parameters of tc, and what is computed of them.
+//! The parameters of tc, and what is computed from them.
 
 use super::error::ParamsError;
 use super::{LawParams, Params, remaining};
@@ -6,7 +6,7 @@ use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_BYTES, Parameters,
 use crate::{Bytes, Rate};
 
 params! {
-    /// `red` in the words of tc-red(8).
+    /// `red` with the parameters of tc-red(8).
     pub struct Setup: "red": positional,
         "one queue that drops arrivals with a probability by its average length in bytes",
         "Floyd and Jacobson 1993, Linux 6.1 sch_red.c";
@@ -32,16 +32,16 @@ params! {
 }
 
 impl Setup {
-    /// All by default but `limit`.
+    /// All parameters but `limit` at their defaults.
     #[must_use]
     pub const fn new(limit: u32) -> Setup {
         Setup { limit, ..<Setup as Parameters>::DEFAULT }
     }
 
-    /// The parameters as RED computes with them.
+    /// The parameters in the form that RED uses.
     ///
     /// # Errors
-    /// Says what does not go together.
+    /// If parameters contradict each other.
     pub fn params(&self) -> Result<Params, ParamsError> {
         let qth_max = self.max.unwrap_or(self.limit / 4);
         let qth_min = self.min.unwrap_or(qth_max / 3);
@@ -55,7 +55,7 @@ impl Setup {
         let burst = u64::from(qth_min) * 2 + u64::from(qth_max);
         let burst = self.burst.map_or(burst / (3 * u64::from(avpkt)), u64::from);
         let wlog = weight(qth_min, burst, avpkt).ok_or(ParamsError::Burst)?;
-        // Linux keeps the thresholds times 2^wlog in 32 bits (red.h:red_check_params).
+        // Linux stores the thresholds times 2^wlog in 32 bits (red.h:red_check_params).
         if qth_max.leading_zeros() <= u32::from(wlog) {
             return Err(ParamsError::Range);
         }
@@ -88,9 +88,9 @@ impl Discipline for Setup {
     }
 }
 
-/// The largest weight, as its logarithm, with which a burst of so many packets that finds an average of 0
-/// leaves one below `min` (Floyd and Jacobson, section 6, equation 3); `None` where not even 2^-31 is small
-/// enough.
+/// The negative binary logarithm of the largest weight with which a burst of `burst` packets raises the
+/// average from 0 to less than `min` (Floyd and Jacobson, section 6, equation 3); `None` if not even 2^-31 is
+/// small enough.
 fn weight(min: u32, burst: u64, avpkt: u32) -> Option<u8> {
     // L + 1 + ((1 - w)^(L + 1) - 1) / w < min / avpkt, in units of 2^-62 packets.
     let passes = |wlog: &u8| {

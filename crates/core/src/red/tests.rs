@@ -23,7 +23,8 @@ fn the_weight_is_that_of_equation_3() {
     // 0.0039.
     let paper = Setup { min: Some(5), max: Some(15), avpkt: 1, burst: Some(50), ..Setup::new(1000) };
     assert_eq!(paper.params().map(|params| params.law.wlog), Ok(8));
-    // By hand for the example: 56 - (1 - (31/32)^56) * 32 = 29.4 packets are below 30; with 1/16 it is 40.4.
+    // The example by hand: 56 - (1 - (31/32)^56) * 32 = 29.4 packets, which is below 30; with 1/16 it is
+    // 40.4.
     assert_eq!(EXAMPLE.params().map(|params| params.law.wlog), Ok(5));
 }
 
@@ -35,7 +36,7 @@ fn defaults_are_those_of_the_man_page() {
 }
 
 #[test]
-fn what_does_not_go_together_is_named() {
+fn contradicting_parameters_are_named() {
     let wrong = |setup: Setup| setup.params().err();
     assert_eq!(wrong(Setup { max: Some(500_000), ..EXAMPLE }), Some(ParamsError::Thresholds));
     assert_eq!(wrong(Setup { min: Some(0), ..EXAMPLE }), Some(ParamsError::Thresholds));
@@ -45,8 +46,8 @@ fn what_does_not_go_together_is_named() {
     assert_eq!(wrong(Setup { min: Some(30_000), ..wide }), Some(ParamsError::Range));
 }
 
-/// A queue that stays at 100 packets of 1000 bytes: the average comes to it, and above `max` each arrival
-/// goes.
+/// A queue that stays at 100 packets of 1000 bytes: the average approaches that, and above `max` each arrival
+/// is dropped.
 #[test]
 fn above_max_each_arrival_is_dropped_and_below_min_none() {
     let mut queue = queue(EXAMPLE);
@@ -86,9 +87,9 @@ fn ecn_marks_harddrop_drops_above_max_and_nodrop_keeps() {
     assert!(full > 0, "the limit drops also with nodrop");
 }
 
-/// 1000 bytes take 0.8 ms at 10 Mbit/s. After an idle time of 22 packets (31/32)^22 is left: 0.4973.
+/// 1000 bytes take 0.8 ms at 10 Mbit/s. An idle time of 22 packets leaves (31/32)^22 = 0.4973 of the average.
 #[test]
-fn an_idle_time_ages_the_average_as_so_many_packets_would() {
+fn an_idle_time_lowers_the_average_as_the_packets_it_could_have_sent() {
     let mut queue = queue(EXAMPLE);
     for _ in 0..20 {
         let _ = queue.enqueue(Nanos(0), packet(0), &mut Ignore);
@@ -98,7 +99,7 @@ fn an_idle_time_ages_the_average_as_so_many_packets_would() {
     let _ = queue.enqueue(Nanos(22 * 800_000), packet(0), &mut Ignore);
     let expected = (31.0_f64 / 32.0).powi(22) * before as f64;
     assert!((queue.qavg() as f64 - expected).abs() <= 1.0, "{} {expected}", queue.qavg());
-    // An empty queue that nobody asked is not idle: the average takes a sample of nothing.
+    // An empty queue without a dequeue is not idle: the average gets a sample of 0.
     assert_eq!(queue.dequeue(Nanos(0), &mut Ignore).map(|packet| packet.len), Some(1000));
     let before = queue.qavg();
     let _ = queue.enqueue(Nanos(1_000_000_000), packet(0), &mut Ignore);

@@ -1,19 +1,20 @@
-//! `sfq`: stochastic fair queueing (McKenney, 1990): packets hashed into buckets, a slot for each bucket in
-//! use, the slots served in turn.
+//! `sfq`: stochastic fair queueing (McKenney, 1990). Packets are hashed into buckets, each bucket in use has
+//! a slot, and the slots are served in turn.
 //!
 //! Behaviour: Linux 6.1.192 `sch_sfq.c`, `red.h`:
 //!
 //! * Over the limit the longest slot loses the packet at its tail (with `headdrop` at its head); of equally
-//!   long ones that which changed last. Where every slot holds one packet, the one next in turn loses it.
-//! * A slot of `depth` packets drops the arrival, or its head for the arrival.
+//!   long slots it is the one that changed last. If every slot holds one packet, the slot that is next in
+//!   turn loses it.
+//! * A slot with `depth` packets drops the arrival, or with `headdrop` its head.
 //! * A packet for which there is no free slot is dropped.
-//! * A packet that empties its slot is not charged; a new slot gets a whole quantum and waits for its turn.
-//! * A timer changes the hash every `perturb`; all packets are hashed anew then, and those that find no place
+//! * A packet that empties its slot is not charged. A new slot gets a whole quantum and waits for its turn.
+//! * A timer changes the hash every `perturb`. All packets are then rehashed, and those that find no place
 //!   are dropped ([`Reason::Rehash`]).
-//! * With RED each slot is a queue under it (without its correction for idle times).
+//! * With RED each slot is a RED queue (without the correction for idle times).
 //! * A reset counts its packets as delivered.
 //!
-//! The hash of a packet into a bucket is ours, keyed as Linux's is.
+//! The hash function from packets to buckets differs from that of Linux, but has a key as there.
 
 mod params;
 mod table;
@@ -30,7 +31,7 @@ use crate::queue::{Held, Sent};
 use crate::red::{Action, Law};
 use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
-/// What `sfq` has counted beyond [`Stats`], in the words of `tc -s qdisc`.
+/// Counters of `sfq` beyond [`Stats`], with the names of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SfqCounters {
     /// Early drops.
@@ -47,32 +48,33 @@ pub struct SfqCounters {
     pub forced_mark_head: u64,
 }
 
-/// A copy of one slot's state, to look at.
+/// A copy of the state of a slot, for inspection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotState {
     /// Packets queued in the slot.
     pub qlen: u32,
     /// Bytes queued in the slot.
     pub backlog: u32,
-    /// Bytes it may still send in this turn; negative when it sent more.
+    /// Bytes it may still send in this turn; negative if it has sent more.
     pub allot: i32,
     /// RED's average queue times 2^`wlog`.
     pub qavg: u64,
 }
 
-/// Rehashes that are caught up with at once; of more that were missed, only the last key counts.
+/// Maximum number of missed rehashes that are made up for at once. If more were missed, only the last key has
+/// an effect.
 const MOST_REHASHES: u32 = 16;
 
-/// `sfq` over the storage `M`, with random numbers from `D`. It needs one node
-/// more than `limit`; with fewer the limit is lowered to the nodes less one.
+/// `sfq` over the storage `M`, with random numbers from `D`. It needs one node more than `limit`; with fewer,
+/// the limit is lowered to the number of nodes minus one.
 #[derive(Clone, Debug)]
 pub struct Sfq<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     params: Params,
     red: Option<Law>,
     limit: u32,
-    /// Packets of a slot from which an arrival may be dropped: `depth`, or 0 where RED has a say.
+    /// Number of packets in a slot from which an arrival may be dropped: `depth`, or 0 with RED.
     usual_depth: u32,
-    /// Number of buckets less one.
+    /// Number of buckets minus one.
     mask: u32,
     perturbation: u32,
     period: u64,
@@ -81,7 +83,7 @@ pub struct Sfq<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     slots: M::Of<Slot>,
     nodes: Nodes<M::Of<Node<P>>>,
     depths: Depths,
-    /// The slot that was served last; [`NIL`] where all are empty.
+    /// The slot that was served last; [`NIL`] if all are empty.
     tail: u32,
     held: Held,
     sent: Sent,
@@ -93,7 +95,7 @@ pub struct Sfq<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
-    /// An empty queue, made at `now`. A storage of no places queues nothing.
+    /// An empty queue, created at `now`. With empty storage it queues nothing.
     pub fn new(
         params: Params,
         now: Nanos,
@@ -109,7 +111,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         let period =
             params.perturb.map_or(0, |span| (span.0 / 1_000_000_000).saturating_mul(params.hz.into()));
         let limit = params.limit.min(nodes.capacity().saturating_sub(1));
-        // With nowhere to put a packet no slot is to be had.
+        // Without a place for a packet no slot can be used.
         let usable = if limit == 0 { &mut [] } else { slots.as_mut() };
         let depths = Depths::new(usable);
         let depth = params.depth.clamp(1, MAX_DEPTH);
@@ -135,19 +137,19 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
             params: Params { depth, quantum: params.quantum.clamp(1, 1 << 20), ..params },
             packet: core::marker::PhantomData,
         };
-        // Linux draws one when the queue is made, and one more when it is given a period.
+        // Linux draws a key when the queue is created, and another when it gets a period.
         for _ in 0..=u32::from(period > 0) {
             queue.perturb();
         }
         queue
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// RED as it computes, where it is on.
+    /// The law of RED, if it is on.
     pub const fn red(&self) -> Option<&Law> {
         self.red.as_ref()
     }
@@ -157,7 +159,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         self.perturbation
     }
 
-    /// The longest slot's number of packets.
+    /// Packets in the longest slot.
     pub const fn cur_depth(&self) -> u32 {
         if self.tail == NIL { 0 } else { self.depths.longest }
     }
@@ -167,7 +169,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         self.limit.wrapping_sub(self.held.left)
     }
 
-    /// What the queue has counted.
+    /// The queue's counters.
     pub const fn sfq_counters(&self) -> &SfqCounters {
         &self.counters
     }
@@ -182,19 +184,20 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         self.timer.due()
     }
 
-    /// The bucket for `hash`: the high half of the product of the keyed hash and 2^32 over the golden ratio.
+    /// The bucket for `hash`, from the high half of the product of the keyed hash and 2^32 divided by the
+    /// golden ratio.
     pub const fn bucket(&self, hash: u32) -> u32 {
         ((hash ^ self.perturbation).wrapping_mul(2_654_435_761) >> 16) & self.mask
     }
 
-    /// The state of the slot of a bucket; `None` where it has none.
+    /// The state of the slot of a bucket; `None` if the bucket has no slot.
     pub fn slot_state(&self, bucket: u32) -> Option<SlotState> {
         let index = *self.buckets.as_ref().get(bucket as usize)?;
         let Slot { qlen, backlog, allot, vars, .. } = *self.slots.as_ref().get(index as usize)?;
         Some(SlotState { qlen, backlog, allot, qavg: vars.qavg })
     }
 
-    /// A new key: the first of four draws, as Linux's key is of 128 bits.
+    /// Sets a new key: the first of four draws, because the key of Linux has 128 bits.
     fn perturb(&mut self) {
         self.perturbation = self.draws.next_u32();
         for _ in 0..3 {
@@ -202,7 +205,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         }
     }
 
-    /// Brings the hash up to `now`. Every other call does this first.
+    /// Makes the changes of the hash that are due at `now`. Every other call does this first.
     pub fn advance(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         if self.timer.is_due(now) {
             self.run_timer(now, observer);
@@ -219,7 +222,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         }
     }
 
-    /// Hashes all packets anew, slot by slot, each from its head.
+    /// Rehashes all packets, slot by slot, each from its head.
     fn rehash(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let mut all = Slot::default();
         let slots = self.slots.as_mut();
@@ -262,13 +265,13 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         }
     }
 
-    /// The slot of a bucket, or the one that is free next.
+    /// The slot of a bucket, or the next free one.
     fn slot_of(&self, bucket: u32) -> Option<u32> {
         let place = *self.buckets.as_ref().get(bucket as usize)?;
         Some(if place == NIL { self.depths.free() } else { place })
     }
 
-    /// Puts a packet at the tail of a slot, and the slot in turn where it was empty.
+    /// Puts a packet at the tail of a slot; a slot that was empty joins the round.
     fn append(&mut self, index: u32, packet: P) {
         let slots = self.slots.as_mut();
         let Some(slot) = slots.get_mut(index as usize) else { return };
@@ -283,7 +286,8 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         }
     }
 
-    /// RED's word on an arrival at a slot that holds packets: whether it or the head is to be dropped.
+    /// Applies RED to an arrival at a slot that holds packets. Returns whether the arrival or the head must
+    /// be dropped.
     fn red_drops(&mut self, now: Nanos, index: u32, packet: &mut P, observer: &mut impl Owner<P>) -> bool {
         let Some(red) = &self.red else { return false };
         let slot = &mut self.slots.as_mut()[index as usize];
@@ -325,7 +329,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         Verdict::Dropped(Reason::Limit)
     }
 
-    /// An arrival at a slot that holds packets, where RED or the slot's length may speak against it.
+    /// Enqueues an arrival at a slot that holds packets; RED or the slot's length may cause a drop.
     fn enqueue_judged(
         &mut self,
         now: Nanos,
@@ -343,7 +347,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         self.count_in(now, index, packet.len(), observer)
     }
 
-    /// Slot `index` has a packet more.
+    /// Counts a new packet of `len` bytes in the slot `index`.
     fn count_in(&mut self, now: Nanos, index: u32, len: u32, observer: &mut impl Owner<P>) -> Verdict {
         self.held.bytes += u64::from(len);
         let (left, is_over) = self.held.left.overflowing_sub(1);
@@ -351,14 +355,14 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         if is_over { self.overflow(now, index, observer) } else { Verdict::Enqueued }
     }
 
-    /// The way of a packet, the last of slot `index`, that brought the queue over the limit.
+    /// Handles the arrival, now the last packet of slot `index`, that brought the queue over the limit.
     fn overflow(&mut self, now: Nanos, index: u32, observer: &mut impl Owner<P>) -> Verdict {
         let is_own = self.drop_longest(now, observer) == Some(index);
         let is_gone = is_own && (!self.params.headdrop || self.slots.as_ref()[index as usize].qlen == 0);
         if is_gone { Verdict::Dropped(Reason::Limit) } else { Verdict::Enqueued }
     }
 
-    /// Drops the arrival; with `headdrop` the head of its slot, whose place it takes.
+    /// Drops the arrival; with `headdrop` drops the head of its slot and queues the arrival.
     fn drop_at(
         &mut self,
         now: Nanos,
@@ -381,7 +385,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         Verdict::Enqueued
     }
 
-    /// Over the limit: one packet is dropped. The slot that lost it.
+    /// Drops one packet because the queue is over the limit. Returns the slot that lost it.
     fn drop_longest(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<u32> {
         let slots = self.slots.as_mut();
         let is_deep = self.depths.longest > 1;
@@ -438,7 +442,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 }
 
-/// Puts the slot `index` at the end of the round.
+/// Appends the slot `index` to the round.
 fn enter(slots: &mut [Slot], tail: &mut u32, index: u32, quantum: i32) {
     let first = match slots.get_mut(*tail as usize) {
         Some(tail) => core::mem::replace(&mut tail.next, index),
@@ -450,7 +454,7 @@ fn enter(slots: &mut [Slot], tail: &mut u32, index: u32, quantum: i32) {
     }
 }
 
-/// Takes the slot `index`, the next one in turn, out of the round.
+/// Removes the slot `index`, which is next in turn, from the round.
 #[inline(always)]
 fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
     let next = slots.get(index as usize).map_or(NIL, |slot| slot.next);

@@ -1,4 +1,4 @@
-//! Parameters of `sfq`, in the words of tc and as the queue computes with them.
+//! Parameters of `sfq`: those of tc, and the form that the queue uses.
 
 use super::MAX_DEPTH;
 use crate::Span;
@@ -7,7 +7,7 @@ use crate::red::LawParams;
 use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_PACKETS, params};
 
 params! {
-    /// `sfq` in the words of tc-sfq(8).
+    /// `sfq` with the parameters of tc-sfq(8).
     pub struct Setup: "sfq",
         "flows served in turn; the longest loses packets; no control of the delay, but RED if asked",
         "McKenney 1990, Linux 6.1 sch_sfq.c";
@@ -39,7 +39,7 @@ params! {
 }
 
 impl Setup {
-    /// The parameters as the queue computes with them on a link.
+    /// The parameters that the queue uses on a link.
     #[must_use]
     pub fn params(&self, link: Link) -> Params {
         let max_p = u64::from(u32::MAX) * u64::from(self.probability.min(100)) / 100;
@@ -74,16 +74,16 @@ impl Discipline for Setup {
     }
 }
 
-/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, a power of two (what is
-/// above is not used), in Linux 1024 by default; that of slots the length of the slot storage, in Linux 128
-/// by default.
+/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, rounded down to a power of
+/// two; the default of Linux is 1024. The number of slots is the length of the slot storage; the default of
+/// Linux is 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// Most packets queued. Default 127.
+    /// Maximum number of packets queued. Default 127.
     pub limit: u32,
-    /// Most packets of a slot, 1 to [`MAX_DEPTH`]. Default 127.
+    /// Maximum number of packets in a slot, 1 to [`MAX_DEPTH`]. Default 127.
     pub depth: u32,
-    /// Bytes a slot may send in one turn, 1 to 2^20. Default 1514; Linux takes the MTU with its link header.
+    /// Bytes a slot may send in one turn, 1 to 2^20. Default 1514; Linux takes the MTU plus the link header.
     pub quantum: u32,
     /// Time between two changes of the hash, whole seconds; `None`, the default, for never.
     pub perturb: Option<Span>,

@@ -5,7 +5,7 @@ use crate::lists::{all_free, linked};
 
 use crate::red::Vars;
 
-/// A place for one packet, in both directions linked: packets leave a slot at either end.
+/// A place for one packet, doubly linked because packets leave a slot at either end.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<P> {
     packet: P,
@@ -44,7 +44,7 @@ impl<S> Nodes<S> {
         u32::try_from(self.nodes.as_ref().len()).unwrap_or(NIL)
     }
 
-    /// Puts a packet in a free place; there must be one. The place.
+    /// Puts a packet in a free place, which must exist, and returns the place.
     fn place<P: Copy>(&mut self, packet: P, prev: u32) -> u32
     where
         S: Storage<Node<P>>,
@@ -57,7 +57,7 @@ impl<S> Nodes<S> {
         index
     }
 
-    /// Puts a packet into a slot that holds none.
+    /// Puts a packet into an empty slot.
     pub(super) fn push_first<P: Copy>(&mut self, slot: &mut Slot, packet: P)
     where
         S: Storage<Node<P>>,
@@ -66,7 +66,7 @@ impl<S> Nodes<S> {
         (slot.head, slot.tail) = (index, index);
     }
 
-    /// Puts a packet at the tail of a slot that holds some.
+    /// Puts a packet at the tail of a slot that is not empty.
     pub(super) fn push<P: Copy>(&mut self, slot: &mut Slot, packet: P)
     where
         S: Storage<Node<P>>,
@@ -79,7 +79,7 @@ impl<S> Nodes<S> {
         }
     }
 
-    /// Puts a packet at the tail of a slot that may hold some.
+    /// Puts a packet at the tail of a slot, empty or not.
     pub(super) fn put<P: Copy>(&mut self, slot: &mut Slot, packet: P)
     where
         S: Storage<Node<P>>,
@@ -95,8 +95,8 @@ impl<S> Nodes<S> {
         self.nodes.as_mut().get_mut(slot.head as usize).map(|node| &mut node.packet)
     }
 
-    /// Takes the packet at the head of a slot. What it holds stays until the next [`Nodes::push`], so that
-    /// the caller can read it without a copy.
+    /// Removes the packet at the head of a slot. The packet stays in its place until the next
+    /// [`Nodes::push`], so the caller can read it without a copy.
     pub(super) fn pop_head<P: Copy>(&mut self, slot: &mut Slot) -> Option<&P>
     where
         S: Storage<Node<P>>,
@@ -108,7 +108,7 @@ impl<S> Nodes<S> {
         Some(&node.packet)
     }
 
-    /// Takes the packet at the tail of a slot.
+    /// Removes the packet at the tail of a slot.
     pub(super) fn pop_tail<P: Copy>(&mut self, slot: &mut Slot) -> Option<&P>
     where
         S: Storage<Node<P>>,
@@ -127,12 +127,12 @@ impl<S> Nodes<S> {
     }
 }
 
-/// One flow: its packets, its turn, its place among the slots of equal length.
+/// One flow: its packets, its place in the round, and its place among the slots of equal length.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// The first packet; [`NIL`] of none.
+    /// The first packet; [`NIL`] for none.
     head: u32,
-    /// The last packet, where there is one.
+    /// The last packet; only meaningful if there is one.
     tail: u32,
     /// Packets queued, at most [`MAX_DEPTH`].
     pub(super) qlen: u32,
@@ -142,10 +142,10 @@ pub struct Slot {
     pub(super) allot: i32,
     /// Its bucket.
     pub(super) hash: u32,
-    /// The next slot of the round.
+    /// The next slot in the round.
     pub(super) next: u32,
-    /// Its neighbours among the slots of equal length, [`NIL`] at either end; of a free slot the next free
-    /// one.
+    /// Its neighbours among the slots of equal length, [`NIL`] at either end; `after` of a free slot is the
+    /// next free slot.
     after: u32,
     before: u32,
     pub(super) vars: Vars,
@@ -168,29 +168,31 @@ impl Default for Slot {
     }
 }
 
-/// Most packets of a slot (Linux `SFQ_MAX_DEPTH`).
+/// Maximum number of packets in a slot (Linux `SFQ_MAX_DEPTH`).
 pub const MAX_DEPTH: u32 = 127;
 
-/// The free slots, and the lists of slots of equal length; the slot that changed last is the first. Slots of
-/// one packet are on no list: nobody asks for them, as then the round says which slot loses a packet.
+/// The free slots, and the lists of slots of equal length. The slot that changed last is the first of its
+/// list. Slots with one packet are on no list: if no slot has more, the round determines which slot loses a
+/// packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Depths {
-    /// The first slot of each list but that of the longest slots; none for fewer than two packets.
+    /// The first slot of each list except that of the longest slots; there is no list for fewer than two
+    /// packets.
     heads: [u32; MAX_DEPTH as usize + 1],
-    /// The first of the longest slots; [`NIL`] where none has two packets. Apart from the others, so that a
-    /// slot that is longer than all the others grows and shrinks without being moved.
+    /// The first of the longest slots; [`NIL`] if no slot has two packets. It is separate from the others, so
+    /// that a slot that is longer than all others can grow and shrink without being moved.
     top: u32,
-    /// Packets of the longest slot; 1 also where none has any.
+    /// Packets in the longest slot; also 1 if all slots are empty.
     pub(super) longest: u32,
     /// The first free slot.
     free: u32,
 }
 
 impl Depths {
-    /// All `slots` free, the last of them the first.
+    /// All `slots` are free; the last of them is taken first.
     pub(super) fn new(slots: &mut [Slot]) -> Depths {
         let mut depths = Depths { heads: [NIL; MAX_DEPTH as usize + 1], top: NIL, longest: 1, free: NIL };
-        // No list, and never taken for an empty one.
+        // There is no such list, and this must not look like an empty one.
         depths.heads[1] = 0;
         for (index, slot) in (0..).zip(slots) {
             depths.give_back(slot, index);
@@ -198,36 +200,36 @@ impl Depths {
         depths
     }
 
-    /// The free slot to take next; [`NIL`] where there is none.
+    /// The next free slot; [`NIL`] if there is none.
     pub(super) const fn free(&self) -> u32 {
         self.free
     }
 
-    /// Takes `slot`, the first of the free ones, for one packet.
+    /// Takes `slot`, the next free one, for one packet.
     pub(super) const fn take(&mut self, slot: &mut Slot) {
         self.free = slot.after;
         slot.qlen = 1;
     }
 
-    /// A slot has lost its only packet.
+    /// Frees a slot that has lost its only packet.
     pub(super) const fn give_back(&mut self, slot: &mut Slot, index: u32) {
         slot.qlen = 0;
         slot.after = self.free;
         self.free = index;
     }
 
-    /// The longest slot that changed last; [`NIL`] where none has two packets.
+    /// Of the longest slots the one that changed last; [`NIL`] if no slot has two packets.
     pub(super) const fn fattest(&self) -> u32 {
         self.top
     }
 
-    /// The first slot of the list of `depth` packets, fewer than the longest slot has.
+    /// The first slot of the list for `depth` packets, which must be fewer than the longest slot has.
     fn lower(&mut self, depth: u32) -> &mut u32 {
-        // The mask changes nothing: no slot is longer.
+        // The mask has no effect: no slot is longer.
         &mut self.heads[(depth & MAX_DEPTH) as usize]
     }
 
-    /// Takes a slot off the list of `depth` packets, two at least.
+    /// Removes a slot from the list for `depth` packets, at least two.
     fn unlink(&mut self, slots: &mut [Slot], index: u32, depth: u32) {
         let Some(&Slot { after, before, .. }) = slots.get(index as usize) else { return };
         match slots.get_mut(before as usize) {
@@ -240,7 +242,7 @@ impl Depths {
         }
     }
 
-    /// A slot that has packets has one more.
+    /// A non-empty slot has got one more packet.
     pub(super) fn grow(&mut self, slots: &mut [Slot], index: u32) {
         let Some(slot) = slots.get_mut(index as usize) else { return };
         let depth = slot.qlen;
@@ -253,7 +255,7 @@ impl Depths {
             self.unlink(slots, index, depth);
         }
         let first = if depth == self.longest {
-            // Longer now than all the others. Of one packet there is no list to leave behind.
+            // It is now longer than all others. There is no list for one packet that would have to be stored.
             if depth > 1 {
                 *self.lower(depth) = self.top;
             }
@@ -267,7 +269,7 @@ impl Depths {
         put_first(slots, index, first);
     }
 
-    /// A slot of two packets or more has one less.
+    /// A slot with two or more packets has lost one.
     pub(super) fn shrink(&mut self, slots: &mut [Slot], index: u32) {
         let Some(slot) = slots.get_mut(index as usize) else { return };
         let depth = slot.qlen;
@@ -294,7 +296,7 @@ impl Depths {
     }
 }
 
-/// Puts the slot `index` before the one that was the first of its list.
+/// Puts the slot `index` before `first`, the first slot of its list until now.
 fn put_first(slots: &mut [Slot], index: u32, first: u32) {
     if let Some(slot) = slots.get_mut(index as usize) {
         (slot.after, slot.before) = (first, NIL);
@@ -314,7 +316,8 @@ mod tests {
         assert_eq!(size_of::<Slot>(), 56);
     }
 
-    /// Slots grow and shrink at random, beside a plain list of what each holds and when it changed.
+    /// Slots grow and shrink at random. A plain list with the length of each and the time of its last change
+    /// is the reference.
     #[test]
     fn the_longest_slot_that_changed_last_is_the_first() {
         let mut slots = [Slot::default(); 6];

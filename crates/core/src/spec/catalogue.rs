@@ -1,5 +1,4 @@
-//! The list of queues. What each one is called, what it does and which parameters it has is declared in its
-//! own folder.
+//! The list of queues. The name, description and parameters of each are declared in its own folder.
 
 use super::parameter::{Discipline, Parameter, Parameters};
 use super::value::Unit;
@@ -10,9 +9,9 @@ use crate::{cake, codel, drr, dualpi2, fifo, fq, fq_codel, fq_pie, htb, pie, pri
 pub struct QueueInfo {
     /// Which queue.
     pub kind: QueueKind,
-    /// Its name, tc's word where tc has it.
+    /// Its name; that of tc if tc has the queue.
     pub name: &'static str,
-    /// One line on what it does.
+    /// A description in one line.
     pub doc: &'static str,
     /// Where it is defined.
     pub source: &'static str,
@@ -23,13 +22,13 @@ pub struct QueueInfo {
 }
 
 impl QueueInfo {
-    /// Whether it has classes whose queue can be chosen.
+    /// Whether it has classes with a queue that can be chosen.
     #[must_use]
     pub fn has_leaves(&self) -> bool {
         self.leaf().is_some()
     }
 
-    /// The parameter that is the queue of its classes.
+    /// The parameter for the queue of its classes.
     pub(super) fn leaf(&self) -> Option<&'static Parameter> {
         self.parameters.iter().find(|parameter| parameter.unit == Unit::Queue)
     }
@@ -62,12 +61,12 @@ macro_rules! queues {
             $($(#[$doc])+ $kind($params),)+
         }
 
-        /// Every queue there is, in the order in which it is listed.
+        /// All queues, in the order in which they are listed.
         pub const CATALOGUE: [QueueInfo; [$(QueueKind::$kind),+].len()] =
             [$(QueueInfo::of::<$params>(QueueKind::$kind)),+];
 
         impl QueueParams {
-            /// Every parameter of this kind of queue at its default; those that must be given at 0.
+            /// The parameters of this kind of queue at their defaults; required parameters are 0.
             pub(super) const fn new(kind: QueueKind) -> QueueParams {
                 match kind {
                     $(QueueKind::$kind => QueueParams::$kind(<$params as Parameters>::DEFAULT),)+
@@ -82,7 +81,7 @@ macro_rules! queues {
                 }
             }
 
-            /// What the parameters say about the queue.
+            /// The queue's properties that follow from the parameters.
             #[must_use]
             pub fn discipline(&self) -> &dyn Discipline {
                 match self {
@@ -104,7 +103,7 @@ queues! {
     Pfifo: fifo::PfifoParams;
     /// First in, first out, limited in bytes.
     Bfifo: fifo::BfifoParams;
-    /// `bfifo` whose limit is what the link sends in a given time.
+    /// `bfifo` with a limit of the bytes that the link sends in a given time.
     Fifo: fifo::FifoParams;
     /// One queue under `CoDel`.
     Codel: codel::Params;
@@ -120,17 +119,17 @@ queues! {
     Sfq: sfq::Setup;
     /// A queue per flow with pacing.
     Fq: fq::Params;
-    /// A timing wheel: packets leave at the times that the host has stamped them with.
+    /// A timing wheel: packets leave at the times with which the host has stamped them.
     Wheel: wheel::Params;
     /// One queue under RED.
     Red: red::Setup;
     /// Three bands by priority.
     PfifoFast: prio::PfifoFastParams;
-    /// Bands by priority, each a queue.
+    /// Bands by priority, each with a queue.
     Prio: prio::Params;
-    /// Classes in turn, each a queue.
+    /// Classes served in turn, each with a queue.
     Drr: drr::Params;
-    /// A tree of classes with rates, each a queue.
+    /// A tree of classes with rates, each leaf with a queue.
     Htb: htb::Params;
     /// A token bucket over `bfifo`.
     Tbf: tbf::Params;

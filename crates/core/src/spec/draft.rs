@@ -7,9 +7,9 @@ use super::{Fault, Given, Parameter, QueueInfo, QueueSpec};
 /// A queue whose parameters are still being read.
 pub(super) struct Draft {
     pub(super) spec: QueueSpec,
-    /// A bit for each parameter that was read, `off` among them.
+    /// A bit for each parameter that was read, including those set to `off`.
     seen: u32,
-    /// As `seen`, of the queue of its classes.
+    /// The same for the queue of its classes.
     seen_of_leaf: u32,
 }
 
@@ -74,7 +74,8 @@ impl Draft {
         Ok(())
     }
 
-    /// A parameter of the queue of the classes; without a queue before, of that by default.
+    /// Sets a parameter of the queue of the classes. If no such queue was given before, it is the default
+    /// one.
     fn set_of_leaf<'a>(&mut self, name: &'a str, text: &'a str) -> Result<(), Fault<'a>> {
         let info = self.spec.info();
         let Some(leaf) = self.spec.leaf() else {
@@ -88,7 +89,7 @@ impl Draft {
         Ok(())
     }
 
-    /// The queue, where nothing is missing and its parameters go together.
+    /// The queue, if nothing is missing and its parameters are consistent.
     pub(super) fn finish(self) -> Result<QueueSpec, Fault<'static>> {
         if let Some(leaf) = self.spec.leaf.filter(|leaf| !leaf.info().has_leaves()) {
             Draft::new(leaf.alone()).finish()?;

@@ -4,11 +4,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// Why a text names no queue. Each carries the words at fault, and what would be known in their place.
+/// Why a text is not a queue. Each error has the words at fault and the valid words for their place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// There is nothing between two commas, or nothing at all.
+    /// The text is empty, or there is nothing between two commas.
     Empty,
     /// No queue has this name.
     UnknownQueue {
@@ -26,7 +26,7 @@ pub enum SpecError {
         /// The names of its parameters.
         candidates: Vec<&'static str>,
     },
-    /// `name:value` for a queue whose parameters all need their names.
+    /// `name:value` for a queue whose parameters must all be named.
     NoShortForm {
         /// The queue.
         queue: &'static str,
@@ -35,7 +35,7 @@ pub enum SpecError {
         /// The names of its parameters.
         candidates: Vec<&'static str>,
     },
-    /// `name:parameter=value`, which takes a comma between them.
+    /// `name:parameter=value`, which needs a comma instead of the colon.
     Colon {
         /// The queue.
         queue: &'static str,
@@ -61,13 +61,13 @@ pub enum SpecError {
         /// The parameter.
         parameter: &'static str,
     },
-    /// A parameter that has no default is not given.
+    /// A parameter without a default is missing.
     Missing {
         /// The queue.
         queue: &'static str,
         /// The parameter.
         parameter: &'static str,
-        /// What values it takes: unit and range.
+        /// Its unit and range.
         expected: String,
     },
     /// A value cannot be read or is out of range.
@@ -80,20 +80,20 @@ pub enum SpecError {
         value: String,
         /// What is wrong with it.
         reason: String,
-        /// What values the parameter takes: unit and range.
+        /// The unit and range of the parameter.
         expected: String,
     },
-    /// The parameters do not go together.
+    /// The parameters contradict each other.
     Conflict {
         /// The queue.
         queue: &'static str,
-        /// What does not go together.
+        /// What the contradiction is.
         reason: String,
     },
 }
 
 impl SpecError {
-    /// The unknown word and the known ones in its place, where that is what is wrong.
+    /// The unknown word and the valid ones, if the error is an unknown word.
     #[must_use]
     pub fn unknown(&self) -> Option<(&str, &[&'static str])> {
         match self {

@@ -1,14 +1,14 @@
-//! Why a text names no queue, without memory of its own: the words at fault are pieces of the text.
+//! Why a text is not a queue, without allocation: the words at fault are slices of the text.
 
 use super::catalogue::QueueInfo;
 use super::conflict::{Conflict, ValueError};
 use super::parameter::Parameter;
 
-/// Why a text names no queue. With the feature `alloc`, `SpecError` says the same and owns its words.
+/// Why a text is not a queue. With the feature `alloc`, `SpecError` has the same content and owns its words.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Fault<'a> {
-    /// There is nothing between two commas, or nothing at all.
+    /// The text is empty, or there is nothing between two commas.
     Empty,
     /// No queue has this name.
     UnknownQueue {
@@ -22,14 +22,14 @@ pub enum Fault<'a> {
         /// The word that was read.
         word: &'a str,
     },
-    /// `name:value` for a queue whose parameters all need their names.
+    /// `name:value` for a queue whose parameters must all be named.
     NoShortForm {
         /// The queue.
         info: &'static QueueInfo,
         /// What follows the colon.
         value: &'a str,
     },
-    /// `name:parameter=value`, which takes a comma between them.
+    /// `name:parameter=value`, which needs a comma instead of the colon.
     Colon {
         /// The queue.
         info: &'static QueueInfo,
@@ -52,7 +52,7 @@ pub enum Fault<'a> {
         /// The second value.
         value: &'a str,
     },
-    /// A parameter that has no default is not given.
+    /// A parameter without a default is missing.
     Missing {
         /// The queue.
         info: &'static QueueInfo,
@@ -65,23 +65,23 @@ pub enum Fault<'a> {
         info: &'static QueueInfo,
         /// The parameter.
         parameter: &'static Parameter,
-        /// The value that was read; empty where it was given as a number.
+        /// The value that was read; empty if it was given as a number.
         value: &'a str,
         /// What is wrong with it.
         reason: ValueError,
     },
-    /// The parameters do not go together.
+    /// The parameters contradict each other.
     Conflict {
         /// The queue.
         info: &'static QueueInfo,
-        /// What does not go together.
+        /// What the contradiction is.
         reason: Conflict,
     },
 }
 
 impl<'a> Fault<'a> {
-    /// The words at fault, a piece of the text that was read; `None` where something is missing from it
-    /// or its parts do not go together.
+    /// The words at fault, a slice of the text that was read; `None` if something is missing in it or its
+    /// parts contradict each other.
     #[must_use]
     pub const fn words(&self) -> Option<&'a str> {
         match *self {

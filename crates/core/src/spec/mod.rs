@@ -1,7 +1,7 @@
-//! Queues by name: a catalogue of queues and parameters as data, the text form of one queue with its
-//! parameters, and the way from there to a queue that runs.
+//! Queues by name: a catalogue of queues and parameters as data, the text form of a queue with its
+//! parameters, and how a queue is built from it.
 //!
-//! A queue is written `name`, `name:value` where its first parameter is the obvious one, or
+//! A queue is written `name`, `name:value` (if its first parameter is the obvious one) or
 //! `name,parameter=value,...` with the words and units of tc:
 //!
 //! ```text
@@ -10,9 +10,9 @@
 //! prio,leaf=codel,leaf.target=10ms
 //! ```
 //!
-//! To add a parameter: a line in `params.rs` of its queue. (The C library's struct may only grow at its end,
-//! so a parameter with a new name is also a line there; a test names the one that is missing.) To add a
-//! queue: a folder with `params.rs`, and a line in the list of `catalogue.rs`.
+//! To add a parameter, add a line to `params.rs` of its queue. (The struct of the C library may grow only at
+//! its end, so a parameter with a new name needs a line there, too; a test names the missing one.) To add a
+//! queue, add a folder with `params.rs` and a line to the list in `catalogue.rs`.
 
 mod catalogue;
 mod conflict;
@@ -41,12 +41,12 @@ use draft::Draft;
 
 use crate::Rate;
 
-/// One queue and the parameters given for it. `Display` writes the canonical text: tc's names, in the
-/// order of the catalogue, the shortest exact values; parsing reads it back equal.
+/// One queue and the parameters given for it. `Display` writes the canonical text: tc's names in the order of
+/// the catalogue, with the shortest exact values. Parsing this text gives an equal `QueueSpec`.
 #[derive(Clone, Copy, PartialEq)]
 pub struct QueueSpec {
     own: Given,
-    /// The queue of its classes, where one was given.
+    /// The queue of its classes, if one was given.
     leaf: Option<Given>,
 }
 
@@ -69,12 +69,12 @@ impl Given {
         self.params.kind().info()
     }
 
-    /// The value given for the parameter at this place.
+    /// The value given for the parameter with index `at`.
     fn get(&self, at: usize) -> Option<Value> {
         if self.given >> at & 1 == 1 { self.params.discipline().get(at) } else { None }
     }
 
-    /// Sets the parameter at this place to a value in its range.
+    /// Sets the parameter with index `at` to a value in its range.
     fn set(&mut self, at: usize, value: Value) {
         if self.params.discipline_mut().set(at, value) {
             self.given |= 1 << at;
@@ -87,10 +87,10 @@ impl Given {
 }
 
 impl QueueSpec {
-    /// Reads one queue from its elements: `name` or `name:value`, then `parameter=value` each.
+    /// Reads one queue from its elements: first `name` or `name:value`, then any number of `parameter=value`.
     ///
     /// # Errors
-    /// The first that is wrong.
+    /// The first error found.
     pub fn from_elements<'a>(mut elements: impl Iterator<Item = &'a str>) -> Result<QueueSpec, Fault<'a>> {
         let mut draft = Draft::start(elements.next().unwrap_or(""))?;
         for element in elements {
@@ -102,12 +102,11 @@ impl QueueSpec {
         draft.finish()
     }
 
-    /// The queue of this kind with a value for each parameter that `value` has one for, and the default for
-    /// the others.
+    /// The queue of this kind with the parameters for which `value` returns a value; the others have their
+    /// defaults.
     ///
     /// # Errors
-    /// For a value out of its range, a parameter that is required and missing, and parameters that do not
-    /// go together.
+    /// For a value out of its range, a missing required parameter, and parameters that contradict each other.
     pub fn from_values(
         kind: QueueKind,
         mut value: impl FnMut(&'static Parameter) -> Option<Value>,
@@ -163,7 +162,7 @@ impl QueueSpec {
         }
     }
 
-    /// The queue of each class, where one was given.
+    /// The queue of each class, if one was given.
     #[must_use]
     pub fn given_leaf(&self) -> Option<QueueSpec> {
         self.leaf.map(Given::alone)
@@ -172,7 +171,7 @@ impl QueueSpec {
     /// This queue with `leaf` in each of its classes.
     ///
     /// # Errors
-    /// Where it has no classes, or `leaf` has some itself.
+    /// If it has no classes, or `leaf` has classes itself.
     pub fn with_leaf(mut self, leaf: &QueueSpec) -> Result<QueueSpec, Fault<'static>> {
         let info = self.info();
         if !info.has_leaves() {
@@ -185,30 +184,30 @@ impl QueueSpec {
         Ok(self)
     }
 
-    /// The rate to which it shapes all that passes it: `bandwidth` of `cake`, `rate` of `tbf` and `htb`.
-    /// `None` where it shapes nothing, or each flow by itself.
+    /// The rate to which it shapes all traffic: `bandwidth` of `cake`, `rate` of `tbf` and `htb`. `None` if
+    /// it shapes nothing, or only single flows.
     #[must_use]
     pub fn shaped_rate(&self) -> Option<Rate> {
         self.params().discipline().shaped_rate()
     }
 
-    /// Whether it can hold a packet back while it has some.
+    /// Whether it can hold packets back although the line is idle.
     #[must_use]
     pub fn is_shaper(&self) -> bool {
         self.params().discipline().is_shaper() || self.leaf().is_some_and(|leaf| leaf.is_shaper())
     }
 
-    /// Packets that the queue has places for on a link of `rate` and of `mtu` bytes with its link header: of
-    /// classes the sum.
+    /// Number of packets for which the queue has places on this link; for a queue with classes the sum over
+    /// its classes.
     ///
     /// # Errors
-    /// Where the queue cannot be built for the link.
+    /// If the queue cannot be built for the link.
     pub fn places(&self, link: Link) -> Result<u64, BuildError> {
         let leaf = self.leaf().map_or(Ok(0), |leaf| leaf.places(link))?;
         self.params().discipline().places(link, leaf)
     }
 
-    /// What does not go together, if anything.
+    /// Fails if parameters contradict each other.
     fn check(&self) -> Result<(), Conflict> {
         if self.leaf.is_some_and(|leaf| leaf.info().has_leaves()) {
             return Err(Conflict::Nested);

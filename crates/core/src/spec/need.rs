@@ -22,7 +22,7 @@ pub(crate) const MAX_MICROS: Span = Span(u32::MAX as u64 * 1000);
 pub struct Link {
     /// Its rate.
     pub rate: Rate,
-    /// The longest packet with its link header, bytes (Linux `psched_mtu`): 1514 for Ethernet.
+    /// The longest packet including its link header, bytes (Linux `psched_mtu`): 1514 for Ethernet.
     pub mtu: u32,
 }
 
@@ -38,20 +38,20 @@ impl Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// What the link sends in the queue's time is less than one packet.
+    /// The link sends less than one packet in the queue's time.
     NoRoom {
-        /// The time asked for.
+        /// The time given.
         time: Span,
         /// The rate of the link.
         rate: Rate,
-        /// Bytes that the link sends in it.
+        /// Bytes that the link sends in that time.
         bytes: Bytes,
         /// The longest packet, bytes.
         mtu: u32,
     },
-    /// What the link sends in the queue's time is more than Linux can count (4 GiB).
+    /// The link sends more in the queue's time than Linux can count (4 GiB).
     TooDeep {
-        /// The time asked for.
+        /// The time given.
         time: Span,
         /// The rate of the link.
         rate: Rate,
@@ -66,11 +66,11 @@ pub enum BuildError {
     Cake(NoStorage),
     /// A queue without a place for a packet or a flow.
     NoPlace,
-    /// The classes together have places for more packets than a queue may have.
+    /// The classes together have places for more packets than a queue is allowed to have.
     TooMany {
         /// Classes.
         classes: u64,
-        /// Places of one.
+        /// Places of each class, packets.
         places: u64,
     },
 }
@@ -99,15 +99,15 @@ impl fmt::Display for BuildError {
 
 impl core::error::Error for BuildError {}
 
-/// Places for packets in a queue of `bytes`: for packets of 40 bytes, the least TCP segment without a link
-/// header, at most 2^22 + 1.
+/// Places for packets in a queue of `bytes` bytes. They suffice for packets of 40 bytes, the shortest TCP
+/// segment without a link header; at most 2^22 + 1.
 #[must_use]
 pub const fn packets_in(bytes: u64) -> u64 {
     let packets = bytes / 40 + 1;
     if packets > MAX_PACKETS { MAX_PACKETS + 1 } else { packets }
 }
 
-/// What a link of `rate` sends in `time`: room for one packet at least.
+/// The bytes that the link sends in `time`; fails if that is less than one packet.
 pub(crate) fn depth(time: Span, link: Link) -> Result<Bytes, BuildError> {
     let Link { rate, mtu } = link;
     if u128::from(rate.0) * u128::from(time.0) / 8_000_000_000 > u128::from(u32::MAX) {

@@ -4,18 +4,18 @@ use super::value::{Unit, Value};
 use super::{BuildError, Conflict, Link, ValueError};
 use crate::{Bytes, Rate, Span};
 
-/// What holds where a parameter is not given.
+/// What applies if a parameter is not given.
 #[derive(Clone, Copy, Debug)]
 pub enum Default {
     /// It must be given.
     Required,
     /// This value.
     Value(fn() -> Option<Value>),
-    /// Nothing: the mechanism is off. The word `off` says so.
+    /// No value: the mechanism is off. The word `off` sets this explicitly.
     Off,
-    /// So many times the MTU of the link with its link header, bytes.
+    /// This multiple of the link's MTU including the link header, bytes.
     Mtus(u32),
-    /// It is computed from others, as these words say.
+    /// It is computed from other parameters by this formula.
     Derived(&'static str),
     /// This queue.
     Queue(&'static str),
@@ -24,37 +24,37 @@ pub enum Default {
 /// One parameter of a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name, tc's word.
+    /// Its name in tc.
     pub name: &'static str,
-    /// Other names that tc knows.
+    /// Its other names in tc.
     pub aliases: &'static [&'static str],
-    /// What its value is.
+    /// The unit of its value.
     pub unit: Unit,
-    /// What holds where it is not given.
+    /// What applies if it is not given.
     pub default: Default,
-    /// The least and the largest value; `None`: any value of the unit.
+    /// Minimum and maximum; `None`: any value of the unit.
     pub range: Option<(Value, Value)>,
-    /// One line on what it does.
+    /// A description in one line.
     pub doc: &'static str,
     /// Where it is defined: an RFC section or a function of Linux 6.1.
     pub source: &'static str,
 }
 
 impl Parameter {
-    /// Whether it must be given.
+    /// Whether it is required.
     #[must_use]
     pub const fn is_required(&self) -> bool {
         matches!(self.default, Default::Required)
     }
 
-    /// Whether this is its name, in any case, or another one that tc knows.
+    /// Whether `name` is its name or another name of it in tc; upper and lower case are equal.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
             || self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
     }
 
-    /// Fails where a value is out of range.
+    /// Fails if `value` is out of range.
     ///
     /// # Errors
     /// [`ValueError::OutOfRange`].
@@ -67,7 +67,7 @@ impl Parameter {
         }
     }
 
-    /// Reads `text` as a value in range; `Ok(None)` is `off`.
+    /// Reads `text` as a value within the range; `Ok(None)` stands for `off`.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -92,7 +92,7 @@ const fn kind(unit: Unit, min: Value, max: Value) -> Kind {
 }
 
 impl Kind {
-    /// With other names that tc knows.
+    /// The same with further names in tc.
     pub(crate) const fn also(mut self, aliases: &'static [&'static str]) -> Kind {
         self.aliases = aliases;
         self
@@ -103,11 +103,11 @@ impl Kind {
 pub(crate) const fn packets(min: u64, max: u64) -> Kind {
     kind(Unit::Packets, Value::Number(min), Value::Number(max))
 }
-/// Things.
+/// A number without a unit.
 pub(crate) const fn count(min: u64, max: u64) -> Kind {
     kind(Unit::Count, Value::Number(min), Value::Number(max))
 }
-/// Things, a power of two.
+/// A power of two without a unit.
 pub(crate) const fn power_of_two(min: u64, max: u64) -> Kind {
     kind(Unit::PowerOfTwo, Value::Number(min), Value::Number(max))
 }
@@ -115,7 +115,7 @@ pub(crate) const fn power_of_two(min: u64, max: u64) -> Kind {
 pub(crate) const fn bytes(min: u64, max: u64) -> Kind {
     kind(Unit::Bytes, Value::Bytes(Bytes(min)), Value::Bytes(Bytes(max)))
 }
-/// Bytes that may be below zero.
+/// Bytes; may be negative.
 pub(crate) const fn signed(min: i64, max: i64) -> Kind {
     kind(Unit::Signed, Value::Signed(min), Value::Signed(max))
 }
@@ -123,11 +123,11 @@ pub(crate) const fn signed(min: i64, max: i64) -> Kind {
 pub(crate) const fn time(min: Span, max: Span) -> Kind {
     kind(Unit::Time, Value::Time(min), Value::Time(max))
 }
-/// A time or a word for one.
+/// A time or a word that stands for one.
 pub(crate) const fn time_or(words: &'static [(&'static str, Span)], min: Span, max: Span) -> Kind {
     kind(Unit::TimeOr(words), Value::Time(min), Value::Time(max))
 }
-/// Any time, or at most so many packets.
+/// Any time, or a number of packets up to `max`.
 pub(crate) const fn time_or_packets(max: u64) -> Kind {
     kind(Unit::TimeOrPackets, Value::Time(Span::ZERO), Value::Packets(max))
 }
@@ -135,7 +135,7 @@ pub(crate) const fn time_or_packets(max: u64) -> Kind {
 pub(crate) const fn rate(min: Rate, max: Rate) -> Kind {
     kind(Unit::Rate, Value::Rate(min), Value::Rate(max))
 }
-/// A number with decimal places, kept in millionths, from 0.
+/// A number with decimal places from 0 on, stored in millionths.
 pub(crate) const fn decimal(max: u64) -> Kind {
     kind(Unit::Decimal, Value::Millionths(0), Value::Millionths(max))
 }
@@ -156,7 +156,7 @@ pub trait Word: Copy + PartialEq + 'static {
     const ALL: &'static [Self];
 }
 
-/// Gives the values of an enum their words.
+/// Assigns words to the values of an enum.
 macro_rules! words {
     ($kind:ty: $($variant:ident = $word:literal),+ $(,)?) => {
         impl $crate::spec::Word for $kind {
@@ -169,11 +169,11 @@ pub(crate) use words;
 
 /// The type of a parameter's field.
 pub trait Field: Copy + PartialEq {
-    /// What the field holds where the parameter is not given and has no default of its own.
+    /// The field's value if the parameter is not given and has no default.
     const UNSET: Self;
-    /// The value of a field of this unit; `None` where there is none.
+    /// The value of a field of this unit; `None` if it has none.
     fn value(self, unit: Unit) -> Option<Value>;
-    /// The field of a value that is in the range of its parameter; `None` for a value of another unit.
+    /// The field for a value within the parameter's range; `None` for a value of another unit.
     fn of(value: Value) -> Option<Self>;
 }
 
@@ -264,39 +264,38 @@ pub trait Parameters: Copy + PartialEq + 'static {
     const POSITIONAL: bool;
     /// The parameters, in the order in which they are listed and written.
     const LIST: &'static [Parameter];
-    /// Every parameter at its default. Those that must be given are 0.
+    /// Every parameter at its default; required parameters are 0.
     const DEFAULT: Self;
 }
 
-/// The parameters of one queue by their places in the list.
+/// The parameters of one queue by their index in the list.
 pub trait Access {
-    /// The value of the parameter at this place of the list. `None`: it is off, or depends on the link or on
-    /// others.
+    /// The value of the parameter with index `at`. `None`: it is off, or depends on the link or on other
+    /// parameters.
     fn get(&self, at: usize) -> Option<Value>;
 
-    /// Sets the parameter at this place of the list. `false`: its field cannot hold this value, and is as it
-    /// was.
+    /// Sets the parameter with index `at`. `false`: its field cannot hold this value and is unchanged.
     fn set(&mut self, at: usize, value: Value) -> bool;
 }
 
-/// What the parameters of a queue say about it.
+/// Properties of a queue that follow from its parameters.
 pub trait Discipline: Access {
-    /// Fails where parameters do not go together.
+    /// Fails if parameters contradict each other.
     ///
     /// # Errors
-    /// Says what does not.
+    /// The contradiction.
     fn check(&self) -> Result<(), Conflict> {
         Ok(())
     }
 
-    /// Packets that the queue has places for on this link, where the queue of each of its classes, if it has
-    /// any, has places for `leaf`.
+    /// Number of packets for which the queue has places on this link. `leaf` is the number of places of the
+    /// queue of each of its classes, if it has classes.
     ///
     /// # Errors
-    /// Where the queue cannot be built for the link.
+    /// If the queue cannot be built for the link.
     fn places(&self, link: Link, leaf: u64) -> Result<u64, BuildError>;
 
-    /// Buckets for flows, or flows there is memory for, in each tin where the queue has tins.
+    /// Number of buckets, or of flows for which there is memory; of each tin if the queue has tins.
     fn flows(&self) -> Option<u32> {
         None
     }
@@ -414,7 +413,7 @@ macro_rules! params {
         }
 
         impl Default for $Params {
-            /// Every parameter at its default. Those that must be given are 0.
+            /// Every parameter at its default; required parameters are 0.
             fn default() -> Self {
                 <$Params as $crate::spec::Parameters>::DEFAULT
             }

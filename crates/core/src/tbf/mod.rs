@@ -1,9 +1,9 @@
-//! `tbf`: a token bucket over a byte-limited first-in first-out queue.
+//! `tbf`: a token bucket over a byte-limited FIFO.
 //!
-//! Behaviour: Linux 6.1.192 `sch_tbf.c`, `sch_generic.c:psched_ratecfg_precompute` and
-//! `psched_l2t_ns`. Tokens are nanoseconds of sending time. The time of a packet is rounded down, so
-//! the long-run rate can exceed the nominal one by less than 1 ns a packet. A change of parameters
-//! fills the buckets and leaves the time checkpoint; a lower limit removes nothing.
+//! Behaviour: Linux 6.1.192 `sch_tbf.c`, `sch_generic.c:psched_ratecfg_precompute` and `psched_l2t_ns`.
+//! Tokens are nanoseconds of sending time. The time of a packet is rounded down, so the long-run rate can
+//! exceed the nominal one by less than 1 ns per packet. A change of parameters fills the buckets and leaves
+//! the time checkpoint unchanged; a lower limit removes nothing.
 
 mod error;
 mod params;
@@ -18,7 +18,7 @@ use crate::memory::Memory;
 use crate::spec::Link;
 use crate::{Backlog, BuildError, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
-/// Length to time without division: a time is `(length * mult) >> shift` ns.
+/// Converts length to time without division: a time is `(length * mult) >> shift` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateTable {
     /// Factor, 32 bits.
@@ -59,16 +59,16 @@ impl RateTable {
         }
     }
 
-    /// Time of so many bytes on the link.
+    /// Time of this many bytes on the link.
     pub(crate) const fn time_of(&self, length: u64) -> Span {
         Span(length.wrapping_mul(self.mult as u64) >> self.shift)
     }
 }
 
-/// What the parameters come to, for the checks of a vector's header.
+/// The effective parameters, for the checks of a vector's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effective {
-    /// Longest packet taken, bytes.
+    /// Longest accepted packet, bytes.
     pub max_size: u32,
     /// Depth of the bucket.
     pub buffer: Span,
@@ -108,14 +108,14 @@ impl Effective {
     }
 }
 
-/// The buckets now, in Linux's words.
+/// The state of the buckets, with Linux's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Tokens of the rate, ns.
     pub tokens: i64,
     /// Tokens of the peak rate, ns.
     pub ptokens: i64,
-    /// Time at which the tokens were counted last.
+    /// Time at which the tokens were last computed.
     pub t_c: Nanos,
 }
 
@@ -133,7 +133,7 @@ impl<P: Packet, M: Memory> Tbf<P, M> {
     /// An empty queue with full buckets, its checkpoint at `now`.
     ///
     /// # Errors
-    /// For parameters that make no token bucket.
+    /// For invalid parameters.
     pub fn new(params: Params, link: Link, now: Nanos, places: M::Of<P>) -> Result<Self, ParamsError> {
         let mut queue = Tbf {
             effective: Effective::new(&params, link)?,
@@ -147,31 +147,31 @@ impl<P: Packet, M: Memory> Tbf<P, M> {
         Ok(queue)
     }
 
-    /// The parameters in force.
+    /// The parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// What the parameters come to.
+    /// The effective parameters.
     pub const fn effective(&self) -> &Effective {
         &self.effective
     }
 
-    /// The buckets as they were counted last.
+    /// The state of the buckets at the last computation.
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// Packets dropped because they are longer than the bucket is deep.
+    /// Packets dropped because they are longer than the bucket's depth.
     pub const fn drop_toobig(&self) -> u64 {
         self.drop_toobig
     }
 
-    /// Sets all parameters and fills the buckets. Packets queued stay, also where they are longer than
-    /// the new bucket is deep: such a packet blocks the queue until the next change, as in Linux.
+    /// Sets all parameters and fills the buckets. Queued packets stay, even if they are longer than the depth
+    /// of the new bucket: such a packet blocks the queue until the next change, as in Linux.
     ///
     /// # Errors
-    /// For parameters that make no token bucket; then nothing is changed.
+    /// For invalid parameters; then nothing is changed.
     pub fn configure(
         &mut self,
         _now: Nanos,
@@ -191,8 +191,8 @@ impl<P: Packet, M: Memory> Tbf<P, M> {
         self.state.ptokens = self.effective.mtu.0.cast_signed();
     }
 
-    /// Tokens left at `now` after a packet of `len` bytes: of the rate and of the peak rate. Below zero
-    /// is a shortage.
+    /// Tokens left at `now` after a packet of `len` bytes, of the rate and of the peak rate; negative if
+    /// there are not enough.
     fn tokens_after(&self, now: Nanos, len: u32) -> (i64, i64) {
         let depth = self.effective.buffer.0.cast_signed();
         let earned = now.0.wrapping_sub(self.state.t_c.0).cast_signed().min(depth);
@@ -226,7 +226,7 @@ where
 }
 
 impl<P: Packet, M: Memory> fmt::Debug for Tbf<P, M> {
-    /// What it holds and has done.
+    /// Backlog and counters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = f.debug_struct("Tbf");
         words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
@@ -254,8 +254,8 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         self.inner.dequeue(now, observer)
     }
 
-    /// The time of Linux's watchdog: `now` and the larger shortage. A packet longer than the bucket,
-    /// which only a change of parameters can leave, never passes; asking again then is in vain.
+    /// The time of Linux's watchdog: `now` plus the larger shortage. A packet longer than the bucket, which
+    /// is possible only after a change of parameters, never leaves, even at that time.
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
         let (tokens, ptokens) = self.tokens_after(now, self.inner.peek()?.len());
         let shortage = tokens.min(ptokens).min(0);

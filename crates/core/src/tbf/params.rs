@@ -7,7 +7,7 @@ use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_BYTES, packets_in,
 /// How a link frames packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LinkLayer {
-    /// As they are.
+    /// No additional framing.
     #[default]
     Ethernet,
     /// In ATM cells: 53 bytes for every 48 or part of them.

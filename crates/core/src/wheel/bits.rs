@@ -1,33 +1,33 @@
-//! Which slots hold packets: a bit for each, and two levels above it a bit for each word that is not empty,
-//! so that the next slot that holds one is found in a few steps.
+//! Which slots hold packets. There is a bit for each slot; each of the two levels above has a bit for each
+//! non-empty word below. So the next slot that holds packets is found in a few steps.
 
 use crate::arena::Storage;
 
-/// Most slots: three levels of 64.
+/// Maximum number of slots: three levels of 64.
 pub(super) const MOST: u32 = 1 << 18;
 const LEVELS: usize = 3;
 
-/// The bits, over words that the caller gives.
+/// The bits, in words that the caller provides.
 #[derive(Clone, Debug)]
 pub(super) struct Bits<W> {
     words: W,
-    /// Where each level begins, and bits that it has.
+    /// Of each level the first word, and the number of bits.
     levels: [(usize, usize); LEVELS],
 }
 
-/// Words for so many bits, all levels.
+/// Words needed for `bits` bits, all levels.
 pub(super) const fn words(bits: usize) -> usize {
     let (first, second) = (bits.div_ceil(64), bits.div_ceil(64).div_ceil(64));
     first + second + second.div_ceil(64)
 }
 
 impl<W: Storage<u64>> Bits<W> {
-    /// So many bits, none set; fewer where there are not words for them all.
+    /// `bits` bits, none set; fewer if there are not enough words. Returns the number of bits, too.
     pub(super) fn new(mut words: W, mut bits: u32) -> (Self, u32) {
         bits = bits.min(MOST);
         let held = words.as_ref().len();
         while bits > 0 && self::words(bits as usize) > held {
-            // Each word holds 64 at most: what is missing, at the least.
+            // A word holds at most 64 bits, so at least this many are too many.
             bits -= u32::try_from(self::words(bits as usize) - held).unwrap_or(bits).min(bits);
         }
         words.as_mut().fill(0);
@@ -60,7 +60,7 @@ impl<W: Storage<u64>> Bits<W> {
         }
     }
 
-    /// The first bit set at `from` or behind it.
+    /// The first bit set at or after `from`.
     pub(super) fn next(&self, from: u32) -> Option<u32> {
         let words = self.words.as_ref();
         let (mut at, mut level) = (from as usize, 0);

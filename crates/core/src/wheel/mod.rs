@@ -1,13 +1,14 @@
-//! `wheel`: a timing wheel. The host stamps each packet with its earliest time to leave
-//! ([`crate::PacketInfo::origin`]), the wheel lets it go then: no queue builds up, and no flow is looked up
-//! (V. Jacobson, "Evolving from as fast as possible: teaching NICs about time"; A. Saeed et al.,
-//! "Carousel", SIGCOMM 2017).
+//! `wheel`: a timing wheel. The host stamps each packet with its earliest departure time
+//! ([`Observer::origin`]), and the wheel releases it then. No queue builds up, and there is no flow lookup
+//! (V. Jacobson, "Evolving from as fast as possible: teaching NICs about time"; A. Saeed et al., "Carousel",
+//! SIGCOMM 2017).
 //!
-//! Slots of a fixed width go round; a packet is put into the slot of its time, at its tail, and leaves when
-//! that slot's time has come: never early, and less than a slot late. What asks for a time that is past, or
-//! for none, leaves at once; what asks for one beyond the horizon goes to the last slot, or is dropped. Each
-//! operation takes the same few steps however many packets and flows there are. Carousel's feedback to the
-//! sender, a completion when the packet leaves, is that of the device behind the queue.
+//! The wheel has slots of a fixed width. A packet is put at the tail of the slot of its departure time and
+//! leaves when the time of that slot has come: never early, and less than a slot late. A packet whose
+//! departure time has passed, or that has none, leaves at once. A packet beyond the horizon goes to the last
+//! slot or is dropped. Each operation takes the same few steps, independent of the number of packets and
+//! flows. Carousel's feedback to the sender, a completion when the packet leaves, comes from the device
+//! behind the queue.
 
 mod bits;
 mod params;
@@ -22,29 +23,29 @@ use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
-/// Most slots of a wheel.
+/// Maximum number of slots of a wheel.
 pub const MAX_SLOTS: u32 = bits::MOST;
 
-/// Words that a wheel of so many slots needs beside them.
+/// Words that a wheel of `slots` slots needs in addition.
 #[must_use]
 pub const fn words(slots: usize) -> usize {
     bits::words(slots)
 }
 
-/// What `wheel` has counted beyond [`Stats`].
+/// Counters of `wheel` beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WheelCounters {
     /// Packets that had to wait for their time.
     pub throttled: u64,
-    /// Packets refused at the limit.
+    /// Packets refused because of the limit.
     pub overlimit: u64,
-    /// Packets beyond the horizon, dropped.
+    /// Packets dropped because their departure time was beyond the horizon.
     pub horizon_drops: u64,
-    /// Packets beyond the horizon, put into the last slot.
+    /// Packets put into the last slot because their departure time was beyond the horizon.
     pub horizon_caps: u64,
 }
 
-/// `wheel` over storage: words for its bits, slots, and places for packets.
+/// `wheel` over the storage `M`: words for its bits, slots, and places for packets.
 #[derive(Clone, Debug)]
 pub struct Wheel<P: 'static, M: Memory = crate::memory::Usual> {
     params: Params,
@@ -53,13 +54,13 @@ pub struct Wheel<P: 'static, M: Memory = crate::memory::Usual> {
     bits: Bits<M::Of<u64>>,
     slots: M::Of<List>,
     count: u32,
-    /// Packets whose time has come.
+    /// Packets that may leave now.
     due: List,
-    /// The slot, counted from the beginning of time, up to which all are in `due`.
+    /// The slot, counted from time 0, up to which all packets are in `due`.
     turned: u64,
-    /// When the slot behind that one begins.
+    /// When the slot after that one begins.
     turns_at: u64,
-    /// The first slot behind it that holds packets; the end of time for none.
+    /// The first slot after it that holds packets; `u64::MAX` for none.
     next: u64,
     qlen: u32,
     bytes: u64,
@@ -71,7 +72,7 @@ pub struct Wheel<P: 'static, M: Memory = crate::memory::Usual> {
 
 impl<P: Packet, M: Memory> Wheel<P, M> {
     /// An empty wheel, whatever the storage held. Slots beyond [`MAX_SLOTS`], or without [`words`], are not
-    /// used; one without slots lets everything leave at once.
+    /// used. A wheel without slots releases every packet at once.
     pub fn new(params: Params, words: M::Of<u64>, mut slots: M::Of<List>, places: M::Of<Slot<P>>) -> Self {
         let arena = Arena::new(places);
         let wanted = u32::try_from(slots.as_ref().len()).unwrap_or(MAX_SLOTS);
@@ -98,23 +99,23 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
         }
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
     }
 
-    /// What the wheel has counted.
+    /// The wheel's counters.
     pub const fn wheel_counters(&self) -> &WheelCounters {
         &self.counters
     }
 
-    /// How far in the future a packet can be put: all slots but the present one.
+    /// The farthest departure time from now: all slots but the current one.
     pub const fn horizon(&self) -> Span {
         Span(self.params.granularity.0.saturating_mul(self.count.saturating_sub(1) as u64))
     }
 
-    /// Sets all parameters but the width of the slots. Packets above a lower limit leave in their order, and
-    /// are dropped.
+    /// Sets all parameters except the width of the slots. If the limit falls, the packets above it are
+    /// dropped in the order of their departure.
     ///
     /// # Errors
     /// None.
@@ -136,14 +137,13 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
         Ok(())
     }
 
-    /// The place of a slot on the wheel. There is one at least.
+    /// The index of a slot in the wheel. The wheel has at least one slot.
     #[allow(clippy::cast_possible_truncation)]
     const fn place(&self, slot: u64) -> u32 {
         (slot % self.count as u64) as u32
     }
 
-    /// The first slot behind those that are due that holds packets, from the beginning of time; its end for
-    /// none.
+    /// The first slot after those in `due` that holds packets, counted from time 0; `u64::MAX` for none.
     fn first(&self) -> u64 {
         let from = self.place(self.turned);
         let Some(place) = self.bits.next(from).or_else(|| self.bits.next(0)) else { return u64::MAX };
@@ -151,7 +151,7 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
         self.turned + u64::from(ahead)
     }
 
-    /// What has its time now becomes due, slot by slot: of each the whole list at once.
+    /// Moves the packets that may leave now to `due`, slot by slot, each slot's list as a whole.
     fn turn(&mut self, now: Nanos) {
         if now.0 >= self.turns_at {
             self.turn_to(now.0 / self.params.granularity.0);
@@ -169,13 +169,13 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
         self.turns_at = present.saturating_add(1).saturating_mul(self.params.granularity.0);
     }
 
-    /// Of the slots the first that begins no earlier than a packet may leave.
+    /// The first slot that does not begin before `departure`.
     fn slot_for(&self, departure: Nanos) -> u64 {
         let last = self.turned.saturating_add(u64::from(self.count.saturating_sub(1)));
         departure.0.div_ceil(self.params.granularity.0).min(last)
     }
 
-    /// Puts a packet into a slot whose time is to come.
+    /// Puts a packet into a slot in the future.
     fn throttle(&mut self, slot: u64, packet: P) {
         let place = self.place(slot);
         self.counters.throttled += 1;
@@ -238,7 +238,8 @@ impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
         self.turn(now);
         self.qlen += 1;
         self.bytes += u64::from(packet.len());
-        // There is a place: fewer than `limit` packets are queued, and it is at most the places.
+        // There is a free place: fewer than `limit` packets are queued, and `limit` is at most the number of
+        // places.
         match asked.map(|at| self.slot_for(at)) {
             Some(slot) if slot > self.turned => self.throttle(slot, packet),
             _ => {

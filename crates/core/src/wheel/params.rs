@@ -21,15 +21,15 @@ params! {
 }
 
 impl Params {
-    /// The width of a slot in force: as given, or so wide that the slots of the horizon are at most
-    /// [`MAX_SLOTS`].
+    /// The width of a slot that is used: the one given, or a larger one with which the horizon has at most
+    /// [`MAX_SLOTS`] slots.
     #[must_use]
     pub fn granularity(&self) -> Span {
         let most = u64::from(MAX_SLOTS - 1);
         Span(self.granularity.0.max(self.horizon.0.div_ceil(most)).max(1))
     }
 
-    /// Slots: those of the horizon, and the present one.
+    /// Number of slots: those of the horizon and the current one.
     #[must_use]
     pub fn slots(&self) -> u32 {
         let slots = u32::try_from(self.horizon.0.div_ceil(self.granularity().0)).unwrap_or(u32::MAX);

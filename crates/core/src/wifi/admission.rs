@@ -1,11 +1,11 @@
 //! Soft admission of flows to the categories VO and VI: a flow that builds a queue there loses its priority.
 //!
-//! 802.11 has no admission control in practice: whoever marks bulk traffic as voice locks the others out.
-//! Here the marking is believed until the flow behaves otherwise, and then the whole flow goes to BE, what is
-//! queued of it included, so that its order stays. Idea of "Airtime fairness in the Linux WiFi stack"
-//! (Høiland-Jørgensen, 2017), next steps: "soft" QoS admission control; not in Linux.
+//! 802.11 has no admission control in practice: bulk traffic marked as voice locks other traffic out. Here
+//! the marking is trusted until the flow behaves differently. Then the whole flow moves to BE, including its
+//! queued packets, so that they stay in order. The idea is from "Airtime fairness in the Linux WiFi stack"
+//! (Høiland-Jørgensen, 2017), next steps: "soft" QoS admission control; it is not in Linux.
 //!
-//! [`Admission`] goes beside a [`TxStack`]: without one nothing differs from Linux.
+//! [`Admission`] is separate from [`TxStack`]: without it the stack behaves as in Linux.
 
 use alloc::vec::Vec;
 
@@ -16,13 +16,13 @@ use crate::{Nanos, Packet, Span};
 /// When a flow loses its priority, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdmissionParams {
-    /// A flow whose queue has not been empty for so long is demoted, 1 ms to 10 s. Default 50 ms: two and a
+    /// A flow whose queue has not been empty for this time is demoted, 1 ms to 10 s. Default 50 ms: two and a
     /// half packets of a call.
     pub standing: Span,
-    /// A demoted flow gets its priority back when its queue in BE was empty for so long, 1 ms to 100 s.
-    /// Default 1 s.
+    /// A demoted flow gets its priority back when its queue in BE has been empty for this time, 1 ms to 100
+    /// s. Default 1 s.
     pub hold: Span,
-    /// Flows that are watched at a time, 1 to 65536. Default 1024.
+    /// Most flows watched at a time, 1 to 65536. Default 1024.
     pub flows: u32,
 }
 
@@ -33,7 +33,7 @@ impl Default for AdmissionParams {
 }
 
 impl AdmissionParams {
-    /// Fails where a value is outside its range.
+    /// Checks that every value is in its range.
     ///
     /// # Errors
     /// [`WifiError::OutOfRange`].
@@ -52,17 +52,17 @@ impl AdmissionParams {
     }
 }
 
-/// A flow that is watched.
+/// A watched flow.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
     txq: TxqId,
     flow_hash: u32,
-    /// Since when its queue has not been empty; where it is demoted: was last seen so.
+    /// Since when its queue has not been empty; for a demoted flow: when it was last seen nonempty.
     since: Nanos,
     is_demoted: bool,
 }
 
-/// What admission has done.
+/// Counters of admission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdmissionStats {
     /// Times that a flow was demoted.
@@ -71,7 +71,7 @@ pub struct AdmissionStats {
     pub promotions: u64,
 }
 
-/// The flows under watch.
+/// The watched flows.
 #[derive(Clone, Debug)]
 pub struct Admission {
     params: AdmissionParams,
@@ -80,7 +80,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Watches nobody yet. All storage is allocated here.
+    /// An admission control without watched flows. All storage is allocated here.
     ///
     /// # Errors
     /// [`WifiError::OutOfRange`].
@@ -90,17 +90,17 @@ impl Admission {
         Ok(Admission { params, flows, stats: AdmissionStats::default() })
     }
 
-    /// What was done so far.
+    /// The counters.
     #[must_use]
     pub const fn stats(&self) -> AdmissionStats {
         self.stats
     }
 
-    /// Where a packet of the flow `flow_hash` that is marked for `txq` is to be queued: there, or in the
-    /// station's queue of BE. To be called before [`TxStack::enqueue`]; what is queued of a flow that is
-    /// demoted now has moved when it returns, so that the driver is to run a round in both categories.
+    /// The queue for a packet of flow `flow_hash` that is marked for `txq`: that queue, or the station's
+    /// queue of BE. Call it before [`TxStack::enqueue`]. If it demotes the flow, it also moves the flow's
+    /// queued packets, so the driver must run a round in both categories.
     ///
-    /// Flows are watched in places by their hash: one that finds its place with a demoted flow is not watched
+    /// Flows are watched in slots by their hash: a flow whose slot has a demoted flow is not watched
     /// meanwhile.
     pub fn admit<P: Packet>(
         &mut self,
@@ -148,14 +148,14 @@ impl Admission {
 }
 
 impl<P: Packet> TxStack<P> {
-    /// Packets in a queue of the flow that packets with this hash belong to, in the pool of flows.
+    /// Packets in a queue that belong to the pool's flow for this hash.
     pub fn flow_backlog(&self, txq: TxqId, flow_hash: u32) -> u32 {
         self.place(txq).map_or(0, |place| self.fq.flow_backlog(place, flow_hash))
     }
 
-    /// Hands a flow with its packets and its control state from one queue to another, where it begins a turn,
-    /// and schedules that. `false`: the flow is not the first queue's, or one of them is not known. Costs a
-    /// step for each flow of the first queue.
+    /// Moves a flow with its packets and its control state from one queue to another, where it begins a turn,
+    /// and schedules that queue. Returns `false` if the flow does not belong to the first queue, or one of
+    /// them is unknown. Takes a step for each flow of the first queue.
     pub fn hand_over(&mut self, now: Nanos, from: TxqId, to: TxqId, flow_hash: u32) -> bool {
         let Some((from, place)) = self.place(from).zip(self.place(to)) else { return false };
         let is_moved = self.fq.hand_over(from, place, flow_hash);
@@ -165,7 +165,7 @@ impl<P: Packet> TxStack<P> {
         is_moved
     }
 
-    /// Queues on a category's list: stations that wait for their turn.
+    /// Number of queues on a category's list, that is, waiting for their turn.
     #[must_use]
     pub const fn listed(&self, ac: Ac) -> u32 {
         self.schedule.listed(ac)

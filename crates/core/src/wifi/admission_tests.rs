@@ -38,10 +38,10 @@ fn drain(stack: &mut TxStack<Header>, ms: u64, from: TxqId) -> Vec<Header> {
 }
 
 #[test]
-fn a_flow_that_builds_a_queue_goes_to_best_effort_whole_and_in_order() {
+fn a_flow_that_builds_a_queue_goes_to_best_effort_completely_and_in_order() {
     let mut admission = Admission::new(AdmissionParams::default()).expect("in range");
     let mut stack = stack();
-    // Another flow in VO, whose queue is as long but was empty in between.
+    // Another flow in VO, whose queue is as long but was empty in between times.
     let call = 0x4000_0000;
     for ms in 0..50 {
         assert_eq!(send(&mut admission, &mut stack, ms, 7, 100 + ms as u32), txq(VO), "{ms}");
@@ -83,7 +83,7 @@ fn a_call_keeps_its_priority_and_a_demoted_flow_gets_it_back() {
 }
 
 #[test]
-fn what_is_not_voice_or_video_is_passed_over() {
+fn other_categories_are_ignored() {
     let mut admission = Admission::new(AdmissionParams::default()).expect("in range");
     let mut stack = stack();
     for other in [txq(0), txq(1), TxqId::multicast(InterfaceId(0))] {

@@ -1,5 +1,5 @@
-//! Whose turn it is: deficit round robin over airtime (Linux 6.1 `tx.c`: `ieee80211_next_txq` and
-//! neighbours).
+//! The airtime scheduler: deficit round robin over airtime (Linux 6.1 `tx.c`: `ieee80211_next_txq` and
+//! related functions).
 
 use super::TxStack;
 use super::id::{Ac, StationId, Tid, TxqId};
@@ -15,28 +15,28 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         now.0 / self.tick_ns
     }
 
-    /// Whether a tick is at most a tenth of a second ago; ath9k's own scheduler did not ask.
+    /// Whether a tick is at most 0.1 s ago; ath9k's own scheduler does not check this.
     #[inline]
     pub(super) fn is_recent(&self, last_active: u64, now: Nanos) -> bool {
         self.params.ath9k_scheduler
             || self.tick(now) <= last_active.saturating_add(u64::from(self.params.hz / 10))
     }
 
-    /// Whether the radio has room for another round in `ac`.
+    /// Whether the radio's AQL allows another round in `ac`.
     fn allows_round(&self, ac: Ac) -> bool {
         let limits = self.params.aql_limits(ac);
         !self.params.aql || self.pending.allows_round(ac, self.schedule.listed(ac), limits)
     }
 
-    /// Whether a station in good standing with AQL, or a queue without one.
+    /// Whether AQL allows this station to send.
     #[inline]
     pub(super) fn is_within_aql(&self, account: &Account) -> bool {
         !self.params.aql || !self.params.aql_enable || self.pending.allows(account, self.aql_threshold)
     }
 
-    /// Begins a scheduling round in a category and returns its number; 0: the radio's limit forbids a round
-    /// now, and
-    /// [`TxStack::next_txq`] gives nothing until one is begun (Linux 6.1 `ieee80211_txq_schedule_start`).
+    /// Starts a scheduling round in a category and returns its number; 0: the radio's limit forbids a round
+    /// now, and [`TxStack::next_txq`] returns `None` until one is started (Linux 6.1
+    /// `ieee80211_txq_schedule_start`).
     pub fn schedule_start(&mut self, ac: Ac) -> u16 {
         let is_allowed = self.allows_round(ac);
         let category = self.schedule.category(ac);
@@ -48,15 +48,15 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         category.round
     }
 
-    /// The next queue that may send in this round. It leaves the list, and comes back by
-    /// [`TxStack::return_txq`] (Linux 6.1 `ieee80211_next_txq`).
+    /// The next queue that may send in this round. It is removed from the list; [`TxStack::return_txq`] puts
+    /// it back (Linux 6.1 `ieee80211_next_txq`).
     ///
-    /// A station in debt gets one weight each time its queue comes up, and the queue goes to the tail; so
-    /// does one that has too much airtime under way. A queue that was given in this round already ends the
-    /// round.
+    /// Each time the queue of a station in debt is first, the station's deficit grows by its weight, and the
+    /// queue goes to the tail. A queue whose station has too much airtime in flight goes to the tail too. A
+    /// queue that was already returned in this round ends the round.
     ///
-    /// Costs a step for each such queue before the one found. Linux goes round once for each weight that is
-    /// missing; here the rounds in which no station comes out of debt are made in one.
+    /// Takes a step for each such queue before the one found. Linux loops once for each missing weight; here
+    /// the rounds in which no station gets out of debt are computed in one step.
     pub fn next_txq(&mut self, ac: Ac) -> Option<TxqId> {
         let round = self.schedule.round(ac);
         if round == 0 {
@@ -99,10 +99,10 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// A round of a driver that takes nothing, where the queue at the head is all that comes of it: given by
-    /// [`TxStack::next_txq`], returned with `force`, at the head again, and so the end of the round. True:
-    /// that round was made. False: another queue could come up, and nothing was done. Either way as if it had
-    /// been made step by step.
+    /// Performs at once a round in which the driver takes nothing and only the queue at the head comes up:
+    /// [`TxStack::next_txq`] returns it, the driver returns it with `force`, it is at the head again, and the
+    /// round ends. Returns true if that round was performed. Returns false, without any effect, if another
+    /// queue could come up. The result is the same as step by step.
     pub fn hold_round(&mut self, now: Nanos, ac: Ac, force: bool) -> bool {
         let round = self.schedule.round(ac).wrapping_add(1).max(1);
         let Some(place) = self.schedule.head(ac) else { return false };
@@ -129,7 +129,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         comes_back
     }
 
-    /// The queue that is first in `ac`: which [`TxStack::next_txq`] looks at first.
+    /// The first queue in `ac`, which [`TxStack::next_txq`] examines first.
     pub fn head_txq(&self, ac: Ac) -> Option<TxqId> {
         self.schedule.head(ac).map(|place| TxqId::at(place, self.capacity.stations))
     }
@@ -141,8 +141,9 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         station.account(ac).refill(weight, turns);
     }
 
-    /// Every listed queue has gone to the tail: makes at once the rounds in which no station that AQL allows
-    /// comes out of debt. A station with several queues on the list gets a weight for each in every round.
+    /// Every listed queue has gone to the tail. Performs at once the rounds in which no station that AQL
+    /// allows gets out of debt. A station with several queues on the list gets its weight for each of them in
+    /// every round.
     fn skip_rounds(&mut self, ac: Ac) {
         if !self.schedule.has_no_new(ac) {
             return;
@@ -165,10 +166,11 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Gives back a queue that [`TxStack::next_txq`] or [`TxStack::may_transmit`] gave, or announces one: it
-    /// is put on the list where it has packets, or `force` says that the driver has some of its (Linux 6.1
-    /// `ieee80211_return_txq`). A queue without packets whose station is in debt and was active in the last
-    /// 100 ms stays on the list, so that a debt is not lost by going idle. An unknown queue is passed over.
+    /// Returns a queue from [`TxStack::next_txq`] or [`TxStack::may_transmit`] to the scheduler, or announces
+    /// a queue. It goes on the list if it has packets, or if `force` says that the driver holds packets of it
+    /// (Linux 6.1 `ieee80211_return_txq`). An empty queue whose station is in debt and was active in the last
+    /// 100 ms stays on the list, so that a station does not lose its debt by going idle. An unknown queue is
+    /// ignored.
     #[inline]
     pub fn return_txq(&mut self, now: Nanos, txq: TxqId, force: bool) {
         if let Some(place) = self.place(txq) {
@@ -209,7 +211,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
             let accounts = txq.station().map(|station| &self.stations[station.0 as usize].accounts);
             accounts.is_some_and(|accounts| accounts[ac.index()].effective() >= 0)
         };
-        // A station that was away comes before those that were served, for one weight of airtime.
+        // A newly active station comes before those that were served, for one weight of airtime.
         let is_new = is_fair
             && params.sparse_stations
             && taken_from != Listing::Active
@@ -226,8 +228,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// A queue came back with nothing to send. From the list of new stations it goes once behind the others,
-    /// lest a station that sends little and often lock them out; otherwise it is off the lists.
+    /// A queue came back empty. From the list of new stations it goes behind the others once, so that a
+    /// station that sends little but often cannot lock them out; otherwise it leaves the lists.
     fn end_turns(&mut self, ac: Ac, txq: TxqId, place: u32, taken_from: Listing) {
         self.schedule.nodes[place as usize].taken_from = Listing::Off;
         if taken_from == Listing::New && self.schedule.has_active(ac) {
@@ -243,7 +245,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Takes a queue off the lists if it is on one.
+    /// Removes a queue from the lists, if it is on one.
     #[inline]
     pub(super) fn unlist(&mut self, ac: Ac, place: u32) {
         let is_listed = self.schedule.remove(ac, place);
@@ -252,11 +254,11 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Whether a driver that is asked by its firmware may send from this queue now; with a yes the queue
-    /// leaves the list (Linux 6.1 `ieee80211_txq_may_transmit`). The queues before it go to the tail, and
-    /// those in debt get a weight each. What is asked for is judged by its deficit without what is under way.
-    /// Yes too: for a queue on no list, one that is not known, and while the radio is over its limit. Costs a
-    /// step for each queue before it.
+    /// Whether a driver may send from this queue now because its firmware requests it. If so, the queue
+    /// leaves the list (Linux 6.1 `ieee80211_txq_may_transmit`). The queues before it go to the tail, and the
+    /// deficit of those in debt grows by their weight. The requested queue is judged by its deficit alone,
+    /// without airtime in flight. The answer is also yes for a queue on no list, for an unknown queue, and
+    /// while the radio is over its limit. Takes a step for each queue before it.
     pub fn may_transmit(&mut self, txq: TxqId) -> bool {
         let Some(place) = self.place(txq) else { return true };
         let ac = txq.ac();
@@ -291,10 +293,10 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Airtime that a station has used, us, failed attempts included: `tx` to it, `rx` from it. It counts in
-    /// the statistics, and against the deficit as far as `airtime_tx` and `airtime_rx` say and the station
-    /// was active in the last 100 ms (Linux 6.1 `ieee80211_sta_register_airtime`). An unknown station is
-    /// passed over: it can have left since.
+    /// Reports airtime that a station has used, us, including failed attempts: `tx` to it, `rx` from it. It
+    /// counts in the statistics. It also counts against the deficit if `airtime_tx` or `airtime_rx` is on and
+    /// the station was active in the last 100 ms (Linux 6.1 `ieee80211_sta_register_airtime`). An unknown
+    /// station is ignored: it may have been removed since.
     pub fn register_airtime(&mut self, now: Nanos, station: StationId, tid: Tid, tx: u32, rx: u32) {
         let Some(at) = self.present(station) else { return };
         let account = &self.stations[at].accounts[tid.ac().index()];

@@ -1,9 +1,9 @@
-//! Airtime queue limits: how much airtime may be under way (Linux 6.1 `sta_info.c`, `tx.c`).
+//! Airtime queue limits: how much airtime may be in flight (Linux 6.1 `sta_info.c`, `tx.c`).
 
 use super::id::Ac;
 use super::station::Account;
 
-/// Limits of airtime under way, us: of a station in a category.
+/// Limits of a station's airtime in flight in a category, us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AqlLimits {
     /// Always allowed. Default 5000 us.
@@ -18,16 +18,16 @@ impl Default for AqlLimits {
     }
 }
 
-/// The estimate of a packet under way, us: a multiple of 4, at most 4092, as it is kept in 10 bits with the
-/// packet. 0: the packet was not counted.
+/// The estimated airtime of a packet in flight, us: a multiple of 4, at most 4092, because it is stored in 10
+/// bits with the packet. 0: the packet was not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Estimate(u16);
 
 impl Estimate {
-    /// Nothing.
+    /// No estimate.
     pub const ZERO: Estimate = Estimate(0);
 
-    /// What is kept of `micros` us: the low 16 bits, at most 4095 of them, down to a multiple of 4.
+    /// Stores `micros` us: the low 16 bits, at most 4095, rounded down to a multiple of 4.
     #[inline]
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
@@ -44,7 +44,7 @@ impl Estimate {
     }
 }
 
-/// Estimates under way over the whole radio.
+/// Sums of estimates in flight over the whole radio.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pending {
     pub(super) total: u32,
@@ -56,12 +56,12 @@ impl Pending {
     pub(super) fn add(&mut self, account: &mut Account, ac: Ac, estimate: Estimate) {
         let micros = u32::from(estimate.0);
         account.pending = account.pending.saturating_add(micros);
-        // Sums of no more packets than there are places for.
+        // The number of packets in the sum is bounded by the slots.
         self.by_ac[ac.index()] = self.by_ac[ac.index()].saturating_add(micros);
         self.total = self.total.saturating_add(micros);
     }
 
-    /// A packet is not under way any more. None of the numbers falls below 0.
+    /// A packet is no longer in flight. No number falls below 0.
     #[inline]
     pub(super) fn remove(&mut self, account: Option<&mut Account>, ac: Ac, estimate: Estimate) {
         if let Some(account) = account {
@@ -72,15 +72,16 @@ impl Pending {
         self.total = self.total.saturating_sub(taken);
     }
 
-    /// Whether a station may have one more packet under way.
+    /// Whether a station may have one more packet in flight.
     #[inline]
     pub(super) const fn allows(&self, account: &Account, threshold: u32) -> bool {
         account.pending < account.limits.low
             || (self.total < threshold && account.pending < account.limits.high)
     }
 
-    /// Whether the radio may begin a round in a category with `listed` queues on its list. An empty list
-    /// gives a limit of about 2^31 us, since Linux takes one from the number of queues before it multiplies.
+    /// Whether the radio may start a round in a category with `listed` queues on its list. An empty list
+    /// gives a limit of about 2^31 us, since Linux subtracts one from the number of queues before it
+    /// multiplies.
     pub(super) const fn allows_round(&self, ac: Ac, listed: u32, limits: AqlLimits) -> bool {
         let more = listed.wrapping_sub(1).wrapping_mul(limits.low) / 2;
         self.by_ac[ac as usize] < more.wrapping_add(limits.high)

@@ -1,11 +1,11 @@
-//! What a caller can get wrong.
+//! Errors of a caller.
 
 use core::fmt;
 
 use super::duration::RateError;
 use super::id::{InterfaceId, StationId};
 
-/// Why a call was refused. Nothing has changed then.
+/// Why a call was refused. A refused call changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WifiError {
@@ -13,24 +13,24 @@ pub enum WifiError {
     UnknownStation(StationId),
     /// There is no such interface.
     UnknownInterface(InterfaceId),
-    /// The station is there already.
+    /// The station exists already.
     StationExists(StationId),
     /// The number of the station is not below the capacity.
     TooManyStations {
-        /// The number asked for.
+        /// The given number.
         station: StationId,
         /// [`super::Capacity::stations`].
         capacity: u32,
     },
     /// A weight of 0 or above 65535.
     Weight(u32),
-    /// A rate that the estimator has no duration for.
+    /// A rate without a duration in the estimator.
     Rate(RateError),
     /// A parameter is outside its range.
     OutOfRange {
         /// Its key, as in [`super::WifiParams`].
         key: &'static str,
-        /// The value given, in the base unit.
+        /// The given value, in the base unit.
         value: u64,
     },
     /// There is no room for that many stations, interfaces, flows or packets.

@@ -1,4 +1,4 @@
-//! What is kept of each flow and of each queue (`fq_tin`), and the lists of flows.
+//! The state of each flow and of each queue (`fq_tin`), and the lists of flows.
 
 use crate::arena::{List, NIL};
 use crate::codel::{Counters, State, Vars};
@@ -13,7 +13,7 @@ pub struct Flow {
     pub(super) backlog_packets: u32,
     pub(super) deficit: i32,
     pub(super) next: u32,
-    /// The place of the queue whose lists the flow is on; [`NIL`]: it is on none and belongs to nobody.
+    /// The index of the queue on whose lists the flow is; [`NIL`]: it is on none and belongs to no queue.
     pub(super) owner: u32,
     pub(super) vars: Vars,
 }
@@ -34,13 +34,13 @@ impl Default for Flow {
 
 turn!(Flow, owner = NIL);
 
-/// One queue: the flows that belong to it and what it has counted (mac80211 `struct fq_tin`).
+/// One queue: the flows that belong to it, and its counters (mac80211 `struct fq_tin`).
 #[derive(Clone, Copy, Debug)]
 pub struct Tin {
     pub(super) lists: RoundRobin,
     pub(super) backlog_bytes: u32,
     pub(super) backlog_packets: u32,
-    /// Neighbours in the list of queues whose fall-back flow holds packets.
+    /// Links in the list of queues whose fall-back flow holds packets.
     pub(super) fallback_prev: u32,
     pub(super) fallback_next: u32,
     pub(super) flows: u32,
@@ -75,10 +75,10 @@ impl Default for Tin {
     }
 }
 
-/// A copy of one flow's state, to look at.
+/// A copy of one flow's state, for inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowState {
-    /// Its place among the radio's flows; `None` for the queue's fall-back flow.
+    /// Its index among the radio's flows; `None` for the queue's fall-back flow.
     pub index: Option<u32>,
     /// Whether it is on the queue's list of new flows; otherwise it is on that of old ones.
     pub is_new: bool,

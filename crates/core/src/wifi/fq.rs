@@ -1,8 +1,8 @@
 //! The flows of a radio, shared by all queues, with `CoDel` in each (Linux 6.1 `fq_impl.h`, `codel_impl.h`).
 //!
-//! A queue (`fq_tin`) has lists of new and old flows as `fq_codel` has. The pool of flows is one for the
-//! radio: a packet whose flow belongs to another queue at this moment goes to the fall-back flow of its own.
-//! Fall-back flows follow the pool in one array, so a flow is an index whatever kind it is.
+//! A queue (`fq_tin`) has lists of new and old flows, like `fq_codel`. There is one pool of flows for the
+//! radio: a packet whose flow belongs to another queue at this moment goes to the fall-back flow of its own
+//! queue. Fall-back flows follow the pool in one array, so any flow is an index.
 
 use super::flow::{Flow, FlowState, Tin};
 use super::overflow::vacate;
@@ -13,8 +13,8 @@ use crate::lists::FlowList;
 use crate::memory::Memory;
 use crate::{Nanos, Observer, Packet, Reason, Verdict};
 
-/// Bytes of a packet that count against its flow's turn; no frame is longer. Keeps deficits small and rounds
-/// short.
+/// Most bytes of a packet that count against its flow's deficit; no frame is longer. It keeps deficits small
+/// and rounds short.
 const MOST_CHARGED: u32 = 1 << 20;
 
 /// Limits of the pool.
@@ -25,7 +25,7 @@ pub(super) struct Limits {
     pub(super) quantum: i32,
 }
 
-/// What is queued and was counted over the whole radio.
+/// Backlog and counters of the whole radio.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     pub(super) backlog: u32,
@@ -35,7 +35,7 @@ pub(super) struct Totals {
     pub(super) collisions: u64,
 }
 
-/// The flows, the queues over them and the places for packets.
+/// The flows, the queues over them and the slots for packets.
 pub(super) struct Fq<P: 'static, M: Memory> {
     /// The pool, then one fall-back flow for each queue.
     pub(super) flows: M::Of<Flow>,
@@ -50,7 +50,7 @@ pub(super) struct Fq<P: 'static, M: Memory> {
     pub(super) totals: Totals,
 }
 
-/// One flow as the control law sees it.
+/// One flow, for the control law.
 struct Head<'a, P, S, O> {
     arena: &'a mut Arena<P, S>,
     packets: &'a mut List,
@@ -98,8 +98,8 @@ impl Totals {
 }
 
 impl<P: Packet, M: Memory> Fq<P, M> {
-    /// `pool` flows and one for each queue, the queues, a place for each packet and one more, a bit for each
-    /// flow of the pool.
+    /// Storage: `pool` flows and one for each queue, the queues, a slot for each packet and one more, and a
+    /// bit for each flow of the pool.
     pub(super) fn new(
         pool: u32,
         mut flows: M::Of<Flow>,
@@ -123,7 +123,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// The queue at `place`.
+    /// The queue with index `place`.
     pub(super) fn tin(&self, place: u32) -> Option<&Tin> {
         self.tins.get(place as usize)
     }
@@ -133,9 +133,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         reciprocal_scale(hash, self.pool as usize)
     }
 
-    /// Takes `packet` into the queue at `place`, which must be one, and then drops from the fattest flow
-    /// while the radio is over a limit.
-    // The simulator's bars need it inlined: docs/performance.md, "Inlining".
+    /// Enqueues `packet` in the queue with index `place`, which must exist, and then drops from the fattest
+    /// flow while the radio is over a limit.
     #[inline(always)]
     pub(super) fn enqueue(
         &mut self,
@@ -154,7 +153,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
         let flow = &mut self.flows[index as usize];
         if !self.arena.push(&mut flow.packets, packet, Tick::at(now).0) {
-            // Not reached: after every call at most `limits.packets` are queued, and places are one more.
+            // Not reached: after every call at most `limits.packets` are queued, and there is one more slot.
             debug_assert!(false, "no free slot");
             observer.dropped(now, packet, Reason::Limit);
             return Verdict::Dropped(Reason::Limit);
@@ -183,7 +182,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         Verdict::Enqueued
     }
 
-    /// Delivers the next packet of the queue at `place`, which must be one (Linux `fq_tin_dequeue`).
+    /// Dequeues the next packet of the queue with index `place`, which must exist (Linux `fq_tin_dequeue`).
     pub(super) fn dequeue(
         &mut self,
         now: Nanos,
@@ -222,15 +221,15 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         packet
     }
 
-    /// Packets of the pool's flow for `hash`, where it is the queue's at `place`.
+    /// Packets of the pool's flow for `hash`, if it belongs to the queue with index `place`; otherwise 0.
     #[cfg(feature = "alloc")]
     pub(super) fn flow_backlog(&self, place: u32, hash: u32) -> u32 {
         let flow = &self.flows[self.index(hash) as usize];
         if flow.owner == place { flow.backlog_packets } else { 0 }
     }
 
-    /// Moves the pool's flow for `hash` from the lists of one queue to the new flows of another; `false`: it
-    /// is not the first one's.
+    /// Moves the pool's flow for `hash` from the lists of one queue to the new flows of another; `false` if
+    /// it does not belong to the first.
     #[cfg(feature = "alloc")]
     pub(super) fn hand_over(&mut self, from: u32, to: u32, hash: u32) -> bool {
         let index = self.index(hash);
@@ -255,8 +254,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         true
     }
 
-    /// Drops everything in the queue at `place` (Linux 6.1 `ieee80211_txq_purge`): its new flows, then its
-    /// old.
+    /// Drops everything in the queue with index `place` (Linux 6.1 `ieee80211_txq_purge`): its new flows,
+    /// then its old ones.
     pub(super) fn purge(&mut self, now: Nanos, place: u32, observer: &mut impl Observer<P>) {
         loop {
             let tin = &mut self.tins[place as usize];
@@ -279,14 +278,14 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// Makes the queue at `place`, which is empty, as new: counters and fall-back flow. Flows of the pool
-    /// keep their control state whoever had them.
+    /// Resets the empty queue with index `place`: its counters and its fall-back flow. Flows of the pool keep
+    /// their control state.
     pub(super) fn renew(&mut self, place: u32) {
         self.tins[place as usize] = Tin::default();
         self.flows[(self.pool + place) as usize] = Flow::default();
     }
 
-    /// The flows on the lists of the queue at `place`, new ones first.
+    /// The flows on the lists of the queue with index `place`, new ones first.
     pub(super) fn flows(&self, place: u32) -> impl Iterator<Item = FlowState> {
         let lists = self.tin(place).map(|tin| [(tin.lists.new_flows, true), (tin.lists.old_flows, false)]);
         let walk = move |(list, is_new): (FlowList, bool)| {

@@ -1,4 +1,4 @@
-//! Names of stations, interfaces, traffic identifiers, access categories and queues.
+//! Identifiers of stations, interfaces, TIDs, access categories and queues.
 
 /// An access category of EDCA (IEEE 802.11-2020 section 10.2.3.2), in the order of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,12 +72,12 @@ impl Tid {
     }
 }
 
-/// A station's number, chosen by the caller: 0 to one less than [`super::Capacity::stations`]. It stands for
-/// the address by which mac80211 finds a station.
+/// A station's number, chosen by the caller: 0 to [`super::Capacity::stations`] - 1. It replaces the address
+/// by which mac80211 finds a station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StationId(pub u32);
 
-/// A virtual interface's number: 0 to one less than [`super::Capacity::interfaces`].
+/// A virtual interface's number: 0 to [`super::Capacity::interfaces`] - 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InterfaceId(pub u16);
 
@@ -93,18 +93,18 @@ impl TxqId {
     #[inline]
     #[must_use]
     pub const fn new(station: StationId, tid: Tid) -> TxqId {
-        // Stations from 2^27 on have no queue; their number is kept out of the range of those that have.
+        // Stations from 2^27 on have no queue; keep their numbers out of the valid range.
         let station = if station.0 < MULTICAST >> 4 { station.0 } else { (MULTICAST >> 4) - 1 };
         TxqId(station << 4 | tid.0 as u32)
     }
 
-    /// The multicast queue of an interface. It is of the category BE.
+    /// The multicast queue of an interface, of category BE.
     #[must_use]
     pub const fn multicast(interface: InterfaceId) -> TxqId {
         TxqId(MULTICAST | interface.0 as u32)
     }
 
-    /// The queue of this number; `None` where there cannot be one.
+    /// The queue of this number; `None` if there cannot be one.
     #[inline]
     #[must_use]
     pub const fn from_number(number: u32) -> Option<TxqId> {
@@ -112,7 +112,7 @@ impl TxqId {
         if is_one { Some(TxqId(number)) } else { None }
     }
 
-    /// Its number: 16 for each station and the TID; 2^31 and the interface of a multicast queue.
+    /// Its number: 16 times the station plus the TID; for a multicast queue 2^31 plus the interface.
     #[inline]
     #[must_use]
     pub const fn number(self) -> u32 {
@@ -148,13 +148,13 @@ impl TxqId {
         self.tid().ac()
     }
 
-    /// The place of the queue among those of `stations` stations and then the interfaces.
+    /// The index of the queue: first the queues of `stations` stations, then those of the interfaces.
     #[inline]
     pub(super) const fn place(self, stations: u32) -> u32 {
         if self.0 & MULTICAST == 0 { self.0 } else { (stations << 4).saturating_add(self.0 & !MULTICAST) }
     }
 
-    /// The queue at a place.
+    /// The queue of an index.
     #[inline]
     pub(super) const fn at(place: u32, stations: u32) -> TxqId {
         if place < stations << 4 { TxqId(place) } else { TxqId(MULTICAST | (place - (stations << 4))) }
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_and_back() {
+    fn an_index_converts_back() {
         let tid = Tid::new(13).expect("below 16");
         for id in [TxqId::new(StationId(0), Tid::BE), TxqId::new(StationId(6), tid)] {
             assert_eq!(TxqId::at(id.place(7), 7), id);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_beyond_all_is_no_multicast_queue() {
+    fn a_station_out_of_range_is_not_a_multicast_queue() {
         assert!(TxqId::new(StationId(u32::MAX), Tid::BE).station().is_some());
     }
 }

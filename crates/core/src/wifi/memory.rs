@@ -6,15 +6,14 @@ use super::station::Station;
 use crate::arena::Slot;
 use crate::memory::Memory;
 
-/// The storage of a stack, of the lengths that [`super::Capacity::lengths`] says; what it held before does
-/// not matter.
+/// The storage of a stack, with the lengths of [`super::Capacity::lengths`] and any contents.
 #[derive(Clone, Debug)]
 pub struct Parts<P: 'static, M: Memory> {
     /// Flows: those of the pool, then one for each queue.
     pub flows: M::Of<Flow>,
     /// Queues.
     pub tins: M::Of<Tin>,
-    /// Places of the queues on the lists of their categories.
+    /// List nodes of the queues.
     pub nodes: M::Of<Node>,
     /// Stations.
     pub stations: M::Of<Station>,
@@ -24,7 +23,7 @@ pub struct Parts<P: 'static, M: Memory> {
     pub bits: M::Of<u64>,
 }
 
-/// How many of each [`Parts`] has.
+/// The lengths of [`Parts`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "as in `Parts`")]
 pub struct Lengths {
@@ -37,7 +36,7 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// How many of each there are, with the bytes that one takes, for packets of type `P`.
+    /// Name, number and size in bytes of each part, for packets of type `P`.
     #[must_use]
     pub const fn parts<P>(&self) -> [(&'static str, u64, u64); 6] {
         [
@@ -50,7 +49,7 @@ impl Lengths {
         ]
     }
 
-    /// Bytes of all of them.
+    /// Total bytes.
     #[must_use]
     pub fn bytes<P>(&self) -> u64 {
         self.parts::<P>().iter().map(|(_, items, bytes)| items * bytes).sum()

@@ -1,35 +1,35 @@
 //! The transmit stack of an 802.11 radio: mac80211's queues per station and TID, its airtime scheduler and
-//! its limits of airtime under way. Behaviour: Linux 6.1.192 `net/mac80211`, decision for decision.
+//! its airtime queue limits (AQL). Behaviour: Linux 6.1.192 `net/mac80211`, decision for decision.
 //!
 //! ```text
 //!  enqueue ──► queue of (station, TID) ──► list of its access category ──► schedule_start, next_txq,
 //! return_txq
 //!              flows, CoDel in each        deficit round robin             may_transmit
 //!                                                                              │
-//!  set_rate ─► estimator ─► airtime under way (AQL) ◄── tx_completed           ▼
+//!  set_rate ─► estimator ─► airtime in flight (AQL) ◄── tx_completed           ▼
 //!              register_airtime ─► deficit of the station              tx_dequeue ──► driver, hardware
 //! ```
 //!
-//! A driver's round: [`TxStack::schedule_start`]; while [`TxStack::next_txq`] gives a queue,
-//! [`TxStack::tx_dequeue`] from it as often as there is room below, then [`TxStack::return_txq`]. At
-//! completion: [`TxStack::register_airtime`] with the time on the air, [`TxStack::tx_completed`] for each
-//! packet, [`TxStack::set_rate`] with the rate used.
+//! A driver's round: [`TxStack::schedule_start`]; while [`TxStack::next_txq`] returns a queue,
+//! [`TxStack::tx_dequeue`] from it while the hardware has room, then [`TxStack::return_txq`]. At completion:
+//! [`TxStack::register_airtime`] with the airtime, [`TxStack::tx_completed`] for each packet,
+//! [`TxStack::set_rate`] with the rate used.
 //!
-//! Some of the behaviour is in no paper:
+//! Some of the behaviour is not in any paper:
 //!
-//! * The flows are one pool for the radio. A packet whose flow belongs to another queue at the moment goes to
-//!   the fall-back flow of its own queue. The control state of a flow outlives its owner.
-//! * A queue is scheduled at the head of its category's list. It goes to the tail by debt or by AQL, no other
-//!   way.
-//! * Deficits belong to a station and category; what is under way counts as used when a turn is decided.
+//! * There is one pool of flows for the radio. A packet whose flow belongs to another queue at the moment
+//!   goes to the fall-back flow of its own queue. A flow keeps its control state when it changes its queue.
+//! * A queue is scheduled at the head of its category's list. It goes to the tail only because of debt or
+//!   AQL.
+//! * Deficits are per station and category. Airtime in flight counts as used in the decision on a turn.
 //! * A station's debt is kept for 100 ms after it was last active.
 //!
-//! `ath9k_scheduler` is the order of stations before that was mac80211's (Linux 4.11 to 5.0).
-//! `sparse_stations` is not in Linux 6.1: it is the optimisation of "Ending the Anomaly" (Høiland-Jørgensen
-//! et al., USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to mac80211. A station
-//! that was away comes before all that were served, for one weight of airtime, and after that once behind
-//! them. In Linux 6.1 every queue that is scheduled goes to the head, a newly active one among them. Not in
-//! Linux either, and off unless asked for: `joint_airtime`, and `Admission` (feature `alloc`).
+//! `ath9k_scheduler` is the order of stations in ath9k's own scheduler, before mac80211 had one (Linux 4.11
+//! to 5.0). `sparse_stations` is not in Linux 6.1: it is the optimisation of "Ending the Anomaly"
+//! (Høiland-Jørgensen et al., USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to
+//! mac80211. A newly active station comes before all that were served, for one weight of airtime, and after
+//! that once behind them. In Linux 6.1 every newly scheduled queue goes to the head. `joint_airtime` and
+//! `Admission` (feature `alloc`) are not in Linux either and are off by default.
 
 #[cfg(feature = "alloc")]
 mod admission;
@@ -80,16 +80,16 @@ use crate::{Nanos, Observer, Packet};
 /// Most stations of a radio.
 const MOST_STATIONS: u32 = 1 << 20;
 
-/// How much storage a radio's stack has.
+/// The storage of a radio's stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capacity {
-    /// Places for stations, 1 to 2^20. Default 64.
+    /// Slots for stations, 1 to 2^20. Default 64.
     pub stations: u32,
     /// Interfaces, each with a multicast queue, 1 to 4096. Default 1.
     pub interfaces: u16,
     /// Flows in the pool, 1 to 2^20. Default 4096, Linux's number.
     pub flows: u32,
-    /// Places for packets, 1 to 2^22; a higher limit in [`WifiParams`] counts as this. Default 8192.
+    /// Slots for packets, 1 to 2^22; a higher limit in [`WifiParams`] is reduced to this. Default 8192.
     pub packets: u32,
 }
 
@@ -100,10 +100,10 @@ impl Default for Capacity {
 }
 
 impl Capacity {
-    /// Whether every number is in its range.
+    /// Checks that every number is in its range.
     ///
     /// # Errors
-    /// [`WifiError::Capacity`] where one is not.
+    /// [`WifiError::Capacity`] if one is not.
     pub const fn check(&self) -> Result<(), WifiError> {
         let is_valid = matches!(self.stations, 1..=MOST_STATIONS)
             && matches!(self.interfaces, 1..=4096)
@@ -116,7 +116,7 @@ impl Capacity {
         self.stations * 16 + self.interfaces as u32
     }
 
-    /// How many of each [`Parts`] has.
+    /// The lengths of [`Parts`].
     #[must_use]
     pub const fn lengths(&self) -> Lengths {
         let queues = self.queues();
@@ -130,9 +130,9 @@ impl Capacity {
         }
     }
 
-    /// Bytes that a stack of this capacity allocates for itself: flows, queues, stations and the places of
-    /// packet descriptors of type `P`. The frames are the owner's; their sum is bounded by
-    /// [`WifiParams::memory_limit`] and the one frame that is over it while its place is made.
+    /// Bytes that a stack of this capacity allocates: flows, queues, stations and slots for packet
+    /// descriptors of type `P`. The owner has the frames; [`WifiParams::memory_limit`] plus one frame bounds
+    /// their total.
     #[must_use]
     #[cfg(feature = "alloc")]
     pub fn storage_bytes<P: Packet>(&self) -> u64 {
@@ -143,9 +143,9 @@ impl Capacity {
 /// The transmit stack of one radio. See the [module](self).
 ///
 /// * `now` never goes backward from one call to the next.
-/// * A packet given to [`TxStack::enqueue`] comes back exactly once: from [`TxStack::tx_dequeue`] or through
+/// * A packet given to [`TxStack::enqueue`] comes back exactly once: from [`TxStack::tx_dequeue`] or to
 ///   [`Observer::dropped`].
-/// * Nothing is allocated after `TxStack::new`, and by [`TxStack::over`] nothing at all.
+/// * Nothing is allocated after `TxStack::new`; [`TxStack::over`] allocates nothing at all.
 pub struct TxStack<P: 'static, M: Memory = crate::memory::Usual> {
     fq: Fq<P, M>,
     schedule: Schedule<M::Of<Node>>,
@@ -153,7 +153,7 @@ pub struct TxStack<P: 'static, M: Memory = crate::memory::Usual> {
     pending: Pending,
     /// Stations present.
     num_sta: u32,
-    /// Control laws: of the ordinary station, of the slow one.
+    /// Control laws of ordinary and of slow stations.
     laws: [Law; 2],
     /// ns in a tick of the clock.
     tick_ns: u64,
@@ -165,11 +165,10 @@ pub struct TxStack<P: 'static, M: Memory = crate::memory::Usual> {
 
 #[cfg(feature = "alloc")]
 impl<P: Packet> TxStack<P> {
-    /// A stack without stations, its storage from the heap.
+    /// A stack without stations, with storage from the heap.
     ///
     /// # Errors
-    /// [`WifiError::Capacity`] where a capacity is out of range, [`WifiError::OutOfRange`] where a parameter
-    /// is.
+    /// [`WifiError::Capacity`] if a capacity is out of range, [`WifiError::OutOfRange`] if a parameter is.
     pub fn new(params: WifiParams, capacity: Capacity) -> Result<TxStack<P>, WifiError> {
         capacity.check()?;
         let Lengths { flows, tins, nodes, stations, slots, bits } = capacity.lengths();
@@ -189,9 +188,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     /// A stack without stations over this storage.
     ///
     /// # Errors
-    /// [`WifiError::Capacity`] where a capacity is out of range or a part shorter than [`Capacity::lengths`]
-    /// says,
-    /// [`WifiError::OutOfRange`] where a parameter is out of range.
+    /// [`WifiError::Capacity`] if a capacity is out of range or a part is shorter than in
+    /// [`Capacity::lengths`], [`WifiError::OutOfRange`] if a parameter is out of range.
     pub fn over(params: WifiParams, capacity: Capacity, parts: Parts<P, M>) -> Result<Self, WifiError> {
         capacity.check()?;
         params.check()?;
@@ -223,23 +221,22 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         })
     }
 
-    /// The parameters in force.
+    /// The parameters.
     pub const fn params(&self) -> &WifiParams {
         &self.params
     }
 
-    /// How much storage there is.
+    /// The capacity.
     pub const fn capacity(&self) -> &Capacity {
         &self.capacity
     }
 
-    /// Sets all parameters. Nothing is dropped: limits act on the next arrival. A station takes over changed
-    /// AQL limits where its own were the radio's (Linux 6.1 `debugfs.c:aql_txq_limit_write`). A change of
-    /// `band` acts on the next
-    /// [`TxStack::set_rate`] of each station.
+    /// Sets all parameters. Nothing is dropped: limits apply to the next arrival. A station gets changed AQL
+    /// limits if its own were equal to the radio's (Linux 6.1 `debugfs.c:aql_txq_limit_write`). A change of
+    /// `band` applies at the next [`TxStack::set_rate`] of each station.
     ///
     /// # Errors
-    /// [`WifiError::OutOfRange`]; nothing has changed then.
+    /// [`WifiError::OutOfRange`]; then nothing is changed.
     pub fn configure(&mut self, params: WifiParams) -> Result<(), WifiError> {
         params.check()?;
         for ac in Ac::ALL {
@@ -268,7 +265,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     /// Adds a station: deficit and weight 256, the radio's AQL limits, no rate, empty queues.
     ///
     /// # Errors
-    /// Where the number is taken or beyond the capacity, or there is no such interface.
+    /// If the number is taken or beyond the capacity, or there is no such interface.
     pub fn add_station(&mut self, station: StationId, interface: InterfaceId) -> Result<(), WifiError> {
         if interface.0 >= self.capacity.interfaces {
             return Err(WifiError::UnknownInterface(interface));
@@ -291,11 +288,11 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Ok(())
     }
 
-    /// Removes a station and drops what its queues hold ([`crate::Reason::Flush`]). Estimates of its packets
-    /// under way stay in the radio's sums until their [`TxStack::tx_completed`].
+    /// Removes a station and drops the packets in its queues ([`crate::Reason::Flush`]). Estimates of its
+    /// packets in flight stay in the radio's sums until their [`TxStack::tx_completed`].
     ///
     /// # Errors
-    /// Where there is no such station.
+    /// If there is no such station.
     pub fn remove_station(
         &mut self,
         now: Nanos,
@@ -313,10 +310,11 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Ok(())
     }
 
-    /// The station fell asleep: its queues leave the lists and keep their packets (Linux 6.1 `sta_ps_start`).
+    /// The station enters power save: its queues leave the lists and keep their packets (Linux 6.1
+    /// `sta_ps_start`).
     ///
     /// # Errors
-    /// Where there is no such station.
+    /// If there is no such station.
     pub fn sta_ps_start(&mut self, station: StationId) -> Result<(), WifiError> {
         self.present(station).ok_or(WifiError::UnknownStation(station))?;
         for txq in Tid::all().map(|tid| TxqId::new(station, tid)) {
@@ -327,11 +325,11 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Ok(())
     }
 
-    /// The station woke: its queues that hold packets are scheduled, TID 0 first (Linux 6.1
+    /// The station wakes: its nonempty queues are scheduled, TID 0 first (Linux 6.1
     /// `ieee80211_sta_ps_deliver_wakeup`). The driver then runs a round in each category.
     ///
     /// # Errors
-    /// Where there is no such station.
+    /// If there is no such station.
     pub fn sta_ps_end(&mut self, now: Nanos, station: StationId) -> Result<(), WifiError> {
         self.present(station).ok_or(WifiError::UnknownStation(station))?;
         for txq in Tid::all().map(|tid| TxqId::new(station, tid)) {
@@ -343,10 +341,10 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Ok(())
     }
 
-    /// Sets a station's airtime weight: what it may use in a round, us, 1 to 65535. Its deficit stays.
+    /// Sets a station's airtime weight: its airtime in a round, us, 1 to 65535. Its deficit does not change.
     ///
     /// # Errors
-    /// Where there is no such station, or the weight is out of range.
+    /// If there is no such station, or the weight is out of range.
     pub fn set_weight(&mut self, station: StationId, weight: u32) -> Result<(), WifiError> {
         let at = self.present(station).ok_or(WifiError::UnknownStation(station))?;
         let weight =
@@ -358,7 +356,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     /// Sets a station's own AQL limits in a category.
     ///
     /// # Errors
-    /// Where there is no such station, or a limit is above 2^31 - 1 us.
+    /// If there is no such station, or a limit is above 2^31 - 1 us.
     pub fn set_aql_limit(&mut self, station: StationId, ac: Ac, limits: AqlLimits) -> Result<(), WifiError> {
         let at = self.present(station).ok_or(WifiError::UnknownStation(station))?;
         params::check_aql(limits)?;
@@ -366,21 +364,21 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Ok(())
     }
 
-    /// Sets the rate that estimates for the station are made from: that of its last transmission.
+    /// Sets the rate for estimates of the station's airtime: the rate of its last transmission.
     ///
     /// # Errors
-    /// Where there is no such station, or the standard has no such rate in the radio's band.
+    /// If there is no such station, or the standard has no such rate in the radio's band.
     pub fn set_rate(&mut self, station: StationId, rate: RateInfo) -> Result<(), WifiError> {
         rate.check(self.params.band)?;
         self.set_rate_as_reported(station, Some(rate))
     }
 
-    /// As [`TxStack::set_rate`] for a driver that reports rates beyond the standard (VHT MCS 9 at 20 MHz is
-    /// common): what the estimator has no duration for gives estimates as in Linux, which are 0 but for VHT
-    /// MCS 10 and 11. `None` forgets the rate.
+    /// Like [`TxStack::set_rate`], for a driver that reports rates outside the standard (VHT MCS 9 at 20 MHz
+    /// is common). A rate without a duration in the estimator gives the same estimates as in Linux, which are
+    /// 0 except for VHT MCS 10 and 11. `None` clears the rate.
     ///
     /// # Errors
-    /// Where there is no such station.
+    /// If there is no such station.
     pub fn set_rate_as_reported(
         &mut self,
         station: StationId,
@@ -393,12 +391,12 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Ok(())
     }
 
-    /// Rate control reports what it expects of the station, kbit/s. Below `slow_rate` for each station
-    /// present now, and not 0, the station is under the control law of slow stations until the next report
+    /// Rate control reports the station's expected throughput, kbit/s. If it is not 0 and below `slow_rate`
+    /// times the number of stations, the station uses the control law of slow stations until the next report
     /// (Linux 6.1 `sta_update_codel_params`).
     ///
     /// # Errors
-    /// Where there is no such station.
+    /// If there is no such station.
     pub fn expected_throughput(&mut self, station: StationId, kbps: u32) -> Result<(), WifiError> {
         let at = self.present(station).ok_or(WifiError::UnknownStation(station))?;
         let threshold = self.params.slow_rate.0 / 1000 * u64::from(self.num_sta);
@@ -406,14 +404,14 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Ok(())
     }
 
-    /// The index of a station that is present.
+    /// The index of a present station.
     #[inline]
     fn present(&self, station: StationId) -> Option<usize> {
         let at = station.0 as usize;
         self.stations.get(at).filter(|station| station.is_present).map(|_| at)
     }
 
-    /// The place of a queue whose station or interface is present.
+    /// The index of a queue whose station or interface is present.
     #[inline]
     fn place(&self, txq: TxqId) -> Option<u32> {
         let is_known = match txq.station() {
@@ -431,7 +429,7 @@ impl<P: 'static, M: Memory> fmt::Debug for TxStack<P, M> {
     }
 }
 
-/// The limits of the pool that the parameters and the storage give.
+/// The limits of the pool from the parameters and the storage.
 fn limits(params: &WifiParams, capacity: &Capacity) -> Limits {
     Limits {
         packets: params.limit.min(capacity.packets),

@@ -1,4 +1,4 @@
-//! Limits of the radio: which flows hold packets, which of them is the fattest, and what it loses.
+//! Limits of the radio: tracks the flows that hold packets, finds the fattest, and drops from it.
 
 use super::flow::Tin;
 use super::fq::Fq;
@@ -14,7 +14,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.totals.memory > self.limits.memory as u64
     }
 
-    /// The flow `index` holds its first packet: it can be the fattest now.
+    /// The flow `index` got its first packet: it can now be the fattest.
     #[inline]
     pub(super) fn occupy(&mut self, index: u32) {
         if let Some(word) = self.occupied.get_mut(index as usize / 64).filter(|_| index < self.pool) {
@@ -39,8 +39,9 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         vacate(&mut self.occupied, &mut self.tins, &mut self.fallbacks, self.pool, index);
     }
 
-    /// The flow with most bytes: the lowest index of the pool among equals; a fall-back flow only where it
-    /// has more than all of the pool, the one that became non-empty last among equals.
+    /// The flow with the most bytes. Among equals it is the lowest index of the pool. A fall-back flow is the
+    /// fattest only if it has more than every flow of the pool; among equals it is the one that became
+    /// nonempty last.
     fn fattest(&self) -> Option<u32> {
         let mut best: Option<(u32, u32)> = None;
         let mut consider = |index: u32| {
@@ -64,7 +65,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         best.map(|(index, _)| index)
     }
 
-    /// The way of a packet, the last of the flow `arrived`, that brought the radio over a limit.
+    /// Handles a packet, the last of the flow `arrived`, that brought the radio over a limit.
     #[cold]
     #[inline(never)]
     pub(super) fn overflow(&mut self, now: Nanos, arrived: u32, observer: &mut impl Observer<P>) -> Verdict {

@@ -1,5 +1,5 @@
-//! The knobs of a radio, and the same as data (in mac80211: files of debugfs, features of the driver and
-//! constants).
+//! The parameters of a radio (in mac80211: files of debugfs, features of the driver and constants), also as
+//! data.
 
 use super::WifiError;
 use super::aql::AqlLimits;
@@ -17,11 +17,11 @@ pub struct PerAc(pub [u32; 4]);
 
 impl Field for PerAc {
     const UNSET: Self = PerAc([0; 4]);
-    /// That of BE.
+    /// The value for BE.
     fn value(self, _: Unit) -> Option<Value> {
         Some(Value::Time(Span::from_micros(self.0[super::Ac::Be.index()].into())))
     }
-    /// The same for all, whole microseconds.
+    /// The same value for all categories, in whole microseconds.
     fn of(value: Value) -> Option<Self> {
         let Value::Time(time) = value else { return None };
         u32::try_from(time.0 / 1000).ok().map(|micros| PerAc([micros; 4]))
@@ -32,7 +32,7 @@ words! { Band: Ghz2 = "2", Ghz5 = "5" }
 
 params! {
     /// Parameters of a radio's transmit stack (in mac80211: files of debugfs, features of the driver and
-    /// constants). As keys, AQL limits set all categories; new stations take them over.
+    /// constants). As keys, AQL limits set all categories; new stations get them.
     pub struct WifiParams: "wifi",
         "the queues of an 802.11 radio: per station and TID, airtime scheduler, limits of airtime under way",
         "net/mac80211";
@@ -84,12 +84,12 @@ params! {
         "Linux 4.11 ath9k xmit.c:ath_txq_schedule; not in 6.1";
 }
 
-/// The parameter of this name, and its place.
+/// The parameter of this name, and its index.
 fn find(key: &str) -> Option<(usize, &'static Parameter)> {
     WifiParams::LIST.iter().enumerate().find(|(_, parameter)| parameter.name == key)
 }
 
-/// The value of a parameter that a number in its base unit is.
+/// The value of a parameter from a number in its base unit.
 ///
 /// # Errors
 /// [`WifiError::OutOfRange`].
@@ -98,7 +98,7 @@ fn in_range(parameter: &'static Parameter, number: u64) -> Result<Value, WifiErr
     value.ok_or(WifiError::OutOfRange { key: parameter.name, value: number })
 }
 
-/// Fails where a limit is out of range.
+/// Checks that the limits are in range.
 pub(super) fn check_aql(limits: AqlLimits) -> Result<(), WifiError> {
     for (key, micros) in [("aql_limit_low", limits.low), ("aql_limit_high", limits.high)] {
         find(key)
@@ -114,11 +114,11 @@ impl WifiParams {
         WifiParams { memory_limit: 4 << 20, ..WifiParams::default() }
     }
 
-    /// Sets one parameter by its key, in its base unit (ns, bytes, bit/s; a word by its place). Limits of AQL
-    /// are kept in us, rounded down.
+    /// Sets one parameter by its key, in its base unit (ns, bytes, bit/s; a word by its index). Limits of AQL
+    /// are stored in us, rounded down.
     ///
     /// # Errors
-    /// [`WifiError::OutOfRange`], also for a key that there is not.
+    /// [`WifiError::OutOfRange`], also for an unknown key.
     pub fn set(&mut self, key: &str, value: u64) -> Result<(), WifiError> {
         let (at, parameter) = find(key).ok_or(WifiError::OutOfRange { key: "unknown key", value })?;
         let is_set = Access::set(self, at, in_range(parameter, value)?);
@@ -143,7 +143,7 @@ impl WifiParams {
         (self.aql_limit_low.0[ac.index()], self.aql_limit_high.0[ac.index()]) = (limits.low, limits.high);
     }
 
-    /// Fails where a parameter is out of range.
+    /// Checks that every parameter is in range.
     pub(super) fn check(&self) -> Result<(), WifiError> {
         for (at, parameter) in Self::LIST.iter().enumerate() {
             if let Some(number) = Access::get(self, at).and_then(|value| parameter.unit.number(value)) {
@@ -153,8 +153,8 @@ impl WifiParams {
         super::Ac::ALL.into_iter().try_for_each(|ac| check_aql(self.aql_limits(ac)))
     }
 
-    /// The control law's parameters for an ordinary or a slow station. Its "too small to drop" test is for an
-    /// empty flow alone: mac80211 leaves `CoDel`'s MTU at 0.
+    /// The control law's parameters for an ordinary or a slow station. Its "too small to drop" test applies
+    /// only to an empty flow, because mac80211 leaves `CoDel`'s MTU at 0.
     pub(super) const fn law_params(&self, is_slow: bool) -> LawParams {
         let (target, interval) =
             if is_slow { (self.slow_target, self.slow_interval) } else { (self.target, self.interval) };

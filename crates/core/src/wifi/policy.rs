@@ -1,13 +1,12 @@
-//! Who gets how much airtime: groups of stations, turned into weights of stations outside of the packets'
-//! way.
+//! Airtime policies: shares of groups of stations, converted into weights of stations outside of the packet
+//! path.
 //!
-//! The scheduler knows stations and weights. A policy decides over groups (a guest network, a room, an
-//! account), over groups of groups, and is asked again on a timer ([`DEFAULT_INTERVAL`]), since what a group
-//! may have depends on how many of its stations are active. For groups i of weight W_i with N_i active
-//! stations the weight of a station is W_i C / N_i, C the product of all N_i, so that the group's sum is W_i
-//! C whatever N_i is (PoliFi: Høiland-Jørgensen, Hurtig, Brunstrom, WCNC 2019). Here the division is carried
-//! out in 64-bit fixed point and then scaled to the weights that Linux takes: the product of many numbers is
-//! no 16-bit number.
+//! The scheduler knows only stations and weights. A policy decides on groups (a guest network, a room, an
+//! account) and groups of groups. It runs on a timer ([`DEFAULT_INTERVAL`]), since a group's weights depend
+//! on how many of its stations are active. For groups i of weight W_i with N_i active stations the weight of
+//! a station is W_i C / N_i, where C is the product of all N_i; so the group's sum is W_i C whatever N_i is
+//! (PoliFi: Høiland-Jørgensen, Hurtig, Brunstrom, WCNC 2019). Here the division uses 64-bit fixed point, and
+//! the result is scaled to the weights that Linux accepts, because that product does not fit into 16 bits.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -16,38 +15,39 @@ use super::TxStack;
 use super::id::StationId;
 use crate::{Nanos, Packet, Span};
 
-/// How often weights are computed anew (`hostapd`'s `airtime_update_interval`).
+/// How often weights are recomputed (`hostapd`'s `airtime_update_interval`).
 pub const DEFAULT_INTERVAL: Span = Span::from_millis(200);
 
-/// A station counts as active for so many half intervals after it was (`hostapd`: 2.5 intervals).
+/// A station counts as active for this many half intervals after it was last active (`hostapd`: 2.5
+/// intervals).
 const ACTIVE_HALVES: u64 = 5;
 
-/// The weight that the heaviest station gets, us a round. The others are rounded to the nearest, and get 1 at
-/// least.
+/// The weight of the heaviest station, us per round. The others are rounded to the nearest value and are at
+/// least 1.
 const HEAVIEST: u64 = 1024;
 
-/// A station as a policy sees it.
+/// A station, for a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Which.
+    /// The station.
     pub station: StationId,
-    /// Whether packets waited for it lately.
+    /// Whether packets waited for it recently.
     pub is_active: bool,
 }
 
-/// Decides weights. A user's own policy implements this.
+/// Decides weights. Implement this for a policy of your own.
 pub trait Policy {
-    /// Calls `set` with the weight, 1 to 65535, of each of the stations that it wants to set.
+    /// Calls `set` with the weight, 1 to 65535, of each station whose weight it sets.
     fn weigh(&mut self, now: Nanos, members: &[Member], set: &mut dyn FnMut(StationId, u32));
 }
 
-/// What a group is to the others.
+/// The kind of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// It gets its share by weight, as long as it has an active station.
+    /// It gets its share by weight, if it has an active station.
     #[default]
     Weighted,
-    /// It gets its share by weight at most: where equal shares of all stations would give it less, it gets
+    /// Its share by weight is an upper bound: if equal shares of all stations would give it less, it gets
     /// those.
     Limit,
 }
@@ -56,25 +56,25 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GroupId(u32);
 
-/// All of the air in fixed point.
+/// All airtime, in fixed point.
 const WHOLE: u64 = 1 << 40;
 
-/// The inside of a group, or of the radio: what shares the part of the air that it has.
+/// The contents of a group or of the radio, which divide its airtime.
 #[derive(Clone, Copy, Debug, Default)]
 struct Level {
-    /// Active stations, those of the groups inside included.
+    /// Active stations, including those of inner groups.
     active: u64,
     /// Sum of the weights of the active stations of this group.
     direct_weight: u64,
-    /// Its part of the air.
+    /// Its share of the airtime.
     share: u64,
-    /// What of it the stations of this group have.
+    /// The part of it for the stations of this group itself.
     direct_share: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// The group around it, which is before it in the list.
+    /// The enclosing group, which precedes it in the list.
     parent: Option<usize>,
     weight: u32,
     mode: Mode,
@@ -96,7 +96,7 @@ pub enum GroupError {
     Weight(u32),
     /// There are 1024 groups.
     TooMany,
-    /// No stack has a station of this number.
+    /// No stack can have a station of this number.
     NoSuchStation(StationId),
 }
 
@@ -113,14 +113,14 @@ impl fmt::Display for GroupError {
 
 impl core::error::Error for GroupError {}
 
-/// A tree of groups. A station is in one group, with a weight among its neighbours there; one that was
-/// put in none is neighbour of the outermost groups, with weight 1. Groups without an active station leave
+/// A tree of groups. A station is in one group, with a weight relative to the other members. A station
+/// without a group is beside the outermost groups, with weight 1. Groups without an active station leave
 /// their share to the others.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     root: Level,
     groups: Vec<Group>,
-    /// Group and weight of each station that has one, by number.
+    /// Group and weight of each station, by number.
     places: Vec<Option<Place>>,
 }
 
@@ -130,7 +130,7 @@ struct Place {
     weight: u32,
 }
 
-/// Where a station is that was put nowhere.
+/// The place of a station without a group.
 const OUTSIDE: Place = Place { group: None, weight: 1 };
 
 const fn check_weight(weight: u32) -> Result<(), GroupError> {
@@ -147,7 +147,7 @@ impl Groups {
     /// Adds a group inside `parent`, or an outermost one.
     ///
     /// # Errors
-    /// For a weight out of range or a parent that there is not.
+    /// For a weight out of range or an unknown parent.
     pub fn add(&mut self, parent: Option<GroupId>, weight: u32, mode: Mode) -> Result<GroupId, GroupError> {
         check_weight(weight)?;
         let parent = parent.map(|group| self.index(group)).transpose()?;
@@ -160,10 +160,11 @@ impl Groups {
         Ok(GroupId(id))
     }
 
-    /// Puts a station into a group, or among the outermost groups, with a weight among its neighbours.
+    /// Puts a station into a group, or beside the outermost groups, with a weight relative to the other
+    /// members.
     ///
     /// # Errors
-    /// For a weight out of range, a group that there is not, or a station that no stack can have.
+    /// For a weight out of range, an unknown group, or a station that no stack can have.
     pub fn put(&mut self, station: StationId, group: Option<GroupId>, weight: u32) -> Result<(), GroupError> {
         check_weight(weight)?;
         let group = group.map(|group| self.index(group)).transpose()?;
@@ -194,7 +195,7 @@ impl Groups {
         }
     }
 
-    /// Counts who is active, up to the root.
+    /// Counts active stations, up to the root.
     fn count(&mut self, members: &[Member]) {
         self.root = Level::default();
         self.groups.iter_mut().for_each(|group| group.level = Level::default());
@@ -210,7 +211,7 @@ impl Groups {
         }
     }
 
-    /// Divides what a level has among the groups and stations that are in it.
+    /// Divides the share of a level among its groups and stations.
     fn divide(&mut self, at: Option<usize>) {
         let Level { active, direct_weight, share, .. } = *self.level(at);
         let (mut rest, mut weights) = (share, direct_weight);
@@ -218,7 +219,7 @@ impl Groups {
             group.is_within_limit = false;
             weights += u64::from(group.weight);
         }
-        // What one group leaves to the others can put another within its limit.
+        // If one group leaves airtime to the others, another group may come within its limit.
         let mut changes = true;
         while core::mem::take(&mut changes) {
             for group in self.groups.iter_mut().filter(|group| {
@@ -243,7 +244,7 @@ impl Groups {
         self.level(at).direct_share = part(rest, direct_weight, weights);
     }
 
-    /// A station's part of the air.
+    /// A station's share of the airtime.
     fn share_of(&mut self, station: StationId) -> u64 {
         let place = self.place(station);
         let level = *self.level(place.group);
@@ -251,7 +252,7 @@ impl Groups {
     }
 }
 
-/// whole * weight / weights; nothing of nothing.
+/// whole * weight / weights; 0 if `weights` is 0.
 fn part(whole: u64, weight: u64, weights: u64) -> u64 {
     let part = u128::from(whole) * u128::from(weight) / u128::from(weights.max(1));
     u64::try_from(part).unwrap_or(u64::MAX)
@@ -275,7 +276,7 @@ impl Policy for Groups {
     }
 }
 
-/// Asks a policy on a timer and sets the weights that it decides.
+/// Runs a policy on a timer and sets the weights that it decides.
 #[derive(Clone, Debug)]
 pub struct PolicyTimer<T> {
     /// The policy.
@@ -295,14 +296,14 @@ impl<T: Policy> PolicyTimer<T> {
         PolicyTimer { policy, interval: Span(interval.0.max(1)), next: start, seen, members }
     }
 
-    /// When [`PolicyTimer::poll`] has something to do.
+    /// When [`PolicyTimer::poll`] is due.
     pub const fn next_update(&self) -> Nanos {
         self.next
     }
 
-    /// Asks the policy if it is time. A station is active for whom packets waited at one of the looks of the
-    /// last 2.5 intervals, as in hostapd: airtime alone does not tell a station that could use more of it
-    /// from one that has a packet now and then. Costs a look at every place for a station.
+    /// Runs the policy if it is due. As in hostapd, a station is active if packets waited for it at a check
+    /// in the last 2.5 intervals: airtime alone does not distinguish a station that could use more from one
+    /// with an occasional packet. Checks every slot for a station.
     pub fn poll<P: Packet>(&mut self, now: Nanos, stack: &mut TxStack<P>) {
         if now < self.next {
             return;
@@ -322,8 +323,7 @@ impl<T: Policy> PolicyTimer<T> {
             self.members.push(Member { station, is_active });
         }
         self.policy.weigh(now, &self.members, &mut |station, weight| {
-            // A policy of the user may name a station that is gone, or a weight that is none: then nothing
-            // changes.
+            // A user's policy may name a removed station or an invalid weight; then nothing changes.
             let _ = stack.set_weight(station, weight);
         });
     }
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_of_twice_the_weight_has_twice_the_air() {
+    fn a_station_of_twice_the_weight_has_twice_the_airtime() {
         let mut groups = Groups::new();
         groups.put(StationId(0), None, 2).expect("a weight");
         assert_eq!(weights(&mut groups, &[0, 1, 2, 3]), [1024, 512, 512, 512]);
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn errors_name_the_cause() {
         let mut groups = Groups::new();
         assert_eq!(groups.add(None, 0, Mode::Limit), Err(GroupError::Weight(0)));
         let nowhere = GroupId(3);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timer_asks_and_forgets() {
+    fn the_timer_runs_the_policy_and_expires_stations() {
         use super::super::{Capacity, InterfaceId, Tid, TxqId, WifiParams};
         let capacity = Capacity { stations: 3, ..Capacity::default() };
         let mut stack = TxStack::<crate::Header>::new(WifiParams::default(), capacity).expect("a stack");
@@ -429,7 +429,7 @@ mod tests {
             let txq = TxqId::new(StationId(station), Tid::BE);
             let _ = stack.enqueue(start, txq, crate::Header::default(), &mut crate::Ignore);
         }
-        // Station 2 has its frames sent as they come.
+        // Frames of station 2 are sent immediately.
         stack.register_airtime(start, StationId(2), Tid::BE, 10, 0);
         timer.poll(start, &mut stack);
         assert_eq!([0, 1, 2].map(|station| weight(&stack, station)), [1024, 256, 256]);

@@ -1,4 +1,4 @@
-//! Packets into and out of the queues, and airtime under way.
+//! Enqueue and dequeue, and airtime in flight.
 
 use super::TxStack;
 use super::WifiError;
@@ -12,24 +12,23 @@ use crate::{Nanos, Observer, Packet, Reason, Verdict};
 pub struct Delivered<P> {
     /// The packet.
     pub packet: P,
-    /// What [`TxStack::tx_completed`] must be told when it is done with.
+    /// The estimate to pass to [`TxStack::tx_completed`] at its completion.
     pub estimate: Estimate,
 }
 
-/// Why a queue delivers nothing, apart from being empty.
+/// Why a nonempty queue delivers nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// Too much airtime is under way.
+    /// Too much airtime is in flight.
     Aql,
     /// It was stopped for the set-up of a block-ack session.
     Stopped,
 }
 
 impl<P: Packet, M: Memory> TxStack<P, M> {
-    /// Takes a packet into a queue and schedules the queue; then drops from the radio's fattest flow while
-    /// the radio is over a limit, which can be this very packet. `len` is the length with the 802.11 header.
-    /// The driver is to run a round now. A packet for a station or interface that is not there is dropped
-    /// ([`Reason::Flush`]).
+    /// Enqueues a packet and schedules the queue; then drops from the radio's fattest flow while the radio is
+    /// over a limit, which can hit this packet. `len` is the length with the 802.11 header. The driver must
+    /// then run a round. A packet for an unknown station or interface is dropped ([`Reason::Flush`]).
     #[inline]
     pub fn enqueue(&mut self, now: Nanos, txq: TxqId, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let Some(place) = self.place(txq) else {
@@ -41,9 +40,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         verdict
     }
 
-    /// The next packet of a queue and the airtime that it is expected to take, which is under way from now on
-    /// (Linux 6.1 `ieee80211_tx_dequeue`). `None` where the queue is [held](TxStack::held) or empty, or not
-    /// known.
+    /// Dequeues the next packet of a queue, with its estimated airtime, which is in flight from now on (Linux
+    /// 6.1 `ieee80211_tx_dequeue`). `None` if the queue is [held](TxStack::held), empty or unknown.
     #[inline]
     pub fn tx_dequeue(
         &mut self,
@@ -73,7 +71,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         Some(Delivered { packet, estimate })
     }
 
-    /// Why [`TxStack::tx_dequeue`] would deliver nothing although the queue holds packets.
+    /// Why [`TxStack::tx_dequeue`] would deliver nothing although the queue is not empty.
     #[inline]
     pub fn held(&self, txq: TxqId) -> Option<Held> {
         let station = &self.stations[self.present(txq.station()?)?];
@@ -83,8 +81,8 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         if station.stopped & 1 << txq.tid().number() != 0 { Some(Held::Stopped) } else { None }
     }
 
-    /// A packet is done with, acknowledged or given up: its estimate is not under way any more. The station
-    /// may have left since (Linux 6.1 `ieee80211_sta_update_pending_airtime`).
+    /// A packet was acknowledged or given up: its estimate is no longer in flight. The station may have been
+    /// removed since (Linux 6.1 `ieee80211_sta_update_pending_airtime`).
     #[inline]
     pub fn tx_completed(&mut self, station: StationId, ac: Ac, estimate: Estimate) {
         let at = self.present(station);
@@ -92,11 +90,11 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         self.pending.remove(account, ac, estimate);
     }
 
-    /// Stops a queue for the set-up of a block-ack session (Linux 6.1 `ieee80211_agg_stop_txq`). It takes
-    /// packets.
+    /// Stops a queue for the set-up of a block-ack session (Linux 6.1 `ieee80211_agg_stop_txq`). It still
+    /// accepts packets.
     ///
     /// # Errors
-    /// For a multicast queue or a station that is not there.
+    /// For a multicast queue or an unknown station.
     pub fn agg_stop_txq(&mut self, txq: TxqId) -> Result<(), WifiError> {
         let at = self.of_station(txq)?;
         self.stations[at].stopped |= 1 << txq.tid().number();
@@ -106,7 +104,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     /// Lets a stopped queue deliver again, and schedules it (Linux 6.1 `ieee80211_agg_start_txq`).
     ///
     /// # Errors
-    /// For a multicast queue or a station that is not there.
+    /// For a multicast queue or an unknown station.
     pub fn agg_start_txq(&mut self, now: Nanos, txq: TxqId) -> Result<(), WifiError> {
         let at = self.of_station(txq)?;
         self.stations[at].stopped &= !(1 << txq.tid().number());

@@ -1,30 +1,30 @@
-//! Lists of queues that wait for the air, one pair for each access category.
+//! Lists of queues that wait for airtime, one pair for each access category.
 
 use core::ops::DerefMut;
 
 use super::id::Ac;
 use crate::arena::NIL;
 
-/// Which of a category's lists.
+/// A list of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Listing {
     /// None.
     Off,
     /// The list of mac80211 (`active_txqs`).
     Active,
-    /// Newly active stations, served first; used with `sparse_stations` alone.
+    /// Newly active stations, served first; used only with `sparse_stations`.
     New,
 }
 
-/// A queue's place on a list.
+/// A queue's node in a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     prev: u32,
     next: u32,
-    /// The round in which it was last given to the driver.
+    /// The round in which the driver last got it.
     pub(super) round: u16,
     pub(super) on: Listing,
-    /// The list from which the driver has it.
+    /// The list from which the driver got it.
     pub(super) taken_from: Listing,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Schedule<N> {
 }
 
 impl<N: DerefMut<Target = [Node]>> Schedule<N> {
-    /// Lists of nothing over a node for each queue.
+    /// Empty lists, with a node for each queue.
     pub(super) fn new(mut nodes: N) -> Schedule<N> {
         nodes.fill(Node::FRESH);
         Schedule { nodes, categories: [Category { active: EMPTY, new: EMPTY, listed: 0, round: 0 }; 4] }
@@ -84,7 +84,7 @@ impl<N: DerefMut<Target = [Node]>> Schedule<N> {
         self.categories[ac as usize].listed
     }
 
-    /// The queue whose turn it is.
+    /// The next queue.
     #[inline]
     pub(super) const fn head(&self, ac: Ac) -> Option<u32> {
         let category = &self.categories[ac as usize];
@@ -102,7 +102,7 @@ impl<N: DerefMut<Target = [Node]>> Schedule<N> {
         self.categories[ac as usize].active.head != NIL
     }
 
-    /// The queue behind `place`, on to the other list where one ends.
+    /// The queue after `place`, continuing on the other list at the end of one.
     pub(super) fn after(&self, ac: Ac, place: u32) -> Option<u32> {
         let node = &self.nodes[place as usize];
         let active = self.categories[ac.index()].active.head;
@@ -134,7 +134,7 @@ impl<N: DerefMut<Target = [Node]>> Schedule<N> {
         (node.prev, node.next, node.on) = (prev, next, on);
     }
 
-    /// Takes a queue off its list, if it is on one, and says whether it was.
+    /// Removes a queue from its list; returns whether it was on one.
     #[inline]
     pub(super) fn remove(&mut self, ac: Ac, place: u32) -> bool {
         let node = &mut self.nodes[place as usize];

@@ -1,28 +1,29 @@
-//! What is kept of each station.
+//! The state of each station.
 
 use super::aql::AqlLimits;
 use super::duration::Estimator;
 use super::id::{Ac, InterfaceId};
 
-/// The weight of a station that was given none (Linux 6.1 `IEEE80211_DEFAULT_AIRTIME_WEIGHT`), us a round.
+/// The default weight of a station (Linux 6.1 `IEEE80211_DEFAULT_AIRTIME_WEIGHT`), us per round.
 pub(super) const DEFAULT_WEIGHT: u16 = 256;
 
-/// The deficit of a new station, whatever its weight will be, us.
+/// The deficit of a new station, independent of its weight, us.
 const FIRST_DEFICIT: i32 = 256;
 
-/// Most that a station can owe for airtime used in another category, us: as long as a debt is remembered.
+/// Greatest debt of a station from airtime used in another category, us: the time for which a debt is
+/// remembered.
 const MOST_DEBT: i32 = 100_000;
 
 /// A station's account in one access category.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
     pub(super) deficit: i32,
-    /// Estimates of packets under way, us.
+    /// Estimated airtime of packets in flight, us.
     pub(super) pending: u32,
     pub(super) limits: AqlLimits,
     /// The station's queues on the category's lists.
     pub(super) listed: u8,
-    /// Tick at which one of them was last put there with something to send.
+    /// Tick at which a nonempty queue was last put there.
     pub(super) last_active: u64,
     pub(super) tx_airtime: u64,
     pub(super) rx_airtime: u64,
@@ -41,7 +42,7 @@ impl Account {
         }
     }
 
-    /// What decides the station's turn: the deficit less what is under way.
+    /// The effective deficit, which decides the station's turn: the deficit less airtime in flight.
     #[inline]
     pub(super) fn effective(&self) -> i64 {
         i64::from(self.deficit) - i64::from(self.pending)
@@ -54,15 +55,15 @@ impl Account {
         self.deficit = i32::try_from(sum).unwrap_or(i32::MAX);
     }
 
-    /// Charges airtime that was used in another category, us. A debt ends at [`MOST_DEBT`], lest a station
-    /// that has stopped stay locked out.
+    /// Charges airtime that was used in another category, us. The debt is limited to [`MOST_DEBT`], so that a
+    /// station that has stopped is not locked out for long.
     #[inline]
     pub(super) fn charge(&mut self, micros: u32) {
         let charged = self.deficit.saturating_sub_unsigned(micros).max(-MOST_DEBT);
         self.deficit = charged.min(self.deficit);
     }
 
-    /// Refills until the effective deficit is not negative; 0 where it is not.
+    /// Number of refills until the effective deficit is not negative; 0 if it is not.
     pub(super) fn refills_needed(&self, weight: u16) -> i64 {
         let debt = -self.effective();
         let weight = i64::from(weight);
@@ -70,11 +71,11 @@ impl Account {
     }
 }
 
-/// One station, or the place for one.
+/// One station, or a free slot.
 #[derive(Clone, Copy, Debug)]
 pub struct Station {
     pub(super) is_present: bool,
-    /// Whether it is under the control law of slow stations.
+    /// Whether it uses the control law of slow stations.
     pub(super) is_slow: bool,
     pub(super) interface: InterfaceId,
     pub(super) weight: u16,

@@ -1,4 +1,4 @@
-//! What a radio, a station and a queue have counted (in mac80211: files of debugfs and the station dump).
+//! Statistics of a radio, a station and a queue (in mac80211: files of debugfs and the station dump).
 
 use super::TxStack;
 use super::aql::AqlLimits;
@@ -16,13 +16,13 @@ pub struct RadioStats {
     pub memory: u64,
     /// Batches dropped because of a limit.
     pub overlimit: u64,
-    /// Those of them dropped because of the memory limit.
+    /// Those of them that were dropped because of the memory limit.
     pub overmemory: u64,
-    /// Packets that found their flow with another queue.
+    /// Packets whose flow belonged to another queue.
     pub collisions: u64,
     /// Stations present.
     pub stations: u32,
-    /// Airtime under way, us.
+    /// Airtime in flight, us.
     pub aql_total: u32,
     /// The same by category, in the order of [`Ac::ALL`].
     pub aql_by_ac: [u32; 4],
@@ -35,7 +35,7 @@ pub struct StationStats {
     pub interface: InterfaceId,
     /// Airtime weight, us.
     pub weight: u16,
-    /// Whether it is under the control law of slow stations.
+    /// Whether it uses the control law of slow stations.
     pub is_slow: bool,
     /// `CoDel`'s target for it.
     pub target: Span,
@@ -48,13 +48,13 @@ pub struct StationStats {
 /// One station in one access category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AirtimeStats {
-    /// What it may still use before others have their turn, us.
+    /// Airtime that it may still use before others get their turn, us.
     pub deficit: i32,
-    /// Estimates of packets under way, us.
+    /// Estimated airtime of packets in flight, us.
     pub pending: u32,
-    /// Its limits of airtime under way.
+    /// Its limits of airtime in flight.
     pub aql_limits: AqlLimits,
-    /// Clock tick at which it was last scheduled with something to send.
+    /// Clock tick at which it was last scheduled with packets.
     pub last_active: u64,
     /// Airtime to the station, us.
     pub tx_airtime: u64,
@@ -69,13 +69,13 @@ pub struct TxqStats {
     pub backlog_bytes: u32,
     /// Packets queued now.
     pub backlog_packets: u32,
-    /// Times a flow came to the queue.
+    /// Number of times that a flow became active in the queue.
     pub flows: u32,
     /// Batches dropped from its flows because of a limit of the radio.
     pub overlimit: u32,
     /// Packets dropped in them.
     pub overlimit_drops: u64,
-    /// Packets that found their flow with another queue.
+    /// Packets whose flow belonged to another queue.
     pub collisions: u32,
     /// Bytes delivered.
     pub tx_bytes: u64,
@@ -89,7 +89,7 @@ pub struct TxqStats {
     pub ecn_marks: u64,
     /// The longest packet that `CoDel` examined, bytes.
     pub maxpacket: u32,
-    /// Whether a packet ever came.
+    /// Whether a packet ever arrived.
     pub had_packets: bool,
 }
 
@@ -109,7 +109,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// A station's parameters; `None` for one that is not there.
+    /// A station's parameters; `None` for an unknown station.
     pub fn station_stats(&self, station: StationId) -> Option<StationStats> {
         let station = &self.stations[self.present(station)?];
         let params = self.params.law_params(station.is_slow);
@@ -123,7 +123,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         })
     }
 
-    /// A station's account in a category; `None` for a station that is not there.
+    /// A station's account in a category; `None` for an unknown station.
     pub fn airtime_stats(&self, station: StationId, ac: Ac) -> Option<AirtimeStats> {
         let account = &self.stations[self.present(station)?].accounts[ac.index()];
         Some(AirtimeStats {
@@ -142,7 +142,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         queues.any(|txq| self.place(txq).is_some_and(|place| self.has_backlog(place)))
     }
 
-    /// A queue's counters; `None` for one that is not there.
+    /// A queue's counters; `None` for an unknown queue.
     pub fn txq_stats(&self, txq: TxqId) -> Option<TxqStats> {
         let tin = self.fq.tin(self.place(txq)?)?;
         Some(TxqStats {
@@ -168,7 +168,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         place.into_iter().flat_map(|place| self.fq.flows(place))
     }
 
-    /// The queues that wait in a category, in the order of their turns.
+    /// The queues that wait in a category, in order of their turns.
     pub fn scheduled(&self, ac: Ac) -> impl Iterator<Item = TxqId> {
         self.schedule.places(ac).map(|place| TxqId::at(place, self.capacity.stations))
     }
@@ -179,7 +179,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         self.schedule.head(ac).is_some()
     }
 
-    /// The number of the round under way in a category; 0: none.
+    /// The number of the present round in a category; 0: none.
     pub const fn round(&self, ac: Ac) -> u16 {
         self.schedule.round(ac)
     }

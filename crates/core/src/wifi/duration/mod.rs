@@ -1,15 +1,16 @@
-//! How long a frame takes: mac80211's airtime estimator (Linux 6.1 `airtime.c`), not the standard's formula.
+//! Airtime of a frame: mac80211's estimator (Linux 6.1 `airtime.c`), not the standard's formula.
 //!
-//! The time of 1024 bytes is kept per rate, in units of 1/1024 us rounded to 16 significant bits; a frame of
-//! `len` bytes takes its share of that and a fixed overhead for preamble and training. There is no block
-//! acknowledgement, no backoff and no retry in it. The product of length and table value has 32 bits and
-//! wraps for long frames at slow rates, as in Linux: HT20 MCS 0 is too short from 3328 bytes on.
+//! A table has the time of 1024 bytes for each rate, in units of 1/1024 us rounded to 16 significant bits. A
+//! frame of `len` bytes takes its share of that plus a fixed overhead for preamble and training. Block
+//! acknowledgement, backoff and retries are not included. The product of length and table value has 32 bits
+//! and wraps for long frames at slow rates, as in Linux: with HT20 MCS 0 the result is too short from 3328
+//! bytes on.
 
 mod rate;
 
 pub use rate::{Band, HeGi, RateError, RateInfo, Width};
 
-/// What mac80211 adds to the length of a frame that waits: header, LLC/SNAP and FCS, bytes.
+/// Bytes that mac80211 adds to the length of a queued frame: header, LLC/SNAP and FCS.
 const HEADERS: u32 = 38;
 
 /// Data bits per symbol and stream for HT and VHT, by width and MCS.
@@ -31,7 +32,7 @@ const HE_BITS: [[u32; 12]; 4] = [
 /// Bits per symbol by which Linux scales the group of VHT at 160 MHz; MCS 0 has 234.
 const VHT160_SCALE_BITS: u32 = 243;
 
-/// Length of a symbol as a fraction of us: a numerator and a denominator.
+/// Length of a symbol as a fraction of us: numerator and denominator.
 type Symbol = (u32, u32);
 
 const LONG_GI: Symbol = (4, 1);
@@ -42,16 +43,17 @@ const fn time_of_1024(streams: u32, bits: u32, (numerator, denominator): Symbol)
     (8192_u32 * 1024).div_ceil(streams * bits) * numerator / denominator
 }
 
-/// As Linux stores it: 16 bits, and a shift that suits `slowest`, the value of the group's lowest MCS.
+/// Rounded as in Linux's table: 16 bits, with a shift that fits `slowest`, the value of the group's lowest
+/// MCS.
 const fn rounded(time: u32, slowest: u32) -> u32 {
     let shift = (u32::BITS - slowest.leading_zeros()).saturating_sub(16);
     ((time >> shift) & 0xffff) << shift
 }
 
-/// The rate of a station, made ready for an estimate per packet (a multiplication, no table).
+/// The rate of a station, prepared for an estimate per packet (a multiplication, without a table).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Estimator {
-    /// No rate, or one without duration.
+    /// No rate, or one without a known duration.
     Unknown,
     /// Without MCS.
     Legacy { rate: u32, overhead: u32 },
@@ -59,7 +61,7 @@ pub(super) enum Estimator {
     Coded {
         /// Time of 1024 bytes in 1/1024 us.
         unit: u32,
-        /// Of one frame, us.
+        /// Overhead of one frame, us.
         overhead: u32,
         /// A frame's share in an aggregate of the size assumed for this rate, us.
         share: u32,
@@ -97,7 +99,7 @@ impl Estimator {
         Estimator::Legacy { rate: rate as u32, overhead }
     }
 
-    /// us for one frame of `len` bytes on its own.
+    /// Airtime of a single frame of `len` bytes, us.
     #[inline]
     pub(super) const fn single(&self, len: u32) -> u32 {
         match *self {
@@ -107,7 +109,7 @@ impl Estimator {
         }
     }
 
-    /// us that a frame of `len` bytes is expected to take, in an aggregate where `ampdu` says so.
+    /// Expected airtime of a frame of `len` bytes, us; in an aggregate if `ampdu`.
     #[inline]
     pub(super) const fn expected(&self, len: u32, ampdu: bool) -> u32 {
         let len = len.wrapping_add(HEADERS);
@@ -121,7 +123,8 @@ impl Estimator {
     }
 }
 
-/// `None` without a column for this MCS; 0 for MCS 10 and 11, which Linux's table leaves blank for VHT.
+/// `None` if the table has no column for this MCS; 0 for MCS 10 and 11, which Linux's table leaves empty for
+/// VHT.
 const fn vht_unit(streams: u32, mcs: u8, width: Width, short_gi: bool) -> Option<u32> {
     let symbol = if short_gi { SHORT_GI } else { LONG_GI };
     if mcs > 9 {
@@ -147,7 +150,7 @@ const fn he_unit(streams: u32, mcs: u8, width: Width, gi: HeGi) -> Option<u32> {
     Some(rounded(time, time_of_1024(streams, bits[0], symbol)))
 }
 
-/// Slower rates are assumed to make shorter aggregates.
+/// Slower rates are assumed to have shorter aggregates.
 const fn log2_of_aggregate(unit: u32, is_he: bool) -> u32 {
     const SHORTER: [u32; 4] = [400 << 10, 250 << 10, 150 << 10, 70 << 10];
     let mut shift = 1;
@@ -159,8 +162,8 @@ const fn log2_of_aggregate(unit: u32, is_he: bool) -> u32 {
     if shift == 5 && is_he && unit <= 20 << 10 { 6 } else { shift }
 }
 
-/// Time on the air of one received frame of `len` bytes, us; 0 at a rate that the estimator does not know
-/// (Linux 6.1 `ieee80211_calc_rx_airtime`).
+/// Airtime of one received frame of `len` bytes, us; 0 for a rate that the estimator does not know (Linux 6.1
+/// `ieee80211_calc_rx_airtime`).
 #[must_use]
 pub const fn calc_rx_airtime(band: Band, rate: &RateInfo, short_preamble: bool, len: u32) -> u32 {
     Estimator::new(band, rate, short_preamble).single(len)
@@ -173,12 +176,12 @@ pub struct Attempt {
     pub rate: RateInfo,
     /// Short preamble, of DSSS/CCK rates.
     pub short_preamble: bool,
-    /// How often the frame was sent at this rate.
+    /// Number of attempts at this rate.
     pub count: u8,
 }
 
-/// Time on the air of all attempts at a frame of `len` bytes, us. The chain ends at the first entry that was
-/// not tried or whose rate is unknown (Linux 6.1 `ieee80211_calc_tx_airtime`).
+/// Airtime of all attempts at a frame of `len` bytes, us. The chain ends at the first entry without an
+/// attempt or with an unknown rate (Linux 6.1 `ieee80211_calc_tx_airtime`).
 #[must_use]
 pub fn calc_tx_airtime<'a>(band: Band, len: u32, chain: impl IntoIterator<Item = &'a Attempt>) -> u32 {
     let times = chain.into_iter().map(|attempt| {
@@ -188,17 +191,16 @@ pub fn calc_tx_airtime<'a>(band: Band, len: u32, chain: impl IntoIterator<Item =
     times.take_while(|&time| time != 0).fold(0, u32::wrapping_add)
 }
 
-/// Time that a queued frame is expected to take at a station's last rate, us. `len` is without the 38 bytes
-/// that are added here; `ampdu` assumes an aggregate, except at legacy rates (Linux 6.1
+/// Expected airtime of a queued frame at a station's last rate, us. `len` is without the 38 bytes that are
+/// added here; `ampdu` assumes an aggregate, except at legacy rates (Linux 6.1
 /// `ieee80211_calc_expected_tx_airtime`).
 #[must_use]
 pub const fn calc_expected_tx_airtime(band: Band, rate: &RateInfo, len: u32, ampdu: bool) -> u32 {
     Estimator::new(band, rate, false).expected(len, ampdu)
 }
 
-/// The same for a frame to no station in particular: it goes at the lowest of `basic_rates`, a bit for each
-/// of
-/// [`Band::legacy_rates`] (none: the first of them).
+/// The same for a broadcast frame, sent at the lowest of `basic_rates`, which has a bit for each of
+/// [`Band::legacy_rates`] (no bit: the first of them).
 #[must_use]
 pub fn calc_expected_broadcast_airtime(band: Band, basic_rates: u32, short_preamble: bool, len: u32) -> u32 {
     let lowest = if basic_rates == 0 { 0 } else { basic_rates.trailing_zeros() as usize };

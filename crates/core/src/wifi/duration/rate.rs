@@ -1,8 +1,8 @@
-//! Rates of 802.11: what a frame is sent at.
+//! Rates of 802.11.
 
 use core::fmt;
 
-/// The band, which decides the table of legacy rates.
+/// The band, which determines the table of legacy rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Band {
     /// 2.4 GHz: DSSS/CCK and OFDM.
@@ -79,7 +79,7 @@ pub enum HeGi {
     Ns3200,
 }
 
-/// What a frame is sent at (mac80211 `struct rate_info`).
+/// The rate of a frame (mac80211 `struct rate_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RateInfo {
     /// A rate without MCS.
@@ -98,7 +98,7 @@ pub enum RateInfo {
     },
     /// 802.11ac.
     Vht {
-        /// 0 to 9; the estimator takes 10 and 11 too and knows no duration for them.
+        /// 0 to 9; the estimator accepts 10 and 11 too but has no duration for them.
         mcs: u8,
         /// Streams: 1 to 8 in the standard, 1 to 4 in mac80211's estimator.
         nss: u8,
@@ -166,8 +166,8 @@ impl RateInfo {
     ///
     /// # Errors
     /// A legacy rate that the band lacks; an HT MCS above 31 or a width above 40 MHz; a VHT MCS above 9, or
-    /// one that the standard leaves out for its width and streams (IEEE 802.11-2020 section 21.5: a number of
-    /// bits per symbol that no number of encoders divides); an HE MCS above 11; no or more than 8 streams.
+    /// one that the standard leaves out for its width and streams (IEEE 802.11-2020 section 21.5: no number
+    /// of encoders divides the bits per symbol); an HE MCS above 11; zero or more than 8 streams.
     pub const fn check(&self, band: Band) -> Result<(), RateError> {
         match *self {
             RateInfo::Legacy { rate } => {
@@ -214,7 +214,7 @@ const fn is_left_out(mcs: u8, nss: u8, width: Width) -> bool {
     }
 }
 
-/// Where `rate` is in a table.
+/// The index of `rate` in a table.
 pub(super) const fn position(rates: &[u16], rate: u16) -> Option<usize> {
     let mut at = 0;
     while at < rates.len() {
