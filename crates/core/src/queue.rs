@@ -98,7 +98,8 @@ impl core::iter::Sum for Stats {
 /// its shape is the same for all that have one:
 ///
 /// ```text
-/// fn configure(&mut self, now: Nanos, params, link: Link, owner: &mut impl Owner<P>) -> Result<(), BuildError>
+/// fn configure(&mut self, now: Nanos, params, link: Link, owner: &mut impl Owner<P>)
+///     -> Result<(), BuildError>
 /// ```
 ///
 /// It sets all parameters, or none where it fails. What no longer fits is dropped
