@@ -9,8 +9,8 @@ pub(super) const fn ewma(average: u64, sample: u64, shift: u32) -> u64 {
     (average - (average >> shift)).wrapping_add(sample >> shift)
 }
 
-/// The longest that a packet is charged for. No super-packet of Linux is longer; a bound, so that a deficit
-/// is paid back in a bounded number of turns.
+/// The largest length that is charged for a packet. No super-packet of Linux is longer. With this bound a
+/// deficit is paid back in a bounded number of turns.
 const LONGEST: u32 = 1 << 20;
 
 /// Statistics of the lengths, with the names of Linux; 16 bits each, as there.

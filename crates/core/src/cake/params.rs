@@ -5,7 +5,7 @@ use crate::{Rate, Span};
 /// Most tins.
 pub const TINS: u32 = 8;
 
-/// How packets are divided into tins (tc `diffserv3` and the rest).
+/// How packets are divided into tins (tc `diffserv3` and so on).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Diffserv {
     /// Three tins: best effort, bulk at 1/16 of the rate, voice at 1/4.

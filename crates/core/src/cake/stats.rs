@@ -3,7 +3,7 @@
 use super::length::{Lengths, ewma};
 use crate::Nanos;
 
-/// A copy of the queue's state, to look at.
+/// A copy of the queue's state, for inspection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
     /// Memory of the queued packets, bytes.

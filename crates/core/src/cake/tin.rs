@@ -7,7 +7,7 @@ use super::stats::{TinCounters, TinState};
 use super::ways::{Chain, Flow, Host, Line, Ring, Standing};
 use crate::Nanos;
 
-/// Tin of each codepoint, in order.
+/// The tin of each codepoint, in order.
 const DIFFSERV3: &[u8; 64] = b"0100200010000000000000000000000000000000000020202000000020000000";
 const DIFFSERV4: &[u8; 64] = b"0100200010000000202020202020202030202020300030303000000030000000";
 const DIFFSERV8: &[u8; 64] = b"2012422212121212524242423232323262323232622262627222222272222222";

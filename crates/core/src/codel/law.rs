@@ -238,8 +238,8 @@ impl Vars {
     }
 
     /// Whether a packet of `len` bytes may be dropped: the sojourn time was above target for an interval
-    /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). `backlog` is what is
-    /// left behind it, bytes.
+    /// (RFC 8289 section 5.5 `dodequeue`; Linux 6.1 `codel_impl.h:codel_should_drop`). `backlog` is the
+    /// number of bytes left behind it.
     // Inlined, and the rest not: for the bar of fq_codel.
     #[inline(always)]
     pub(crate) fn should_drop(
@@ -339,7 +339,7 @@ impl Vars {
     }
 
     /// The rest of `codel_dequeue`, for a packet that does not pass: drops it and others behind it, or marks
-    /// it. What is delivered in the end, if anything is left.
+    /// it. Returns the packet that is finally delivered, if any is left.
     #[inline(never)]
     pub(crate) fn drop_or_mark<P: Packet>(
         &mut self,

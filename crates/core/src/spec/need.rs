@@ -56,15 +56,15 @@ pub enum BuildError {
         /// The rate of the link.
         rate: Rate,
     },
-    /// The parameters make no token bucket.
+    /// A token bucket cannot have these parameters.
     Tbf(TbfError),
-    /// The parameters make no RED.
+    /// RED cannot have these parameters.
     Red(RedError),
-    /// The classes make no tree.
+    /// The classes do not form a tree.
     Htb(HtbError),
     /// The storage is not enough for this `cake`.
     Cake(NoStorage),
-    /// A queue without a place for a packet or a flow.
+    /// The queue has no place for a packet or a flow.
     NoPlace,
     /// The classes together have places for more packets than a queue is allowed to have.
     TooMany {
