@@ -35,10 +35,10 @@ pub enum Command {
     /// Run one latency-under-load test over one link, once for each queue, and compare them
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Measure a path: probes to a server, round trips and one-way delays, loss by direction
+    /// Measure a path to a server: round trips, one-way delays, loss by direction
     #[command(after_help = paths::PROBE_EXAMPLES)]
     Probe(Box<ProbeArgs>),
-    /// Answer the probes of others, at the far end of a path: irtt's protocol, fit for the open internet
+    /// Answer probes at the far end of a path: irtt's protocol, built for the open internet
     #[command(after_help = paths::SERVER_EXAMPLES)]
     Server(ServerArgs),
     /// Replay decision vectors recorded from Linux and show the first disagreement

@@ -11,10 +11,10 @@ Examples:
   goodqueue server --bind 192.0.2.7 --bind 2001:db8::7 --sessions-per-network 4
   goodqueue server --min-interval 10ms --max-length 10min --json
 
-A server gives a stranger no more bytes than it got from him. It answers requests to open at a
-rate for each network, and probes only to an address that has shown that it receives. irtt's
-client sends a request that is shorter than its answer; it is answered when it asks for the second
-time, after a second.";
+The server sends a stranger no more bytes than it received. It limits the rate of requests from
+each network, and it answers probes only from an address that has shown that it receives. The
+request of irtt's client is shorter than the answer, so the server answers its second request,
+after one second.";
 
 pub(super) const PROBE_EXAMPLES: &str = "\
 Examples:
@@ -23,31 +23,31 @@ Examples:
   goodqueue probe 2001:db8::7 --dscp ef --size 172          # a telephone's packets
   goodqueue probe 192.0.2.7 --key-file key.txt --json
 
-At the other end: goodqueue server, or irtt server. One-way delays are shown above their least
-value, which needs no equal clocks; those by both clocks are in the file of -o.";
+Run goodqueue server or irtt server at the other end. The table shows one-way delays above their
+least value, so the two clocks need not agree; the file of -o also has the delays by both clocks.";
 
 /// `goodqueue server`.
 #[derive(Args, Debug)]
 pub struct ServerArgs {
-    /// Listen at this address only; may be given several times [default: all of this machine]
+    /// Listen on this address only; can be given several times [default: all addresses]
     #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub bind: Vec<String>,
-    /// UDP port; 0 has one chosen
+    /// UDP port; 0 lets the system choose one
     #[arg(long, default_value_t = goodqueue_path::PORT, value_name = "PORT")]
     pub port: u16,
     /// The key that clients must have.
     #[command(flatten)]
     pub key: KeyArgs,
-    /// Sessions at a time
+    /// Most sessions at the same time
     #[arg(long, default_value_t = 1000, value_name = "N", help_heading = "Limits")]
     pub sessions: usize,
-    /// Sessions at a time of one network
+    /// Most sessions at the same time from one network
     #[arg(long, default_value_t = 16, value_name = "N", help_heading = "Limits")]
     pub sessions_per_network: u32,
-    /// How long the prefix of one network is, for IPv4 and IPv6
+    /// Prefix length of one network, for IPv4 and IPv6
     #[arg(long, default_value = "24,56", value_name = "BITS,BITS", help_heading = "Limits")]
     pub network: String,
-    /// Requests to open of one network that are answered each second; twice as many at once after a silence
+    /// Most requests per second from one network that are answered; twice as many at once after a silence
     #[arg(long, default_value_t = 5, value_name = "N", help_heading = "Limits")]
     pub open_rate: u32,
     /// Longest session; 0s is no limit
@@ -59,10 +59,10 @@ pub struct ServerArgs {
     /// Longest UDP payload of a probe, bytes
     #[arg(long, default_value_t = 1472, value_name = "BYTES", help_heading = "Limits")]
     pub max_size: u16,
-    /// A session that is silent for this long is over; a quarter of it is the longest interval
+    /// End a session after this much silence; the longest interval is a quarter of it
     #[arg(long, default_value = "60s", value_name = "TIME", help_heading = "Limits")]
     pub idle: String,
-    /// Print what happens as JSON, one object for each line
+    /// Print events as JSON, one object per line
     #[arg(long)]
     pub json: bool,
     /// Print errors only
@@ -77,7 +77,7 @@ pub struct KeyArgs {
     /// of this machine see it in the list of processes
     #[arg(long, value_name = "KEY", conflicts_with = "key_file")]
     pub key: Option<String>,
-    /// File with the key in its first line
+    /// File whose first line is the key
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
 }
@@ -113,9 +113,9 @@ pub enum StampsArg {
 /// Values of `--clock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ClockArg {
-    /// The wall clock: one-way delays
+    /// The wall clock: absolute one-way delays
     Wall = 1,
-    /// The monotonic clock: their changes only
+    /// The monotonic clock: changes of one-way delays
     Monotonic = 2,
     /// Both
     Both = 3,
@@ -124,22 +124,22 @@ pub enum ClockArg {
 /// Values of `--df`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DfArg {
-    /// Probes are not cut into fragments
+    /// Probes are not fragmented
     On,
-    /// They may be
+    /// Probes may be fragmented
     Off,
 }
 
 /// `goodqueue probe`.
 #[derive(Args, Debug)]
 pub struct ProbeArgs {
-    /// The server: a name or an address, with :PORT if it has another than irtt's
+    /// The server: a name or an address; :PORT if it is not irtt's 2112
     #[arg(value_name = "HOST[:PORT]")]
     pub host: String,
     /// How long to send
     #[arg(short, long, default_value = "10s", value_name = "TIME")]
     pub length: String,
-    /// Time between probes; servers of irtt allow 10ms, ours 1ms, unless set otherwise
+    /// Time between probes; by default irtt's server allows 10ms and ours 1ms
     #[arg(short, long, default_value = "20ms", value_name = "TIME")]
     pub interval: String,
     /// UDP payload of a probe, bytes [default: what the protocol needs, 60]
@@ -166,13 +166,13 @@ pub struct ProbeArgs {
     /// TTL or hop limit of probes [default: the system's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..), help_heading = "Packets")]
     pub ttl: Option<u8>,
-    /// Forbid that probes are cut into fragments, or allow it [default: the system's]
+    /// Forbid or allow fragmentation of probes [default: the system's]
     #[arg(long, value_enum, value_name = "ON|OFF", help_heading = "Packets")]
     pub df: Option<DfArg>,
-    /// What probes are filled with: none (zeros), rand or pattern:HEX
+    /// Fill of the probes: none (zeros), rand or pattern:HEX
     #[arg(long, default_value = "none", value_name = "FILL", help_heading = "Packets")]
     pub fill: String,
-    /// What the server is to fill replies with: rand, or what it allows [default: its choice]
+    /// Fill of the replies: rand, or what the server allows [default: the server's choice]
     #[arg(
         long,
         default_value = "",
@@ -181,22 +181,22 @@ pub struct ProbeArgs {
         help_heading = "Packets"
     )]
     pub server_fill: String,
-    /// What the server tells of probes that arrived; without it, nobody knows which way a loss was
+    /// What the server reports about received probes; without it losses have no direction
     #[arg(long, value_enum, default_value = "both", value_name = "WHAT", help_heading = "Server")]
     pub stats: StatsArg,
-    /// Which times the server notes
+    /// Which time stamps the server sends
     #[arg(long, value_enum, default_value = "both", value_name = "WHICH", help_heading = "Server")]
     pub stamps: StampsArg,
-    /// By which clock
+    /// Which of the server's clocks
     #[arg(long, value_enum, default_value = "both", value_name = "WHICH", help_heading = "Server")]
     pub clock: ClockArg,
-    /// Go on where the server allows less than was asked for
+    /// Continue if the server allows less than requested
     #[arg(long, help_heading = "Server")]
     pub loose: bool,
-    /// How long to wait for an answer to each request to open
+    /// How long to wait for the answer to each opening request
     #[arg(long, default_value = "1s,2s,4s,8s", value_name = "TIMES", help_heading = "Server")]
     pub timeouts: String,
-    /// How long to wait for a reply at least; four times the longest round trip, if that is more
+    /// Least time to wait for a reply; four times the longest round trip if that is more
     #[arg(long, default_value = "4s", value_name = "TIME", help_heading = "Server")]
     pub wait: String,
     /// Write each probe into this new file in irtt's format: .irtt.json.gz or .json.gz (compressed), .json
