@@ -34,9 +34,9 @@ pub(crate) enum Kind {
     /// Back to the browser.
     Answer,
     /// From the client of a call or a game to the server.
-    There,
+    ToServer,
     /// Back to the client.
-    Back,
+    ToClient,
 }
 
 /// A packet on its way.
@@ -303,7 +303,7 @@ impl Frames {
                 is_reply: matches!(frame.kind, Kind::Reply),
             };
             self.lost_probes.push(lost);
-        } else if matches!(frame.kind, Kind::There | Kind::Back) {
+        } else if matches!(frame.kind, Kind::ToServer | Kind::ToClient) {
             let lost = (frame.owner, frame.segment.ack);
             self.lost_talks.push(lost);
         }

@@ -212,8 +212,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         self.active &= !(1 << leaf);
     }
 
-    /// Updates the mode of a class from its buckets.
-    fn settle(&mut self, place: usize, now: Nanos) {
+    /// Updates the mode of a class from its buckets (Linux `htb_change_class_mode`).
+    fn change_class_mode(&mut self, place: usize, now: Nanos) {
         let class = &mut self.classes.as_mut()[place];
         let (mode, event) = class.mode_at(now);
         class.event = event;
@@ -237,7 +237,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         for place in bits(self.waiting) {
             let event = self.classes.as_ref()[place].event;
             if event <= now {
-                self.settle(place, now);
+                self.change_class_mode(place, now);
             } else {
                 self.next_event = self.next_event.min(event);
             }
@@ -363,7 +363,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         while let Some(class) = self.classes.as_mut().get_mut(place) {
             let parent = usize::from(class.parent);
             if (level > 0 || !class.charge_again(now, len)) && !class.charge(now, level, len) {
-                self.settle(place, now);
+                self.change_class_mode(place, now);
             }
             place = parent;
         }

@@ -16,12 +16,12 @@
 
 mod catalogue;
 mod conflict;
-mod draft;
 #[cfg(feature = "alloc")]
 mod error;
 mod fault;
 mod need;
 pub(crate) mod parameter;
+mod reader;
 #[cfg(feature = "alloc")]
 mod text;
 mod value;
@@ -37,7 +37,7 @@ pub use parameter::{Access, Default, Discipline, Field, Kind, Parameter, Paramet
 pub(crate) use parameter::{digits_of, params, words};
 pub use value::{Unit, Value};
 
-use draft::Draft;
+use reader::SpecReader;
 
 use crate::Rate;
 
@@ -92,14 +92,14 @@ impl QueueSpec {
     /// # Errors
     /// The first error found.
     pub fn from_elements<'a>(mut elements: impl Iterator<Item = &'a str>) -> Result<QueueSpec, Fault<'a>> {
-        let mut draft = Draft::start(elements.next().unwrap_or(""))?;
+        let mut reader = SpecReader::start(elements.next().unwrap_or(""))?;
         for element in elements {
             let Some((name, value)) = element.split_once('=') else {
-                return Err(Fault::NotAParameter { info: draft.spec.info(), word: element.trim() });
+                return Err(Fault::NotAParameter { info: reader.spec.info(), word: element.trim() });
             };
-            draft.set(name, value)?;
+            reader.set(name, value)?;
         }
-        draft.finish()
+        reader.finish()
     }
 
     /// The queue of this kind with the parameters for which `value` returns a value; the others have their
@@ -118,7 +118,7 @@ impl QueueSpec {
             let in_range = parameter.check(value);
             own.set(at, in_range.map_err(|reason| Fault::Value { info, parameter, value: "", reason })?);
         }
-        Draft::new(own.alone()).finish()
+        SpecReader::new(own.alone()).finish()
     }
 
     /// The parameters.
@@ -157,7 +157,7 @@ impl QueueSpec {
     pub fn leaf(&self) -> Option<QueueSpec> {
         match (self.leaf, self.info().leaf()?.default) {
             (Some(leaf), _) => Some(leaf.alone()),
-            (None, Default::Queue(text)) => Draft::start(text).ok().map(|draft| draft.spec),
+            (None, Default::Queue(text)) => SpecReader::start(text).ok().map(|reader| reader.spec),
             (None, _) => None,
         }
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Default, Draft, Fault, Given, Parameter, QueueInfo, QueueSpec, SpecError, Unit};
+use super::{Default, Fault, Given, Parameter, QueueInfo, QueueSpec, SpecError, SpecReader, Unit};
 
 fn names(info: &QueueInfo) -> Vec<&'static str> {
     info.parameters.iter().map(|parameter| parameter.name).collect()
@@ -37,18 +37,18 @@ impl QueueSpec {
     /// # Errors
     /// The first that [`QueueSpec::from_str`] would give for one of the queues.
     pub fn list(text: &str) -> Result<Vec<QueueSpec>, SpecError> {
-        let mut specs: Vec<Draft> = Vec::new();
+        let mut specs: Vec<SpecReader> = Vec::new();
         for element in text.split(',') {
             match (element.split_once('='), specs.last_mut()) {
-                (None, _) => specs.push(Draft::start(element)?),
-                (Some((name, _)), _) if name.contains(':') => specs.push(Draft::start(element)?),
-                (Some((name, value)), Some(draft)) => draft.set(name, value)?,
+                (None, _) => specs.push(SpecReader::start(element)?),
+                (Some((name, _)), _) if name.contains(':') => specs.push(SpecReader::start(element)?),
+                (Some((name, value)), Some(reader)) => reader.set(name, value)?,
                 (Some(_), None) => {
                     return Err(SpecError::NoQueueBefore { word: element.trim().to_string() });
                 }
             }
         }
-        specs.into_iter().map(|draft| Ok(draft.finish()?)).collect()
+        specs.into_iter().map(|reader| Ok(reader.finish()?)).collect()
     }
 }
 

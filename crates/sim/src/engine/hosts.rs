@@ -97,8 +97,8 @@ impl Hosts {
             Kind::Reply => probes.reply_arrived(agenda.now, &frame, samples, owner),
             Kind::Query => web_clients.query_arrived(agenda, network, frame, owner),
             Kind::Answer => web_clients.answer_arrived(agenda, network, flows, samples, (owner, &frame)),
-            Kind::There => talks.datagram_arrived(agenda, &frame, samples, owner, true),
-            Kind::Back => talks.datagram_arrived(agenda, &frame, samples, owner, false),
+            Kind::ToServer => talks.datagram_arrived(agenda, &frame, samples, owner, true),
+            Kind::ToClient => talks.datagram_arrived(agenda, &frame, samples, owner, false),
         }
         network.frames.remove(id);
     }

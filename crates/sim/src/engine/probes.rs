@@ -26,7 +26,7 @@ pub(crate) struct Probes {
 /// A probe at work.
 #[derive(Debug)]
 struct Probe {
-    asker: Asker,
+    client: Client,
     forward: Place,
     backward: Place,
     hashes: [u32; 2],
@@ -35,7 +35,7 @@ struct Probe {
 }
 
 #[derive(Debug)]
-enum Asker {
+enum Client {
     /// Datagrams under way are stored in `datagrams`. A frame carries the place of its datagram as the
     /// acknowledgement number of its segment.
     Irtt {
@@ -94,7 +94,7 @@ impl Probes {
         let hasher = FlowHasher::new(scenario.seed);
         let mut probes = Probes { list: Vec::with_capacity(scenario.probes.len()) };
         for (number, spec) in scenario.probes.iter().enumerate() {
-            let (asker, protocol) = match spec.kind {
+            let (client, protocol) = match spec.kind {
                 ProbeKind::Irtt => (irtt(scenario, number), UDP),
                 ProbeKind::Ping { spread } => (ping(scenario, number, spread), ICMP),
             };
@@ -107,7 +107,7 @@ impl Probes {
             };
             let [forward, backward] = network.round_trip(scenario, spec.from, spec.to)?;
             probes.list.push(Probe {
-                asker,
+                client,
                 forward,
                 backward,
                 hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
@@ -121,9 +121,9 @@ impl Probes {
 
     #[allow(clippy::cast_possible_truncation)]
     fn wake(&self, agenda: &mut Agenda, index: usize) {
-        let next = match &self.list[index].asker {
-            Asker::Irtt { prober, .. } => prober.poll_timeout(),
-            Asker::Ping(ping) => ping.next,
+        let next = match &self.list[index].client {
+            Client::Irtt { prober, .. } => prober.poll_timeout(),
+            Client::Ping(ping) => ping.next,
         };
         if let Some(at) = next {
             agenda.wake(LaneOwner::Probe(index as u32), at.max(agenda.now));
@@ -135,13 +135,13 @@ impl Probes {
     pub(super) fn report_lost(&mut self, frames: &mut Frames, samples: &mut Samples) {
         for lost in frames.lost_probes.drain(..) {
             let way = if lost.is_reply { Some(Direction::Down) } else { Some(Direction::Up) };
-            match &mut self.list[lost.probe as usize].asker {
-                Asker::Irtt { prober, free, .. } => {
+            match &mut self.list[lost.probe as usize].client {
+                Client::Irtt { prober, free, .. } => {
                     free.push(place(lost.datagram));
                     // Its frames count from one.
                     prober.was_lost((lost.seq - 1) as u32, way, &mut |sample| samples.push(sample));
                 }
-                Asker::Ping(ping) => {
+                Client::Ping(ping) => {
                     let (probe, seq) = (lost.probe, lost.seq as u32);
                     if let Some(sent) = ping.answered(seq) {
                         samples.push(Sample::Lost { probe, seq, sent: samples.time(sent), way });
@@ -161,8 +161,8 @@ impl Probes {
         self.report_lost(&mut network.frames, samples);
         let now = agenda.now;
         let probe = &mut self.list[index];
-        let asked = match &mut probe.asker {
-            Asker::Irtt { prober, datagrams, free, asked, .. } => {
+        let asked = match &mut probe.client {
+            Client::Irtt { prober, datagrams, free, asked, .. } => {
                 prober.handle_timeout(Stamp::virtual_time(now), &mut |sample| samples.push(sample));
                 let mut datagram = [0; MOST_PAYLOAD];
                 prober.poll_transmit(Stamp::virtual_time(now), &mut datagram).map(|_| {
@@ -175,7 +175,7 @@ impl Probes {
                     (*asked, place as u64)
                 })
             }
-            Asker::Ping(ping) => ping.ask(now).map(|seq| (u64::from(seq), 0)),
+            Client::Ping(ping) => ping.ask(now).map(|seq| (u64::from(seq), 0)),
         };
         if let Some((seq, ack)) = asked {
             let frame = probe.frame(index, Header { seq, ack, ..Header::default() });
@@ -193,14 +193,14 @@ impl Probes {
     ) {
         let mut segment = request.segment;
         let probe = &mut self.list[index];
-        match &mut probe.asker {
-            Asker::Irtt { reflector, datagrams, .. } => {
+        match &mut probe.client {
+            Client::Irtt { reflector, datagrams, .. } => {
                 let now = Stamp::virtual_time(agenda.now);
                 // The datagram is one of ours, so the reflector accepts it.
                 let _ = reflector.handle(now, now, &mut datagrams[place(segment.ack)]);
             }
             // When it arrived, for the one-way delays.
-            Asker::Ping(_) => segment.ack = agenda.now.0,
+            Client::Ping(_) => segment.ack = agenda.now.0,
         }
         let reply = Frame {
             segment,
@@ -214,14 +214,14 @@ impl Probes {
 
     pub(super) fn reply_arrived(&mut self, now: Nanos, reply: &Frame, samples: &mut Samples, index: usize) {
         let segment = reply.segment;
-        match &mut self.list[index].asker {
-            Asker::Irtt { prober, datagrams, free, .. } => {
+        match &mut self.list[index].client {
+            Client::Irtt { prober, datagrams, free, .. } => {
                 let place = place(segment.ack);
                 free.push(place);
                 let sink = &mut |sample| samples.push(sample);
                 let _ = prober.handle_datagram(Stamp::virtual_time(now), &datagrams[place], sink);
             }
-            Asker::Ping(ping) => {
+            Client::Ping(ping) => {
                 // Sequence numbers of a ping fit into 32 bits.
                 #[allow(clippy::cast_possible_truncation)]
                 let seq = segment.seq as u32;
@@ -242,9 +242,9 @@ impl Probes {
 
     /// Whether a probe is still to be sent or to return.
     pub(super) fn are_open(&self) -> bool {
-        self.list.iter().any(|probe| match &probe.asker {
-            Asker::Irtt { prober, .. } => !prober.is_done(),
-            Asker::Ping(ping) => ping.next.is_some() || !ping.waiting.is_empty(),
+        self.list.iter().any(|probe| match &probe.client {
+            Client::Irtt { prober, .. } => !prober.is_done(),
+            Client::Ping(ping) => ping.next.is_some() || !ping.waiting.is_empty(),
         })
     }
 
@@ -252,11 +252,11 @@ impl Probes {
     pub(super) fn finish(&mut self, now: Nanos, frames: &mut Frames, samples: &mut Samples) {
         self.report_lost(frames, samples);
         for (index, probe) in self.list.iter_mut().enumerate() {
-            match &mut probe.asker {
-                Asker::Irtt { prober, .. } => {
+            match &mut probe.client {
+                Client::Irtt { prober, .. } => {
                     prober.leave(Stamp::virtual_time(now), &mut |sample| samples.push(sample));
                 }
-                Asker::Ping(ping) => {
+                Client::Ping(ping) => {
                     for (seq, sent) in std::mem::take(&mut ping.waiting) {
                         let probe = u32::try_from(index).unwrap_or(u32::MAX);
                         let (sent, waited) = (samples.time(sent), since(now, sent));
@@ -290,7 +290,7 @@ fn place(datagram: u64) -> usize {
     usize::try_from(datagram).unwrap_or(usize::MAX)
 }
 
-fn irtt(scenario: &Scenario, number: usize) -> Asker {
+fn irtt(scenario: &Scenario, number: usize) -> Client {
     let spec = &scenario.probes[number];
     let config = ProberConfig {
         probe: u32::try_from(number).unwrap_or(u32::MAX),
@@ -304,7 +304,7 @@ fn irtt(scenario: &Scenario, number: usize) -> Asker {
         // The simulator knows what was dropped.
         least_timeout: ProberConfig::FOR_EVER,
     };
-    Asker::Irtt {
+    Client::Irtt {
         prober: Box::new(Prober::new(config)),
         reflector: Reflector::new(),
         datagrams: Vec::new(),
@@ -314,10 +314,10 @@ fn irtt(scenario: &Scenario, number: usize) -> Asker {
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-fn ping(scenario: &Scenario, number: usize, spread: f64) -> Asker {
+fn ping(scenario: &Scenario, number: usize, spread: f64) -> Client {
     let spec = &scenario.probes[number];
     let half = (spec.interval.0 as f64 * spread) as u64;
-    Asker::Ping(Ping {
+    Client::Ping(Ping {
         next: (spec.start < spec.stop).then(|| moment(spec.start)),
         stop: moment(spec.stop),
         least_gap: (spec.interval.0 - half).max(1),

@@ -108,7 +108,7 @@ impl Talks {
     pub(super) fn due(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         self.free_lost(&mut network.frames);
         let mut buf = [0; PAYLOAD];
-        for (way, kind) in [Kind::There, Kind::Back].into_iter().enumerate() {
+        for (way, kind) in [Kind::ToServer, Kind::ToClient].into_iter().enumerate() {
             loop {
                 let talk = &mut self.list[index];
                 let Some(peer) = talk.peer(way == 1) else { break };

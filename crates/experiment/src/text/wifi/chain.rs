@@ -44,7 +44,7 @@ impl<'a> Chain<'a> {
 }
 
 /// A station as written, with the changes of a variant.
-pub(super) struct Draft<'a> {
+pub(super) struct StationSection<'a> {
     pub(super) name: String,
     pub(super) chain: Chain<'a>,
 }

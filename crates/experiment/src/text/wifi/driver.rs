@@ -11,7 +11,7 @@ use toml::de::DeValue;
 
 use super::super::links::COMPARED;
 use super::super::read::{self, Read, Section, Wrong};
-use super::chain::{Chain, Draft, word};
+use super::chain::{Chain, StationSection, word};
 use super::rates;
 use crate::text::keys::wifi::{EDCA, is_above, is_of};
 use crate::text::keys::{Key, Kind};
@@ -271,8 +271,8 @@ fn edca(chain: &Chain<'_>) -> Read<[EdcaParams; 4]> {
 }
 
 /// A station, and its rate in words.
-pub(super) fn station(draft: &Draft<'_>, network: &Chain<'_>) -> Read<(DeviceSpec, String)> {
-    let chain = &draft.chain;
+pub(super) fn station(section: &StationSection<'_>, network: &Chain<'_>) -> Read<(DeviceSpec, String)> {
+    let chain = &section.chain;
     let (rate, mut words) = rates::down(chain)?;
     let errors = rates::errors(chain)?;
     let mut aggregation = match rates::format(&rate) {

@@ -4,7 +4,7 @@ use goodqueue::wifi::policy::{DEFAULT_INTERVAL, Mode};
 use goodqueue_sim::wifi::{DeviceId, DeviceSpec, GroupSpec, PolicySpec, RadioSpec, Upper};
 
 use super::super::read::{self, At, Read, Section, Wrong};
-use super::chain::{Chain, Draft, word};
+use super::chain::{Chain, StationSection, word};
 use crate::hint::did_you_mean;
 use crate::text::keys::wifi::{GROUP, STATION};
 
@@ -17,19 +17,24 @@ struct Written {
 }
 
 /// Gives the access point, the first of `devices`, its policy.
-pub(super) fn join(chain: &Chain<'_>, drafts: &[Draft<'_>], devices: &mut [DeviceSpec]) -> Read<()> {
+pub(super) fn join(
+    chain: &Chain<'_>,
+    station_sections: &[StationSection<'_>],
+    devices: &mut [DeviceSpec],
+) -> Read<()> {
     let policy = chain.read("policy", word)?;
     let groups = in_order(written(chain, policy.as_ref())?)?;
     let interval = chain.plain("update", read::span)?.unwrap_or(DEFAULT_INTERVAL);
     let mut members = Vec::new();
-    for (device, draft) in (1..).zip(drafts) {
+    for (device, section) in (1..).zip(station_sections) {
         // [wifi] has a `group` too: the tables of the groups.
-        let own = draft.chain.0.iter().filter(|table| table.is(&STATION)).copied().collect();
+        let own = section.chain.0.iter().filter(|table| table.is(&STATION)).copied().collect();
         let group = match Chain(own).read("group", read::text)? {
             Some(name) => Some(place(&groups, &name)?),
             None => None,
         };
-        let weight = draft.chain.plain("weight", read::count)?.and_then(|weight| u32::try_from(weight).ok());
+        let weight =
+            section.chain.plain("weight", read::count)?.and_then(|weight| u32::try_from(weight).ok());
         members.push((device as DeviceId, group, weight.unwrap_or(1)));
     }
     let is_static = policy.as_ref().map_or(groups.is_empty(), |policy| policy.value == "static");

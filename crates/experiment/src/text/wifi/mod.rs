@@ -20,7 +20,7 @@ use goodqueue_sim::wifi::{Band, RadioSpec};
 
 use super::read::{self, Read, Section, Wrong};
 use crate::text::keys::{STATION, WIRE};
-use chain::{Chain, Draft, word};
+use chain::{Chain, StationSection, word};
 pub(super) use groups::check_limits;
 pub(super) use test_stations::TestStations;
 
@@ -70,22 +70,22 @@ impl Wifi {
         compared: Option<&QueueSpec>,
     ) -> Read<Wifi> {
         let chain = Chain(over.into_iter().chain([base]).copied().collect());
-        let drafts = drafts(base, over)?;
+        let station_sections = station_sections(base, over)?;
         let band = chain.plain("band", word)?;
         let band = if band.as_deref() == Some("2.4GHz") { Band::Ghz2_4 } else { Band::Ghz5 };
         let access_point = driver::access_point(base, over, &chain, band, compared)?;
         let mut devices = vec![access_point.device];
         let mut rates = Vec::new();
-        for draft in &drafts {
-            let (device, words) = driver::station(draft, &chain)?;
+        for section in &station_sections {
+            let (device, words) = driver::station(section, &chain)?;
             devices.push(device);
             rates.push(words);
         }
-        groups::join(&chain, &drafts, &mut devices)?;
+        groups::join(&chain, &station_sections, &mut devices)?;
         Ok(Wifi {
             at: base.at,
             radio: RadioSpec { band, devices },
-            stations: drafts.into_iter().map(|draft| draft.name).collect(),
+            stations: station_sections.into_iter().map(|section| section.name).collect(),
             rates,
             words: access_point.words,
             wire: wire(&chain)?,
@@ -112,7 +112,7 @@ fn wire(chain: &Chain<'_>) -> Read<Wire> {
 }
 
 /// The stations one by one, with where each looks for its values.
-fn drafts<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<Draft<'a>>> {
+fn station_sections<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<StationSection<'a>>> {
     if let Some((_, value)) = over.and_then(|over| over.get("station")) {
         let what = "a variant changes stations by name: [variant.wifi.stations.NAME]";
         return Err(Wrong::new(value.span().start, what));
@@ -129,14 +129,14 @@ fn drafts<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<Draft<
         }
     }
     let mut is_used = vec![false; changes.len()];
-    let mut drafts: Vec<Draft<'a>> = Vec::new();
+    let mut station_sections: Vec<StationSection<'a>> = Vec::new();
     let entries = base.sections("station", &STATION)?;
     for entry in &entries {
         let (name, count) = test_stations::name_and_count(entry)?;
         for number in 1..=count {
             let own = test_stations::numbered(&name.value, number, count);
             if [SERVER, ACCESS_POINT, "client"].contains(&own.as_str())
-                || drafts.iter().any(|other| other.name == own)
+                || station_sections.iter().any(|other| other.name == own)
             {
                 return Err(Wrong::new(name.at, format!("there is a node `{}` already", own.escape_debug())));
             }
@@ -152,18 +152,18 @@ fn drafts<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<Draft<
             }
             sections.push(*entry);
             sections.extend(over.into_iter().chain([base]).copied());
-            drafts.push(Draft { name: own, chain: Chain(sections) });
+            station_sections.push(StationSection { name: own, chain: Chain(sections) });
         }
     }
-    if drafts.is_empty() {
+    if station_sections.is_empty() {
         return Err(Wrong::new(base.at, "[wifi] needs a station, as in [[wifi.station]]"));
     }
     if let Some((name, _)) = changes.iter().zip(&is_used).find(|(_, used)| !**used).map(|(change, _)| change)
     {
-        let known: Vec<&str> = drafts.iter().map(|draft| draft.name.as_str()).collect();
+        let known: Vec<&str> = station_sections.iter().map(|section| section.name.as_str()).collect();
         let nearest = crate::hint::did_you_mean(&name.value, &known);
         let what = format!("no station is called `{}`{nearest}", name.value.escape_debug());
         return Err(Wrong::new(name.at, what));
     }
-    Ok(drafts)
+    Ok(station_sections)
 }

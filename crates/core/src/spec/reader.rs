@@ -5,7 +5,7 @@ use super::value::Unit;
 use super::{Fault, Given, Parameter, QueueInfo, QueueSpec};
 
 /// A queue whose parameters are still being read.
-pub(super) struct Draft {
+pub(super) struct SpecReader {
     pub(super) spec: QueueSpec,
     /// A bit for each parameter that was read, including those set to `off`.
     seen: u32,
@@ -22,26 +22,26 @@ fn find(word: &str) -> Result<&'static QueueInfo, Fault<'_>> {
     found.map(|info| info.kind.info()).ok_or(Fault::UnknownQueue { word })
 }
 
-impl Draft {
-    pub(super) const fn new(spec: QueueSpec) -> Draft {
-        Draft { spec, seen: 0, seen_of_leaf: 0 }
+impl SpecReader {
+    pub(super) const fn new(spec: QueueSpec) -> SpecReader {
+        SpecReader { spec, seen: 0, seen_of_leaf: 0 }
     }
 
     /// From `name` or `name:value`.
-    pub(super) fn start(text: &str) -> Result<Draft, Fault<'_>> {
+    pub(super) fn start(text: &str) -> Result<SpecReader, Fault<'_>> {
         let (name, value) = match text.split_once(':') {
             Some((name, value)) => (name, Some(value)),
             None => (text, None),
         };
         let info = find(name.trim())?;
-        let mut draft = Draft::new(Given::new(info).alone());
+        let mut reader = SpecReader::new(Given::new(info).alone());
         match value {
             Some(value) if value.contains('=') => return Err(Fault::Colon { info, word: value.trim() }),
-            Some(value) if info.positional => draft.set_at(0, value)?,
+            Some(value) if info.positional => reader.set_at(0, value)?,
             Some(value) => return Err(Fault::NoShortForm { info, value: value.trim() }),
             None => {}
         }
-        Ok(draft)
+        Ok(reader)
     }
 
     pub(super) fn set<'a>(&mut self, name: &'a str, text: &'a str) -> Result<(), Fault<'a>> {
@@ -63,7 +63,7 @@ impl Draft {
         }
         self.seen |= 1 << at;
         if parameter.unit == Unit::Queue {
-            let Draft { spec, seen, .. } = Draft::start(value)?;
+            let SpecReader { spec, seen, .. } = SpecReader::start(value)?;
             (self.spec.leaf, self.seen_of_leaf) = (Some(spec.own), seen);
             return Ok(());
         }
@@ -83,16 +83,16 @@ impl Draft {
         };
         let at = info.parameters.iter().position(|parameter| parameter.unit == Unit::Queue);
         self.seen |= at.map_or(0, |at| 1 << at);
-        let mut draft = Draft { spec: leaf, seen: self.seen_of_leaf, seen_of_leaf: 0 };
-        draft.set(name, text)?;
-        (self.spec.leaf, self.seen_of_leaf) = (Some(draft.spec.own), draft.seen);
+        let mut reader = SpecReader { spec: leaf, seen: self.seen_of_leaf, seen_of_leaf: 0 };
+        reader.set(name, text)?;
+        (self.spec.leaf, self.seen_of_leaf) = (Some(reader.spec.own), reader.seen);
         Ok(())
     }
 
     /// The queue, if nothing is missing and its parameters are consistent.
     pub(super) fn finish(self) -> Result<QueueSpec, Fault<'static>> {
         if let Some(leaf) = self.spec.leaf.filter(|leaf| !leaf.info().has_leaves()) {
-            Draft::new(leaf.alone()).finish()?;
+            SpecReader::new(leaf.alone()).finish()?;
         }
         let info = self.spec.info();
         let is_missing = |(at, parameter): &(usize, &'static Parameter)| {
