@@ -108,7 +108,7 @@ impl core::iter::Sum for Stats {
 /// The rules:
 ///
 /// * `now` never goes backward from one call to the next.
-/// * A packet given to `enqueue` comes back exactly once: from `dequeue`, or to [`Observer::dropped`].
+/// * A packet given to `enqueue` comes back exactly once: from `dequeue`, or to [`crate::Observer::dropped`].
 /// * No call allocates, blocks, or takes longer for a longer history.
 /// * After `dequeue` has returned `None`, the owner calls it again at [`Queue::next_wake`] or after the next
 ///   `enqueue`, whichever comes first.

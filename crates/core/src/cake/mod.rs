@@ -2,9 +2,9 @@
 //! that accounts for the length of a packet on the link.
 //!
 //! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Comments point out unexpected behaviour.
-//! What Linux reads from headers and `sk_buff` comes from [`Observer::details`] and [`Observer::tcp`]; the
-//! hashes given there identify hosts. With `nat` Linux looks the hosts up in the connection tracking table;
-//! here the owner of the packets would do that and provide the hashes.
+//! What Linux reads from headers and `sk_buff` comes from [`details`](crate::PacketInfo::details) and
+//! [`tcp`](crate::PacketInfo::tcp); the hashes given there identify hosts. With `nat` Linux looks the hosts
+//! up in the connection tracking table; here the owner of the packets would do that and provide the hashes.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -2,8 +2,9 @@
 //! host.
 //!
 //! Behaviour: Linux 6.1.192 `sch_fq.c`. It gets the socket, the departure time and the pacing rate of a
-//! packet from the owner ([`Observer::origin`], [`Observer::pacing_rate`]). Forwarded packets have none of
-//! these: for them it is fair queueing by the flow hash, without pacing. Differences from other queues:
+//! packet from the owner ([`origin`](crate::PacketInfo::origin),
+//! [`pacing_rate`](crate::PacketInfo::pacing_rate)). Forwarded packets have none of these: for them it is
+//! fair queueing by the flow hash, without pacing. Differences from other queues:
 //!
 //! * A packet with a departure time waits for it. Its flow is not paced in addition, except by `maxrate`.
 //! * Without a departure time a flow is paced when its credit is used up, by at least a quantum; up to

@@ -1,7 +1,7 @@
 //! `wheel`: a timing wheel. The host stamps each packet with its earliest departure time
-//! ([`Observer::origin`]), and the wheel releases it then. No queue builds up, and there is no flow lookup
-//! (V. Jacobson, "Evolving from as fast as possible: teaching NICs about time"; A. Saeed et al., "Carousel",
-//! SIGCOMM 2017).
+//! ([`PacketInfo::origin`](crate::PacketInfo::origin)), and the wheel releases it then. No queue builds up,
+//! and there is no flow lookup (V. Jacobson, "Evolving from as fast as possible: teaching NICs about time";
+//! A. Saeed et al., "Carousel", SIGCOMM 2017).
 //!
 //! The wheel has slots of a fixed width. A packet is put at the tail of the slot of its departure time and
 //! leaves when the time of that slot has come: never early, and less than a slot late. A packet whose
