@@ -3,7 +3,7 @@ use goodqueue::Header;
 use goodqueue::arena::Slot;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, Tables};
 use goodqueue::{Cake, Lcg, Rate, Span};
-use goodqueue_fuzz::{Call, run};
+use goodqueue_fuzz::{Call, LINK, run};
 
 fn params(choice: u8) -> Params {
     let number = u64::from(choice);

@@ -31,8 +31,13 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
         0 => {
             let queue =
                 <Prio<Header, AnyQueue<Header>>>::new(Priomap::of_digits(seed), queues).expect("bands");
-            run(queue, &calls, |queue, now, choice, _| {
-                let _ = queue.configure(now, Priomap::of_digits(now.0.wrapping_mul(u64::from(choice))), LINK, inside);
+            run(queue, &calls, |queue, now, choice, inside| {
+                let _ = queue.configure(
+                    now,
+                    Priomap::of_digits(now.0.wrapping_mul(u64::from(choice))),
+                    LINK,
+                    inside,
+                );
             });
         }
         1 => {
@@ -60,7 +65,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
             let Ok(params) = setup(choice).params() else { return };
             let places = vec![Header::default(); usize::from(leaves[3])];
             let queue = <Red<Header>>::new(params, START, Rng::new(seed), places);
-            run(queue, &calls, |queue, now, choice, _| {
+            run(queue, &calls, |queue, now, choice, inside| {
                 if let Ok(params) = setup(choice).params() {
                     let _ = queue.configure(now, params, LINK, inside);
                 }

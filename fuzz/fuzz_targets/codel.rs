@@ -7,5 +7,7 @@ use goodqueue_fuzz::{Call, LINK, law, run};
 libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {
     let params = |choice: u8| Params { limit: u32::from(choice), ..law(choice) };
     let queue = <Codel<Header>>::new(params(input.0), LINK, vec![Stamped::default(); 100]);
-    run(queue, &input.1, |queue, now, choice, inside| { let _ = queue.configure(now, params(choice), LINK, inside); });
+    run(queue, &input.1, |queue, now, choice, inside| {
+        let _ = queue.configure(now, params(choice), LINK, inside);
+    });
 });

@@ -33,5 +33,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u64, Vec<Call>)| {
     let (choice, size, seed, calls) = input;
     let slots = vec![Slot::default(); usize::from(size)];
     let queue = <DualPi2<Header>>::new(params(choice), LINK, Nanos(1_000_000_000), Rng::new(seed), slots);
-    run(queue, &calls, |queue, now, choice, inside| { let _ = queue.configure(now, params(choice), LINK, inside); });
+    run(queue, &calls, |queue, now, choice, inside| {
+        let _ = queue.configure(now, params(choice), LINK, inside);
+    });
 });

@@ -1,7 +1,7 @@
 #![no_main]
 use goodqueue::fifo::Limit;
 use goodqueue::{Fifo, Header};
-use goodqueue_fuzz::{Call, run};
+use goodqueue_fuzz::{Call, LINK, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {
     let limit = |choice: u8| match choice & 1 {
@@ -9,5 +9,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {
         _ => Limit::Bytes(u64::from(choice) * 700),
     };
     let queue = <Fifo<Header>>::new(limit(input.0), vec![Header::default(); 64]);
-    run(queue, &input.1, |queue, now, choice, inside| { let _ = queue.configure(now, limit(choice), LINK, inside); });
+    run(queue, &input.1, |queue, now, choice, inside| {
+        let _ = queue.configure(now, limit(choice), LINK, inside);
+    });
 });

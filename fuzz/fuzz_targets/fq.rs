@@ -20,5 +20,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
     let (buckets, flows) = (vec![0; usize::from(size & 3)], vec![Flow::default(); usize::from(size >> 4)]);
     let queue =
         <Fq<Header>>::new(params(choice), LINK, buckets, flows, vec![Node::default(); usize::from(size)]);
-    run(queue, &calls, |queue, now, choice, inside| { let _ = queue.configure(now, params(choice), LINK, inside); });
+    run(queue, &calls, |queue, now, choice, inside| {
+        let _ = queue.configure(now, params(choice), LINK, inside);
+    });
 });

@@ -46,7 +46,7 @@ libfuzzer_sys::fuzz_target!(|input: (Vec<(u8, u32, u32, u16, u8)>, u64, Vec<Call
         })
     };
     let Ok(queue) = <Htb<Header, AnyQueue<Header>>>::new(map(seed), START, classes) else { return };
-    run(queue, &calls, |queue, _, choice, _| {
+    run(queue, &calls, |queue, now, choice, inside| {
         let _ = queue.configure(now, map(seed.wrapping_mul(choice.into())), LINK, inside);
     });
 });

@@ -46,5 +46,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u64, Vec<Call>)| {
     let flows = vec![fq_pie::Flow::default(); usize::from(size & 7) + 1];
     let slots = vec![Slot::default(); usize::from(size & 127)];
     let queue = <FqPie<Header>>::new(params(choice), LINK, start, draws, flows, slots).expect("buckets");
-    run(queue, &calls, |queue, now, choice, inside| { let _ = queue.configure(now, params(choice), LINK, inside); });
+    run(queue, &calls, |queue, now, choice, inside| {
+        let _ = queue.configure(now, params(choice), LINK, inside);
+    });
 });

@@ -16,7 +16,7 @@ libfuzzer_sys::fuzz_target!(|input: (u64, u32, Vec<Call>)| {
     else {
         return;
     };
-    run(queue, &input.2, |queue, _, choice, _| {
+    run(queue, &input.2, |queue, now, choice, inside| {
         // Parameters that make no token bucket change nothing.
         let _ = queue.configure(now, params(choice), LINK, inside);
     });

@@ -3,7 +3,7 @@ use goodqueue::Header;
 use goodqueue::arena::{List, Slot};
 use goodqueue::wheel::{Params, words};
 use goodqueue::{Span, Wheel};
-use goodqueue_fuzz::{Call, run};
+use goodqueue_fuzz::{Call, LINK, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, Vec<Call>)| {
     let params = |choice: u8| Params {
@@ -17,5 +17,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, Vec<Call>)| {
     // Now and then words for a part of the slots only.
     let words = vec![0; words(usize::from(slots)) - usize::from(choice & slots & 1)];
     let queue = <Wheel<Header>>::new(params(choice), words, vec![List::EMPTY; usize::from(slots)], places);
-    run(queue, &calls, |queue, now, choice, inside| { let _ = queue.configure(now, params(choice), LINK, inside); });
+    run(queue, &calls, |queue, now, choice, inside| {
+        let _ = queue.configure(now, params(choice), LINK, inside);
+    });
 });

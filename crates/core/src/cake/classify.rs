@@ -20,6 +20,7 @@ struct Hashes {
 }
 
 /// The tin of a packet, from its codepoint before it is washed.
+#[inline]
 pub(super) fn select_tin(params: &Params, packet: &impl Packet, details: &Details) -> u32 {
     if params.diffserv == Diffserv::Besteffort {
         return 0;
@@ -43,6 +44,7 @@ const fn replaced(half: u32, flows: u32) -> Option<u32> {
     if half >= 1 && half <= flows { Some(half - 1) } else { None }
 }
 
+#[inline]
 fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Details) -> Hashes {
     let (source, destination) = (details.source_hash, details.destination_hash);
     let (mut flow, mut hosts) = (None, None);
@@ -93,6 +95,7 @@ fn host(
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// The index of the packet's flow over all tins.
+    #[inline]
     pub(super) fn find_flow(&mut self, tin: u32, packet: &P, details: &Details) -> u32 {
         if !self.sharing.has_flows || details.classified != Classified::None {
             return self.find_replaced(tin, packet, *details);
@@ -102,6 +105,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// The same if more than the flow's hash counts.
+    #[inline(never)]
     fn find_replaced(&mut self, tin: u32, packet: &P, details: Details) -> u32 {
         if self.params.isolation == Isolation::Flowblind {
             return tin * self.flows;
@@ -110,6 +114,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Finds a flow that is active in its home place, otherwise calls [`Cake::find_place`].
+    #[inline]
     fn find(&mut self, tin: u32, hashes: Hashes) -> u32 {
         let own = tin * self.flows + (hashes.flow & (self.flows - 1));
         let (_, _, flows) = self.tables.split();
@@ -123,6 +128,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Finds the place of a flow that is not active in its home place: it searches the set from the home
     /// place on.
+    #[inline(never)]
     fn find_place(&mut self, tin: u32, own: u32, hashes: Hashes) -> u32 {
         let (set_index, own_way) = place(own);
         let (ways, hosts, flows) = self.tables.split();

@@ -17,7 +17,10 @@ const SECOND: u64 = 1_000_000_000;
 /// change, so the minimum applies only to the time since the start of the clock.
 const RECONFIGURE_AFTER: u64 = SECOND / 4;
 
+// The inline attributes here and in `classify` gain 17 % of an enqueue with one flow (216 to 180 instructions)
+// and 19 % of one from C, where the bar needs them.
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
+    #[inline]
     pub(super) fn arrive(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let details = observer.details(&packet);
         if let Classified::Shot | Classified::Stolen = details.classified {
@@ -76,6 +79,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Sets clocks that stopped while nothing was queued to the present, so that no credit builds up.
+    #[inline]
     fn open_clocks(&mut self, tin: u32, now: u64) {
         let tin = &mut self.tins[tin as usize];
         if tin.backlog != 0 {
@@ -89,6 +93,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Puts a packet at the tail of a flow's queue and adds its bytes to the flow. If no slot is free,
     /// another packet is dropped.
+    #[inline]
     fn push(&mut self, now: Nanos, index: u32, packet: P, adjusted: u32, observer: &mut impl Owner<P>) {
         let queued = Queued { packet, arrived: now.0 };
         let (_, _, flows) = self.tables.split();
@@ -99,6 +104,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         grown.backlog = grown.backlog.wrapping_add(packet.len());
     }
 
+    #[inline(never)]
     fn push_into_full(
         &mut self,
         now: Nanos,
@@ -120,6 +126,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// Counts a packet of `len` bytes with which the queue grew by `change` bytes: by less than `len` if it
     /// displaced another packet.
+    #[inline]
     fn add_bytes(&mut self, tin: u32, len: u32, change: i64) {
         let tin = &mut self.tins[tin as usize];
         tin.counters.packets += 1;
@@ -130,6 +137,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Queues a packet as it is, and filters an acknowledgement that it makes redundant.
+    #[inline]
     fn queue_packet(
         &mut self,
         now: Nanos,
@@ -172,6 +180,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Queues the segments of a super-packet.
+    #[inline(never)]
     fn queue_segments(
         &mut self,
         now: Nanos,
@@ -204,6 +213,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// An arrival activates its flow: an idle or decaying flow becomes sparse; an empty flow that still waits
     /// for its turn becomes bulk.
+    #[inline]
     fn wake_flow(&mut self, tin: u32, index: u32) {
         let lists = &mut self.tins[tin as usize];
         let (ways, hosts, flows) = self.tables.split();
@@ -253,6 +263,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 
     /// More memory is in use than ever before or than the limit: records the maximum, and drops from the
     /// longest queues down to the limit.
+    #[inline(never)]
     fn use_more(&mut self, now: Nanos, tin: u32, index: u32, observer: &mut impl Owner<P>) -> Verdict {
         self.memory_max = self.memory_max.max(self.memory_used);
         self.memory_mark = self.memory_max.min(self.memory_limit.into());
