@@ -12,7 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use goodqueue::Span;
 use goodqueue_experiment::Error;
-use goodqueue_path::client::{OpenFailure, Plan, Session, Summary, Update};
+use goodqueue_path::client::{EMSGSIZE, OpenFailure, Plan, Session, Summary, Update};
 use goodqueue_path::fill::Fill;
 use goodqueue_path::irtt_json::{About, document};
 use goodqueue_path::params::{Params, Refusal, VERSION};
@@ -131,9 +131,6 @@ fn measure(plan: &Plan, stop: &AtomicBool, sender: &std::sync::mpsc::Sender<News
         Err(error) => Ok((Summary::default(), Some(error.to_string()))),
     }
 }
-
-/// Linux's error for a datagram that is longer than the path allows.
-const EMSGSIZE: i32 = 90;
 
 /// What was seen of the session.
 struct Watched {

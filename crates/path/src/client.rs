@@ -459,7 +459,7 @@ impl Running<'_> {
 }
 
 /// Linux's error for a datagram that is longer than the path allows.
-const EMSGSIZE: i32 = 90;
+pub const EMSGSIZE: i32 = 90;
 
 /// Hands on what the prober says of probes that were not answered.
 fn tell(sample: &Sample, sink: &mut dyn FnMut(Update)) {

@@ -114,11 +114,11 @@ pub enum StampsArg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ClockArg {
     /// The wall clock: absolute one-way delays
-    Wall = 1,
+    Wall,
     /// The monotonic clock: changes of one-way delays
-    Monotonic = 2,
+    Monotonic,
     /// Both
-    Both = 3,
+    Both,
 }
 
 /// Values of `--df`.
