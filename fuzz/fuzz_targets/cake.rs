@@ -1,8 +1,7 @@
 #![no_main]
-use goodqueue::Header;
 use goodqueue::arena::Slot;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, Tables};
-use goodqueue::{Cake, Lcg, Rate, Span};
+use goodqueue::{Cake, Configurable, Header, Lcg, Nanos, Rate, Span};
 use goodqueue_fuzz::{Call, LINK, run};
 
 fn params(choice: u8) -> Params {
@@ -42,7 +41,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
     let first = params(input.0);
     let tables = Tables::on_heap(first.diffserv.tins(), 8 << (input.1 & 3));
     let slots = vec![Slot::default(); usize::from(input.1 >> 2) + 1];
-    let queue = <Cake<Header>>::new(first, Lcg::new(1), tables, slots).expect("storage");
+    let parts = (Lcg::new(1), tables, slots);
+    let queue = <Cake<Header>>::new(Nanos(0), first, LINK, parts).expect("storage");
     // A mode of more tins is refused.
     run(queue, &input.2, |queue, now, choice, inside| {
         let _ = queue.configure(now, params(choice), LINK, inside);

@@ -4,7 +4,9 @@ use goodqueue::fifo::Limit;
 use goodqueue::prio::Priomap;
 use goodqueue::red::Setup;
 use goodqueue::tbf::Params;
-use goodqueue::{AnyQueue, Drr, Fifo, Header, Nanos, Prio, QueueSpec, Rate, Red, Rng, Tbf};
+use goodqueue::{
+    AnyQueue, Configurable, Drr, Fifo, Header, Nanos, Prio, QueueSpec, Rate, Red, Rng, Tbf, drr,
+};
 use goodqueue_fuzz::{Call, LINK, run};
 
 const START: Nanos = Nanos(1_000_000_000);
@@ -13,14 +15,17 @@ const START: Nanos = Nanos(1_000_000_000);
 fn leaf(choice: u8, seed: u64) -> AnyQueue<Header> {
     let places = vec![Header::default(); usize::from(choice >> 4)];
     let params = Params::new(Rate(8000 + seed % 100_000_000), u32::from(choice) * 300 + 1, 20_000);
-    match (choice & 3, <Tbf<Header>>::new(params, LINK, START, places.clone())) {
+    match (choice & 3, <Tbf<Header>>::new(START, params, LINK, places.clone())) {
         (1, Ok(queue)) => AnyQueue::Tbf(Box::new(queue)),
         (2, _) => {
             let spec: QueueSpec =
                 "fq_codel,limit=9,flows=2,quantum=256,target=1ms,interval=2ms".parse().expect("a queue");
             spec.build(Rate(1_000_000), 1514, START).expect("a queue")
         }
-        _ => AnyQueue::Fifo(<Fifo<Header>>::new(Limit::Packets(places.len() as u32), places)),
+        _ => {
+            let limit = Limit::Packets(places.len() as u32);
+            AnyQueue::Fifo(Fifo::new(START, limit, LINK, places).expect("a queue"))
+        }
     }
 }
 
@@ -29,8 +34,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
     let queues = leaves.map(|leaf_choice| leaf(leaf_choice, seed)).to_vec();
     match choice & 3 {
         0 => {
-            let queue =
-                <Prio<Header, AnyQueue<Header>>>::new(Priomap::of_digits(seed), queues).expect("bands");
+            let map = Priomap::of_digits(seed);
+            let queue = <Prio<Header, AnyQueue<Header>>>::new(START, map, LINK, queues).expect("bands");
             run(queue, &calls, |queue, now, choice, inside| {
                 let _ = queue.configure(
                     now,
@@ -41,12 +46,17 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
             });
         }
         1 => {
-            let quantum = |at: usize| u32::from(choice >> 2) * 64 * (at as u32 + 1);
-            let classes = queues.into_iter().enumerate().map(|(at, queue)| Class::new(queue, quantum(at)));
             let by = if choice & 4 == 0 { By::Flow } else { By::Dscp };
-            let queue = <Drr<Header, AnyQueue<Header>>>::new(by, classes.collect()).expect("classes");
-            run(queue, &calls, |queue, _, choice, _| {
-                queue.set_quantum(usize::from(choice & 7), u32::from(choice) * 8);
+            let params = |choice: u8| drr::Params {
+                by,
+                quantum: Some(u32::from(choice >> 2) * 64),
+                weights: core::array::from_fn(|at| choice >> (at & 3)),
+                ..drr::Params::default()
+            };
+            let classes = queues.into_iter().map(Class::new).collect();
+            let queue = Drr::new(START, params(choice), LINK, classes).expect("classes");
+            run(queue, &calls, |queue, now, choice, inside| {
+                let _ = queue.configure(now, params(choice), LINK, inside);
             });
         }
         _ => {
@@ -64,7 +74,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
             };
             let Ok(params) = setup(choice).params() else { return };
             let places = vec![Header::default(); usize::from(leaves[3])];
-            let queue = <Red<Header>>::new(params, START, Rng::new(seed), places);
+            let parts = (Rng::new(seed), places);
+            let queue = <Red<Header>>::new(START, params, LINK, parts).expect("a queue");
             run(queue, &calls, |queue, now, choice, inside| {
                 if let Ok(params) = setup(choice).params() {
                     let _ = queue.configure(now, params, LINK, inside);

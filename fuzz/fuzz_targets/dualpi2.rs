@@ -1,8 +1,7 @@
 #![no_main]
-use goodqueue::Header;
 use goodqueue::arena::Slot;
 use goodqueue::dualpi2::{DropEarly, EcnMask, Params, Threshold};
-use goodqueue::{DualPi2, Nanos, Rng, Span};
+use goodqueue::{Configurable, DualPi2, Header, Nanos, Rng, Span};
 use goodqueue_fuzz::{Call, LINK, run};
 
 fn params(choice: u8) -> Params {
@@ -32,7 +31,8 @@ fn params(choice: u8) -> Params {
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, u64, Vec<Call>)| {
     let (choice, size, seed, calls) = input;
     let slots = vec![Slot::default(); usize::from(size)];
-    let queue = <DualPi2<Header>>::new(params(choice), LINK, Nanos(1_000_000_000), Rng::new(seed), slots);
+    let parts = (Rng::new(seed), slots);
+    let queue = <DualPi2<Header>>::new(Nanos(1_000_000_000), params(choice), LINK, parts).expect("a queue");
     run(queue, &calls, |queue, now, choice, inside| {
         let _ = queue.configure(now, params(choice), LINK, inside);
     });

@@ -1,6 +1,6 @@
 #![no_main]
 use goodqueue::fifo::Limit;
-use goodqueue::{Fifo, Header};
+use goodqueue::{Configurable, Fifo, Header, Nanos};
 use goodqueue_fuzz::{Call, LINK, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {
@@ -8,7 +8,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, Vec<Call>)| {
         0 => Limit::Packets(u32::from(choice >> 1)),
         _ => Limit::Bytes(u64::from(choice) * 700),
     };
-    let queue = <Fifo<Header>>::new(limit(input.0), vec![Header::default(); 64]);
+    let queue =
+        <Fifo<Header>>::new(Nanos(0), limit(input.0), LINK, vec![Header::default(); 64]).expect("a queue");
     run(queue, &input.1, |queue, now, choice, inside| {
         let _ = queue.configure(now, limit(choice), LINK, inside);
     });

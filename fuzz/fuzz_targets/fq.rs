@@ -1,7 +1,6 @@
 #![no_main]
-use goodqueue::Header;
 use goodqueue::fq::{Flow, Node, Params};
-use goodqueue::{Fq, Rate, Span};
+use goodqueue::{Configurable, Fq, Header, Nanos, Rate, Span};
 use goodqueue_fuzz::{Call, LINK, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
@@ -18,8 +17,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
     };
     let (choice, size, calls) = input;
     let (buckets, flows) = (vec![0; usize::from(size & 3)], vec![Flow::default(); usize::from(size >> 4)]);
-    let queue =
-        <Fq<Header>>::new(params(choice), LINK, buckets, flows, vec![Node::default(); usize::from(size)]);
+    let parts = (buckets, flows, vec![Node::default(); usize::from(size)]);
+    let queue = <Fq<Header>>::new(Nanos(0), params(choice), LINK, parts).expect("a queue");
     run(queue, &calls, |queue, now, choice, inside| {
         let _ = queue.configure(now, params(choice), LINK, inside);
     });

@@ -1,8 +1,7 @@
 #![no_main]
-use goodqueue::FqCodel;
-use goodqueue::Header;
 use goodqueue::arena::Slot;
 use goodqueue::fq_codel::{Flow, Params};
+use goodqueue::{Configurable, FqCodel, Header, Nanos};
 use goodqueue_fuzz::{Call, LINK, law, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
@@ -22,7 +21,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, Vec<Call>)| {
     };
     let flows = vec![Flow::default(); usize::from(input.1 & 7) + 1];
     let slots = vec![Slot::default(); usize::from(input.1 >> 2) + 2];
-    let queue = <FqCodel<Header>>::new(params(input.0), LINK, flows, slots).expect("storage");
+    let queue = <FqCodel<Header>>::new(Nanos(0), params(input.0), LINK, (flows, slots)).expect("storage");
     run(queue, &input.2, |queue, now, choice, inside| {
         let _ = queue.configure(now, params(choice), LINK, inside);
     });

@@ -1,7 +1,7 @@
 #![no_main]
 use goodqueue::fifo::Limit;
 use goodqueue::htb::{Class, ClassParams, Htb, Map};
-use goodqueue::{AnyQueue, Fifo, Header, Nanos, Rate, Tbf, tbf};
+use goodqueue::{AnyQueue, Configurable, Fifo, Header, Nanos, Rate, Tbf, tbf};
 use goodqueue_fuzz::{Call, LINK, run};
 
 const START: Nanos = Nanos(1_000_000_000);
@@ -9,9 +9,12 @@ const START: Nanos = Nanos(1_000_000_000);
 fn leaf(choice: u8) -> AnyQueue<Header> {
     let places = vec![Header::default(); usize::from(choice >> 3)];
     let params = tbf::Params::new(Rate(8_000_000), u32::from(choice) * 300 + 1, 20_000);
-    match <Tbf<Header>>::new(params, LINK, START, places.clone()) {
+    match <Tbf<Header>>::new(START, params, LINK, places.clone()) {
         Ok(queue) if choice & 1 == 1 => AnyQueue::Tbf(Box::new(queue)),
-        _ => AnyQueue::Fifo(<Fifo<Header>>::new(Limit::Packets(places.len() as u32), places)),
+        _ => {
+            let limit = Limit::Packets(places.len() as u32);
+            AnyQueue::Fifo(Fifo::new(START, limit, LINK, places).expect("a queue"))
+        }
     }
 }
 
@@ -45,7 +48,7 @@ libfuzzer_sys::fuzz_target!(|input: (Vec<(u8, u32, u32, u16, u8)>, u64, Vec<Call
             leaves[(seed.rotate_left(dscp as u32) % leaves.len() as u64) as usize].min(255) as u8
         })
     };
-    let Ok(queue) = <Htb<Header, AnyQueue<Header>>>::new(map(seed), START, classes) else { return };
+    let Ok(queue) = <Htb<Header, AnyQueue<Header>>>::new(START, map(seed), LINK, classes) else { return };
     run(queue, &calls, |queue, now, choice, inside| {
         let _ = queue.configure(now, map(seed.wrapping_mul(choice.into())), LINK, inside);
     });

@@ -1,8 +1,7 @@
 #![no_main]
-use goodqueue::Header;
 use goodqueue::arena::Slot;
 use goodqueue::pie::{Params, Stamped};
-use goodqueue::{FqPie, Nanos, Pie, Rng, Span, fq_pie};
+use goodqueue::{Configurable, FqPie, Header, Nanos, Pie, Rng, Span, fq_pie};
 use goodqueue_fuzz::{Call, LINK, run};
 
 fn law(choice: u8) -> Params {
@@ -24,7 +23,7 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u64, Vec<Call>)| {
     if size & 128 == 0 {
         let params = |choice: u8| Params { limit: u32::from(choice), ..law(choice) };
         let places = vec![Stamped::default(); usize::from(size)];
-        let queue = <Pie<Header>>::new(params(choice), LINK, start, draws, places);
+        let queue = <Pie<Header>>::new(start, params(choice), LINK, (draws, places)).expect("a queue");
         return run(queue, &calls, |queue, now, choice, inside| {
             let _ = queue.configure(now, params(choice), LINK, inside);
         });
@@ -45,7 +44,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u64, Vec<Call>)| {
     };
     let flows = vec![fq_pie::Flow::default(); usize::from(size & 7) + 1];
     let slots = vec![Slot::default(); usize::from(size & 127)];
-    let queue = <FqPie<Header>>::new(params(choice), LINK, start, draws, flows, slots).expect("buckets");
+    let parts = (draws, flows, slots);
+    let queue = <FqPie<Header>>::new(start, params(choice), LINK, parts).expect("buckets");
     run(queue, &calls, |queue, now, choice, inside| {
         let _ = queue.configure(now, params(choice), LINK, inside);
     });

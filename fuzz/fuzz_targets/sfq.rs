@@ -1,9 +1,8 @@
 #![no_main]
-use goodqueue::Header;
 use goodqueue::red::LawParams;
 use goodqueue::sfq::{Node, Params, Slot};
-use goodqueue::{Nanos, Rng, Sfq, Span};
-use goodqueue_fuzz::{Call, run};
+use goodqueue::{Configurable, Header, Nanos, Rng, Sfq, Span};
+use goodqueue_fuzz::{Call, LINK, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, u16, u64, Vec<Call>)| {
     let (choice, limit, slots, quantum, seed, calls) = input;
@@ -16,8 +15,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, u16, u64, Vec<Call>)| {
         ecn: choice & 2 != 0,
         harddrop: choice & 4 != 0,
     };
-    let params = Params {
-        limit: limit.into(),
+    let params = |choice: u8| Params {
+        limit: u32::from(limit ^ choice >> 4),
         depth: u32::from(choice >> 2),
         quantum: quantum.into(),
         perturb: (choice & 8 != 0).then(|| Span::from_secs(u64::from(choice >> 6))),
@@ -27,6 +26,9 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, u16, u64, Vec<Call>)| {
     };
     let (buckets, slots) = (vec![0; usize::from(slots & 31)], vec![Slot::default(); usize::from(slots >> 5)]);
     let nodes = vec![Node::default(); usize::from(limit) + usize::from(choice & 1)];
-    let queue = <Sfq<Header>>::new(params, Nanos(1_000_000_000), Rng::new(seed), buckets, slots, nodes);
-    run(queue, &calls, |queue, now, _, inside| queue.advance(now, inside));
+    let parts = (Rng::new(seed), buckets, slots, nodes);
+    let queue = <Sfq<Header>>::new(Nanos(1_000_000_000), params(choice), LINK, parts).expect("a queue");
+    run(queue, &calls, |queue, now, choice, inside| {
+        let _ = queue.configure(now, params(choice), LINK, inside);
+    });
 });

@@ -1,6 +1,6 @@
 #![no_main]
 use goodqueue::tbf::{LinkLayer, Params};
-use goodqueue::{Header, Nanos, Rate, Tbf};
+use goodqueue::{Configurable, Header, Nanos, Rate, Tbf};
 use goodqueue_fuzz::{Call, LINK, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u64, u32, Vec<Call>)| {
@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|input: (u64, u32, Vec<Call>)| {
         linklayer: if choice & 2 != 0 { LinkLayer::Atm } else { LinkLayer::Ethernet },
         ..Params::new(Rate(input.0), input.1, u64::from(choice) * 1000)
     };
-    let Ok(queue) = <Tbf<Header>>::new(params(8), LINK, Nanos(1_000_000_000), vec![Header::default(); 64])
+    let Ok(queue) = <Tbf<Header>>::new(Nanos(1_000_000_000), params(8), LINK, vec![Header::default(); 64])
     else {
         return;
     };

@@ -1,8 +1,7 @@
 #![no_main]
-use goodqueue::Header;
 use goodqueue::arena::{List, Slot};
 use goodqueue::wheel::{Params, words};
-use goodqueue::{Span, Wheel};
+use goodqueue::{Configurable, Header, Nanos, Span, Wheel};
 use goodqueue_fuzz::{Call, LINK, run};
 
 libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, Vec<Call>)| {
@@ -16,7 +15,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u8, u8, Vec<Call>)| {
     let places = vec![Slot::default(); usize::from(size)];
     // Now and then words for a part of the slots only.
     let words = vec![0; words(usize::from(slots)) - usize::from(choice & slots & 1)];
-    let queue = <Wheel<Header>>::new(params(choice), words, vec![List::EMPTY; usize::from(slots)], places);
+    let parts = (words, vec![List::EMPTY; usize::from(slots)], places);
+    let queue = <Wheel<Header>>::new(Nanos(0), params(choice), LINK, parts).expect("a queue");
     run(queue, &calls, |queue, now, choice, inside| {
         let _ = queue.configure(now, params(choice), LINK, inside);
     });

@@ -2,12 +2,11 @@
 //! the queue.
 
 use goodqueue::cake::AckFilter;
-use goodqueue::fifo::Limit;
 use goodqueue::spec::{BuildError, MAX_PACKETS, QueueParams};
 use goodqueue::{AnyQueue, Header, Lent, Nanos, QueueSpec, Rng};
 
 use crate::abi::{Config, GQ_DEFAULT, GQ_DROPS_ALL, GQ_MAX_SEGMENTS};
-use crate::code::{Code, GQ_EKIND, GQ_EVALUE};
+use crate::code::{Code, GQ_EVALUE};
 use crate::drops::Dropped;
 use crate::extras::{Extras, Storage};
 use crate::ffi::room::Room;
@@ -107,16 +106,6 @@ pub(crate) struct Parts {
 /// Number of slots for dropped packets if one call can drop `most`.
 pub(crate) fn drop_places(asked: u32, most: u64) -> u64 {
     if asked == GQ_DROPS_ALL { most } else { u64::from(asked).min(most) }
-}
-
-/// The limit of a fifo; [`GQ_EKIND`] for another queue.
-pub(crate) fn fifo_limit(config: &Config, params: &QueueParams) -> Result<Limit, Code> {
-    Ok(match params {
-        QueueParams::Pfifo(params) => Limit::Packets(params.limit),
-        QueueParams::Bfifo(params) => Limit::Bytes(params.limit.into()),
-        QueueParams::Fifo(params) => params.limit(config.link())?,
-        _ => return Err(GQ_EKIND),
-    })
 }
 
 /// Builds the queue in this memory, with the same random numbers as the Rust library.

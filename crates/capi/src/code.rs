@@ -93,6 +93,7 @@ impl From<BuildError> for Code {
         match error {
             BuildError::NoRoom { .. } => GQ_EROOM,
             BuildError::NoPlace => GQ_EMEMORY,
+            BuildError::Fixed => GQ_EFIXED,
             BuildError::Tbf(_) | BuildError::Red(_) | BuildError::Htb(_) => GQ_ECONFLICT,
             _ => GQ_EVALUE,
         }

@@ -7,8 +7,8 @@ use goodqueue::spec::{QueueKind, QueueParams};
 use goodqueue::{AnyQueue, Backlog, Header, Nanos, Queue as _, QueueSpec, Verdict};
 
 use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Stats};
-use crate::build::{self, Parts, fifo_limit};
-use crate::code::{Code, GQ_ECONFLICT, GQ_EFIXED, GQ_EKIND, GQ_EPACKET, GQ_EVALUE};
+use crate::build::{self, Parts};
+use crate::code::{Code, GQ_EKIND, GQ_EPACKET, GQ_EVALUE};
 use crate::delivery::Delivery;
 use crate::drops::{Drops, reason};
 use crate::extras::Extras;
@@ -162,37 +162,15 @@ impl Queue {
         if config.flows != GQ_DEFAULT && Some(config.flows) != self.flows {
             return Err(GQ_EVALUE);
         }
-        let (params, link) = (*spec.params(), config.link());
-        let limit = fifo_limit(config, &params);
         self.admit(now, 0)?;
         let drops = &mut self.guard.drops;
-        let result = match (&mut self.kind, params) {
-            (AnyQueue::Fifo(queue), _) => queue.configure(now, limit?, link, drops),
-            (AnyQueue::Codel(queue), QueueParams::Codel(params)) => queue.configure(now, params, link, drops),
-            (AnyQueue::FqCodel(queue), QueueParams::FqCodel(params)) => {
-                queue.configure(now, params, link, drops)
+        if let QueueParams::Cake(setup) = spec.params() {
+            let has_tcp = drops.extras.as_ref().is_some_and(|extras| extras.has_tcp());
+            if setup.ack_filter != AckFilter::Off && !has_tcp {
+                return Err(GQ_EVALUE);
             }
-            (AnyQueue::Pie(queue), QueueParams::Pie(params)) => queue.configure(now, params, link, drops),
-            (AnyQueue::FqPie(queue), QueueParams::FqPie(params)) => queue.configure(now, params, link, drops),
-            (AnyQueue::DualPi2(queue), QueueParams::DualPi2(params)) => {
-                queue.configure(now, params, link, drops)
-            }
-            (AnyQueue::Fq(queue), QueueParams::Fq(params)) => queue.configure(now, params, link, drops),
-            (AnyQueue::Wheel(queue), QueueParams::Wheel(params)) => queue.configure(now, params, link, drops),
-            (AnyQueue::Tbf(queue), QueueParams::Tbf(params)) => queue.configure(now, params, link, drops),
-            (AnyQueue::Red(queue), QueueParams::Red(setup)) => {
-                queue.configure(now, setup.params().map_err(|_| GQ_ECONFLICT)?, link, drops)
-            }
-            (AnyQueue::Cake(queue), QueueParams::Cake(setup)) => {
-                let has_tcp = drops.extras.as_ref().is_some_and(|extras| extras.has_tcp());
-                if setup.ack_filter != AckFilter::Off && !has_tcp {
-                    return Err(GQ_EVALUE);
-                }
-                queue.configure(now, setup.params(link), link, drops)
-            }
-            _ => return Err(GQ_EFIXED),
-        };
-        result?;
+        }
+        self.kind.configure(now, spec.params(), config.link(), drops)?;
         self.full_above = config.full_above();
         Ok(self.level(self.kind.backlog()))
     }

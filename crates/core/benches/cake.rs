@@ -13,7 +13,9 @@ use std::process::{Command, ExitCode};
 
 use goodqueue::cake::{Diffserv, Params, Tables};
 use goodqueue::details::Details;
-use goodqueue::{Cake, Header, Lcg, Nanos, Observer, PacketInfo, Queue, Reason, Verdict};
+use goodqueue::{
+    Cake, Configurable, Header, Lcg, Link, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Verdict,
+};
 
 /// Flows; of Linux 6.1.192 (gcc 12.2 -O2) enqueue, dequeue, and drops in the counted part.
 const ROWS: [(u32, f64, f64, u64); 4] =
@@ -67,8 +69,9 @@ fn cost_dequeue(queue: &mut Cake<Header>, now: Nanos, owner: &mut Owner) -> Opti
 fn run(flows: u32, steps: u64, seed: u64) -> u64 {
     let params = Params { diffserv: Diffserv::Besteffort, ..Params::default() };
     let slots = vec![goodqueue::arena::Slot::default(); 20_000];
-    let mut queue: Cake<Header> = Cake::new(params, Lcg::new(seed), Tables::on_heap(1, 1024), slots)
-        .expect("1024 flows and 20000 slots");
+    let parts = (Lcg::new(seed), Tables::on_heap(1, 1024), slots);
+    let link = Link::ethernet(Rate(1_000_000_000));
+    let mut queue = Cake::new(Nanos(0), params, link, parts).expect("1024 flows and 20000 slots");
     let hashes = (0..flows).map(|i| [mix(i + 1), mix(0x1_0000 + i / 10), mix(0x200_0000 + i)]).collect();
     let mut owner = Owner { hashes, drops: 0 };
     let mut now = Nanos(1_000_000_000);

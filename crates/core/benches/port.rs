@@ -15,8 +15,8 @@ use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;
 use goodqueue::fq_codel::{Flow, Params};
 use goodqueue::{
-    Departure, Fifo, FqCodel, Header, Ignore, Line, Link, Nanos, Port, Queue, Rate, RingSpec, Serializer,
-    Span,
+    Configurable, Departure, Fifo, FqCodel, Header, Ignore, Line, Link, Nanos, Port, Queue, Rate, RingSpec,
+    Serializer, Span,
 };
 
 /// Most instructions a packet that a port without a ring may take beyond those of its queue.
@@ -82,19 +82,19 @@ fn drive<Q: Queue<Header>>(mut queue: Q, load: &str) {
     assert_eq!(port.stats().packets, if standing == 0 { STEPS - 1 } else { STEPS });
 }
 
+const LINK: Link = Link::ethernet(Rate(1_000_000_000));
+
 fn run(queue: &str, load: &str) {
     match queue {
-        "pfifo" => drive(<Fifo<Header>>::new(Limit::Packets(1000), vec![Header::default(); 1000]), load),
+        "pfifo" => {
+            let places = vec![Header::default(); 1000];
+            let fifo = <Fifo<Header>>::new(Nanos(0), Limit::Packets(1000), LINK, places);
+            drive(fifo.expect("a queue"), load);
+        }
         _ => {
-            let flows = vec![Flow::default(); 1024];
-            let fq: FqCodel<Header> = <FqCodel<Header>>::new(
-                Params::default(),
-                Link::ethernet(Rate(1_000_000_000)),
-                flows,
-                vec![Slot::default(); 10_241],
-            )
-            .expect("a queue");
-            drive(fq, load);
+            let parts = (vec![Flow::default(); 1024], vec![Slot::default(); 10_241]);
+            let fq = <FqCodel<Header>>::new(Nanos(0), Params::default(), LINK, parts);
+            drive(fq.expect("a queue"), load);
         }
     }
 }

@@ -14,17 +14,110 @@ use crate::memory::{Memory, Room};
 use crate::prio::{PFIFO_FAST_BANDS, Priomap};
 use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
 use crate::{
-    Backlog, Cake, Codel, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Owner, Packet, Pie, Prio,
-    Queue, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, wheel,
+    Backlog, Cake, Codel, Configurable, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Owner, Packet,
+    Pie, Prio, Queue, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, wheel,
 };
 
-/// A queue that is selected at run time. The selection costs one branch per call; within each queue dispatch
-/// is static. Storage is allocated once, in [`QueueSpec::build`].
-///
-/// The discriminant has its own byte: in the niche of a capacity it would take four more instructions to
-/// read.
-#[repr(u8)]
-pub enum AnyQueue<P: Packet, M: Memory = crate::memory::Usual> {
+/// Declares [`AnyQueue`]: a line for each type of queue.
+macro_rules! queues {
+    ($($(#[$doc:meta])+ $kind:ident($queue:ty),)+) => {
+        /// A queue that is selected at run time. The selection costs one branch per call; within each queue
+        /// dispatch is static. Storage is allocated once, in [`QueueSpec::build_in`].
+        ///
+        /// The discriminant has its own byte: in the niche of a capacity it would take four more instructions
+        /// to read.
+        #[repr(u8)]
+        pub enum AnyQueue<P: Packet, M: Memory = crate::memory::Usual> {
+            $($(#[$doc])+ $kind($queue),)+
+        }
+
+        #[cfg(feature = "alloc")]
+        impl<P: Packet> Clone for AnyQueue<P> {
+            fn clone(&self) -> Self {
+                match self {
+                    $(AnyQueue::$kind(queue) => AnyQueue::$kind(queue.clone()),)+
+                }
+            }
+        }
+
+        impl<P: Packet, M: Memory> AnyQueue<P, M> {
+            #[inline(never)]
+            fn enqueue_in_any(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
+                match self {
+                    $(AnyQueue::$kind(queue) => queue.enqueue(now, packet, observer),)+
+                }
+            }
+
+            #[inline(never)]
+            fn dequeue_from_any(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
+                match self {
+                    $(AnyQueue::$kind(queue) => queue.dequeue(now, observer),)+
+                }
+            }
+
+            #[inline(never)]
+            fn backlog_of_any(&self) -> Backlog {
+                match self {
+                    $(AnyQueue::$kind(queue) => queue.backlog(),)+
+                }
+            }
+        }
+
+        /// The default of Linux and of links here is inlined into its caller, which halves the cost of the
+        /// call; the others are called.
+        impl<P: Packet, M: Memory> Queue<P> for AnyQueue<P, M> {
+            #[inline(always)]
+            fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
+                match self {
+                    AnyQueue::FqCodel(queue) => queue.enqueue(now, packet, observer),
+                    any => any.enqueue_in_any(now, packet, observer),
+                }
+            }
+
+            #[inline(always)]
+            fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
+                match self {
+                    AnyQueue::FqCodel(queue) => queue.dequeue(now, observer),
+                    any => any.dequeue_from_any(now, observer),
+                }
+            }
+
+            fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+                match self {
+                    $(AnyQueue::$kind(queue) => queue.next_wake(now),)+
+                }
+            }
+
+            #[inline(always)]
+            fn backlog(&self) -> Backlog {
+                match self {
+                    AnyQueue::FqCodel(queue) => queue.backlog(),
+                    any => any.backlog_of_any(),
+                }
+            }
+
+            fn stats(&self) -> Stats {
+                match self {
+                    $(AnyQueue::$kind(queue) => queue.stats(),)+
+                }
+            }
+
+            fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
+                match self {
+                    $(AnyQueue::$kind(queue) => queue.reset(now, observer),)+
+                }
+            }
+
+            fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+                match self {
+                    $(AnyQueue::$kind(queue) => queue.counters(each),)+
+                }
+            }
+        }
+    };
+}
+
+queues! {
     /// `pfifo`, `bfifo` or `fifo`.
     Fifo(Fifo<P, M>),
     /// `codel`.
@@ -57,6 +150,57 @@ pub enum AnyQueue<P: Packet, M: Memory = crate::memory::Usual> {
     Wheel(M::One<Wheel<P, M>>),
     /// `cake`.
     Cake(M::One<Cake<P, M>>),
+}
+
+impl<P: Packet, M: Memory> AnyQueue<P, M> {
+    /// [`Configurable::configure`] with the parameters of a kind of queue.
+    ///
+    /// # Errors
+    /// As there. [`BuildError::Fixed`] for another kind of queue and for the queues with classes, whose
+    /// parameters are spread over the classes: use `configure` of [`Prio`], [`Drr`] or [`Htb`].
+    pub fn configure(
+        &mut self,
+        now: Nanos,
+        params: &QueueParams,
+        link: Link,
+        owner: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        use QueueParams as Params;
+        match (self, *params) {
+            (AnyQueue::Fifo(queue), params) => {
+                let limit = limit_of(&params, link).ok_or(BuildError::Fixed)??;
+                queue.configure(now, limit, link, owner)
+            }
+            (AnyQueue::Codel(queue), Params::Codel(params)) => queue.configure(now, params, link, owner),
+            (AnyQueue::FqCodel(queue), Params::FqCodel(params)) => queue.configure(now, params, link, owner),
+            (AnyQueue::Pie(queue), Params::Pie(params)) => queue.configure(now, params, link, owner),
+            (AnyQueue::FqPie(queue), Params::FqPie(params)) => queue.configure(now, params, link, owner),
+            (AnyQueue::DualPi2(queue), Params::DualPi2(params)) => queue.configure(now, params, link, owner),
+            (AnyQueue::Sfq(queue), Params::Sfq(setup)) => {
+                queue.configure(now, setup.params(link), link, owner)
+            }
+            (AnyQueue::Fq(queue), Params::Fq(params)) => queue.configure(now, params, link, owner),
+            (AnyQueue::Red(queue), Params::Red(setup)) => {
+                queue.configure(now, setup.params().map_err(BuildError::Red)?, link, owner)
+            }
+            (AnyQueue::Tbf(queue), Params::Tbf(params)) => queue.configure(now, params, link, owner),
+            (AnyQueue::Wheel(queue), Params::Wheel(params)) => queue.configure(now, params, link, owner),
+            (AnyQueue::Cake(queue), Params::Cake(setup)) => {
+                queue.configure(now, setup.params(link), link, owner)
+            }
+            _ => Err(BuildError::Fixed),
+        }
+    }
+}
+
+/// The limit of a FIFO; `None` for another queue.
+fn limit_of(params: &QueueParams, link: Link) -> Option<Result<Limit, BuildError>> {
+    match params {
+        QueueParams::Pfifo(params) => Some(Ok(Limit::Packets(params.limit))),
+        QueueParams::Bfifo(params) => Some(Ok(Limit::Bytes(params.limit.into()))),
+        QueueParams::Fifo(params) => Some(params.limit(link)),
+        _ => None,
+    }
 }
 
 #[cfg(feature = "alloc")]
@@ -121,92 +265,87 @@ impl QueueSpec {
             let leaf = leaf.ok_or(BuildError::NoPlace)?;
             leaf.build_in(link, now, Rng::new(draws.next_u64()), room)
         };
+        let on = (now, link);
         let queue = match *self.params() {
-            QueueParams::Pfifo(params) => return fifo(Limit::Packets(params.limit), needed, room),
-            QueueParams::Bfifo(params) => return fifo(Limit::Bytes(params.limit.into()), needed, room),
-            QueueParams::Fifo(params) => return fifo(params.limit(link)?, needed, room),
+            params @ (QueueParams::Pfifo(_) | QueueParams::Bfifo(_) | QueueParams::Fifo(_)) => {
+                let limit = limit_of(&params, link).unwrap_or(Err(BuildError::NoPlace))?;
+                return fifo(on, limit, needed, room);
+            }
             QueueParams::Codel(params) => {
                 let places = room.packets(needed)?;
-                room.one(|| Ok(Codel::new(params, link, places)))?.map(AnyQueue::Codel)
+                one(on, params, places, room)?.map(AnyQueue::Codel)
             }
             QueueParams::FqCodel(params) => {
                 let flows = room.places("flows", params.flows.into())?;
                 let slots = room.packets(needed + 1)?;
-                let queue = || FqCodel::new(params, link, flows, slots).map_err(|_| BuildError::NoPlace);
-                room.one(queue)?.map(AnyQueue::FqCodel)
+                one(on, params, (flows, slots), room)?.map(AnyQueue::FqCodel)
             }
             QueueParams::Pie(params) => {
                 let places = room.packets(needed)?;
-                room.one(|| Ok(Pie::new(params, link, now, draws, places)))?.map(AnyQueue::Pie)
+                one(on, params, (draws, places), room)?.map(AnyQueue::Pie)
             }
             QueueParams::FqPie(params) => {
                 let flows = room.places("flows", params.flows.into())?;
                 let slots = room.packets(needed)?;
-                let queue =
-                    || FqPie::new(params, link, now, draws, flows, slots).map_err(|_| BuildError::NoPlace);
-                room.one(queue)?.map(AnyQueue::FqPie)
+                one(on, params, (draws, flows, slots), room)?.map(AnyQueue::FqPie)
             }
             QueueParams::DualPi2(params) => {
                 let slots = room.packets(needed)?;
-                room.one(|| Ok(DualPi2::new(params, link, now, draws, slots)))?.map(AnyQueue::DualPi2)
+                one(on, params, (draws, slots), room)?.map(AnyQueue::DualPi2)
             }
             QueueParams::Sfq(setup) => {
                 let params = setup.params(link);
                 let buckets = room.places("buckets", setup.divisor.into())?;
                 let slots = room.places("flows", setup.flows.into())?;
                 let nodes = room.packets(u64::from(params.limit) + 1)?;
-                room.one(|| Ok(Sfq::new(params, now, draws, buckets, slots, nodes)))?.map(AnyQueue::Sfq)
+                one(on, params, (draws, buckets, slots, nodes), room)?.map(AnyQueue::Sfq)
             }
             QueueParams::Fq(params) => {
                 let buckets = room.places("buckets", params.buckets.into())?;
                 let flows = room.places("flows", params.flows.into())?;
                 let nodes = room.packets(needed)?;
-                room.one(|| Ok(Fq::new(params, link, buckets, flows, nodes)))?.map(AnyQueue::Fq)
+                one(on, params, (buckets, flows, nodes), room)?.map(AnyQueue::Fq)
             }
             QueueParams::Red(setup) => {
                 let params = setup.params().map_err(BuildError::Red)?;
                 let places = room.packets(needed)?;
-                room.one(|| Ok(Red::new(params, now, draws, places)))?.map(AnyQueue::Red)
+                one(on, params, (draws, places), room)?.map(AnyQueue::Red)
             }
             QueueParams::Wheel(params) => {
                 let words = room.places("words", wheel::words(params.slots() as usize) as u64)?;
                 let slots = room.places("slots", params.slots().into())?;
                 let nodes = room.packets(needed)?;
-                room.one(|| Ok(Wheel::new(params, words, slots, nodes)))?.map(AnyQueue::Wheel)
+                one(on, params, (words, slots, nodes), room)?.map(AnyQueue::Wheel)
             }
             QueueParams::Tbf(params) => {
                 let places = room.packets(needed)?;
-                let queue = || Tbf::new(params, link, now, places).map_err(BuildError::Tbf);
-                room.one(queue)?.map(AnyQueue::Tbf)
+                one(on, params, places, room)?.map(AnyQueue::Tbf)
             }
             QueueParams::Cake(setup) => {
                 let params = setup.params(link);
                 let tables = cake::Tables::new(room, params.diffserv.tins(), setup.flows)?;
                 let slots = room.packets(needed)?;
-                let queue =
-                    || Cake::new(params, draws.into(), tables, slots).map_err(|_| BuildError::NoPlace);
-                room.one(queue)?.map(AnyQueue::Cake)
+                one(on, params, (draws.into(), tables, slots), room)?.map(AnyQueue::Cake)
             }
             QueueParams::PfifoFast(params) => {
                 let limit = Limit::Packets(params.limit);
-                let band = |room: &mut R| Ok(Fifo::new(limit, room.packets(params.limit.into())?));
+                let band = |room: &mut R| {
+                    let places = room.packets(params.limit.into())?;
+                    Ok(Fifo::new(now, limit, link, places)?)
+                };
                 let bands = room.classes(PFIFO_FAST_BANDS.into(), band)?;
-                let queue = || Prio::new(Priomap::default(), bands).ok_or(BuildError::NoPlace);
-                room.one(queue)?.map(AnyQueue::PfifoFast)
+                one(on, Priomap::default(), bands, room)?.map(AnyQueue::PfifoFast)
             }
             QueueParams::Prio(params) => {
                 room.admit(params.bands.into(), each)?;
                 let bands = room.classes(params.bands.into(), class)?;
-                let queue = || Prio::new(Priomap(params.priomap), bands).ok_or(BuildError::NoPlace);
-                room.one(queue)?.map(AnyQueue::Prio)
+                one(on, Priomap(params.priomap), bands, room)?.map(AnyQueue::Prio)
             }
             QueueParams::Drr(params) => {
                 room.admit(params.classes.into(), each)?;
-                let mut quanta = params.quanta(link);
-                let classes = room.classes(params.classes.into(), |room| {
-                    Ok(drr::Class::new(class(room)?, quanta.next().unwrap_or(link.mtu)))
-                })?;
-                room.one(|| Drr::new(params.by, classes).ok_or(BuildError::NoPlace))?.map(AnyQueue::Drr)
+                let classes =
+                    room.classes(params.classes.into(), |room| Ok(drr::Class::new(class(room)?)))?;
+                one(on, params, classes, room)?.map(AnyQueue::Drr)
             }
             QueueParams::Htb(params) => {
                 let tree = params.tree(link);
@@ -217,21 +356,31 @@ impl QueueSpec {
                     Some((params, false)) => Ok(Class::inner(params)),
                     None => Err(BuildError::NoPlace.into()),
                 })?;
-                let queue = || Htb::new(tree.map, now, classes).map_err(BuildError::Htb);
-                room.one(queue)?.map(AnyQueue::Htb)
+                one(on, tree.map, classes, room)?.map(AnyQueue::Htb)
             }
         };
         // While the room only measures: a queue without slots.
-        queue.map_or_else(|| fifo(Limit::Packets(0), 0, room), Ok)
+        queue.map_or_else(|| fifo(on, Limit::Packets(0), 0, room), Ok)
     }
 }
 
+/// A queue in a place of its own; `None` while the room only measures.
+fn one<P: Packet, Q: Configurable<P> + 'static, R: Room>(
+    (now, link): (Nanos, Link),
+    params: Q::Params,
+    parts: Q::Parts,
+    room: &mut R,
+) -> Result<Option<<R::Memory as Memory>::One<Q>>, R::Error> {
+    room.one(|| Q::new(now, params, link, parts))
+}
+
 fn fifo<P: Packet, R: Room>(
+    (now, link): (Nanos, Link),
     limit: Limit,
     places: u64,
     room: &mut R,
 ) -> Result<AnyQueue<P, R::Memory>, R::Error> {
-    let queue = Fifo::new(limit, room.packets(places)?);
+    let queue = Fifo::new(now, limit, link, room.packets(places)?)?;
     room.within(&queue);
     Ok(AnyQueue::Fifo(queue))
 }
@@ -240,109 +389,6 @@ impl<P: Packet, M: Memory> fmt::Debug for AnyQueue<P, M> {
     /// The backlog.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AnyQueue").field("backlog", &self.backlog()).finish_non_exhaustive()
-    }
-}
-
-#[cfg(feature = "alloc")]
-impl<P: Packet> Clone for AnyQueue<P> {
-    fn clone(&self) -> Self {
-        match self {
-            AnyQueue::Fifo(queue) => AnyQueue::Fifo(queue.clone()),
-            AnyQueue::Codel(queue) => AnyQueue::Codel(queue.clone()),
-            AnyQueue::FqCodel(queue) => AnyQueue::FqCodel(queue.clone()),
-            AnyQueue::Pie(queue) => AnyQueue::Pie(queue.clone()),
-            AnyQueue::FqPie(queue) => AnyQueue::FqPie(queue.clone()),
-            AnyQueue::DualPi2(queue) => AnyQueue::DualPi2(queue.clone()),
-            AnyQueue::Sfq(queue) => AnyQueue::Sfq(queue.clone()),
-            AnyQueue::Fq(queue) => AnyQueue::Fq(queue.clone()),
-            AnyQueue::Red(queue) => AnyQueue::Red(queue.clone()),
-            AnyQueue::PfifoFast(queue) => AnyQueue::PfifoFast(queue.clone()),
-            AnyQueue::Prio(queue) => AnyQueue::Prio(queue.clone()),
-            AnyQueue::Drr(queue) => AnyQueue::Drr(queue.clone()),
-            AnyQueue::Htb(queue) => AnyQueue::Htb(queue.clone()),
-            AnyQueue::Tbf(queue) => AnyQueue::Tbf(queue.clone()),
-            AnyQueue::Wheel(queue) => AnyQueue::Wheel(queue.clone()),
-            AnyQueue::Cake(queue) => AnyQueue::Cake(queue.clone()),
-        }
-    }
-}
-
-/// Runs `$body` with `$queue` bound to the inner queue.
-macro_rules! each {
-    ($any:expr, $queue:ident => $body:expr) => {
-        match $any {
-            AnyQueue::Fifo($queue) => $body,
-            AnyQueue::Codel($queue) => $body,
-            AnyQueue::FqCodel($queue) => $body,
-            AnyQueue::Pie($queue) => $body,
-            AnyQueue::FqPie($queue) => $body,
-            AnyQueue::DualPi2($queue) => $body,
-            AnyQueue::Sfq($queue) => $body,
-            AnyQueue::Fq($queue) => $body,
-            AnyQueue::Red($queue) => $body,
-            AnyQueue::PfifoFast($queue) => $body,
-            AnyQueue::Prio($queue) => $body,
-            AnyQueue::Drr($queue) => $body,
-            AnyQueue::Htb($queue) => $body,
-            AnyQueue::Tbf($queue) => $body,
-            AnyQueue::Wheel($queue) => $body,
-            AnyQueue::Cake($queue) => $body,
-        }
-    };
-}
-
-impl<P: Packet, M: Memory> AnyQueue<P, M> {
-    #[inline(never)]
-    fn enqueue_in_any(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
-        each!(self, queue => queue.enqueue(now, packet, observer))
-    }
-
-    #[inline(never)]
-    fn dequeue_from_any(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
-        each!(self, queue => queue.dequeue(now, observer))
-    }
-
-    #[inline(never)]
-    fn backlog_of_any(&self) -> Backlog {
-        each!(self, queue => queue.backlog())
-    }
-}
-
-/// The default of Linux and of links here is inlined into its caller, which halves the cost of the call; the
-/// others are called.
-impl<P: Packet, M: Memory> Queue<P> for AnyQueue<P, M> {
-    #[inline(always)]
-    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
-        match self {
-            AnyQueue::FqCodel(queue) => queue.enqueue(now, packet, observer),
-            any => any.enqueue_in_any(now, packet, observer),
-        }
-    }
-    #[inline(always)]
-    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
-        match self {
-            AnyQueue::FqCodel(queue) => queue.dequeue(now, observer),
-            any => any.dequeue_from_any(now, observer),
-        }
-    }
-    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
-        each!(self, queue => queue.next_wake(now))
-    }
-    #[inline(always)]
-    fn backlog(&self) -> Backlog {
-        match self {
-            AnyQueue::FqCodel(queue) => queue.backlog(),
-            any => any.backlog_of_any(),
-        }
-    }
-    fn stats(&self) -> Stats {
-        each!(self, queue => queue.stats())
-    }
-    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
-        each!(self, queue => queue.reset(now, observer));
-    }
-    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
-        each!(self, queue => queue.counters(each));
     }
 }
 

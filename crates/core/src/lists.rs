@@ -29,18 +29,18 @@ macro_rules! linked {
 }
 pub(crate) use linked;
 
-/// Implements [`Turn`], and [`Linked`] with it, for a flow with the fields `next` and `deficit`, and with the
-/// field that says that it is on no list.
+/// Implements [`Turn`], and [`Linked`] with it, for a flow with a field `next`: `$deficit` is the field of
+/// its deficit, and `$place = $unlisted` says that it is on no list.
 macro_rules! turn {
-    ($flow:ty, $listed:ident = $unlisted:expr) => {
+    ($flow:ty, $deficit:ident, $place:ident = $unlisted:expr) => {
         $crate::lists::linked!($flow);
 
         impl $crate::lists::Turn for $flow {
             fn deficit_mut(&mut self) -> &mut i32 {
-                &mut self.deficit
+                &mut self.$deficit
             }
             fn leave(&mut self) {
-                self.$listed = $unlisted;
+                self.$place = $unlisted;
             }
         }
     };
@@ -142,12 +142,16 @@ pub(crate) trait Turn: Linked {
 }
 
 /// Dequeues packets from the flow whose turn it is.
-pub(crate) trait Server<F, P> {
+pub(crate) trait Server<F: Turn, P> {
     /// The next packet of the flow `index`, charged to its deficit; `None` if it has none.
     fn take(&mut self, index: u32, flow: &mut F) -> Option<P>;
+    /// An empty flow leaves the lists.
+    fn leave(&mut self, flow: &mut F) {
+        flow.leave();
+    }
 }
 
-impl<F, P, T: FnMut(u32, &mut F) -> Option<P>> Server<F, P> for T {
+impl<F: Turn, P, T: FnMut(u32, &mut F) -> Option<P>> Server<F, P> for T {
     // The simulator's bars need it inlined: docs/performance.md, "Inlining".
     #[inline(always)]
     fn take(&mut self, index: u32, flow: &mut F) -> Option<P> {
@@ -188,7 +192,7 @@ impl RoundRobin {
                 }
                 self.new_flows.shift(flow.next());
                 if self.old_flows.is_empty() {
-                    flow.leave();
+                    server.leave(flow);
                     continue;
                 }
             } else {
@@ -207,7 +211,7 @@ impl RoundRobin {
                     return packet;
                 }
                 self.old_flows.shift(flow.next());
-                flow.leave();
+                server.leave(flow);
                 continue;
             }
             *flow.deficit_mut() = flow.deficit_mut().wrapping_add(quantum);

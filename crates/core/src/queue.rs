@@ -1,5 +1,6 @@
 //! The interface of every queue.
 
+use crate::spec::{BuildError, Link};
 use crate::{Nanos, Owner, Packet, Verdict};
 
 /// The backlog of a queue.
@@ -93,17 +94,8 @@ impl core::iter::Sum for Stats {
 
 /// A queue: a sans-IO state machine over the caller's packets, driven by the caller's clock.
 ///
-/// Inputs are `enqueue`, `dequeue`, `configure` and `reset`; outputs are return values and the calls on the
-/// [`crate::Observer`]. `configure` is a method of each queue, as the type of the parameters differs, but
-/// its shape is the same for all that have one:
-///
-/// ```text
-/// fn configure(&mut self, now: Nanos, params, link: Link, owner: &mut impl Owner<P>)
-///     -> Result<(), BuildError>
-/// ```
-///
-/// It sets all parameters, or none where it fails. What no longer fits is dropped
-/// ([`crate::Reason::Change`]), as far as Linux does so.
+/// Inputs are `enqueue`, `dequeue` and `reset`, and `configure` of [`Configurable`]; outputs are return values
+/// and the calls on the [`crate::Observer`].
 ///
 /// The rules:
 ///
@@ -137,5 +129,50 @@ pub trait Queue<P: Packet> {
     /// a fixed order and with the names of `tc -s qdisc`: `drop_overlimit`, `maxpacket` ...
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let _ = each;
+    }
+}
+
+/// A queue that is built from parameters and can be given others later: all queues of this crate.
+///
+/// `new` and `configure` have the same arguments for all of them. The storage determines how many packets,
+/// flows or classes there are, so a queue cannot change these later.
+pub trait Configurable<P: Packet>: Queue<P> + Sized {
+    /// The parameters.
+    type Params;
+    /// The storage. If the queue draws random numbers, their source comes first.
+    type Parts;
+
+    /// An empty queue for a link, with its clock at `now`.
+    ///
+    /// # Errors
+    /// If the parameters contradict each other, or the storage is not enough for the queue.
+    fn new(now: Nanos, params: Self::Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError>;
+
+    /// Sets all parameters, or none if it fails. Packets that no longer fit are dropped
+    /// ([`crate::Reason::Change`]) where Linux does so.
+    ///
+    /// # Errors
+    /// If the parameters contradict each other, or need more than the queue's storage.
+    fn configure(
+        &mut self,
+        now: Nanos,
+        params: Self::Params,
+        link: Link,
+        owner: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        self.set_params(now, params, link)?;
+        self.drop_excess(now, owner);
+        Ok(())
+    }
+
+    /// The first half of [`Configurable::configure`]: sets the parameters and drops nothing.
+    ///
+    /// # Errors
+    /// As [`Configurable::configure`].
+    fn set_params(&mut self, now: Nanos, params: Self::Params, link: Link) -> Result<(), BuildError>;
+
+    /// The second half of [`Configurable::configure`]: drops the packets that no longer fit.
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        let _ = (now, owner);
     }
 }

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::htb::{Class, ClassParams, Htb, Map};
 use crate::spec::{BuildError, MAX_PACKETS};
-use crate::{AnyQueue, Link, Nanos, Packet, QueueSpec, Rng};
+use crate::{AnyQueue, Configurable, Link, Nanos, Packet, QueueSpec, Rate, Rng};
 
 /// A class.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl ClassTree {
             })
         };
         let classes = self.classes.iter().map(class).collect::<Result<Vec<_>, BuildError>>()?;
-        let queue = Htb::new(self.map, now, classes).map_err(BuildError::Htb)?;
+        let queue = Htb::new(now, self.map, Link { rate: Rate(0), mtu }, classes)?;
         Ok(AnyQueue::Htb(Box::new(queue)))
     }
 }
@@ -79,7 +79,7 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::{Header, Ignore, Queue, Rate};
+    use crate::{Header, Ignore, Queue};
 
     fn class(name: &str, params: ClassParams, queue: Option<&str>) -> TreeClass {
         let queue = queue.map(|text| text.parse().expect("a queue"));

@@ -4,10 +4,11 @@
 mod conserve;
 
 use conserve::Seen;
-use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, NoStorage, Overhead, Params, TINS, Tables};
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS, Tables};
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{
-    BuildError, Cake, Header, Ignore, Lcg, Link, Nanos, Observer, Packet, PacketInfo, Queue, Rate, Reason,
+    BuildError, Cake, Configurable, Header, Ignore, Lcg, Link, Nanos, Observer, Packet, PacketInfo, Queue,
+    Rate, Reason,
 };
 use proptest::prelude::*;
 
@@ -50,7 +51,8 @@ fn queue(params: Params, slots: usize) -> Cake<Header> {
 
 fn with_tins(tins: u32, params: Params, slots: usize) -> Cake<Header> {
     let slots = vec![goodqueue::arena::Slot::default(); slots];
-    Cake::new(params, Lcg::new(7), Tables::on_heap(tins, 16), slots).expect("16 flows and a slot")
+    let parts = (Lcg::new(7), Tables::on_heap(tins, 16), slots);
+    Cake::new(Nanos(0), params, LINK, parts).expect("16 flows and a slot")
 }
 
 fn params() -> impl Strategy<Value = Params> {
@@ -187,12 +189,10 @@ fn a_mode_of_more_tins_than_there_are_is_refused_and_changes_nothing() {
     let mut queue = with_tins(3, of(Diffserv::Besteffort), 8);
     let (now, mut owner) = (Nanos(1_000_000_000), Owner::default());
     assert_eq!(queue.configure(now, of(Diffserv::Diffserv3), LINK, &mut owner), Ok(()));
-    assert_eq!(
-        queue.configure(now, of(Diffserv::Diffserv4), LINK, &mut owner),
-        Err(BuildError::Cake(NoStorage::Tins))
-    );
+    assert_eq!(queue.configure(now, of(Diffserv::Diffserv4), LINK, &mut owner), Err(BuildError::Tins));
     assert_eq!((queue.params().diffserv, queue.state().tins), (Diffserv::Diffserv3, 3));
     let slots = vec![goodqueue::arena::Slot::default(); 8];
-    let few = <Cake<Header>>::new(of(Diffserv::Diffserv8), Lcg::new(7), Tables::on_heap(4, 16), slots);
-    assert_eq!(few.err(), Some(NoStorage::Tins));
+    let parts = (Lcg::new(7), Tables::on_heap(4, 16), slots);
+    let few = <Cake<Header>>::new(now, of(Diffserv::Diffserv8), LINK, parts);
+    assert_eq!(few.err(), Some(BuildError::Tins));
 }

@@ -3,7 +3,9 @@
 use goodqueue::arena::Slot;
 use goodqueue::codel::{self, Parity, Stamped};
 use goodqueue::fq_codel::{self, Flow};
-use goodqueue::{Codel, FqCodel, Header, Link, Nanos, Observer, PacketInfo, Queue, Rate, Reason};
+use goodqueue::{
+    Codel, Configurable, FqCodel, Header, Link, Nanos, Observer, PacketInfo, Queue, Rate, Reason,
+};
 use proptest::prelude::*;
 
 const MILLI: u64 = 1_000_000;
@@ -34,9 +36,8 @@ const LINK: Link = Link::ethernet(Rate(10_000_000));
 /// at 1 Mbit/s behind one full packet. Returns the sparse packets dropped.
 fn sparse_beside_bulk(parity: Parity) -> Vec<u64> {
     let params = fq_codel::Params { parity, ..fq_codel::Params::default() };
-    let mut queue =
-        <FqCodel<Header>>::new(params, LINK, vec![Flow::default(); 4], vec![Slot::default(); 1000])
-            .expect("four buckets, 1000 slots");
+    let parts = (vec![Flow::default(); 4], vec![Slot::default(); 1000]);
+    let mut queue = <FqCodel<Header>>::new(Nanos(0), params, LINK, parts).expect("four buckets, 1000 slots");
     let mut drops = Drops::default();
     for cookie in 0..500 {
         let packet = Header { cookie, len: 1514, flow_hash: BULK, ..Header::default() };
@@ -77,7 +78,7 @@ proptest! {
     fn codel_alone_has_no_stale_state(steps in prop::collection::vec((0_u64..30, 0_u32..4, 0_u8..5), 1..400)) {
         let new = |parity| {
             let params = codel::Params { limit: 60, parity, ..codel::Params::default() };
-            Codel::<Header>::new(params, LINK, vec![Stamped::default(); 60])
+            Codel::<Header>::new(Nanos(0), params, LINK, vec![Stamped::default(); 60]).expect("60 places")
         };
         let (mut linux, mut stale) = (new(Parity::Linux), new(Parity::LinuxStale));
         let mut now = Nanos(MILLI);

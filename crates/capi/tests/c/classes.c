@@ -123,10 +123,28 @@ static void marks(void)
 	free(place.raw);
 }
 
+/* A lower limit of sfq drops packets of the longest flow. */
+static void change(void)
+{
+	struct gq_config config = config_of("sfq limit=100");
+	struct place place = place_of(&config);
+	uint32_t at;
+
+	for (at = 0; at < 20; at++) {
+		struct gq_packet packet = packet_of(at, 1000, 0);
+		EXPECT(0, gq_enqueue(place.queue, 0, &packet));
+	}
+	config = config_of("sfq limit=5");
+	EXPECT(GQ_DROPS, gq_queue_configure(place.queue, 0, &config));
+	CHECK(stats_of(place.queue).backlog_packets == 5 && stats_of(place.queue).drops == 15);
+	free(place.raw);
+}
+
 int main(void)
 {
 	leaves();
 	pacing();
 	marks();
+	change();
 	return 0;
 }

@@ -6,7 +6,9 @@ use std::hint::black_box;
 
 use goodqueue::codel::Parity;
 use goodqueue::fq_codel::Params;
-use goodqueue::{FqCodel, Header, Link, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Verdict};
+use goodqueue::{
+    Configurable, FqCodel, Header, Link, Nanos, Observer, PacketInfo, Queue, Rate, Reason, Verdict,
+};
 
 /// The link of the queues.
 pub(crate) const LINK: Link = Link::ethernet(Rate(1_000_000_000));
@@ -43,7 +45,7 @@ pub(crate) fn fq_codel() -> FqCodel<Header> {
     let params = Params { parity: Parity::Linux, ..params };
     let places = vec![goodqueue::arena::Slot::default(); params.limit as usize + 1];
     let buckets = vec![goodqueue::fq_codel::Flow::default(); 1024];
-    <FqCodel<Header>>::new(params, LINK, buckets, places).expect("buckets")
+    FqCodel::new(Nanos(0), params, LINK, (buckets, places)).expect("buckets")
 }
 
 /// Upper halves of xorshift64 (13, 7, 17).

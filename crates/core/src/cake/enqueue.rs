@@ -8,7 +8,7 @@ use super::ways::{Standing, place, share};
 use super::{Cake, Queued, gain, heap};
 use crate::details::{Classified, Details};
 use crate::memory::Memory;
-use crate::{Draws, Nanos, Observer, Owner, Packet, Reason, Verdict};
+use crate::{Configurable, Draws, Nanos, Observer, Owner, Packet, Reason, Verdict};
 
 /// Deliveries without a further overflow after which the heap is no longer kept in order.
 const OVERFLOW_TIMEOUT: u32 = 65_535;
@@ -257,7 +257,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         auto.window_begin = now.0;
         if now.0 > RECONFIGURE_AFTER {
             self.rate = auto.avg_peak_bandwidth.wrapping_mul(15) >> 4;
-            self.reconfigure(now, observer);
+            self.reconfigure();
+            self.drop_excess(now, observer);
         }
     }
 

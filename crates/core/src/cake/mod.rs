@@ -21,7 +21,6 @@ mod dequeue;
 mod enqueue;
 mod heap;
 mod length;
-mod no_storage;
 mod params;
 mod setup;
 mod shaper;
@@ -34,7 +33,6 @@ use core::fmt;
 
 use length::Adjusted;
 pub use length::Lengths;
-pub use no_storage::NoStorage;
 pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS};
 pub use setup::{LinkKind, Setup};
 pub use stats::{State, TinCounters, TinState};
@@ -42,7 +40,9 @@ pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 
 use crate::arena::{Arena, Slot};
 use crate::memory::Memory;
-use crate::{Backlog, BuildError, Draws, Lcg, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
+use crate::{
+    Backlog, BuildError, Configurable, Draws, Lcg, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict,
+};
 use shaper::Shaper;
 use tin::Tin;
 use ways::Bulk;
@@ -157,108 +157,9 @@ fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    /// An empty queue with clocks that start at 0. F, the number of flows of a tin, is a power of two from 8
-    /// to 65536 (Linux has 1024). `tables` must have 8 F heap places, and F/8 sets, F hosts and F flows for
-    /// each of one to eight tins.
-    ///
-    /// Linux has eight tins in every mode. With fewer all decisions are the same, because tins that the mode
-    /// does not use are empty.
-    ///
-    /// # Errors
-    /// If the tables do not have these sizes, have fewer tins than the parameters use, or there is no slot.
-    pub fn new(
-        params: Params,
-        draws: D,
-        mut tables: Tables<M>,
-        slots: M::Of<Slot<Queued<P>>>,
-    ) -> Result<Self, NoStorage> {
-        let places = tables.heap().0.len();
-        let (ways, hosts, all_flows) = tables.split();
-        let of_tin = places / (TINS * WAYS) as usize;
-        let tins = (1..=TINS).find(|&tins| ways.len() == of_tin * tins as usize);
-        let Some(tins_kept) = tins.filter(|_| of_tin.is_power_of_two() && of_tin <= MOST_SETS) else {
-            return Err(NoStorage::Ways);
-        };
-        let all = ways.len() * WAYS as usize;
-        if places != of_tin * (TINS * WAYS) as usize || hosts.len() != all || all_flows.len() != all {
-            return Err(NoStorage::Ways);
-        }
-        if params.diffserv.tins() > tins_kept {
-            return Err(NoStorage::Tins);
-        }
-        if slots.as_ref().is_empty() {
-            return Err(NoStorage::Slots);
-        }
-        ways.fill(Ways::default());
-        hosts.fill(Host::default());
-        all_flows.fill(Flow::default());
-        // At most 65536.
-        let flows = u32::try_from(of_tin).unwrap_or(1) * WAYS;
-        heap::arrange(tables.heap().0, TINS, flows);
-        let mut queue = Cake {
-            tables,
-            arena: Arena::new(slots),
-            tins: [Tin::EMPTY; TINS as usize],
-            tins_in_use: 1,
-            tins_kept,
-            cur_tin: 0,
-            flows,
-            shaper: Shaper::default(),
-            rate: params.bandwidth.0 / 8,
-            qlen: 0,
-            backlog: 0,
-            memory_used: 0,
-            memory_max: 0,
-            memory_limit: 0,
-            memory_mark: 0,
-            overflow_timeout: 0,
-            has_whole_gso: false,
-            autorate: Autorate { avg_peak_bandwidth: params.bandwidth.0 / 8, ..Autorate::default() },
-            lengths: Lengths::default(),
-            last: Adjusted::default(),
-            counters: Counters::default(),
-            params,
-            sharing: Sharing::default(),
-            draws,
-        };
-        queue.share_out();
-        queue.reconfigure(Nanos(0), &mut crate::Ignore);
-        Ok(queue)
-    }
-
     /// The current parameters; with `autorate_ingress` the bandwidth follows the estimate.
     pub fn params(&self) -> Params {
         Params { bandwidth: crate::Rate(self.rate.saturating_mul(8)), ..self.params }
-    }
-
-    /// Sets all parameters. Packets in tins that are no longer used are dropped ([`Reason::Change`]). If the
-    /// memory limit falls, the packets above it are dropped at the next arrival. Lengths and framing apply
-    /// from the next arrival on.
-    ///
-    /// # Errors
-    /// [`NoStorage::Tins`] if they need more tins than the storage has; nothing is changed then.
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: Params,
-        _link: Link,
-        observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        if params.diffserv.tins() > self.tins_kept {
-            return Err(BuildError::Cake(NoStorage::Tins));
-        }
-        if params.overhead != self.params.overhead {
-            self.lengths.clear();
-        }
-        self.last = Adjusted::default();
-        let is_other = params.isolation != self.params.isolation;
-        self.params = params;
-        if is_other {
-            self.share_out();
-        }
-        self.rate = params.bandwidth.0 / 8;
-        self.reconfigure(now, observer);
-        Ok(())
     }
 
     /// Resets the longest and shortest lengths, as Linux does when an overhead is set, even to the same
@@ -277,14 +178,14 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// Recomputes what depends on the rate and the parameters (Linux 6.1 `sch_cake.c:cake_reconfigure`).
-    fn reconfigure(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
+    /// Recomputes what depends on the rate and the parameters (Linux 6.1 `sch_cake.c:cake_reconfigure`). Next,
+    /// [`Configurable::drop_excess`] clears the tins that are not in use.
+    fn reconfigure(&mut self) {
         tin::configure(&mut self.tins, self.rate, &self.params);
         self.tins_in_use = self.params.diffserv.tins();
         let mtu_time = self.tins[0].law.mtu_time;
-        for index in self.tins_in_use..TINS {
-            self.clear_tin(now, index, Reason::Change, observer);
-            self.tins[index as usize].law.set_mtu_time(mtu_time);
+        for tin in &mut self.tins[self.tins_in_use as usize..] {
+            tin.law.set_mtu_time(mtu_time);
         }
         self.shaper.byte_time = self.tins[0].byte_time;
         self.memory_limit = self.params.memory_limit_at(self.rate);
@@ -411,6 +312,103 @@ impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Cake<P, M, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = f.debug_struct("Cake");
         words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
+    type Params = Params;
+    /// The random numbers, tables and slots, at least one. F, the number of flows of a tin, is a power of two
+    /// from 8 to 65536 (Linux has 1024). The tables must have 8 F heap places, and F/8 sets, F hosts and F
+    /// flows for each of one to eight tins.
+    ///
+    /// Linux has eight tins in every mode. With fewer all decisions are the same, because tins that the mode
+    /// does not use are empty.
+    type Parts = (D, Tables<M>, M::Of<Slot<Queued<P>>>);
+
+    /// The clocks of the shaper start at 0.
+    fn new(now: Nanos, params: Params, _: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+        let (draws, mut tables, slots) = parts;
+        let places = tables.heap().0.len();
+        let (ways, hosts, all_flows) = tables.split();
+        let of_tin = places / (TINS * WAYS) as usize;
+        let tins = (1..=TINS).find(|&tins| ways.len() == of_tin * tins as usize);
+        let Some(tins_kept) = tins.filter(|_| of_tin.is_power_of_two() && of_tin <= MOST_SETS) else {
+            return Err(BuildError::Tables);
+        };
+        let all = ways.len() * WAYS as usize;
+        if places != of_tin * (TINS * WAYS) as usize || hosts.len() != all || all_flows.len() != all {
+            return Err(BuildError::Tables);
+        }
+        if params.diffserv.tins() > tins_kept {
+            return Err(BuildError::Tins);
+        }
+        if slots.as_ref().is_empty() {
+            return Err(BuildError::NoPlace);
+        }
+        ways.fill(Ways::default());
+        hosts.fill(Host::default());
+        all_flows.fill(Flow::default());
+        // At most 65536.
+        let flows = u32::try_from(of_tin).unwrap_or(1) * WAYS;
+        heap::arrange(tables.heap().0, TINS, flows);
+        let mut queue = Cake {
+            tables,
+            arena: Arena::new(slots),
+            tins: [Tin::EMPTY; TINS as usize],
+            tins_in_use: 1,
+            tins_kept,
+            cur_tin: 0,
+            flows,
+            shaper: Shaper::default(),
+            rate: params.bandwidth.0 / 8,
+            qlen: 0,
+            backlog: 0,
+            memory_used: 0,
+            memory_max: 0,
+            memory_limit: 0,
+            memory_mark: 0,
+            overflow_timeout: 0,
+            has_whole_gso: false,
+            autorate: Autorate { avg_peak_bandwidth: params.bandwidth.0 / 8, ..Autorate::default() },
+            lengths: Lengths::default(),
+            last: Adjusted::default(),
+            counters: Counters::default(),
+            params,
+            sharing: Sharing::default(),
+            draws,
+        };
+        queue.share_out();
+        queue.reconfigure();
+        queue.drop_excess(now, &mut crate::Ignore);
+        Ok(queue)
+    }
+
+    /// Fails with [`BuildError::Tins`] if the parameters need more tins than the storage has. Lengths and
+    /// framing apply from the next arrival on.
+    fn set_params(&mut self, _: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
+        if params.diffserv.tins() > self.tins_kept {
+            return Err(BuildError::Tins);
+        }
+        if params.overhead != self.params.overhead {
+            self.lengths.clear();
+        }
+        self.last = Adjusted::default();
+        let is_other = params.isolation != self.params.isolation;
+        self.params = params;
+        if is_other {
+            self.share_out();
+        }
+        self.rate = params.bandwidth.0 / 8;
+        self.reconfigure();
+        Ok(())
+    }
+
+    /// The packets in tins that are no longer used are dropped. If the memory limit falls, the packets above
+    /// it are dropped at the next arrival.
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        for tin in self.tins_in_use..TINS {
+            self.clear_tin(now, tin, Reason::Change, owner);
+        }
     }
 }
 

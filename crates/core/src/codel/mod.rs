@@ -17,7 +17,7 @@ use crate::arena::{Ring, Storage};
 use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
-use crate::{Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Backlog, Configurable, Nanos, Observer, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Parameters of the control law alone, which `codel` and `fq_codel` share.
 pub use law::Params as LawParams;
@@ -74,23 +74,6 @@ impl<P: Packet, S: Storage<Stamped<P>>, O: Observer<P>> Source<P> for Head<'_, P
 }
 
 impl<P: Packet, M: Memory> Codel<P, M> {
-    /// An empty queue.
-    pub fn new(params: Params, link: Link, places: M::Of<Stamped<P>>) -> Self {
-        let ring = Ring::new(places);
-        Codel {
-            law: Law::new(&params.law(link)),
-            limit: params.limit.min(ring.capacity()),
-            params,
-            vars: Vars::default(),
-            counters: Counters::default(),
-            ring,
-            bytes: 0,
-            sent: Sent::default(),
-            drop_overlimit: 0,
-            drop_change: 0,
-        }
-    }
-
     /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
@@ -110,28 +93,43 @@ impl<P: Packet, M: Memory> Codel<P, M> {
     pub const fn drop_overlimit(&self) -> u64 {
         self.drop_overlimit
     }
+}
 
-    /// Sets all parameters. If the limit falls, the packets above it are dropped from the head.
-    ///
-    /// # Errors
-    /// None.
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: Params,
-        link: Link,
-        observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
+impl<P: Packet, M: Memory> Configurable<P> for Codel<P, M> {
+    type Params = Params;
+    type Parts = M::Of<Stamped<P>>;
+
+    fn new(_: Nanos, params: Params, link: Link, places: M::Of<Stamped<P>>) -> Result<Self, BuildError> {
+        let ring = Ring::new(places);
+        Ok(Codel {
+            law: Law::new(&params.law(link)),
+            limit: params.limit.min(ring.capacity()),
+            params,
+            vars: Vars::default(),
+            counters: Counters::default(),
+            ring,
+            bytes: 0,
+            sent: Sent::default(),
+            drop_overlimit: 0,
+            drop_change: 0,
+        })
+    }
+
+    fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         self.params = params;
         self.law = Law::new(&params.law(link));
         self.limit = params.limit.min(self.ring.capacity());
+        Ok(())
+    }
+
+    /// The packets above the limit are dropped from the head (Linux `codel_change`).
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
         while self.ring.len() > self.limit {
             let Some(Stamped { packet, .. }) = self.ring.pop() else { break };
             self.bytes -= u64::from(packet.len());
             self.drop_change += 1;
-            observer.dropped(now, packet, Reason::Change);
+            owner.dropped(now, packet, Reason::Change);
         }
-        Ok(())
     }
 }
 

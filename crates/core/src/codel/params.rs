@@ -1,8 +1,8 @@
 //! Parameters of `codel`.
 
-use super::{LawParams, MAX_TIME, Parity, Ticks};
+use super::{LawParams, MAX_TIME, Parity};
+use crate::Span;
 use crate::spec::{BuildError, Discipline, Link, MAX_PACKETS, params};
-use crate::{Rate, Span};
 
 params! {
     /// Parameters of `codel` (tc-codel(8)).
@@ -25,7 +25,8 @@ params! {
 
 impl Params {
     /// The control law on a link.
-    pub(super) const fn law(&self, link: Link) -> LawParams {
+    #[must_use]
+    pub const fn law(&self, link: Link) -> LawParams {
         LawParams {
             target: self.target,
             interval: self.interval,
@@ -35,14 +36,6 @@ impl Params {
             parity: self.parity,
             ..LawParams::new()
         }
-    }
-}
-
-impl Params {
-    /// The times as Linux keeps them.
-    #[must_use]
-    pub const fn ticks(&self) -> Ticks {
-        self.law(Link { rate: Rate(0), mtu: 0 }).ticks()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::hash::{mix, reciprocal_scale};
 use crate::lists::{FlowList, UNLISTED, linked};
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// What determines the class of a packet, of N classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,10 +47,9 @@ pub struct Class<P, Q> {
 linked!(Class<P, Q>, P, Q);
 
 impl<P: Packet, Q: Queue<P>> Class<P, Q> {
-    /// A class with the empty queue `queue` and `quantum` bytes per turn; 0 counts as 1.
-    pub fn new(queue: Q, quantum: u32) -> Self {
-        let quantum = quantum.max(1);
-        Class { queue, quantum, deficit: 0, held: Backlog::default(), waiting: None, next: UNLISTED }
+    /// A class with the empty queue `queue`.
+    pub fn new(queue: Q) -> Self {
+        Class { queue, quantum: 1, deficit: 0, held: Backlog::default(), waiting: None, next: UNLISTED }
     }
 
     /// Its queue.
@@ -63,7 +62,7 @@ impl<P: Packet, Q: Queue<P>> Class<P, Q> {
 #[derive(Clone, Debug)]
 pub struct Drr<P: 'static, Q: 'static, M: Memory = crate::memory::Usual> {
     classes: M::Of<Class<P, Q>>,
-    by: By,
+    params: Params,
     round: FlowList,
     /// Classes in the round.
     active: u32,
@@ -75,38 +74,19 @@ pub struct Drr<P: 'static, Q: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
-    /// A queue of these new classes; `None` if there are none.
-    pub fn new(by: By, classes: M::Of<Class<P, Q>>) -> Option<Self> {
-        if classes.as_ref().is_empty() {
-            return None;
-        }
-        Some(Drr {
-            classes,
-            by,
-            round: FlowList::EMPTY,
-            active: 0,
-            backlog: Backlog::default(),
-            lost: Sent::default(),
-            turns: 0,
-            kinds: core::marker::PhantomData,
-        })
-    }
-
     /// The classes.
     pub fn classes(&self) -> &[Class<P, Q>] {
         self.classes.as_ref()
     }
 
-    /// Sets the quantum of one class for later turns; 0 counts as 1. No effect if there is no such class.
-    pub fn set_quantum(&mut self, class: usize, quantum: u32) {
-        if let Some(class) = self.classes.as_mut().get_mut(class) {
-            class.quantum = quantum.max(1);
-        }
+    /// The current parameters.
+    pub const fn params(&self) -> &Params {
+        &self.params
     }
 
     /// The class of a packet.
     pub fn class_of(&self, packet: &P) -> usize {
-        let hash = match self.by {
+        let hash = match self.params.by {
             By::Flow => mix(packet.flow_hash()),
             By::Dscp => u32::from(packet.dsfield() >> 2) << 26,
         };
@@ -140,6 +120,40 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
             self.round.head = core::mem::replace(&mut class.next, NIL);
             self.round.push(classes, at);
         }
+    }
+}
+
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Configurable<P> for Drr<P, Q, M> {
+    type Params = Params;
+    /// The classes, with empty queues; at least one.
+    type Parts = M::Of<Class<P, Q>>;
+
+    fn new(now: Nanos, params: Params, link: Link, classes: Self::Parts) -> Result<Self, BuildError> {
+        if classes.as_ref().is_empty() {
+            return Err(BuildError::NoPlace);
+        }
+        let mut queue = Drr {
+            classes,
+            params,
+            round: FlowList::EMPTY,
+            active: 0,
+            backlog: Backlog::default(),
+            lost: Sent::default(),
+            turns: 0,
+            kinds: core::marker::PhantomData,
+        };
+        queue.set_params(now, params, link)?;
+        Ok(queue)
+    }
+
+    /// The quanta are for later turns (Linux `drr_change_class`). Packets stay in the class that they were
+    /// queued in.
+    fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
+        self.params = params;
+        for (class, quantum) in self.classes.iter_mut().zip(params.quanta(link)) {
+            class.quantum = quantum;
+        }
+        Ok(())
     }
 }
 
@@ -254,13 +268,17 @@ mod tests {
     use crate::fifo::{Fifo, Limit};
     use crate::{Header, Ignore};
 
-    type Leaf = Fifo<Header>;
-
-    fn drr(by: By, quanta: [u32; 2]) -> Drr<Header, Leaf> {
-        let class = |quantum| {
-            Class::new(<Fifo<Header>>::new(Limit::Packets(40), alloc::vec![Header::default(); 40]), quantum)
+    /// `classes` classes by DSCP with room for `limit` packets each, and the quanta of the first two.
+    fn drr(classes: usize, limit: u32, quanta: [u32; 2]) -> Drr<Header, Fifo<Header>> {
+        let link = Link::ethernet(crate::Rate(10_000_000));
+        let class = |_| {
+            let places = alloc::vec![Header::default(); limit as usize];
+            Class::new(Fifo::new(Nanos(0), Limit::Packets(limit), link, places).expect("a fifo"))
         };
-        Drr::new(by, quanta.map(class).into()).expect("classes")
+        let mut weights = [1; 16];
+        weights[0] = u8::try_from(quanta[0] / quanta[1]).expect("a small ratio");
+        let params = Params { by: By::Dscp, quantum: Some(quanta[1]), weights, ..Params::default() };
+        Drr::new(Nanos(0), params, link, (0..classes).map(class).collect()).expect("classes")
     }
 
     fn packet(class: u8, len: u32) -> Header {
@@ -271,7 +289,7 @@ mod tests {
     /// first turn the 750 does not fit into what is left of 500; in the second it does.
     #[test]
     fn what_a_turn_does_not_use_is_kept_for_the_next() {
-        let mut queue = drr(By::Dscp, [500, 500]);
+        let mut queue = drr(2, 40, [500, 500]);
         for (class, len) in [(0, 200), (0, 750), (0, 20), (1, 500), (1, 500)] {
             let _ = queue.enqueue(Nanos(0), packet(class, len), &mut Ignore);
         }
@@ -284,7 +302,7 @@ mod tests {
     /// The paper, theorem on fairness: bandwidth goes in ratio of the quanta.
     #[test]
     fn classes_share_in_ratio_of_their_quanta() {
-        let mut queue = drr(By::Dscp, [3000, 1000]);
+        let mut queue = drr(2, 40, [3000, 1000]);
         for _ in 0..40 {
             let _ = queue.enqueue(Nanos(0), packet(0, 1000), &mut Ignore);
             let _ = queue.enqueue(Nanos(0), packet(1, 1000), &mut Ignore);
@@ -296,10 +314,7 @@ mod tests {
 
     #[test]
     fn eight_classes_by_dscp_are_the_class_selectors() {
-        let class =
-            || Class::new(<Fifo<Header>>::new(Limit::Packets(4), alloc::vec![Header::default(); 4]), 1514);
-        let queue = <Drr<Header, _>>::new(By::Dscp, (0..8).map(|_| class()).collect());
-        let queue = queue.expect("classes");
+        let queue = drr(8, 4, [1514, 1514]);
         for selector in 0..8 {
             let packet = Header { dsfield: selector << 5 | 3, ..Header::default() };
             assert_eq!(queue.class_of(&packet), usize::from(selector));
@@ -308,9 +323,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_waits_does_not_count_against_the_limit_of_its_class() {
-        let class =
-            || Class::new(<Fifo<Header>>::new(Limit::Packets(2), alloc::vec![Header::default(); 2]), 100);
-        let mut queue = <Drr<Header, _>>::new(By::Dscp, alloc::vec![class(), class()]).expect("classes");
+        let mut queue = drr(2, 2, [100, 100]);
         let enqueue =
             |queue: &mut Drr<_, _, _>, class, len| queue.enqueue(Nanos(0), packet(class, len), &mut Ignore);
         for (class, len) in [(0, 1000), (0, 200), (1, 100)] {
@@ -330,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_packet_that_waits_is_part_of_the_queue() {
-        let mut queue = drr(By::Dscp, [100, 100]);
+        let mut queue = drr(2, 40, [100, 100]);
         let _ = queue.enqueue(Nanos(0), packet(0, 1000), &mut Ignore);
         let _ = queue.enqueue(Nanos(0), packet(1, 100), &mut Ignore);
         assert_eq!(queue.dequeue(Nanos(0), &mut Ignore).map(|packet| packet.len), Some(100));

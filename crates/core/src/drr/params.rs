@@ -22,11 +22,11 @@ params! {
 }
 
 impl Params {
-    /// The quantum of each class on a link, bytes.
+    /// The quantum of each class on a link, bytes, at least 1.
     pub fn quanta(&self, link: Link) -> impl Iterator<Item = u32> {
         let quantum = self.quantum.unwrap_or(link.mtu);
-        let weights = self.weights.into_iter().chain(core::iter::repeat(1)).take(self.classes as usize);
-        weights.map(move |weight| quantum.saturating_mul(weight.into()))
+        let weights = self.weights.into_iter().chain(core::iter::repeat(1));
+        weights.map(move |weight| quantum.saturating_mul(weight.into()).max(1))
     }
 }
 

@@ -25,7 +25,9 @@ use crate::arena::{Arena, List, Slot};
 use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
-use crate::{Backlog, Draws, Ecn, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
+use crate::{
+    Backlog, Configurable, Draws, Ecn, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict,
+};
 
 /// A packet and its arrival time, ns.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,31 +113,6 @@ pub struct DualPi2<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
-    /// An empty queue, created at `now`.
-    pub fn new(params: Params, link: Link, now: Nanos, draws: D, slots: M::Of<Slot<Stamped<P>>>) -> Self {
-        let (arena, params) = (Arena::new(slots), params.resolved());
-        let mut queue = DualPi2 {
-            law: Law::new(&params, now),
-            limit: params.limit.min(arena.capacity()),
-            arena,
-            halves: [List::EMPTY; 2],
-            l_packets: 0,
-            packets: 0,
-            memory_used: 0,
-            backlog: 0,
-            bounds: Bounds::default(),
-            credit: first_credit(&params, link),
-            params,
-            link,
-            counters: DualPi2Counters::default(),
-            sent: Sent::default(),
-            drop_change: 0,
-            draws,
-        };
-        queue.set_bounds();
-        queue
-    }
-
     /// Computes the bounds of the fast path; needed after a change of the parameters and after each new
     /// maximum.
     fn set_bounds(&mut self) {
@@ -181,32 +158,6 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     fn update(&mut self, now: Nanos) {
         let heads = self.halves.iter().filter_map(|half| self.arena.slot(half.head()));
         self.law.update(now, heads.map(|slot| slot.packet.arrived).min());
-    }
-
-    /// Sets all parameters. If the limit falls, the packets above it are dequeued as if they were sent, and
-    /// dropped.
-    ///
-    /// # Errors
-    /// None.
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: Params,
-        link: Link,
-        observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.advance(now);
-        let params = params.resolved();
-        (self.params, self.link) = (params, link);
-        self.law.configure(&params);
-        self.limit = params.limit.min(self.arena.capacity());
-        self.set_bounds();
-        while self.packets > self.limit || self.memory_used > u64::from(params.memory_limit(self.link)) {
-            let Some((_, stamped, _)) = self.pop() else { break };
-            self.drop_change += 1;
-            observer.dropped(now, stamped.packet, Reason::Change);
-        }
-        Ok(())
     }
 
     /// The queue for a packet.
@@ -411,6 +362,55 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
 fn first_credit(params: &Params, link: Link) -> i64 {
     let c_protection = i64::from(params.c_protection.min(100));
     i64::from(link.mtu) * (2 * c_protection - 100)
+}
+
+impl<P: Packet, M: Memory, D: Draws> Configurable<P> for DualPi2<P, M, D> {
+    type Params = Params;
+    type Parts = (D, M::Of<Slot<Stamped<P>>>);
+
+    fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+        let (draws, slots) = parts;
+        let (arena, params) = (Arena::new(slots), params.resolved());
+        let mut queue = DualPi2 {
+            law: Law::new(&params, now),
+            limit: params.limit.min(arena.capacity()),
+            arena,
+            halves: [List::EMPTY; 2],
+            l_packets: 0,
+            packets: 0,
+            memory_used: 0,
+            backlog: 0,
+            bounds: Bounds::default(),
+            credit: first_credit(&params, link),
+            params,
+            link,
+            counters: DualPi2Counters::default(),
+            sent: Sent::default(),
+            drop_change: 0,
+            draws,
+        };
+        queue.set_bounds();
+        Ok(queue)
+    }
+
+    fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
+        self.advance(now);
+        (self.params, self.link) = (params.resolved(), link);
+        self.law.configure(&self.params);
+        self.limit = self.params.limit.min(self.arena.capacity());
+        self.set_bounds();
+        Ok(())
+    }
+
+    /// The packets above a limit are dequeued as if they were sent, and dropped.
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        let most = u64::from(self.params.memory_limit(self.link));
+        while self.packets > self.limit || self.memory_used > most {
+            let Some((_, stamped, _)) = self.pop() else { break };
+            self.drop_change += 1;
+            owner.dropped(now, stamped.packet, Reason::Change);
+        }
+    }
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {

@@ -11,7 +11,7 @@ pub use params::{BfifoParams, FifoParams, PfifoParams};
 use crate::arena::Ring;
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// What the limit of a [`Fifo`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,33 +37,9 @@ pub struct Fifo<P: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, M: Memory> Fifo<P, M> {
-    /// An empty queue.
-    pub fn new(limit: Limit, places: M::Of<P>) -> Self {
-        let ring = Ring::new(places);
-        let mut queue =
-            Fifo { limit, most: 0, most_bytes: 0, ring, bytes: 0, drops: 0, sent: Sent::default() };
-        queue.set_limit(limit);
-        queue
-    }
-
     /// The limit.
     pub const fn limit(&self) -> Limit {
         self.limit
-    }
-
-    /// Sets the limit for later packets; nothing queued is removed.
-    ///
-    /// # Errors
-    /// None.
-    pub fn configure(
-        &mut self,
-        _now: Nanos,
-        limit: Limit,
-        _link: Link,
-        _observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.set_limit(limit);
-        Ok(())
     }
 
     pub(crate) fn set_limit(&mut self, limit: Limit) {
@@ -78,6 +54,25 @@ impl<P: Packet, M: Memory> Fifo<P, M> {
     /// The packet that [`Queue::dequeue`] would deliver.
     pub fn peek(&self) -> Option<&P> {
         self.ring.front()
+    }
+}
+
+impl<P: Packet, M: Memory> Configurable<P> for Fifo<P, M> {
+    type Params = Limit;
+    type Parts = M::Of<P>;
+
+    fn new(_: Nanos, limit: Limit, _: Link, places: M::Of<P>) -> Result<Self, BuildError> {
+        let ring = Ring::new(places);
+        let mut queue =
+            Fifo { limit, most: 0, most_bytes: 0, ring, bytes: 0, drops: 0, sent: Sent::default() };
+        queue.set_limit(limit);
+        Ok(queue)
+    }
+
+    /// Nothing queued is removed.
+    fn set_params(&mut self, _: Nanos, limit: Limit, _: Link) -> Result<(), BuildError> {
+        self.set_limit(limit);
+        Ok(())
     }
 }
 
@@ -133,9 +128,14 @@ mod tests {
         Header { len, truesize: len, ..Header::default() }
     }
 
+    fn fifo(limit: Limit) -> Fifo<Header> {
+        let link = Link::ethernet(crate::Rate(10_000_000));
+        Fifo::new(Nanos(0), limit, link, alloc::vec![Header::default(); 4]).expect("a fifo")
+    }
+
     #[test]
     fn pfifo_takes_packets_while_fewer_than_the_limit_are_queued() {
-        let mut queue = <Fifo<Header>>::new(Limit::Packets(2), alloc::vec![Header::default(); 4]);
+        let mut queue = fifo(Limit::Packets(2));
         assert_eq!(queue.enqueue(Nanos(1), packet(9000), &mut Ignore), Verdict::Enqueued);
         assert_eq!(queue.enqueue(Nanos(1), packet(9000), &mut Ignore), Verdict::Enqueued);
         let third = queue.enqueue(Nanos(1), packet(1), &mut Ignore);
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn bfifo_takes_bytes_up_to_and_with_the_limit() {
-        let mut queue = <Fifo<Header>>::new(Limit::Bytes(3000), alloc::vec![Header::default(); 4]);
+        let mut queue = fifo(Limit::Bytes(3000));
         assert_eq!(queue.enqueue(Nanos(1), packet(1500), &mut Ignore), Verdict::Enqueued);
         assert_eq!(queue.enqueue(Nanos(1), packet(1501), &mut Ignore), Verdict::Dropped(Reason::Limit));
         assert_eq!(queue.enqueue(Nanos(1), packet(1500), &mut Ignore), Verdict::Enqueued);

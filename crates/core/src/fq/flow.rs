@@ -2,7 +2,7 @@
 
 use crate::Nanos;
 use crate::arena::{NIL, Storage};
-use crate::lists::{all_free, linked};
+use crate::lists::{all_free, linked, turn};
 
 /// A place for one packet.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,7 @@ impl Flow {
     }
 }
 
-linked!(Flow);
+turn!(Flow, credit, place = DETACHED);
 
 /// The packets of all flows.
 #[derive(Clone, Debug)]

@@ -34,11 +34,11 @@ use table::Table;
 
 use crate::arena::NIL;
 use crate::jiffies::Clock;
-use crate::lists::FlowList;
+use crate::lists::{FlowList, RoundRobin, Server};
 use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
-use crate::{Backlog, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Backlog, Configurable, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 use crate::{Origin, Socket};
 
 const SECOND: u64 = 1_000_000_000;
@@ -59,8 +59,7 @@ pub struct Fq<P: 'static, M: Memory = crate::memory::Usual> {
     table: Table<M::Of<u32>>,
     nodes: Nodes<M::Of<Node<P>>>,
     internal: Flow,
-    new_flows: FlowList,
-    old_flows: FlowList,
+    lists: RoundRobin,
     delayed: Heap,
     /// The earliest time of a throttled flow, or an earlier time; `u64::MAX` for none.
     time_next_delayed_flow: Nanos,
@@ -72,72 +71,6 @@ pub struct Fq<P: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, M: Memory> Fq<P, M> {
-    /// An empty queue. Without flows or buckets it tells no flows apart; without nodes it queues nothing.
-    pub fn new(
-        params: Params,
-        link: Link,
-        buckets: M::Of<u32>,
-        mut flows: M::Of<Flow>,
-        nodes: M::Of<Node<P>>,
-    ) -> Self {
-        let table = Table::new(buckets, flows.as_mut());
-        let mut queue = Fq {
-            params,
-            limit: 0,
-            quantum: 0,
-            initial_quantum: 0,
-            ce_threshold: Span::ZERO,
-            refill_delay: 0,
-            no_refill: 0,
-            clock: Clock::new(params.hz),
-            flows,
-            table,
-            nodes: Nodes::new(nodes),
-            internal: Flow::default(),
-            new_flows: FlowList::EMPTY,
-            old_flows: FlowList::EMPTY,
-            delayed: Heap::default(),
-            time_next_delayed_flow: Nanos(u64::MAX),
-            unthrottle_latency: 0,
-            backlog: Backlog::default(),
-            sent: Sent::default(),
-            counters: FqCounters::default(),
-            packet: PhantomData,
-        };
-        queue.set_params(params, link);
-        queue
-    }
-
-    fn set_params(&mut self, params: Params, link: Link) {
-        self.params = Params { hz: self.params.hz, ..params };
-        self.limit = params.limit.min(self.nodes.capacity());
-        self.quantum = params.quantum(link).cast_signed();
-        self.initial_quantum = params.initial_quantum(link).cast_signed();
-        self.ce_threshold = params.ce_threshold();
-        self.refill_delay = self.params.refill_delay_jiffies();
-        self.no_refill = self.clock.within(self.refill_delay).0;
-    }
-
-    /// Sets all parameters but `hz`. While the queue is above the limit, packets that may leave are dequeued
-    /// and discarded.
-    ///
-    /// # Errors
-    /// None.
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: Params,
-        link: Link,
-        observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.set_params(params, link);
-        while self.backlog.packets > self.limit {
-            let Some(packet) = self.dequeue(now, observer) else { break };
-            observer.dropped(now, packet, Reason::Change);
-        }
-        Ok(())
-    }
-
     /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
@@ -179,74 +112,21 @@ impl<P: Packet, M: Memory> Fq<P, M> {
                 break;
             }
             self.delayed.remove(flows, 0);
-            list(flows, &mut self.old_flows, index);
+            list(flows, &mut self.lists.old_flows, index);
         }
     }
 
-    /// The flow that is next in turn, and whether it is on the new list.
+    /// The flow that is next in turn. It stays at the head of its list.
     #[inline(always)]
-    fn next_flow(&mut self, now: Nanos) -> Option<(u32, bool)> {
-        let flows = self.flows.as_mut();
-        while let Some(flow) = flows.get_mut(self.new_flows.head as usize) {
-            let index = self.new_flows.head;
-            if flow.credit <= 0 {
-                flow.credit = flow.credit.wrapping_add(self.quantum);
-                self.new_flows.shift(flow.next);
-            } else if flow.qlen > 0 {
-                return Some((index, true));
-            } else {
-                // Empty: it goes through the old list once, or leaves the lists if the old list is empty.
-                self.new_flows.shift(flow.next);
-                if self.old_flows.head == NIL {
-                    flow.detach(now);
-                    self.table.inactive += 1;
-                    continue;
-                }
-            }
-            flow.next = NIL;
-            self.old_flows.push(flows, index);
-        }
-        loop {
-            let index = self.old_flows.head;
-            let flow = flows.get_mut(index as usize)?;
-            let next = flow.next;
-            if flow.credit <= 0 {
-                flow.credit = flow.credit.wrapping_add(self.quantum);
-                if next != NIL {
-                    flow.next = NIL;
-                    self.old_flows.head = next;
-                    self.old_flows.push(flows, index);
-                }
-            } else if flow.qlen > 0 {
-                return Some((index, false));
-            } else {
-                flow.detach(now);
-                self.table.inactive += 1;
-                self.old_flows.shift(next);
-            }
-        }
+    fn next_flow(&mut self, now: Nanos) -> Option<u32> {
+        let mut turns = Turns { now, inactive: &mut self.table.inactive };
+        self.lists.dequeue(self.flows.as_mut(), self.quantum, &mut turns)
     }
 
-    /// Delivers from the flow at the head of the new or of the old list. (There is one function for each,
-    /// because the compiler would merge them and look up the flow again.)
-    #[inline(always)]
-    fn send<const NEW: bool>(&mut self, index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
-        let flow = self.flows.as_mut().get_mut(index as usize)?;
-        if self.nodes.is_due(flow, now) {
-            return self.deliver(index, now, observer);
-        }
-        self.send_any((index, NEW), now, observer)
-    }
-
-    /// The same if packets came out of order or have to wait. A flow that has to wait leaves the lists, and
-    /// the next one is tried.
+    /// Delivers from the flow `index`, which is next in turn. A flow whose packet has to wait leaves the
+    /// lists, and the next one is tried.
     #[inline(never)]
-    fn send_any(
-        &mut self,
-        (mut index, mut is_new): (u32, bool),
-        now: Nanos,
-        observer: &mut impl Owner<P>,
-    ) -> Option<P> {
+    fn send_any(&mut self, mut index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         loop {
             let flows = self.flows.as_mut();
             let flow = flows.get_mut(index as usize)?;
@@ -254,13 +134,14 @@ impl<P: Packet, M: Memory> Fq<P, M> {
             if now >= time {
                 return self.deliver(index, now, observer);
             }
-            let from = if is_new { &mut self.new_flows } else { &mut self.old_flows };
-            from.shift(flow.next);
+            let RoundRobin { new_flows, old_flows } = &mut self.lists;
+            let list = if new_flows.head == index { new_flows } else { old_flows };
+            list.shift(flow.next);
             flow.time_next_packet = time;
             self.delayed.insert(flows, index);
             self.counters.throttled += 1;
             self.time_next_delayed_flow = self.time_next_delayed_flow.min(time);
-            (index, is_new) = self.next_flow(now)?;
+            index = self.next_flow(now)?;
         }
     }
 
@@ -313,7 +194,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.nodes.push(flow, packet, time, is_timed);
         if let Some(since) = flow.idle_since() {
             self.table.inactive -= 1;
-            list(flows, &mut self.new_flows, index);
+            list(flows, &mut self.lists.new_flows, index);
             if now.0.wrapping_sub(since.0) > self.no_refill {
                 return self.refill(index, now, since);
             }
@@ -328,6 +209,25 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.backlog.sub(packet.len());
         self.sent.add(packet.len());
         Some(packet)
+    }
+}
+
+/// Finds the flow that is next in turn: the "packet" that it takes is the index of a flow with packets. Whether
+/// the packet may leave is tested later, because a flow that has to wait joins a heap that is spread over all flows.
+struct Turns<'a> {
+    now: Nanos,
+    inactive: &'a mut u32,
+}
+
+impl Server<Flow, u32> for Turns<'_> {
+    #[inline(always)]
+    fn take(&mut self, index: u32, flow: &mut Flow) -> Option<u32> {
+        if flow.qlen > 0 { Some(index) } else { None }
+    }
+
+    fn leave(&mut self, flow: &mut Flow) {
+        flow.detach(self.now);
+        *self.inactive += 1;
     }
 }
 
@@ -380,6 +280,62 @@ fn list(flows: &mut [Flow], list: &mut FlowList, index: u32) {
     list.push(flows, index);
 }
 
+impl<P: Packet, M: Memory> Configurable<P> for Fq<P, M> {
+    type Params = Params;
+    /// Buckets, flows and nodes. Without flows or buckets the queue tells no flows apart.
+    type Parts = (M::Of<u32>, M::Of<Flow>, M::Of<Node<P>>);
+
+    fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+        let (buckets, mut flows, nodes) = parts;
+        let table = Table::new(buckets, flows.as_mut());
+        let mut queue = Fq {
+            params,
+            limit: 0,
+            quantum: 0,
+            initial_quantum: 0,
+            ce_threshold: Span::ZERO,
+            refill_delay: 0,
+            no_refill: 0,
+            clock: Clock::new(params.hz),
+            flows,
+            table,
+            nodes: Nodes::new(nodes),
+            internal: Flow::default(),
+            lists: RoundRobin::EMPTY,
+            delayed: Heap::default(),
+            time_next_delayed_flow: Nanos(u64::MAX),
+            unthrottle_latency: 0,
+            backlog: Backlog::default(),
+            sent: Sent::default(),
+            counters: FqCounters::default(),
+            packet: PhantomData,
+        };
+        queue.set_params(now, params, link)?;
+        Ok(queue)
+    }
+
+    /// `hz` stays.
+    fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
+        self.params = Params { hz: self.params.hz, ..params };
+        self.limit = params.limit.min(self.nodes.capacity());
+        self.quantum = params.quantum(link).cast_signed();
+        self.initial_quantum = params.initial_quantum(link).cast_signed();
+        self.ce_threshold = params.ce_threshold();
+        self.refill_delay = self.params.refill_delay_jiffies();
+        self.no_refill = self.clock.within(self.refill_delay).0;
+        Ok(())
+    }
+
+    /// While the queue is above the limit, packets that may leave are dequeued and discarded (Linux
+    /// `fq_change`).
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        while self.backlog.packets > self.limit {
+            let Some(packet) = self.dequeue(now, owner) else { break };
+            owner.dropped(now, packet, Reason::Change);
+        }
+    }
+}
+
 impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
@@ -418,10 +374,12 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         if self.time_next_delayed_flow <= now {
             self.check_throttled(now);
         }
-        match self.next_flow(now)? {
-            (index, true) => self.send::<true>(index, now, observer),
-            (index, false) => self.send::<false>(index, now, observer),
+        let index = self.next_flow(now)?;
+        let flow = self.flows.as_mut().get_mut(index as usize)?;
+        if self.nodes.is_due(flow, now) {
+            return self.deliver(index, now, observer);
         }
+        self.send_any(index, now, observer)
     }
 
     /// Checks the flows on the lists until it finds one that may send now. After a dequeue that delivers
@@ -436,7 +394,7 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         let flows = self.flows.as_ref();
         let throttled = self.delayed.first(flows).map(|index| flows[index as usize].time_next_packet);
         let mut earliest = throttled.unwrap_or(Nanos(u64::MAX));
-        for list in [&self.new_flows, &self.old_flows] {
+        for list in [&self.lists.new_flows, &self.lists.old_flows] {
             let mut at = list.head;
             while let Some(flow) = flows.get(at as usize) {
                 let time = self.nodes.time(flow).map(|time| time.max(flow.time_next_packet));
@@ -470,7 +428,7 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         }
         self.table.clear(flows);
         self.delayed = Heap::default();
-        (self.new_flows, self.old_flows) = (FlowList::EMPTY, FlowList::EMPTY);
+        self.lists = RoundRobin::EMPTY;
         self.backlog = Backlog::default();
     }
 

@@ -81,7 +81,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         let place = flow.place;
         if place != DETACHED && place != LISTED {
             self.delayed.remove(flows, place);
-            list(flows, &mut self.old_flows, index);
+            list(flows, &mut self.lists.old_flows, index);
         }
         self.flows.as_mut()[index as usize].time_next_packet = Nanos(0);
     }

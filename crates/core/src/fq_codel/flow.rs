@@ -61,7 +61,7 @@ impl Totals {
     }
 }
 
-turn!(Flow, next = UNLISTED);
+turn!(Flow, deficit, next = UNLISTED);
 
 #[cfg(test)]
 mod tests {

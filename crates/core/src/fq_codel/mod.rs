@@ -14,8 +14,6 @@
 mod flow;
 mod params;
 
-use core::fmt;
-
 use flow::Totals;
 pub use flow::{Flow, FlowState};
 pub use params::Params;
@@ -26,7 +24,7 @@ use crate::hash::reciprocal_scale;
 use crate::lists::{RoundRobin, Server, UNLISTED};
 use crate::memory::Memory;
 use crate::spec::{BuildError, Link};
-use crate::{Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, Configurable, Nanos, Observer, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// Counters of `fq_codel` beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,26 +36,6 @@ pub struct FqCounters {
     /// How often a bucket was put on the new list.
     pub new_flow_count: u64,
 }
-
-/// Why the given storage cannot queue a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoStorage {
-    /// There is no bucket.
-    Flows,
-    /// There are fewer than two slots for packets.
-    Slots,
-}
-
-impl fmt::Display for NoStorage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            NoStorage::Flows => "fq_codel needs at least one bucket",
-            NoStorage::Slots => "fq_codel needs at least two slots",
-        })
-    }
-}
-
-impl core::error::Error for NoStorage {}
 
 /// `fq_codel` over the storage `M`. It needs one slot more than `limit`; with
 /// fewer the limit is lowered to the slots less one.
@@ -153,50 +131,6 @@ impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S
 }
 
 impl<P: Packet, M: Memory> FqCodel<P, M> {
-    /// An empty queue with as many buckets as `flows` is long, at most 65536 of them in Linux.
-    ///
-    /// # Errors
-    /// When `flows` has no place or `slots` fewer than two.
-    pub fn new(
-        params: Params,
-        link: Link,
-        mut flows: M::Of<Flow>,
-        slots: M::Of<Slot<P>>,
-    ) -> Result<Self, NoStorage> {
-        if flows.as_ref().is_empty() {
-            return Err(NoStorage::Flows);
-        }
-        if slots.as_ref().len() < 2 {
-            return Err(NoStorage::Slots);
-        }
-        flows.as_mut().fill(Flow::default());
-        let mut queue = FqCodel {
-            flows,
-            arena: Arena::new(slots),
-            lists: RoundRobin::EMPTY,
-            totals: Totals::default(),
-            sent_packets: 0,
-            limit: 0,
-            quantum: 0,
-            law: Law::new(&params.law(link)),
-            codel: Counters::default(),
-            fq: FqCounters::default(),
-            params,
-        };
-        queue.set_params(params, link, 0, 0);
-        Ok(queue)
-    }
-
-    fn set_params(&mut self, params: Params, link: Link, qlen: u32, memory: u64) {
-        let room = params.limit.min(self.arena.capacity().saturating_sub(1));
-        self.limit = i32::try_from(room).unwrap_or(i32::MAX);
-        self.quantum = params.quantum(link).cast_signed();
-        self.law = Law::new(&params.law(link));
-        self.params = params;
-        self.totals.packets_left = self.limit.wrapping_sub_unsigned(qlen);
-        self.totals.memory_left = i64::from(params.memory_limit) - memory.cast_signed();
-    }
-
     /// Packets queued.
     const fn qlen(&self) -> u32 {
         self.limit.wrapping_sub(self.totals.packets_left).cast_unsigned()
@@ -245,25 +179,6 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
         })
     }
 
-    /// Sets all parameters. While the queue is above a limit, packets are dequeued and discarded.
-    ///
-    /// # Errors
-    /// None.
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: Params,
-        link: Link,
-        observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.set_params(params, link, self.qlen(), self.memory_usage());
-        while self.totals.packets_left < 0 || self.totals.memory_left < 0 {
-            let Some(packet) = self.dequeue(now, observer) else { break };
-            observer.dropped(now, packet, Reason::Change);
-        }
-        Ok(())
-    }
-
     /// Drops a batch from the head of the fattest bucket and returns its index (Linux `fq_codel_drop`).
     #[cold]
     fn drop_batch(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> u32 {
@@ -293,6 +208,55 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
             self.fq.drop_overmemory += u64::from(dropped);
         }
         fattest
+    }
+}
+
+impl<P: Packet, M: Memory> Configurable<P> for FqCodel<P, M> {
+    type Params = Params;
+    /// Buckets, at most 65536 of them in Linux, and slots, at least two.
+    type Parts = (M::Of<Flow>, M::Of<Slot<P>>);
+
+    fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+        let (mut flows, slots) = parts;
+        if flows.as_ref().is_empty() || slots.as_ref().len() < 2 {
+            return Err(BuildError::NoPlace);
+        }
+        flows.as_mut().fill(Flow::default());
+        let mut queue = FqCodel {
+            flows,
+            arena: Arena::new(slots),
+            lists: RoundRobin::EMPTY,
+            totals: Totals { memory_left: params.memory_limit.into(), ..Totals::default() },
+            sent_packets: 0,
+            limit: 0,
+            quantum: 0,
+            law: Law::new(&params.law(link)),
+            codel: Counters::default(),
+            fq: FqCounters::default(),
+            params,
+        };
+        queue.set_params(now, params, link)?;
+        Ok(queue)
+    }
+
+    fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
+        let (qlen, memory) = (self.qlen(), self.memory_usage());
+        let room = params.limit.min(self.arena.capacity().saturating_sub(1));
+        self.limit = i32::try_from(room).unwrap_or(i32::MAX);
+        self.quantum = params.quantum(link).cast_signed();
+        self.law = Law::new(&params.law(link));
+        self.params = params;
+        self.totals.packets_left = self.limit.wrapping_sub_unsigned(qlen);
+        self.totals.memory_left = i64::from(params.memory_limit) - memory.cast_signed();
+        Ok(())
+    }
+
+    /// While the queue is above a limit, packets are dequeued and discarded (Linux `fq_codel_change`).
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        while self.totals.packets_left < 0 || self.totals.memory_left < 0 {
+            let Some(packet) = self.dequeue(now, owner) else { break };
+            owner.dropped(now, packet, Reason::Change);
+        }
     }
 }
 
@@ -403,16 +367,10 @@ mod tests {
 
     #[test]
     fn no_storage_no_queue() {
-        let queue = <FqCodel<crate::Header>>::new(
-            Params::default(),
-            LINK,
-            alloc::vec![],
-            alloc::vec![Slot::default(); 2],
-        );
-        assert_eq!(queue.err(), Some(NoStorage::Flows));
-        let flows = alloc::vec![Flow::default(); 1];
-        let queue =
-            <FqCodel<crate::Header>>::new(Params::default(), LINK, flows, alloc::vec![Slot::default(); 1]);
-        assert_eq!(queue.err(), Some(NoStorage::Slots));
+        for (flows, slots) in [(0, 2), (1, 1)] {
+            let parts = (alloc::vec![Flow::default(); flows], alloc::vec![Slot::default(); slots]);
+            let queue = <FqCodel<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts);
+            assert_eq!(queue.err(), Some(BuildError::NoPlace));
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Parameters of `fq_codel`.
 
-use crate::codel::{LawParams, MAX_TIME, Parity, Ticks};
+use crate::Span;
+use crate::codel::{LawParams, MAX_TIME, Parity};
 use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_PACKETS, params};
-use crate::{Rate, Span};
 
 params! {
     /// Parameters of `fq_codel` (tc-fq_codel(8)).
@@ -38,7 +38,8 @@ params! {
 
 impl Params {
     /// The control law of every bucket on a link.
-    pub(super) const fn law(&self, link: Link) -> LawParams {
+    #[must_use]
+    pub const fn law(&self, link: Link) -> LawParams {
         LawParams {
             target: self.target,
             interval: self.interval,
@@ -49,12 +50,6 @@ impl Params {
             mtu: link.mtu,
             parity: self.parity,
         }
-    }
-
-    /// The times as Linux keeps them.
-    #[must_use]
-    pub const fn ticks(&self) -> Ticks {
-        self.law(Link { rate: Rate(0), mtu: 0 }).ticks()
     }
 
     /// The quantum in force on a link, bytes: 1 to 2^20. Linux raises what a user gives to 256.

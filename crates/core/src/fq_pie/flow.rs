@@ -1,7 +1,7 @@
 //! The state of a bucket in `fq_pie`.
 
 use crate::arena::List;
-use crate::lists::{UNLISTED, linked};
+use crate::lists::{UNLISTED, turn};
 use crate::pie::Vars;
 
 /// One bucket: its packets, its turn and its control state. Two cache lines.
@@ -35,7 +35,7 @@ impl Default for Flow {
     }
 }
 
-linked!(Flow);
+turn!(Flow, deficit, next = UNLISTED);
 
 /// A copy of the state of a bucket, for inspection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,20 +14,20 @@
 mod flow;
 mod params;
 
-use core::fmt;
-
 pub use flow::{Flow, FlowState};
 pub use params::Params;
 
-use crate::arena::{Arena, NIL, Slot};
+use crate::arena::{Arena, Slot};
 use crate::hash::reciprocal_scale;
 use crate::jiffies::Timer;
-use crate::lists::{FlowList, UNLISTED};
+use crate::lists::{RoundRobin, UNLISTED};
 use crate::memory::Memory;
 use crate::pie::{Law, MAX_PROB, Stamped, mark};
 use crate::queue::{Held, Sent};
 use crate::spec::{BuildError, Link};
-use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
+use crate::{
+    Backlog, Configurable, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict,
+};
 
 /// Buckets that one run of the timer updates.
 pub const UPDATED_AT_ONCE: u32 = 2048;
@@ -49,64 +49,13 @@ pub struct FqPieCounters {
     pub new_flow_count: u64,
 }
 
-/// The given storage has no bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoFlows;
-
-impl fmt::Display for NoFlows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("fq_pie needs at least one bucket")
-    }
-}
-
-impl core::error::Error for NoFlows {}
-
-/// Puts an arrival at the tail of its bucket. There is a slot: fewer than `limit` packets are queued, and it
-/// is at most the slots.
-macro_rules! take_in {
-    ($queue:ident, $flows:ident, $bucket:ident, $now:ident, $packet:ident) => {
-        if let Some(flow) = $flows.get_mut($bucket as usize) {
-            let (len, truesize) = ($packet.len(), $packet.truesize());
-            let stamped = Stamped { packet: $packet, tick: $queue.law.stamp($now) };
-            $queue.arena.push(&mut flow.packets, stamped, 0);
-            $queue.memory_usage = $queue.memory_usage.wrapping_add(truesize);
-            $queue.held.bytes += u64::from(len);
-            if flow.next == UNLISTED {
-                (flow.next, flow.deficit) = (NIL, $queue.quantum);
-                (flow.lost, flow.backlog, flow.is_at_rest) = (0, len, false);
-                $queue.counters.new_flow_count += 1;
-                $queue.new_flows.push($flows, $bucket);
-            } else {
-                flow.backlog = flow.backlog.wrapping_add(len);
-            }
-        }
-    };
-}
-
-/// Delivers the packet of a slot that was taken off its bucket, with what the law learns from it.
-macro_rules! deliver {
-    ($queue:ident, $flow:ident, $slot:ident, $now:ident) => {{
-        let Stamped { packet, tick } = &$slot.packet;
-        let len = packet.len();
-        $queue.held.bytes -= u64::from(len);
-        $queue.held.left = $queue.held.left.wrapping_add(1);
-        $queue.memory_usage = $queue.memory_usage.wrapping_sub(packet.truesize());
-        $queue.sent.add(len);
-        $flow.deficit = $flow.deficit.wrapping_sub(len.cast_signed());
-        $flow.backlog = $flow.backlog.wrapping_sub(len);
-        $flow.vars.left(&$queue.law, $now, *tick, len, $flow.backlog);
-        return Some(*packet);
-    }};
-}
-
 /// `fq_pie` over the storage `M`, with random numbers from `D`. With fewer slots than
 /// `limit` the limit is lowered to them.
 #[derive(Clone, Debug)]
 pub struct FqPie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
     flows: M::Of<Flow>,
     arena: Arena<Stamped<P>, M::Of<Slot<Stamped<P>>>>,
-    new_flows: FlowList,
-    old_flows: FlowList,
+    lists: RoundRobin,
     law: Law,
     timer: Timer,
     flows_cursor: u32,
@@ -126,56 +75,6 @@ pub struct FqPie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
-    /// An empty queue, made at `now`, with as many buckets as `flows` is long, at most 65536 of them in
-    /// Linux. The probabilities are updated first half a second later.
-    ///
-    /// # Errors
-    /// When `flows` has no place.
-    pub fn new(
-        params: Params,
-        link: Link,
-        now: Nanos,
-        draws: D,
-        mut flows: M::Of<Flow>,
-        slots: M::Of<Slot<Stamped<P>>>,
-    ) -> Result<Self, NoFlows> {
-        if flows.as_ref().is_empty() {
-            return Err(NoFlows);
-        }
-        flows.as_mut().fill(Flow::default());
-        let mut queue = FqPie {
-            flows,
-            arena: Arena::new(slots),
-            new_flows: FlowList::EMPTY,
-            old_flows: FlowList::EMPTY,
-            law: Law::new(&params.law(link)),
-            timer: Timer::new(params.hz, now, u64::from(params.hz / 2)),
-            flows_cursor: 0,
-            limit: 0,
-            quantum: 0,
-            ecn_bound: 0,
-            held: Held { bytes: 0, left: 0 },
-            memory_usage: 0,
-            sent: Sent::default(),
-            lost: 0,
-            counters: FqPieCounters::default(),
-            params,
-            draws,
-        };
-        queue.set_params(params, link, 0);
-        Ok(queue)
-    }
-
-    fn set_params(&mut self, params: Params, link: Link, qlen: u32) {
-        self.params = Params { hz: self.params.hz, ..params };
-        self.law = Law::new(&self.params.law(link));
-        self.flows.as_mut().iter_mut().for_each(|flow| flow.is_at_rest = false);
-        self.limit = params.limit.min(self.arena.capacity());
-        self.held.left = self.limit.wrapping_sub(qlen);
-        self.quantum = params.quantum(link).cast_signed();
-        self.ecn_bound = (MAX_PROB / 100).wrapping_mul(u64::from(params.ecn_prob));
-    }
-
     /// Packets queued.
     const fn qlen(&self) -> u32 {
         self.limit.wrapping_sub(self.held.left)
@@ -208,7 +107,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     /// them: not for every packet.
     pub fn listed_flows(&self) -> (u32, u32) {
         let flows = self.flows.as_ref();
-        (self.new_flows.len(flows), self.old_flows.len(flows))
+        (self.lists.new_flows.len(flows), self.lists.old_flows.len(flows))
     }
 
     /// The bucket for `hash`: floor(hash * buckets / 2^32).
@@ -262,26 +161,6 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         }
     }
 
-    /// Sets all parameters but `hz`. While the queue is above the limit, packets are dequeued and discarded.
-    ///
-    /// # Errors
-    /// None.
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: Params,
-        link: Link,
-        observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.advance(now);
-        self.set_params(params, link, self.qlen());
-        while self.qlen() > self.limit {
-            let Some(packet) = self.dequeue(now, observer) else { break };
-            observer.dropped(now, packet, Reason::Change);
-        }
-        Ok(())
-    }
-
     fn refuse(
         &mut self,
         now: Nanos,
@@ -300,17 +179,92 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         Verdict::Dropped(reason)
     }
 
-    /// The law has chosen the arrival: it is marked and taken in, or dropped.
-    fn chosen(&mut self, now: Nanos, bucket: u32, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
+    /// Puts an arrival at the tail of its bucket. There is a slot: fewer than `limit` packets are queued, and
+    /// `limit` is at most the number of slots.
+    fn append(&mut self, now: Nanos, bucket: u32, packet: P) -> Verdict {
         let flows = self.flows.as_mut();
         let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
+        let (len, truesize) = (packet.len(), packet.truesize());
+        self.arena.push(&mut flow.packets, Stamped { packet, tick: self.law.stamp(now) }, 0);
+        self.memory_usage = self.memory_usage.wrapping_add(truesize);
+        self.held.bytes += u64::from(len);
+        if flow.next == UNLISTED {
+            flow.deficit = self.quantum;
+            (flow.lost, flow.backlog, flow.is_at_rest) = (0, len, false);
+            self.counters.new_flow_count += 1;
+            self.lists.new_flows.push(flows, bucket);
+        } else {
+            flow.backlog = flow.backlog.wrapping_add(len);
+        }
+        Verdict::Enqueued
+    }
+
+    /// The law has chosen the arrival: it is marked and queued, or dropped.
+    fn chosen(&mut self, now: Nanos, bucket: u32, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
+        let Some(flow) = self.flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
         if !mark(&self.law, &flow.vars, self.ecn_bound, &mut packet) {
             return self.refuse(now, bucket, packet, Reason::Pie, observer);
         }
         self.counters.ecn_mark += 1;
         observer.marked(now, &packet, Reason::Pie);
-        take_in!(self, flows, bucket, now, packet);
-        Verdict::Enqueued
+        self.append(now, bucket, packet)
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Configurable<P> for FqPie<P, M, D> {
+    type Params = Params;
+    /// The random numbers, buckets, at most 65536 of them in Linux, and slots.
+    type Parts = (D, M::Of<Flow>, M::Of<Slot<Stamped<P>>>);
+
+    /// The first update of the probabilities is half a second later.
+    fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+        let (draws, mut flows, slots) = parts;
+        if flows.as_ref().is_empty() {
+            return Err(BuildError::NoPlace);
+        }
+        flows.as_mut().fill(Flow::default());
+        let mut queue = FqPie {
+            flows,
+            arena: Arena::new(slots),
+            lists: RoundRobin::EMPTY,
+            law: Law::new(&params.law(link)),
+            timer: Timer::new(params.hz, now, u64::from(params.hz / 2)),
+            flows_cursor: 0,
+            limit: 0,
+            quantum: 0,
+            ecn_bound: 0,
+            held: Held { bytes: 0, left: 0 },
+            memory_usage: 0,
+            sent: Sent::default(),
+            lost: 0,
+            counters: FqPieCounters::default(),
+            params,
+            draws,
+        };
+        queue.set_params(now, params, link)?;
+        Ok(queue)
+    }
+
+    /// `hz` stays.
+    fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
+        self.advance(now);
+        let qlen = self.qlen();
+        self.params = Params { hz: self.params.hz, ..params };
+        self.law = Law::new(&self.params.law(link));
+        self.flows.as_mut().iter_mut().for_each(|flow| flow.is_at_rest = false);
+        self.limit = params.limit.min(self.arena.capacity());
+        self.held.left = self.limit.wrapping_sub(qlen);
+        self.quantum = params.quantum(link).cast_signed();
+        self.ecn_bound = (MAX_PROB / 100).wrapping_mul(u64::from(params.ecn_prob));
+        Ok(())
+    }
+
+    /// While the queue is above the limit, packets are dequeued and discarded (Linux `fq_pie_change`).
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        while self.qlen() > self.limit {
+            let Some(packet) = self.dequeue(now, owner) else { break };
+            owner.dropped(now, packet, Reason::Change);
+        }
     }
 }
 
@@ -318,8 +272,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         let bucket = self.bucket(packet.flow_hash());
-        let flows = self.flows.as_mut();
-        let Some(flow) = flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
+        let Some(flow) = self.flows.get_mut(bucket as usize) else { return Verdict::Dropped(Reason::Limit) };
         let (left, is_over) = self.held.left.overflowing_sub(1);
         self.held.left = left;
         if is_over {
@@ -332,54 +285,25 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
         if flow.vars.drop_early(&self.law, flow.backlog, packet.len(), &mut self.draws) {
             return self.chosen(now, bucket, packet, observer);
         }
-        take_in!(self, flows, bucket, now, packet);
-        Verdict::Enqueued
+        self.append(now, bucket, packet)
     }
 
-    #[inline]
+    /// Linux `fq_pie_qdisc_dequeue`.
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now);
-        // An index beyond the buckets is NIL: the bounds check is the test for an empty list.
-        let flows = self.flows.as_mut();
-        while let Some(flow) = flows.get_mut(self.new_flows.head as usize) {
-            let index = self.new_flows.head;
-            if flow.deficit > 0 {
-                if let Some(slot) = self.arena.shift(&mut flow.packets) {
-                    deliver!(self, flow, slot, now);
-                }
-                // Empty: once through the old list, lest it jump the queue, or off the lists where that is
-                // empty.
-                self.new_flows.shift(flow.next);
-                flow.next = UNLISTED;
-                if self.old_flows.head == NIL {
-                    continue;
-                }
-            } else {
-                flow.deficit = flow.deficit.wrapping_add(self.quantum);
-                self.new_flows.shift(flow.next);
-            }
-            flow.next = NIL;
-            self.old_flows.push(flows, index);
-        }
-        loop {
-            let index = self.old_flows.head;
-            let flow = flows.get_mut(index as usize)?;
-            let next = flow.next;
-            if flow.deficit > 0 {
-                if let Some(slot) = self.arena.shift(&mut flow.packets) {
-                    deliver!(self, flow, slot, now);
-                }
-                flow.next = UNLISTED;
-                self.old_flows.shift(next);
-                continue;
-            }
-            flow.deficit = flow.deficit.wrapping_add(self.quantum);
-            if next != NIL {
-                flow.next = NIL;
-                self.old_flows.head = next;
-                self.old_flows.push(flows, index);
-            }
-        }
+        let mut take = |_, flow: &mut Flow| {
+            let Stamped { packet, tick } = self.arena.shift(&mut flow.packets)?.packet;
+            let len = packet.len();
+            self.held.bytes -= u64::from(len);
+            self.held.left = self.held.left.wrapping_add(1);
+            self.memory_usage = self.memory_usage.wrapping_sub(packet.truesize());
+            self.sent.add(len);
+            flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
+            flow.backlog = flow.backlog.wrapping_sub(len);
+            flow.vars.left(&self.law, now, tick, len, flow.backlog);
+            Some(packet)
+        };
+        self.lists.dequeue(self.flows.as_mut(), self.quantum, &mut take)
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
@@ -406,7 +330,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
             flow.is_at_rest = false;
             flow.vars.init();
         }
-        (self.new_flows, self.old_flows) = (FlowList::EMPTY, FlowList::EMPTY);
+        self.lists = RoundRobin::EMPTY;
         self.held = Held { bytes: 0, left: self.limit };
     }
 
@@ -430,9 +354,8 @@ mod tests {
 
     #[test]
     fn no_buckets_no_queue() {
-        let slots = alloc::vec![Slot::default(); 2];
-        let queue =
-            <FqPie<crate::Header>>::new(Params::default(), LINK, Nanos(0), Rng::new(1), alloc::vec![], slots);
-        assert_eq!(queue.err(), Some(NoFlows));
+        let parts = (Rng::new(1), alloc::vec![], alloc::vec![Slot::default(); 2]);
+        let queue = <FqPie<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts);
+        assert_eq!(queue.err(), Some(BuildError::NoPlace));
     }
 }

@@ -29,7 +29,7 @@ pub use error::ParamsError;
 pub use params::{HtbTree, Params, Sqm};
 
 use crate::memory::Memory;
-use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
+use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 use class::ROOT;
 use feed::{Feed, PRIOS, bits};
 
@@ -75,33 +75,6 @@ pub struct Htb<P, Q: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
-    /// A tree with full buckets at `now`.
-    ///
-    /// # Errors
-    /// Why the classes are not a valid tree.
-    pub fn new(map: Map, now: Nanos, classes: M::Of<Class<Q>>) -> Result<Self, ParamsError> {
-        let mut queue = Self {
-            classes,
-            map,
-            rows: [Feed::default(); LEVELS],
-            levels: 0,
-            active: 0,
-            holding: 0,
-            waiting: 0,
-            next_event: NEVER,
-            turn: NOBODY,
-            last: usize::from(map[0]),
-            others: Backlog::default(),
-            overlimits: 0,
-            kinds: core::marker::PhantomData,
-        };
-        queue.order()?;
-        for class in queue.classes.iter_mut() {
-            class.fill(now);
-        }
-        Ok(queue)
-    }
-
     /// Sets the level of each class: a leaf 0, a root with children 7, other inner classes one less than
     /// their parent.
     fn order(&mut self) -> Result<(), ParamsError> {
@@ -135,21 +108,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     /// The classes.
     pub fn classes(&self) -> &[Class<Q>] {
         self.classes.as_ref()
-    }
-
-    /// Sets the map for later packets.
-    ///
-    /// # Errors
-    /// If it names a class that is not a leaf; then nothing is changed.
-    pub fn configure(
-        &mut self,
-        _now: Nanos,
-        map: Map,
-        _link: Link,
-        _observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        let before = core::mem::replace(&mut self.map, map);
-        self.order().inspect_err(|_| self.map = before).map_err(BuildError::Htb)
     }
 
     /// Priorities at which a class has packets to send.
@@ -381,6 +339,43 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
             place = usize::from(class.parent);
         }
         Some(best.max(own))
+    }
+}
+
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Configurable<P> for Htb<P, Q, M> {
+    /// The parameters of the classes are in the classes, and stay as they are.
+    type Params = Map;
+    /// The classes, each after its parent; the queues of the leaves are empty.
+    type Parts = M::Of<Class<Q>>;
+
+    /// The buckets are full.
+    fn new(now: Nanos, map: Map, _: Link, classes: Self::Parts) -> Result<Self, BuildError> {
+        let mut queue = Self {
+            classes,
+            map,
+            rows: [Feed::default(); LEVELS],
+            levels: 0,
+            active: 0,
+            holding: 0,
+            waiting: 0,
+            next_event: NEVER,
+            turn: NOBODY,
+            last: usize::from(map[0]),
+            others: Backlog::default(),
+            overlimits: 0,
+            kinds: core::marker::PhantomData,
+        };
+        queue.order().map_err(BuildError::Htb)?;
+        for class in queue.classes.iter_mut() {
+            class.fill(now);
+        }
+        Ok(queue)
+    }
+
+    /// The map is for later packets. Packets stay in the class that they were queued in.
+    fn set_params(&mut self, _: Nanos, map: Map, _: Link) -> Result<(), BuildError> {
+        let before = core::mem::replace(&mut self.map, map);
+        self.order().inspect_err(|_| self.map = before).map_err(BuildError::Htb)
     }
 }
 

@@ -2,10 +2,12 @@ use super::*;
 use crate::fifo::{Fifo, Limit};
 use crate::{Header, Ignore, Rate};
 
+const LINK: Link = Link::ethernet(Rate(10_000_000));
+
 type Leaf = Fifo<Header>;
 
 fn leaf() -> Leaf {
-    <Fifo<Header>>::new(Limit::Packets(64), alloc::vec![Header::default(); 64])
+    Fifo::new(Nanos(0), Limit::Packets(64), LINK, alloc::vec![Header::default(); 64]).expect("a fifo")
 }
 
 fn packet(class: u8) -> Header {
@@ -19,7 +21,7 @@ fn by_number(classes: u8) -> Map {
 
 fn tree(classes: &[Class<Leaf>]) -> Htb<Header, Leaf> {
     let map = if classes.len() == 1 { [0; 64] } else { by_number(classes.len() as u8) };
-    Htb::new(map, Nanos(0), classes.to_vec()).expect("a tree")
+    Htb::new(Nanos(0), map, LINK, classes.to_vec()).expect("a tree")
 }
 
 /// A child of the first class.
@@ -154,7 +156,7 @@ fn a_subtree_lends_to_its_own_first() {
     ];
     let mut map = [5; 64];
     (map[3], map[4]) = (3, 4);
-    let mut queue = Htb::new(map, Nanos(0), classes.to_vec()).expect("a tree");
+    let mut queue = Htb::new(Nanos(0), map, LINK, classes.to_vec()).expect("a tree");
     // Class 4 has nothing to send: its share goes to class 3, of the same parent, and not to class 5.
     let all = sent(&mut queue, &[3, 5], Nanos(0), SECOND);
     assert!(all[3].abs_diff(750) <= 6 && all[5].abs_diff(250) <= 6, "{all:?}");
@@ -162,8 +164,15 @@ fn a_subtree_lends_to_its_own_first() {
 
 #[test]
 fn invalid_trees_are_named() {
-    let wrong =
-        |classes: &[Class<Leaf>], map| <Htb<Header, Leaf>>::new(map, Nanos(0), classes.to_vec()).err();
+    let wrong = |classes: &[Class<Leaf>], map| match <Htb<Header, Leaf>>::new(
+        Nanos(0),
+        map,
+        LINK,
+        classes.to_vec(),
+    ) {
+        Err(BuildError::Htb(error)) => Some(error),
+        _ => None,
+    };
     let good = [root(8_000_000), child(8_000, 8_000, 0)];
     assert_eq!(wrong(&good, [1; 64]), None);
     assert_eq!(wrong(&good, [0; 64]), Some(ParamsError::Map));

@@ -16,7 +16,9 @@ use crate::jiffies::Timer;
 use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
-use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
+use crate::{
+    Backlog, Configurable, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict,
+};
 
 /// Counters of `pie` beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,24 +53,6 @@ pub struct Pie<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
-    /// An empty queue, created at `now`. The first update of the probability is half a second later.
-    pub fn new(params: Params, link: Link, now: Nanos, draws: D, places: M::Of<Stamped<P>>) -> Self {
-        let ring = Ring::new(places);
-        Pie {
-            law: Law::new(&params.law(link)),
-            limit: params.limit.min(ring.capacity()),
-            params,
-            vars: Vars::default(),
-            timer: Timer::new(params.hz, now, u64::from(params.hz / 2)),
-            counters: PieCounters::default(),
-            ring,
-            backlog: 0,
-            sent: Sent::default(),
-            drop_change: 0,
-            draws,
-        }
-    }
-
     /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
@@ -111,29 +95,6 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
         }
     }
 
-    /// Sets all parameters but `hz`. If the limit falls, the packets above it are dropped from the head.
-    ///
-    /// # Errors
-    /// None.
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: Params,
-        link: Link,
-        observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.advance(now);
-        self.params = Params { hz: self.params.hz, ..params };
-        self.law = Law::new(&self.params.law(link));
-        self.limit = params.limit.min(self.ring.capacity());
-        while self.ring.len() > self.limit {
-            let Some(packet) = self.pop() else { break };
-            self.drop_change += 1;
-            observer.dropped(now, packet.packet, Reason::Change);
-        }
-        Ok(())
-    }
-
     #[inline]
     fn pop(&mut self) -> Option<Stamped<P>> {
         let stamped = self.ring.pop()?;
@@ -146,6 +107,48 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
         self.vars.accu_prob = 0;
         observer.dropped(now, packet, reason);
         Verdict::Dropped(reason)
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Pie<P, M, D> {
+    type Params = Params;
+    type Parts = (D, M::Of<Stamped<P>>);
+
+    /// The first update of the probability is half a second later.
+    fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+        let (draws, places) = parts;
+        let ring = Ring::new(places);
+        Ok(Pie {
+            law: Law::new(&params.law(link)),
+            limit: params.limit.min(ring.capacity()),
+            params,
+            vars: Vars::default(),
+            timer: Timer::new(params.hz, now, u64::from(params.hz / 2)),
+            counters: PieCounters::default(),
+            ring,
+            backlog: 0,
+            sent: Sent::default(),
+            drop_change: 0,
+            draws,
+        })
+    }
+
+    /// `hz` stays.
+    fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
+        self.advance(now);
+        self.params = Params { hz: self.params.hz, ..params };
+        self.law = Law::new(&self.params.law(link));
+        self.limit = params.limit.min(self.ring.capacity());
+        Ok(())
+    }
+
+    /// The packets above the limit are dropped from the head (Linux `pie_change`).
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        while self.ring.len() > self.limit {
+            let Some(packet) = self.pop() else { break };
+            self.drop_change += 1;
+            owner.dropped(now, packet.packet, Reason::Change);
+        }
     }
 }
 

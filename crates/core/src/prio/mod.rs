@@ -16,7 +16,7 @@ pub use params::{PFIFO_FAST_BANDS, Params, PfifoFastParams};
 use crate::classes::{PRIORITIES, tos};
 use crate::memory::Memory;
 use crate::spec::digits_of;
-use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
+use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 
 /// Most bands (Linux `TCQ_PRIO_BANDS`).
 pub const MAX_BANDS: usize = 16;
@@ -66,34 +66,9 @@ pub struct Prio<P, Q: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
-    /// A queue of these empty bands; `None` if there are none.
-    pub fn new(map: Priomap, bands: M::Of<Q>) -> Option<Self> {
-        if bands.as_ref().is_empty() {
-            return None;
-        }
-        let of = map.bands(bands.as_ref().len());
-        Some(Prio { bands, map, of, sent: [0; MAX_BANDS], kinds: core::marker::PhantomData })
-    }
-
     /// The map.
     pub const fn map(&self) -> Priomap {
         self.map
-    }
-
-    /// Sets the map for later packets.
-    ///
-    /// # Errors
-    /// None.
-    pub fn configure(
-        &mut self,
-        _now: Nanos,
-        map: Priomap,
-        _link: Link,
-        _observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.map = map;
-        self.of = map.bands(self.bands().len());
-        Ok(())
     }
 
     /// The bands, the first one first.
@@ -105,6 +80,27 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Prio<P, Q, M> {
     /// The band of a packet with this DS byte.
     pub fn band(&self, dsfield: u8) -> usize {
         usize::from(self.of[tos(dsfield)])
+    }
+}
+
+impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Configurable<P> for Prio<P, Q, M> {
+    type Params = Priomap;
+    /// The bands, with empty queues; at least one.
+    type Parts = M::Of<Q>;
+
+    fn new(_: Nanos, map: Priomap, _: Link, bands: M::Of<Q>) -> Result<Self, BuildError> {
+        if bands.as_ref().is_empty() {
+            return Err(BuildError::NoPlace);
+        }
+        let of = map.bands(bands.as_ref().len());
+        Ok(Prio { bands, map, of, sent: [0; MAX_BANDS], kinds: core::marker::PhantomData })
+    }
+
+    /// The map is for later packets. The bands keep their queues and packets.
+    fn set_params(&mut self, _: Nanos, map: Priomap, _: Link) -> Result<(), BuildError> {
+        self.map = map;
+        self.of = map.bands(self.bands().len());
+        Ok(())
     }
 }
 
@@ -179,11 +175,18 @@ mod tests {
     use crate::fifo::{Fifo, Limit};
     use crate::{Header, Ignore, Reason};
 
-    type Band = Fifo<Header>;
+    const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
 
-    fn pfifo_fast(limit: u32) -> Prio<Header, Band> {
-        let band = || <Fifo<Header>>::new(Limit::Packets(limit), alloc::vec![Header::default(); 4]);
-        Prio::new(Priomap::default(), alloc::vec![band(), band(), band()]).expect("bands")
+    fn prio(map: Priomap, limits: &[u32]) -> Result<Prio<Header, Fifo<Header>>, BuildError> {
+        let band = |&limit: &u32| {
+            Fifo::new(Nanos(0), Limit::Packets(limit), LINK, alloc::vec![Header::default(); 4])
+        };
+        let bands = limits.iter().map(band).collect::<Result<_, _>>()?;
+        Prio::new(Nanos(0), map, LINK, bands)
+    }
+
+    fn pfifo_fast(limit: u32) -> Prio<Header, Fifo<Header>> {
+        prio(Priomap::default(), &[limit; 3]).expect("bands")
     }
 
     /// tc-prio(8): the column "Band" of its table.
@@ -218,12 +221,11 @@ mod tests {
     #[test]
     fn a_missing_band_is_replaced_by_that_of_priority_0() {
         let map = Priomap::of_digits(0x1f00_0000_0000_0000);
-        let band = || <Fifo<Header>>::new(Limit::Packets(4), alloc::vec![Header::default(); 4]);
-        let queue = <Prio<Header, _>>::new(map, alloc::vec![band(), band()]).expect("bands");
+        let queue = prio(map, &[4, 4]).expect("bands");
         assert_eq!((queue.band(0x10), queue.band(0)), (0, 1));
         let map = Priomap::of_digits(0x1090_0000_0000_0000);
-        let queue = <Prio<Header, _>>::new(map, alloc::vec![band(), band()]).expect("bands");
+        let queue = prio(map, &[4, 4]).expect("bands");
         assert_eq!(queue.band(0x08), 1, "priority 2 names band 9");
-        assert!(<Prio<Header, Band>>::new(map, alloc::vec![]).is_none());
+        assert_eq!(prio(map, &[]).err(), Some(BuildError::NoPlace));
     }
 }

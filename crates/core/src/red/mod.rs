@@ -28,7 +28,8 @@ use core::fmt;
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
 use crate::{
-    Backlog, BuildError, Draws, Link, Nanos, Owner, Packet, Queue, Reason, Rng, Span, Stats, Verdict,
+    Backlog, BuildError, Configurable, Draws, Link, Nanos, Owner, Packet, Queue, Reason, Rng, Span, Stats,
+    Verdict,
 };
 
 /// Time between two steps of adaptive RED (its paper, figure 1).
@@ -101,20 +102,6 @@ pub(super) fn remaining(wlog: u8, exponent: u64) -> u64 {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
-    /// An empty queue, created at `now`.
-    pub fn new(params: Params, now: Nanos, draws: D, places: M::Of<P>) -> Self {
-        Red {
-            params,
-            law: Law::new(params.law),
-            vars: Vars::default(),
-            inner: Fifo::new(Limit::Bytes(params.limit.into()), places),
-            idle_since: None,
-            next_step: now + Span(INTERVAL),
-            counters: RedCounters::default(),
-            draws,
-        }
-    }
-
     /// The parameters given.
     pub const fn params(&self) -> &Params {
         &self.params
@@ -133,26 +120,6 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
     /// The queue's counters.
     pub const fn red_counters(&self) -> &RedCounters {
         &self.counters
-    }
-
-    /// Sets all parameters at `now` and resets the average; no queued packet is removed.
-    ///
-    /// # Errors
-    /// None: [`Setup::params`] has found what does not go together.
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: Params,
-        _link: Link,
-        _observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.advance(now);
-        self.params = params;
-        self.law = Law::new(params.law);
-        self.vars.reset();
-        self.inner.set_limit(Limit::Bytes(params.limit.into()));
-        self.idle_since = (self.inner.backlog().packets == 0).then_some(now);
-        Ok(())
     }
 
     /// The average at `now` if nothing arrives.
@@ -248,6 +215,36 @@ impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Red<P, M, D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = f.debug_struct("Red");
         words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Red<P, M, D> {
+    type Params = Params;
+    type Parts = (D, M::Of<P>);
+
+    fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+        let (draws, places) = parts;
+        Ok(Red {
+            params,
+            law: Law::new(params.law),
+            vars: Vars::default(),
+            inner: Fifo::new(now, Limit::Bytes(params.limit.into()), link, places)?,
+            idle_since: None,
+            next_step: now + Span(INTERVAL),
+            counters: RedCounters::default(),
+            draws,
+        })
+    }
+
+    /// The average is reset; nothing queued is removed (Linux `red_change`).
+    fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
+        self.advance(now);
+        self.params = params;
+        self.law = Law::new(params.law);
+        self.vars.reset();
+        self.inner.set_limit(Limit::Bytes(params.limit.into()));
+        self.idle_since = (self.inner.backlog().packets == 0).then_some(now);
+        Ok(())
     }
 }
 

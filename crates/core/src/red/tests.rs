@@ -5,12 +5,9 @@ use crate::{Header, Ignore};
 const EXAMPLE: Setup = Setup { min: Some(30_000), max: Some(90_000), burst: Some(55), ..Setup::new(400_000) };
 
 fn queue(setup: Setup) -> Red<Header> {
-    <Red<Header>>::new(
-        setup.params().expect("parameters"),
-        Nanos(0),
-        Rng::new(1),
-        alloc::vec![Header::default(); 500],
-    )
+    let (params, link) = (setup.params().expect("parameters"), Link::ethernet(crate::Rate(10_000_000)));
+    let parts = (Rng::new(1), alloc::vec![Header::default(); 500]);
+    Red::new(Nanos(0), params, link, parts).expect("a queue")
 }
 
 fn packet(ecn: u8) -> Header {

@@ -29,7 +29,10 @@ use crate::jiffies::Timer;
 use crate::memory::Memory;
 use crate::queue::{Held, Sent};
 use crate::red::{Action, Law};
-use crate::{Backlog, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
+use crate::{
+    Backlog, BuildError, Configurable, Draws, Link, Nanos, Observer, Owner, Packet, Queue, Reason, Rng,
+    Stats, Verdict,
+};
 
 /// Counters of `sfq` beyond [`Stats`], with the names of `tc -s qdisc`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,55 +98,6 @@ pub struct Sfq<P: 'static, M: Memory = crate::memory::Usual, D = Rng> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
-    /// An empty queue, created at `now`. With empty storage it queues nothing.
-    pub fn new(
-        params: Params,
-        now: Nanos,
-        draws: D,
-        mut buckets: M::Of<u32>,
-        mut slots: M::Of<Slot>,
-        nodes: M::Of<Node<P>>,
-    ) -> Self {
-        let places = u32::try_from(buckets.as_ref().len()).unwrap_or(u32::MAX).min(65_536);
-        buckets.as_mut().fill(NIL);
-        slots.as_mut().fill(Slot::default());
-        let nodes = Nodes::new(nodes);
-        let period =
-            params.perturb.map_or(0, |span| (span.0 / 1_000_000_000).saturating_mul(params.hz.into()));
-        let limit = params.limit.min(nodes.capacity().saturating_sub(1));
-        // Without a place for a packet no slot can be used.
-        let usable = if limit == 0 { &mut [] } else { slots.as_mut() };
-        let depths = Depths::new(usable);
-        let depth = params.depth.clamp(1, MAX_DEPTH);
-        let mut queue = Sfq {
-            red: params.red.map(Law::new),
-            limit,
-            usual_depth: if params.red.is_some() { 0 } else { depth },
-            mask: places.checked_ilog2().map_or(0, |bits| (1 << bits) - 1),
-            perturbation: 0,
-            period,
-            timer: if period == 0 { Timer::off() } else { Timer::new(params.hz, now, period) },
-            buckets,
-            slots,
-            nodes,
-            depths,
-            tail: NIL,
-            held: Held { bytes: 0, left: limit },
-            sent: Sent::default(),
-            drops: 0,
-            overlimits: 0,
-            counters: SfqCounters::default(),
-            draws,
-            params: Params { depth, quantum: params.quantum.clamp(1, 1 << 20), ..params },
-            packet: core::marker::PhantomData,
-        };
-        // Linux draws a key when the queue is created, and another when it gets a period.
-        for _ in 0..=u32::from(period > 0) {
-            queue.perturb();
-        }
-        queue
-    }
-
     /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
@@ -357,7 +311,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
 
     /// Handles the arrival, now the last packet of slot `index`, that brought the queue over the limit.
     fn overflow(&mut self, now: Nanos, index: u32, observer: &mut impl Owner<P>) -> Verdict {
-        let is_own = self.drop_longest(now, observer) == Some(index);
+        let is_own = self.drop_longest(now, Reason::Limit, observer) == Some(index);
         let is_gone = is_own && (!self.params.headdrop || self.slots.as_ref()[index as usize].qlen == 0);
         if is_gone { Verdict::Dropped(Reason::Limit) } else { Verdict::Enqueued }
     }
@@ -386,7 +340,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     /// Drops one packet because the queue is over the limit. Returns the slot that lost it.
-    fn drop_longest(&mut self, now: Nanos, observer: &mut impl Observer<P>) -> Option<u32> {
+    fn drop_longest(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> Option<u32> {
         let slots = self.slots.as_mut();
         let is_deep = self.depths.longest > 1;
         let index = if is_deep { self.depths.fattest() } else { slots.get(self.tail as usize)?.next };
@@ -404,7 +358,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         self.held.left = self.held.left.wrapping_add(1);
         self.held.bytes -= u64::from(packet.len());
         self.drops += 1;
-        observer.dropped(now, packet, Reason::Limit);
+        observer.dropped(now, packet, reason);
         Some(index)
     }
 
@@ -462,6 +416,88 @@ fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
         *tail = NIL;
     } else if let Some(tail) = slots.get_mut(*tail as usize) {
         tail.next = next;
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
+    type Params = Params;
+    /// The random numbers, buckets, slots and nodes. With empty storage the queue holds no packet.
+    type Parts = (D, M::Of<u32>, M::Of<Slot>, M::Of<Node<P>>);
+
+    fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+        let (draws, mut buckets, mut slots, nodes) = parts;
+        let places = u32::try_from(buckets.as_ref().len()).unwrap_or(u32::MAX).min(65_536);
+        buckets.as_mut().fill(NIL);
+        slots.as_mut().fill(Slot::default());
+        let nodes = Nodes::new(nodes);
+        // Without a place for a packet no slot can be used.
+        let depths = Depths::new(if nodes.capacity() > 1 { slots.as_mut() } else { &mut [] });
+        let mut queue = Sfq {
+            red: None,
+            limit: 0,
+            usual_depth: 0,
+            mask: places.checked_ilog2().map_or(0, |bits| (1 << bits) - 1),
+            perturbation: 0,
+            period: 0,
+            timer: Timer::off(),
+            buckets,
+            slots,
+            nodes,
+            depths,
+            tail: NIL,
+            held: Held { bytes: 0, left: 0 },
+            sent: Sent::default(),
+            drops: 0,
+            overlimits: 0,
+            counters: SfqCounters::default(),
+            draws,
+            params,
+            packet: core::marker::PhantomData,
+        };
+        // Linux draws a key when the queue is created, and another when it gets a period.
+        queue.perturb();
+        queue.set_params(now, params, link)?;
+        Ok(queue)
+    }
+
+    /// Makes the changes of the hash that are due first.
+    fn configure(
+        &mut self,
+        now: Nanos,
+        params: Params,
+        link: Link,
+        owner: &mut impl Owner<P>,
+    ) -> Result<(), BuildError> {
+        self.advance(now, owner);
+        self.set_params(now, params, link)?;
+        self.drop_excess(now, owner);
+        Ok(())
+    }
+
+    /// `hz` stays, and RED that is on, as in Linux. With a period the hash gets a new key, and the period begins
+    /// at `now`. Nothing is rehashed at once.
+    fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
+        let qlen = self.qlen();
+        let (depth, quantum) = (params.depth.clamp(1, MAX_DEPTH), params.quantum.clamp(1, 1 << 20));
+        let red = params.red.or(self.params.red);
+        self.params = Params { depth, quantum, red, hz: self.params.hz, ..params };
+        self.red = red.map(Law::new);
+        self.usual_depth = if red.is_some() { 0 } else { depth };
+        self.limit = params.limit.min(self.nodes.capacity().saturating_sub(1));
+        self.held.left = self.limit.wrapping_sub(qlen);
+        let seconds = params.perturb.map_or(0, |span| span.0 / 1_000_000_000);
+        self.period = seconds.saturating_mul(self.params.hz.into());
+        self.timer = Timer::off();
+        if self.period > 0 {
+            self.timer = Timer::new(self.params.hz, now, self.period);
+            self.perturb();
+        }
+        Ok(())
+    }
+
+    /// The packets above the limit are dropped like those of an overflow (Linux `sfq_change`, `sfq_drop`).
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        while self.qlen() > self.limit && self.drop_longest(now, Reason::Change, owner).is_some() {}
     }
 }
 

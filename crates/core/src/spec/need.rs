@@ -2,7 +2,6 @@
 
 use core::fmt;
 
-use crate::cake::NoStorage;
 use crate::htb::ParamsError as HtbError;
 use crate::red::ParamsError as RedError;
 use crate::tbf::ParamsError as TbfError;
@@ -62,8 +61,12 @@ pub enum BuildError {
     Red(RedError),
     /// The classes do not form a tree.
     Htb(HtbError),
-    /// The storage is not enough for this `cake`.
-    Cake(NoStorage),
+    /// The parts of the tables of `cake` have sizes that do not go together.
+    Tables,
+    /// The tables of `cake` have fewer tins than the parameters need.
+    Tins,
+    /// The parameters of this kind of queue are fixed.
+    Fixed,
     /// The queue has no place for a packet or a flow.
     NoPlace,
     /// The classes together have places for more packets than a queue is allowed to have.
@@ -87,7 +90,9 @@ impl fmt::Display for BuildError {
             BuildError::Tbf(error) => write!(f, "tbf: {error}"),
             BuildError::Htb(error) => write!(f, "htb: {error}"),
             BuildError::Red(error) => write!(f, "red: {error}"),
-            BuildError::Cake(error) => error.fmt(f),
+            BuildError::Tables => f.write_str("cake: the sizes of the tables do not go together"),
+            BuildError::Tins => f.write_str("cake has storage for fewer tins than this diffserv mode uses"),
+            BuildError::Fixed => f.write_str("the parameters of this queue cannot be changed"),
             BuildError::NoPlace => f.write_str("there is no place for a packet or a flow"),
             BuildError::TooMany { classes, places } => write!(
                 f,

@@ -16,7 +16,7 @@ use core::fmt;
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
 use crate::spec::Link;
-use crate::{Backlog, BuildError, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Backlog, BuildError, Configurable, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
 /// Converts length to time without division: a time is `(length * mult) >> shift` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,23 +130,6 @@ pub struct Tbf<P: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, M: Memory> Tbf<P, M> {
-    /// An empty queue with full buckets, its checkpoint at `now`.
-    ///
-    /// # Errors
-    /// For invalid parameters.
-    pub fn new(params: Params, link: Link, now: Nanos, places: M::Of<P>) -> Result<Self, ParamsError> {
-        let mut queue = Tbf {
-            effective: Effective::new(&params, link)?,
-            inner: Fifo::new(Limit::Bytes(params.limit), places),
-            params,
-            state: State { tokens: 0, ptokens: 0, t_c: now },
-            drop_toobig: 0,
-            overlimits: 0,
-        };
-        queue.fill();
-        Ok(queue)
-    }
-
     /// The parameters.
     pub const fn params(&self) -> &Params {
         &self.params
@@ -165,25 +148,6 @@ impl<P: Packet, M: Memory> Tbf<P, M> {
     /// Packets dropped because they are longer than the bucket's depth.
     pub const fn drop_toobig(&self) -> u64 {
         self.drop_toobig
-    }
-
-    /// Sets all parameters and fills the buckets. Queued packets stay, even if they are longer than the depth
-    /// of the new bucket: such a packet blocks the queue until the next change, as in Linux.
-    ///
-    /// # Errors
-    /// For invalid parameters; then nothing is changed.
-    pub fn configure(
-        &mut self,
-        _now: Nanos,
-        params: Params,
-        link: Link,
-        _observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.effective = Effective::new(&params, link).map_err(BuildError::Tbf)?;
-        self.inner.set_limit(Limit::Bytes(params.limit));
-        self.params = params;
-        self.fill();
-        Ok(())
     }
 
     fn fill(&mut self) {
@@ -230,6 +194,35 @@ impl<P: Packet, M: Memory> fmt::Debug for Tbf<P, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = f.debug_struct("Tbf");
         words.field("backlog", &self.backlog()).field("stats", &self.stats()).finish_non_exhaustive()
+    }
+}
+
+impl<P: Packet, M: Memory> Configurable<P> for Tbf<P, M> {
+    type Params = Params;
+    type Parts = M::Of<P>;
+
+    /// The buckets are full.
+    fn new(now: Nanos, params: Params, link: Link, places: M::Of<P>) -> Result<Self, BuildError> {
+        let mut queue = Tbf {
+            effective: Effective::new(&params, link).map_err(BuildError::Tbf)?,
+            inner: Fifo::new(now, Limit::Bytes(params.limit), link, places)?,
+            params,
+            state: State { tokens: 0, ptokens: 0, t_c: now },
+            drop_toobig: 0,
+            overlimits: 0,
+        };
+        queue.fill();
+        Ok(queue)
+    }
+
+    /// Fills the buckets. Queued packets stay, even if they are longer than the depth of the new bucket: such
+    /// a packet blocks the queue until the next change, as in Linux.
+    fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
+        self.effective = Effective::new(&params, link).map_err(BuildError::Tbf)?;
+        self.inner.set_limit(Limit::Bytes(params.limit));
+        self.params = params;
+        self.fill();
+        Ok(())
     }
 }
 
@@ -302,7 +295,7 @@ mod tests {
     #[test]
     fn a_packet_short_of_tokens_leaves_exactly_at_next_wake() {
         let params = Params::new(Rate(8_000_000), 1500, 10_000);
-        let mut queue = <Tbf<Header>>::new(params, LINK, Nanos(0), alloc::vec![Header::default(); 8])
+        let mut queue = <Tbf<Header>>::new(Nanos(0), params, LINK, alloc::vec![Header::default(); 8])
             .expect("good parameters");
         let packet = Header { len: 1000, truesize: 1000, ..Header::default() };
         for _ in 0..3 {
@@ -321,7 +314,10 @@ mod tests {
     fn wrong_parameters_are_named() {
         let good = Params::new(Rate(8_000), 1500, 1);
         let make =
-            |params| <Tbf<Header>>::new(params, LINK, Nanos(0), alloc::vec![Header::default(); 1]).err();
+            |params| match <Tbf<Header>>::new(Nanos(0), params, LINK, alloc::vec![Header::default(); 1]) {
+                Err(BuildError::Tbf(error)) => Some(error),
+                _ => None,
+            };
         assert_eq!(make(Params { rate: Rate(7), ..good }), Some(ParamsError::Rate));
         assert_eq!(make(Params { burst: 0, ..good }), Some(ParamsError::Burst));
         assert_eq!(make(Params { peakrate: Some(Rate(8_000)), ..good }), Some(ParamsError::PeakRate));

@@ -21,7 +21,9 @@ pub use params::Params;
 use crate::arena::{Arena, List, Slot};
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, BuildError, Link, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{
+    Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict,
+};
 
 /// Maximum number of slots of a wheel.
 pub const MAX_SLOTS: u32 = bits::MOST;
@@ -71,34 +73,6 @@ pub struct Wheel<P: 'static, M: Memory = crate::memory::Usual> {
 }
 
 impl<P: Packet, M: Memory> Wheel<P, M> {
-    /// An empty wheel, whatever the storage held. Slots beyond [`MAX_SLOTS`], or without [`words`], are not
-    /// used. A wheel without slots releases every packet at once.
-    pub fn new(params: Params, words: M::Of<u64>, mut slots: M::Of<List>, places: M::Of<Slot<P>>) -> Self {
-        let arena = Arena::new(places);
-        let wanted = u32::try_from(slots.as_ref().len()).unwrap_or(MAX_SLOTS);
-        let (bits, count) = Bits::new(words, wanted);
-        slots.as_mut().fill(List::EMPTY);
-        let granularity = params.granularity();
-        Wheel {
-            limit: params.limit.min(arena.capacity()),
-            params: Params { granularity, ..params },
-            arena,
-            bits,
-            slots,
-            count,
-            due: List::EMPTY,
-            turned: 0,
-            turns_at: granularity.0,
-            next: u64::MAX,
-            qlen: 0,
-            bytes: 0,
-            sent: Sent::default(),
-            drop_change: 0,
-            counters: WheelCounters::default(),
-            packet: PhantomData,
-        }
-    }
-
     /// The current parameters.
     pub const fn params(&self) -> &Params {
         &self.params
@@ -112,29 +86,6 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
     /// The farthest departure time from now: all slots but the current one.
     pub const fn horizon(&self) -> Span {
         Span(self.params.granularity.0.saturating_mul(self.count.saturating_sub(1) as u64))
-    }
-
-    /// Sets all parameters except the width of the slots. If the limit falls, the packets above it are
-    /// dropped in the order of their departure.
-    ///
-    /// # Errors
-    /// None.
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: Params,
-        _link: Link,
-        observer: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        self.params = Params { granularity: self.params.granularity, ..params };
-        self.limit = params.limit.min(self.arena.capacity());
-        self.turn(now);
-        while self.qlen > self.limit {
-            let Some(packet) = self.pop_first() else { break };
-            self.drop_change += 1;
-            observer.dropped(now, packet, Reason::Change);
-        }
-        Ok(())
     }
 
     /// The index of a slot in the wheel. The wheel has at least one slot.
@@ -216,6 +167,57 @@ impl<P: Packet, M: Memory> Wheel<P, M> {
             return Some(packet);
         }
         self.pop()
+    }
+}
+
+impl<P: Packet, M: Memory> Configurable<P> for Wheel<P, M> {
+    type Params = Params;
+    /// Words for the bits, slots, and places for packets. Slots beyond [`MAX_SLOTS`], or without [`words`],
+    /// are not used. A wheel without slots releases every packet at once.
+    type Parts = (M::Of<u64>, M::Of<List>, M::Of<Slot<P>>);
+
+    fn new(_: Nanos, params: Params, _: Link, parts: Self::Parts) -> Result<Self, BuildError> {
+        let (words, mut slots, places) = parts;
+        let arena = Arena::new(places);
+        let wanted = u32::try_from(slots.as_ref().len()).unwrap_or(MAX_SLOTS);
+        let (bits, count) = Bits::new(words, wanted);
+        slots.as_mut().fill(List::EMPTY);
+        let granularity = params.granularity();
+        Ok(Wheel {
+            limit: params.limit.min(arena.capacity()),
+            params: Params { granularity, ..params },
+            arena,
+            bits,
+            slots,
+            count,
+            due: List::EMPTY,
+            turned: 0,
+            turns_at: granularity.0,
+            next: u64::MAX,
+            qlen: 0,
+            bytes: 0,
+            sent: Sent::default(),
+            drop_change: 0,
+            counters: WheelCounters::default(),
+            packet: PhantomData,
+        })
+    }
+
+    /// The width of the slots stays.
+    fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
+        self.params = Params { granularity: self.params.granularity, ..params };
+        self.limit = params.limit.min(self.arena.capacity());
+        self.turn(now);
+        Ok(())
+    }
+
+    /// The packets above the limit are dropped in the order of their departure.
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        while self.qlen > self.limit {
+            let Some(packet) = self.pop_first() else { break };
+            self.drop_change += 1;
+            owner.dropped(now, packet, Reason::Change);
+        }
     }
 }
 

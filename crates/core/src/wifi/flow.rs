@@ -32,7 +32,7 @@ impl Default for Flow {
     }
 }
 
-turn!(Flow, owner = NIL);
+turn!(Flow, deficit, owner = NIL);
 
 /// One queue: the flows that belong to it, and its counters (mac80211 `struct fq_tin`).
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,10 @@ use goodqueue::drr::{By, Class};
 use goodqueue::fifo::Limit;
 use goodqueue::prio::{Priomap, priority};
 use goodqueue::red::Setup;
-use goodqueue::{Drr, Fifo, FqCodel, Header, Ignore, Nanos, Prio, Queue, Rate, Red, Rng, Tbf, fq_codel, tbf};
+use goodqueue::{
+    Configurable, Drr, Fifo, FqCodel, Header, Ignore, Nanos, Prio, Queue, Rate, Red, Rng, Tbf, drr, fq_codel,
+    red, tbf,
+};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -32,8 +35,10 @@ impl<Q: Queue<Header> + Clone + Leaf + 'static> Subject for Prio<Header, Q> {
 impl<Q: Queue<Header> + Clone + Leaf + 'static> Subject for Drr<Header, Q> {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = Q::IS_SHAPER;
-    fn reconfigure(&mut self, _now: Nanos, choice: u8, _seen: &mut Seen) {
-        self.set_quantum(usize::from(choice), 300 * u32::from(choice));
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
+        let mut params = quanta(300, *self.params());
+        params.weights[0] = choice;
+        self.configure(now, params, LINK, seen).expect("parameters");
     }
 }
 
@@ -65,26 +70,37 @@ fn red(choice: u8) -> Setup {
     }
 }
 
+fn new_red(params: red::Params, places: usize) -> Red<Header> {
+    Red::new(Nanos(0), params, LINK, (Rng::new(1), vec![Header::default(); places])).expect("a queue")
+}
+
 fn fifo(limit: u32) -> Fifo<Header> {
-    <Fifo<Header>>::new(Limit::Packets(limit), vec![Header::default(); limit as usize])
+    crate::fifo(Limit::Packets(limit), limit as usize)
 }
 
 fn tbf() -> Tbf<Header> {
     let params = tbf::Params::new(Rate(1_000_000), 70_000, 200_000);
-    <Tbf<Header>>::new(params, LINK, Nanos(0), vec![Header::default(); 50]).expect("parameters")
+    Tbf::new(Nanos(0), params, LINK, vec![Header::default(); 50]).expect("parameters")
 }
 
 fn fair() -> FqCodel<Header> {
     let params = fq_codel::Params { limit: 12, ..fq_codel::Params::default() };
-    <FqCodel<Header>>::new(params, LINK, vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13])
-        .expect("storage")
+    let parts = (vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13]);
+    FqCodel::new(Nanos(0), params, LINK, parts).expect("storage")
 }
 
-fn classes<Q>(queues: Vec<Q>, quantum: u32) -> Vec<Class<Header, Q>>
-where
-    Q: Queue<Header>,
-{
-    queues.into_iter().map(|queue| Class::new(queue, quantum)).collect()
+fn prio<Q: Queue<Header> + 'static>(map: Priomap, bands: Vec<Q>) -> Prio<Header, Q> {
+    Prio::new(Nanos(0), map, LINK, bands).expect("bands")
+}
+
+/// A quantum for classes of weight 1.
+fn quanta(quantum: u32, params: drr::Params) -> drr::Params {
+    drr::Params { quantum: Some(quantum), ..params }
+}
+
+fn drr<Q: Queue<Header> + 'static>(params: drr::Params, queues: Vec<Q>) -> Drr<Header, Q> {
+    let classes = queues.into_iter().map(Class::new).collect();
+    Drr::new(Nanos(0), params, LINK, classes).expect("classes")
 }
 
 /// An arrival with its DSCP and length, or a departure.
@@ -98,25 +114,26 @@ proptest! {
     #[test]
     fn queues_of_classes_keep_every_promise(ops in prop::collection::vec(op(), 1..200), quantum in 1_u32..3000) {
         let map = Priomap::default();
-        run(<Prio<Header, _>>::new(map, vec![fifo(5), fifo(5), fifo(5)]).expect("bands"), 0, &ops);
-        run(<Prio<Header, _>>::new(map, vec![fair(), fair(), fair()]).expect("bands"), 0, &ops);
-        run(<Prio<Header, _>>::new(map, vec![tbf(), tbf(), tbf()]).expect("bands"), 0, &ops);
-        run(<Drr<Header, _>>::new(By::Flow, classes(vec![fifo(5); 4], quantum)).expect("classes"), 0, &ops);
-        run(<Drr<Header, _>>::new(By::Flow, classes(vec![fair(); 4], quantum)).expect("classes"), 0, &ops);
-        run(<Drr<Header, _>>::new(By::Flow, classes(vec![tbf(); 4], quantum)).expect("classes"), 0, &ops);
+        run(prio(map, vec![fifo(5); 3]), 0, &ops);
+        run(prio(map, vec![fair(); 3]), 0, &ops);
+        run(prio(map, vec![tbf(); 3]), 0, &ops);
+        let params = quanta(quantum, drr::Params::default());
+        run(drr(params, vec![fifo(5); 4]), 0, &ops);
+        run(drr(params, vec![fair(); 4]), 0, &ops);
+        run(drr(params, vec![tbf(); 4]), 0, &ops);
     }
 
     #[test]
     fn red_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), choice in 0_u8..4) {
         let params = red(choice).params().expect("parameters");
-        run(<Red<Header>>::new(params, Nanos(0), Rng::new(1), vec![Header::default(); 60]), 0, &ops);
+        run(new_red(params, 60), 0, &ops);
     }
 
     /// tc-prio(8): a packet leaves only while all bands before its own are empty.
     #[test]
     fn the_first_band_that_has_a_packet_sends_it(calls in calls(), digits in any::<u64>()) {
         let map = Priomap(Priomap::of_digits(digits).0.map(|band| band % 4));
-        let mut queue = <Prio<Header, _>>::new(map, vec![fifo(20); 4]).expect("bands");
+        let mut queue = prio(map, vec![fifo(20); 4]);
         let mut model = [const { VecDeque::new() }; 4];
         let mut seen = Ignore;
         for (id, call) in (0_u64..).zip(calls) {
@@ -140,11 +157,12 @@ proptest! {
     #[test]
     fn backlogged_classes_share_in_ratio_of_their_quanta(
         lens in prop::collection::vec(60_u32..1515, 400),
-        weights in prop::array::uniform4(1_u32..6),
+        weights in prop::array::uniform4(1_u8..6),
     ) {
-        let quanta = weights.map(|weight| weight * 1514);
-        let leaves = quanta.map(|quantum| Class::new(fifo(200), quantum));
-        let mut queue = <Drr<Header, _>>::new(By::Dscp, leaves.to_vec()).expect("classes");
+        let quanta = weights.map(|weight| u32::from(weight) * 1514);
+        let mut params = drr::Params { by: By::Dscp, quantum: Some(1514), ..drr::Params::default() };
+        params.weights[..4].copy_from_slice(&weights);
+        let mut queue = drr(params, vec![fifo(200); 4]);
         let mut seen = Ignore;
         let mut left = [0; 4];
         for (at, &len) in lens.iter().enumerate() {
@@ -174,7 +192,7 @@ proptest! {
     #[test]
     fn red_passes_below_min_and_drops_above_max(arrivals in prop::collection::vec((0_u32..3, 1_u32..3000), 1..400)) {
         let params = Setup { avpkt: 100, ..Setup::new(200_000) }.params().expect("parameters");
-        let mut queue = <Red<Header>>::new(params, Nanos(0), Rng::new(1), vec![Header::default(); 6000]);
+        let mut queue = new_red(params, 6000);
         let (mut average, weight) = (0.0, 0.5_f64.powi(params.law.wlog.into()));
         let mut seen = Ignore;
         let mut idle = None;

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use goodqueue::arena::Slot;
 use goodqueue::dualpi2::{DropEarly, MAX_PROB, Params, Threshold};
 use goodqueue::{
-    Draws, DualPi2, Header, Ignore, Nanos, Observer, PacketInfo, Queue, Reason, Rng, Span, Verdict,
+    Configurable, Draws, DualPi2, Header, Ignore, Nanos, Observer, PacketInfo, Queue, Reason, Rng, Span,
+    Verdict,
 };
 use proptest::prelude::*;
 
@@ -50,7 +51,7 @@ impl Subject for DualPi2<Header> {
 }
 
 fn dualpi2(params: Params, now: Nanos) -> DualPi2<Header> {
-    <DualPi2<Header>>::new(params, LINK, now, Rng::new(5), vec![Slot::default(); 100])
+    DualPi2::new(now, params, LINK, (Rng::new(5), vec![Slot::default(); 100])).expect("a queue")
 }
 
 /// RFC 9332 appendix A with the choices of the queue's documentation. Times are seconds.
@@ -286,8 +287,8 @@ impl PacketInfo<Header> for Drops {}
 /// A flow that heeds nothing sends twice what the line takes for a second (RFC 9332 section 4.2.3).
 fn overload(drop_overload: bool, ecn: u8) -> (f64, u64, u64) {
     let params = Params { drop_overload, limit: 10_000, ..Params::default() };
-    let mut queue =
-        <DualPi2<Header>>::new(params, LINK, Nanos(0), Rng::new(1), vec![Slot::default(); 10_000]);
+    let parts = (Rng::new(1), vec![Slot::default(); 10_000]);
+    let mut queue = <DualPi2<Header>>::new(Nanos(0), params, LINK, parts).expect("a queue");
     let mut drops = Drops::default();
     for step in 0..10_000 {
         let now = Nanos(step * 100_000);

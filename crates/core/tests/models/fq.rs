@@ -1,7 +1,9 @@
 //! `fq`: the promises, with times to leave and paces of its own host.
 
 use goodqueue::fq::{Flow, Node, Params};
-use goodqueue::{Fq, Header, Ignore, Nanos, Observer, Origin, PacketInfo, Queue, Rate, Socket, Span};
+use goodqueue::{
+    Configurable, Fq, Header, Ignore, Nanos, Observer, Origin, PacketInfo, Queue, Rate, Socket, Span,
+};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -26,7 +28,7 @@ impl Subject for Fq<Header> {
 
 fn fq(params: Params, flows: usize) -> Fq<Header> {
     let nodes = vec![Node::default(); params.limit as usize];
-    <Fq<Header>>::new(params, LINK, vec![0; 4], vec![Flow::default(); flows], nodes)
+    Fq::new(Nanos(0), params, LINK, (vec![0; 4], vec![Flow::default(); flows], nodes)).expect("a queue")
 }
 
 /// A host whose packets are to leave at times of their own, by their number.

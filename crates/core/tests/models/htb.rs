@@ -3,7 +3,9 @@
 use goodqueue::arena::Slot;
 use goodqueue::fifo::Limit;
 use goodqueue::htb::{Class, ClassParams, Htb, Map};
-use goodqueue::{AnyQueue, Fifo, FqCodel, Header, Ignore, Nanos, Queue, Rate, Tbf, fq_codel, tbf};
+use goodqueue::{
+    AnyQueue, Configurable, Fifo, FqCodel, Header, Ignore, Nanos, Queue, Rate, Tbf, fq_codel, tbf,
+};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -69,18 +71,20 @@ fn leaf(choice: u8) -> AnyQueue<Header> {
         2 => {
             let (flows, slots) = (vec![fq_codel::Flow::default(); 4], vec![Slot::default(); 13]);
             let params = fq_codel::Params { limit: 12, ..fq_codel::Params::default() };
-            AnyQueue::FqCodel(Box::new(<FqCodel<Header>>::new(params, LINK, flows, slots).expect("storage")))
+            AnyQueue::FqCodel(Box::new(
+                FqCodel::new(Nanos(0), params, LINK, (flows, slots)).expect("storage"),
+            ))
         }
         _ => {
             let params = tbf::Params::new(Rate(1_000_000), 70_000, 200_000);
             let places = vec![Header::default(); 50];
-            AnyQueue::Tbf(Box::new(<Tbf<Header>>::new(params, LINK, Nanos(0), places).expect("parameters")))
+            AnyQueue::Tbf(Box::new(Tbf::new(Nanos(0), params, LINK, places).expect("parameters")))
         }
     }
 }
 
 fn fifo() -> Fifo<Header> {
-    <Fifo<Header>>::new(Limit::Packets(300), vec![Header::default(); 300])
+    crate::fifo(Limit::Packets(300), 300)
 }
 
 /// Each DSCP's leaf: the second half of the classes, in turn.
@@ -198,7 +202,7 @@ proptest! {
         given in prop::collection::vec(given(), 1..9),
     ) {
         if let Some(classes) = tree(&given, leaf) {
-            run(Tree::new(map(given.len()), Nanos(0), classes).expect("a tree"), 0, &ops);
+            run(Tree::new(Nanos(0), map(given.len()), LINK, classes).expect("a tree"), 0, &ops);
         }
     }
 
@@ -213,7 +217,7 @@ proptest! {
         let Some(classes) = tree(&given, |_| fifo()) else { return Ok(()) };
         let map = map(given.len());
         let mut model = Model::new(&classes);
-        let mut queue = <Htb<Header, Fifo<Header>>>::new(map, Nanos(0), classes).expect("a tree");
+        let mut queue = <Htb<Header, Fifo<Header>>>::new(Nanos(0), map, LINK, classes).expect("a tree");
         let mut seen = Ignore;
         let mut waiting = vec![0_u32; given.len()];
         let mut sent: Vec<(u64, usize, u32)> = Vec::new();
@@ -273,7 +277,7 @@ proptest! {
         };
         let classes: Vec<_> = core::iter::once(root).chain(quanta.iter().map(leaf)).collect();
         let map: Map = core::array::from_fn(|dscp| u8::try_from(1 + dscp % quanta.len()).expect("few"));
-        let mut queue = <Htb<Header, Fifo<Header>>>::new(map, Nanos(0), classes).expect("a tree");
+        let mut queue = <Htb<Header, Fifo<Header>>>::new(Nanos(0), map, LINK, classes).expect("a tree");
         let mut seen = Ignore;
         for at in 0..100 * quanta.len() {
             let dsfield = u8::try_from(at % quanta.len()).expect("few") << 2;

@@ -17,7 +17,8 @@ use std::collections::VecDeque;
 use goodqueue::codel::Parity;
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    Codel, Fifo, FqCodel, Header, Ignore, Link, Nanos, Queue, Rate, Span, Tbf, Verdict, codel, fq_codel, tbf,
+    Codel, Configurable, Fifo, FqCodel, Header, Ignore, Link, Nanos, Queue, Rate, Span, Tbf, Verdict, codel,
+    fq_codel, tbf,
 };
 use harness::{Op, Seen, Subject, op, run};
 use proptest::prelude::*;
@@ -97,13 +98,18 @@ fn tbf_params(choice: u8) -> tbf::Params {
     }
 }
 
+fn fifo(limit: Limit, places: usize) -> Fifo<Header> {
+    Fifo::new(Nanos(0), limit, LINK, vec![Header::default(); places]).expect("a fifo")
+}
+
 fn new_codel(parity: Parity) -> Codel<Header> {
-    <Codel<Header>>::new(codel_params(40, 0, parity), LINK, vec![codel::Stamped::default(); 40])
+    Codel::new(Nanos(0), codel_params(40, 0, parity), LINK, vec![codel::Stamped::default(); 40])
+        .expect("storage")
 }
 
 fn new_fq_codel(params: fq_codel::Params, flows: usize, slots: usize) -> FqCodel<Header> {
     let slots = vec![goodqueue::arena::Slot::default(); slots];
-    <FqCodel<Header>>::new(params, LINK, vec![fq_codel::Flow::default(); flows], slots).expect("storage")
+    FqCodel::new(Nanos(0), params, LINK, (vec![fq_codel::Flow::default(); flows], slots)).expect("storage")
 }
 
 proptest! {
@@ -123,13 +129,13 @@ proptest! {
 
     #[test]
     fn tbf_keeps_every_promise(ops in prop::collection::vec(op(), 1..200)) {
-        let queue = <Tbf<Header>>::new(tbf_params(0), LINK, Nanos(0), vec![Header::default(); 50]).expect("parameters");
+        let queue = <Tbf<Header>>::new(Nanos(0), tbf_params(0), LINK, vec![Header::default(); 50]).expect("parameters");
         run(queue, 0, &ops);
     }
 
     #[test]
     fn a_fifo_keeps_every_promise(ops in prop::collection::vec(op(), 1..200)) {
-        run(<Fifo<Header>>::new(Limit::Packets(10), vec![Header::default(); 20]), 0, &ops);
+        run(fifo(Limit::Packets(10), 20), 0, &ops);
     }
 
     /// The naive model of `bfifo`, decision for decision.
@@ -138,7 +144,7 @@ proptest! {
         lens in prop::collection::vec(prop::option::of(1_u32..3000), 1..300),
         limit in 0_u64..20_000,
     ) {
-        let mut queue = <Fifo<Header>>::new(Limit::Bytes(limit), vec![Header::default(); 400]);
+        let mut queue = fifo(Limit::Bytes(limit), 400);
         let (mut model, mut seen) = (VecDeque::new(), Ignore);
         for (id, len) in (0_u64..).zip(lens) {
             if let Some(len) = len {
@@ -204,7 +210,7 @@ proptest! {
         burst in 1514_u32..20_000,
     ) {
         let params = tbf::Params::new(Rate(rate), burst, 1 << 20);
-        let mut queue = <Tbf<Header>>::new(params, LINK, Nanos(0), vec![Header::default(); 200]).expect("parameters");
+        let mut queue = <Tbf<Header>>::new(Nanos(0), params, LINK, vec![Header::default(); 200]).expect("parameters");
         let mut seen = Ignore;
         for &len in &lens {
             queue.enqueue(Nanos(0), Header { len, ..Header::default() }, &mut seen);

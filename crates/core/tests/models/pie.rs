@@ -1,7 +1,9 @@
 //! `pie` and `fq_pie`.
 
 use goodqueue::pie::{MAX_PROB, Params, Stamped};
-use goodqueue::{Draws, FqPie, Header, Heap, Ignore, Nanos, Pie, Queue, Reason, Rng, Span, Verdict, fq_pie};
+use goodqueue::{
+    Configurable, Draws, FqPie, Header, Heap, Ignore, Nanos, Pie, Queue, Reason, Rng, Span, Verdict, fq_pie,
+};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -18,6 +20,10 @@ fn params(limit: u32, choice: u8) -> Params {
         dq_rate_estimator: choice == 3,
         ..Params::default()
     }
+}
+
+fn pie(params: Params, now: Nanos) -> Pie<Header> {
+    Pie::new(now, params, LINK, (Rng::new(1), vec![Stamped::default(); 40])).expect("a queue")
 }
 
 impl Subject for Pie<Header> {
@@ -56,7 +62,7 @@ proptest! {
     #[test]
     fn pie_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), start in any::<u32>()) {
         let params = params(40, 0);
-        let queue = <Pie<Header>>::new(params, LINK, Nanos(start.into()), Rng::new(1), vec![Stamped::default(); 40]);
+        let queue = pie(params, Nanos(start.into()));
         run(queue, u64::from(start), &ops);
     }
 
@@ -64,16 +70,14 @@ proptest! {
     fn fq_pie_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), slots in 1_usize..60) {
         let params = fq_pie::Params { limit: 30, ..fq_pie::Params::default() };
         let (flows, slots) = (vec![fq_pie::Flow::default(); 4], vec![goodqueue::arena::Slot::default(); slots]);
-        run(<FqPie<Header>>::new(params, LINK, Nanos(0), Rng::new(2), flows, slots).expect("buckets"), 0, &ops);
+        let parts = (Rng::new(2), flows, slots);
+        run(<FqPie<Header>>::new(Nanos(0), params, LINK, parts).expect("buckets"), 0, &ops);
     }
 
     /// The probability is the same however often it is asked for in between.
     #[test]
     fn updates_wait_for_a_call(ops in prop::collection::vec(op(), 1..200), asks in 1_u64..50) {
-        let make = || {
-            let params = params(40, 0);
-            <Pie<Header>>::new(params, LINK, Nanos(0), Rng::new(3), vec![Stamped::default(); 40])
-        };
+        let make = || pie(params(40, 0), Nanos(0));
         let (mut seldom, mut often, mut now) = (make(), make(), Nanos(0));
         for op in &ops {
             match *op {
@@ -111,7 +115,9 @@ impl Draws for Fixed {
 
 /// 30 packets at 1 s, one dequeued at each of `at` (milliseconds from then).
 fn delayed(draw: u32, at: &[u64]) -> Pie<Header, Heap, Fixed> {
-    let mut queue = Pie::new(Params::default(), LINK, Nanos(0), Fixed(draw), vec![Stamped::default(); 1000]);
+    let mut queue =
+        Pie::new(Nanos(0), Params::default(), LINK, (Fixed(draw), vec![Stamped::default(); 1000]))
+            .expect("a queue");
     let packet = Header { len: 1000, dsfield: 2, ..Header::default() };
     for _ in 0..30 {
         queue.enqueue(Nanos(1_000_000_000), packet, &mut Ignore);
@@ -164,7 +170,7 @@ fn what_nobody_asked_for_a_year_is_answered_at_once() {
     let flows = vec![fq_pie::Flow::default(); 65_536];
     let slots = vec![goodqueue::arena::Slot::default(); 10];
     let mut queue =
-        FqPie::<Header>::new(fq_pie::Params::default(), LINK, Nanos(0), Rng::new(1), flows, slots)
+        FqPie::<Header>::new(Nanos(0), fq_pie::Params::default(), LINK, (Rng::new(1), flows, slots))
             .expect("buckets");
     queue.advance(Nanos(u64::MAX - 1));
     assert_eq!(queue.flow_state(0).expect("a bucket").vars.prob, 0);

@@ -4,24 +4,36 @@ use std::collections::VecDeque;
 
 use goodqueue::red::LawParams;
 use goodqueue::sfq::Params;
-use goodqueue::{Header, Ignore, Nanos, Queue, Rng, Sfq, Span};
+use goodqueue::{Configurable, Header, Ignore, Nanos, Queue, Rng, Sfq, Span};
 use proptest::prelude::*;
 
+use crate::LINK;
 use crate::harness::{Seen, Subject, op, run};
 
 impl Subject for Sfq<Header> {
     const IS_FIFO: bool = false;
+    const COUNTS_CHANGE: bool = false;
     const COUNTS_RESET: bool = true;
-    fn reconfigure(&mut self, now: Nanos, _choice: u8, seen: &mut Seen) {
-        // Its parameters are given when it is made; this is its only other call.
-        self.advance(now, seen);
+    fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
+        if self.params().perturb.is_some() {
+            // A new key would spread a flow over two slots, and so change its order.
+            return self.advance(now, seen);
+        }
+        let at = usize::from(choice);
+        let params = Params {
+            limit: [40, 10, 3, 30][at],
+            depth: [127, 6, 1, 20][at],
+            quantum: [1514, 300, 1, 9000][at],
+            ..*self.params()
+        };
+        self.configure(now, params, LINK, seen).expect("parameters");
     }
 }
 
 fn sfq(params: Params, flows: usize) -> Sfq<Header> {
     let nodes = vec![goodqueue::sfq::Node::default(); params.limit as usize + 1];
     let slots = vec![goodqueue::sfq::Slot::default(); flows];
-    <Sfq<Header>>::new(params, Nanos(0), Rng::new(1), vec![0; 64], slots, nodes)
+    Sfq::new(Nanos(0), params, LINK, (Rng::new(1), vec![0; 64], slots, nodes)).expect("a queue")
 }
 
 /// A quantum of nothing would leave a slot in debt for ever.

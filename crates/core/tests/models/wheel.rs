@@ -2,7 +2,9 @@
 
 use goodqueue::arena::{List, Slot};
 use goodqueue::wheel::{Params, words};
-use goodqueue::{Header, Nanos, Observer, Origin, PacketInfo, Queue, Reason, Span, Verdict, Wheel};
+use goodqueue::{
+    Configurable, Header, Nanos, Observer, Origin, PacketInfo, Queue, Reason, Span, Verdict, Wheel,
+};
 use proptest::prelude::*;
 
 use crate::LINK;
@@ -18,7 +20,8 @@ impl Subject for Wheel<Header> {
 }
 
 fn wheel(params: Params, slots: usize) -> Wheel<Header> {
-    <Wheel<Header>>::new(params, vec![0; words(slots)], vec![List::EMPTY; slots], vec![Slot::default(); 200])
+    let parts = (vec![0; words(slots)], vec![List::EMPTY; slots], vec![Slot::default(); 200]);
+    Wheel::new(Nanos(0), params, LINK, parts).expect("a queue")
 }
 
 /// A host whose packets are to leave at times of their own, by their number.

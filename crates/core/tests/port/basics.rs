@@ -2,20 +2,15 @@
 use goodqueue::arena::Slot;
 use goodqueue::fq_codel::{Flow, Params};
 use goodqueue::{
-    Backlog, Bytes, Departure, FqCodel, Header, Ignore, Line, Link, Nanos, Port, Queue, Rate, RingSpec,
-    Serializer, Span,
+    Backlog, Bytes, Configurable, Departure, FqCodel, Header, Ignore, Line, Link, Nanos, Port, Queue, Rate,
+    RingSpec, Serializer, Span,
 };
 
 use super::support::{drain, fifo, line, packet};
 
 fn fq_codel() -> FqCodel<Header> {
-    FqCodel::new(
-        Params::default(),
-        Link::ethernet(Rate(10_000_000)),
-        vec![Flow::default(); 1024],
-        vec![Slot::default(); 10_240],
-    )
-    .unwrap()
+    let parts = (vec![Flow::default(); 1024], vec![Slot::default(); 10_240]);
+    FqCodel::new(Nanos(0), Params::default(), Link::ethernet(Rate(10_000_000)), parts).unwrap()
 }
 
 #[test]

@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 
 use goodqueue::fifo::Limit;
 use goodqueue::{
-    Backlog, Departure, Fifo, Header, Ignore, Line, MultiPort, Nanos, Owner, Port, Queue, Serializer, Stats,
-    Verdict,
+    Backlog, Configurable, Departure, Fifo, Header, Ignore, Line, Link, MultiPort, Nanos, Owner, Port, Queue,
+    Rate, Serializer, Stats, Verdict,
 };
 
 /// Bytes of a full Ethernet packet without FCS.
 pub(crate) const FULL: u32 = 1514;
 
 pub(crate) fn fifo(limit: u32) -> Fifo<Header> {
-    Fifo::new(Limit::Packets(limit), vec![Header::default(); limit as usize])
+    let link = Link::ethernet(Rate(10_000_000));
+    Fifo::new(Nanos(0), Limit::Packets(limit), link, vec![Header::default(); limit as usize]).unwrap()
 }
 
 pub(crate) fn packet(cookie: u64, len: u32) -> Header {

@@ -1,7 +1,7 @@
 //! `codel` and `fq_codel` under replay.
 
 use goodqueue::codel::{Parity, State, Ticks};
-use goodqueue::{Codel, FqCodel, Link, Nanos, Queue};
+use goodqueue::{Codel, Configurable, FqCodel, Link, Nanos, Queue};
 use goodqueue::{codel as codel_queue, fq_codel as fq_codel_queue};
 
 use super::Fault;
@@ -36,7 +36,8 @@ pub(super) fn codel(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     let params =
         setup.params(codel_queue::Params { parity: Parity::Linux, ..codel_queue::Params::default() }, set)?;
     let link = setup.link();
-    let queue: Codel<goodqueue::Header> = Codel::new(params, link, Setup::places(setup.arrivals + 1));
+    let (start, places) = (Nanos(setup.header.start_ns), Setup::places(setup.arrivals + 1));
+    let queue = Codel::new(start, params, link, places).map_err(|error| setup.fault(error))?;
     Ok(Box::new(CodelSubject { queue, link }))
 }
 
@@ -47,7 +48,7 @@ impl Subject for CodelSubject {
             "limit" => Some(params.limit.into()),
             "ecn" => Some(params.ecn.into()),
             "mtu_backlog" => Some(self.link.mtu.into()),
-            _ => law_effective(params.ticks(), key),
+            _ => law_effective(params.law(self.link).ticks(), key),
         }
     }
 
@@ -90,9 +91,9 @@ pub(super) fn fq_codel(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
         fq_codel_queue::Params { parity: Parity::Linux, ..fq_codel_queue::Params::default() },
         set_fq_codel,
     )?;
-    let (link, flows) = (setup.link(), Setup::places(setup.flows(params.flows)?));
-    let queue = <FqCodel<goodqueue::Header>>::new(params, link, flows, Setup::places(setup.arrivals + 1));
-    let queue = queue.map_err(|error| setup.fault(error))?;
+    let (link, start) = (setup.link(), Nanos(setup.header.start_ns));
+    let parts = (Setup::places(setup.flows(params.flows)?), Setup::places(setup.arrivals + 1));
+    let queue = FqCodel::new(start, params, link, parts).map_err(|error| setup.fault(error))?;
     Ok(Box::new(FqCodelSubject { queue, link, bucket: 0 }))
 }
 
@@ -116,7 +117,7 @@ impl Subject for FqCodelSubject {
             "drop_batch_size" => params.drop_batch.into(),
             "ce_threshold_selector" => params.ce_threshold_selector.into(),
             "ce_threshold_mask" => params.ce_threshold_mask.into(),
-            _ => return law_effective(params.ticks(), key),
+            _ => return law_effective(params.law(self.link).ticks(), key),
         })
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use goodqueue::fq::Params;
-use goodqueue::{Fq, Header, Link, Nanos, Observer, Origin, PacketInfo, Queue, Rate, Reason, Socket};
+use goodqueue::{
+    Configurable, Fq, Header, Link, Nanos, Observer, Origin, PacketInfo, Queue, Rate, Reason, Socket,
+};
 
 use super::format::{Input, Sending};
 use super::subject::{
@@ -106,7 +108,9 @@ pub(super) fn fq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     let params = setup.params(Params { hz: setup.header.hz, ..Params::default() }, set)?;
     let (flows, nodes) = (Setup::places(setup.arrivals + 1), Setup::places(setup.arrivals + 1));
     let link = setup.link();
-    let queue = Fq::new(params, link, Setup::places(params.buckets as usize), flows, nodes);
+    let parts = (Setup::places(params.buckets as usize), flows, nodes);
+    let queue =
+        Fq::new(Nanos(setup.header.start_ns), params, link, parts).map_err(|error| setup.fault(error))?;
     Ok(Box::new(FqSubject { queue, link, host: Host::default() }))
 }
 

@@ -1,7 +1,7 @@
 //! `fq_pie` under replay.
 
 use goodqueue::fq_pie::{Params, UPDATED_AT_ONCE};
-use goodqueue::{FqPie, Header, Heap, Link, Nanos, Queue};
+use goodqueue::{Configurable, FqPie, Header, Heap, Link, Nanos, Queue};
 
 use super::Fault;
 use super::format::Input;
@@ -32,7 +32,8 @@ pub(super) fn fq_pie(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     let (start, draws) = (Nanos(setup.header.start_ns), Recorded::new(setup.draws));
     let (buckets, slots) = (Setup::places(setup.flows(params.flows)?), Setup::places(setup.arrivals + 1));
     let link = setup.link();
-    let queue = FqPie::new(params, link, start, draws, buckets, slots).map_err(|error| setup.fault(error))?;
+    let parts = (draws, buckets, slots);
+    let queue = FqPie::new(start, params, link, parts).map_err(|error| setup.fault(error))?;
     Ok(Box::new(FqPieSubject { queue, link, bucket: 0, runs_left: 0 }))
 }
 

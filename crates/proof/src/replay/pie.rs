@@ -1,7 +1,7 @@
 //! `pie` under replay, and what `fq_pie` shares with it.
 
 use goodqueue::pie::{LawParams, Params, Vars};
-use goodqueue::{Header, Heap, Link, Nanos, Pie, Queue};
+use goodqueue::{Configurable, Header, Heap, Link, Nanos, Pie, Queue};
 
 use super::Fault;
 use super::format::Input;
@@ -35,7 +35,8 @@ pub(super) fn pie(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     let params = setup.params(Params { hz: setup.header.hz, ..Params::default() }, set)?;
     let (start, places) = (Nanos(setup.header.start_ns), Setup::places(setup.arrivals + 1));
     let link = setup.link();
-    let queue = Pie::new(params, link, start, Recorded::new(setup.draws), places);
+    let parts = (Recorded::new(setup.draws), places);
+    let queue = Pie::new(start, params, link, parts).map_err(|error| setup.fault(error))?;
     Ok(Box::new(PieSubject { queue, link }))
 }
 

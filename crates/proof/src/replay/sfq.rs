@@ -2,7 +2,7 @@
 
 use goodqueue::red::{Law, LawParams};
 use goodqueue::sfq::{MAX_DEPTH, Params};
-use goodqueue::{Header, Heap, Nanos, Packet, Queue, Sfq, Span};
+use goodqueue::{Configurable, Header, Heap, Nanos, Packet, Queue, Sfq, Span};
 
 use super::Fault;
 use super::format::Input;
@@ -77,7 +77,8 @@ pub(super) fn sfq(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     params.red = (red.qth_min > 0).then_some(red);
     let (start, draws) = (Nanos(setup.header.start_ns), Recorded::new(setup.draws));
     let (buckets, slots) = (Setup::places(divisor as usize), Setup::places(flows as usize));
-    let queue = Sfq::new(params, start, draws, buckets, slots, Setup::places(setup.arrivals + 2));
+    let parts = (draws, buckets, slots, Setup::places(setup.arrivals + 2));
+    let queue = Sfq::new(start, params, setup.link(), parts).map_err(|error| setup.fault(error))?;
     Ok(Box::new(SfqSubject { queue, divisor, flows, hash: 0 }))
 }
 

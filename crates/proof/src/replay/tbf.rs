@@ -1,7 +1,7 @@
 //! `tbf` under replay.
 
 use goodqueue::tbf::{LinkLayer, Params, RateTable};
-use goodqueue::{Link, Nanos, Queue, Rate, Tbf};
+use goodqueue::{Configurable, Link, Nanos, Queue, Rate, Tbf};
 
 use super::Fault;
 use super::format::Input;
@@ -42,7 +42,7 @@ fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
 pub(super) fn tbf(setup: &Setup<'_>) -> Result<Box<dyn Subject>, Fault> {
     let params = setup.params(Params { minburst: Some(0), ..Params::new(Rate(0), 0, 0) }, set)?;
     let places = Setup::places(setup.arrivals + 1);
-    let queue = <Tbf<goodqueue::Header>>::new(params, setup.link(), Nanos(setup.header.start_ns), places);
+    let queue = <Tbf<goodqueue::Header>>::new(Nanos(setup.header.start_ns), params, setup.link(), places);
     let queue = queue.map_err(|error| setup.fault(error))?;
     Ok(Box::new(TbfSubject { queue, link: setup.link() }))
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use goodqueue::arena::Slot;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Queued, TINS, Tables};
 use goodqueue::details::Classified;
-use goodqueue::{Cake, Header, Heap, Link, Nanos, Queue, Rate, Span};
+use goodqueue::{Cake, Configurable, Header, Heap, Link, Nanos, Queue, Rate, Span};
 
 use super::owner::{Arrival, Log, Owner, Recorded};
 use crate::replay::Fault;
@@ -111,7 +111,8 @@ impl Subject {
         let log = Rc::new(RefCell::new(Log::default()));
         let slots = vec![Place::default(); packets(steps)? + 1];
         let tables = Tables::on_heap(TINS, if flows <= 1 << 16 { flows } else { 0 });
-        let queue = Cake::new(params, Recorded(Rc::clone(&log)), tables, slots);
+        let parts = (Recorded(Rc::clone(&log)), tables, slots);
+        let queue = Cake::new(Nanos(0), params, Link::ethernet(Rate(0)), parts);
         let queue = queue.map_err(|error| Fault::at(1, error.to_string()))?;
         Ok(Subject { queue, owner: Owner { arrivals: Vec::new(), log }, last_id: 0 })
     }
