@@ -53,8 +53,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, u64, [u8; 4], Vec<Call>)| {
                 weights: core::array::from_fn(|at| choice >> (at & 3)),
                 ..drr::Params::default()
             };
-            let classes = queues.into_iter().map(Class::new).collect();
-            let queue = Drr::new(START, params(choice), LINK, classes).expect("classes");
+            let classes: Vec<_> = queues.into_iter().map(Class::new).collect();
+            let queue = <Drr<Header, _>>::new(START, params(choice), LINK, classes).expect("classes");
             run(queue, &calls, |queue, now, choice, inside| {
                 let _ = queue.configure(now, params(choice), LINK, inside);
             });
