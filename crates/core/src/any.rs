@@ -70,6 +70,7 @@ macro_rules! queues {
             fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
                 match self {
                     AnyQueue::FqCodel(queue) => queue.enqueue(now, packet, observer),
+                    AnyQueue::Fifo(queue) => queue.enqueue(now, packet, observer),
                     any => any.enqueue_in_any(now, packet, observer),
                 }
             }
@@ -78,6 +79,7 @@ macro_rules! queues {
             fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
                 match self {
                     AnyQueue::FqCodel(queue) => queue.dequeue(now, observer),
+                    AnyQueue::Fifo(queue) => queue.dequeue(now, observer),
                     any => any.dequeue_from_any(now, observer),
                 }
             }
@@ -92,6 +94,7 @@ macro_rules! queues {
             fn backlog(&self) -> Backlog {
                 match self {
                     AnyQueue::FqCodel(queue) => queue.backlog(),
+                    AnyQueue::Fifo(queue) => queue.backlog(),
                     any => any.backlog_of_any(),
                 }
             }
