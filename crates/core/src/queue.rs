@@ -94,8 +94,8 @@ impl core::iter::Sum for Stats {
 
 /// A queue: a sans-IO state machine over the caller's packets, driven by the caller's clock.
 ///
-/// Inputs are `enqueue`, `dequeue` and `reset`, and `configure` of [`Configurable`]; outputs are return values
-/// and the calls on the [`crate::Observer`].
+/// Inputs are `enqueue`, `dequeue` and `reset`, and `configure` of [`Configurable`]; outputs are return
+/// values and the calls on the [`crate::Observer`].
 ///
 /// The rules:
 ///

@@ -212,8 +212,9 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 }
 
-/// Finds the flow that is next in turn: the "packet" that it takes is the index of a flow with packets. Whether
-/// the packet may leave is tested later, because a flow that has to wait joins a heap that is spread over all flows.
+/// Finds the flow that is next in turn: the "packet" that it takes is the index of a flow with packets.
+/// Whether the packet may leave is tested later, because a flow that has to wait joins a heap that is spread
+/// over all flows.
 struct Turns<'a> {
     now: Nanos,
     inactive: &'a mut u32,

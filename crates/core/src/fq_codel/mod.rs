@@ -70,7 +70,7 @@ struct Taker<'a, P, S, O> {
 impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Server<Flow, P> for Taker<'_, P, S, O> {
     // The attributes of this file, of `codel/law.rs`, `lists.rs` and `arena.rs` keep fq_codel within its
     // bar: without them a packet takes 83 + 204 instructions (one flow, STEP 1000), with them 65 + 103;
-    // 1.05 times Linux are 66 + 116.
+    // 1.05 times Linux are 66 + 116. That this is not `Vars::dequeue`, which has the same steps, saves 13.
     #[inline(always)]
     fn take(&mut self, _: u32, flow: &mut Flow) -> Option<P> {
         let now = Tick::at(self.now);

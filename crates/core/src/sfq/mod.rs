@@ -474,8 +474,8 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
         Ok(())
     }
 
-    /// `hz` stays, and RED that is on, as in Linux. With a period the hash gets a new key, and the period begins
-    /// at `now`. Nothing is rehashed at once.
+    /// `hz` stays, and RED that is on, as in Linux. With a period the hash gets a new key, and the period
+    /// begins at `now`. Nothing is rehashed at once.
     fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
         let qlen = self.qlen();
         let (depth, quantum) = (params.depth.clamp(1, MAX_DEPTH), params.quantum.clamp(1, 1 << 20));
