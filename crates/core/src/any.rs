@@ -64,8 +64,8 @@ macro_rules! queues {
         }
 
         /// The default of Linux and of links here is inlined into its caller, which halves the cost of the
-        /// call. So is a FIFO, the default in the classes of `prio` and `drr`: `prio` takes 167 instructions a
-        /// packet instead of 235. The others are called.
+        /// call. So is a FIFO, the default in the classes of `prio` and `drr`: `prio` takes 167 instructions
+        /// a packet instead of 235. The others are called.
         impl<P: Packet, M: Memory> Queue<P> for AnyQueue<P, M> {
             #[inline(always)]
             fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
