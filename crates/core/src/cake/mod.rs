@@ -178,8 +178,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// Recomputes what depends on the rate and the parameters (Linux 6.1 `sch_cake.c:cake_reconfigure`). Next,
-    /// [`Configurable::drop_excess`] clears the tins that are not in use.
+    /// Recomputes what depends on the rate and the parameters (Linux 6.1 `sch_cake.c:cake_reconfigure`).
+    /// Next, [`Configurable::drop_excess`] clears the tins that are not in use.
     fn reconfigure(&mut self) {
         tin::configure(&mut self.tins, self.rate, &self.params);
         self.tins_in_use = self.params.diffserv.tins();
