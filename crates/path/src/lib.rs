@@ -15,6 +15,7 @@ pub mod clocks;
 pub mod fill;
 pub mod irtt_json;
 pub mod key;
+pub mod load;
 pub mod open;
 pub mod params;
 pub mod result;

@@ -34,6 +34,12 @@ pub struct TcpSample {
     pub pacing_rate: u64,
     /// Most recent delivery rate, bytes per second.
     pub delivery_rate: u64,
+    /// Time in which the connection had data to send, microseconds (`tcpi_busy_time`).
+    pub busy_us: u64,
+    /// Of that, time in which the receiver's window limited it (`tcpi_rwnd_limited`).
+    pub rwnd_limited_us: u64,
+    /// Of that, time in which the sender's own buffer limited it (`tcpi_sndbuf_limited`).
+    pub sndbuf_limited_us: u64,
 }
 
 /// One measurement. `t` and `sent` are nanoseconds from the start of the load, negative in the idle lead-in.

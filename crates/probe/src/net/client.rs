@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -14,6 +14,7 @@ use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::load::{FlowOutcome, Load, LoadOutcome};
 use super::probe::{PathState, ProbeOutcome, Probes, ProbesOutcome};
+use super::session::SessionId;
 use super::sys;
 use super::talk::{Talks, TalksOutcome};
 use crate::echo::Lateness;
@@ -125,7 +126,7 @@ pub fn run_client(
     let probes = Probes::open(test, hosts, port, clock, path.longest())?;
     let fetches = Fetch::all(test, hosts, port, clock)?;
     let talks = Talks::open(test, hosts, port, clock)?;
-    let load = Load::new(test, hosts, port, clock, sink)?;
+    let load = Load::new(test, (hosts, port), None, clock, sink)?;
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
         let thread = |name: &str| thread::Builder::new().name(name.into());
@@ -159,6 +160,34 @@ pub fn run_client(
         let talks = talks.join().map_err(|_| NetError::Thread("calls and games"))??;
         Ok(summary(test, load?, probes, &fetched, &talks))
     })
+}
+
+/// Runs the flows of `test`, and nothing else of it, against a server of many clients ([`super::FlowServer`])
+/// that has granted `session`. Blocks until the last flow has stopped, or `stop` is set. The samples are
+/// goodput of downloads, the sender's view of uploads, and this end of each flow.
+///
+/// # Errors
+/// [`NetError::System`]. A failed flow is not an error: see [`FlowOutcome::error`].
+pub fn run_flows(
+    test: &Test,
+    server: SocketAddr,
+    session: &SessionId,
+    clock: &SharedClock,
+    sink: &Sender<Sample>,
+    stop: &AtomicBool,
+) -> Result<FlowsSummary, NetError> {
+    let hosts = vec![server.ip(); test.hosts().max(1)];
+    let load = Load::new(test, (&hosts, server.port()), Some(session), clock, sink)?.run(stop)?;
+    Ok(FlowsSummary { flows: load.flows, step_lateness: load.lateness })
+}
+
+/// The results of [`run_flows`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowsSummary {
+    /// One for each flow of the test.
+    pub flows: Vec<FlowOutcome>,
+    /// Lateness of the steps of the goodput series; a late step counts bytes of the next one.
+    pub step_lateness: Lateness,
 }
 
 fn summary(

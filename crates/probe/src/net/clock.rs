@@ -28,6 +28,13 @@ impl SharedClock {
         SharedClock { start }
     }
 
+    /// A clock whose load starts at `mono`, a time of this host's monotonic clock.
+    #[must_use]
+    pub fn starting_at(mono: i64) -> SharedClock {
+        let (now, _) = read();
+        SharedClock { start: Stamp { wall: now.wall.saturating_add(mono.saturating_sub(now.mono)), mono } }
+    }
+
     /// The start of the load on both clocks, in nanoseconds.
     #[must_use]
     pub fn load_start(&self) -> Stamp {

@@ -133,6 +133,9 @@ fn parse_tcp_info(info: &[u8; 256]) -> TcpSample {
         pacing_rate: long(104),
         min_rtt_us: int(148),
         delivery_rate: long(160),
+        busy_us: long(168),
+        rwnd_limited_us: long(176),
+        sndbuf_limited_us: long(184),
         delivered_ce: int(196),
     }
 }

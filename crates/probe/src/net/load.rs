@@ -13,6 +13,7 @@ use super::error::{Context, NetError};
 use super::explain;
 use super::flow::{FlowEnd, Grid};
 use super::header::FlowHeader;
+use super::session::SessionId;
 use super::sys::{self, Epoll, Interest, Timer};
 use crate::echo::Lateness;
 use crate::{Direction, End, Sample, Test};
@@ -54,6 +55,7 @@ pub(super) struct Load<'a> {
     test: &'a Test,
     hosts: &'a [IpAddr],
     port: u16,
+    session: Option<&'a SessionId>,
     clock: &'a SharedClock,
     sink: &'a Sender<Sample>,
     epoll: Epoll,
@@ -70,10 +72,11 @@ fn ns(span: Span) -> i64 {
 }
 
 impl<'a> Load<'a> {
+    /// `session`: at a server of many clients, which of its sessions the flows belong to.
     pub(super) fn new(
         test: &'a Test,
-        hosts: &'a [IpAddr],
-        port: u16,
+        (hosts, port): (&'a [IpAddr], u16),
+        session: Option<&'a SessionId>,
         clock: &'a SharedClock,
         sink: &'a Sender<Sample>,
     ) -> Result<Load<'a>, NetError> {
@@ -86,6 +89,7 @@ impl<'a> Load<'a> {
             test,
             hosts,
             port,
+            session,
             clock,
             sink,
             epoll: Epoll::new().context("create", "epoll")?,
@@ -215,7 +219,9 @@ impl<'a> Load<'a> {
             Direction::Down => End::Receiver,
         };
         let result = stream.take_error().and_then(|error| error.map_or(Ok(()), Err));
-        let result = result.and_then(|()| stream.write_all(&header.emit()));
+        let preface = self.session.map(SessionId::preface);
+        let opening = [preface.as_ref().map_or(&[][..], |preface| preface), &header.emit()].concat();
+        let result = result.and_then(|()| stream.write_all(&opening));
         let running = FlowEnd::new(index as u32, end, stream);
         let result = result
             .and_then(|()| self.epoll.change(running.stream().as_fd(), running.interest(), index as u64));

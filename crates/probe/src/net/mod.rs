@@ -67,19 +67,22 @@ mod reflect;
 mod request;
 #[forbid(unsafe_code)]
 mod server;
+#[forbid(unsafe_code)]
+mod session;
 mod sys;
 #[forbid(unsafe_code)]
 mod talk;
 #[forbid(unsafe_code)]
 mod udp;
 
-pub use client::{ClientSummary, available_congestion_controls, check, run_client};
+pub use client::{ClientSummary, FlowsSummary, available_congestion_controls, check, run_client, run_flows};
 pub use clock::{ClockWatch, SharedClock};
 pub use error::NetError;
 pub use load::FlowOutcome;
 pub use probe::{PathState, ProbeOutcome};
 pub use server::{ServedFlow, Server, ServerSummary};
-pub use udp::{Arrival, Udp, random_u64, wait};
+pub use session::{Feeder, FlowLimits, FlowServer, PREFACE_LEN, SessionId};
+pub use udp::{Arrival, Udp, bind_tcp, random_u64, wait};
 
 /// Requests real-time scheduling (`SCHED_FIFO`, priority 1) for the calling thread, and returns whether it
 /// was granted. A thread that will drop its privileges calls this first, and then [`run_client`] or

@@ -14,6 +14,7 @@ use super::error::{Context, NetError};
 use super::flow::{FlowEnd, Grid};
 use super::header::{self, FlowHeader};
 use super::request::Request;
+use super::session::{FlowLimits, FlowServer};
 use super::sys::{self, Epoll, Interest, Timer};
 use super::talk::Sessions;
 use super::{explain, reflect};
@@ -26,6 +27,8 @@ const MAX_CONNECTIONS: usize = 4096;
 const HEADER_WAIT: i64 = 10_000_000_000;
 /// How long before its planned stop a flow may end without an error, in nanoseconds.
 const EARLY: i64 = 50_000_000;
+/// How long after its planned stop a flow may go on at a server of many clients, in nanoseconds.
+const OVERTIME: i64 = 2_000_000_000;
 const TIMER: u64 = u64::MAX;
 
 /// Listening TCP and UDP sockets, with the same port number on each address.
@@ -133,7 +136,8 @@ impl Server {
             };
             let reflector = name.spawn_scoped(scope, both).context("start", "the reflector's thread")?;
             sys::ordinary_thread();
-            let served = Loop::new(clock, sink).and_then(|mut serving| serving.run(&self.listeners, stop));
+            let served = Loop::new(Source::Listeners(&self.listeners), clock, sink)
+                .and_then(|mut serving| serving.run(stop));
             failed.store(true, Ordering::Relaxed);
             let probes = reflector.join().map_err(|_| NetError::Thread("reflector"))??;
             Ok(ServerSummary {
@@ -157,8 +161,37 @@ enum Connection {
     Web(WebEnd),
 }
 
+impl FlowServer {
+    /// Serves the flows of one session until `stop` is set, which it notices within 0.1 s; then aborts those
+    /// that are left. The samples are: goodput of uploads, the sender's view of downloads, and this end of
+    /// each flow.
+    ///
+    /// # Errors
+    /// [`NetError::System`] if waiting fails; a failed connection is a flow's error.
+    pub fn run(
+        &self,
+        clock: &SharedClock,
+        sink: &Sender<Sample>,
+        stop: &AtomicBool,
+    ) -> Result<ServerSummary, NetError> {
+        Loop::new(Source::Handed(self), clock, sink)?.run(stop)
+    }
+}
+
+/// Where connections come from.
+#[derive(Clone, Copy)]
+enum Source<'a> {
+    /// Sockets of its own.
+    Listeners(&'a [(IpAddr, TcpListener)]),
+    /// Somebody else, who knows whose they are.
+    Handed(&'a FlowServer),
+}
+
 /// The TCP loop.
 struct Loop<'a> {
+    source: Source<'a>,
+    /// What the flows of a session may do; without a session, what they ask for.
+    limits: Option<FlowLimits>,
     clock: &'a SharedClock,
     sink: &'a Sender<Sample>,
     epoll: Epoll,
@@ -171,8 +204,18 @@ struct Loop<'a> {
 }
 
 impl<'a> Loop<'a> {
-    fn new(clock: &'a SharedClock, sink: &'a Sender<Sample>) -> Result<Loop<'a>, NetError> {
+    fn new(
+        source: Source<'a>,
+        clock: &'a SharedClock,
+        sink: &'a Sender<Sample>,
+    ) -> Result<Loop<'a>, NetError> {
+        let limits = match source {
+            Source::Listeners(_) => None,
+            Source::Handed(session) => Some(session.limits()),
+        };
         Ok(Loop {
+            source,
+            limits,
             clock,
             sink,
             epoll: Epoll::new().context("create", "epoll")?,
@@ -184,25 +227,35 @@ impl<'a> Loop<'a> {
         })
     }
 
-    fn run(
-        &mut self,
-        listeners: &[(IpAddr, TcpListener)],
-        stop: &AtomicBool,
-    ) -> Result<ServerSummary, NetError> {
+    fn run(&mut self, stop: &AtomicBool) -> Result<ServerSummary, NetError> {
         self.epoll.add(self.timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
-        for (index, (addr, listener)) in (0u64..).zip(listeners) {
-            self.epoll.add(listener.as_fd(), Interest::Read, index).context("watch", addr)?;
+        match self.source {
+            Source::Listeners(listeners) => {
+                for (index, (addr, listener)) in (0u64..).zip(listeners) {
+                    self.epoll.add(listener.as_fd(), Interest::Read, index).context("watch", addr)?;
+                }
+                self.next = listeners.len() as u64;
+            }
+            Source::Handed(session) => {
+                self.epoll.add(session.as_fd(), Interest::Read, 0).context("watch", "the session")?;
+                self.next = 1;
+            }
         }
-        self.next = listeners.len() as u64;
         let mut tokens = Vec::new();
         while !stop.load(Ordering::Relaxed) {
             self.epoll.wait(&mut tokens).context("wait for", "connections")?;
             for &token in &tokens {
                 self.pass_time()?;
-                match usize::try_from(token).ok().and_then(|index| listeners.get(index)) {
-                    Some((_, listener)) => self.accept(listener)?,
-                    None if token == TIMER => {}
-                    None => self.serve(token),
+                let listener = |listeners: &'a [(IpAddr, TcpListener)]| {
+                    usize::try_from(token).ok().and_then(|index| listeners.get(index))
+                };
+                match self.source {
+                    _ if token == TIMER => {}
+                    Source::Handed(session) if token == 0 => self.take_handed(session)?,
+                    Source::Listeners(all) if listener(all).is_some() => {
+                        listener(all).map_or(Ok(()), |(_, listener)| self.accept(listener))?;
+                    }
+                    _ => self.serve(token),
                 }
             }
             self.pass_time()?;
@@ -238,7 +291,23 @@ impl<'a> Loop<'a> {
         self.grid = Some(grid);
         self.timer.set(self.clock.mono(grid.next())).context("set", "timer")?;
         self.forget_silent(t);
+        if self.limits.is_some() {
+            self.end_overdue(t);
+        }
         Ok(())
+    }
+
+    /// Ends the flows of a session that go on for too long after their planned stop.
+    fn end_overdue(&mut self, t: i64) {
+        let is_overdue = |connection: &Connection| match connection {
+            Connection::Flow { stop, .. } => t > stop.saturating_add(OVERTIME),
+            _ => false,
+        };
+        let overdue: Vec<u64> =
+            self.connections.iter().filter(|(_, one)| is_overdue(one)).map(|(&token, _)| token).collect();
+        for token in overdue {
+            self.close(token, None);
+        }
     }
 
     /// Closes connections that never sent a header.
@@ -264,20 +333,34 @@ impl<'a> Loop<'a> {
                 }
                 Err(error) => return Err(error).context("accept", "a connection"),
             };
-            if self.connections.len() >= MAX_CONNECTIONS {
-                self.forget_silent(self.clock.t());
-            }
-            if self.connections.len() >= MAX_CONNECTIONS || stream.set_nonblocking(true).is_err() {
-                self.summary.refused += 1;
-                continue;
-            }
-            let token = self.next;
-            self.next += 1;
-            self.epoll.add(stream.as_fd(), Interest::Read, token).context("watch", peer)?;
-            let (since, header) = (self.clock.t(), [0; header::LEN]);
-            let connection = Connection::Unknown { stream, peer, since, header, len: 0 };
-            self.connections.insert(token, connection);
+            self.take_in(stream, peer)?;
         }
+    }
+
+    /// Takes the connections that were handed to a session.
+    fn take_handed(&mut self, session: &FlowServer) -> Result<(), NetError> {
+        for (stream, peer) in session.handed() {
+            self.take_in(stream, peer)?;
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, stream: TcpStream, peer: SocketAddr) -> Result<(), NetError> {
+        let most = self.limits.map_or(MAX_CONNECTIONS, |limits| limits.flows);
+        if self.connections.len() >= most {
+            self.forget_silent(self.clock.t());
+        }
+        if self.connections.len() >= most || stream.set_nonblocking(true).is_err() {
+            self.summary.refused += 1;
+            return Ok(());
+        }
+        let token = self.next;
+        self.next += 1;
+        self.epoll.add(stream.as_fd(), Interest::Read, token).context("watch", peer)?;
+        let (since, header) = (self.clock.t(), [0; header::LEN]);
+        let connection = Connection::Unknown { stream, peer, since, header, len: 0 };
+        self.connections.insert(token, connection);
+        Ok(())
     }
 
     fn serve(&mut self, token: u64) {
@@ -320,6 +403,9 @@ impl<'a> Loop<'a> {
 
     /// Turns a connection into one for web data; false if its socket does not permit that.
     fn begin_web(&mut self, token: u64, first: &Request) -> bool {
+        if self.limits.is_some() {
+            return false;
+        }
         let Some(Connection::Unknown { stream, .. }) = self.connections.remove(&token) else {
             return false;
         };
@@ -350,7 +436,9 @@ impl<'a> Loop<'a> {
     /// Turns a connection into a flow; false if the socket or the grid does not permit that.
     fn begin(&mut self, token: u64, header: &FlowHeader) -> bool {
         let step = header.step.0.cast_signed();
-        if self.grid.is_some_and(|grid| grid.step() != step) {
+        if self.grid.is_some_and(|grid| grid.step() != step)
+            || self.limits.is_some_and(|limits| header.stop > limits.until)
+        {
             return false;
         }
         let Some(Connection::Unknown { stream, peer, .. }) = self.connections.remove(&token) else {

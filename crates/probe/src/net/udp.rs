@@ -1,7 +1,7 @@
 //! UDP sockets with what the kernel knows of each datagram, for the far ends of real paths.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 use super::sys;
@@ -153,11 +153,22 @@ impl AsRawFd for Udp {
     }
 }
 
-/// Waits until one of `sockets` has a datagram or an error, for `timeout_ns` at most, and says which.
+/// A TCP listener that does not block. Like [`Udp::bind`], one at `[::]` takes IPv6 alone. Accepted connections
+/// start with Reno, so that no default of the system paces them for life.
+///
+/// # Errors
+/// The kernel's: the address is in use, or not one of this machine.
+pub fn bind_tcp(local: SocketAddr) -> io::Result<TcpListener> {
+    let socket = sys::tcp_listener(local)?;
+    sys::begin_unpaced(socket.as_fd())?;
+    Ok(TcpListener::from(socket))
+}
+
+/// Waits until one of `sockets` has data, a connection or an error, for `timeout_ns` at most, and says which.
 ///
 /// # Errors
 /// The kernel's.
-pub fn wait(sockets: &[Udp], timeout_ns: u64, ready: &mut Vec<usize>) -> io::Result<()> {
+pub fn wait<S: AsRawFd>(sockets: &[S], timeout_ns: u64, ready: &mut Vec<usize>) -> io::Result<()> {
     let fds: Vec<RawFd> = sockets.iter().map(AsRawFd::as_raw_fd).collect();
     sys::wait_readable(&fds, timeout_ns, ready)
 }

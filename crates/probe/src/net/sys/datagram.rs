@@ -288,13 +288,30 @@ fn append<T: Plain>(control: &mut Control, used: &mut usize, level: c_int, kind:
 
 /// A UDP socket at `local` that does not block; one of IPv6 takes IPv6 alone.
 pub(in crate::net) fn udp_socket(local: SocketAddr) -> io::Result<OwnedFd> {
+    bound_socket(local, libc::SOCK_DGRAM)
+}
+
+/// A TCP socket that listens at `local` and does not block; one of IPv6 takes IPv6 alone.
+pub(in crate::net) fn tcp_listener(local: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = bound_socket(local, libc::SOCK_STREAM)?;
+    // SAFETY: no pointers.
+    check(unsafe { libc::listen(fd.as_raw_fd(), 1024) })?;
+    Ok(fd)
+}
+
+fn bound_socket(local: SocketAddr, kind: c_int) -> io::Result<OwnedFd> {
     let family = if local.is_ipv6() { libc::AF_INET6 } else { libc::AF_INET };
-    let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    let on: c_int = 1;
+    let is_stream = kind == libc::SOCK_STREAM;
+    let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no pointers; the result is checked and then owned by nobody else.
     let fd = unsafe { OwnedFd::from_raw_fd(check(libc::socket(family, kind, 0))?) };
     if local.is_ipv6() {
-        let on: c_int = 1;
         set_option(fd.as_fd(), libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on)?;
+    }
+    if is_stream {
+        // A server that starts again finds its port free, although old connections are in TIME_WAIT.
+        set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &on)?;
     }
     let addr = SockAddr::new(local);
     // SAFETY: pointer and length describe `addr.storage`, which is only read.

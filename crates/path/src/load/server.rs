@@ -1,0 +1,549 @@
+//! The far end of loads: one TCP port for control connections and flows.
+//!
+//! Everything is bounded by [`Bounds`]: connections whose purpose is not known yet (a table of
+//! [`MOST_PENDING`], where the oldest makes room), control connections, loads, flows of a load, and its length.
+//! A control connection must have proved the secret [`HANDSHAKE`] after it began, and is closed after
+//! [`SILENCE`] without a load.
+
+use std::collections::HashMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use goodqueue::Span;
+use goodqueue_probe::net::{
+    ClockWatch, Feeder, FlowLimits, FlowServer, NetError, PREFACE_LEN, ServerSummary, SessionId, SharedClock,
+    bind_tcp, wait,
+};
+use goodqueue_probe::{Direction, Sample};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use super::message::{self, Ask, Ended, Lines, MOST_ASKED, Start, Tell, VERSION, Welcome, Why};
+use super::tls;
+use super::word::Secret;
+use crate::server::PrefixLengths;
+
+/// Connections whose purpose is not known yet.
+pub const MOST_PENDING: usize = 256;
+/// How long a connection may take to say its purpose, and a control connection to prove the secret.
+pub const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a control connection may be without a load.
+pub const SILENCE: Duration = Duration::from_secs(60);
+/// How long a client may leave what it is told unread.
+const UNREAD: Duration = Duration::from_secs(30);
+/// How long a load may go on after its planned end: queues drain.
+const OVERTIME: i64 = 60_000_000_000;
+/// The first byte of a TLS handshake (RFC 8446, section 5.1).
+const TLS_HANDSHAKE: u8 = 0x16;
+/// Longest sleep, so that a stop is noticed.
+const SLEEP: u64 = 100_000_000;
+/// The stack of a thread, bytes.
+pub const STACK: usize = 512 * 1024;
+/// Samples in one message.
+const BATCH: usize = 256;
+
+/// What a server allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Control connections at a time.
+    pub controls: usize,
+    /// Control connections of one network at a time.
+    pub controls_per_prefix: usize,
+    /// What one network is.
+    pub prefix: PrefixLengths,
+    /// Loads at a time.
+    pub loads: usize,
+    /// Flows of a load.
+    pub flows: u32,
+    /// Longest load.
+    pub length: Span,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds {
+            controls: 32,
+            controls_per_prefix: 8,
+            prefix: PrefixLengths { v4: 24, v6: 56 },
+            loads: 4,
+            flows: 128,
+            length: Span::from_secs(3600),
+        }
+    }
+}
+
+/// What happens at a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A client began a load.
+    Started {
+        /// The client.
+        from: SocketAddr,
+        /// How many flows.
+        flows: u32,
+        /// How long.
+        length: Span,
+    },
+    /// It is over.
+    Ended {
+        /// The client.
+        from: SocketAddr,
+        /// How many flows there were.
+        flows: u64,
+        /// Connections that were refused.
+        refused: u64,
+    },
+    /// A connection was refused.
+    Refused {
+        /// Who asked.
+        from: SocketAddr,
+        /// Why.
+        why: Why,
+    },
+}
+
+/// A server of loads, bound to its addresses.
+pub struct LoadServer {
+    listeners: Vec<TcpListener>,
+    bounds: Bounds,
+    hmac: bool,
+    secret: Secret,
+    config: Arc<ServerConfig>,
+}
+
+/// What all threads share.
+struct Shared<'a> {
+    server: &'a LoadServer,
+    stop: &'a AtomicBool,
+    events: SyncSender<Event>,
+    /// Addresses of control connections.
+    controls: Mutex<Vec<IpAddr>>,
+    sessions: Mutex<HashMap<SessionId, (IpAddr, Feeder)>>,
+}
+
+/// A connection that has not said its purpose.
+struct Pending {
+    stream: TcpStream,
+    peer: SocketAddr,
+    since: Instant,
+    preface: [u8; PREFACE_LEN],
+    len: usize,
+}
+
+/// What became of it.
+enum Purpose {
+    Unknown,
+    Control,
+    Flow(SessionId),
+    Wrong,
+}
+
+impl LoadServer {
+    /// Binds TCP `port` at `addresses`. `hmac`: whether the server of probes at the same port needs a key.
+    ///
+    /// # Errors
+    /// The address that cannot be had, and the kernel's error.
+    ///
+    /// # Panics
+    /// Never: Ed25519 takes any seed.
+    pub fn bind(
+        addresses: &[SocketAddr],
+        secret: Secret,
+        hmac: bool,
+        bounds: Bounds,
+    ) -> Result<LoadServer, (SocketAddr, io::Error)> {
+        let bind = |&at: &SocketAddr| bind_tcp(at).map_err(|error| (at, error));
+        let listeners = addresses.iter().map(bind).collect::<Result<_, _>>()?;
+        let config = tls::server(&secret).expect("Ed25519 takes any seed");
+        Ok(LoadServer { listeners, bounds, hmac, secret, config })
+    }
+
+    /// Serves until `stop` is set, which it notices within 0.1 s. An event that `events` has no room for is
+    /// left out.
+    ///
+    /// # Errors
+    /// The kernel's, where it cannot wait for connections.
+    pub fn serve(&self, stop: &AtomicBool, events: SyncSender<Event>) -> io::Result<()> {
+        let shared = Shared {
+            server: self,
+            stop,
+            events,
+            controls: Mutex::new(Vec::new()),
+            sessions: Mutex::new(HashMap::new()),
+        };
+        thread::scope(|scope| {
+            let (mut pending, mut ready) = (Vec::<Pending>::new(), Vec::new());
+            while !stop.load(Ordering::Relaxed) {
+                let listeners = self.listeners.iter().map(AsRawFd::as_raw_fd);
+                let waiting = pending.iter().map(|pending| pending.stream.as_raw_fd());
+                let fds: Vec<RawFd> = listeners.chain(waiting).collect();
+                wait(&fds, SLEEP, &mut ready)?;
+                let first = self.listeners.len();
+                let is_ready = |index: usize| ready.binary_search(&(index + first)).is_ok();
+                let mut kept = Vec::with_capacity(pending.len());
+                for (index, mut one) in pending.drain(..).enumerate() {
+                    match if is_ready(index) { one.look() } else { Purpose::Unknown } {
+                        Purpose::Unknown if one.since.elapsed() < HANDSHAKE => kept.push(one),
+                        Purpose::Unknown | Purpose::Wrong => {}
+                        Purpose::Flow(id) => shared.take_flow(&id, one),
+                        Purpose::Control => {
+                            let shared = &shared;
+                            let Some(place) = Place::claim(shared, one.peer) else { continue };
+                            let control = move || control(shared, one.stream, one.peer, place);
+                            // Without a thread the connection is closed.
+                            let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, control);
+                        }
+                    }
+                }
+                pending = kept;
+                for &index in ready.iter().take_while(|&&index| index < first) {
+                    accept(&self.listeners[index], &mut pending)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Takes the connections that wait at a listener.
+fn accept(listener: &TcpListener, pending: &mut Vec<Pending>) -> io::Result<()> {
+    loop {
+        match listener.accept() {
+            Ok((stream, peer)) => {
+                if stream.set_nonblocking(true).is_err() {
+                    continue;
+                }
+                if pending.len() >= MOST_PENDING {
+                    pending.remove(0);
+                }
+                let (since, preface) = (Instant::now(), [0; PREFACE_LEN]);
+                pending.push(Pending { stream, peer, since, preface, len: 0 });
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => return Ok(()),
+                ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
+                // No more files: those who wait go first.
+                _ if !pending.is_empty() => {
+                    pending.remove(0);
+                    return Ok(());
+                }
+                _ => {
+                    thread::sleep(Duration::from_millis(10));
+                    return Ok(());
+                }
+            },
+        }
+    }
+}
+
+impl Pending {
+    /// Reads what says the purpose. The bytes of TLS stay where they are.
+    fn look(&mut self) -> Purpose {
+        if self.len == 0 {
+            let mut first = [0];
+            match self.stream.peek(&mut first) {
+                Ok(1) if first[0] == TLS_HANDSHAKE => return Purpose::Control,
+                Ok(1) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Purpose::Unknown,
+                _ => return Purpose::Wrong,
+            }
+        }
+        match self.stream.read(&mut self.preface[self.len..]) {
+            Ok(0) => Purpose::Wrong,
+            Ok(read) => {
+                self.len += read;
+                if self.len < PREFACE_LEN {
+                    return Purpose::Unknown;
+                }
+                SessionId::parse(&self.preface).map_or(Purpose::Wrong, Purpose::Flow)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Purpose::Unknown,
+            Err(_) => Purpose::Wrong,
+        }
+    }
+}
+
+impl Shared<'_> {
+    fn tell(&self, event: Event) {
+        // An event too many is left out.
+        let _ = self.events.try_send(event);
+    }
+
+    /// Hands a flow to its session, if it comes from where the session's control connection comes from.
+    fn take_flow(&self, id: &SessionId, one: Pending) {
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((from, feeder)) = sessions.get(id)
+            && *from == one.peer.ip()
+        {
+            feeder.hand(one.stream, one.peer);
+        }
+    }
+}
+
+/// A control connection's place among those that are allowed; given back with its value.
+struct Place<'a> {
+    shared: &'a Shared<'a>,
+    from: IpAddr,
+}
+
+impl<'a> Place<'a> {
+    fn claim(shared: &'a Shared<'a>, peer: SocketAddr) -> Option<Place<'a>> {
+        let bounds = &shared.server.bounds;
+        let mut controls = shared.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        let prefix = bounds.prefix.of(peer.ip());
+        let of_prefix = controls.iter().filter(|&&other| bounds.prefix.of(other) == prefix).count();
+        if controls.len() >= bounds.controls || of_prefix >= bounds.controls_per_prefix {
+            shared.tell(Event::Refused { from: peer, why: Why::Busy });
+            return None;
+        }
+        controls.push(peer.ip());
+        Some(Place { shared, from: peer.ip() })
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut controls = self.shared.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = controls.iter().position(|&from| from == self.from) {
+            controls.swap_remove(index);
+        }
+    }
+}
+
+/// A TCP stream whose reads end at a deadline.
+struct Timed {
+    stream: TcpStream,
+    until: Option<Instant>,
+}
+
+impl Read for Timed {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if let Some(until) = self.until {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ErrorKind::ConnectionAborted.into());
+            }
+            self.stream.set_read_timeout(Some(left))?;
+        }
+        self.stream.read(buf)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        self.stream.write(buf)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+/// A control connection at the server.
+struct Control<'a> {
+    shared: &'a Shared<'a>,
+    peer: SocketAddr,
+    stream: StreamOwned<ServerConnection, Timed>,
+    lines: Lines,
+}
+
+/// Serves one control connection to its end. However it ends, its client notices.
+fn control(shared: &Shared<'_>, stream: TcpStream, peer: SocketAddr, place: Place<'_>) {
+    let set_up = || {
+        stream.set_nonblocking(false)?;
+        stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(UNREAD))
+    };
+    let set_up: io::Result<()> = set_up();
+    let tls = ServerConnection::new(Arc::clone(&shared.server.config));
+    if let (Ok(()), Ok(tls)) = (set_up, tls) {
+        let timed = Timed { stream, until: Some(Instant::now() + HANDSHAKE) };
+        let stream = StreamOwned::new(tls, timed);
+        let mut control = Control { shared, peer, stream, lines: Lines::new(MOST_ASKED) };
+        let _ = control.serve();
+        control.stream.conn.send_close_notify();
+        let _ = control.stream.flush();
+    }
+    drop(place);
+}
+
+impl Control<'_> {
+    fn say(&mut self, message: &Tell) -> io::Result<()> {
+        self.stream.write_all(message::line(message).as_bytes())?;
+        self.stream.flush()
+    }
+
+    fn refuse(&mut self, why: Why) -> io::Result<()> {
+        self.shared.tell(Event::Refused { from: self.peer, why: why.clone() });
+        self.say(&Tell::Refused(why))
+    }
+
+    /// The next message. Waits as long as the stream does.
+    fn ask(&mut self) -> io::Result<Option<Ask>> {
+        self.lines.message(&mut self.stream)
+    }
+
+    fn serve(&mut self) -> io::Result<()> {
+        let Some(Ask::Hello { version, proof }) = self.ask()? else { return self.refuse(Why::Order) };
+        if version != VERSION {
+            return self.refuse(Why::Version(VERSION));
+        }
+        let exported = tls::exported(&self.stream.conn).map_err(io::Error::other)?;
+        let proof = unhex(&proof).unwrap_or_default();
+        if !self.shared.server.secret.is_proof(&exported, &proof) {
+            return self.refuse(Why::Key);
+        }
+        let bounds = self.shared.server.bounds;
+        self.say(&Tell::Welcome(Welcome {
+            version: VERSION,
+            hmac: self.shared.server.hmac,
+            flows: bounds.flows,
+            length_ns: signed(bounds.length),
+        }))?;
+        // From here on reads end after a moment, so that a stop is noticed.
+        self.stream.sock.until = None;
+        self.stream.sock.stream.set_read_timeout(Some(Duration::from_nanos(SLEEP)))?;
+        let mut since = Instant::now();
+        while !self.shared.stop.load(Ordering::Relaxed) && since.elapsed() < SILENCE {
+            match self.ask()? {
+                None => continue,
+                Some(Ask::Clock(number)) => {
+                    let mono_ns = ClockWatch::new().now().mono;
+                    self.say(&Tell::Clock { number, mono_ns })?;
+                }
+                Some(Ask::Start(start)) => self.load(&start)?,
+                Some(_) => return self.refuse(Why::Order),
+            }
+            since = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// One load, from its start to its end.
+    fn load(&mut self, start: &Start) -> io::Result<()> {
+        let bounds = self.shared.server.bounds;
+        if start.flows == 0 || start.flows > bounds.flows {
+            return self.refuse(Why::Flows(bounds.flows));
+        }
+        let most = signed(bounds.length);
+        let now = ClockWatch::new().now().mono;
+        let lead = start.at_ns.saturating_sub(now);
+        if !(1..=most).contains(&start.length_ns) || !(-OVERTIME..=OVERTIME).contains(&lead) {
+            return self.refuse(Why::Length(most));
+        }
+        // A flow that was aborted may still be open here when the next connects.
+        let flows = start.flows as usize * 2;
+        let (server, feeder) = FlowServer::new(FlowLimits { flows, until: start.length_ns })?;
+        let id = SessionId::random()?;
+        {
+            let mut sessions = self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            if sessions.len() >= bounds.loads {
+                drop(sessions);
+                return self.refuse(Why::Busy);
+            }
+            sessions.insert(id, (self.peer.ip(), feeder));
+        }
+        let length = Span(start.length_ns.unsigned_abs());
+        self.shared.tell(Event::Started { from: self.peer, flows: start.flows, length });
+        let until = start.at_ns.saturating_add(start.length_ns).saturating_add(OVERTIME);
+        let ended = self.serve_flows(&server, &id, SharedClock::starting_at(start.at_ns), until);
+        self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let summary = ended.as_ref().map_or_else(|_| ServerSummary::default(), Clone::clone);
+        let flows = summary.flows.len() as u64;
+        self.shared.tell(Event::Ended { from: self.peer, flows, refused: summary.refused });
+        let downloads = summary.flows.iter().filter(|flow| flow.direction == Direction::Down);
+        self.say(&Tell::Ended(Ended {
+            cc: downloads.map(|flow| (flow.flow, flow.cc.clone())).collect(),
+            refused: summary.refused,
+            error: ended.err().map(|error| error.to_string()),
+        }))
+    }
+
+    /// Serves flows in a thread of their own, and hands on what they see, until the client says stop.
+    fn serve_flows(
+        &mut self,
+        server: &FlowServer,
+        id: &SessionId,
+        clock: SharedClock,
+        until: i64,
+    ) -> Result<ServerSummary, NetError> {
+        let (sink, samples) = channel();
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let (stop, clock) = (&stop, &clock);
+            let flows = thread::Builder::new().name("flows".into()).stack_size(STACK);
+            let serving = flows.spawn_scoped(scope, move || server.run(clock, &sink, stop));
+            let serving = serving.map_err(|source| NetError::System {
+                operation: "start",
+                object: "a thread".into(),
+                source,
+            })?;
+            let talked = self.talk(&samples, id, until);
+            stop.store(true, Ordering::Relaxed);
+            let summary = serving.join().map_err(|_| NetError::Thread("flows"))?;
+            // The last samples come with the end of the flows.
+            let last = self.pass_on(&samples).map(drop);
+            let lost =
+                |source| NetError::System { operation: "write to", object: "the client".into(), source };
+            talked.and(last).map_err(lost)?;
+            summary
+        })
+    }
+
+    /// Until the client says stop, or the load has gone on for too long.
+    fn talk(&mut self, samples: &Receiver<Sample>, id: &SessionId, until: i64) -> io::Result<()> {
+        self.say(&Tell::Started { session: id.to_hex() })?;
+        let mut watch = ClockWatch::new();
+        while !self.shared.stop.load(Ordering::Relaxed) && watch.now().mono < until {
+            if !self.pass_on(samples)? {
+                return Ok(());
+            }
+            match self.ask()? {
+                None => {}
+                Some(Ask::Stop(())) => return Ok(()),
+                Some(_) => return Err(ErrorKind::InvalidData.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the samples that there are; whether more may come.
+    fn pass_on(&mut self, samples: &Receiver<Sample>) -> io::Result<bool> {
+        loop {
+            let mut batch = Vec::new();
+            let mut more = true;
+            while batch.len() < BATCH {
+                match samples.try_recv() {
+                    Ok(sample) => batch.push(sample),
+                    Err(error) => {
+                        more = error == TryRecvError::Empty;
+                        break;
+                    }
+                }
+            }
+            let is_full = batch.len() == BATCH;
+            if !batch.is_empty() {
+                self.say(&Tell::Samples(batch))?;
+            }
+            if !is_full {
+                return Ok(more);
+            }
+        }
+    }
+}
+
+fn signed(span: Span) -> i64 {
+    i64::try_from(span.0).unwrap_or(i64::MAX)
+}
+
+/// Bytes of pairs of hexadecimal digits.
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    if text.len().is_multiple_of(2) { digits.map(byte).collect() } else { None }
+}

@@ -1,0 +1,164 @@
+//! The far end of the flows of one client among many: the server that accepts connections knows by their first
+//! bytes whose they are, and hands them over.
+//!
+//! ```text
+//! octet  0  magic "GQs1"
+//!        4  the session: 16 octets that only its client was told
+//!       20  the header of the flow
+//! ```
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::sys;
+
+/// Bytes in front of a flow's header.
+pub const PREFACE_LEN: usize = 20;
+const MAGIC: [u8; 4] = *b"GQs1";
+
+/// Which session a flow belongs to: 128 random bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionId([u8; 16]);
+
+impl SessionId {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The kernel's, where it has no source of random bits.
+    pub fn random() -> io::Result<SessionId> {
+        let mut bytes = [0; 16];
+        sys::random(&mut bytes)?;
+        Ok(SessionId(bytes))
+    }
+
+    /// From the 32 hexadecimal digits of [`SessionId::to_hex`].
+    #[must_use]
+    pub fn from_hex(text: &str) -> Option<SessionId> {
+        let is_hex = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let value = u128::from_str_radix(text, 16).ok().filter(|_| is_hex)?;
+        Some(SessionId(value.to_be_bytes()))
+    }
+
+    /// As 32 hexadecimal digits.
+    #[must_use]
+    pub fn to_hex(self) -> String {
+        format!("{:032x}", u128::from_be_bytes(self.0))
+    }
+
+    /// The first bytes of each of its connections.
+    #[must_use]
+    pub fn preface(&self) -> [u8; PREFACE_LEN] {
+        let mut out = [0; PREFACE_LEN];
+        out[..4].copy_from_slice(&MAGIC);
+        out[4..].copy_from_slice(&self.0);
+        out
+    }
+
+    /// The session that the first bytes of a connection name; `None` if they are something else.
+    #[must_use]
+    pub fn parse(preface: &[u8; PREFACE_LEN]) -> Option<SessionId> {
+        let mut id = [0; 16];
+        id.copy_from_slice(&preface[4..]);
+        (preface[..4] == MAGIC).then_some(SessionId(id))
+    }
+}
+
+/// What the flows of a session may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowLimits {
+    /// Most connections at a time.
+    pub flows: usize,
+    /// Latest planned stop of a flow, nanoseconds from the start of the load.
+    pub until: i64,
+}
+
+type Handed = (TcpStream, SocketAddr);
+
+/// The far end of one session's flows. [`FlowServer::run`] serves them.
+#[derive(Debug)]
+pub struct FlowServer {
+    limits: FlowLimits,
+    waiting: Arc<Mutex<Vec<Handed>>>,
+    woken: UnixStream,
+}
+
+/// Hands connections to a [`FlowServer`].
+#[derive(Debug)]
+pub struct Feeder {
+    most: usize,
+    waiting: Arc<Mutex<Vec<Handed>>>,
+    wake: UnixStream,
+}
+
+impl FlowServer {
+    /// A server without connections, and what hands it some.
+    ///
+    /// # Errors
+    /// The kernel's, where there are no more files.
+    pub fn new(limits: FlowLimits) -> io::Result<(FlowServer, Feeder)> {
+        let (wake, woken) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
+        let waiting = Arc::new(Mutex::new(Vec::new()));
+        let feeder = Feeder { most: limits.flows, waiting: Arc::clone(&waiting), wake };
+        Ok((FlowServer { limits, waiting, woken }, feeder))
+    }
+
+    pub(super) fn limits(&self) -> FlowLimits {
+        self.limits
+    }
+
+    /// The connections that were handed over since the last call.
+    pub(super) fn handed(&self) -> Vec<Handed> {
+        // However often it was woken, one look is enough.
+        let _ = (&self.woken).read(&mut [0; 64]);
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl AsFd for FlowServer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.woken.as_fd()
+    }
+}
+
+impl Feeder {
+    /// Hands over a connection whose preface has been read. It is closed if as many wait as the session may
+    /// have.
+    pub fn hand(&self, stream: TcpStream, peer: SocketAddr) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() < self.most {
+            waiting.push((stream, peer));
+            // If it would block, the server has been woken already.
+            let _ = (&self.wake).write(&[1]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_session_is_named_in_hexadecimal_and_in_bytes() {
+        let id = SessionId::random().unwrap();
+        assert_eq!(SessionId::from_hex(&id.to_hex()), Some(id));
+        assert_eq!(SessionId::parse(&id.preface()), Some(id));
+        assert_eq!(SessionId::from_hex("+0000000000000000000000000000001"), None);
+        assert_eq!(SessionId::from_hex("00"), None);
+        let mut other = id.preface();
+        other[3] = b'2';
+        assert_eq!(SessionId::parse(&other), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = SessionId::from_hex(&text);
+        }
+    }
+}
