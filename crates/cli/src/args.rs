@@ -10,7 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand};
 use goodqueue_experiment::Request;
 
-pub use paths::{ClockArg, DfArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg};
+pub use paths::{ClockArg, DfArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, TestArgs};
 
 /// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]
@@ -35,10 +35,13 @@ pub enum Command {
     /// Run one latency-under-load test over one link, once for each queue, and compare them
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Test a real path: what downloads and uploads do to delay, and what to do about it
+    #[command(after_help = paths::TEST_EXAMPLES)]
+    Test(Box<TestArgs>),
     /// Measure a path to a server: round trips, one-way delays, loss by direction
     #[command(after_help = paths::PROBE_EXAMPLES)]
     Probe(Box<ProbeArgs>),
-    /// Answer probes at the far end of a path: irtt's protocol, built for the open internet
+    /// Be the far end of a path, for `test`, `probe` and irtt's client: built for the open internet
     #[command(after_help = paths::SERVER_EXAMPLES)]
     Server(ServerArgs),
     /// Replay decision vectors recorded from Linux and show the first disagreement

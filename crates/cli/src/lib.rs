@@ -16,4 +16,5 @@ pub mod replay;
 pub mod reproduce;
 pub mod run;
 pub mod server;
+pub mod test;
 pub mod truth;

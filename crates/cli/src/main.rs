@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
-use goodqueue_cli::{airtime, list, probe, replay, reproduce, run, server, truth};
+use goodqueue_cli::{airtime, list, probe, replay, reproduce, run, server, test, truth};
 use goodqueue_experiment::live;
 use goodqueue_proof::truth::simulate;
 
@@ -18,6 +18,7 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let end = match cli.command {
         Command::Run(args) => run::run(&args, &args::given(&matches)),
+        Command::Test(args) => test::command(&args),
         Command::Probe(args) => probe::command(&args),
         Command::Server(args) => server::command(&args),
         Command::Replay(args) => replay::command(&args),

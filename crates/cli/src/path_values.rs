@@ -26,17 +26,22 @@ pub(crate) fn positive(flag: &str, text: &str) -> Result<Span, Error> {
 
 /// The key, where there is one.
 pub(crate) fn key(args: &KeyArgs) -> Result<Option<Key>, Error> {
-    let (what, text) = match (&args.key, &args.key_file) {
-        (Some(key), _) => ("--key".to_owned(), key.clone()),
+    let Some(text) = key_text(args)? else { return Ok(None) };
+    let flag = if args.key.is_some() { "--key" } else { "--key-file" };
+    Key::parse(&text).map(Some).map_err(|error| Error::Usage(format!("{flag}: {error}")))
+}
+
+/// The text of the key, where there is one.
+pub(crate) fn key_text(args: &KeyArgs) -> Result<Option<String>, Error> {
+    match (&args.key, &args.key_file) {
+        (Some(key), _) => Ok(Some(key.clone())),
         (None, Some(path)) => {
-            let what = format!("--key-file {}", path.display());
-            let text =
-                std::fs::read_to_string(path).map_err(|error| Error::Usage(format!("{what}: {error}")))?;
-            (what, text.lines().next().unwrap_or_default().to_owned())
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Error::Usage(format!("--key-file {}: {error}", path.display())))?;
+            Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
         }
-        (None, None) => return Ok(None),
-    };
-    Key::parse(&text).map(Some).map_err(|error| Error::Usage(format!("{what}: {error}")))
+        (None, None) => Ok(None),
+    }
 }
 
 /// A host and its port, of `name`, `name:port`, `192.0.2.1:port`, `2001:db8::1` or `[2001:db8::1]:port`.

@@ -154,7 +154,7 @@ impl Monitor for Progress<'_> {
     fn update(&mut self, turn: usize, time: u32, latest: &Latest) {
         let idle_ns = i64::try_from(self.turns[turn].idle.0).unwrap_or(0);
         let ms = latest.t_ns.saturating_add(idle_ns).max(0).cast_unsigned() / 1_000_000;
-        if self.arm == Arm::Live {
+        if self.arm != Arm::Simulated {
             self.done_ms[turn] = ms;
             return self.show_live(turn, latest);
         }
@@ -164,7 +164,7 @@ impl Monitor for Progress<'_> {
     }
 
     fn end(&mut self, turn: usize, early: bool) {
-        if self.arm == Arm::Live {
+        if self.arm != Arm::Simulated {
             self.close();
             if early {
                 self.say_plainly(&format!("{}: ended early", self.turns[turn].label));

@@ -88,7 +88,7 @@ fn announce(args: &RunArgs, page: &Path) {
 }
 
 /// A queue that was planned and not measured is a stated limit that failed.
-fn complete(record: &Record) -> Result<(), Error> {
+pub(crate) fn complete(record: &Record) -> Result<(), Error> {
     let missing = record.missing();
     if missing.is_empty() {
         return Ok(());
@@ -98,7 +98,7 @@ fn complete(record: &Record) -> Result<(), Error> {
 }
 
 /// A result that is not valid is a stated limit that failed.
-fn verdict(record: &Record) -> Result<(), Error> {
+pub(crate) fn verdict(record: &Record) -> Result<(), Error> {
     let invalid: Vec<&str> =
         record.runs.iter().filter(|run| !run.validity.valid).map(|run| run.queue.as_str()).collect();
     if invalid.is_empty() {
@@ -124,7 +124,7 @@ fn record(args: &RunArgs) -> Record {
     }
 }
 
-fn host() -> Host {
+pub(crate) fn host() -> Host {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let kernel = format!("{} {}", read("/proc/sys/kernel/ostype"), read("/proc/sys/kernel/osrelease"));
     let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);

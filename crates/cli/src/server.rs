@@ -2,11 +2,14 @@
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
+use goodqueue::Span;
 use goodqueue_experiment::Error;
+use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer};
+use goodqueue_path::load::{Secret, word};
 use goodqueue_path::params::Refusal;
 use goodqueue_path::server::listen::Listener;
 use goodqueue_path::server::{Ending, Event, Limits, PrefixLengths, Server, ServerStats};
@@ -16,12 +19,18 @@ use serde_json::{Value, json};
 
 use crate::args::ServerArgs;
 use crate::output::print;
-use crate::path_values::{bracketed, key, positive, span};
+use crate::path_values::{bracketed, key, key_text, positive, span};
 
 /// Events that may wait to be printed; more are left out, and counted.
 const EVENTS: usize = 1024;
 /// Between two looks for a signal.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// What there is to tell.
+enum News {
+    Probes(Event),
+    Load(LoadEvent),
+}
 
 /// Serves until Ctrl-C or SIGTERM.
 ///
@@ -30,43 +39,54 @@ const LOOK: Duration = Duration::from_millis(200);
 pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let limits = limits(args)?;
     let key = key(&args.key)?;
-    let listener = listener(args)?;
+    let (word, secret) = word_and_secret(args)?;
+    let (listener, loads) = sockets(args, secret, key.is_some(), &limits)?;
     let addresses = listener.addresses();
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let seed = random_u64().map_err(Error::machine)?;
     let voice = Voice { json: args.json, quiet: args.quiet };
-    voice.listening(&addresses, key.is_some())?;
-    let (stop, (sender, events)) = (AtomicBool::new(false), sync_channel(EVENTS));
+    voice.listening(&addresses, key.is_some(), word.as_deref())?;
+    let (stop, missed) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (sender, news) = sync_channel(EVENTS);
     let mut server = Server::new(limits, key, seed);
-    let (stats, missed) = std::thread::scope(|scope| {
-        let (stop, listener) = (&stop, &listener);
+    let stats = std::thread::scope(|scope| {
+        let (stop, listener, missed) = (&stop, &listener, &missed);
+        let tell = move |sender: &SyncSender<News>, news| {
+            missed.fetch_add(u64::from(sender.try_send(news).is_err()), Ordering::Relaxed);
+        };
+        let of_load = sender.clone();
+        let loading = loads
+            .as_ref()
+            .map(|loads| scope.spawn(move || loads.serve(stop, &|event| tell(&of_load, News::Load(event)))));
         let serving = scope.spawn(move || {
-            let mut missed = 0_u64;
-            let mut tell = |event| missed += u64::from(sender.try_send(event).is_err());
-            let stats = listener.serve(&mut server, stop, &mut tell);
-            (stats, missed)
+            listener.serve(&mut server, stop, &mut |event| tell(&sender, News::Probes(event)))
         });
-        let told = tell_until_stopped(&voice, &events, &interrupt, stop);
+        let told = tell_until_stopped(&voice, &news, &interrupt, stop);
         stop.store(true, Ordering::Relaxed);
-        let served = serving.join().map_err(|_| Error::Machine("the server's thread panicked".into()));
-        told.and(served)
+        let panicked = |_| Error::Machine("a thread of the server panicked".into());
+        let loaded = loading.map_or(Ok(Ok(())), |thread| thread.join().map_err(panicked));
+        let served = serving.join().map_err(panicked);
+        told?;
+        loaded?.map_err(|error| Error::Machine(format!("waiting for connections: {error}")))?;
+        served
     })?;
-    for event in events.try_iter() {
-        voice.event(&event)?;
+    for one in news.try_iter() {
+        voice.news(&one)?;
     }
-    voice.stopped(&stats.map_err(|error| Error::Machine(format!("waiting for datagrams: {error}")))?, missed)
+    let stats = stats.map_err(|error| Error::Machine(format!("waiting for datagrams: {error}")))?;
+    voice.stopped(&stats, missed.into_inner())
 }
 
-/// Prints events until a signal comes, or the server ends by itself.
+/// Prints what happens until a signal comes, or the server ends by itself.
 fn tell_until_stopped(
     voice: &Voice,
-    events: &Receiver<Event>,
+    news: &Receiver<News>,
     interrupt: &Interrupt,
     stop: &AtomicBool,
 ) -> Result<(), Error> {
     loop {
-        match events.recv_timeout(LOOK) {
-            Ok(event) => voice.event(&event)?,
+        match news.recv_timeout(LOOK) {
+            Ok(one) => voice.news(&one)?,
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
@@ -75,6 +95,70 @@ fn tell_until_stopped(
             return Ok(());
         }
     }
+}
+
+/// The word of loads, where it is to be printed, and what it stands for. Neither where no load is taken.
+fn word_and_secret(args: &ServerArgs) -> Result<(Option<String>, Option<Secret>), Error> {
+    if args.flows == 0 {
+        return Ok((None, None));
+    }
+    match key_text(&args.key)? {
+        Some(key) => {
+            let secret = Secret::of(&key);
+            if secret.is_none() {
+                let least = word::LEAST;
+                eprintln!(
+                    "goodqueue: warning: no loads: for them the key must have {least} characters or more"
+                );
+            }
+            Ok((None, secret))
+        }
+        None => {
+            let word = word::random().map_err(Error::machine)?;
+            let secret = Secret::of(&word);
+            Ok((Some(word), secret))
+        }
+    }
+}
+
+/// The sockets of probes and of loads, at the same port. A port that the system chose for the first may be
+/// taken for the second; then it chooses again.
+fn sockets(
+    args: &ServerArgs,
+    secret: Option<Secret>,
+    has_key: bool,
+    limits: &Limits,
+) -> Result<(Listener, Option<LoadServer>), Error> {
+    let length = if limits.max_length.0 == 0 { LONGEST_LOAD } else { limits.max_length.min(LONGEST_LOAD) };
+    let bounds =
+        Bounds { prefix: limits.prefix, loads: args.loads, flows: args.flows, length, ..Bounds::default() };
+    let mut tries = if args.port == 0 { 16 } else { 1 };
+    loop {
+        tries -= 1;
+        let listener = listener(args)?;
+        let Some(secret) = secret.clone() else { return Ok((listener, None)) };
+        match LoadServer::bind(&listener.addresses(), secret, has_key, bounds) {
+            Ok(loads) => return Ok((listener, Some(loads))),
+            Err((_, error)) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
+            Err((at, error)) => return Err(refuse("TCP", "-ltnp", at, &error)),
+        }
+    }
+}
+
+/// Longest load.
+const LONGEST_LOAD: Span = Span::from_secs(3600);
+
+/// Why an address could not be had, and the cure.
+fn refuse(protocol: &str, flags: &str, at: SocketAddr, error: &std::io::Error) -> Error {
+    let why = match error.kind() {
+        ErrorKind::AddrInUse => {
+            format!("another program listens there; `ss {flags}` names it; choose another --port")
+        }
+        ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
+        ErrorKind::PermissionDenied => "ports below 1024 need a right; choose another --port".to_owned(),
+        _ => error.to_string(),
+    };
+    Error::Machine(format!("{protocol} {at}: {why}"))
 }
 
 fn limits(args: &ServerArgs) -> Result<Limits, Error> {
@@ -118,17 +202,7 @@ fn limits(args: &ServerArgs) -> Result<Limits, Error> {
 
 /// The sockets. Of the two that nobody asked for, one may be missing: a machine may lack IPv6, or IPv4.
 fn listener(args: &ServerArgs) -> Result<Listener, Error> {
-    let refuse = |(at, error): (SocketAddr, std::io::Error)| {
-        let why = match error.kind() {
-            ErrorKind::AddrInUse => {
-                "another program listens there; `ss -ulpn` names it; choose another --port".to_owned()
-            }
-            ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
-            ErrorKind::PermissionDenied => "ports below 1024 need a right; choose another --port".to_owned(),
-            _ => error.to_string(),
-        };
-        Error::Machine(format!("UDP {at}: {why}"))
-    };
+    let refuse = |(at, error): (SocketAddr, std::io::Error)| refuse("UDP", "-ulpn", at, &error);
     if args.bind.is_empty() {
         let (v6, v4) = (IpAddr::from(Ipv6Addr::UNSPECIFIED), IpAddr::from(Ipv4Addr::UNSPECIFIED));
         return Listener::bind(&[v6, v4], args.port).or_else(|(at, error)| {
@@ -177,7 +251,8 @@ impl Voice {
         print(&format!("{}\n", text()))
     }
 
-    fn listening(&self, addresses: &[SocketAddr], has_key: bool) -> Result<(), Error> {
+    /// `word`: that of loads, where it is not the key.
+    fn listening(&self, addresses: &[SocketAddr], has_key: bool, word: Option<&str>) -> Result<(), Error> {
         let port = addresses.first().map_or(0, SocketAddr::port);
         let names: Vec<String> = addresses.iter().map(|addr| bracketed(addr.ip())).collect();
         let own = addresses.iter().find_map(|addr| {
@@ -185,16 +260,42 @@ impl Voice {
         });
         let host = own.map_or("THIS-HOST".to_owned(), |ip| ip.to_string());
         let with_port = if port == goodqueue_path::PORT { String::new() } else { format!(" --port {port}") };
-        let (who, key) = if has_key { ("who has the key", " --key-file FILE") } else { ("anybody", "") };
         let text = || {
-            format!(
-                "listening on UDP port {port} of {}; {who} may measure\n\
-                 at the other end type: goodqueue probe {host}{with_port}{key}",
-                names.join(" and ")
-            )
+            let mut text = format!("listening on port {port} of {}\n", names.join(" and "));
+            let key = if has_key { " --key-file FILE" } else { "" };
+            text += &match word {
+                Some(word) => format!(
+                    "for a test type at the other end: goodqueue test {host}{with_port} --key {word}\n"
+                ),
+                None if has_key => {
+                    format!("for a test type at the other end: goodqueue test {host}{with_port}{key}\n")
+                }
+                None => String::new(),
+            };
+            text + &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}")
         };
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        self.say(text, json!({ "event": "listening", "addresses": addresses, "key": has_key }))
+        self.say(text, json!({ "event": "listening", "addresses": addresses, "key": has_key, "word": word }))
+    }
+
+    fn news(&self, news: &News) -> Result<(), Error> {
+        match news {
+            News::Probes(event) => self.event(event),
+            News::Load(LoadEvent::Started { from, flows, length }) => self.say(
+                || format!("{from} sends and receives load for {length}, {flows} flows"),
+                json!({
+                    "event": "load_started", "from": from.to_string(), "flows": flows, "length_ns": length.0,
+                }),
+            ),
+            News::Load(LoadEvent::Ended { from, flows, refused }) => self.say(
+                || format!("{from} ended its load, {flows} flows"),
+                json!({ "event": "load_ended", "from": from.to_string(), "flows": flows, "refused": refused }),
+            ),
+            News::Load(LoadEvent::Refused { from, why }) => self.say(
+                || format!("{from} refused: {why}"),
+                json!({ "event": "load_refused", "from": from.to_string(), "why": why.to_string() }),
+            ),
+        }
     }
 
     fn event(&self, event: &Event) -> Result<(), Error> {

@@ -5,8 +5,10 @@
 //!  TOML file ───────────────┴► Experiment ─► simulate or live ─► Record (goodqueue-report)
 //! ```
 //!
+//! [`path`] is the third arm: a test over a real path to a server, into the same record.
+//!
 //! The simulated arm needs no file, clock, socket or thread and builds for `wasm32-unknown-unknown`. The live
-//! arm (feature `live`) is Linux's.
+//! arm and real paths (feature `live`) are Linux's.
 //!
 //! # `rrul` over three queues, with grades
 //!
@@ -55,6 +57,8 @@ mod input;
 #[cfg(feature = "live")]
 pub mod live;
 mod monitor;
+#[cfg(feature = "live")]
+pub mod path;
 mod plan;
 mod radio;
 mod record;

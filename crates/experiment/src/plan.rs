@@ -78,7 +78,7 @@ impl Plan {
         let arm = if args.live { Arm::Live } else { Arm::Simulated };
         let seeds = Seeds::of(args)?;
         let start_jitter_ns = match (arm, args.start_jitter.as_deref()) {
-            (Arm::Live, _) => None,
+            (Arm::Live | Arm::Path, _) => None,
             (Arm::Simulated, None) => Some(starts::DEFAULT.0),
             (Arm::Simulated, Some(text)) => Some(start_jitter(text)?.0),
         };
@@ -124,7 +124,7 @@ impl Plan {
 }
 
 impl TestOrder {
-    fn resolve(args: &Request) -> Result<TestOrder, Error> {
+    pub(crate) fn resolve(args: &Request) -> Result<TestOrder, Error> {
         let order = TestOrder {
             name: args.test.clone(),
             length_ns: positive("--length", &args.length)?.0,

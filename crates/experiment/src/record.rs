@@ -102,7 +102,7 @@ fn path(link: &Link) -> PathPlan {
 
 /// The test as the record has it. `flows`: those of the simulation, which may be held to a rate; none in live
 /// runs.
-fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan {
+pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan {
     let flows = test.flows.iter().enumerate().map(|(number, flow)| FlowPlan {
         name: flow.name.clone(),
         direction: match flow.direction {

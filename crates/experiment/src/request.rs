@@ -12,6 +12,8 @@ pub enum Arm {
     Simulated,
     /// Kernel TCP in namespaces, in real time.
     Live,
+    /// A real path to a server, in real time.
+    Path,
 }
 
 impl Arm {
@@ -21,6 +23,7 @@ impl Arm {
         match self {
             Arm::Simulated => "simulated",
             Arm::Live => "live",
+            Arm::Path => "path",
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Loads over loopback: a client that has the secret, and all those that do not.
 
+#![allow(clippy::unwrap_used)]
+
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +27,7 @@ fn with_server(bounds: Bounds, secret: &Secret, body: impl FnOnce(SocketAddr)) -
     let server = LoadServer::bind(&[at], secret.clone(), false, bounds).unwrap();
     let (stop, (sender, events)) = (AtomicBool::new(false), sync_channel(1000));
     thread::scope(|scope| {
-        let serving = scope.spawn(|| server.serve(&stop, sender));
+        let serving = scope.spawn(|| server.serve(&stop, &|event| drop(sender.try_send(event))));
         let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(at)));
         stop.store(true, Ordering::Relaxed);
         serving.join().unwrap().unwrap();
@@ -131,7 +133,7 @@ fn loopback_a_flow_is_taken_from_the_address_of_its_control_connection_alone() {
     let server = LoadServer::bind(&[at, six], secret.clone(), false, Bounds::default()).unwrap();
     let (stop, (sender, _events)) = (AtomicBool::new(false), sync_channel(1000));
     thread::scope(|scope| {
-        let serving = scope.spawn(|| server.serve(&stop, sender));
+        let serving = scope.spawn(|| server.serve(&stop, &|event| drop(sender.try_send(event))));
         let mut control = Control::open(at, &secret).unwrap();
         let test = test("tcp_1down");
         for (to, is_ours) in [(six, false), (at, true)] {

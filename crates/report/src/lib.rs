@@ -60,8 +60,8 @@ pub use path::TcpRtt;
 pub use record::{
     CallSeries, Direction, EngineHealth, Fate, FlowPlan, FlowSeries, Host, LinkPlan, LossCount, MISSING,
     PagePlan, PageSeries, PathPlan, PathQueue, ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Run,
-    SCHEMA, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay, TestPlan, UnderWay, Validity, VideoPlan,
-    VideoSeries,
+    SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay, TestPlan, UnderWay, Validity,
+    VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated};
 pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};
@@ -69,3 +69,4 @@ pub use talks::{CallWay, GameSummary, GameWay, TalkSummary, game_mos};
 pub use verdict::{DirectionVerdict, Grade, Letter, SATURATED_PERCENT};
 pub use videos::VideoSummary;
 pub use voice::Voice;
+pub use words::headline;

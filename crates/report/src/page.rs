@@ -62,7 +62,7 @@ pub fn html(record: &Record) -> String {
         ("axis", axis_name(charts::very_wide_range(record_of_charts, delay)).to_owned()),
         ("headline", headline(record, &summaries, &colours)),
         ("about", about(record)),
-        ("banners", banners(record) + &findings(&summaries)),
+        ("banners", banners(record) + &findings(record, &summaries)),
         ("glance", glance::html(record, &summaries) + &matrix::html(record, &summaries)),
         ("summary", tables::summary(record, &summaries, &colours) + &tables::repetitions(record, &summaries)),
         ("charts", figures.html),
@@ -199,12 +199,15 @@ fn banners(record: &Record) -> String {
 }
 
 /// Findings beside the grades: a starved direction, lost probes.
-fn findings(summaries: &[Summary]) -> String {
+fn findings(record: &Record, summaries: &[Summary]) -> String {
     let of = |s: &Summary| s.findings.iter().map(|f| format!("{}: {f}", s.queue)).collect::<Vec<_>>();
     let found: Vec<String> = summaries.iter().flat_map(of).collect();
     let mut out = String::new();
     if !found.is_empty() {
         banner(&mut out, "banner", "Other effects of the load.", &found);
+    }
+    for advice in words::advice(record, summaries) {
+        banner(&mut out, "banner", &advice, &[]);
     }
     out
 }

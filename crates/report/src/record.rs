@@ -37,7 +37,7 @@ pub struct Record {
     pub title: String,
     /// The user's note.
     pub note: String,
-    /// `live` or `simulated`.
+    /// `live`, `simulated` or `path`: a real path.
     pub arm: String,
     /// The command line as typed.
     pub command: Vec<String>,
@@ -45,6 +45,9 @@ pub struct Record {
     pub seed: u64,
     /// The machine.
     pub host: Host,
+    /// The server of a real path, as typed; absent elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// The test.
     pub test: TestPlan,
     /// The link.
@@ -59,6 +62,17 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether it is of a real path, whose line and queues nobody here knows.
+    #[must_use]
+    pub fn is_path(&self) -> bool {
+        self.arm == "path"
+    }
+
+    /// What the runs differ in: `queue`, or on a real path `load`.
+    pub(crate) fn side(&self) -> &'static str {
+        if self.is_path() { "load" } else { "queue" }
+    }
+
     /// Whether any run has a radio.
     pub(crate) fn has_radio(&self) -> bool {
         self.runs.iter().any(|run| !run.radios.is_empty())
@@ -294,6 +308,13 @@ pub struct Run {
     pub engine: Option<EngineHealth>,
     /// What identifies a simulated run; absent in a live one.
     pub simulation: Option<Simulation>,
+    /// The directions that it loads, if the runs of a record differ in that; empty: all that the test has flows
+    /// for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<Direction>,
+    /// What limited the senders of the flows up and down, as their kernels say; empty if unknown.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<SenderLimits>,
     /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
     /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -308,6 +329,27 @@ impl Run {
     #[must_use]
     pub fn link_in<'a>(&'a self, record: &'a Record) -> &'a LinkPlan {
         self.link.as_ref().unwrap_or(&record.link)
+    }
+}
+
+/// What limited the senders of one direction, in shares of the time in which they had data to send, 0 to 1
+/// (Linux `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`). The network limited them for the rest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SenderLimits {
+    /// The direction.
+    pub direction: Direction,
+    /// The window of the receivers.
+    pub receiver: f64,
+    /// The senders' own buffers.
+    pub sender: f64,
+}
+
+impl SenderLimits {
+    /// The share in which the network was the limit.
+    #[must_use]
+    pub fn network(&self) -> f64 {
+        (1.0 - self.receiver - self.sender).clamp(0.0, 1.0)
     }
 }
 

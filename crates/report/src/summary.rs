@@ -309,6 +309,12 @@ pub(crate) fn loaded_directions(record: &Record) -> Vec<Direction> {
         .collect()
 }
 
+/// The directions that a run loads.
+pub(crate) fn loaded_in(record: &Record, run: &Run) -> Vec<Direction> {
+    let is_loaded = |direction: &Direction| run.loads.is_empty() || run.loads.contains(direction);
+    loaded_directions(record).into_iter().filter(is_loaded).collect()
+}
+
 /// The whole load, ramp included; if the run was cut short, up to the last complete step of a flow.
 pub(crate) fn load_span(record: &Record, run: &Run) -> Span {
     let planned = i64::try_from(record.test.load_ns).unwrap_or(i64::MAX);

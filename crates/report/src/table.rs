@@ -299,7 +299,7 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     let directions = loaded_directions(record);
     let of = |f: &dyn Fn(&Summary) -> String| all.iter().map(f).collect::<Vec<_>>();
     let group = |title: &'static str, columns| Group { title: title.into(), columns, spare: 0 };
-    let mut out = vec![group("queue", vec![queue_column(all)])];
+    let mut out = vec![group(record.side(), vec![queue_column(all)])];
     let (mut goodput, mut fair, mut used) = (Vec::new(), Vec::new(), Vec::new());
     for &direction in &directions {
         let name = direction_name(direction);
@@ -320,9 +320,13 @@ fn groups(record: &Record, all: &[Summary]) -> Vec<Group> {
     }
     let packets = |i: usize| of(&|s| s.drops_and_marks()[i].to_string());
     let packets = vec![Column::new("drops", packets(0)), Column::new("marks", packets(1))];
-    out.push(Group { title: "packets".into(), columns: packets, spare: 1 });
+    if !record.is_path() {
+        out.push(Group { title: "packets".into(), columns: packets, spare: 1 });
+    }
     if !directions.is_empty() {
-        out.push(Group { title: "used %".into(), columns: used, spare: 2 });
+        if !record.is_path() {
+            out.push(Group { title: "used %".into(), columns: used, spare: 2 });
+        }
         let several = distances_differ(record);
         let runs = record.runs.iter().zip(all);
         let idle = runs.map(|(r, s)| idle(several, r, &s.rtt, |p| &p.rtt_ns, '-')).collect();
@@ -391,7 +395,7 @@ fn one_way_groups(record: &Record, all: &[Summary]) -> Vec<Group> {
         Group { title: Cow::Borrowed(title), columns, spare: 0 }
     };
     vec![
-        Group { title: "queue".into(), columns: vec![queue_column(all)], spare: 0 },
+        Group { title: record.side().into(), columns: vec![queue_column(all)], spare: 0 },
         way("one way up, ms: idle, rise", |s| &s.up, |p| &p.up_ns),
         way("one way down, ms: idle, rise", |s| &s.down, |p| &p.down_ns),
     ]

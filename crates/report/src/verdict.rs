@@ -1,7 +1,8 @@
 //! The verdict on a run: which directions were saturated, the grade, and other findings.
 //!
 //! * **Saturated**: the direction used at least 80 % of its line, or of the rate of a slower shaper before
-//!   it. The share is rounded to whole percent, as shown, before it is judged.
+//!   it. On a real path: the network, and neither sender nor receiver, limited its flows for at least 80 % of
+//!   the time. The share is rounded to whole percent, as shown, before it is judged.
 //! * **Grade of a direction**: from the mean rise of its one-way delay, if it was saturated.
 //! * **Grade of the run**: from the mean rise of the round trip, the statistic of the dslreports test: below
 //!   5 ms A+, 30 ms A, 60 ms B, 200 ms C, 400 ms D, otherwise F. A run has a grade if every loaded direction
@@ -19,10 +20,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Direction, Record, Run};
+use crate::record::{Direction, Record, Run, SenderLimits};
 use crate::repeat;
 use crate::stats::whole_percent;
-use crate::summary::{Latency, Summary, direction_name, loaded_directions};
+use crate::summary::{Latency, Summary, direction_name, loaded_in};
 use crate::words;
 
 /// Utilisation from which a direction counts as saturated, in whole percent.
@@ -109,6 +110,9 @@ pub struct DirectionVerdict {
     /// Share of the line that was used, or of the rate of a slower shaper before it, 0 to about 1; absent if
     /// unknown.
     pub used: Option<f64>,
+    /// On a real path, what limited its senders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<SenderLimits>,
     /// Whether that is enough; absent if unknown.
     pub saturated: Option<bool>,
     /// Whether its flows' acknowledgements wait in the queue of the other direction, so that it was not
@@ -122,11 +126,11 @@ pub struct DirectionVerdict {
 
 /// Adds the verdict to a summary that has all its figures.
 pub(crate) fn judge(summary: &mut Summary, record: &Record, run: &Run) {
-    let directions = loaded_directions(record);
+    let directions = loaded_in(record, run);
     let unfit = unfit(summary, record, run).err();
     let used = [Direction::Up, Direction::Down].map(|direction| used(summary, record, run, direction));
     let verdicts: Vec<_> =
-        directions.iter().map(|&d| of_direction(summary, d, used, unfit.as_deref())).collect();
+        directions.iter().map(|&d| of_direction((summary, run), d, used, unfit.as_deref())).collect();
     summary.saturated =
         verdicts.iter().map(|v| v.saturated).reduce(|all, one| all.zip(one).map(|(a, b)| a && b)).flatten();
     match unfit.map_or_else(|| grade(summary, &verdicts), Err) {
@@ -142,7 +146,7 @@ fn unfit(summary: &Summary, record: &Record, run: &Run) -> Result<(), String> {
     if !run.validity.valid {
         return Err("the run is not valid".into());
     }
-    if loaded_directions(record).is_empty() {
+    if loaded_in(record, run).is_empty() {
         return Err("the test has no load".into());
     }
     if !run.complete {
@@ -154,9 +158,12 @@ fn unfit(summary: &Summary, record: &Record, run: &Run) -> Result<(), String> {
     Ok(())
 }
 
-/// Share of the line of a direction that was used, or of the rate of a slower shaper on the path.
+/// Share of the line of a direction that was used, or of the rate of a slower shaper on the path. On a real
+/// path, whose rate nobody knows: the share of the time in which the network limited the senders.
 fn used(summary: &Summary, record: &Record, run: &Run, direction: Direction) -> Option<f64> {
-    let of_line = summary.utilisation(direction)?;
+    let Some(of_line) = summary.utilisation(direction) else {
+        return run.limits.iter().find(|limits| limits.direction == direction).map(SenderLimits::network);
+    };
     let link = run.link_in(record);
     let line = match direction {
         Direction::Up => link.up.rate_bps,
@@ -172,7 +179,7 @@ fn used(summary: &Summary, record: &Record, run: &Run, direction: Direction) -> 
 
 /// The verdict on one direction. `used` is for up and down.
 fn of_direction(
-    summary: &Summary,
+    (summary, run): (&Summary, &Run),
     direction: Direction,
     used: [Option<f64>; 2],
     unfit: Option<&str>,
@@ -184,6 +191,7 @@ fn of_direction(
     };
     let saturated = used.map(is_saturated);
     let mut verdict = DirectionVerdict { direction, used, saturated, ..DirectionVerdict::default() };
+    verdict.limits = run.limits.iter().find(|limits| limits.direction == direction).copied();
     verdict.starved = saturated == Some(false)
         && other_used.is_some_and(is_saturated)
         && starves(summary, other(direction));
@@ -202,12 +210,29 @@ fn of_direction(
 fn saturation(verdict: &DirectionVerdict) -> Result<(), String> {
     let name = direction_name(verdict.direction);
     match verdict.used {
+        Some(used) if !is_saturated(used) && verdict.limits.is_some() => Err(limited(verdict)),
         None => Err(format!("saturation is unknown: no rate or no line counter {name}")),
         Some(used) if !is_saturated(used) => {
             Err(format!("the link was not saturated: {name} {} % used", whole_percent(used)))
         }
         Some(_) => Ok(()),
     }
+}
+
+/// `the sender, not the network, limited the flows up for 34 % of the time`.
+fn limited(verdict: &DirectionVerdict) -> String {
+    let limits = verdict.limits.unwrap_or_default();
+    let (who, share, cure) = if limits.receiver > limits.sender {
+        (
+            "the receiver's window",
+            limits.receiver,
+            "more flows or a larger net.ipv4.tcp_rmem there fill the line",
+        )
+    } else {
+        ("the sender's buffer", limits.sender, "more flows or a larger net.ipv4.tcp_wmem there fill the line")
+    };
+    let (name, percent) = (direction_name(verdict.direction), whole_percent(share));
+    format!("{who}, not the network, limited the flows {name} for {percent} % of the time; {cure}")
 }
 
 fn grade(summary: &Summary, verdicts: &[DirectionVerdict]) -> Result<Grade, String> {

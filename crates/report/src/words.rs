@@ -1,11 +1,13 @@
 //! Sentences about a record.
 
 mod headline;
+mod real_path;
 
 use crate::record::{Direction, PathPlan, Record, Run};
 use crate::summary::Summary;
 
 pub(crate) use headline::headline_pieces;
+pub(crate) use real_path::advice;
 
 /// Why a step of the goodput may exceed the link's rate.
 pub(crate) const RELEASED: &str =
@@ -62,7 +64,7 @@ pub(crate) fn experiment(record: &Record) -> String {
         (n, m) => format!("{} up and {m} down", flows(n)),
     };
     let mut parts = vec![format!("{}: {load}", record.test.name), link(record)];
-    if !record.arm.is_empty() {
+    if !record.arm.is_empty() && !record.is_path() {
         parts.push(record.arm.clone());
     }
     parts.join(" · ")
@@ -70,6 +72,9 @@ pub(crate) fn experiment(record: &Record) -> String {
 
 /// The link in one line.
 pub(crate) fn link(record: &Record) -> String {
+    if let Some(server) = &record.server {
+        return format!("path to {server}");
+    }
     let side = |p: &PathPlan| p.rate_bps.map_or_else(|| "unlimited".to_owned(), rate);
     let l = &record.link;
     let rates = match (l.up.rate_bps, l.down.rate_bps) {
@@ -156,8 +161,9 @@ fn plain(words: impl Into<String>) -> Piece {
 }
 
 /// The result of the comparison, in one sentence or two.
-pub(crate) fn headline(record: &Record, all: &[Summary]) -> String {
-    headline_pieces(record, all).into_iter().map(|p| p.words).collect()
+#[must_use]
+pub fn headline(record: &Record) -> String {
+    headline_pieces(record, &Summary::all(record)).into_iter().map(|p| p.words).collect()
 }
 
 /// An RFC 3339 time as people read it: date, hours and minutes, zone.

@@ -6,15 +6,19 @@ use clap::{Args, ValueEnum};
 
 pub(super) const SERVER_EXAMPLES: &str = "\
 Examples:
-  goodqueue server                          # UDP port 2112, for goodqueue probe and irtt client
-  goodqueue server --key-file key.txt       # only for those who have the key
+  goodqueue server                          # port 2112, for goodqueue test, goodqueue probe and irtt client
+  goodqueue server --key-file key.txt       # only for those who have the key; it stays the same
   goodqueue server --bind 192.0.2.7 --bind 2001:db8::7 --sessions-per-network 4
   goodqueue server --min-interval 10ms --max-length 10min --json
 
 The server sends a stranger no more bytes than it received. It limits the rate of requests from
 each network, and it answers probes only from an address that has shown that it receives. The
 request of irtt's client is shorter than the answer, so the server answers its second request,
-after one second.";
+after one second.
+
+Load goes only to those who have the word that the server prints, over TCP, to the address from
+which they proved it (TLS 1.3; the server's key follows from the word). With --key the word is
+that key, and probes need it too.";
 
 pub(super) const PROBE_EXAMPLES: &str = "\
 Examples:
@@ -25,6 +29,76 @@ Examples:
 
 Run goodqueue server or irtt server at the other end. The table shows one-way delays above their
 least value, so the two clocks need not agree; the file of -o also has the delays by both clocks.";
+
+pub(super) const TEST_EXAMPLES: &str = "\
+Examples:
+  goodqueue test measure.example.net --key k3v9zt7mpqx2c5w8ydhs4b6gnr       # the word that the server printed
+  goodqueue test 192.0.2.7 --key-file word.txt -o line                     # with page, pictures and record
+  goodqueue test 192.0.2.7 rrul --length 30s --key-file word.txt           # any test of `goodqueue tests`
+  goodqueue test 192.0.2.7 ping --length 1min                              # without load, so without a key
+
+Without TEST it measures three loads, each after an idle time: downloads, uploads, both at once. It takes about 40
+seconds. Run `goodqueue server` at the other end, close to the line that you test but not behind it.";
+
+/// `goodqueue test`.
+#[derive(Args, Debug)]
+pub struct TestArgs {
+    /// The server: a name or an address; :PORT if it is not 2112
+    #[arg(value_name = "HOST[:PORT]")]
+    pub host: String,
+    /// A test of `goodqueue tests` [default: downloads, then uploads, then both]
+    #[arg(value_name = "TEST")]
+    pub test: Option<String>,
+    /// The word that the server printed, or the server's key.
+    #[command(flatten)]
+    pub key: KeyArgs,
+    /// The server's port, for UDP and TCP
+    #[arg(short, long, value_name = "PORT")]
+    pub port: Option<u16>,
+    /// Use IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Use IPv6 only
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+    /// Length of each load
+    #[arg(short, long, default_value = "10s", value_name = "TIME")]
+    pub length: String,
+    /// Idle time before each load
+    #[arg(long, default_value = "3s", value_name = "TIME")]
+    pub idle: String,
+    /// TCP flows in each direction, where the test leaves it open [default: 4]
+    #[arg(long, value_name = "N")]
+    pub flows: Option<u32>,
+    /// Congestion control of the senders [default: cubic]
+    #[arg(long, value_name = "NAME")]
+    pub cc: Option<String>,
+    /// Time between two probes
+    #[arg(long, default_value = "20ms", value_name = "TIME")]
+    pub probe_interval: String,
+    /// Step of the goodput series
+    #[arg(long, default_value = "200ms", value_name = "TIME")]
+    pub step: String,
+    /// Write record, page, pictures, CSV and .flent.gz files into this new folder; or write one file, in the
+    /// format of its suffix: .html .svg .png .csv .parquet .md .json .gqz
+    #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Print the record as JSON instead of the sentences and the table
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// Print all columns of the table, however wide
+    #[arg(long, help_heading = "Output")]
+    pub wide: bool,
+    /// Title for page and files
+    #[arg(short, long, default_value = "", value_name = "TEXT", help_heading = "Output")]
+    pub title: String,
+    /// Note for page and files
+    #[arg(short, long, default_value = "", value_name = "TEXT", help_heading = "Output")]
+    pub note: String,
+    /// No progress, no hints
+    #[arg(long, help_heading = "Output")]
+    pub quiet: bool,
+}
 
 /// `goodqueue server`.
 #[derive(Args, Debug)]
@@ -50,7 +124,13 @@ pub struct ServerArgs {
     /// Most requests per second from one network that are answered; twice as many at once after a silence
     #[arg(long, default_value_t = 5, value_name = "N", help_heading = "Limits")]
     pub open_rate: u32,
-    /// Longest session; 0s is no limit
+    /// Most flows of one load, in both directions together; 0 takes no load
+    #[arg(long, default_value_t = 128, value_name = "N", help_heading = "Limits")]
+    pub flows: u32,
+    /// Most loads at the same time
+    #[arg(long, default_value_t = 4, value_name = "N", help_heading = "Limits")]
+    pub loads: usize,
+    /// Longest session of probes; 0s is no limit. A load lasts that long at most, and never over an hour
     #[arg(long, default_value = "1h", value_name = "TIME", help_heading = "Limits")]
     pub max_length: String,
     /// Shortest interval between the probes of a session
@@ -73,8 +153,8 @@ pub struct ServerArgs {
 /// Where the key comes from.
 #[derive(Args, Debug)]
 pub struct KeyArgs {
-    /// Key of the HMAC (MD5, as irtt's) over all packets: text, or hexadecimal digits after 0x. Other users
-    /// of this machine see it in the list of processes
+    /// The server's key: for load the word that it printed; for probes that of irtt's HMAC (MD5), text or
+    /// hexadecimal digits after 0x. Other users of this machine see it in the list of processes
     #[arg(long, value_name = "KEY", conflicts_with = "key_file")]
     pub key: Option<String>,
     /// File whose first line is the key

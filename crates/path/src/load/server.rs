@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -120,7 +120,7 @@ pub struct LoadServer {
 struct Shared<'a> {
     server: &'a LoadServer,
     stop: &'a AtomicBool,
-    events: SyncSender<Event>,
+    events: &'a (dyn Fn(Event) + Sync),
     /// Addresses of control connections.
     controls: Mutex<Vec<IpAddr>>,
     sessions: Mutex<HashMap<SessionId, (IpAddr, Feeder)>>,
@@ -163,12 +163,11 @@ impl LoadServer {
         Ok(LoadServer { listeners, bounds, hmac, secret, config })
     }
 
-    /// Serves until `stop` is set, which it notices within 0.1 s. An event that `events` has no room for is
-    /// left out.
+    /// Serves until `stop` is set, which it notices within 0.1 s. `events` must not wait.
     ///
     /// # Errors
     /// The kernel's, where it cannot wait for connections.
-    pub fn serve(&self, stop: &AtomicBool, events: SyncSender<Event>) -> io::Result<()> {
+    pub fn serve(&self, stop: &AtomicBool, events: &(dyn Fn(Event) + Sync)) -> io::Result<()> {
         let shared = Shared {
             server: self,
             stop,
@@ -270,8 +269,7 @@ impl Pending {
 
 impl Shared<'_> {
     fn tell(&self, event: Event) {
-        // An event too many is left out.
-        let _ = self.events.try_send(event);
+        (self.events)(event);
     }
 
     /// Hands a flow to its session, if it comes from where the session's control connection comes from.

@@ -239,7 +239,7 @@ pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
     let (margin, gap) = (20.0, 20.0);
     let panel = if n > 3.0 { 290.0 } else { 360.0 };
     let width = (margin * 2.0 + AXES + n * panel + (n - 1.0) * gap).max(700.0);
-    let headline = words::headline(ctx.record, &Summary::all(ctx.record));
+    let headline = words::headline(ctx.record);
     let lines = wrap(Type::Title, &headline, width - margin * 2.0);
     let head = 24.0 + 27.0 * lines.len() as f64 + 48.0;
     let notes = notes(ctx);

@@ -229,7 +229,7 @@ fn sortable(
              <span class=\"unseen\">{name}, sort by </span>{words}</button></th>"
         );
     };
-    head(&mut out, 0, "text", "queue", "queue");
+    head(&mut out, 0, "text", record.side(), record.side());
     for (i, c) in columns.iter().enumerate() {
         let first = i == 0 || columns[i - 1].group != c.group;
         head(&mut out, i + 1, if first { "first" } else { "" }, c.name, c.head);

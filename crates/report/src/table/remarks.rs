@@ -44,6 +44,7 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
         out.push(format!("pages: {}", applications::INCOMPLETE));
     }
+    out.extend(words::advice(record, all));
     out.extend(queues::left_out(record));
     out.extend(wifi::remarks(record, all));
     out.extend(record.warnings.iter().map(|w| format!("warning: {w}")));

@@ -20,7 +20,7 @@ const STUTTER_NS: i64 = 50_000_000;
 /// One-way rise from which fast games suffer (3GPP TS 23.501, 5QI 3).
 const GAME_NS: i64 = 50_000_000;
 /// Rise of the round trip from which there is something to cure: worse than grade A.
-const CURE_NS: i64 = 30_000_000;
+pub(super) const CURE_NS: i64 = 30_000_000;
 /// Mean opinion score below which many users are dissatisfied (ITU-T G.107, table B.1).
 const POOR_MOS: f64 = 3.6;
 /// A cure has at least this share of the highest goodput.
@@ -51,6 +51,9 @@ impl Measured<'_> {
 
 /// The result of the comparison in one or two sentences, with the queues' names as separate pieces.
 pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
+    if record.is_path() {
+        return super::real_path::headline(record, all);
+    }
     let loaded = !loaded_directions(record).is_empty();
     let measured: Vec<Measured<'_>> = record
         .runs
@@ -180,7 +183,7 @@ fn load_words(record: &Record) -> (&'static str, &'static str) {
 }
 
 /// The effect of the delay on people: as measured with a call, or by the bounds above.
-fn effect(summary: &Summary) -> String {
+pub(super) fn effect(summary: &Summary) -> String {
     let scores = summary.voip.iter().flat_map(|call| [(call.up_idle, call.up), (call.down_idle, call.down)]);
     let worst = scores.filter_map(|(idle, load)| Some((idle?.mos, load?.mos)));
     if let Some((idle, load)) = worst.min_by(|a, b| a.1.total_cmp(&b.1)) {

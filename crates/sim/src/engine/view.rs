@@ -158,6 +158,7 @@ impl Simulation {
                 delivered_ce: u32::try_from(stats.delivered_ce).unwrap_or(u32::MAX),
                 pacing_rate: window.sk_pacing_rate.0 / 8,
                 delivery_rate: 0,
+                ..TcpSample::default()
             },
             stats,
             is_established: flow.tx.is_established(),

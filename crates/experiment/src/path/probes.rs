@@ -1,0 +1,134 @@
+//! The probes of a test over a real path: a session of irtt's protocol for each, in a thread of its own.
+
+use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::Duration;
+
+use goodqueue::Span;
+use goodqueue_path::client::{OpenFailure, Plan, Session, Summary, Update};
+use goodqueue_path::fill::Fill;
+use goodqueue_path::key::Key;
+use goodqueue_path::params::Params;
+use goodqueue_probe::net::ClockWatch;
+use goodqueue_probe::{Probe, Sample, Test};
+
+use super::PathTest;
+
+/// How long a reply is waited for at least, and each request to open a session.
+const WAIT: Span = Span::from_secs(4);
+const TIMEOUTS: [Span; 4] = [Span::from_secs(1), Span::from_secs(2), Span::from_secs(4), Span::from_secs(8)];
+
+/// A probe whose session is open.
+pub(super) struct Open {
+    session: Session,
+    /// Its number in samples.
+    number: u32,
+    /// When it sends its first packet, from the start of the load.
+    start: i64,
+}
+
+/// What became of a probe's session.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) summary: Summary,
+    /// Why it ended early.
+    pub(super) error: Option<String>,
+    /// Replies whose TTL differed from the first one's.
+    pub(super) other_ttl: u64,
+}
+
+/// Opens the sessions of all probes and calls of the test, one after the other.
+///
+/// # Errors
+/// The first failure.
+pub(super) fn open(asked: &PathTest, key: Option<&Key>, stop: &AtomicBool) -> Result<Vec<Open>, OpenFailure> {
+    let test = &asked.test;
+    let idle = i64::try_from(test.idle.0).unwrap_or(i64::MAX);
+    let count = test.streams().len() as u64;
+    let open = |(number, probe): (u32, &Probe)| {
+        // Probes are spread over the interval, so that they do not queue behind each other.
+        let spread = probe.interval.0 * u64::from(number) / count;
+        let plan = plan(asked, test, probe, key);
+        let start = i64::try_from(spread).unwrap_or(0) - idle;
+        Ok(Open { session: Session::open(plan, stop)?, number, start })
+    };
+    (0..).zip(test.streams()).map(open).collect()
+}
+
+fn plan(asked: &PathTest, test: &Test, probe: &Probe, key: Option<&Key>) -> Plan {
+    let ns = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
+    Plan {
+        server: asked.server,
+        local: None,
+        params: Params {
+            version: 1,
+            duration: ns(test.idle + test.load),
+            interval: ns(probe.interval),
+            length: i64::from(probe.payload),
+            received: 3,
+            stamps: 3,
+            clocks: 3,
+            tos: i64::from(probe.dscp.tos()),
+            ..Params::default()
+        },
+        key: key.cloned(),
+        loose: false,
+        fill: Fill::None,
+        ttl: None,
+        fragments: None,
+        timeouts: TIMEOUTS.to_vec(),
+        wait: WAIT,
+    }
+}
+
+impl Open {
+    /// Waits for its time, sends its packets and hands out what becomes of them. `at`: the start of the load on
+    /// this host's monotonic clock.
+    pub(super) fn run(self, at: i64, sink: &Sender<Sample>, stop: &AtomicBool) -> Outcome {
+        let Open { session, number: probe, start } = self;
+        let wait = at.saturating_add(start).saturating_sub(ClockWatch::new().now().mono);
+        thread::sleep(Duration::from_nanos(wait.max(0).unsigned_abs()));
+        // Those under way, for what is said of them when they are lost.
+        let mut sent_at: HashMap<u32, i64> = HashMap::new();
+        let mut outcome = Outcome::default();
+        let mut first_ttl = None;
+        let end = session.run(stop, &mut |update| {
+            let sample = match update {
+                Update::Sent { seq, at: sent } => {
+                    sent_at.insert(seq, sent.mono.saturating_sub(at));
+                    return;
+                }
+                Update::Reply { echo, ttl, .. } => {
+                    sent_at.remove(&echo.packet.seq);
+                    let Some(sent) = echo.sent else { return };
+                    let first = *first_ttl.get_or_insert(ttl);
+                    outcome.other_ttl += u64::from(ttl != first);
+                    let server = &echo.packet;
+                    Sample::Echo {
+                        probe,
+                        seq: server.seq,
+                        sent: sent.mono.saturating_sub(at),
+                        rtt: echo.rtt(),
+                        up: server.server_receive.mono.saturating_sub(sent.mono),
+                        down: echo.received.mono.saturating_sub(server.server_send.mono),
+                        reordered: echo.reordered,
+                        duplicate: echo.duplicate,
+                    }
+                }
+                Update::Lost { seq, way, .. } => {
+                    let Some(sent) = sent_at.remove(&seq) else { return };
+                    Sample::Lost { probe, seq, sent, way }
+                }
+            };
+            // A receiver that is gone wants no more.
+            let _ = sink.send(sample);
+        });
+        match end {
+            Ok(summary) => outcome.summary = summary,
+            Err(error) => outcome.error = Some(error.to_string()),
+        }
+        outcome
+    }
+}

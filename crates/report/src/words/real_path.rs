@@ -1,0 +1,123 @@
+//! Sentences about a real path: what a load does to everything else, and what to do about it.
+
+use super::headline::{CURE_NS, effect};
+use super::{NBSP, Piece, firm, plain, rate};
+use crate::record::{Direction, Record, Run};
+use crate::summary::{Summary, loaded_in};
+
+/// Share of the measured goodput at which a shaper in front of the line is set: it must be the bottleneck.
+const SHAPE: f64 = 0.95;
+
+/// A load that gave a valid result.
+struct Load<'a> {
+    index: usize,
+    directions: Vec<Direction>,
+    summary: &'a Summary,
+    /// Mean rise of the round trip.
+    rise: i64,
+}
+
+fn loads<'a>(record: &Record, all: &'a [Summary]) -> Vec<Load<'a>> {
+    let runs = record.runs.iter().zip(all).enumerate();
+    let valid = runs.filter(|(_, (run, _))| run.validity.valid);
+    let load = |(index, (run, summary)): (usize, (&Run, &'a Summary))| {
+        let directions = loaded_in(record, run);
+        let rise = summary.rtt.added_mean_ns.filter(|_| !directions.is_empty())?;
+        Some(Load { index, directions, summary, rise })
+    };
+    valid.filter_map(load).collect()
+}
+
+/// The worst of what loads one direction alone; where no load does, of all.
+fn worst<'a, 'b>(loads: &'a [Load<'b>]) -> Option<&'a Load<'b>> {
+    let alone = loads.iter().filter(|load| load.directions.len() == 1).max_by_key(|load| load.rise);
+    alone.or_else(|| loads.iter().max_by_key(|load| load.rise))
+}
+
+/// `Uploads make everything else wait 340 ms longer: about 850 kB of them wait in a buffer on the way.`
+pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
+    let loads = loads(record, all);
+    let Some(worst) = worst(&loads) else {
+        let idle = record.runs.iter().zip(all).find(|(run, _)| run.validity.valid);
+        return vec![plain(match idle.and_then(|(_, summary)| summary.rtt.p50_ns) {
+            Some(ns) if record.test.flows.is_empty() => {
+                format!("Without load a round trip takes {}, in the median.", firm(ns))
+            }
+            _ => "No load gave a valid result.".into(),
+        })];
+    };
+    let piece = |load: &Load<'_>, words: String| Piece { queue: Some(load.index), words };
+    let mut out = vec![piece(worst, who(&worst.directions).to_owned())];
+    if worst.rise < CURE_NS {
+        out.push(plain(format!(
+            " make everything else wait only {} longer: this path keeps delay low.",
+            firm(worst.rise)
+        )));
+    } else {
+        let held = held(worst).map(|bytes| format!(": about {bytes} of data waits in a buffer on the way"));
+        out.push(plain(format!(
+            " make everything else wait {} longer{}{}.",
+            firm(worst.rise),
+            effect(worst.summary),
+            held.unwrap_or_default()
+        )));
+    }
+    for load in loads.iter().filter(|load| load.index != worst.index && load.directions.len() == 1) {
+        out.push(plain(" "));
+        out.push(piece(load, who(&load.directions).to_owned()));
+        out.push(plain(format!(" add {}.", firm(load.rise))));
+    }
+    let unfilled = worst.summary.grade.is_none() && worst.summary.saturated == Some(false);
+    if unfilled && worst.rise < CURE_NS {
+        out.push(plain(" The load did not fill the path: this says little about its queues."));
+    }
+    out
+}
+
+fn who(directions: &[Direction]) -> &'static str {
+    match directions {
+        [Direction::Up] => "Uploads",
+        [Direction::Down] => "Downloads",
+        _ => "Uploads and downloads at once",
+    }
+}
+
+/// What waits in the queue of a direction that is loaded alone: its goodput times the 95th percentile of the
+/// rise of its one-way delay.
+fn held(load: &Load<'_>) -> Option<String> {
+    let (bps, latency) = match load.directions[..] {
+        [Direction::Up] => (load.summary.goodput_up_bps?, &load.summary.up),
+        [Direction::Down] => (load.summary.goodput_down_bps?, &load.summary.down),
+        _ => return None,
+    };
+    let bytes = bps as f64 / 8e9 * latency.added_p95_ns? as f64;
+    Some(match bytes {
+        1e7.. => format!("{:.0}{NBSP}MB", bytes / 1e6),
+        1e6.. => format!("{:.1}{NBSP}MB", bytes / 1e6),
+        _ => format!("{:.0}{NBSP}kB", bytes / 1e3),
+    })
+}
+
+/// What to do, a sentence each. Empty elsewhere than on real paths.
+pub(crate) fn advice(record: &Record, all: &[Summary]) -> Vec<String> {
+    let loads = loads(record, all);
+    let Some(worst) = worst(&loads).filter(|load| record.is_path() && load.rise >= CURE_NS) else {
+        return Vec::new();
+    };
+    let best = |of: fn(&Summary) -> Option<u64>| loads.iter().filter_map(|load| of(load.summary)).max();
+    let shaped = |bps: u64| rate((bps as f64 * SHAPE / 1e5).round().max(1.0) as u64 * 100_000);
+    let rates = [("up", best(|s| s.goodput_up_bps)), ("down", best(|s| s.goodput_down_bps))];
+    let rates: Vec<String> =
+        rates.iter().filter_map(|(way, bps)| Some(format!("{} {way}", shaped((*bps)?)))).collect();
+    let mut out = vec![format!(
+        "What to do: let your router shape the traffic with CAKE or FQ-CoDel (SQM) at {}, a little below what the          line carries. The queue is then in the router, which keeps it short.",
+        rates.join(" and ")
+    )];
+    if worst.directions == [Direction::Down] {
+        out.push(
+            "If this machine is on Wi-Fi, measure again with a cable: the queue may be in the access point."
+                .into(),
+        );
+    }
+    out
+}
