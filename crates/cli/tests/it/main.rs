@@ -14,6 +14,7 @@ mod output;
 mod path_queues;
 mod paths;
 mod random;
+mod real_path;
 mod reference;
 mod reproduce;
 mod simulated;

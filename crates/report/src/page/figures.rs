@@ -170,8 +170,8 @@ fn choice(set: &str, legend: &str, chosen: &str, options: &[(&str, &str)]) -> St
 }
 
 fn bar(record: &Record, delays: &[Delay]) -> String {
-    let mut out =
-        String::from("<div class=\"bar controls\"><fieldset class=\"keys\"><legend>Queues</legend>");
+    let sides = words::capital(record.side());
+    let mut out = format!("<div class=\"bar controls\"><fieldset class=\"keys\"><legend>{sides}s</legend>");
     for (q, run) in record.runs.iter().enumerate() {
         let _ = write!(
             out,
@@ -264,11 +264,12 @@ fn side_by_side(b: &mut Builder, record: &Record, directions: &[Direction]) {
     let what =
         if charts::shows_rise(record) { "rise of the round-trip time over idle" } else { "round-trip time" };
     let mut lead = if directions.is_empty() {
-        format!("{} of the probes. All queues have the same axes.", words::capital(what))
+        format!("{} of the probes. All {}s have the same axes.", words::capital(what), record.side())
     } else {
         format!(
             "Goodput of the flows, one on top of the other, above the {what} of the probes at the same moment. \
-             All queues have the same axes."
+             All {}s have the same axes.",
+            record.side()
         )
     };
     lead.push_str(rise_note(record));

@@ -101,6 +101,10 @@ fn columns(record: &Record, all: &[Summary]) -> Vec<Column<'static>> {
         out.push(rise(group, unit, "p99", "rise of the round trip, 99th percentile", |s| s.rtt.added_p99_ns));
         out.push(rise(group, unit, "max", "rise of the round trip, largest", |s| s.rtt.added_max_ns));
     }
+    // Nobody here sees the queues and the line of a real path.
+    if record.is_path() {
+        return out;
+    }
     out.push(count("drops", "dropped packets", |s| s.drops_and_marks()[0]));
     out.push(count("marks", "marked packets", |s| s.drops_and_marks()[1]));
     for &d in &directions {

@@ -49,10 +49,11 @@ pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
     let piece = |load: &Load<'_>, words: String| Piece { queue: Some(load.index), words };
     let mut out = vec![piece(worst, who(&worst.directions).to_owned())];
     if worst.rise < CURE_NS {
-        out.push(plain(format!(
-            " make everything else wait only {} longer: this path keeps delay low.",
-            firm(worst.rise)
-        )));
+        out.push(plain(if worst.rise > 0 {
+            format!(" make everything else wait only {} longer: this path keeps delay low.", firm(worst.rise))
+        } else {
+            " make nothing else wait longer: this path keeps delay low.".into()
+        }));
     } else {
         let held = held(worst).map(|bytes| format!(": about {bytes} of data waits in a buffer on the way"));
         out.push(plain(format!(
@@ -65,7 +66,7 @@ pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
     for load in loads.iter().filter(|load| load.index != worst.index && load.directions.len() == 1) {
         out.push(plain(" "));
         out.push(piece(load, who(&load.directions).to_owned()));
-        out.push(plain(format!(" add {}.", firm(load.rise))));
+        out.push(plain(format!(" add {}.", firm(load.rise.max(1)))));
     }
     let unfilled = worst.summary.grade.is_none() && worst.summary.saturated == Some(false);
     if unfilled && worst.rise < CURE_NS {
@@ -110,7 +111,8 @@ pub(crate) fn advice(record: &Record, all: &[Summary]) -> Vec<String> {
     let rates: Vec<String> =
         rates.iter().filter_map(|(way, bps)| Some(format!("{} {way}", shaped((*bps)?)))).collect();
     let mut out = vec![format!(
-        "What to do: let your router shape the traffic with CAKE or FQ-CoDel (SQM) at {}, a little below what the          line carries. The queue is then in the router, which keeps it short.",
+        "What to do: let your router shape the traffic with CAKE or FQ-CoDel (SQM) at {}, a little below what the \
+         line carries. The queue is then in the router, which keeps it short.",
         rates.join(" and ")
     )];
     if worst.directions == [Direction::Down] {

@@ -1,0 +1,179 @@
+//! `goodqueue test` between two namespaces, over a line whose truth the engine knows.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Output, Stdio};
+
+use goodqueue::{ETHERNET_FRAME, QueueSpec, Rate, Span};
+use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, PathSpec};
+use serde_json::Value;
+
+use super::{Scratch, goodqueue, kept, live, run, stderr, stdout};
+
+/// Client, line and server. The server prints the word of its loads.
+struct Path {
+    lab: Lab,
+    engine: EngineHandle,
+    server: Child,
+    word: String,
+}
+
+impl Path {
+    /// Rates in Mbit/s, round trip in ms, up then down.
+    fn new(mbit: [u64; 2], rtt_ms: u64, queue: &str) -> Path {
+        let lab = Lab::new(&LabSpec::default()).expect("namespaces");
+        let path = |mbit: u64| {
+            let rate = Rate(mbit * 1_000_000);
+            let queue: QueueSpec = queue.parse().expect("a queue");
+            let draws = goodqueue::Rng::stream(1, 0, "queue");
+            let queue: goodqueue::AnyQueue<Frame> =
+                queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).expect("a queue");
+            let mut path = PathSpec::new(queue);
+            path.rate = Some(rate);
+            path.delays = vec![Span::from_micros(rtt_ms * 500)];
+            path
+        };
+        let engine = Engine::start(&lab, EngineSpec::new(path(mbit[0]), path(mbit[1]))).expect("an engine");
+        let mut command = goodqueue();
+        command.args(["server", "--json"]).stdout(Stdio::piped());
+        let mut server = lab.server().run(|| command.spawn()).expect("a namespace").expect("it starts");
+        let mut line = String::new();
+        BufReader::new(server.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
+        let event: Value = serde_json::from_str(&line).expect("JSON");
+        let word = event["word"].as_str().expect("a word").to_owned();
+        Path { lab, engine, server, word }
+    }
+
+    /// `goodqueue test` at the client.
+    fn test(&self, words: &str) -> Output {
+        self.spawn(words).wait_with_output().expect("it ends")
+    }
+
+    fn spawn(&self, words: &str) -> Child {
+        let host = Lab::server_address(false, 0).to_string();
+        let mut command = goodqueue();
+        command.args(["test", &host]).args(words.split_whitespace()).args(["--key", &self.word]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.lab.client().run(|| command.spawn()).expect("a namespace").expect("the command starts")
+    }
+}
+
+impl Drop for Path {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// The record that `goodqueue test` prints with `--json`, of a run that is valid. A machine that is too busy is
+/// given four more tries, which are printed.
+fn measured(path: &Path, words: &str) -> Value {
+    for number in 1..=5 {
+        let output = path.test(&format!("{words} --json"));
+        match output.status.code() {
+            Some(0) => {
+                let _ = writeln!(std::io::stderr(), "test {words}: valid at try {number} of 5");
+                return serde_json::from_slice(&output.stdout).expect("a record");
+            }
+            Some(1) => eprintln!("{words}: try {number} of 5: {}", stderr(&output)),
+            code => panic!("{words}: exit {code:?}: {}", stderr(&output)),
+        }
+        std::thread::sleep(std::time::Duration::from_secs(3));
+    }
+    panic!("{words}: not valid five times: this machine is overloaded");
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Payload's share of an Ethernet frame with its headers and TCP's timestamps: 1448 of 1514 bytes.
+const PAYLOAD: f64 = 1448.0 / 1514.0;
+
+#[test]
+fn live_a_bloated_upload_is_found_and_named() {
+    let Some(_turn) = live("live_a_bloated_upload_is_found_and_named") else { return };
+    let (path, scratch) = (Path::new([10, 50], 20, "pfifo:200"), Scratch::new("real-path"));
+    let folder = scratch.path("line");
+    let record = measured(&path, &format!("--length 6s --idle 2s -o {}", folder.display()));
+    assert_eq!((record["arm"].as_str(), record["runs"].as_array().map(Vec::len)), (Some("path"), Some(3)));
+    let [down, up, both] = [0, 1, 2].map(|run| &record["runs"][run]["summary"]);
+    // What a direction carries alone: at most its line, and nearly that.
+    for (summary, way, mbit) in [(down, "down", 50.0), (up, "up", 10.0)] {
+        let goodput = number(&summary[format!("goodput_{way}_bps")]) / 1e6 / (mbit * PAYLOAD);
+        assert!((0.95..=1.03).contains(&goodput), "{way}: {goodput} of what the line carries");
+        let other = if way == "up" { "down" } else { "up" };
+        assert_eq!(summary[format!("goodput_{other}_bps")], Value::Null, "nothing was sent {other}");
+        // 200 packets of 1514 bytes take 242 ms at 10 Mbit/s and 48 ms at 50. CUBIC keeps the queue between 0.7
+        // of a full window and full.
+        let full = 200.0 * 1514.0 * 8.0 / (mbit * 1e3);
+        let rise = number(&summary[way]["added_p95_ns"]) / 1e6;
+        assert!((0.5 * full..1.1 * full).contains(&rise), "{way}: {rise} ms of {full}");
+        // The way back carries acknowledgements alone.
+        let back = number(&summary[other]["added_p95_ns"]) / 1e6;
+        assert!(back < 0.1 * rise, "{way}: {rise} ms, and {back} ms {other}");
+    }
+    assert_eq!(down["grade"]["letter"], "B");
+    assert_eq!(up["grade"]["letter"], "C");
+    assert!(both["goodput_up_bps"].is_u64() && both["goodput_down_bps"].is_u64());
+    let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert!(page.contains("make everything else wait") && page.contains("What to do:"), "the page says it");
+    let kept = goodqueue().arg("report").arg(&folder).output().expect("the command starts");
+    assert!(stdout(&kept).contains("SQM"), "{}", stdout(&kept));
+    assert!(!page.contains(&path.word), "the key is not in what is passed on");
+}
+
+#[test]
+fn live_a_path_that_keeps_delay_low_is_said_to() {
+    let Some(_turn) = live("live_a_path_that_keeps_delay_low_is_said_to") else { return };
+    let path = Path::new([20, 20], 20, "fq_codel");
+    let record = measured(&path, "tcp_4up --length 5s --idle 1s");
+    let summary = &record["runs"][0]["summary"];
+    assert_eq!(summary["grade"]["letter"], "A+", "{summary}");
+    assert_eq!(record["runs"].as_array().map(Vec::len), Some(1));
+    // A test without load needs no key, and has no grade.
+    let record = measured(&path, "ping --length 2s");
+    let trip = number(&record["runs"][0]["summary"]["rtt"]["p50_ns"]) / 1e6;
+    assert!((20.0..23.0).contains(&trip), "{trip} ms");
+}
+
+#[test]
+fn live_what_was_measured_survives_a_server_that_dies_and_a_signal() {
+    let Some(_turn) = live("live_what_was_measured_survives_a_server_that_dies_and_a_signal") else { return };
+    for signal_server in [true, false] {
+        let (path, scratch) = (Path::new([20, 20], 20, "pfifo:100"), Scratch::new("cut"));
+        let folder = scratch.path("kept");
+        let child = path.spawn(&format!("tcp_2up --length 20s --idle 1s -o {}", folder.display()));
+        std::thread::sleep(std::time::Duration::from_secs(5));
+        let (name, pid) = if signal_server { ("KILL", path.server.id()) } else { ("INT", child.id()) };
+        let kill = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+        assert!(kill.expect("kill runs").success());
+        let output = child.wait_with_output().expect("it ends");
+        let code = if signal_server { 3 } else { 130 };
+        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        let record = kept(&folder);
+        let run = &record["runs"][0];
+        assert_eq!(run["complete"], false);
+        assert!(number(&run["summary"]["goodput_up_bps"]) > 1e7, "{}", run["summary"]);
+        assert!(run["summary"]["grade"].is_null());
+    }
+}
+
+#[test]
+fn loopback_what_is_wrong_is_named_before_anything_is_sent() {
+    let words = |words: &str| {
+        let output = run(&format!("test {words}"));
+        (output.status.code(), stderr(&output))
+    };
+    for (typed, code, part) in [
+        ("127.0.0.1", 2, "add --key and the word"),
+        ("127.0.0.1 --key short", 2, "at least 12 characters"),
+        ("127.0.0.1 rrull --key averylongword", 2, "no test is called `rrull`"),
+        ("127.0.0.1 rtt_fair --key averylongword", 2, "needs 4 server hosts"),
+        ("127.0.0.1:1 --key averylongword", 3, "TCP port 1: nobody listens there; start `goodqueue server`"),
+        ("127.0.0.1:1 ping --length 1s", 3, "UDP port 1: nobody listens there"),
+        ("127.0.0.1 --key averylongword --length 0s", 2, "--length 0s"),
+    ] {
+        let (status, text) = words(typed);
+        assert!(status == Some(code) && text.contains(part), "test {typed}: {status:?}: {text}");
+    }
+}
