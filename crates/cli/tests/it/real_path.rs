@@ -12,7 +12,7 @@ use super::{Scratch, goodqueue, kept, live, run, stderr, stdout};
 /// Client, line and server. The server prints the word of its loads.
 struct Path {
     lab: Lab,
-    engine: EngineHandle,
+    _engine: EngineHandle,
     server: Child,
     word: String,
 }
@@ -40,7 +40,7 @@ impl Path {
         BufReader::new(server.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
         let event: Value = serde_json::from_str(&line).expect("JSON");
         let word = event["word"].as_str().expect("a word").to_owned();
-        Path { lab, engine, server, word }
+        Path { lab, _engine: engine, server, word }
     }
 
     /// `goodqueue test` at the client.

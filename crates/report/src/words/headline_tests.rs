@@ -1,7 +1,6 @@
 use super::*;
 use crate::record::{FlowPlan, Run, Validity};
 use crate::voice::Voice;
-use crate::words::headline;
 
 const MS: i64 = 1_000_000;
 
@@ -33,7 +32,7 @@ fn made(runs: &[(&str, i64, u64)]) -> (Record, Vec<Summary>) {
 }
 
 fn said(made: &(Record, Vec<Summary>)) -> String {
-    headline(&made.0, &made.1).replace(NBSP, " ")
+    headline_pieces(&made.0, &made.1).into_iter().map(|p| p.words).collect::<String>().replace(NBSP, " ")
 }
 
 #[test]
