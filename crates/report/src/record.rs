@@ -315,6 +315,9 @@ pub struct Run {
     /// What limited the senders of the flows up and down, as their kernels say; empty if unknown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<SenderLimits>,
+    /// Why its figures may not be those of the path, on a real path. Such a run has no grade.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<Doubt>,
     /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
     /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -351,6 +354,29 @@ impl SenderLimits {
     pub fn network(&self) -> f64 {
         (1.0 - self.receiver - self.sender).clamp(0.0, 1.0)
     }
+}
+
+/// A reason not to believe that a run over a real path shows the path's queues.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// What it is.
+    pub kind: DoubtKind,
+    /// What was seen, and what to do about it: a clause without a full stop.
+    pub evidence: String,
+}
+
+/// Kinds of reasons not to believe a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoubtKind {
+    /// The machine computed, or waited for a processor, most of the time.
+    Processor,
+    /// Other programs on this machine used the line.
+    OtherTraffic,
+    /// Replies came another way than at first.
+    PathChanged,
+    /// The line's rate changed, as with Wi-Fi and mobile.
+    RateVaried,
 }
 
 /// The identity of a simulated run. The same scenario and seed give the same values on every machine.

@@ -152,6 +152,9 @@ fn unfit(summary: &Summary, record: &Record, run: &Run) -> Result<(), String> {
     if !run.complete {
         return Err("the run was cut short".into());
     }
+    if !run.doubts.is_empty() {
+        return Err(run.doubts.iter().map(|doubt| doubt.evidence.as_str()).collect::<Vec<_>>().join("; "));
+    }
     if summary.rtt.n == 0 && summary.goodput_up_bps.is_none() && summary.goodput_down_bps.is_none() {
         return Err("nothing was measured under load".into());
     }

@@ -43,7 +43,14 @@ fn arrows_point_as_drawn() {
         ("goodqueue-capi", &["goodqueue"]),
         (
             "goodqueue-experiment",
-            &["goodqueue", "goodqueue-probe", "goodqueue-report", "goodqueue-sim", "goodqueue-wire"],
+            &[
+                "goodqueue",
+                "goodqueue-path",
+                "goodqueue-probe",
+                "goodqueue-report",
+                "goodqueue-sim",
+                "goodqueue-wire",
+            ],
         ),
         (
             "goodqueue-proof",

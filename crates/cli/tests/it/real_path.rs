@@ -1,10 +1,13 @@
 //! `goodqueue test` between two namespaces, over a line whose truth the engine knows.
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::UdpSocket;
 use std::process::{Child, Output, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use goodqueue::{ETHERNET_FRAME, QueueSpec, Rate, Span};
-use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, PathSpec};
+use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, Netns, PathSpec};
 use serde_json::Value;
 
 use super::{Scratch, goodqueue, kept, live, run, stderr, stdout};
@@ -77,7 +80,7 @@ fn measured(path: &Path, words: &str) -> Value {
             Some(1) => eprintln!("{words}: try {number} of 5: {}", stderr(&output)),
             code => panic!("{words}: exit {code:?}: {}", stderr(&output)),
         }
-        std::thread::sleep(std::time::Duration::from_secs(3));
+        std::thread::sleep(Duration::from_secs(3));
     }
     panic!("{words}: not valid five times: this machine is overloaded");
 }
@@ -143,7 +146,7 @@ fn live_what_was_measured_survives_a_server_that_dies_and_a_signal() {
         let (path, scratch) = (Path::new([20, 20], 20, "pfifo:100"), Scratch::new("cut"));
         let folder = scratch.path("kept");
         let child = path.spawn(&format!("tcp_2up --length 20s --idle 1s -o {}", folder.display()));
-        std::thread::sleep(std::time::Duration::from_secs(5));
+        std::thread::sleep(Duration::from_secs(5));
         let (name, pid) = if signal_server { ("KILL", path.server.id()) } else { ("INT", child.id()) };
         let kill = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();
         assert!(kill.expect("kill runs").success());
@@ -156,6 +159,77 @@ fn live_what_was_measured_survives_a_server_that_dies_and_a_signal() {
         assert!(number(&run["summary"]["goodput_up_bps"]) > 1e7, "{}", run["summary"]);
         assert!(run["summary"]["grade"].is_null());
     }
+}
+
+/// Sends UDP packets of 1200 bytes from one host to another at so many Mbit/s, after `wait` and for `time`.
+fn flood(
+    from: &Netns,
+    to: &Netns,
+    to_client: bool,
+    mbit: u64,
+    wait: Duration,
+    time: Duration,
+) -> JoinHandle<u64> {
+    let any = "0.0.0.0:0";
+    let sink = to.run(|| UdpSocket::bind(any)).expect("a namespace").expect("a socket");
+    let address = if to_client { Lab::client_address(false) } else { Lab::server_address(false, 0) };
+    let target = (address, sink.local_addr().expect("it is bound").port());
+    let source = from.run(|| UdpSocket::bind(any)).expect("a namespace").expect("a socket");
+    std::thread::spawn(move || {
+        std::thread::sleep(wait);
+        let (begun, mut sent) = (Instant::now(), 0);
+        while begun.elapsed() < time {
+            while sent * 9600 < begun.elapsed().as_micros() as u64 * mbit {
+                sent += u64::from(source.send_to(&[0; 1200], target).is_ok());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        drop(sink);
+        sent
+    })
+}
+
+/// Kinds of doubts in the first run of a record that has no grade for them.
+fn doubts(record: &Value) -> Vec<&str> {
+    let run = &record["runs"][0];
+    let doubts = run["doubts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if !doubts.is_empty() {
+        assert!(run["summary"]["grade"].is_null(), "no grade: {}", run["summary"]);
+        assert_eq!(run["summary"]["no_grade"].as_str().map(|why| why.contains("; ")), Some(true));
+    }
+    doubts.iter().filter_map(|doubt| doubt["kind"].as_str()).collect()
+}
+
+#[test]
+fn live_other_traffic_and_a_rate_that_changes_are_named() {
+    let Some(_turn) = live("live_other_traffic_and_a_rate_that_changes_are_named") else { return };
+    let path = Path::new([20, 20], 20, "pfifo:100");
+    let (client, server) = (path.lab.client(), path.lab.server());
+    // A quarter of the line, for all of the load.
+    let other = flood(client, server, false, 5, Duration::ZERO, Duration::from_secs(9));
+    let record = measured(&path, "tcp_4up --length 6s --idle 1s");
+    assert!(other.join().expect("it ends") > 1000);
+    assert_eq!(doubts(&record), ["other_traffic"]);
+    // Most of the line, for the second half of the load.
+    let other = flood(server, client, true, 14, Duration::from_secs(6), Duration::from_secs(8));
+    let record = measured(&path, "tcp_4down --length 9s --idle 1s");
+    assert!(other.join().expect("it ends") > 1000);
+    assert!(doubts(&record).contains(&"rate_varied"), "{:?}", doubts(&record));
+}
+
+#[test]
+fn live_a_path_that_changes_is_named() {
+    let Some(_turn) = live("live_a_path_that_changes_is_named") else { return };
+    let path = Path::new([20, 20], 20, "fq_codel");
+    let child = path.spawn("tcp_4up --length 6s --idle 1s --json");
+    std::thread::sleep(Duration::from_secs(4));
+    let set = || std::fs::write("/proc/sys/net/ipv4/ip_default_ttl", "61");
+    path.lab.server().run(set).expect("a namespace").expect("the TTL is set");
+    let output = child.wait_with_output().expect("it ends");
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    assert_eq!(doubts(&record), ["path_changed"]);
+    let words = record["runs"][0]["doubts"][0]["evidence"].as_str().unwrap_or_default();
+    assert!(words.contains("TTL of 64 and later of 61"), "{words}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! nobody's here: its line and its queues are not known, only what they do to packets.
 
 mod clocks;
+mod doubts;
 mod probes;
 mod run;
 

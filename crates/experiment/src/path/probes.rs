@@ -37,6 +37,8 @@ pub(super) struct Outcome {
     pub(super) error: Option<String>,
     /// Replies whose TTL differed from the first one's.
     pub(super) other_ttl: u64,
+    /// The TTL of the first reply, and the last other one.
+    pub(super) ttls: Option<(u8, u8)>,
 }
 
 /// Opens the sessions of all probes and calls of the test, one after the other.
@@ -104,7 +106,12 @@ impl Open {
                     sent_at.remove(&echo.packet.seq);
                     let Some(sent) = echo.sent else { return };
                     let first = *first_ttl.get_or_insert(ttl);
-                    outcome.other_ttl += u64::from(ttl != first);
+                    if let (Some(first), Some(ttl)) = (first, ttl)
+                        && ttl != first
+                    {
+                        outcome.other_ttl += 1;
+                        outcome.ttls = Some((first, ttl));
+                    }
                     let server = &echo.packet;
                     Sample::Echo {
                         probe,

@@ -16,6 +16,7 @@ use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
 use goodqueue_report::{Record, Run, SenderLimits};
 
 use super::clocks::Delays;
+use super::doubts::{self, Look};
 use super::probes::{self, Outcome};
 use super::{Load, PathTest, direction};
 use crate::collect::{Collector, QueueEnd};
@@ -59,14 +60,17 @@ pub fn run(asked: &PathTest, record: &mut Record, monitor: &mut dyn Monitor) -> 
     end
 }
 
-/// The control connection, where the test sends load.
+/// The control connection, where there is a key for one. A test without flows does without it: a server of
+/// irtt has none.
 fn connect(asked: &PathTest) -> Result<Option<Control>, Error> {
     // The congestion control of downloads is the server's, which says what it lacks.
     let uploads = asked.test.flows.iter().filter(|flow| flow.direction == Way::Up).cloned().collect();
     check(&Test { flows: uploads, ..asked.test.clone() }, 1).map_err(Error::machine)?;
-    let secret = asked.key.as_deref().and_then(Secret::of).filter(|_| !asked.test.flows.is_empty());
-    let Some(secret) = secret else { return Ok(None) };
-    Control::open(asked.server, &secret).map(Some).map_err(|failure| explain(asked, &failure))
+    let Some(secret) = asked.key.as_deref().and_then(Secret::of) else { return Ok(None) };
+    match Control::open(asked.server, &secret) {
+        Err(Failure::Connect(_)) if asked.test.flows.is_empty() => Ok(None),
+        opened => opened.map(Some).map_err(|failure| explain(asked, &failure)),
+    }
 }
 
 /// A failure of the control connection, with its cure.
@@ -149,6 +153,8 @@ struct Underway<'a> {
     delays: Delays,
     /// What the kernel last said of each flow of `part`.
     tcp: Vec<TcpSample>,
+    /// This machine, near the start and near the end of the load.
+    looks: Option<[Look; 2]>,
     signal: Option<i32>,
 }
 
@@ -184,8 +190,12 @@ impl<'a> Underway<'a> {
         };
         let collector = Collector::new(&load.label, &asked.test);
         let tcp = vec![TcpSample::default(); part.flows.len()];
-        let (delays, signal) = (Delays::default(), None);
-        Ok((Underway { asked, load, part, numbers, at, collector, delays, tcp, signal }, probes, session))
+        let (delays, looks, signal) = (Delays::default(), None, None);
+        Ok((
+            Underway { asked, load, part, numbers, at, collector, delays, tcp, looks, signal },
+            probes,
+            session,
+        ))
     }
 
     /// Runs flows and probes, and takes in what they see.
@@ -268,7 +278,9 @@ impl<'a> Underway<'a> {
                 if self.signal.is_some() {
                     stop.store(true, Ordering::Relaxed);
                 }
-                self.collector.pass(watch.now().mono.saturating_sub(self.at));
+                let t = watch.now().mono.saturating_sub(self.at);
+                self.collector.pass(t);
+                self.look(t);
                 monitor.update(number, 0, &self.collector.latest());
             }
             match samples.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -276,6 +288,18 @@ impl<'a> Underway<'a> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+        }
+    }
+
+    /// Looks at this machine, once at the start of the load and then until its end.
+    fn look(&mut self, t: i64) {
+        if t < 0 || t > i64::try_from(self.part.load.0).unwrap_or(i64::MAX) {
+            return;
+        }
+        let now = Look::now(t);
+        match &mut self.looks {
+            Some([_, last]) => *last = now,
+            none => *none = Some([now.clone(), now]),
         }
     }
 
@@ -317,10 +341,10 @@ impl<'a> Underway<'a> {
     /// The run, and how it ended.
     fn finish(mut self, gathered: Gathered) -> (Run, Result<(), Error>) {
         let faults = self.faults(&gathered);
-        let end = match (self.signal, gathered.flows, gathered.far) {
+        let end = match (self.signal, &gathered.flows, &gathered.far) {
             (Some(signal), ..) => Err(Error::Interrupted(signal)),
             (None, Some(Err(error)), _) => Err(Error::machine(error)),
-            (None, _, Some(Err(failure))) => Err(explain(self.asked, &failure)),
+            (None, _, Some(Err(failure))) => Err(explain(self.asked, failure)),
             _ => Ok(()),
         };
         let correction = std::mem::take(&mut self.delays).correction();
@@ -328,7 +352,10 @@ impl<'a> Underway<'a> {
         self.collector.finished(end.is_ok(), faults, QueueEnd::default(), QueueEnd::default());
         let limits = Way::BOTH.into_iter().filter_map(|way| self.limits(way)).collect();
         let loads = self.load.directions.iter().map(|&way| direction(way)).collect();
-        (Run { loads, limits, ..self.collector.into_run() }, end)
+        let mut run = Run { loads, limits, ..self.collector.into_run() };
+        let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).collect();
+        run.doubts = doubts::of(&run, &ways, self.looks.as_ref(), &gathered.probes);
+        (run, end)
     }
 
     /// Why the result is not valid.

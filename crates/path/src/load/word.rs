@@ -7,7 +7,8 @@ use goodqueue_probe::net::random_u64;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Least characters of a key. Whoever connects can try keys without asking again, so a short one can be found.
+/// Fewest characters of a key. Anybody who has seen one connection can try keys without asking the server, so
+/// a short one can be found.
 pub const LEAST: usize = 12;
 /// 32 letters and digits that cannot be taken for each other.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";

@@ -34,7 +34,18 @@ fn worst<'a, 'b>(loads: &'a [Load<'b>]) -> Option<&'a Load<'b>> {
     alone.or_else(|| loads.iter().max_by_key(|load| load.rise))
 }
 
-/// `Uploads make everything else wait 340 ms longer: about 850 kB of them wait in a buffer on the way.`
+/// What was seen that speaks against a record's figures, once each.
+fn doubts(record: &Record) -> Vec<&str> {
+    let mut out: Vec<&str> = Vec::new();
+    for doubt in record.runs.iter().flat_map(|run| &run.doubts) {
+        if !out.contains(&doubt.evidence.as_str()) {
+            out.push(&doubt.evidence);
+        }
+    }
+    out
+}
+
+/// `Uploads make everything else wait 340 ms longer: about 850 kB of data waits in a buffer on the way.`
 pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
     let loads = loads(record, all);
     let Some(worst) = worst(&loads) else {
@@ -67,6 +78,10 @@ pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
         out.push(plain(" "));
         out.push(piece(load, who(&load.directions).to_owned()));
         out.push(plain(format!(" add {}.", firm(load.rise.max(1)))));
+    }
+    if let Some(doubt) = doubts(record).first() {
+        out.push(plain(format!(" Do not rely on this: {doubt}.")));
+        return out;
     }
     let unfilled = worst.summary.grade.is_none() && worst.summary.saturated == Some(false);
     if unfilled && worst.rise < CURE_NS {
@@ -105,6 +120,9 @@ pub(crate) fn advice(record: &Record, all: &[Summary]) -> Vec<String> {
     let Some(worst) = worst(&loads).filter(|load| record.is_path() && load.rise >= CURE_NS) else {
         return Vec::new();
     };
+    if !doubts(record).is_empty() {
+        return Vec::new();
+    }
     let best = |of: fn(&Summary) -> Option<u64>| loads.iter().filter_map(|load| of(load.summary)).max();
     let shaped = |bps: u64| rate((bps as f64 * SHAPE / 1e5).round().max(1.0) as u64 * 100_000);
     let rates = [("up", best(|s| s.goodput_up_bps)), ("down", best(|s| s.goodput_down_bps))];

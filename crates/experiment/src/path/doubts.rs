@@ -1,0 +1,311 @@
+//! Reasons not to believe a load over a real path, each with its evidence. What is not measured here raises no
+//! doubt.
+
+use std::collections::BTreeMap;
+
+use goodqueue_probe::Direction as Way;
+use goodqueue_report::{Doubt, DoubtKind, FlowSeries, Run};
+
+use super::direction;
+use super::probes::Outcome;
+
+/// Share of the load in which a thread computes, or waits for a processor, from which the processor may be the
+/// limit.
+const BUSY: f64 = 0.9;
+const WAITING: f64 = 0.2;
+/// Share of an interface's bytes that is not the test's, from which other traffic matters.
+const OTHERS: f64 = 0.1;
+/// Least bytes that are worth a word.
+const FEW: f64 = 300e3;
+/// Bytes on the line for a byte of payload, at most: 1514 for 1448, and an acknowledgement of 66 for each two
+/// packets the other way.
+const ON_THE_LINE: f64 = 1514.0 / 1448.0;
+const ACKNOWLEDGED: f64 = 66.0 / 1448.0;
+/// Share of replies with another TTL than the first from which the path has changed. A path that spreads its
+/// packets over several routes may show single ones.
+const OTHER_TTL: f64 = 0.05;
+/// How much faster the fastest second may be than the slowest, after the start.
+const VARIES: f64 = 2.0;
+/// What TCP takes to fill the line, ns.
+const START: i64 = 2_000_000_000;
+
+/// What this machine has done and counted, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Look {
+    /// Nanoseconds of the load.
+    pub(super) t: i64,
+    /// Of each thread of this process: nanoseconds it has run, and waited for a processor.
+    threads: BTreeMap<u32, [u64; 2]>,
+    /// Of each interface: bytes received and sent.
+    interfaces: BTreeMap<String, [u64; 2]>,
+}
+
+impl Look {
+    /// Looks now. What this kernel does not tell is left out.
+    pub(super) fn now(t: i64) -> Look {
+        let mut look = Look { t, ..Look::default() };
+        for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+            let name = task.file_name();
+            let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+            if let (Some(id), Some(times)) = (name.to_str().and_then(|id| id.parse().ok()), schedstat(&text))
+            {
+                look.threads.insert(id, times);
+            }
+        }
+        // The counters of this network namespace, wherever /sys is from.
+        look.interfaces = interfaces(&std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default());
+        look
+    }
+}
+
+/// The first two of the three figures of `/proc/*/schedstat` (Linux `Documentation/scheduler/sched-stats.rst`).
+fn schedstat(text: &str) -> Option<[u64; 2]> {
+    let mut figures = text.split_whitespace().map(|figure| figure.parse().ok());
+    Some([figures.next()??, figures.next()??])
+}
+
+/// Bytes received and sent by interface, of `/proc/net/dev`.
+fn interfaces(text: &str) -> BTreeMap<String, [u64; 2]> {
+    let line = |line: &str| {
+        let (name, figures) = line.split_once(':')?;
+        let figures: Vec<u64> = figures.split_whitespace().filter_map(|figure| figure.parse().ok()).collect();
+        Some((name.trim().to_owned(), [*figures.first()?, *figures.get(8)?]))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// All that speaks against a run, which has its series. `ways`: the directions of its flows. `looks`: near the
+/// start and near the end of the load.
+pub(super) fn of(run: &Run, ways: &[Way], looks: Option<&[Look; 2]>, probes: &[Outcome]) -> Vec<Doubt> {
+    let mut out = Vec::new();
+    if let Some([from, to]) = looks.filter(|[from, to]| to.t > from.t) {
+        out.extend(processor(from, to));
+        out.extend(Way::BOTH.into_iter().find_map(|way| other_traffic(run, ways, [from, to], way)));
+    }
+    out.extend(path_changed(probes));
+    out.extend(Way::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way)));
+    out
+}
+
+/// The flows of one direction.
+fn flows<'a>(run: &'a Run, ways: &'a [Way], way: Way) -> impl Iterator<Item = &'a FlowSeries> {
+    run.flows.iter().zip(ways).filter(move |(_, its)| **its == way).map(|(flow, _)| flow)
+}
+
+/// The ends of their steps, and the payload in each.
+fn steps<'a>(run: &'a Run, ways: &'a [Way], way: Way) -> impl Iterator<Item = (i64, f64)> {
+    flows(run, ways, way)
+        .flat_map(|flow| flow.t_ns.iter().zip(&flow.rx_bytes))
+        .map(|(&t, &bytes)| (t, bytes as f64))
+}
+
+fn doubt(kind: DoubtKind, evidence: String) -> Doubt {
+    Doubt { kind, evidence }
+}
+
+fn percent(share: f64) -> f64 {
+    (share * 100.0).round()
+}
+
+fn processor(from: &Look, to: &Look) -> Option<Doubt> {
+    let time = (to.t - from.t) as f64;
+    let shares = to.threads.iter().filter_map(|(id, after)| {
+        let before = from.threads.get(id)?;
+        Some([0, 1].map(|which| after[which].saturating_sub(before[which]) as f64 / time))
+    });
+    let [ran, waited] = shares.fold([0.0f64; 2], |most, one| [most[0].max(one[0]), most[1].max(one[1])]);
+    let evidence = if ran >= BUSY {
+        format!("a thread of this program used a processor for {} % of the load", percent(ran))
+    } else if waited >= WAITING {
+        format!("a thread of this program waited for a processor for {} % of the load", percent(waited))
+    } else {
+        return None;
+    };
+    Some(doubt(
+        DoubtKind::Processor,
+        format!(
+            "this machine's processor was too busy: {evidence}; end other programs or ask for fewer --flows"
+        ),
+    ))
+}
+
+fn other_traffic(run: &Run, ways: &[Way], [from, to]: [&Look; 2], way: Way) -> Option<Doubt> {
+    let [up, down] = [Way::Up, Way::Down].map(|way| {
+        steps(run, ways, way)
+            .filter(|(t, _)| (from.t + 1..=to.t).contains(t))
+            .map(|(_, bytes)| bytes)
+            .sum::<f64>()
+    });
+    let (own, back, which) = match way {
+        Way::Up => (up, down, 1),
+        Way::Down => (down, up, 0),
+    };
+    if up + down < FEW {
+        return None;
+    }
+    // What a queue holds has left this machine and has not been received.
+    let held = match way {
+        Way::Up => up / ((to.t - from.t) as f64) * waits(run),
+        Way::Down => 0.0,
+    };
+    let most = own * ON_THE_LINE + back * ACKNOWLEDGED + held;
+    // The interface that carried the load is the one with the fewest bytes that are enough.
+    let counted = |which: usize| {
+        to.interfaces.iter().map(move |(name, after)| {
+            (
+                name,
+                after[which].saturating_sub(from.interfaces.get(name).map_or(0, |before| before[which]))
+                    as f64,
+            )
+        })
+    };
+    let loaded = usize::from(up > down);
+    let enough = up.max(down) * 0.95;
+    let (name, _) =
+        counted(loaded).filter(|(_, bytes)| *bytes >= enough).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (_, bytes) = counted(which).find(|(other, _)| *other == name)?;
+    let others = bytes - most;
+    (others >= FEW && others >= OTHERS * (up.max(down) + others)).then(|| {
+        let verb = if which == 0 { "received" } else { "sent" };
+        doubt(
+            DoubtKind::OtherTraffic,
+            format!(
+                "other traffic was on the line: {name} {verb} {:.1} MB that is not of this test, {} % of all; end it \
+                 and measure again",
+                others / 1e6,
+                percent(others / bytes)
+            ),
+        )
+    })
+}
+
+/// The longest round trip less the shortest, ns.
+fn waits(run: &Run) -> f64 {
+    let trips = || run.probes.iter().flat_map(|probe| &probe.rtt_ns).filter(|&&rtt| rtt >= 0);
+    match (trips().min(), trips().max()) {
+        (Some(&least), Some(&most)) => (most - least) as f64,
+        _ => 0.0,
+    }
+}
+
+fn path_changed(probes: &[Outcome]) -> Option<Doubt> {
+    let is_other = |probe: &&Outcome| {
+        probe.other_ttl as f64 >= OTHER_TTL * probe.summary.prober.received as f64 && probe.other_ttl > 0
+    };
+    let (first, other) = probes.iter().find(is_other)?.ttls?;
+    Some(doubt(
+        DoubtKind::PathChanged,
+        format!(
+            "the path changed: replies arrived with a TTL of {first} and later of {other}, so they took another way; \
+             measure again"
+        ),
+    ))
+}
+
+/// Whether what the network carried changed by more than TCP does.
+fn rate_varied(run: &Run, ways: &[Way], way: Way) -> Option<Doubt> {
+    let limits = run.limits.iter().find(|limits| limits.direction == direction(way))?;
+    if limits.network() < 0.8 {
+        return None;
+    }
+    let mut seconds: BTreeMap<i64, f64> = BTreeMap::new();
+    for (t, bytes) in steps(run, ways, way).filter(|(t, _)| *t > START) {
+        *seconds.entry((t - 1) / 1_000_000_000).or_default() += bytes * 8.0 / 1e6;
+    }
+    // The last second may be cut.
+    seconds.pop_last();
+    let mut rates: Vec<f64> = seconds.into_values().collect();
+    rates.sort_by(f64::total_cmp);
+    // Two of each end: one second alone may be a loss that TCP recovers from.
+    let (slow, fast) = (*rates.get(1)?, *rates.get(rates.len().checked_sub(2)?)?);
+    (rates.len() >= 4 && fast > VARIES * slow.max(1.0)).then(|| {
+        let name = if way == Way::Up { "up" } else { "down" };
+        doubt(
+            DoubtKind::RateVaried,
+            format!(
+                "the rate {name} varied between {slow:.1} and {fast:.1} Mbit/s: the line (Wi-Fi, mobile) changed, or \
+                 packets are lost before a queue fills"
+            ),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodqueue_report::{ProbeSeries, SenderLimits};
+
+    const S: i64 = 1_000_000_000;
+
+    /// Ten seconds of one upload at so many Mbit/s by second, and a probe whose round trip is 20 ms.
+    fn run(mbit: impl Fn(i64) -> u64) -> Run {
+        let flow = FlowSeries {
+            t_ns: (1..=100).map(|step| step * S / 10).collect(),
+            rx_bytes: (0..100).map(|step| mbit(step / 10) * 12_500).collect(),
+            ..FlowSeries::default()
+        };
+        let limits = SenderLimits { direction: direction(Way::Up), ..SenderLimits::default() };
+        let probe = ProbeSeries { rtt_ns: vec![20_000_000; 10], ..ProbeSeries::default() };
+        Run { flows: vec![flow], probes: vec![probe], limits: vec![limits], ..Run::default() }
+    }
+
+    /// What the machine shows at the start and after ten seconds: bytes that eth0 sent, and seconds that the
+    /// thread ran and waited.
+    fn looks(sent: u64, ran: f64, waited: f64) -> [Look; 2] {
+        let ns = |seconds: f64| (seconds * 1e9) as u64;
+        let look = |t, bytes, ran, waited| Look {
+            t,
+            threads: [(7, [ran, waited])].into(),
+            interfaces: [("eth0".to_owned(), [1_000, bytes]), ("lo".to_owned(), [5, 5])].into(),
+        };
+        [look(0, 9, 3, 4), look(10 * S, 9 + sent, 3 + ns(ran), 4 + ns(waited))]
+    }
+
+    fn kinds(run: &Run, looks: &[Look; 2], probes: &[Outcome]) -> Vec<DoubtKind> {
+        of(run, &[Way::Up], Some(looks), probes).into_iter().map(|doubt| doubt.kind).collect()
+    }
+
+    #[test]
+    fn a_load_that_nothing_disturbs_is_believed() {
+        // 20 Mbit/s for ten seconds are 25 MB; 1514 bytes on the line for 1448.
+        assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 0.3, 0.1), &[]), []);
+    }
+
+    #[test]
+    fn each_disturbance_is_named() {
+        let quiet = || looks(26_200_000, 3.0, 0.1);
+        assert_eq!(kinds(&run(|_| 20), &looks(32_000_000, 0.3, 0.1), &[]), [DoubtKind::OtherTraffic]);
+        assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 9.5, 0.1), &[]), [DoubtKind::Processor]);
+        assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 1.0, 2.5), &[]), [DoubtKind::Processor]);
+        let halved = run(|second| if second < 5 { 28 } else { 12 });
+        assert_eq!(kinds(&halved, &quiet(), &[]), [DoubtKind::RateVaried]);
+        // TCP recovers from one loss; that is no other rate.
+        let dip = run(|second| if second == 5 { 5 } else { 20 });
+        assert_eq!(kinds(&dip, &quiet(), &[]), []);
+        let mut probe = Outcome { other_ttl: 40, ttls: Some((57, 56)), ..Outcome::default() };
+        probe.summary.prober.received = 100;
+        assert_eq!(kinds(&run(|_| 20), &quiet(), &[probe.clone()]), [DoubtKind::PathChanged]);
+        probe.other_ttl = 4;
+        assert_eq!(kinds(&run(|_| 20), &quiet(), &[probe]), []);
+    }
+
+    #[test]
+    fn what_a_queue_holds_is_no_other_traffic() {
+        // The queue grows by 4 MB: the machine has sent them, and nobody has received them yet.
+        let mut bloated = run(|_| 20);
+        bloated.probes[0].rtt_ns.push(1_700_000_000);
+        assert_eq!(kinds(&bloated, &looks(30_400_000, 0.3, 0.1), &[]), []);
+    }
+
+    #[test]
+    fn the_kernel_s_files_are_read() {
+        assert_eq!(schedstat("67950068 5543104 240\n"), Some([67_950_068, 5_543_104]));
+        assert_eq!(schedstat(""), None);
+        let text = "Inter-| Receive | Transmit\n face |bytes packets\n    lo: 8 3 0 0 0 0 0 0 9 3 0 0 0 0 0 0\n\
+                    eth0:825 2 0 0 0 0 0 0 11 1 0 0 0 0 0 0\n";
+        let want = [("eth0".to_owned(), [825, 11]), ("lo".to_owned(), [8, 9])];
+        assert_eq!(interfaces(text), want.into());
+        let look = Look::now(3);
+        assert!(look.t == 3 && look.interfaces.contains_key("lo"), "{look:?}");
+    }
+}
