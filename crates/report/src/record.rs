@@ -308,8 +308,8 @@ pub struct Run {
     pub engine: Option<EngineHealth>,
     /// What identifies a simulated run; absent in a live one.
     pub simulation: Option<Simulation>,
-    /// The directions that it loads, if the runs of a record differ in that; empty: all that the test has flows
-    /// for.
+    /// The directions that it loads, if the runs of a record differ in that; empty: all that the test has
+    /// flows for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Direction>,
     /// What limited the senders of the flows up and down, as their kernels say; empty if unknown.
@@ -336,7 +336,8 @@ impl Run {
 }
 
 /// What limited the senders of one direction, in shares of the time in which they had data to send, 0 to 1
-/// (Linux `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`). The network limited them for the rest.
+/// (Linux `tcpi_busy_time`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`). The network limited them for the
+/// rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SenderLimits {

@@ -67,8 +67,8 @@ impl Drop for Path {
     }
 }
 
-/// The record that `goodqueue test` prints with `--json`, of a run that is valid. A machine that is too busy is
-/// given four more tries, which are printed.
+/// The record that `goodqueue test` prints with `--json`, of a run that is valid. A machine that is too
+/// busy is given four more tries, which are printed.
 fn measured(path: &Path, words: &str) -> Value {
     for number in 1..=5 {
         let output = path.test(&format!("{words} --json"));
@@ -106,8 +106,8 @@ fn live_a_bloated_upload_is_found_and_named() {
         assert!((0.95..=1.03).contains(&goodput), "{way}: {goodput} of what the line carries");
         let other = if way == "up" { "down" } else { "up" };
         assert_eq!(summary[format!("goodput_{other}_bps")], Value::Null, "nothing was sent {other}");
-        // 200 packets of 1514 bytes take 242 ms at 10 Mbit/s and 48 ms at 50. CUBIC keeps the queue between 0.7
-        // of a full window and full.
+        // 200 packets of 1514 bytes take 242 ms at 10 Mbit/s and 48 ms at 50. CUBIC keeps the queue between
+        // 0.7 of a full window and full.
         let full = 200.0 * 1514.0 * 8.0 / (mbit * 1e3);
         let rise = number(&summary[way]["added_p95_ns"]) / 1e6;
         assert!((0.5 * full..1.1 * full).contains(&rise), "{way}: {rise} ms of {full}");

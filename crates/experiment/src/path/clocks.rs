@@ -1,6 +1,6 @@
 //! One-way delays between two hosts whose clocks nobody has set alike. The drift is estimated from the least
-//! delays of both directions. The offset cannot be known: it is chosen so that the least delays up and down are
-//! equal. What a load adds to a delay does not depend on that choice.
+//! delays of both directions. The offset cannot be known: it is chosen so that the least delays up and down
+//! are equal. What a load adds to a delay does not depend on that choice.
 
 use goodqueue_path::clocks::{Drift, Point, drift, without};
 use goodqueue_probe::Sample;
@@ -40,8 +40,8 @@ impl Delays {
 }
 
 impl Correction {
-    /// How far the server's clock is ahead at `t`, nanoseconds: what delays up are too long by, and delays down
-    /// too short.
+    /// How far the server's clock is ahead at `t`, nanoseconds: what delays up are too long by, and delays
+    /// down too short.
     pub(crate) fn ahead(&self, t: i64) -> i64 {
         self.ahead.saturating_sub(without(self.rate, t.saturating_sub(self.from), 0))
     }

@@ -1,5 +1,5 @@
-//! Reasons not to believe a load over a real path, each with its evidence. What is not measured here raises no
-//! doubt.
+//! Reasons not to believe a load over a real path, each with its evidence. What is not measured here raises
+//! no doubt.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use goodqueue_report::{Doubt, DoubtKind, FlowSeries, Run};
 use super::direction;
 use super::probes::Outcome;
 
-/// Share of the load in which a thread computes, or waits for a processor, from which the processor may be the
-/// limit.
+/// Share of the load in which a thread computes, or waits for a processor, from which the processor may be
+/// the limit.
 const BUSY: f64 = 0.9;
 const WAITING: f64 = 0.2;
 /// Share of an interface's bytes that is not the test's, from which other traffic matters.
@@ -58,7 +58,8 @@ impl Look {
     }
 }
 
-/// The first two of the three figures of `/proc/*/schedstat` (Linux `Documentation/scheduler/sched-stats.rst`).
+/// The first two of the three figures of `/proc/*/schedstat` (Linux
+/// `Documentation/scheduler/sched-stats.rst`).
 fn schedstat(text: &str) -> Option<[u64; 2]> {
     let mut figures = text.split_whitespace().map(|figure| figure.parse().ok());
     Some([figures.next()??, figures.next()??])
@@ -74,8 +75,8 @@ fn interfaces(text: &str) -> BTreeMap<String, [u64; 2]> {
     text.lines().filter_map(line).collect()
 }
 
-/// All that speaks against a run, which has its series. `ways`: the directions of its flows. `looks`: near the
-/// start and near the end of the load.
+/// All that speaks against a run, which has its series. `ways`: the directions of its flows. `looks`: near
+/// the start and near the end of the load.
 pub(super) fn of(run: &Run, ways: &[Way], looks: Option<&[Look; 2]>, probes: &[Outcome]) -> Vec<Doubt> {
     let mut out = Vec::new();
     if let Some([from, to]) = looks.filter(|[from, to]| to.t > from.t) {

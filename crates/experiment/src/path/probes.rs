@@ -86,8 +86,8 @@ fn plan(asked: &PathTest, test: &Test, probe: &Probe, key: Option<&Key>) -> Plan
 }
 
 impl Open {
-    /// Waits for its time, sends its packets and hands out what becomes of them. `at`: the start of the load on
-    /// this host's monotonic clock.
+    /// Waits for its time, sends its packets and hands out what becomes of them. `at`: the start of the
+    /// load on this host's monotonic clock.
     pub(super) fn run(self, at: i64, sink: &Sender<Sample>, stop: &AtomicBool) -> Outcome {
         let Open { session, number: probe, start } = self;
         let wait = at.saturating_add(start).saturating_sub(ClockWatch::new().now().mono);

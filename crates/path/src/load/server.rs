@@ -1,9 +1,9 @@
 //! The far end of loads: one TCP port for control connections and flows.
 //!
 //! Everything is bounded by [`Bounds`]: connections whose purpose is not known yet (a table of
-//! [`MOST_PENDING`], where the oldest makes room), control connections, loads, flows of a load, and its length.
-//! A control connection must have proved the secret [`HANDSHAKE`] after it began, and is closed after
-//! [`SILENCE`] without a load.
+//! [`MOST_PENDING`], where the oldest makes room), control connections, loads, flows of a load, and its
+//! length. A control connection must have proved the secret [`HANDSHAKE`] after it began, and is closed
+//! after [`SILENCE`] without a load.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};

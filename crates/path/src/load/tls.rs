@@ -1,5 +1,5 @@
-//! TLS 1.3 with raw public keys (RFC 7250): the server's Ed25519 key follows from the secret, so a client that
-//! holds the secret knows the key beforehand. There are no certificates and no authorities.
+//! TLS 1.3 with raw public keys (RFC 7250): the server's Ed25519 key follows from the secret, so a client
+//! that holds the secret knows the key beforehand. There are no certificates and no authorities.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The far end of the flows of one client among many: the server that accepts connections knows by their first
-//! bytes whose they are, and hands them over.
+//! The far end of the flows of one client among many: the server that accepts connections knows by their
+//! first bytes whose they are, and hands them over.
 //!
 //! ```text
 //! octet  0  magic "GQs1"

@@ -153,8 +153,8 @@ impl AsRawFd for Udp {
     }
 }
 
-/// A TCP listener that does not block. Like [`Udp::bind`], one at `[::]` takes IPv6 alone. Accepted connections
-/// start with Reno, so that no default of the system paces them for life.
+/// A TCP listener that does not block. Like [`Udp::bind`], one at `[::]` takes IPv6 alone. Accepted
+/// connections start with Reno, so that no default of the system paces them for life.
 ///
 /// # Errors
 /// The kernel's: the address is in use, or not one of this machine.
