@@ -68,7 +68,9 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
     // A test that does not exist is said before the name is looked up.
     let unresolved = std::net::SocketAddr::from(([0, 0, 0, 0], port));
     PathTest::new(&request, &args.host, unresolved, key.clone())?;
-    PathTest::new(&request, &args.host, resolve(name, port, family)?, key)
+    let mut test = PathTest::new(&request, &args.host, resolve(name, port, family)?, key)?;
+    test.locate = args.locate;
+    Ok(test)
 }
 
 /// The command line, without the key: a record is made to be passed on.

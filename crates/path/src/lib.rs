@@ -13,6 +13,7 @@
 pub mod client;
 pub mod clocks;
 pub mod fill;
+pub mod hops;
 pub mod irtt_json;
 pub mod key;
 pub mod load;

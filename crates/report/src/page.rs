@@ -206,6 +206,9 @@ fn findings(record: &Record, summaries: &[Summary]) -> String {
     if !found.is_empty() {
         banner(&mut out, "banner", "Other effects of the load.", &found);
     }
+    for (place, hops) in words::located(record) {
+        banner(&mut out, "banner", &place, &hops);
+    }
     for advice in words::advice(record, summaries) {
         banner(&mut out, "banner", &advice, &[]);
     }

@@ -318,6 +318,9 @@ pub struct Run {
     /// Why its figures may not be those of the path, on a real path. Such a run has no grade.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<Doubt>,
+    /// Where the queue is, on a real path, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub located: Option<Located>,
     /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
     /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -364,6 +367,38 @@ pub struct Doubt {
     pub kind: DoubtKind,
     /// What was seen, and what to do about it: a clause without a full stop.
     pub evidence: String,
+}
+
+/// The rise of the round trip to each router on the way, while one direction is loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Located {
+    /// The loaded direction.
+    pub direction: Direction,
+    /// The rise to the server: the median under load, less the least without load.
+    pub rise_ns: Option<i64>,
+    /// The routers, the first one first.
+    pub hops: Vec<HopRise>,
+    /// The last hop without the rise; 0 is this machine. Absent if the place is not known.
+    pub after: Option<u8>,
+    /// The first hop with it; absent if that is the server, or if the place is not known.
+    pub before: Option<u8>,
+    /// Why the place is not known.
+    pub unknown: Option<String>,
+}
+
+/// A router on the way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HopRise {
+    /// Its distance: 1 is the first.
+    pub hop: u8,
+    /// Its address; absent if it never answered.
+    pub address: Option<String>,
+    /// The least round trip without load; absent if it answered too rarely.
+    pub idle_ns: Option<i64>,
+    /// The median round trip under load less that; absent if it answered too rarely.
+    pub rise_ns: Option<i64>,
 }
 
 /// Kinds of reasons not to believe a run.

@@ -73,6 +73,9 @@ pub struct TestArgs {
     /// Congestion control of the senders [default: cubic]
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
+    /// Say where on the path the queue is: ask each router on the way about once a second
+    #[arg(long)]
+    pub locate: bool,
     /// Time between two probes
     #[arg(long, default_value = "20ms", value_name = "TIME")]
     pub probe_interval: String,

@@ -9,6 +9,7 @@ mod flags;
 mod house;
 mod live;
 mod live_wifi;
+mod locate;
 mod memory;
 mod output;
 mod path_queues;

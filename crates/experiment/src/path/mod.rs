@@ -3,6 +3,7 @@
 
 mod clocks;
 mod doubts;
+mod locate;
 mod probes;
 mod run;
 
@@ -34,6 +35,8 @@ pub struct PathTest {
     /// The key: the word that the server printed. Tests without flows need none, unless the server's probes
     /// do.
     pub key: Option<String>,
+    /// Whether to say where on the path the queue is.
+    pub locate: bool,
     test: Test,
     loads: Vec<Load>,
 }
@@ -82,7 +85,7 @@ impl PathTest {
                 "--key: a key for load has at least {} characters; take the word that `goodqueue server` printed",
                 goodqueue_path::load::word::LEAST
             ))),
-            _ => Ok(PathTest { server, host: host.to_owned(), key, test, loads }),
+            _ => Ok(PathTest { server, host: host.to_owned(), key, locate: false, test, loads }),
         }
     }
 

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue_path::client::OpenFailure;
+use goodqueue_path::hops::{Answer, Hops};
 use goodqueue_path::key::Key;
 use goodqueue_path::load::Secret;
 use goodqueue_path::load::client::{Control, Failure};
@@ -17,6 +18,7 @@ use goodqueue_report::{Record, Run, SenderLimits};
 
 use super::clocks::Delays;
 use super::doubts::{self, Look};
+use super::locate::locate;
 use super::probes::{self, Outcome};
 use super::{Load, PathTest, direction};
 use crate::collect::{Collector, QueueEnd};
@@ -163,6 +165,7 @@ struct Gathered {
     flows: Option<Result<FlowsSummary, NetError>>,
     far: Option<Result<Ended, Failure>>,
     probes: Vec<Outcome>,
+    hops: Option<Vec<Answer>>,
 }
 
 type Begun<'a> = (Underway<'a>, Vec<probes::Open>, Option<SessionId>);
@@ -209,7 +212,9 @@ impl<'a> Underway<'a> {
     ) -> Gathered {
         let (sink, samples) = channel();
         let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (part, at, server) = (self.part.clone(), self.at, self.asked.server);
+        let (part, at, server, length) = (self.part.clone(), self.at, self.asked.server, self.length());
+        // Without a socket for it the routers are not asked, and the place is not known.
+        let hops = if self.one_way().is_some() { Hops::open(server).ok() } else { None };
         thread::scope(|scope| {
             let (stop, done, part) = (&stop, &done, &part);
             let probing: Vec<_> = probes
@@ -249,12 +254,20 @@ impl<'a> Underway<'a> {
                     control.run(take, done)
                 })
             });
+            let hops = hops.map(|hops| {
+                scope.spawn(move || {
+                    let mut answers = Vec::new();
+                    hops.run([at, at.saturating_add(length)], stop, &mut |answer| answers.push(answer));
+                    answers
+                })
+            });
             drop(sink);
             self.watch(&samples, number, stop, monitor);
             Gathered {
                 flows: flows.map(|thread| thread.join().unwrap_or(Err(NetError::Thread("flows")))),
                 far: far.map(|thread| thread.join().unwrap_or(Err(Failure::Order))),
                 probes: probing.into_iter().map(|thread| thread.join().unwrap_or_default()).collect(),
+                hops: hops.map(|thread| thread.join().unwrap_or_default()),
             }
         })
     }
@@ -291,9 +304,22 @@ impl<'a> Underway<'a> {
         }
     }
 
+    /// The length of the load, nanoseconds.
+    fn length(&self) -> i64 {
+        i64::try_from(self.part.load.0).unwrap_or(i64::MAX)
+    }
+
+    /// The direction whose queue is to be located.
+    fn one_way(&self) -> Option<Way> {
+        match self.load.directions[..] {
+            [way] if self.asked.locate => Some(way),
+            _ => None,
+        }
+    }
+
     /// Looks at this machine, once at the start of the load and then until its end.
     fn look(&mut self, t: i64) {
-        if t < 0 || t > i64::try_from(self.part.load.0).unwrap_or(i64::MAX) {
+        if t < 0 || t > self.length() {
             return;
         }
         let now = Look::now(t);
@@ -312,7 +338,7 @@ impl<'a> Underway<'a> {
             let part = *flow as usize;
             let Some(&number) = self.numbers.get(part) else { return };
             // A step ends within the load, or while the queue drains after it.
-            let most = i64::try_from(self.part.load.0).unwrap_or(i64::MAX).saturating_add(120_000_000_000);
+            let most = self.part.load.0.cast_signed().saturating_add(120_000_000_000);
             if !(-most..=most).contains(t) {
                 return;
             }
@@ -352,9 +378,12 @@ impl<'a> Underway<'a> {
         self.collector.finished(end.is_ok(), faults, QueueEnd::default(), QueueEnd::default());
         let limits = Way::BOTH.into_iter().filter_map(|way| self.limits(way)).collect();
         let loads = self.load.directions.iter().map(|&way| direction(way)).collect();
+        let (at, length, one_way) = (self.at, self.length(), self.one_way());
         let mut run = Run { loads, limits, ..self.collector.into_run() };
         let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).collect();
         run.doubts = doubts::of(&run, &ways, self.looks.as_ref(), &gathered.probes);
+        let hops = one_way.zip(gathered.hops.as_ref());
+        run.located = hops.map(|(way, answers)| locate(way, &run, answers, at, length));
         (run, end)
     }
 

@@ -34,6 +34,19 @@ pub struct Arrival {
     pub ttl: Option<u8>,
 }
 
+/// An ICMP message that a datagram has caused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Icmp {
+    /// Who sent it.
+    pub from: IpAddr,
+    /// Whether it says that the datagram's TTL has ended on the way.
+    pub is_time_exceeded: bool,
+    /// When the kernel received it: wall clock, nanoseconds since 1970.
+    pub wall: Option<i64>,
+    /// Bytes of the datagram that it quotes, in the buffer.
+    pub quoted: usize,
+}
+
 impl Udp {
     /// A socket at a local address. One at `[::]` takes IPv6 alone, so that one at `0.0.0.0` may have the
     /// same port.
@@ -129,6 +142,21 @@ impl Udp {
         let from = datagram.from.get().ok_or(io::ErrorKind::InvalidData)?;
         let sys::Messages { wall, tos, ttl, to, .. } = datagram.messages;
         Ok(Arrival { len: datagram.len, truncated: datagram.truncated, from, to, wall, tos, ttl })
+    }
+
+    /// Has the kernel keep the ICMP messages that datagrams cause.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn receive_icmp(&self) -> io::Result<()> {
+        sys::receive_icmp(self.socket.as_fd(), self.v6)
+    }
+
+    /// The next of those messages, with as much of the datagram's payload as it quotes.
+    #[must_use]
+    pub fn icmp(&self, buf: &mut [u8]) -> Option<Icmp> {
+        let (icmp, wall, quoted) = sys::icmp(self.socket.as_fd(), buf)?;
+        Some(Icmp { from: icmp.from, is_time_exceeded: icmp.is_time_exceeded, wall, quoted })
     }
 
     /// Has the kernel note when it takes each datagram for sending, before the queue of the interface.

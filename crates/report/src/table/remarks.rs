@@ -44,6 +44,10 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
         out.push(format!("pages: {}", applications::INCOMPLETE));
     }
+    for (place, hops) in words::located(record) {
+        out.push(place);
+        out.extend(hops.into_iter().map(|hop| format!("  {hop}")));
+    }
     out.extend(words::advice(record, all));
     out.extend(queues::left_out(record));
     out.extend(wifi::remarks(record, all));

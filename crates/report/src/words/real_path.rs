@@ -2,7 +2,7 @@
 
 use super::headline::{CURE_NS, effect};
 use super::{NBSP, Piece, firm, plain, rate};
-use crate::record::{Direction, Record, Run};
+use crate::record::{Direction, HopRise, Located, Record, Run};
 use crate::summary::{Summary, loaded_in};
 
 /// Share of the measured goodput at which a shaper in front of the line is set: it must be the bottleneck.
@@ -112,6 +112,44 @@ fn held(load: &Load<'_>) -> Option<String> {
         1e6.. => format!("{:.1}{NBSP}MB", bytes / 1e6),
         _ => format!("{:.0}{NBSP}kB", bytes / 1e3),
     })
+}
+
+/// Where the queue is, and the rise of each router on the way: a sentence and its lines, for each load that was
+/// asked for it.
+pub(crate) fn located(record: &Record) -> Vec<(String, Vec<String>)> {
+    let of = |run: &Run| {
+        let located = run.located.as_ref()?;
+        let line = |hop: &HopRise| {
+            let name = format!("hop {}, {}", hop.hop, hop.address.as_deref().unwrap_or("no address"));
+            match (hop.idle_ns, hop.rise_ns) {
+                (Some(idle), Some(rise)) => {
+                    format!("{name}: {} without load, {} more under load", firm(idle), firm(rise.max(0)))
+                }
+                _ if hop.address.is_some() => format!("{name}: answers too rarely"),
+                _ => format!("{name}: does not answer"),
+            }
+        };
+        let load = if located.direction == Direction::Up { "Uploads" } else { "Downloads" };
+        Some((format!("{load}: {}", place(located)), located.hops.iter().map(line).collect()))
+    };
+    record.runs.iter().filter_map(of).collect()
+}
+
+fn place(located: &Located) -> String {
+    if let Some(why) = &located.unknown {
+        return format!("where the queue is, is not known: {why}.");
+    }
+    let name = |hop: u8| {
+        let address = located.hops.iter().find(|one| one.hop == hop).and_then(|one| one.address.as_deref());
+        format!("hop{NBSP}{hop} ({})", address.unwrap_or("no address"))
+    };
+    let near = match located.after.unwrap_or(0) {
+        0 => "this machine".to_owned(),
+        hop => name(hop),
+    };
+    let far = located.before.map_or_else(|| "the server".to_owned(), name);
+    let (from, to) = if located.direction == Direction::Up { (&near, &far) } else { (&far, &near) };
+    format!("packets wait at {from}, or in a modem behind it, on the way to {to}.")
 }
 
 /// What to do, a sentence each. Empty elsewhere than on real paths.

@@ -98,6 +98,17 @@ pub(in crate::net) struct Messages {
     sent: Option<u32>,
     /// Of the error queue: when the kernel took the datagram for sending, `CLOCK_REALTIME`.
     stamp: Option<i64>,
+    /// Of the error queue: the ICMP message that a datagram has caused.
+    icmp: Option<Icmp>,
+}
+
+/// An ICMP message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::net) struct Icmp {
+    /// Who sent it.
+    pub(in crate::net) from: IpAddr,
+    /// Whether it says that the TTL has ended on the way (RFC 792, RFC 4443).
+    pub(in crate::net) is_time_exceeded: bool,
 }
 
 /// Room for control messages, aligned for their header: two times, an extended error with its address, marks,
@@ -118,6 +129,27 @@ pub(in crate::net) fn transmitted(fd: BorrowedFd) -> Option<(u32, i64)> {
         if let (Some(number), Some(stamp)) = (messages.sent, messages.stamp) {
             return Some((number, stamp));
         }
+    }
+}
+
+/// Takes the next ICMP message from the error queue, with when it came (`CLOCK_REALTIME`), and with as much of
+/// the payload that had caused it as the sender quotes. Nothing where the queue is empty.
+pub(in crate::net) fn icmp(fd: BorrowedFd, quoted: &mut [u8]) -> Option<(Icmp, Option<i64>, usize)> {
+    loop {
+        let datagram = receive_with(fd, quoted, libc::MSG_ERRQUEUE).ok()?;
+        if let Some(icmp) = datagram.messages.icmp {
+            return Some((icmp, datagram.messages.wall, datagram.len));
+        }
+    }
+}
+
+/// Asks for the ICMP messages that datagrams of the socket cause; [`icmp`] reads them (`ip(7)`).
+pub(in crate::net) fn receive_icmp(fd: BorrowedFd, v6: bool) -> io::Result<()> {
+    let on: c_int = 1;
+    if v6 {
+        set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVERR, &on)
+    } else {
+        set_option(fd, libc::IPPROTO_IP, libc::IP_RECVERR, &on)
     }
 }
 
@@ -164,6 +196,8 @@ pub(in crate::net) fn control_messages(mut control: &[u8]) -> Messages {
                 let error = plain::<libc::sock_extended_err>(data);
                 let stamp = error.filter(|error| error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING);
                 out.sent = stamp.map(|error| error.ee_data).or(out.sent);
+                let offender = data.get(size_of::<libc::sock_extended_err>()..).unwrap_or(&[]);
+                out.icmp = error.and_then(|error| icmp_of(&error, offender)).or(out.icmp);
             }
             (libc::IPPROTO_IP, libc::IP_TOS) => out.tos = data.first().copied().or(out.tos),
             (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => out.tos = small(data).or(out.tos),
@@ -189,6 +223,23 @@ pub(in crate::net) fn control_messages(mut control: &[u8]) -> Messages {
     out
 }
 
+/// The ICMP message of an extended error, which the address of its sender follows.
+fn icmp_of(error: &libc::sock_extended_err, offender: &[u8]) -> Option<Icmp> {
+    // Types 11 of RFC 792 and 3 of RFC 4443, each with code 0.
+    let (from, kind) = match error.ee_origin {
+        libc::SO_EE_ORIGIN_ICMP => {
+            let sin = plain::<libc::sockaddr_in>(offender)?;
+            (IpAddr::V4(Ipv4Addr::from(sin.sin_addr.s_addr.to_ne_bytes())), 11)
+        }
+        libc::SO_EE_ORIGIN_ICMP6 => {
+            let sin6 = plain::<libc::sockaddr_in6>(offender)?;
+            (IpAddr::V6(Ipv6Addr::from(sin6.sin6_addr.s6_addr)), 3)
+        }
+        _ => return None,
+    };
+    Some(Icmp { from, is_time_exceeded: (error.ee_type, error.ee_code) == (kind, 0) })
+}
+
 /// An int that fits a byte.
 fn small(data: &[u8]) -> Option<u8> {
     plain::<c_int>(data).and_then(|value| u8::try_from(value).ok())
@@ -207,6 +258,10 @@ unsafe impl Plain for libc::timespec {}
 unsafe impl Plain for c_int {}
 // SAFETY: as above.
 unsafe impl Plain for libc::sock_extended_err {}
+// SAFETY: as above.
+unsafe impl Plain for libc::sockaddr_in {}
+// SAFETY: as above.
+unsafe impl Plain for libc::sockaddr_in6 {}
 // SAFETY: as above.
 unsafe impl Plain for libc::in_pktinfo {}
 // SAFETY: as above.
