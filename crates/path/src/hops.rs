@@ -1,9 +1,9 @@
-//! Round trips to the routers on the way: datagrams whose TTL ends at each of them, and the ICMP messages that
-//! come back, as traceroute has it. It needs no rights: the kernel keeps the messages for the socket that caused
-//! them (`IP_RECVERR`, `ip(7)`).
+//! Round trips to the routers on the way: datagrams whose TTL ends at each of them, and the ICMP messages
+//! that come back, as traceroute has it. It needs no rights: the kernel keeps the messages for the socket
+//! that caused them (`IP_RECVERR`, `ip(7)`).
 //!
-//! Routers answer rarely: Linux one message a second and address, with a burst of six (`net.ipv4.icmp_ratelimit`).
-//! So each hop is asked little more than once a second.
+//! Routers answer rarely: Linux one message a second and address, with a burst of six
+//! (`net.ipv4.icmp_ratelimit`). So each hop is asked little more than once a second.
 
 use std::collections::VecDeque;
 use std::io;
@@ -67,7 +67,8 @@ impl Hops {
         Ok(Hops { hops: (1..=MOST).map(hop).collect::<io::Result<_>>()? })
     }
 
-    /// Asks until `end` or `stop`; quickly until `load`, and then rarely. Both are times of the monotonic clock.
+    /// Asks until `end` or `stop`; quickly until `load`, and then rarely. Both are times of the monotonic
+    /// clock.
     pub fn run(mut self, [load, end]: [i64; 2], stop: &AtomicBool, take: &mut dyn FnMut(Answer)) {
         let mut watch = ClockWatch::new();
         let begun = watch.now().mono;

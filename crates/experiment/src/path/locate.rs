@@ -102,8 +102,8 @@ mod tests {
     const S: i64 = 1_000_000_000;
     const MS: i64 = 1_000_000;
 
-    /// 3 s idle, 10 s of load that adds 80 ms to the path. Each hop is asked twice a second and then once, and
-    /// shows its rise in ms; one that shows none does not answer.
+    /// 3 s idle, 10 s of load that adds 80 ms to the path. Each hop is asked twice a second and then once,
+    /// and shows its rise in ms; one that shows none does not answer.
     fn located(rises: &[Option<i64>], total: i64) -> Located {
         let times = || (-6..0).map(|half| half * S / 2).chain((0..10).map(|second| second * S));
         let probe = ProbeSeries {

@@ -114,8 +114,8 @@ fn held(load: &Load<'_>) -> Option<String> {
     })
 }
 
-/// Where the queue is, and the rise of each router on the way: a sentence and its lines, for each load that was
-/// asked for it.
+/// Where the queue is, and the rise of each router on the way: a sentence and its lines, for each load that
+/// was asked for it.
 pub(crate) fn located(record: &Record) -> Vec<(String, Vec<String>)> {
     let of = |run: &Run| {
         let located = run.located.as_ref()?;

@@ -132,8 +132,8 @@ pub(in crate::net) fn transmitted(fd: BorrowedFd) -> Option<(u32, i64)> {
     }
 }
 
-/// Takes the next ICMP message from the error queue, with when it came (`CLOCK_REALTIME`), and with as much of
-/// the payload that had caused it as the sender quotes. Nothing where the queue is empty.
+/// Takes the next ICMP message from the error queue, with when it came (`CLOCK_REALTIME`), and with as much
+/// of the payload that had caused it as the sender quotes. Nothing where the queue is empty.
 pub(in crate::net) fn icmp(fd: BorrowedFd, quoted: &mut [u8]) -> Option<(Icmp, Option<i64>, usize)> {
     loop {
         let datagram = receive_with(fd, quoted, libc::MSG_ERRQUEUE).ok()?;
