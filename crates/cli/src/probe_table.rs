@@ -97,6 +97,13 @@ impl Shown<'_> {
                 drift.abs()
             ));
         }
+        for step in &self.figures.clock_steps {
+            let (at, by) = (ms(step.t) / 1e3, ms(step.by));
+            out.push(format!(
+                "after {at:.1} s the server's clock jumped by {by:+.3} ms against ours: a clock was set, or a host \
+                 slept; that is taken out of up and down"
+            ));
+        }
         if marks.dscp_changed > 0 {
             let seen = marks.dscp_seen.and_then(Dscp::new).map_or(String::new(), |dscp| format!(" {dscp}"));
             out.push(format!(

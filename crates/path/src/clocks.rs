@@ -1,13 +1,21 @@
-//! How fast two clocks drift apart, from delays in both directions. Queues only ever add to a delay, so the
-//! least delays lie on a line whose slope is the drift: rising on the way up where the server's clock is
-//! fast, and falling by as much on the way down. The line of a direction is the one below all points that is
-//! nearest to them in sum (Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew from Network Delay
-//! Measurements", INFOCOM 1999): an edge of their lower convex hull.
+//! How far two clocks are apart, and how that changes, from delays in both directions.
 //!
-//! What no method can know: whether the least delay itself changed, and by how much the two directions differ
-//! always. A drift that changes within the session is not followed.
+//! Let `x` be how far the server's clock is ahead, plus the least delay up. A probe gives two bounds: `x`
+//! is at most its delay up, because queues only add, and at least the least round trip less its delay down,
+//! by the same reason. The round trip itself does not depend on the clocks. Where one direction has no
+//! queue, its bound is the truth. So delays gather at the bounds that are true, and lie scattered above
+//! those that are not: `x` is the line, with few bends, that keeps within all bounds and has the most of
+//! them near it. It is found by dynamic programming over the tightest bounds of each short interval.
+//!
+//! A line of a single slope (Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew from Network Delay
+//! Measurements", INFOCOM 1999) does not follow clocks that are slewed, and the one of a direction that is
+//! loaded for most of the time is wrong.
+//!
+//! What no method can know: by how much the least delays of the two directions differ, what the clocks do
+//! while both directions have a queue that is never empty, and whether a clock was set by less than such a
+//! queue of one direction holds. The stated error grows with the length of such a time.
 
-/// Delays of one probe, by clocks that are not set meanwhile.
+/// Delays of one probe, by clocks that may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// When it was sent, nanoseconds.
@@ -18,84 +26,351 @@ pub struct Point {
     pub down: i64,
 }
 
-/// How fast the server's clock runs away from ours.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Drift {
-    /// Nanoseconds a nanosecond; positive where the server's is faster.
+/// A clock was set, or a host slept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Step {
+    /// By when it had happened, nanoseconds.
+    pub t: i64,
+    /// By how much the server's clock jumped ahead of ours, nanoseconds.
+    pub by: i64,
+}
+
+/// How far the server's clock is ahead over the time of a session.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Clocks {
+    /// Between two steps, the corners of a line: time and nanoseconds ahead. The offset itself cannot be
+    /// known; it is chosen so that the least delays up and down are equal.
+    parts: Vec<Vec<(i64, f64)>>,
+    /// When a clock was set.
+    pub steps: Vec<Step>,
+    /// Nanoseconds a nanosecond, over the session and without steps; positive where the server's clock is
+    /// faster.
     pub rate: f64,
-    /// By how much the rate may be wrong: half of what the two directions disagree by, and the roughness of
-    /// their lower edges.
-    pub error: f64,
+    /// By how much the rate may be wrong.
+    pub rate_error: f64,
+    /// By how much what is added to the delay of one direction may be wrong at any time of the session,
+    /// nanoseconds.
+    pub error: i64,
 }
 
 /// Fewest points for an estimate, and shortest time between the first and the last.
 const LEAST_POINTS: usize = 20;
 const LEAST_TIME: i64 = 1_000_000_000;
+/// Fastest change, nanoseconds a nanosecond: two crystals of 100 ppm each, and NTP's slew of 500 ppm
+/// (`adjtimex(2)`).
+const FASTEST: f64 = 700e-6;
+/// How much a rate may change while nobody can see it: the temperature of a crystal.
+const UNSEEN: f64 = 10e-6;
+/// Shortest interval, and most intervals.
+const INTERVAL: i64 = 200_000_000;
+const MOST: i64 = 2048;
+/// Probes in an interval, where there are enough.
+const EACH: i64 = 4;
+/// What a bend of the line costs, in bounds that it must meet for it.
+const BEND: f64 = 4.0;
+/// A bound that is nearer than so many times the jitter is met.
+const MET: f64 = 5.0;
+/// From how far the first corner may be continued to the start, in intervals.
+const HEAD: usize = 512;
 
-/// The drift; nothing where the session is too short to tell. `points` in the order in which they were sent.
+/// The clocks; nothing where the session is too short to tell. `points` in the order in which they were sent.
 #[must_use]
-pub fn drift(points: &[Point]) -> Option<Drift> {
+pub fn clocks(points: &[Point]) -> Option<Clocks> {
     let (first, last) = (points.first()?, points.last()?);
     let time = last.t - first.t;
     if points.len() < LEAST_POINTS || time < LEAST_TIME {
         return None;
     }
-    let way = |pick: fn(&Point) -> i64| {
-        let line: Vec<(i64, i64)> =
-            points.iter().map(|point| (point.t - first.t, pick(point).saturating_sub(pick(first)))).collect();
-        lower_edge(&line)
-    };
-    let (up, down) = (way(|point| point.up)?, way(|point| point.down)?);
-    let rough = (up.rough + down.rough) / as_f64(time);
-    Some(Drift { rate: (up.slope - down.slope) / 2.0, error: (up.slope + down.slope).abs() / 2.0 + rough })
+    let bounds = Bounds::of(points);
+    let mut all = Clocks::default();
+    let (mut moved, mut moving, mut from) = (0.0, 0.0, 0);
+    let mut worst = 0.0f64;
+    for until in bounds.steps(points).into_iter().chain([points.len()]) {
+        let part = &points[from..until];
+        let line = Line { bounds: &bounds.within(part), jitter: bounds.jitter };
+        let corners = line.best();
+        let ahead = |x: f64| bounds.base as f64 + x - bounds.least as f64 / 2.0;
+        worst = worst.max(line.error(&corners));
+        let (start, end) = (corners[0], corners[corners.len() - 1]);
+        moved += end.1 - start.1;
+        moving += (end.0 - start.0) as f64;
+        let corners: Vec<(i64, f64)> = corners.into_iter().map(|(t, x)| (t, ahead(x))).collect();
+        if let Some(before) = all.parts.last() {
+            let t = part[0].t;
+            let by = on(&corners, t) - on(before, t);
+            all.steps.push(Step { t, by: by.round() as i64 });
+        }
+        all.parts.push(corners);
+        from = until;
+    }
+    all.error = worst.round() as i64;
+    if moving > 0.0 {
+        all.rate = moved / moving;
+        all.rate_error = worst / time as f64;
+    }
+    Some(all)
 }
 
-/// `delay` at `t`, without what the clocks drifted since time zero.
-#[must_use]
-#[allow(clippy::cast_possible_truncation)]
-pub fn without(rate: f64, t: i64, delay: i64) -> i64 {
-    delay.saturating_sub((rate * as_f64(t)).round() as i64)
+impl Clocks {
+    /// How far the server's clock is ahead at `t`, nanoseconds: what delays up are too long by, and delays
+    /// down too short.
+    #[must_use]
+    pub fn ahead(&self, t: i64) -> i64 {
+        let part = self.steps.partition_point(|step| step.t <= t);
+        self.parts.get(part).map_or(0, |corners| on(corners, t).round() as i64)
+    }
 }
 
-#[allow(clippy::cast_precision_loss)]
-fn as_f64(value: i64) -> f64 {
-    value as f64
+/// The line through corners, continued at both ends.
+fn on(corners: &[(i64, f64)], t: i64) -> f64 {
+    let after = corners.partition_point(|(corner, _)| *corner <= t).clamp(1, corners.len().max(2) - 1);
+    match corners.get(after - 1..=after) {
+        Some(&[(start, from), (end, to)]) => {
+            from + (to - from) * (t - start) as f64 / (end - start).max(1) as f64
+        }
+        _ => corners.first().map_or(0.0, |(_, x)| *x),
+    }
 }
 
-/// The line below all points that is nearest to them.
-struct Edge {
-    slope: f64,
-    /// How far the twentieth of the points that is nearest to it reaches, nanoseconds.
-    rough: f64,
+/// The tightest bounds of an interval, each with its time.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    high: (i64, f64),
+    low: (i64, f64),
+    /// The least round trip of the interval, less that of the session.
+    rise: i64,
 }
 
-fn lower_edge(points: &[(i64, i64)]) -> Option<Edge> {
-    let mut hull: Vec<(i64, i64)> = Vec::new();
-    for &point in points {
-        // From the last two to this one there must be a turn to the left, else the last is not on the hull.
-        while let [.., a, b] = hull[..] {
-            let wide = |from: i64, to: i64| i128::from(to) - i128::from(from);
-            let turn = wide(a.0, b.0) * wide(a.1, point.1) - wide(a.1, b.1) * wide(a.0, point.0);
-            if turn > 0 {
+struct Bounds {
+    of: Vec<Bound>,
+    /// The length of an interval, ns.
+    interval: i64,
+    /// The first delay up, which is taken out of all, so that differences are exact.
+    base: i64,
+    /// The least round trip.
+    least: i64,
+    /// How much delays differ where there is no queue, ns.
+    jitter: f64,
+}
+
+impl Bounds {
+    fn of(points: &[Point]) -> Bounds {
+        let trip = |point: &Point| point.up.saturating_add(point.down);
+        let least = points.iter().map(trip).min().unwrap_or(0);
+        let base = points[0].up;
+        let (start, end) = (points[0].t, points[points.len() - 1].t);
+        let each = (end - start) / points.len() as i64;
+        let interval = INTERVAL.max(each * EACH).max((end - start) / MOST);
+        let mut all = Bounds { of: Vec::new(), interval, base, least, jitter: 0.0 };
+        all.of = all.within(points);
+        let mut rises: Vec<i64> = all.of.iter().map(|bound| bound.rise).collect();
+        rises.sort_unstable();
+        all.jitter = (rises[rises.len() / 10] as f64).clamp(2e3, 1e6);
+        all
+    }
+
+    /// The bounds that some of the points set, by interval.
+    fn within(&self, points: &[Point]) -> Vec<Bound> {
+        let mut of: Vec<Bound> = Vec::new();
+        let mut number = None;
+        for point in points {
+            let high = (point.t, point.up.saturating_sub(self.base) as f64);
+            let low = (point.t, self.least.saturating_sub(point.down).saturating_sub(self.base) as f64);
+            let rise = point.up.saturating_add(point.down) - self.least;
+            let its = point.t.div_euclid(self.interval);
+            match of.last_mut() {
+                Some(bound) if number == Some(its) => {
+                    if high.1 < bound.high.1 {
+                        bound.high = high;
+                    }
+                    if low.1 > bound.low.1 {
+                        bound.low = low;
+                    }
+                    bound.rise = bound.rise.min(rise);
+                }
+                _ => of.push(Bound { high, low, rise }),
+            }
+            number = Some(its);
+        }
+        of
+    }
+
+    /// Before which points a clock was set: the bounds of no line that changes at most as fast as clocks do
+    /// hold on both sides.
+    fn steps(&self, points: &[Point]) -> Vec<usize> {
+        let slack = 2.0 * MET * self.jitter;
+        let mut out: Vec<usize> = Vec::new();
+        let (mut low, mut high, mut at, mut known) = (f64::MIN, f64::MAX, self.of[0].low.0, 0);
+        for (index, bound) in self.of.iter().enumerate() {
+            let lower = (bound.low.0, bound.low.1, f64::MAX);
+            let upper = (bound.high.0, f64::MIN, bound.high.1);
+            let both = if lower.0 < upper.0 { [lower, upper] } else { [upper, lower] };
+            let mut is_step = false;
+            for (t, least, most) in both {
+                let drift = FASTEST * (t - at) as f64;
+                (low, high, at) = ((low - drift).max(least), (high + drift).min(most), t);
+                is_step |= low > high + slack;
+            }
+            if is_step {
+                let (step, by) = self.step_within(known, index);
+                out.extend(self.point_of(step, by, points));
+                (low, high, at) = (bound.low.1, bound.high.1, bound.low.0.max(bound.high.0));
+                known = index;
+            } else if bound.rise as f64 <= slack {
+                known = index;
+            }
+        }
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    /// The point that comes after a step near the start of an interval: the one at which a delay moves as the
+    /// bound does.
+    fn point_of(&self, step: usize, by: f64, points: &[Point]) -> Option<usize> {
+        let pair = [&self.of[step.saturating_sub(1)], &self.of[step]];
+        let [from, to] = [pair[0].low.0.min(pair[0].high.0), pair[1].low.0.max(pair[1].high.0)];
+        let unlike = |index: usize| {
+            let (before, after) = (&points[index - 1], &points[index]);
+            let [up, down] = [after.up - before.up, before.down - after.down].map(|moved| moved as f64);
+            (up - by).abs().min((down - by).abs())
+        };
+        let first = points.partition_point(|point| point.t < from).max(1);
+        let end = points.partition_point(|point| point.t <= to);
+        (first..end).min_by(|&a, &b| unlike(a).total_cmp(&unlike(b)))
+    }
+
+    /// Which of the intervals after `from`, up to `to`, has the step: the one at which the calmer of the two
+    /// bounds moves most; and by how much that moves.
+    fn step_within(&self, from: usize, to: usize) -> (usize, f64) {
+        let moves = |of: fn(&Bound) -> f64| -> Vec<f64> {
+            self.of[from..=to].windows(2).map(|pair| of(&pair[1]) - of(&pair[0])).collect()
+        };
+        let typical = |moves: &[f64]| {
+            let mut sorted: Vec<f64> = moves.iter().map(|moved| moved.abs()).collect();
+            sorted.sort_by(f64::total_cmp);
+            sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+        };
+        let (low, high) = (moves(|bound| bound.low.1), moves(|bound| bound.high.1));
+        let calm = if typical(&low) < typical(&high) { low } else { high };
+        let most = (0..calm.len()).max_by(|&a, &b| calm[a].abs().total_cmp(&calm[b].abs()));
+        most.map_or((to, 0.0), |index| (from + index + 1, calm[index]))
+    }
+}
+
+/// What a line through the bounds is judged by.
+struct Line<'a> {
+    bounds: &'a [Bound],
+    jitter: f64,
+}
+
+/// The best line that ends in a corner.
+#[derive(Clone, Copy, Debug)]
+struct Best {
+    score: f64,
+    /// The corner before; none where no line ends here.
+    from: Option<usize>,
+    /// Whether the line begins at that corner.
+    begins: bool,
+}
+
+impl Line<'_> {
+    /// How near a line is to the bounds of an interval: 1 for each that it meets; below zero beyond them.
+    fn near(&self, bound: &Bound, x: impl Fn(i64) -> f64) -> f64 {
+        let one = |room: f64| {
+            if room >= 0.0 {
+                self.jitter / (self.jitter + room)
+            } else {
+                1.0 + (room / self.jitter).max(-100.0)
+            }
+        };
+        one(bound.high.1 - x(bound.high.0)) + one(x(bound.low.0) - bound.low.1)
+    }
+
+    /// The corners of the best line: two at least, or one where there is one interval.
+    fn best(&self) -> Vec<(i64, f64)> {
+        let corner = |index: usize| {
+            let bound = &self.bounds[index / 2];
+            if index.is_multiple_of(2) { bound.high } else { bound.low }
+        };
+        let sum = |range: std::ops::Range<usize>, at: (i64, f64), slope: f64| -> f64 {
+            let x = |t: i64| at.1 + slope * (t - at.0) as f64;
+            self.bounds[range].iter().map(|bound| self.near(bound, x)).sum()
+        };
+        let n = self.bounds.len();
+        let mut best = vec![Best { score: f64::MIN, from: None, begins: false }; 2 * n];
+        let mut whole = (f64::MIN, 0);
+        for end in 0..2 * n {
+            let to = corner(end);
+            for length in lengths(end / 2) {
+                for start in [2 * (end / 2 - length), 2 * (end / 2 - length) + 1] {
+                    let from = corner(start);
+                    let slope = (to.1 - from.1) / (to.0 - from.0).max(1) as f64;
+                    if to.0 <= from.0 || slope.abs() > FASTEST {
+                        continue;
+                    }
+                    let before = best[start].score - BEND;
+                    let head = if start / 2 <= HEAD { sum(0..start / 2 + 1, from, slope) } else { f64::MIN };
+                    let score = before.max(head) + sum(start / 2 + 1..end / 2 + 1, from, slope);
+                    if score > best[end].score {
+                        best[end] = Best { score, from: Some(start), begins: head > before };
+                    }
+                }
+            }
+            if let Some(from) = best[end].from {
+                let from = corner(from);
+                let slope = (to.1 - from.1) / (to.0 - from.0) as f64;
+                let score = best[end].score + sum(end / 2 + 1..n, to, slope);
+                if score > whole.0 {
+                    whole = (score, end);
+                }
+            }
+        }
+        let mut corners = vec![corner(whole.1)];
+        let mut at = whole.1;
+        while let Some(from) = best[at].from {
+            corners.push(corner(from));
+            if best[at].begins {
                 break;
             }
-            hull.pop();
+            at = from;
         }
-        hull.push(point);
+        corners.reverse();
+        if corners.len() == 1 {
+            // Nothing is known of the rate.
+            let bound = &self.bounds[0];
+            return vec![(bound.high.0, f64::midpoint(bound.high.1, bound.low.1))];
+        }
+        corners
     }
-    // The sum of distances is least for the edge above the mean of the times.
-    let n = i128::try_from(points.len()).ok()?;
-    let mean = i64::try_from(points.iter().map(|point| i128::from(point.0)).sum::<i128>() / n).ok()?;
-    let edge = hull.windows(2).find(|edge| edge[1].0 >= mean)?;
-    let (a, b) = (edge[0], edge[1]);
-    if b.0 == a.0 {
-        return None;
+
+    /// By how much a line may be wrong at any time: the jitter, and what the clocks may have done since a
+    /// bound was met, and until the next one is.
+    fn error(&self, corners: &[(i64, f64)]) -> f64 {
+        let met: Vec<i64> =
+            self.bounds.iter().filter(|bound| self.is_met(bound, corners)).map(|b| b.low.0).collect();
+        let (Some(&first), Some(&last)) = (met.first(), met.last()) else { return f64::MAX };
+        let inner = met.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 2.0).fold(0.0, f64::max) * UNSEEN;
+        // Beyond the last one the line is continued, with the error of its slope.
+        let slack = |t: i64, length: i64| t as f64 * (UNSEEN + 2.0 * self.jitter / length.max(1) as f64);
+        let length = |at: usize| corners.get(at + 1).map_or(1, |next| next.0 - corners[at].0);
+        let (start, end) = (self.bounds[0].low.0, self.bounds[self.bounds.len() - 1].low.0);
+        let outer = slack(first - start, length(0)).max(slack(end - last, length(corners.len().max(2) - 2)));
+        3.0 * self.jitter + inner.max(outer)
     }
-    let slope = as_f64(b.1 - a.1) / as_f64(b.0 - a.0);
-    let mut above: Vec<f64> =
-        points.iter().map(|point| as_f64(point.1 - a.1) - slope * as_f64(point.0 - a.0)).collect();
-    above.sort_by(f64::total_cmp);
-    Some(Edge { slope, rough: above[above.len() / 20].max(0.0) })
+
+    fn is_met(&self, bound: &Bound, corners: &[(i64, f64)]) -> bool {
+        let room = (bound.high.1 - on(corners, bound.high.0)).min(on(corners, bound.low.0) - bound.low.1);
+        room <= MET * self.jitter
+    }
+}
+
+/// How long a piece of a line that ends in an interval may be, in intervals: every length up to 4, and then
+/// two for each power of two.
+fn lengths(most: usize) -> impl Iterator<Item = usize> {
+    (1..4)
+        .chain((2..).flat_map(|power| [1 << power, 3 << (power - 1)]))
+        .take_while(move |&length| length <= most)
 }
 
 #[cfg(test)]
@@ -104,59 +379,145 @@ mod tests {
     use goodqueue::Rng;
 
     const MS: i64 = 1_000_000;
+    const S: i64 = 1_000 * MS;
 
-    /// A session of so many probes, one each 20 ms, 5 % of them lost. The server's clock is 3 hours ahead and
-    /// drifts by `ppm`. Every delay has jitter of up to 0.05 ms, and a queue of up to 100 ms on the ways that
-    /// are loaded: it fills for 4 of 5 s.
-    fn session(seed: u64, probes: i64, ppm: f64, loaded: [bool; 2]) -> (Vec<Point>, Vec<[i64; 2]>) {
+    /// What two clocks do: nanoseconds that the server's is ahead.
+    type Ahead<'a> = &'a dyn Fn(i64) -> f64;
+    /// What the queues up and down do: nanoseconds of waiting.
+    type Queue<'a> = &'a dyn Fn(i64, &mut Rng) -> u64;
+
+    /// A session, and what the queues and the jitter add up and down.
+    struct Session {
+        points: Vec<Point>,
+        rises: Vec<[i64; 2]>,
+    }
+
+    /// Of so many seconds, a probe each 20 ms, 5 % of them lost. Delays have jitter of up to 0.05 ms.
+    fn session(seed: u64, seconds: i64, ahead: Ahead<'_>, queues: [Queue<'_>; 2]) -> Session {
         let mut rng = Rng::new(seed);
-        let (mut points, mut rises) = (Vec::new(), Vec::new());
-        for number in 0..probes {
+        let mut session = Session { points: Vec::new(), rises: Vec::new() };
+        for number in 0..seconds * 50 {
             let t = number * 20 * MS;
-            let ahead = 3 * 3600 * 1_000 * MS + without(-ppm / 1e6, t, 0);
-            let phase = t % (5_000 * MS);
-            let rise = loaded.map(|is_loaded| {
-                let queue = if is_loaded && phase > 1_000 * MS { rng.below(100 * MS as u64) } else { 0 };
-                (queue + rng.below(50_000)).cast_signed()
-            });
+            let rise = queues.map(|queue| (queue(t, &mut rng) + rng.below(50_000)).cast_signed());
             if rng.below(20) > 0 {
-                points.push(Point { t, up: 7 * MS + rise[0] + ahead, down: 9 * MS + rise[1] - ahead });
-                rises.push(rise);
+                let ahead = ahead(t).round() as i64;
+                session.points.push(Point {
+                    t,
+                    up: 7 * MS + rise[0] + ahead,
+                    down: 9 * MS + rise[1] - ahead,
+                });
+                session.rises.push(rise);
             }
         }
-        (points, rises)
+        session
     }
 
-    /// The largest error of the rise of all probes, when the drift is taken out.
-    fn error_of_rise(points: &[Point], rises: &[[i64; 2]]) -> i64 {
-        let rate = drift(points).unwrap().rate;
-        let up: Vec<i64> = points.iter().map(|point| without(rate, point.t, point.up)).collect();
-        let down: Vec<i64> = points.iter().map(|point| without(-rate, point.t, point.down)).collect();
-        let errors = [up, down].into_iter().enumerate().flat_map(|(way, delays)| {
-            let least = *delays.iter().min().unwrap();
-            delays.into_iter().zip(rises).map(move |(delay, rise)| (delay - least - rise[way]).abs())
+    /// The largest error of the rise of all probes, and what is stated.
+    fn errors(session: &Session) -> (i64, Clocks) {
+        let clocks = clocks(&session.points).expect("long enough");
+        let errors = [1, -1].into_iter().enumerate().map(|(way, sign)| {
+            let delay = |point: &Point| [point.up, point.down][way] - sign * clocks.ahead(point.t);
+            // The constant part cannot be known, so it is taken out: the median over all probes.
+            let wrong =
+                session.points.iter().zip(&session.rises).map(|(point, rise)| delay(point) - rise[way]);
+            let mut wrong: Vec<i64> = wrong.collect();
+            wrong.sort_unstable();
+            let middle = wrong[wrong.len() / 2];
+            (wrong[wrong.len() - 1] - middle).max(middle - wrong[0])
         });
-        errors.max().unwrap()
+        (errors.max().unwrap_or(0), clocks)
     }
 
+    const HOURS: f64 = 3.0 * 3600e9;
     const DRIFTS: [f64; 5] = [-200.0, -13.7, 0.0, 1.0, 200.0];
+
+    fn drifts(ppm: f64) -> impl Fn(i64) -> f64 {
+        move |t| HOURS + ppm / 1e6 * t as f64
+    }
+
+    fn empty(_: i64, _: &mut Rng) -> u64 {
+        0
+    }
+
+    /// Fills for 4 of 5 s, and is anywhere below 100 ms then.
+    fn filling(t: i64, rng: &mut Rng) -> u64 {
+        if t % (5 * S) > S { rng.below(100 * MS.cast_unsigned()) } else { 0 }
+    }
+
+    /// Never empty from the third second on: 200 ms, give or take 20.
+    fn standing(t: i64, rng: &mut Rng) -> u64 {
+        if t > 3 * S { 180 * MS.cast_unsigned() + rng.below(40 * MS.cast_unsigned()) } else { 0 }
+    }
 
     #[test]
     fn ten_idle_seconds_are_enough_for_a_tenth_of_a_millisecond() {
         for (seed, ppm) in (0..).zip(DRIFTS.into_iter().cycle().take(100)) {
-            let (points, rises) = session(seed, 500, ppm, [false, false]);
-            let error = error_of_rise(&points, &rises);
+            let (error, _) = errors(&session(seed, 10, &drifts(ppm), [&empty, &empty]));
             assert!(error < MS / 10, "{ppm} ppm, seed {seed}: {error} ns");
         }
     }
 
     #[test]
     fn ten_loaded_minutes_are_within_half_a_millisecond() {
-        for loaded in [[true, false], [false, true], [true, true]] {
+        for queues in [[&filling as Queue<'_>, &empty], [&empty, &filling], [&filling, &filling]] {
             for (seed, ppm) in (0..).zip(DRIFTS) {
-                let (points, rises) = session(seed, 30_000, ppm, loaded);
-                let error = error_of_rise(&points, &rises);
-                assert!(error < MS / 2, "{ppm} ppm, seed {seed}, loaded {loaded:?}: {error} ns");
+                let (error, _) = errors(&session(seed, 600, &drifts(ppm), queues));
+                assert!(error < MS / 2, "{ppm} ppm, seed {seed}: {error} ns");
+            }
+        }
+    }
+
+    #[test]
+    fn a_queue_that_is_never_empty_is_no_drift() {
+        for (seconds, bar) in [(13, MS / 2), (600, MS / 2)] {
+            for (seed, ppm) in (0..).zip(DRIFTS) {
+                for queues in [[&standing as Queue<'_>, &empty], [&empty, &standing]] {
+                    let (error, clocks) = errors(&session(seed, seconds, &drifts(ppm), queues));
+                    assert!(
+                        error < bar,
+                        "{ppm} ppm, {seconds} s, seed {seed}: {error} ns, {} steps",
+                        clocks.steps.len()
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rates_that_change_are_followed() {
+        // 200 ppm that come and go in five minutes, as no crystal does.
+        let wave = |t: i64| {
+            200e-6 * 300e9 / std::f64::consts::TAU * (t as f64 / 300e9 * std::f64::consts::TAU).sin()
+        };
+        // NTP slews by 500 ppm for a minute.
+        let slewed = |t: i64| 500e-6 * (t - 200 * S).clamp(0, 60 * S) as f64;
+        for ahead in [&wave as Ahead<'_>, &slewed] {
+            for queues in
+                [[&empty as Queue<'_>, &empty], [&filling, &empty], [&filling, &filling], [&empty, &standing]]
+            {
+                for seed in 0..3 {
+                    let (error, clocks) = errors(&session(seed, 600, ahead, queues));
+                    assert!(error < MS / 2, "seed {seed}: {error} ns");
+                    assert!(clocks.steps.is_empty(), "{} steps", clocks.steps.len());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_named_and_taken_out() {
+        for by in [-7_000 * MS, -30 * MS, 5 * MS, 3_600 * S] {
+            let ahead = move |t: i64| drifts(30.0)(t) + if t >= 20 * S { by as f64 } else { 0.0 };
+            let cases = [[&empty as Queue<'_>, &empty], [&filling, &empty], [&empty, &standing]];
+            // Delay that moves from one direction to the other, by less than its queue holds, may be a queue.
+            for queues in cases.into_iter().take(if by == 5 * MS { 2 } else { 3 }) {
+                for seed in 0..5 {
+                    let (error, clocks) = errors(&session(seed, 40, &ahead, queues));
+                    let [step] = clocks.steps[..] else { panic!("{by}, seed {seed}: {clocks:?}") };
+                    assert!((step.t - 20 * S).abs() <= S / 2, "{by}, seed {seed}: {step:?}");
+                    assert!((step.by - by).abs() < MS / 2, "{by}, seed {seed}: {step:?}");
+                    assert!(error < MS / 2, "{by}, seed {seed}: {error} ns");
+                }
             }
         }
     }
@@ -166,20 +527,21 @@ mod tests {
         let mut covered = 0;
         for seed in 0..200 {
             let ppm = DRIFTS[seed as usize % 5];
-            let loaded = [seed % 2 == 0, seed % 3 == 0];
-            let (points, _) = session(seed, 1_500, ppm, loaded);
-            let drift = drift(&points).unwrap();
-            assert!(drift.error < 1.5e-6, "a bound that says something: {drift:?}");
-            covered += u32::from((drift.rate - ppm / 1e6).abs() <= drift.error);
+            let pick = |is_loaded| if is_loaded { &filling as Queue<'_> } else { &empty };
+            let queues = [pick(seed % 2 == 0), pick(seed % 3 == 0)];
+            let (error, clocks) = errors(&session(seed, 30, &drifts(ppm), queues));
+            assert!(clocks.error < MS, "a bound that says something: {clocks:?}");
+            covered +=
+                u32::from(error <= clocks.error && (clocks.rate - ppm / 1e6).abs() <= clocks.rate_error);
         }
         assert!(covered >= 190, "{covered} of 200");
     }
 
     #[test]
     fn a_session_that_is_too_short_tells_nothing() {
-        let (points, _) = session(1, 500, 10.0, [false, false]);
-        assert_eq!(drift(&points[..19]), None);
-        assert_eq!(drift(&[]), None);
-        assert_eq!(drift(&vec![Point { t: 5, up: 0, down: 0 }; 100]), None);
+        let Session { points, .. } = session(1, 10, &drifts(10.0), [&empty, &empty]);
+        assert_eq!(clocks(&points[..19]), None);
+        assert_eq!(clocks(&[]), None);
+        assert_eq!(clocks(&vec![Point { t: 5, up: 0, down: 0 }; 100]), None);
     }
 }

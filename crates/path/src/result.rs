@@ -6,7 +6,7 @@ use goodqueue_probe::echo::{Echo, Stamp};
 use serde::Serialize;
 
 use crate::client::Update;
-use crate::clocks::{self, Drift, Point};
+use crate::clocks::{Point, Step, clocks};
 
 /// Why there is no reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,7 +150,7 @@ pub struct Counts {
 }
 
 /// The figures of a session, all in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
     /// What became of the probes.
     pub counts: Counts,
@@ -181,6 +181,11 @@ pub struct Figures {
     pub drift_ppm: Option<f64>,
     /// By how much that may be wrong.
     pub drift_error_ppm: Option<f64>,
+    /// By how much a delay above its least may be wrong at any time; nothing where the session is too short
+    /// to tell.
+    pub rise_error: Option<i64>,
+    /// When one of the clocks was set, or a host slept; it is taken out of the delays above their least.
+    pub clock_steps: Vec<Step>,
 }
 
 /// Delays of one probe, nanoseconds; nothing where they cannot be known.
@@ -339,48 +344,48 @@ impl Trips {
         let within =
             self.trips.iter().filter_map(|trip| self.within(&trip.reply?)).filter(|&within| within >= 0);
         let ahead = up.zip(down).map(|(up, down)| (up.min - down.min) / 2);
-        let (points, drift) = self.drift();
-        let rate = drift.map_or(0.0, |drift| drift.rate);
-        let rise = |rate: f64, pick: fn(&Point) -> i64| {
-            let delays = points.iter().map(|point| clocks::without(rate, point.t, pick(point)));
-            Series::of(delays.collect()).map(above_least)
-        };
+        let points = self.points();
+        let clocks = clocks(&points);
+        let parted = clocks.clone().unwrap_or_default();
+        let rise =
+            |delay: &dyn Fn(&Point) -> i64| Series::of(points.iter().map(delay).collect()).map(above_least);
+        // A drift that is not larger than its error is none.
+        let drift = clocks.as_ref().filter(|clocks| clocks.rate.abs() > clocks.rate_error);
         Figures {
             counts: self.counts(),
             rtt,
             up,
             down,
-            up_rise: rise(rate, |point| point.up),
-            down_rise: rise(-rate, |point| point.down),
+            up_rise: rise(&|point| point.up.saturating_sub(parted.ahead(point.t))),
+            down_rise: rise(&|point| point.down.saturating_add(parted.ahead(point.t))),
             ipdv_rtt: varied(|d| d.rtt),
             ipdv_up: varied(|d| d.up),
             ipdv_down: varied(|d| d.down),
             server_time: Series::of(within.collect()),
             clock_ahead: ahead,
             drift_ppm: drift.map(|drift| drift.rate * 1e6),
-            drift_error_ppm: drift.map(|drift| drift.error * 1e6),
+            drift_error_ppm: drift.map(|drift| drift.rate_error * 1e6),
+            rise_error: clocks.as_ref().map(|clocks| clocks.error),
+            clock_steps: parted.steps,
         }
     }
 
-    /// Delays of the probes that were answered, and how fast the clocks drift apart where that is more than
-    /// its error.
-    fn drift(&self) -> (Vec<Point>, Option<Drift>) {
+    /// Delays of the probes that were answered.
+    fn points(&self) -> Vec<Point> {
         let is_mono = self.layout.has_monotonic();
         if !is_mono && !self.layout.has_wall() {
-            return (Vec::new(), None);
+            return Vec::new();
         }
         let of = |stamp: Stamp| if is_mono { stamp.mono } else { stamp.wall };
         let start = self.trips.first().map_or(0, |trip| trip.sent.mono);
         let answered = self.trips.iter().filter_map(|trip| Some((trip, trip.reply?)));
-        let points: Vec<Point> = answered
+        answered
             .map(|(trip, reply)| Point {
                 t: trip.sent.mono.saturating_sub(start),
                 up: of(reply.server_receive).saturating_sub(of(trip.sent)),
                 down: of(reply.received).saturating_sub(of(reply.server_send)),
             })
-            .collect();
-        let drift = clocks::drift(&points).filter(|drift| drift.rate.abs() > drift.error);
-        (points, drift)
+            .collect()
     }
 
     /// What became of them.

@@ -1,8 +1,8 @@
-//! One-way delays between two hosts whose clocks nobody has set alike. The drift is estimated from the least
-//! delays of both directions. The offset cannot be known: it is chosen so that the least delays up and down
-//! are equal. What a load adds to a delay does not depend on that choice.
+//! One-way delays between two hosts whose clocks nobody has set alike. What the clocks do is estimated from
+//! the delays of both directions. The offset cannot be known: it is chosen so that the least delays up and
+//! down are equal. What a load adds to a delay does not depend on that choice.
 
-use goodqueue_path::clocks::{Drift, Point, drift, without};
+use goodqueue_path::clocks::{Clocks, Point, clocks};
 use goodqueue_probe::Sample;
 
 /// The delays of a run's probes, by clocks that differ.
@@ -12,11 +12,12 @@ pub(super) struct Delays {
 }
 
 /// What is taken out of the delays of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Correction {
-    rate: f64,
-    from: i64,
-    ahead: i64,
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Correction {
+    /// The clocks are followed.
+    Followed(Clocks),
+    /// The run is too short for that: how far the server's clock is ahead, nanoseconds.
+    Constant(i64),
 }
 
 impl Delays {
@@ -30,12 +31,9 @@ impl Delays {
     /// What is to be taken out.
     pub(super) fn correction(mut self) -> Correction {
         self.points.sort_by_key(|point| point.t);
-        let Drift { rate, .. } = drift(&self.points).unwrap_or_default();
-        let from = self.points.first().map_or(0, |point| point.t);
-        let least = |of: &dyn Fn(&Point) -> i64| self.points.iter().map(of).min().unwrap_or(0);
-        let up = least(&|point| without(rate, point.t - from, point.up));
-        let down = least(&|point| without(-rate, point.t - from, point.down));
-        Correction { rate, from, ahead: up.saturating_sub(down) / 2 }
+        let least = |of: fn(&Point) -> i64| self.points.iter().map(of).min().unwrap_or(0);
+        let constant = || least(|point| point.up).saturating_sub(least(|point| point.down)) / 2;
+        clocks(&self.points).map_or_else(|| Correction::Constant(constant()), Correction::Followed)
     }
 }
 
@@ -43,7 +41,10 @@ impl Correction {
     /// How far the server's clock is ahead at `t`, nanoseconds: what delays up are too long by, and delays
     /// down too short.
     pub(crate) fn ahead(&self, t: i64) -> i64 {
-        self.ahead.saturating_sub(without(self.rate, t.saturating_sub(self.from), 0))
+        match self {
+            Correction::Followed(clocks) => clocks.ahead(t),
+            Correction::Constant(ahead) => *ahead,
+        }
     }
 }
 
