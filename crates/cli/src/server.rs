@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use crate::args::ServerArgs;
 use crate::output::print;
 use crate::path_values::{bracketed, key, key_text, positive, span};
+use crate::rights::Rights;
 
 /// Events that may wait to be printed; more are left out, and counted.
 const EVENTS: usize = 1024;
@@ -45,7 +46,12 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let seed = random_u64().map_err(Error::machine)?;
     let voice = Voice { json: args.json, quiet: args.quiet };
-    voice.listening(&addresses, key.is_some(), word.as_deref())?;
+    let own = addresses.iter().find_map(|addr| {
+        if addr.ip().is_unspecified() { own_address(addr.is_ipv6()) } else { Some(addr.ip()) }
+    });
+    // Before the first thread: each thread takes over what the one that starts it has.
+    let rights = Rights::reduce(args.user.as_deref())?;
+    voice.listening(&addresses, own, key.is_some(), word.as_deref(), &rights)?;
     let (stop, missed) = (AtomicBool::new(false), AtomicU64::new(0));
     let (sender, news) = sync_channel(EVENTS);
     let mut server = Server::new(limits, key, seed);
@@ -251,13 +257,17 @@ impl Voice {
         print(&format!("{}\n", text()))
     }
 
-    /// `word`: that of loads, where it is not the key.
-    fn listening(&self, addresses: &[SocketAddr], has_key: bool, word: Option<&str>) -> Result<(), Error> {
+    /// `own`: an address to reach us at. `word`: that of loads, where it is not the key.
+    fn listening(
+        &self,
+        addresses: &[SocketAddr],
+        own: Option<IpAddr>,
+        has_key: bool,
+        word: Option<&str>,
+        rights: &Rights,
+    ) -> Result<(), Error> {
         let port = addresses.first().map_or(0, SocketAddr::port);
         let names: Vec<String> = addresses.iter().map(|addr| bracketed(addr.ip())).collect();
-        let own = addresses.iter().find_map(|addr| {
-            if addr.ip().is_unspecified() { own_address(addr.is_ipv6()) } else { Some(addr.ip()) }
-        });
         let host = own.map_or("THIS-HOST".to_owned(), |ip| ip.to_string());
         let with_port = if port == goodqueue_path::PORT { String::new() } else { format!(" --port {port}") };
         let text = || {
@@ -272,10 +282,15 @@ impl Voice {
                 }
                 None => String::new(),
             };
-            text + &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}")
+            text += &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}\n");
+            text + &rights.to_string()
         };
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        self.say(text, json!({ "event": "listening", "addresses": addresses, "key": has_key, "word": word }))
+        let value = json!({
+            "event": "listening", "addresses": addresses, "key": has_key, "word": word,
+            "rights": rights.json(),
+        });
+        self.say(text, value)
     }
 
     fn news(&self, news: &News) -> Result<(), Error> {

@@ -112,6 +112,10 @@ pub struct ServerArgs {
     /// The key that clients must have.
     #[command(flatten)]
     pub key: KeyArgs,
+    /// User to become once the sockets are open, by name or number; only root can. Root becomes nobody if this
+    /// is not given
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
     /// Most sessions at the same time
     #[arg(long, default_value_t = 1000, value_name = "N", help_heading = "Limits")]
     pub sessions: usize,

@@ -14,6 +14,8 @@ struct Server {
     child: Child,
     out: BufReader<ChildStdout>,
     port: String,
+    /// What it said when it began to listen.
+    listening: Value,
 }
 
 impl Server {
@@ -27,7 +29,7 @@ impl Server {
         let event: Value = serde_json::from_str(&line).expect("JSON");
         let address = event["addresses"][0].as_str().expect("an address");
         let port = address.rsplit(':').next().expect("a port").to_owned();
-        Server { child, out, port }
+        Server { child, out, port, listening: event }
     }
 
     fn probe(&self, host: &str, options: &str) -> Output {
@@ -91,6 +93,71 @@ fn loopback_a_path_is_measured_and_kept() {
     let of = |name: &str| events.iter().filter(|event| event["event"] == name).count();
     assert_eq!((of("opened"), of("ended"), of("stopped")), (4, 4, 1), "{events:?}");
     assert!(events.iter().filter(|event| event["event"] == "ended").all(|event| event["why"] == "closed"));
+}
+
+/// The value of a line of a thread's status, its words separated by single spaces.
+fn status(text: &str, name: &str) -> String {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("no {name} in {text}")).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// All that the server may do is asked of the kernel, for each of its threads, while it serves.
+#[test]
+fn loopback_a_server_keeps_no_rights() {
+    let test = "loopback_a_server_keeps_no_rights";
+    let is_root = goodqueue_wire::effective_user() == 0;
+    let user = if is_root { vec!["--user", "daemon"] } else { Vec::new() };
+    for options in [Vec::new(), user] {
+        let server = Server::start(&options);
+        let rights = &server.listening["rights"];
+        let output = server.probe("127.0.0.1", "--length 100ms --interval 5ms");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", server.child.id())).expect("threads");
+        let mut threads = 0;
+        for task in tasks.flatten() {
+            threads += 1;
+            let text = std::fs::read_to_string(task.path().join("status")).expect("a status");
+            let of = |name: &str| status(&text, name);
+            for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+                assert_eq!(of(set), "0000000000000000", "{set} of {rights}");
+            }
+            assert_eq!(of("NoNewPrivs"), "1");
+            let user = of("Uid").split(' ').next().and_then(|uid| uid.parse::<u64>().ok());
+            assert_eq!(user, rights["uid"].as_u64());
+            if is_root && !rights["user"].is_null() {
+                let id = if options.is_empty() { "65534" } else { "1" };
+                assert_eq!((of("Uid"), of("Gid")), ([id; 4].join(" "), [id; 4].join(" ")));
+                assert_eq!(of("Groups"), "");
+            }
+            assert_eq!(of("Seccomp") == "2", rights["seccomp_calls"].is_u64(), "{rights}");
+        }
+        assert!(threads >= 3, "the main thread, that of probes and that of loads");
+        for lacking in rights["lacks"].as_array().expect("a list") {
+            super::skipped(test, &format!("this kernel lacks {lacking}"));
+        }
+    }
+    let missing = run("server --user no-such-user --port 0");
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("--user no-such-user"), "{}", stderr(&missing));
+}
+
+#[test]
+fn a_user_is_refused_to_those_who_cannot_become_it() {
+    use std::os::unix::process::CommandExt;
+    // Where everybody can run it.
+    let scratch = Scratch::new("user");
+    let binary = scratch.path("goodqueue");
+    std::fs::copy(env!("CARGO_BIN_EXE_goodqueue"), &binary).expect("a copy");
+    let mut command = Command::new(binary);
+    command.args(["server", "--port", "0", "--user", "daemon"]);
+    if goodqueue_wire::effective_user() == 0 {
+        command.uid(65_534).gid(65_534);
+    }
+    let output = command.output().expect("the command starts");
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    for part in ["--user daemon", "CAP_SETUID", "start the server as root"] {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
 }
 
 #[test]
