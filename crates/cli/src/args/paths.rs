@@ -112,8 +112,8 @@ pub struct ServerArgs {
     /// The key that clients must have.
     #[command(flatten)]
     pub key: KeyArgs,
-    /// User to become once the sockets are open, by name or number; only root can. Root becomes nobody if this
-    /// is not given
+    /// User to become once the sockets are open, by name or number. Only root can, and becomes nobody without
+    /// this flag
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
     /// Most sessions at the same time

@@ -178,6 +178,17 @@ impl FlowServer {
     }
 }
 
+/// Why the server may not use this congestion control.
+fn why_not(cc: &str, error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            format!("it may not use {cc}: net.ipv4.tcp_allowed_congestion_control does not list it")
+        }
+        ErrorKind::NotFound => format!("its kernel lacks {cc}"),
+        _ => error.to_string(),
+    }
+}
+
 /// Where connections come from.
 #[derive(Clone, Copy)]
 enum Source<'a> {
@@ -450,8 +461,10 @@ impl<'a> Loop<'a> {
         };
         let v6 = peer.is_ipv6();
         let set = sys::set_tos(stream.as_fd(), v6, header.dscp.tos());
-        let set = set.and_then(|()| match end {
-            End::Sender => sys::set_cc(stream.as_fd(), &header.cc),
+        let set = set.map_err(|error| error.to_string()).and_then(|()| match end {
+            End::Sender => {
+                sys::set_cc(stream.as_fd(), &header.cc).map_err(|error| why_not(&header.cc, &error))
+            }
             End::Receiver => Ok(()),
         });
         let flow = FlowEnd::new(header.flow, end, stream);
@@ -460,6 +473,7 @@ impl<'a> Loop<'a> {
             End::Receiver => String::new(),
         };
         let watched = self.epoll.change(flow.stream().as_fd(), flow.interest(), token);
+        let watched = watched.map_err(|error| error.to_string());
         if let Err(error) = set.and(watched) {
             flow.finish(0, self.clock.t(), Some(format!("server: {error}")), &mut |s| self.emit(s));
             return false;
