@@ -1,19 +1,20 @@
 //! `goodqueue server`: answers probes until it is stopped.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use goodqueue::Span;
 use goodqueue_experiment::Error;
-use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer};
+use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer, LoadStats};
 use goodqueue_path::load::{Secret, word};
 use goodqueue_path::params::Refusal;
 use goodqueue_path::server::listen::Listener;
 use goodqueue_path::server::{Ending, Event, Limits, PrefixLengths, Server, ServerStats};
-use goodqueue_probe::net::random_u64;
+use goodqueue_path::{http, metrics};
+use goodqueue_probe::net::{bind_tcp, random_u64};
 use goodqueue_wire::Interrupt;
 use serde_json::{Value, json};
 
@@ -43,6 +44,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let (word, secret) = word_and_secret(args)?;
     let (listener, loads) = sockets(args, secret, key.is_some(), &limits)?;
     let addresses = listener.addresses();
+    let metrics = args.metrics.as_deref().map(metrics).transpose()?;
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let seed = random_u64().map_err(Error::machine)?;
     let voice = Voice { json: args.json, quiet: args.quiet };
@@ -51,7 +53,8 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     });
     // Before the first thread: each thread takes over what the one that starts it has.
     let rights = Rights::reduce(args.user.as_deref())?;
-    voice.listening(&addresses, own, key.is_some(), word.as_deref(), &rights)?;
+    let at = metrics.as_ref().and_then(|metrics| metrics.local_addr().ok());
+    voice.listening(&addresses, own, key.is_some(), word.as_deref(), at, &rights)?;
     let (stop, missed) = (AtomicBool::new(false), AtomicU64::new(0));
     let (sender, news) = sync_channel(EVENTS);
     let mut server = Server::new(limits, key, seed);
@@ -67,13 +70,19 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
         let serving = scope.spawn(move || {
             listener.serve(&mut server, stop, &mut |event| tell(&sender, News::Probes(event)))
         });
+        let telling = metrics.as_ref().map(|metrics| {
+            let loads = loads.as_ref();
+            scope.spawn(move || hand_out(metrics, listener, loads, stop))
+        });
         let told = tell_until_stopped(&voice, &news, &interrupt, stop);
         stop.store(true, Ordering::Relaxed);
         let panicked = |_| Error::Machine("a thread of the server panicked".into());
         let loaded = loading.map_or(Ok(Ok(())), |thread| thread.join().map_err(panicked));
         let served = serving.join().map_err(panicked);
+        let handed_out = telling.map_or(Ok(Ok(())), |thread| thread.join().map_err(panicked));
         told?;
         loaded?.map_err(|error| Error::Machine(format!("waiting for connections: {error}")))?;
+        handed_out?.map_err(|error| Error::Machine(format!("waiting for requests: {error}")))?;
         served
     })?;
     for one in news.try_iter() {
@@ -81,6 +90,30 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     }
     let stats = stats.map_err(|error| Error::Machine(format!("waiting for datagrams: {error}")))?;
     voice.stopped(&stats, missed.into_inner())
+}
+
+/// The socket of the counters.
+fn metrics(at: &str) -> Result<TcpListener, Error> {
+    let Ok(at) = at.parse() else {
+        let example = "an address and a port, as in 127.0.0.1:9112 or [::1]:9112";
+        return Err(Error::Usage(format!("--metrics {at}: {example}")));
+    };
+    bind_tcp(at).map_err(|error| refuse("TCP", "-ltnp", "--metrics", at, &error))
+}
+
+/// Hands out the counters.
+fn hand_out(
+    metrics: &TcpListener,
+    probes: &Listener,
+    loads: Option<&LoadServer>,
+    stop: &AtomicBool,
+) -> std::io::Result<()> {
+    let text = || {
+        let (stats, sessions) = probes.published();
+        let loads = loads.map_or_else(LoadStats::default, LoadServer::stats);
+        metrics::text(env!("CARGO_PKG_VERSION"), &stats, sessions, &loads)
+    };
+    http::serve(metrics, metrics::PAGE, &text, stop)
 }
 
 /// Prints what happens until a signal comes, or the server ends by itself.
@@ -146,7 +179,7 @@ fn sockets(
         match LoadServer::bind(&listener.addresses(), secret, has_key, bounds) {
             Ok(loads) => return Ok((listener, Some(loads))),
             Err((_, error)) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
-            Err((at, error)) => return Err(refuse("TCP", "-ltnp", at, &error)),
+            Err((at, error)) => return Err(refuse("TCP", "-ltnp", "--port", at, &error)),
         }
     }
 }
@@ -155,13 +188,13 @@ fn sockets(
 const LONGEST_LOAD: Span = Span::from_secs(3600);
 
 /// Why an address could not be had, and the cure.
-fn refuse(protocol: &str, flags: &str, at: SocketAddr, error: &std::io::Error) -> Error {
+fn refuse(protocol: &str, flags: &str, option: &str, at: SocketAddr, error: &std::io::Error) -> Error {
     let why = match error.kind() {
         ErrorKind::AddrInUse => {
-            format!("another program listens there; `ss {flags}` names it; choose another --port")
+            format!("another program listens there; `ss {flags}` names it; choose another {option}")
         }
         ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
-        ErrorKind::PermissionDenied => "ports below 1024 need a right; choose another --port".to_owned(),
+        ErrorKind::PermissionDenied => format!("ports below 1024 need a right; choose another {option}"),
         _ => error.to_string(),
     };
     Error::Machine(format!("{protocol} {at}: {why}"))
@@ -208,7 +241,7 @@ fn limits(args: &ServerArgs) -> Result<Limits, Error> {
 
 /// The sockets. Of the two that nobody asked for, one may be missing: a machine may lack IPv6, or IPv4.
 fn listener(args: &ServerArgs) -> Result<Listener, Error> {
-    let refuse = |(at, error): (SocketAddr, std::io::Error)| refuse("UDP", "-ulpn", at, &error);
+    let refuse = |(at, error): (SocketAddr, std::io::Error)| refuse("UDP", "-ulpn", "--port", at, &error);
     if args.bind.is_empty() {
         let (v6, v4) = (IpAddr::from(Ipv6Addr::UNSPECIFIED), IpAddr::from(Ipv4Addr::UNSPECIFIED));
         return Listener::bind(&[v6, v4], args.port).or_else(|(at, error)| {
@@ -264,6 +297,7 @@ impl Voice {
         own: Option<IpAddr>,
         has_key: bool,
         word: Option<&str>,
+        metrics: Option<SocketAddr>,
         rights: &Rights,
     ) -> Result<(), Error> {
         let port = addresses.first().map_or(0, SocketAddr::port);
@@ -283,12 +317,15 @@ impl Voice {
                 None => String::new(),
             };
             text += &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}\n");
+            if let Some(at) = metrics {
+                text += &format!("counters: http://{at}{}\n", metrics::PAGE.path);
+            }
             text + &rights.to_string()
         };
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         let value = json!({
             "event": "listening", "addresses": addresses, "key": has_key, "word": word,
-            "rights": rights.json(),
+            "metrics": metrics.map(|at| at.to_string()), "rights": rights.json(),
         });
         self.say(text, value)
     }

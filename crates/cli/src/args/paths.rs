@@ -116,6 +116,9 @@ pub struct ServerArgs {
     /// this flag
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
+    /// Hand out counters for Prometheus at http://ADDRESS:PORT/metrics; best at 127.0.0.1, as anybody may ask
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<String>,
     /// Most sessions at the same time
     #[arg(long, default_value_t = 1000, value_name = "N", help_heading = "Limits")]
     pub sessions: usize,

@@ -141,6 +141,54 @@ fn loopback_a_server_keeps_no_rights() {
     assert!(stderr(&missing).contains("--user no-such-user"), "{}", stderr(&missing));
 }
 
+/// The counters, as Prometheus asks for them.
+fn counters(server: &Server) -> std::collections::BTreeMap<String, u64> {
+    use std::io::Write;
+    let at = server.listening["metrics"].as_str().expect("an address");
+    let mut stream = std::net::TcpStream::connect(at).expect("it listens");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    let (head, page) = text.split_once("\r\n\r\n").expect("a header");
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/plain; version=0.0.4"), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}", page.len())), "{head}");
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    let samples = samples.map(|line| line.rsplit_once(' ').expect("a name and a value"));
+    samples
+        .map(|(name, value)| {
+            let name = name.strip_prefix("goodqueue_server_").expect("our prefix");
+            (name.to_owned(), value.parse().expect("a number"))
+        })
+        .collect()
+}
+
+#[test]
+fn loopback_counters_are_handed_out_to_prometheus() {
+    let server = Server::start(&["--metrics", "127.0.0.1:0", "--bind", "127.0.0.1"]);
+    let before = counters(&server);
+    assert_eq!(before["sessions_opened_total"], 0);
+    let figures = server.probe("127.0.0.1", "--length 200ms --interval 5ms --json");
+    let figures: Value = serde_json::from_str(&stdout(&figures)).expect("JSON");
+    let probes = figures["figures"]["counts"]["sent"].as_u64().expect("a number");
+    let word = server.listening["word"].as_str().expect("a word");
+    let mut command = goodqueue();
+    command.args(["test", "127.0.0.1", "tcp_1up", "--length", "1s", "--idle", "200ms", "--json"]);
+    let output = command.args(["--port", &server.port, "--key", word]).output().expect("it starts");
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let after = counters(&server);
+    let of = |name: &str| after[&format!("{name}_total")];
+    assert_eq!(of("sessions_opened"), 2, "{after:?}");
+    assert!(of("datagrams_sent") > probes && of("datagrams_received") >= of("datagrams_sent"));
+    assert!(of("udp_received_bytes") >= of("udp_sent_bytes") && of("udp_sent_bytes") >= 60 * probes);
+    assert_eq!((of("loads_started"), of("load_flows"), of("loads_refused")), (1, 1, 0));
+    assert!(of("load_received_bytes") > 1_000_000 && of("load_sent_bytes") == 0, "{after:?}");
+    assert_eq!((after["loads"], after["sessions"], after["control_connections"]), (0, 0, 0));
+    let wrong = run("server --metrics 9112");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("127.0.0.1:9112"), "{}", stderr(&wrong));
+}
+
 #[test]
 fn a_user_is_refused_to_those_who_cannot_become_it() {
     use std::os::unix::process::CommandExt;
