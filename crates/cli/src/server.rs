@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use goodqueue::Span;
 use goodqueue_experiment::Error;
-use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer, LoadStats};
+use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer, LoadStats, MOST_PENDING};
 use goodqueue_path::load::{Secret, word};
 use goodqueue_path::params::Refusal;
 use goodqueue_path::server::listen::Listener;
@@ -45,6 +45,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let (listener, loads) = sockets(args, secret, key.is_some(), &limits)?;
     let addresses = listener.addresses();
     let metrics = args.metrics.as_deref().map(metrics).transpose()?;
+    raise_open_files(args)?;
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let seed = random_u64().map_err(Error::machine)?;
     let voice = Voice { json: args.json, quiet: args.quiet };
@@ -90,6 +91,21 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     }
     let stats = stats.map_err(|error| Error::Machine(format!("waiting for datagrams: {error}")))?;
     voice.stopped(&stats, missed.into_inner())
+}
+
+/// As many descriptors as all bounds together may take, as far as the system allows.
+fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
+    let Bounds { controls, .. } = Bounds::default();
+    let fixed = MOST_PENDING + 4 * controls + http::MOST_CONNECTIONS + 64;
+    let wanted = fixed as u64 + args.loads as u64 * (2 * u64::from(args.flows) + 8);
+    let granted = goodqueue_wire::raise_open_files(wanted).map_err(Error::machine)?;
+    if granted < wanted && !args.quiet {
+        eprintln!(
+            "goodqueue: warning: {granted} files may be open, {wanted} is the most that the limits need: raise \
+             `ulimit -n`, or lower --loads or --flows"
+        );
+    }
+    Ok(())
 }
 
 /// The socket of the counters.
