@@ -95,8 +95,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
 
 /// As many descriptors as all bounds together may take, as far as the system allows.
 fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
-    let Bounds { controls, .. } = Bounds::default();
-    let fixed = MOST_PENDING + 4 * controls + http::MOST_CONNECTIONS + 64;
+    let fixed = MOST_PENDING + 4 * args.controls + http::MOST_CONNECTIONS + 64;
     let wanted = fixed as u64 + args.loads as u64 * (2 * u64::from(args.flows) + 8);
     let granted = goodqueue_wire::raise_open_files(wanted).map_err(Error::machine)?;
     if granted < wanted && !args.quiet {
@@ -185,8 +184,14 @@ fn sockets(
     limits: &Limits,
 ) -> Result<(Listener, Option<LoadServer>), Error> {
     let length = if limits.max_length.0 == 0 { LONGEST_LOAD } else { limits.max_length.min(LONGEST_LOAD) };
-    let bounds =
-        Bounds { prefix: limits.prefix, loads: args.loads, flows: args.flows, length, ..Bounds::default() };
+    let bounds = Bounds {
+        controls: args.controls,
+        controls_per_prefix: args.controls_per_network,
+        prefix: limits.prefix,
+        loads: args.loads,
+        flows: args.flows,
+        length,
+    };
     let mut tries = if args.port == 0 { 16 } else { 1 };
     loop {
         tries -= 1;
@@ -225,6 +230,18 @@ fn limits(args: &ServerArgs) -> Result<Limits, Error> {
     }
     if args.sessions_per_network == 0 {
         return wrong("sessions-per-network", &0, "it must be more than zero");
+    }
+    if args.controls == 0 || args.controls > 10_000 {
+        return wrong("controls", &args.controls, "from 1 to 10000");
+    }
+    if args.controls_per_network == 0 {
+        return wrong("controls-per-network", &0, "it must be more than zero");
+    }
+    if args.flows > 10_000 {
+        return wrong("flows", &args.flows, "at most 10000");
+    }
+    if args.loads > 1000 {
+        return wrong("loads", &args.loads, "at most 1000");
     }
     if args.open_rate == 0 || args.open_rate > 1_000_000 {
         return wrong("open-rate", &args.open_rate, "from 1 to 1000000");

@@ -137,6 +137,12 @@ pub struct ServerArgs {
     /// Most loads at the same time
     #[arg(long, default_value_t = 4, value_name = "N", help_heading = "Limits")]
     pub loads: usize,
+    /// Most control connections of loads at the same time, at least 1
+    #[arg(long, default_value_t = 32, value_name = "N", help_heading = "Limits")]
+    pub controls: usize,
+    /// Most control connections at the same time from one network, at least 1
+    #[arg(long, default_value_t = 8, value_name = "N", help_heading = "Limits")]
+    pub controls_per_network: usize,
     /// Longest session of probes; 0s is no limit. A load lasts that long at most, and never over an hour
     #[arg(long, default_value = "1h", value_name = "TIME", help_heading = "Limits")]
     pub max_length: String,

@@ -321,6 +321,10 @@ fn wrong_words_of_server_and_probe_are_refused() {
     refused("probe [::1", &["not a host"]);
     refused("server --bind here", &["--bind here", "not an IPv4 or IPv6 address"]);
     refused("server --sessions 0", &["--sessions 0"]);
+    refused("server --controls 0", &["--controls 0", "10000"]);
+    refused("server --controls-per-network 0", &["--controls-per-network 0"]);
+    refused("server --flows 10001", &["--flows 10001"]);
+    refused("server --loads 1001", &["--loads 1001"]);
     refused("server --network 24", &["--network 24", "24,56"]);
     refused("server --min-interval 1", &["--min-interval 1", "20ms"]);
     refused("server --max-size 60", &["--max-size 60", "76"]);

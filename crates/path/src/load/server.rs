@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,6 +44,10 @@ const TLS_HANDSHAKE: u8 = 0x16;
 const SLEEP: u64 = 100_000_000;
 /// The stack of a thread, bytes.
 pub const STACK: usize = 512 * 1024;
+/// Samples that may wait for a client to read them. If there are more, its load ends.
+const MOST_SAMPLES: usize = 8192;
+/// Connections of a load one after the other, for each that it may have at a time.
+const CONNECTIONS: usize = 32;
 /// Samples in one message.
 const BATCH: usize = 256;
 
@@ -570,7 +574,8 @@ impl Control<'_> {
         }
         // A flow that was aborted may still be open here when the next connects.
         let flows = start.flows as usize * 2;
-        let (server, feeder) = FlowServer::new(FlowLimits { flows, until: start.length_ns })?;
+        let limits = FlowLimits { flows, served: flows * CONNECTIONS, until: start.length_ns };
+        let (server, feeder) = FlowServer::new(limits)?;
         let id = SessionId::random()?;
         {
             let mut sessions = self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -613,7 +618,7 @@ impl Control<'_> {
         clock: SharedClock,
         until: i64,
     ) -> Result<ServerSummary, NetError> {
-        let (sink, samples) = channel();
+        let (sink, samples) = sync_channel(MOST_SAMPLES);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let (stop, clock) = (&stop, &clock);
