@@ -14,6 +14,7 @@ mod probe_table;
 mod progress;
 pub mod replay;
 pub mod reproduce;
+mod rights;
 pub mod run;
 pub mod server;
 pub mod test;

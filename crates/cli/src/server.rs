@@ -1,25 +1,27 @@
 //! `goodqueue server`: answers probes until it is stopped.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use goodqueue::Span;
 use goodqueue_experiment::Error;
-use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer};
+use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer, LoadStats, MOST_PENDING};
 use goodqueue_path::load::{Secret, word};
 use goodqueue_path::params::Refusal;
 use goodqueue_path::server::listen::Listener;
 use goodqueue_path::server::{Ending, Event, Limits, PrefixLengths, Server, ServerStats};
-use goodqueue_probe::net::random_u64;
+use goodqueue_path::{http, metrics};
+use goodqueue_probe::net::{bind_tcp, random_u64};
 use goodqueue_wire::Interrupt;
 use serde_json::{Value, json};
 
 use crate::args::ServerArgs;
 use crate::output::print;
 use crate::path_values::{bracketed, key, key_text, positive, span};
+use crate::rights::Rights;
 
 /// Events that may wait to be printed; more are left out, and counted.
 const EVENTS: usize = 1024;
@@ -42,10 +44,18 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let (word, secret) = word_and_secret(args)?;
     let (listener, loads) = sockets(args, secret, key.is_some(), &limits)?;
     let addresses = listener.addresses();
+    let metrics = args.metrics.as_deref().map(metrics).transpose()?;
+    raise_open_files(args)?;
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let seed = random_u64().map_err(Error::machine)?;
     let voice = Voice { json: args.json, quiet: args.quiet };
-    voice.listening(&addresses, key.is_some(), word.as_deref())?;
+    let own = addresses.iter().find_map(|addr| {
+        if addr.ip().is_unspecified() { own_address(addr.is_ipv6()) } else { Some(addr.ip()) }
+    });
+    // Before the first thread: each thread takes over what the one that starts it has.
+    let rights = Rights::reduce(args.user.as_deref())?;
+    let at = metrics.as_ref().and_then(|metrics| metrics.local_addr().ok());
+    voice.listening(&addresses, own, key.is_some(), word.as_deref(), at, &rights)?;
     let (stop, missed) = (AtomicBool::new(false), AtomicU64::new(0));
     let (sender, news) = sync_channel(EVENTS);
     let mut server = Server::new(limits, key, seed);
@@ -61,13 +71,19 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
         let serving = scope.spawn(move || {
             listener.serve(&mut server, stop, &mut |event| tell(&sender, News::Probes(event)))
         });
+        let telling = metrics.as_ref().map(|metrics| {
+            let loads = loads.as_ref();
+            scope.spawn(move || hand_out(metrics, listener, loads, stop))
+        });
         let told = tell_until_stopped(&voice, &news, &interrupt, stop);
         stop.store(true, Ordering::Relaxed);
         let panicked = |_| Error::Machine("a thread of the server panicked".into());
         let loaded = loading.map_or(Ok(Ok(())), |thread| thread.join().map_err(panicked));
         let served = serving.join().map_err(panicked);
+        let handed_out = telling.map_or(Ok(Ok(())), |thread| thread.join().map_err(panicked));
         told?;
         loaded?.map_err(|error| Error::Machine(format!("waiting for connections: {error}")))?;
+        handed_out?.map_err(|error| Error::Machine(format!("waiting for requests: {error}")))?;
         served
     })?;
     for one in news.try_iter() {
@@ -75,6 +91,44 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     }
     let stats = stats.map_err(|error| Error::Machine(format!("waiting for datagrams: {error}")))?;
     voice.stopped(&stats, missed.into_inner())
+}
+
+/// As many descriptors as all bounds together may take, as far as the system allows.
+fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
+    let fixed = MOST_PENDING + 4 * args.controls + http::MOST_CONNECTIONS + 64;
+    let wanted = fixed as u64 + args.loads as u64 * (2 * u64::from(args.flows) + 8);
+    let granted = goodqueue_wire::raise_open_files(wanted).map_err(Error::machine)?;
+    if granted < wanted && !args.quiet {
+        eprintln!(
+            "goodqueue: warning: {granted} files may be open, {wanted} is the most that the limits need: raise \
+             `ulimit -n`, or lower --loads or --flows"
+        );
+    }
+    Ok(())
+}
+
+/// The socket of the counters.
+fn metrics(at: &str) -> Result<TcpListener, Error> {
+    let Ok(at) = at.parse() else {
+        let example = "an address and a port, as in 127.0.0.1:9112 or [::1]:9112";
+        return Err(Error::Usage(format!("--metrics {at}: {example}")));
+    };
+    bind_tcp(at).map_err(|error| refuse("TCP", "-ltnp", "--metrics", at, &error))
+}
+
+/// Hands out the counters.
+fn hand_out(
+    metrics: &TcpListener,
+    probes: &Listener,
+    loads: Option<&LoadServer>,
+    stop: &AtomicBool,
+) -> std::io::Result<()> {
+    let text = || {
+        let (stats, sessions) = probes.published();
+        let loads = loads.map_or_else(LoadStats::default, LoadServer::stats);
+        metrics::text(env!("CARGO_PKG_VERSION"), &stats, sessions, &loads)
+    };
+    http::serve(metrics, metrics::PAGE, &text, stop)
 }
 
 /// Prints what happens until a signal comes, or the server ends by itself.
@@ -130,8 +184,14 @@ fn sockets(
     limits: &Limits,
 ) -> Result<(Listener, Option<LoadServer>), Error> {
     let length = if limits.max_length.0 == 0 { LONGEST_LOAD } else { limits.max_length.min(LONGEST_LOAD) };
-    let bounds =
-        Bounds { prefix: limits.prefix, loads: args.loads, flows: args.flows, length, ..Bounds::default() };
+    let bounds = Bounds {
+        controls: args.controls,
+        controls_per_prefix: args.controls_per_network,
+        prefix: limits.prefix,
+        loads: args.loads,
+        flows: args.flows,
+        length,
+    };
     let mut tries = if args.port == 0 { 16 } else { 1 };
     loop {
         tries -= 1;
@@ -140,7 +200,7 @@ fn sockets(
         match LoadServer::bind(&listener.addresses(), secret, has_key, bounds) {
             Ok(loads) => return Ok((listener, Some(loads))),
             Err((_, error)) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
-            Err((at, error)) => return Err(refuse("TCP", "-ltnp", at, &error)),
+            Err((at, error)) => return Err(refuse("TCP", "-ltnp", "--port", at, &error)),
         }
     }
 }
@@ -149,13 +209,13 @@ fn sockets(
 const LONGEST_LOAD: Span = Span::from_secs(3600);
 
 /// Why an address could not be had, and the cure.
-fn refuse(protocol: &str, flags: &str, at: SocketAddr, error: &std::io::Error) -> Error {
+fn refuse(protocol: &str, flags: &str, option: &str, at: SocketAddr, error: &std::io::Error) -> Error {
     let why = match error.kind() {
         ErrorKind::AddrInUse => {
-            format!("another program listens there; `ss {flags}` names it; choose another --port")
+            format!("another program listens there; `ss {flags}` names it; choose another {option}")
         }
         ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
-        ErrorKind::PermissionDenied => "ports below 1024 need a right; choose another --port".to_owned(),
+        ErrorKind::PermissionDenied => format!("ports below 1024 need a right; choose another {option}"),
         _ => error.to_string(),
     };
     Error::Machine(format!("{protocol} {at}: {why}"))
@@ -170,6 +230,18 @@ fn limits(args: &ServerArgs) -> Result<Limits, Error> {
     }
     if args.sessions_per_network == 0 {
         return wrong("sessions-per-network", &0, "it must be more than zero");
+    }
+    if args.controls == 0 || args.controls > 10_000 {
+        return wrong("controls", &args.controls, "from 1 to 10000");
+    }
+    if args.controls_per_network == 0 {
+        return wrong("controls-per-network", &0, "it must be more than zero");
+    }
+    if args.flows > 10_000 {
+        return wrong("flows", &args.flows, "at most 10000");
+    }
+    if args.loads > 1000 {
+        return wrong("loads", &args.loads, "at most 1000");
     }
     if args.open_rate == 0 || args.open_rate > 1_000_000 {
         return wrong("open-rate", &args.open_rate, "from 1 to 1000000");
@@ -202,7 +274,7 @@ fn limits(args: &ServerArgs) -> Result<Limits, Error> {
 
 /// The sockets. Of the two that nobody asked for, one may be missing: a machine may lack IPv6, or IPv4.
 fn listener(args: &ServerArgs) -> Result<Listener, Error> {
-    let refuse = |(at, error): (SocketAddr, std::io::Error)| refuse("UDP", "-ulpn", at, &error);
+    let refuse = |(at, error): (SocketAddr, std::io::Error)| refuse("UDP", "-ulpn", "--port", at, &error);
     if args.bind.is_empty() {
         let (v6, v4) = (IpAddr::from(Ipv6Addr::UNSPECIFIED), IpAddr::from(Ipv4Addr::UNSPECIFIED));
         return Listener::bind(&[v6, v4], args.port).or_else(|(at, error)| {
@@ -251,13 +323,18 @@ impl Voice {
         print(&format!("{}\n", text()))
     }
 
-    /// `word`: that of loads, where it is not the key.
-    fn listening(&self, addresses: &[SocketAddr], has_key: bool, word: Option<&str>) -> Result<(), Error> {
+    /// `own`: an address to reach us at. `word`: that of loads, where it is not the key.
+    fn listening(
+        &self,
+        addresses: &[SocketAddr],
+        own: Option<IpAddr>,
+        has_key: bool,
+        word: Option<&str>,
+        metrics: Option<SocketAddr>,
+        rights: &Rights,
+    ) -> Result<(), Error> {
         let port = addresses.first().map_or(0, SocketAddr::port);
         let names: Vec<String> = addresses.iter().map(|addr| bracketed(addr.ip())).collect();
-        let own = addresses.iter().find_map(|addr| {
-            if addr.ip().is_unspecified() { own_address(addr.is_ipv6()) } else { Some(addr.ip()) }
-        });
         let host = own.map_or("THIS-HOST".to_owned(), |ip| ip.to_string());
         let with_port = if port == goodqueue_path::PORT { String::new() } else { format!(" --port {port}") };
         let text = || {
@@ -272,10 +349,18 @@ impl Voice {
                 }
                 None => String::new(),
             };
-            text + &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}")
+            text += &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}\n");
+            if let Some(at) = metrics {
+                text += &format!("counters: http://{at}{}\n", metrics::PAGE.path);
+            }
+            text + &rights.to_string()
         };
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        self.say(text, json!({ "event": "listening", "addresses": addresses, "key": has_key, "word": word }))
+        let value = json!({
+            "event": "listening", "addresses": addresses, "key": has_key, "word": word,
+            "metrics": metrics.map(|at| at.to_string()), "rights": rights.json(),
+        });
+        self.say(text, value)
     }
 
     fn news(&self, news: &News) -> Result<(), Error> {

@@ -6,6 +6,7 @@
 //! * [`client`] opens a session, drives the prober of `goodqueue-probe` over it and hands out every probe.
 //! * [`clocks`] finds how fast the two hosts' clocks drift apart.
 //! * [`result`] makes the figures of a session, [`irtt_json`] irtt's file of it.
+//! * [`metrics`] makes a page of what a server did, for Prometheus; [`http`] hands it out.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
 //!   packet itself is `goodqueue_probe::echo::wire`.
 #![forbid(unsafe_code)]
@@ -14,9 +15,11 @@ pub mod client;
 pub mod clocks;
 pub mod fill;
 pub mod hops;
+pub mod http;
 pub mod irtt_json;
 pub mod key;
 pub mod load;
+pub mod metrics;
 pub mod open;
 pub mod params;
 pub mod result;

@@ -10,6 +10,8 @@
 //! It needs root, or an unprivileged user namespace ([`enter_user_namespace`]); [`Error::Missing`] names what
 //! is missing.
 //!
+//! [`sandbox`] takes from a server all that it does not need once its sockets are open.
+//!
 //! All system calls and all `unsafe` are in the module `sys`.
 #![deny(unsafe_code)]
 #![cfg(target_os = "linux")]
@@ -29,6 +31,7 @@ mod path;
 mod pool;
 mod runner;
 pub mod sample;
+pub mod sandbox;
 #[allow(unsafe_code)]
 mod sys;
 mod tcp_header;
@@ -48,8 +51,8 @@ pub use sample::{
 };
 pub use sys::process::{Interrupt, die_with_parent, raise_open_files};
 pub use sys::rights::{
-    become_user, effective_user, keep_capabilities, no_new_privileges, restrict_capabilities,
-    survive_the_file_size_limit,
+    User, become_user, effective_user, keep_capabilities, no_new_privileges, restrict_capabilities,
+    survive_the_file_size_limit, user_named,
 };
 
 /// The engine's clock, `CLOCK_MONOTONIC`. Use it as `now` to build a queue whose time starts at its creation

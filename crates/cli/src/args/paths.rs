@@ -115,6 +115,13 @@ pub struct ServerArgs {
     /// The key that clients must have.
     #[command(flatten)]
     pub key: KeyArgs,
+    /// User to become once the sockets are open, by name or number. Only root can, and becomes nobody without
+    /// this flag
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Hand out counters for Prometheus at http://ADDRESS:PORT/metrics; best at 127.0.0.1, as anybody may ask
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub metrics: Option<String>,
     /// Most sessions at the same time
     #[arg(long, default_value_t = 1000, value_name = "N", help_heading = "Limits")]
     pub sessions: usize,
@@ -133,6 +140,12 @@ pub struct ServerArgs {
     /// Most loads at the same time
     #[arg(long, default_value_t = 4, value_name = "N", help_heading = "Limits")]
     pub loads: usize,
+    /// Most control connections of loads at the same time, at least 1
+    #[arg(long, default_value_t = 32, value_name = "N", help_heading = "Limits")]
+    pub controls: usize,
+    /// Most control connections at the same time from one network, at least 1
+    #[arg(long, default_value_t = 8, value_name = "N", help_heading = "Limits")]
+    pub controls_per_network: usize,
     /// Longest session of probes; 0s is no limit. A load lasts that long at most, and never over an hour
     #[arg(long, default_value = "1h", value_name = "TIME", help_heading = "Limits")]
     pub max_length: String,

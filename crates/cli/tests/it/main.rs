@@ -20,6 +20,7 @@ mod reference;
 mod reproduce;
 mod simulated;
 mod traced;
+mod unit;
 mod usage;
 
 use std::path::{Path, PathBuf};

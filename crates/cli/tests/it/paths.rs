@@ -14,6 +14,8 @@ struct Server {
     child: Child,
     out: BufReader<ChildStdout>,
     port: String,
+    /// What it said when it began to listen.
+    listening: Value,
 }
 
 impl Server {
@@ -27,7 +29,7 @@ impl Server {
         let event: Value = serde_json::from_str(&line).expect("JSON");
         let address = event["addresses"][0].as_str().expect("an address");
         let port = address.rsplit(':').next().expect("a port").to_owned();
-        Server { child, out, port }
+        Server { child, out, port, listening: event }
     }
 
     fn probe(&self, host: &str, options: &str) -> Output {
@@ -91,6 +93,119 @@ fn loopback_a_path_is_measured_and_kept() {
     let of = |name: &str| events.iter().filter(|event| event["event"] == name).count();
     assert_eq!((of("opened"), of("ended"), of("stopped")), (4, 4, 1), "{events:?}");
     assert!(events.iter().filter(|event| event["event"] == "ended").all(|event| event["why"] == "closed"));
+}
+
+/// The value of a line of a thread's status, its words separated by single spaces.
+fn status(text: &str, name: &str) -> String {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("no {name} in {text}")).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// All that the server may do is asked of the kernel, for each of its threads, while it serves.
+#[test]
+fn loopback_a_server_keeps_no_rights() {
+    let test = "loopback_a_server_keeps_no_rights";
+    let is_root = goodqueue_wire::effective_user() == 0;
+    let user = if is_root { vec!["--user", "daemon"] } else { Vec::new() };
+    for options in [Vec::new(), user] {
+        let server = Server::start(&options);
+        let rights = &server.listening["rights"];
+        let output = server.probe("127.0.0.1", "--length 100ms --interval 5ms");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", server.child.id())).expect("threads");
+        let mut threads = 0;
+        for task in tasks.flatten() {
+            threads += 1;
+            let text = std::fs::read_to_string(task.path().join("status")).expect("a status");
+            let of = |name: &str| status(&text, name);
+            for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
+                assert_eq!(of(set), "0000000000000000", "{set} of {rights}");
+            }
+            assert_eq!(of("NoNewPrivs"), "1");
+            let user = of("Uid").split(' ').next().and_then(|uid| uid.parse::<u64>().ok());
+            assert_eq!(user, rights["uid"].as_u64());
+            if is_root && !rights["user"].is_null() {
+                let id = if options.is_empty() { "65534" } else { "1" };
+                assert_eq!((of("Uid"), of("Gid")), ([id; 4].join(" "), [id; 4].join(" ")));
+                assert_eq!(of("Groups"), "");
+            }
+            assert_eq!(of("Seccomp") == "2", rights["seccomp_calls"].is_u64(), "{rights}");
+        }
+        assert!(threads >= 3, "the main thread, that of probes and that of loads");
+        for lacking in rights["lacks"].as_array().expect("a list") {
+            super::skipped(test, &format!("this kernel lacks {lacking}"));
+        }
+    }
+    let missing = run("server --user no-such-user --port 0");
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("--user no-such-user"), "{}", stderr(&missing));
+}
+
+/// The counters, as Prometheus asks for them.
+fn counters(server: &Server) -> std::collections::BTreeMap<String, u64> {
+    use std::io::Write;
+    let at = server.listening["metrics"].as_str().expect("an address");
+    let mut stream = std::net::TcpStream::connect(at).expect("it listens");
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    let (head, page) = text.split_once("\r\n\r\n").expect("a header");
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("text/plain; version=0.0.4"), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}", page.len())), "{head}");
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    let samples = samples.map(|line| line.rsplit_once(' ').expect("a name and a value"));
+    samples
+        .map(|(name, value)| {
+            let name = name.strip_prefix("goodqueue_server_").expect("our prefix");
+            (name.to_owned(), value.parse().expect("a number"))
+        })
+        .collect()
+}
+
+#[test]
+fn loopback_counters_are_handed_out_to_prometheus() {
+    let server = Server::start(&["--metrics", "127.0.0.1:0", "--bind", "127.0.0.1"]);
+    let before = counters(&server);
+    assert_eq!(before["sessions_opened_total"], 0);
+    let figures = server.probe("127.0.0.1", "--length 200ms --interval 5ms --json");
+    let figures: Value = serde_json::from_str(&stdout(&figures)).expect("JSON");
+    let probes = figures["figures"]["counts"]["sent"].as_u64().expect("a number");
+    let word = server.listening["word"].as_str().expect("a word");
+    let mut command = goodqueue();
+    command.args(["test", "127.0.0.1", "tcp_1up", "--length", "1s", "--idle", "200ms", "--json"]);
+    let output = command.args(["--port", &server.port, "--key", word]).output().expect("it starts");
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let after = counters(&server);
+    let of = |name: &str| after[&format!("{name}_total")];
+    assert_eq!(of("sessions_opened"), 2, "{after:?}");
+    assert!(of("datagrams_sent") > probes && of("datagrams_received") >= of("datagrams_sent"));
+    assert!(of("udp_received_bytes") >= of("udp_sent_bytes") && of("udp_sent_bytes") >= 60 * probes);
+    assert_eq!((of("loads_started"), of("load_flows"), of("loads_refused")), (1, 1, 0));
+    assert!(of("load_received_bytes") > 1_000_000 && of("load_sent_bytes") == 0, "{after:?}");
+    assert_eq!((after["loads"], after["sessions"], after["control_connections"]), (0, 0, 0));
+    let wrong = run("server --metrics 9112");
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("127.0.0.1:9112"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn a_user_is_refused_to_those_who_cannot_become_it() {
+    use std::os::unix::process::CommandExt;
+    // Where everybody can run it.
+    let scratch = Scratch::new("user");
+    let binary = scratch.path("goodqueue");
+    std::fs::copy(env!("CARGO_BIN_EXE_goodqueue"), &binary).expect("a copy");
+    let mut command = Command::new(binary);
+    command.args(["server", "--port", "0", "--user", "daemon"]);
+    if goodqueue_wire::effective_user() == 0 {
+        command.uid(65_534).gid(65_534);
+    }
+    let output = command.output().expect("the command starts");
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    for part in ["--user daemon", "CAP_SETUID", "start the server as root"] {
+        assert!(stderr(&output).contains(part), "{}", stderr(&output));
+    }
 }
 
 #[test]
@@ -206,6 +321,10 @@ fn wrong_words_of_server_and_probe_are_refused() {
     refused("probe [::1", &["not a host"]);
     refused("server --bind here", &["--bind here", "not an IPv4 or IPv6 address"]);
     refused("server --sessions 0", &["--sessions 0"]);
+    refused("server --controls 0", &["--controls 0", "10000"]);
+    refused("server --controls-per-network 0", &["--controls-per-network 0"]);
+    refused("server --flows 10001", &["--flows 10001"]);
+    refused("server --loads 1001", &["--loads 1001"]);
     refused("server --network 24", &["--network 24", "24,56"]);
     refused("server --min-interval 1", &["--min-interval 1", "20ms"]);
     refused("server --max-size 60", &["--max-size 60", "76"]);

@@ -7,10 +7,10 @@
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ use goodqueue_probe::net::{
     ClockWatch, Feeder, FlowLimits, FlowServer, NetError, PREFACE_LEN, ServerSummary, SessionId, SharedClock,
     bind_tcp, wait,
 };
-use goodqueue_probe::{Direction, Sample};
+use goodqueue_probe::{Direction, End, Sample};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::message::{self, Ask, Ended, Lines, MOST_ASKED, Start, Tell, VERSION, Welcome, Why};
@@ -44,6 +44,10 @@ const TLS_HANDSHAKE: u8 = 0x16;
 const SLEEP: u64 = 100_000_000;
 /// The stack of a thread, bytes.
 pub const STACK: usize = 512 * 1024;
+/// Samples that may wait for a client to read them. If there are more, its load ends.
+const MOST_SAMPLES: usize = 8192;
+/// Connections of a load one after the other, for each that it may have at a time.
+const CONNECTIONS: usize = 32;
 /// Samples in one message.
 const BATCH: usize = 256;
 
@@ -107,8 +111,57 @@ pub enum Event {
     },
 }
 
+/// What a server of loads has done, and has at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadStats {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Connections closed because they did not say in time what they are.
+    pub silent: u64,
+    /// Connections closed because newer ones needed their places.
+    pub displaced: u64,
+    /// Connections closed because what they said was nothing that we speak, or named no load.
+    pub strange: u64,
+    /// Connections whose purpose is not known yet.
+    pub pending: u64,
+    /// Control connections that are open.
+    pub controls: u64,
+    /// Control connections refused for their number, altogether or from their network.
+    pub refused_busy: u64,
+    /// Control connections that ended before they proved the secret, without a wrong proof.
+    pub unproved: u64,
+    /// Wrong proofs.
+    pub wrong_key: u64,
+    /// Loads refused: too many at a time, too many flows, too long, or asked for at the wrong time.
+    pub refused_load: u64,
+    /// Loads at the moment.
+    pub loads: u64,
+    /// Loads begun.
+    pub started: u64,
+    /// Flows of loads that have ended.
+    pub flows: u64,
+    /// Connections of loads that were refused.
+    pub refused_flows: u64,
+    /// Payload of uploads received, bytes.
+    pub received_bytes: u64,
+    /// Payload of downloads given to the kernel, bytes; counted when a flow ends.
+    pub sent_bytes: u64,
+}
+
+impl LoadStats {
+    /// Counts the bytes that a sample tells of.
+    fn note(&mut self, sample: &Sample) {
+        match *sample {
+            Sample::Received { bytes, .. } => self.received_bytes += bytes,
+            Sample::FlowEnd { end: End::Sender, bytes_total, .. } => self.sent_bytes += bytes_total,
+            _ => {}
+        }
+    }
+}
+
 /// A server of loads, bound to its addresses.
 pub struct LoadServer {
+    stats: Mutex<LoadStats>,
     listeners: Vec<TcpListener>,
     bounds: Bounds,
     hmac: bool,
@@ -121,8 +174,7 @@ struct Shared<'a> {
     server: &'a LoadServer,
     stop: &'a AtomicBool,
     events: &'a (dyn Fn(Event) + Sync),
-    /// Addresses of control connections.
-    controls: Mutex<Vec<IpAddr>>,
+    seats: Mutex<Seats>,
     sessions: Mutex<HashMap<SessionId, (IpAddr, Feeder)>>,
 }
 
@@ -160,7 +212,17 @@ impl LoadServer {
         let bind = |&at: &SocketAddr| bind_tcp(at).map_err(|error| (at, error));
         let listeners = addresses.iter().map(bind).collect::<Result<_, _>>()?;
         let config = tls::server(&secret).expect("Ed25519 takes any seed");
-        Ok(LoadServer { listeners, bounds, hmac, secret, config })
+        Ok(LoadServer { stats: Mutex::default(), listeners, bounds, hmac, secret, config })
+    }
+
+    /// What it has done, and has at the moment.
+    #[must_use]
+    pub fn stats(&self) -> LoadStats {
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, count: impl FnOnce(&mut LoadStats)) {
+        count(&mut self.stats.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Serves until `stop` is set, which it notices within 0.1 s. `events` must not wait.
@@ -172,7 +234,7 @@ impl LoadServer {
             server: self,
             stop,
             events,
-            controls: Mutex::new(Vec::new()),
+            seats: Mutex::default(),
             sessions: Mutex::new(HashMap::new()),
         };
         thread::scope(|scope| {
@@ -188,11 +250,12 @@ impl LoadServer {
                 for (index, mut one) in pending.drain(..).enumerate() {
                     match if is_ready(index) { one.look() } else { Purpose::Unknown } {
                         Purpose::Unknown if one.since.elapsed() < HANDSHAKE => kept.push(one),
-                        Purpose::Unknown | Purpose::Wrong => {}
+                        Purpose::Unknown => self.count(|stats| stats.silent += 1),
+                        Purpose::Wrong => self.count(|stats| stats.strange += 1),
                         Purpose::Flow(id) => shared.take_flow(&id, one),
                         Purpose::Control => {
                             let shared = &shared;
-                            let Some(place) = Place::claim(shared, one.peer) else { continue };
+                            let Some(place) = Place::claim(shared, &one.stream, one.peer) else { continue };
                             let control = move || control(shared, one.stream, one.peer, place);
                             // Without a thread the connection is closed.
                             let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, control);
@@ -201,42 +264,52 @@ impl LoadServer {
                 }
                 pending = kept;
                 for &index in ready.iter().take_while(|&&index| index < first) {
-                    accept(&self.listeners[index], &mut pending)?;
+                    self.accept(&self.listeners[index], &mut pending);
                 }
+                self.count(|stats| stats.pending = pending.len() as u64);
             }
             Ok(())
         })
     }
 }
 
-/// Takes the connections that wait at a listener.
-fn accept(listener: &TcpListener, pending: &mut Vec<Pending>) -> io::Result<()> {
-    loop {
-        match listener.accept() {
-            Ok((stream, peer)) => {
-                if stream.set_nonblocking(true).is_err() {
-                    continue;
+impl LoadServer {
+    /// Takes the connections that wait at a listener.
+    fn accept(&self, listener: &TcpListener, pending: &mut Vec<Pending>) {
+        loop {
+            match listener.accept() {
+                Ok((stream, peer)) => {
+                    self.count(|stats| stats.accepted += 1);
+                    if stream.set_nonblocking(true).is_err() {
+                        continue;
+                    }
+                    if pending.len() >= MOST_PENDING {
+                        self.displace(pending);
+                    }
+                    let (since, preface) = (Instant::now(), [0; PREFACE_LEN]);
+                    pending.push(Pending { stream, peer, since, preface, len: 0 });
                 }
-                if pending.len() >= MOST_PENDING {
-                    pending.remove(0);
-                }
-                let (since, preface) = (Instant::now(), [0; PREFACE_LEN]);
-                pending.push(Pending { stream, peer, since, preface, len: 0 });
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return,
+                    ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
+                    // No more files: those who wait go first.
+                    _ if !pending.is_empty() => {
+                        self.displace(pending);
+                        return;
+                    }
+                    _ => {
+                        thread::sleep(Duration::from_millis(10));
+                        return;
+                    }
+                },
             }
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock => return Ok(()),
-                ErrorKind::ConnectionAborted | ErrorKind::Interrupted => {}
-                // No more files: those who wait go first.
-                _ if !pending.is_empty() => {
-                    pending.remove(0);
-                    return Ok(());
-                }
-                _ => {
-                    thread::sleep(Duration::from_millis(10));
-                    return Ok(());
-                }
-            },
         }
+    }
+
+    /// The oldest makes room.
+    fn displace(&self, pending: &mut Vec<Pending>) {
+        pending.remove(0);
+        self.count(|stats| stats.displaced += 1);
     }
 }
 
@@ -279,37 +352,86 @@ impl Shared<'_> {
             && *from == one.peer.ip()
         {
             feeder.hand(one.stream, one.peer);
+        } else {
+            self.server.count(|stats| stats.strange += 1);
         }
     }
+}
+
+/// The places of control connections, oldest first.
+#[derive(Default)]
+struct Seats {
+    taken: Vec<Seat>,
+    /// The number of the next one.
+    next: u64,
+    /// Connections that lost their places and have not ended yet.
+    leaving: usize,
+}
+
+struct Seat {
+    number: u64,
+    from: IpAddr,
+    /// The connection, until its client has proved the secret.
+    unproved: Option<TcpStream>,
 }
 
 /// A control connection's place among those that are allowed; given back with its value.
 struct Place<'a> {
     shared: &'a Shared<'a>,
-    from: IpAddr,
+    number: u64,
 }
 
 impl<'a> Place<'a> {
-    fn claim(shared: &'a Shared<'a>, peer: SocketAddr) -> Option<Place<'a>> {
+    /// Where all places are taken, the oldest connection that has not proved the secret makes room: of the
+    /// same network, if the network has all of its own.
+    fn claim(shared: &'a Shared<'a>, stream: &TcpStream, peer: SocketAddr) -> Option<Place<'a>> {
         let bounds = &shared.server.bounds;
-        let mut controls = shared.controls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seats = shared.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = bounds.prefix.of(peer.ip());
-        let of_prefix = controls.iter().filter(|&&other| bounds.prefix.of(other) == prefix).count();
-        if controls.len() >= bounds.controls || of_prefix >= bounds.controls_per_prefix {
-            shared.tell(Event::Refused { from: peer, why: Why::Busy });
-            return None;
+        let is_near = |seat: &Seat| bounds.prefix.of(seat.from) == prefix;
+        let is_network_full =
+            seats.taken.iter().filter(|seat| is_near(seat)).count() >= bounds.controls_per_prefix;
+        if is_network_full || seats.taken.len() >= bounds.controls {
+            let may_go = |seat: &Seat| seat.unproved.is_some() && (!is_network_full || is_near(seat));
+            let oldest = seats.taken.iter().position(may_go);
+            let Some(oldest) = oldest.filter(|_| seats.leaving < bounds.controls) else {
+                drop(seats);
+                shared.server.count(|stats| stats.refused_busy += 1);
+                shared.tell(Event::Refused { from: peer, why: Why::Busy });
+                return None;
+            };
+            if let Some(stream) = seats.taken.remove(oldest).unproved {
+                // Its thread finds the end.
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+            seats.leaving += 1;
+            shared.server.count(|stats| stats.displaced += 1);
         }
-        controls.push(peer.ip());
-        Some(Place { shared, from: peer.ip() })
+        let number = seats.next;
+        seats.next += 1;
+        // Without another descriptor it keeps its place until its time is over.
+        seats.taken.push(Seat { number, from: peer.ip(), unproved: stream.try_clone().ok() });
+        shared.server.count(|stats| stats.controls += 1);
+        Some(Place { shared, number })
+    }
+
+    /// The secret was proved.
+    fn keep(&self) {
+        let mut seats = self.shared.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seat) = seats.taken.iter_mut().find(|seat| seat.number == self.number) {
+            seat.unproved = None;
+        }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let mut controls = self.shared.controls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(index) = controls.iter().position(|&from| from == self.from) {
-            controls.swap_remove(index);
+        let mut seats = self.shared.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        match seats.taken.iter().position(|seat| seat.number == self.number) {
+            Some(index) => drop(seats.taken.remove(index)),
+            None => seats.leaving -= 1,
         }
+        self.shared.server.count(|stats| stats.controls -= 1);
     }
 }
 
@@ -348,6 +470,9 @@ struct Control<'a> {
     peer: SocketAddr,
     stream: StreamOwned<ServerConnection, Timed>,
     lines: Lines,
+    place: Place<'a>,
+    /// Whether the client has shown that it has the secret.
+    is_proved: bool,
 }
 
 /// Serves one control connection to its end. However it ends, its client notices.
@@ -362,12 +487,15 @@ fn control(shared: &Shared<'_>, stream: TcpStream, peer: SocketAddr, place: Plac
     if let (Ok(()), Ok(tls)) = (set_up, tls) {
         let timed = Timed { stream, until: Some(Instant::now() + HANDSHAKE) };
         let stream = StreamOwned::new(tls, timed);
-        let mut control = Control { shared, peer, stream, lines: Lines::new(MOST_ASKED) };
-        let _ = control.serve();
+        let mut control =
+            Control { shared, peer, stream, lines: Lines::new(MOST_ASKED), place, is_proved: false };
+        let ended = control.serve();
+        if ended.is_err() && !control.is_proved {
+            shared.server.count(|stats| stats.unproved += 1);
+        }
         control.stream.conn.send_close_notify();
         let _ = control.stream.flush();
     }
-    drop(place);
 }
 
 impl Control<'_> {
@@ -377,6 +505,10 @@ impl Control<'_> {
     }
 
     fn refuse(&mut self, why: Why) -> io::Result<()> {
+        self.shared.server.count(|stats| match why {
+            Why::Key => stats.wrong_key += 1,
+            _ => stats.refused_load += 1,
+        });
         self.shared.tell(Event::Refused { from: self.peer, why: why.clone() });
         self.say(&Tell::Refused(why))
     }
@@ -387,7 +519,11 @@ impl Control<'_> {
     }
 
     fn serve(&mut self) -> io::Result<()> {
-        let Some(Ask::Hello { version, proof }) = self.ask()? else { return self.refuse(Why::Order) };
+        let (version, proof) = match self.ask()? {
+            Some(Ask::Hello { version, proof }) => (version, proof),
+            Some(_) => return self.refuse(Why::Order),
+            None => return Err(ErrorKind::TimedOut.into()),
+        };
         if version != VERSION {
             return self.refuse(Why::Version(VERSION));
         }
@@ -396,6 +532,8 @@ impl Control<'_> {
         if !self.shared.server.secret.is_proof(&exported, &proof) {
             return self.refuse(Why::Key);
         }
+        self.is_proved = true;
+        self.place.keep();
         let bounds = self.shared.server.bounds;
         self.say(&Tell::Welcome(Welcome {
             version: VERSION,
@@ -436,7 +574,8 @@ impl Control<'_> {
         }
         // A flow that was aborted may still be open here when the next connects.
         let flows = start.flows as usize * 2;
-        let (server, feeder) = FlowServer::new(FlowLimits { flows, until: start.length_ns })?;
+        let limits = FlowLimits { flows, served: flows * CONNECTIONS, until: start.length_ns };
+        let (server, feeder) = FlowServer::new(limits)?;
         let id = SessionId::random()?;
         {
             let mut sessions = self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner);
@@ -446,6 +585,10 @@ impl Control<'_> {
             }
             sessions.insert(id, (self.peer.ip(), feeder));
         }
+        self.shared.server.count(|stats| {
+            stats.started += 1;
+            stats.loads += 1;
+        });
         let length = Span(start.length_ns.unsigned_abs());
         self.shared.tell(Event::Started { from: self.peer, flows: start.flows, length });
         let until = start.at_ns.saturating_add(start.length_ns).saturating_add(OVERTIME);
@@ -453,6 +596,11 @@ impl Control<'_> {
         self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         let summary = ended.as_ref().map_or_else(|_| ServerSummary::default(), Clone::clone);
         let flows = summary.flows.len() as u64;
+        self.shared.server.count(|stats| {
+            stats.loads -= 1;
+            stats.flows += flows;
+            stats.refused_flows += summary.refused;
+        });
         self.shared.tell(Event::Ended { from: self.peer, flows, refused: summary.refused });
         let downloads = summary.flows.iter().filter(|flow| flow.direction == Direction::Down);
         self.say(&Tell::Ended(Ended {
@@ -470,7 +618,7 @@ impl Control<'_> {
         clock: SharedClock,
         until: i64,
     ) -> Result<ServerSummary, NetError> {
-        let (sink, samples) = channel();
+        let (sink, samples) = sync_channel(MOST_SAMPLES);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
             let (stop, clock) = (&stop, &clock);
@@ -526,6 +674,7 @@ impl Control<'_> {
             }
             let is_full = batch.len() == BATCH;
             if !batch.is_empty() {
+                self.shared.server.count(|stats| batch.iter().for_each(|sample| stats.note(sample)));
                 self.say(&Tell::Samples(batch))?;
             }
             if !is_full {

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use goodqueue_probe::echo::wire::MAX_DATAGRAM;
 use goodqueue_probe::net::{ClockWatch, Udp, random_u64, wait};
@@ -22,6 +23,8 @@ const RECEIVE_BUFFER: u32 = 1 << 20;
 #[derive(Debug)]
 pub struct Listener {
     sockets: Vec<Udp>,
+    /// What is known of its server: what it did, and how many sessions it has.
+    published: Mutex<(ServerStats, usize)>,
 }
 
 impl Listener {
@@ -39,13 +42,24 @@ impl Listener {
             socket.set_receive_buffer(RECEIVE_BUFFER).map_err(|error| (at, error))?;
             sockets.push(socket);
         }
-        Ok(Listener { sockets })
+        Ok(Listener { sockets, published: Mutex::default() })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect()
+    }
+
+    /// What the server has done and how many sessions are open, at most 0.1 s old.
+    #[must_use]
+    pub fn published(&self) -> (ServerStats, usize) {
+        *self.published.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, server: &Server) {
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        *published = (server.stats(), server.sessions());
     }
 
     /// Serves until `stop` is set. It asks for no priority: the kernel notes when a probe arrives, so a late
@@ -72,8 +86,10 @@ impl Listener {
                 server.handle_timeout(now, events);
                 swept = now;
             }
+            self.publish(server);
         }
         server.stop(watch.now().mono, events);
+        self.publish(server);
         Ok(server.stats())
     }
 }

@@ -106,6 +106,12 @@ struct Session {
 /// What a server has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerStats {
+    /// Datagrams received.
+    pub datagrams: u64,
+    /// UDP payload received, bytes.
+    pub received_bytes: u64,
+    /// UDP payload sent, bytes.
+    pub sent_bytes: u64,
     /// Sessions that were opened.
     pub sessions: u64,
     /// Probes answered.
@@ -122,10 +128,27 @@ pub struct ServerStats {
     pub too_often: u64,
     /// Requests to open that were not answered because the answer would have had more bytes.
     pub no_credit: u64,
-    /// Requests to open that were refused because of the number of sessions.
+    /// Requests to open that were refused: the sum of the next three.
     pub refused: u64,
+    /// Refused for another version of the protocol.
+    pub refused_version: u64,
+    /// Refused because there were as many sessions as there may be.
+    pub refused_full: u64,
+    /// Refused because the network had as many sessions as it may have.
+    pub refused_network: u64,
     /// Probes of sessions that were not answered because they came too fast.
     pub too_fast: u64,
+}
+
+impl ServerStats {
+    fn refuse(&mut self, why: Refusal) {
+        self.refused += 1;
+        *match why {
+            Refusal::Version => &mut self.refused_version,
+            Refusal::Full => &mut self.refused_full,
+            Refusal::PrefixFull => &mut self.refused_network,
+        } += 1;
+    }
 }
 
 /// Why a session ended.
@@ -285,6 +308,22 @@ impl Server {
         random: &mut dyn FnMut() -> Option<u64>,
         events: &mut dyn FnMut(Event),
     ) -> Option<Answer> {
+        self.stats.datagrams += 1;
+        self.stats.received_bytes += len as u64;
+        let answer = self.answer(from, recv, now, (buf, len), random, events);
+        self.stats.sent_bytes += answer.map_or(0, |answer| answer.len as u64);
+        answer
+    }
+
+    fn answer(
+        &mut self,
+        from: SocketAddr,
+        recv: Stamp,
+        now: Stamp,
+        (buf, len): (&mut [u8], usize),
+        random: &mut dyn FnMut() -> Option<u64>,
+        events: &mut dyn FnMut(Event),
+    ) -> Option<Answer> {
         if let Ok((token, closes)) = open::token_of_request(&buf[..len]) {
             return self.probe(from, recv, now, (buf, len), (token, closes), events);
         }
@@ -350,7 +389,7 @@ impl Server {
         }
         self.stats.opens += 1;
         if let Some(why) = refusal {
-            self.stats.refused += 1;
+            self.stats.refuse(why);
             events(Event::Refused { from, why });
         }
         if let (true, Ok(layout)) = (is_made, layout) {
@@ -480,8 +519,12 @@ impl Server {
     fn begin(&mut self, session: &mut Session, now: i64, events: &mut dyn FnMut(Event)) -> bool {
         let prefix = self.limits.prefix.of(session.from.ip());
         let of_prefix = self.prefixes.get(&prefix).copied().unwrap_or(0);
-        if self.open >= self.limits.sessions || of_prefix >= self.limits.sessions_per_prefix {
-            self.stats.refused += 1;
+        if self.open >= self.limits.sessions {
+            self.stats.refuse(Refusal::Full);
+            return false;
+        }
+        if of_prefix >= self.limits.sessions_per_prefix {
+            self.stats.refuse(Refusal::PrefixFull);
             return false;
         }
         self.prefixes.insert(prefix, of_prefix + 1);

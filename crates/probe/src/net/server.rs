@@ -1,11 +1,12 @@
 //! The server: the far end of flows, probes and pages.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Sender, SyncSender, TrySendError};
 use std::thread;
 
 use super::answer::WebEnd;
@@ -136,7 +137,7 @@ impl Server {
             };
             let reflector = name.spawn_scoped(scope, both).context("start", "the reflector's thread")?;
             sys::ordinary_thread();
-            let served = Loop::new(Source::Listeners(&self.listeners), clock, sink)
+            let served = Loop::new(Source::Listeners(&self.listeners), clock, Sink::All(sink))
                 .and_then(|mut serving| serving.run(stop));
             failed.store(true, Ordering::Relaxed);
             let probes = reflector.join().map_err(|_| NetError::Thread("reflector"))??;
@@ -167,14 +168,50 @@ impl FlowServer {
     /// each flow.
     ///
     /// # Errors
-    /// [`NetError::System`] if waiting fails; a failed connection is a flow's error.
+    /// [`NetError::System`] if waiting fails, or if more samples wait in `sink` than it has room for; a
+    /// failed connection is a flow's error.
     pub fn run(
         &self,
         clock: &SharedClock,
-        sink: &Sender<Sample>,
+        sink: &SyncSender<Sample>,
         stop: &AtomicBool,
     ) -> Result<ServerSummary, NetError> {
-        Loop::new(Source::Handed(self), clock, sink)?.run(stop)
+        Loop::new(Source::Handed(self), clock, Sink::Bounded(sink, Cell::new(false)))?.run(stop)
+    }
+}
+
+/// Where samples go.
+enum Sink<'a> {
+    /// To somebody who takes them in time.
+    All(&'a Sender<Sample>),
+    /// To somebody who may not; then whether there was no room for one.
+    Bounded(&'a SyncSender<Sample>, Cell<bool>),
+}
+
+impl Sink<'_> {
+    fn send(&self, sample: Sample) {
+        // A receiver that is gone no longer wants samples; the run is stopped by other means.
+        match self {
+            Sink::All(sender) => drop(sender.send(sample)),
+            Sink::Bounded(sender, is_full) => {
+                is_full.set(is_full.get() || matches!(sender.try_send(sample), Err(TrySendError::Full(_))));
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        matches!(self, Sink::Bounded(_, is_full) if is_full.get())
+    }
+}
+
+/// Why the server may not use this congestion control.
+fn why_not(cc: &str, error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            format!("it may not use {cc}: net.ipv4.tcp_allowed_congestion_control does not list it")
+        }
+        ErrorKind::NotFound => format!("its kernel lacks {cc}"),
+        _ => error.to_string(),
     }
 }
 
@@ -193,7 +230,7 @@ struct Loop<'a> {
     /// What the flows of a session may do; without a session, what they ask for.
     limits: Option<FlowLimits>,
     clock: &'a SharedClock,
-    sink: &'a Sender<Sample>,
+    sink: Sink<'a>,
     epoll: Epoll,
     timer: Timer,
     /// Set by the first flow: all flows of a run have one step.
@@ -204,11 +241,7 @@ struct Loop<'a> {
 }
 
 impl<'a> Loop<'a> {
-    fn new(
-        source: Source<'a>,
-        clock: &'a SharedClock,
-        sink: &'a Sender<Sample>,
-    ) -> Result<Loop<'a>, NetError> {
+    fn new(source: Source<'a>, clock: &'a SharedClock, sink: Sink<'a>) -> Result<Loop<'a>, NetError> {
         let limits = match source {
             Source::Listeners(_) => None,
             Source::Handed(session) => Some(session.limits()),
@@ -259,6 +292,9 @@ impl<'a> Loop<'a> {
                 }
             }
             self.pass_time()?;
+            if self.sink.is_full() {
+                return Err(ErrorKind::WouldBlock.into()).context("hand on", "samples that nobody reads");
+            }
         }
         let left: Vec<u64> = self.connections.keys().copied().collect();
         for token in left {
@@ -268,8 +304,7 @@ impl<'a> Loop<'a> {
     }
 
     fn emit(&self, sample: Sample) {
-        // A receiver that is gone no longer wants samples; the run is stopped by other means.
-        let _ = self.sink.send(sample);
+        self.sink.send(sample);
     }
 
     /// Emits the samples of the steps that have passed, and arms the timer for the next.
@@ -284,7 +319,7 @@ impl<'a> Loop<'a> {
                 if let Connection::Flow { end: flow, .. } = connection
                     && let Some(sample) = flow.tick(end, t)
                 {
-                    let _ = self.sink.send(sample);
+                    self.sink.send(sample);
                 }
             }
         }
@@ -350,7 +385,8 @@ impl<'a> Loop<'a> {
         if self.connections.len() >= most {
             self.forget_silent(self.clock.t());
         }
-        if self.connections.len() >= most || stream.set_nonblocking(true).is_err() {
+        let is_served = self.limits.is_some_and(|limits| self.summary.flows.len() >= limits.served);
+        if self.connections.len() >= most || is_served || stream.set_nonblocking(true).is_err() {
             self.summary.refused += 1;
             return Ok(());
         }
@@ -450,8 +486,10 @@ impl<'a> Loop<'a> {
         };
         let v6 = peer.is_ipv6();
         let set = sys::set_tos(stream.as_fd(), v6, header.dscp.tos());
-        let set = set.and_then(|()| match end {
-            End::Sender => sys::set_cc(stream.as_fd(), &header.cc),
+        let set = set.map_err(|error| error.to_string()).and_then(|()| match end {
+            End::Sender => {
+                sys::set_cc(stream.as_fd(), &header.cc).map_err(|error| why_not(&header.cc, &error))
+            }
             End::Receiver => Ok(()),
         });
         let flow = FlowEnd::new(header.flow, end, stream);
@@ -460,6 +498,7 @@ impl<'a> Loop<'a> {
             End::Receiver => String::new(),
         };
         let watched = self.epoll.change(flow.stream().as_fd(), flow.interest(), token);
+        let watched = watched.map_err(|error| error.to_string());
         if let Err(error) = set.and(watched) {
             flow.finish(0, self.clock.t(), Some(format!("server: {error}")), &mut |s| self.emit(s));
             return false;

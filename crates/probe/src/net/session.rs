@@ -71,6 +71,8 @@ impl SessionId {
 pub struct FlowLimits {
     /// Most connections at a time.
     pub flows: usize,
+    /// Most connections one after the other.
+    pub served: usize,
     /// Latest planned stop of a flow, nanoseconds from the start of the load.
     pub until: i64,
 }

@@ -188,7 +188,7 @@ impl AsRawFd for Udp {
 /// The kernel's: the address is in use, or not one of this machine.
 pub fn bind_tcp(local: SocketAddr) -> io::Result<TcpListener> {
     let socket = sys::tcp_listener(local)?;
-    sys::begin_unpaced(socket.as_fd())?;
+    sys::set_cc(socket.as_fd(), "cubic").or_else(|_| sys::begin_unpaced(socket.as_fd()))?;
     Ok(TcpListener::from(socket))
 }
 

@@ -1,5 +1,6 @@
 //! Privileges of the process, which drops them once everything that needs them is set up.
 
+use std::ffi::CString;
 use std::io;
 
 use crate::{Error, Result};
@@ -42,6 +43,47 @@ pub fn no_new_privileges() -> Result<()> {
 pub fn effective_user() -> u32 {
     // SAFETY: takes nothing and always succeeds.
     unsafe { libc::geteuid() }
+}
+
+/// A user of this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Its name; the number where it has none.
+    pub name: String,
+    /// Its number.
+    pub user: u32,
+    /// The number of its group.
+    pub group: u32,
+}
+
+/// Bytes for a user's entry: as `sysconf(_SC_GETPW_R_SIZE_MAX)` has it on Linux, and more.
+const ENTRY: usize = 16 * 1024;
+
+/// The user of this name, or of this number; `None` where the machine has no such name. A number needs no
+/// entry: its group is then the same number.
+///
+/// # Errors
+/// `System` if the list of users cannot be read.
+pub fn user_named(name: &str) -> Result<Option<User>> {
+    let Ok(text) = CString::new(name) else { return Ok(None) };
+    // SAFETY: all bits zero are a valid `passwd`: null pointers and numbers.
+    let mut entry: libc::passwd = unsafe { super::zeroed() };
+    let (mut found, mut buffer) = (std::ptr::null_mut(), vec![0; ENTRY]);
+    // SAFETY: the name ends with zero; entry, buffer (of that length) and `found` are valid for writes.
+    let code = unsafe {
+        libc::getpwnam_r(text.as_ptr(), &raw mut entry, buffer.as_mut_ptr(), buffer.len(), &raw mut found)
+    };
+    if !found.is_null() {
+        return Ok(Some(User { name: name.to_owned(), user: entry.pw_uid, group: entry.pw_gid }));
+    }
+    if let Ok(number) = name.parse() {
+        return Ok(Some(User { name: name.to_owned(), user: number, group: number }));
+    }
+    // A name that is not there may be an error, too (getpwnam(3)).
+    match code {
+        0 | libc::ENOENT | libc::ESRCH => Ok(None),
+        code => Err(Error::io("getpwnam_r", name, io::Error::from_raw_os_error(code))),
+    }
 }
 
 /// Lets the calling thread, and threads that it starts, regain capabilities with [`restrict_capabilities`]
@@ -116,6 +158,16 @@ mod tests {
         let text = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.trim_start_matches(':').trim().to_owned()
+    }
+
+    #[test]
+    fn users_are_found_by_name_and_by_number() {
+        let root = User { name: "root".into(), user: 0, group: 0 };
+        assert_eq!(user_named("root").unwrap(), Some(root));
+        let number = User { name: "4000000".into(), user: 4_000_000, group: 4_000_000 };
+        assert_eq!(user_named("4000000").unwrap(), Some(number));
+        assert_eq!(user_named("no such user").unwrap(), None);
+        assert_eq!(user_named("a\0b").unwrap(), None);
     }
 
     #[test]
