@@ -1,10 +1,10 @@
 //! What a server takes from itself once its sockets are open. A fault in it then gives an attacker a process
 //! that can serve, and hardly more.
 //!
-//! * Landlock: no file can be opened, made, changed or run, and no TCP connection be made or port be taken.
-//! * seccomp: an allow list of system calls. Any other call fails with `EPERM`, as do these calls with other
-//!   arguments than a server's: no program is run (`execve`), no process begun (`clone` makes threads
-//! only), no   socket opened (`socketpair` of Unix sockets alone), no memory becomes code (`PROT_EXEC`).
+//! * Landlock: no file can be opened, made, changed or run, no TCP connection made and no port taken.
+//! * seccomp: an allow list of system calls. Any other call fails with `EPERM`, and so does one of the list with
+//!   other arguments than a server's: no program is run (`execve`), no process begun (`clone` makes threads
+//!   only), no socket opened (only `socketpair` of Unix sockets), and no memory becomes code (`PROT_EXEC`).
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, LandlockStatus, RestrictionStatus, Ruleset, RulesetAttr, RulesetError,

@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
 use std::process::{Child, Output, Stdio};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use goodqueue::{ETHERNET_FRAME, QueueSpec, Rate, Span};
@@ -70,7 +69,13 @@ impl Drop for Path {
 /// The record that `goodqueue test` prints with `--json`, of a run that is valid. A machine that is too
 /// busy is given four more tries, which are printed.
 fn measured(path: &Path, words: &str) -> Value {
+    measured_beside(path, words, || ())
+}
+
+/// The same while something else goes on, which begins anew with each try.
+fn measured_beside<T>(path: &Path, words: &str, begin: impl Fn() -> T) -> Value {
     for number in 1..=5 {
+        let _beside = begin();
         // What an earlier try has written is not overwritten.
         if let Some((_, folder)) = words.split_once("-o ") {
             let _ = std::fs::remove_dir_all(folder);
@@ -166,14 +171,7 @@ fn live_what_was_measured_survives_a_server_that_dies_and_a_signal() {
 }
 
 /// Sends UDP packets of 1200 bytes from one host to another at so many Mbit/s, after `wait` and for `time`.
-fn flood(
-    from: &Netns,
-    to: &Netns,
-    to_client: bool,
-    mbit: u64,
-    wait: Duration,
-    time: Duration,
-) -> JoinHandle<u64> {
+fn flood(from: &Netns, to: &Netns, to_client: bool, mbit: u64, wait: Duration, time: Duration) {
     let any = "0.0.0.0:0";
     let sink = to.run(|| UdpSocket::bind(any)).expect("a namespace").expect("a socket");
     let address = if to_client { Lab::client_address(false) } else { Lab::server_address(false, 0) };
@@ -189,8 +187,7 @@ fn flood(
             std::thread::sleep(Duration::from_millis(2));
         }
         drop(sink);
-        sent
-    })
+    });
 }
 
 /// Kinds of doubts in the first run of a record that has no grade for them.
@@ -210,14 +207,12 @@ fn live_other_traffic_and_a_rate_that_changes_are_named() {
     let path = Path::new([20, 20], 20, "pfifo:100");
     let (client, server) = (path.lab.client(), path.lab.server());
     // A quarter of the line, for all of the load.
-    let other = flood(client, server, false, 5, Duration::ZERO, Duration::from_secs(9));
-    let record = measured(&path, "tcp_4up --length 6s --idle 1s");
-    assert!(other.join().expect("it ends") > 1000);
+    let begin = || flood(client, server, false, 5, Duration::ZERO, Duration::from_secs(9));
+    let record = measured_beside(&path, "tcp_4up --length 6s --idle 1s", begin);
     assert_eq!(doubts(&record), ["other_traffic"]);
     // Most of the line, for the second half of the load.
-    let other = flood(server, client, true, 14, Duration::from_secs(6), Duration::from_secs(8));
-    let record = measured(&path, "tcp_4down --length 9s --idle 1s");
-    assert!(other.join().expect("it ends") > 1000);
+    let begin = || flood(server, client, true, 14, Duration::from_secs(6), Duration::from_secs(8));
+    let record = measured_beside(&path, "tcp_4down --length 9s --idle 1s", begin);
     assert!(doubts(&record).contains(&"rate_varied"), "{:?}", doubts(&record));
 }
 
