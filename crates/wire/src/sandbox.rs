@@ -2,9 +2,10 @@
 //! that can serve, and hardly more.
 //!
 //! * Landlock: no file can be opened, made, changed or run, no TCP connection made and no port taken.
-//! * seccomp: an allow list of system calls. Any other call fails with `EPERM`, and so does one of the list with
-//!   other arguments than a server's: no program is run (`execve`), no process begun (`clone` makes threads
-//!   only), no socket opened (only `socketpair` of Unix sockets), and no memory becomes code (`PROT_EXEC`).
+//! * seccomp: an allow list of system calls. Any other call fails with `EPERM`, and so does one of the list
+//!   with other arguments than a server's: no program is run (`execve`), no process begun (`clone` makes
+//!   threads only), no socket opened (only `socketpair` of Unix sockets), and no memory becomes code
+//!   (`PROT_EXEC`).
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, LandlockStatus, RestrictionStatus, Ruleset, RulesetAttr, RulesetError,

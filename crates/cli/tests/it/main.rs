@@ -6,6 +6,7 @@ mod cookbook;
 mod experiment;
 mod faults;
 mod flags;
+mod hostile;
 mod house;
 mod live;
 mod live_wifi;

@@ -10,16 +10,16 @@ use super::usage::refused;
 use super::{Scratch, goodqueue, run, stderr, stdout};
 
 /// A server at a port of its own, gone with its value.
-struct Server {
-    child: Child,
+pub(super) struct Server {
+    pub(super) child: Child,
     out: BufReader<ChildStdout>,
-    port: String,
+    pub(super) port: String,
     /// What it said when it began to listen.
-    listening: Value,
+    pub(super) listening: Value,
 }
 
 impl Server {
-    fn start(options: &[&str]) -> Server {
+    pub(super) fn start(options: &[&str]) -> Server {
         let mut command = goodqueue();
         command.args(["server", "--json", "--port", "0"]).args(options).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the command starts");
@@ -42,7 +42,7 @@ impl Server {
     }
 
     /// Ends it as systemd does, and returns the events that it printed.
-    fn terminate(mut self) -> Vec<Value> {
+    pub(super) fn terminate(mut self) -> Vec<Value> {
         kill("TERM", &self.child);
         let mut text = String::new();
         self.out.read_to_string(&mut text).expect("events");
@@ -142,7 +142,7 @@ fn loopback_a_server_keeps_no_rights() {
 }
 
 /// The counters, as Prometheus asks for them.
-fn counters(server: &Server) -> std::collections::BTreeMap<String, u64> {
+pub(super) fn counters(server: &Server) -> std::collections::BTreeMap<String, u64> {
     use std::io::Write;
     let at = server.listening["metrics"].as_str().expect("an address");
     let mut stream = std::net::TcpStream::connect(at).expect("it listens");

@@ -10,15 +10,14 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue::Span;
 use goodqueue_probe::net::{
-    ClockWatch, Feeder, FlowLimits, FlowServer, NetError, PREFACE_LEN, ServerSummary, SessionId, SharedClock,
-    bind_tcp, wait,
+    ClockWatch, Feeder, FlowLimits, FlowServer, NetError, Outbox, PREFACE_LEN, ServerSummary, SessionId,
+    SharedClock, bind_tcp, wait,
 };
 use goodqueue_probe::{Direction, End, Sample};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -40,6 +39,8 @@ const UNREAD: Duration = Duration::from_secs(30);
 const OVERTIME: i64 = 60_000_000_000;
 /// The first byte of a TLS handshake (RFC 8446, section 5.1).
 const TLS_HANDSHAKE: u8 = 0x16;
+/// How long to wait for control connections that lost their places.
+const LEAVING: Duration = Duration::from_millis(1);
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
 /// The stack of a thread, bytes.
@@ -246,7 +247,7 @@ impl LoadServer {
                 wait(&fds, SLEEP, &mut ready)?;
                 let first = self.listeners.len();
                 let is_ready = |index: usize| ready.binary_search(&(index + first)).is_ok();
-                let mut kept = Vec::with_capacity(pending.len());
+                let (mut kept, mut is_waiting) = (Vec::with_capacity(pending.len()), false);
                 for (index, mut one) in pending.drain(..).enumerate() {
                     match if is_ready(index) { one.look() } else { Purpose::Unknown } {
                         Purpose::Unknown if one.since.elapsed() < HANDSHAKE => kept.push(one),
@@ -255,7 +256,15 @@ impl LoadServer {
                         Purpose::Flow(id) => shared.take_flow(&id, one),
                         Purpose::Control => {
                             let shared = &shared;
-                            let Some(place) = Place::claim(shared, &one.stream, one.peer) else { continue };
+                            let place = match Place::claim(shared, &one.stream, one.peer) {
+                                Claim::Granted(place) => place,
+                                Claim::Wait => {
+                                    kept.push(one);
+                                    is_waiting = true;
+                                    continue;
+                                }
+                                Claim::Refused => continue,
+                            };
                             let control = move || control(shared, one.stream, one.peer, place);
                             // Without a thread the connection is closed.
                             let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, control);
@@ -263,6 +272,10 @@ impl LoadServer {
                     }
                 }
                 pending = kept;
+                if is_waiting {
+                    // Those that leave need a moment; who waits for their places is ready all the time.
+                    thread::sleep(LEAVING);
+                }
                 for &index in ready.iter().take_while(|&&index| index < first) {
                     self.accept(&self.listeners[index], &mut pending);
                 }
@@ -381,10 +394,19 @@ struct Place<'a> {
     number: u64,
 }
 
+/// The answer to who asks for a place.
+enum Claim<'a> {
+    Granted(Place<'a>),
+    /// There will be one once those that lost theirs have ended.
+    Wait,
+    /// All who have one have proved the secret.
+    Refused,
+}
+
 impl<'a> Place<'a> {
     /// Where all places are taken, the oldest connection that has not proved the secret makes room: of the
     /// same network, if the network has all of its own.
-    fn claim(shared: &'a Shared<'a>, stream: &TcpStream, peer: SocketAddr) -> Option<Place<'a>> {
+    fn claim(shared: &'a Shared<'a>, stream: &TcpStream, peer: SocketAddr) -> Claim<'a> {
         let bounds = &shared.server.bounds;
         let mut seats = shared.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = bounds.prefix.of(peer.ip());
@@ -394,11 +416,14 @@ impl<'a> Place<'a> {
         if is_network_full || seats.taken.len() >= bounds.controls {
             let may_go = |seat: &Seat| seat.unproved.is_some() && (!is_network_full || is_near(seat));
             let oldest = seats.taken.iter().position(may_go);
-            let Some(oldest) = oldest.filter(|_| seats.leaving < bounds.controls) else {
+            if oldest.is_some() && seats.leaving >= bounds.controls {
+                return Claim::Wait;
+            }
+            let Some(oldest) = oldest else {
                 drop(seats);
                 shared.server.count(|stats| stats.refused_busy += 1);
                 shared.tell(Event::Refused { from: peer, why: Why::Busy });
-                return None;
+                return Claim::Refused;
             };
             if let Some(stream) = seats.taken.remove(oldest).unproved {
                 // Its thread finds the end.
@@ -412,7 +437,7 @@ impl<'a> Place<'a> {
         // Without another descriptor it keeps its place until its time is over.
         seats.taken.push(Seat { number, from: peer.ip(), unproved: stream.try_clone().ok() });
         shared.server.count(|stats| stats.controls += 1);
-        Some(Place { shared, number })
+        Claim::Granted(Place { shared, number })
     }
 
     /// The secret was proved.
@@ -493,8 +518,10 @@ fn control(shared: &Shared<'_>, stream: TcpStream, peer: SocketAddr, place: Plac
         if ended.is_err() && !control.is_proved {
             shared.server.count(|stats| stats.unproved += 1);
         }
-        control.stream.conn.send_close_notify();
-        let _ = control.stream.flush();
+        let StreamOwned { conn, sock } = &mut control.stream;
+        conn.send_close_notify();
+        // Not by way of the stream: where the handshake has failed, that would wait for the rest of it.
+        while conn.wants_write() && conn.write_tls(sock).is_ok_and(|written| written > 0) {}
     }
 }
 
@@ -618,12 +645,12 @@ impl Control<'_> {
         clock: SharedClock,
         until: i64,
     ) -> Result<ServerSummary, NetError> {
-        let (sink, samples) = sync_channel(MOST_SAMPLES);
+        let samples = Outbox::new(MOST_SAMPLES);
         let stop = AtomicBool::new(false);
         thread::scope(|scope| {
-            let (stop, clock) = (&stop, &clock);
+            let (stop, clock, outbox) = (&stop, &clock, &samples);
             let flows = thread::Builder::new().name("flows".into()).stack_size(STACK);
-            let serving = flows.spawn_scoped(scope, move || server.run(clock, &sink, stop));
+            let serving = flows.spawn_scoped(scope, move || server.run(clock, outbox, stop));
             let serving = serving.map_err(|source| NetError::System {
                 operation: "start",
                 object: "a thread".into(),
@@ -642,7 +669,7 @@ impl Control<'_> {
     }
 
     /// Until the client says stop, or the load has gone on for too long.
-    fn talk(&mut self, samples: &Receiver<Sample>, id: &SessionId, until: i64) -> io::Result<()> {
+    fn talk(&mut self, samples: &Outbox, id: &SessionId, until: i64) -> io::Result<()> {
         self.say(&Tell::Started { session: id.to_hex() })?;
         let mut watch = ClockWatch::new();
         while !self.shared.stop.load(Ordering::Relaxed) && watch.now().mono < until {
@@ -659,19 +686,9 @@ impl Control<'_> {
     }
 
     /// Sends the samples that there are; whether more may come.
-    fn pass_on(&mut self, samples: &Receiver<Sample>) -> io::Result<bool> {
+    fn pass_on(&mut self, samples: &Outbox) -> io::Result<bool> {
         loop {
-            let mut batch = Vec::new();
-            let mut more = true;
-            while batch.len() < BATCH {
-                match samples.try_recv() {
-                    Ok(sample) => batch.push(sample),
-                    Err(error) => {
-                        more = error == TryRecvError::Empty;
-                        break;
-                    }
-                }
-            }
+            let (batch, more) = samples.take(BATCH);
             let is_full = batch.len() == BATCH;
             if !batch.is_empty() {
                 self.shared.server.count(|stats| batch.iter().for_each(|sample| stats.note(sample)));
@@ -693,4 +710,17 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes().chunks(2);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     if text.len().is_multiple_of(2) { digits.map(byte).collect() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of docs/server.md.
+    #[test]
+    fn memory_of_samples_is_what_the_page_says() {
+        let (page, bytes) = (include_str!("../../../../docs/server.md"), size_of::<Sample>());
+        let row = format!("| sample that a client has not read yet | 4 × {MOST_SAMPLES} | {bytes} bytes |");
+        assert!(page.contains(&row), "docs/server.md lacks `{row}`");
+    }
 }

@@ -304,19 +304,19 @@ fn another_version_is_refused_and_a_try_makes_no_session() {
     assert!(desk.server.connections.is_empty());
 }
 
-/// The table of docs/real-paths.md.
+/// The table of docs/server.md.
 #[test]
 fn memory_is_what_the_page_says() {
     let server = Server::new(Limits::default(), None, 1);
-    let page = include_str!("../../../../docs/real-paths.md");
+    let page = include_str!("../../../../docs/server.md");
     let mut total = 0;
     for Memory { what, places, bytes } in server.memory() {
         total += places * bytes;
         let row = format!("| {what} | {places} | {bytes} |");
-        assert!(page.contains(&row), "docs/real-paths.md lacks `{row}`");
+        assert!(page.contains(&row), "docs/server.md lacks `{row}`");
     }
     let row = format!("| together | | {total} |");
-    assert!(page.contains(&row), "docs/real-paths.md lacks `{row}`");
+    assert!(page.contains(&row), "docs/server.md lacks `{row}`");
 }
 
 proptest! {

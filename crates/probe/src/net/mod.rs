@@ -81,7 +81,7 @@ pub use error::NetError;
 pub use load::FlowOutcome;
 pub use probe::{PathState, ProbeOutcome};
 pub use server::{ServedFlow, Server, ServerSummary};
-pub use session::{Feeder, FlowLimits, FlowServer, PREFACE_LEN, SessionId};
+pub use session::{Feeder, FlowLimits, FlowServer, Outbox, PREFACE_LEN, SessionId};
 pub use udp::{Arrival, Icmp, Udp, bind_tcp, random_u64, wait};
 
 /// Requests real-time scheduling (`SCHED_FIFO`, priority 1) for the calling thread, and returns whether it

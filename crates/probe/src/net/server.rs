@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, SyncSender, TrySendError};
+use std::sync::mpsc::Sender;
 use std::thread;
 
 use super::answer::WebEnd;
@@ -15,7 +15,7 @@ use super::error::{Context, NetError};
 use super::flow::{FlowEnd, Grid};
 use super::header::{self, FlowHeader};
 use super::request::Request;
-use super::session::{FlowLimits, FlowServer};
+use super::session::{FlowLimits, FlowServer, Outbox};
 use super::sys::{self, Epoll, Interest, Timer};
 use super::talk::Sessions;
 use super::{explain, reflect};
@@ -168,15 +168,18 @@ impl FlowServer {
     /// each flow.
     ///
     /// # Errors
-    /// [`NetError::System`] if waiting fails, or if more samples wait in `sink` than it has room for; a
-    /// failed connection is a flow's error.
+    /// [`NetError::System`] if waiting fails, or if `outbox` has no room for a sample; a failed connection is
+    /// a flow's error.
     pub fn run(
         &self,
         clock: &SharedClock,
-        sink: &SyncSender<Sample>,
+        outbox: &Outbox,
         stop: &AtomicBool,
     ) -> Result<ServerSummary, NetError> {
-        Loop::new(Source::Handed(self), clock, Sink::Bounded(sink, Cell::new(false)))?.run(stop)
+        let serving = Loop::new(Source::Handed(self), clock, Sink::Bounded(outbox, Cell::new(false)));
+        let served = serving.and_then(|mut serving| serving.run(stop));
+        outbox.close();
+        served
     }
 }
 
@@ -185,7 +188,7 @@ enum Sink<'a> {
     /// To somebody who takes them in time.
     All(&'a Sender<Sample>),
     /// To somebody who may not; then whether there was no room for one.
-    Bounded(&'a SyncSender<Sample>, Cell<bool>),
+    Bounded(&'a Outbox, Cell<bool>),
 }
 
 impl Sink<'_> {
@@ -193,9 +196,7 @@ impl Sink<'_> {
         // A receiver that is gone no longer wants samples; the run is stopped by other means.
         match self {
             Sink::All(sender) => drop(sender.send(sample)),
-            Sink::Bounded(sender, is_full) => {
-                is_full.set(is_full.get() || matches!(sender.try_send(sample), Err(TrySendError::Full(_))));
-            }
+            Sink::Bounded(outbox, is_full) => is_full.set(!outbox.put(sample) || is_full.get()),
         }
     }
 

@@ -7,6 +7,7 @@
 //!       20  the header of the flow
 //! ```
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,6 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::sys;
+use crate::Sample;
 
 /// Bytes in front of a flow's header.
 pub const PREFACE_LEN: usize = 20;
@@ -75,6 +77,45 @@ pub struct FlowLimits {
     pub served: usize,
     /// Latest planned stop of a flow, nanoseconds from the start of the load.
     pub until: i64,
+}
+
+/// Samples on their way to a client that may not read them in time.
+#[derive(Debug)]
+pub struct Outbox {
+    most: usize,
+    /// The samples that wait, and whether no more will come.
+    waiting: Mutex<(VecDeque<Sample>, bool)>,
+}
+
+impl Outbox {
+    /// An empty one, for at most `most` samples at a time.
+    #[must_use]
+    pub fn new(most: usize) -> Outbox {
+        Outbox { most, waiting: Mutex::default() }
+    }
+
+    /// Takes up to `most` samples out, the oldest first, and says whether more may come.
+    pub fn take(&self, most: usize) -> (Vec<Sample>, bool) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let (samples, is_closed) = &mut *waiting;
+        let many = samples.len().min(most);
+        let taken = samples.drain(..many).collect();
+        (taken, !*is_closed || !samples.is_empty())
+    }
+
+    /// Puts a sample in; false if there is no room for it.
+    pub(super) fn put(&self, sample: Sample) -> bool {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = waiting.0.len() < self.most;
+        if has_room {
+            waiting.0.push_back(sample);
+        }
+        has_room
+    }
+
+    pub(super) fn close(&self) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).1 = true;
+    }
 }
 
 type Handed = (TcpStream, SocketAddr);
@@ -155,6 +196,17 @@ mod tests {
         let mut other = id.preface();
         other[3] = b'2';
         assert_eq!(SessionId::parse(&other), None);
+    }
+
+    #[test]
+    fn samples_wait_in_order_up_to_a_bound() {
+        let outbox = Outbox::new(3);
+        let sample = |t| Sample::Received { flow: 0, t, bytes: 1 };
+        assert_eq!([0, 1, 2, 3].map(|t| outbox.put(sample(t))), [true, true, true, false]);
+        assert_eq!(outbox.take(2), (vec![sample(0), sample(1)], true));
+        outbox.close();
+        assert_eq!(outbox.take(0), (vec![], true), "one waits");
+        assert_eq!(outbox.take(9), (vec![sample(2)], false));
     }
 
     proptest! {
