@@ -48,11 +48,12 @@ fn one_way(simulated: f64, live: f64) -> bool {
     (simulated - live).abs() <= (RISE * live).max(RISE_MS)
 }
 
-/// Within a factor of 1.6. The ACKs of each direction gather behind the other's data and come all at once, so
-/// that a window is sent at once: codel sees its queue empty in every round and drops little. How far that
-/// goes is chance: in 30 s 38 ms simulated, 30 to 43 in live runs. Paced flows have 19: they never gather.
+/// Within a factor of 1.33. The ACKs of each direction gather behind the other's data and come all at once,
+/// so that a window is sent at once: codel sees its queue empty in every round and drops little. Until it
+/// drops often enough, the queue holds up to 100 ms, for 10 s or for 30: that is chance. In 30 s, eight live
+/// runs had medians of 32 to 74 ms. In 120 s it counts little: 33 and 34 live, 29 to 31 simulated.
 fn both_ways(simulated: f64, live: f64) -> bool {
-    (0.625..=1.6).contains(&(simulated / live))
+    (0.75..=1.33).contains(&(simulated / live))
 }
 
 #[test]
@@ -70,5 +71,5 @@ fn four_flows_with_ecn_over_ipv6_are_the_same_on_both_arms() {
 #[test]
 fn traffic_both_ways_is_alike_on_both_arms() {
     let Some(_turn) = live("traffic_both_ways_is_alike_on_both_arms") else { return };
-    agree("rrul_be --rate 20mbit --rtt 20ms --length 30s --queue codel", both_ways);
+    agree("rrul_be --rate 20mbit --rtt 20ms --length 120s --queue codel", both_ways);
 }
