@@ -10,6 +10,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand};
 use goodqueue_experiment::Request;
 
+use crate::limit::Limit;
+
 pub use paths::{ClockArg, DfArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, TestArgs};
 
 /// Shows queueing delay (bufferbloat), and what removes it.
@@ -57,6 +59,9 @@ pub enum Command {
     AirtimeModel(AirtimeArgs),
     /// Make table, page, pictures and files again from the records of earlier runs, of several together too
     Report(ReportArgs),
+    /// Compare results, before and after a change: differences with their intervals, limits with an exit code
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
     /// List the queues with their parameters, defaults and units
     Queues(QueuesArgs),
     /// List the tests with their flows and probes
@@ -93,6 +98,23 @@ Examples:
   goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
 
 Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
+
+const COMPARE_EXAMPLES: &str = "\
+Figures in a limit:
+  goodput_up, goodput_down                      of all flows, Mbit/s
+  rise_mean, rise_p50, rise_p95, rise_p99       of the round trip over its idle median, ms
+  rise_up_p95, rise_down_p95                    of the one-way delays, ms
+  loss                                          of probes under load, %
+
+Bounds:
+  1.2x      so many times the first record's
+  30ms      a value: ns us ms s, kbit mbit gbit, %
+  +5ms      the first record's and so much more; -2mbit: and so much less
+
+Examples:
+  goodqueue compare before after                                # two folders of results
+  goodqueue compare old.flent.gz new.flent.gz -o both           # with overlaid pictures
+  goodqueue compare before after --fail-if 'rise_p95 > 1.2x' --fail-if 'goodput_up < 0.95x'";
 
 const QUEUES_EXAMPLES: &str = "\
 Examples:
@@ -184,8 +206,8 @@ pub fn given(matches: &ArgMatches) -> Vec<String> {
 /// `goodqueue report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// A record (`record.gqz` of an earlier run), or its folder. Several records of the same test are shown
-    /// together
+    /// A record (`record.gqz` of an earlier run), its folder, or a data file of flent's. Several records of
+    /// the same test are shown together
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
     /// Write everything into this new folder, or one file in the format of its suffix: .html .svg .png .csv
@@ -201,6 +223,26 @@ pub struct ReportArgs {
     /// Print the trace hashes of simulated runs too
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+/// `goodqueue compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// Two or more records, their folders, or data files of flent's (.flent.gz). Each is compared with the
+    /// first
+    #[arg(value_name = "RECORD", required = true, num_args = 2..)]
+    pub records: Vec<PathBuf>,
+    /// End with exit code 1 if this is so of any record after the first: FIGURE > BOUND or FIGURE < BOUND.
+    /// May be repeated
+    #[arg(long, value_name = "LIMIT")]
+    pub fail_if: Vec<Limit>,
+    /// Write page, pictures and files of all records together into this new folder, or one file in the format
+    /// of its suffix: .html .svg .png .csv .parquet .md .json .gqz
+    #[arg(short, long, value_name = "DIR|FILE")]
+    pub output: Option<PathBuf>,
+    /// Print the comparison as JSON instead of the table
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `goodqueue queues`.

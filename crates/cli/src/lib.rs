@@ -5,6 +5,8 @@
 mod again;
 pub mod airtime;
 pub mod args;
+pub mod compare;
+pub mod limit;
 pub mod list;
 mod memory;
 mod output;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
-use goodqueue_cli::{airtime, list, probe, replay, reproduce, run, server, test, truth};
+use goodqueue_cli::{airtime, compare, list, probe, replay, reproduce, run, server, test, truth};
 use goodqueue_experiment::live;
 use goodqueue_proof::truth::simulate;
 
@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::command(&args),
         Command::AirtimeModel(args) => airtime::command(&args),
         Command::Report(args) => run::report(&args),
+        Command::Compare(args) => compare::command(&args),
         Command::Queues(args) => list::queues(&args),
         Command::Tests(args) => list::tests(&args),
         Command::Lines(args) => list::lines(&args),

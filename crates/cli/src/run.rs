@@ -162,14 +162,14 @@ pub fn report(args: &ReportArgs) -> Result<(), Error> {
 }
 
 /// The record in a folder, under its name of today or of old; else the file itself.
-fn file_in(path: &Path) -> PathBuf {
+pub(crate) fn file_in(path: &Path) -> PathBuf {
     let names = ["record.gqz", "record.json.gz"];
     let found = names.iter().map(|name| path.join(name)).find(|file| file.is_file());
     found.unwrap_or_else(|| path.to_owned())
 }
 
 /// What a record is called: its folder where it has a record's name, else the file without its suffix.
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     let word = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = word(path).unwrap_or_default();
     let stem = name.split('.').next().unwrap_or_default();

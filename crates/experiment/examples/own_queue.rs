@@ -41,7 +41,7 @@ pub(crate) fn run(length: &str) -> Result<Record, Error> {
     let request = Request { queue: Some("fq_codel".into()), length: length.into(), ..Request::default() };
     let mut experiment = Experiment::of(&request)?;
     let patience = Discipline::own("patience", Patience::default());
-    experiment.variants.push(experiment.variants[0].with_queue(patience));
+    experiment.variants.push(experiment.variants[0].with_queue(patience)?);
     experiment.run()
 }
 

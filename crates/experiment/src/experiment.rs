@@ -80,20 +80,23 @@ impl Variant {
     /// variant gets the queue's name. If no queue is under comparison, the queue goes in front of the two
     /// bottlenecks that the reports show. Shaper, ring and line stay as they are.
     ///
+    /// # Errors
+    /// [`Error::Usage`] where no such place takes a queue: a radio and the common memory of a switch have
+    /// queues of their own.
+    ///
     /// ```
     /// use goodqueue_experiment::{Experiment, Request};
     ///
     /// let request = Request { queue: Some("codel".into()), ..Request::default() };
     /// let mut experiment = Experiment::of(&request)?;
-    /// let sfq = experiment.variants[0].with_queue("sfq".parse().expect("a queue"));
+    /// let sfq = experiment.variants[0].with_queue("sfq".parse().expect("a queue"))?;
     /// experiment.variants.push(sfq);
     /// assert_eq!(experiment.variants[1].label, "sfq");
     /// # Ok::<(), goodqueue_experiment::Error>(())
     /// ```
-    #[must_use]
-    pub fn with_queue(&self, queue: Discipline) -> Variant {
+    pub fn with_queue(&self, queue: Discipline) -> Result<Variant, Error> {
         let mut variant = Variant { label: queue.to_string(), ..self.clone() };
-        let is_compared = self.notes.iter().any(|note| note.compared);
+        let (is_compared, mut has_place) = (self.notes.iter().any(|note| note.compared), false);
         for (index, link) in variant.scenario.links.iter_mut().enumerate() {
             let is_here = if is_compared {
                 self.notes.get(index).is_some_and(|note| note.compared)
@@ -102,9 +105,16 @@ impl Variant {
             };
             if let (true, Some(port)) = (is_here, &mut link.port) {
                 port.queue = queue.clone();
+                has_place = true;
             }
         }
-        variant
+        if !has_place {
+            return Err(Error::Usage(format!(
+                "{}: no place for {queue}: it has queues of its own",
+                self.label
+            )));
+        }
+        Ok(variant)
     }
 }
 

@@ -22,6 +22,8 @@ pub struct TestInfo {
     pub flows: &'static [FlowGroup],
     /// Its probes.
     pub probes: &'static [ProbeGroup],
+    /// Applications beside its probes, as in [`crate::Params::with`].
+    pub with: &'static [&'static str],
     /// Default of the number N of flows per direction; absent if the test has no N.
     pub default_flows: Option<u32>,
     /// Number of server hosts that it needs.
@@ -43,6 +45,8 @@ pub struct FlowGroup {
     pub dscp: &'static [Dscp],
     /// Start in multiples of the delay D.
     pub start: u64,
+    /// How long each lasts.
+    pub lasts: Lasts,
     /// The host of each member.
     pub host: HostRule,
 }
@@ -85,6 +89,15 @@ pub enum Cc {
     Fixed(&'static str),
 }
 
+/// How long a flow of a group lasts.
+#[derive(Clone, Copy, Debug)]
+pub enum Lasts {
+    /// The length of the test.
+    Length,
+    /// The delay D between starts.
+    Delay,
+}
+
 /// The server host of a member of a group.
 #[derive(Clone, Copy, Debug)]
 pub enum HostRule {
@@ -103,7 +116,8 @@ const RTT_FAIR_MARKS: &[Dscp] = &[Dscp::CS0, Dscp::CS0, Dscp::CS1, Dscp::CS1];
 
 /// A group with the test's own number of flows, to the first host, from the start.
 const fn load(direction: Direction, count: Count, names: Names, dscp: &'static [Dscp]) -> FlowGroup {
-    FlowGroup { names, direction, count, cc: Cc::Asked, dscp, start: 0, host: HostRule::First }
+    let lasts = Lasts::Length;
+    FlowGroup { names, direction, count, cc: Cc::Asked, dscp, start: 0, lasts, host: HostRule::First }
 }
 
 /// One flow to each of four hosts.
@@ -118,7 +132,29 @@ const fn wave(name: &'static [&'static str], cc: &'static str, start: u64) -> Fl
     FlowGroup { cc: Cc::Fixed(cc), start, ..group }
 }
 
-/// One best-effort probe to the first host.
+/// One upload of the square waves that last D each.
+const fn square(name: &'static [&'static str], cc: &'static str, start: u64) -> FlowGroup {
+    FlowGroup { lasts: Lasts::Delay, ..wave(name, cc, start) }
+}
+
+/// A flow marked BE and one marked CS1, with this congestion control.
+const fn fights(direction: Direction, names: &'static [&'static str], cc: &'static str) -> FlowGroup {
+    let marks = &[Dscp::CS0, Dscp::CS1];
+    FlowGroup { cc: Cc::Fixed(cc), ..load(direction, Count::Fixed(2), Names::List(names), marks) }
+}
+
+/// One flow with this congestion control.
+const fn one(direction: Direction, name: &'static [&'static str], cc: &'static str) -> FlowGroup {
+    let group = load(direction, Count::Fixed(1), Names::List(name), BEST_EFFORT);
+    FlowGroup { cc: Cc::Fixed(cc), ..group }
+}
+
+/// Many best-effort flows.
+const fn many(direction: Direction, count: u32, stem: &'static str) -> FlowGroup {
+    load(direction, Count::Fixed(count), Names::Numbered(stem), BEST_EFFORT)
+}
+
+/// Best-effort probes to the first host.
 const fn probe(name: &'static [&'static str]) -> ProbeGroup {
     ProbeGroup { names: name, dscp: BEST_EFFORT, host: HostRule::First }
 }
@@ -128,12 +164,66 @@ const HOST_PROBES: ProbeGroup = ProbeGroup {
     dscp: BEST_EFFORT,
     host: HostRule::Each,
 };
+/// The flows of `rrul` in a direction.
+const RRUL_UP: FlowGroup = load(
+    UP,
+    Count::Fixed(4),
+    Names::List(&["TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"]),
+    RRUL_MARKS,
+);
+const RRUL_DOWN: FlowGroup = load(
+    DOWN,
+    Count::Fixed(4),
+    Names::List(&["TCP download BE", "TCP download BK", "TCP download CS5", "TCP download EF"]),
+    RRUL_MARKS,
+);
+const RRUL_PROBES: ProbeGroup = ProbeGroup {
+    names: &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"],
+    dscp: &[Dscp::CS0, Dscp::CS1, Dscp::EF],
+    host: HostRule::First,
+};
+/// The flows of `rrul_be` in a direction, and its probes.
+const BE_UP: FlowGroup = load(
+    UP,
+    Count::Fixed(4),
+    Names::List(&["TCP upload BE", "TCP upload BE2", "TCP upload BE3", "TCP upload BE4"]),
+    BEST_EFFORT,
+);
+const BE_DOWN: FlowGroup = load(
+    DOWN,
+    Count::Fixed(4),
+    Names::List(&["TCP download BE", "TCP download BE2", "TCP download BE3", "TCP download BE4"]),
+    BEST_EFFORT,
+);
+const BE_PROBES: ProbeGroup = probe(&["Ping (ms) UDP BE1", "Ping (ms) UDP BE2", "Ping (ms) UDP BE3"]);
+/// What CUBIC competes with others in, and its probes.
+const CUBIC_UP: FlowGroup = fights(UP, &["TCP upload Cubic BE", "TCP upload Cubic CS1"], "cubic");
+const CUBIC_DOWN: FlowGroup = fights(DOWN, &["TCP download Cubic BE", "TCP download Cubic CS1"], "cubic");
+const FIGHT_PROBES: ProbeGroup = ProbeGroup {
+    names: &["Ping (ms) UDP BE", "Ping (ms) UDP CS1", "Ping (ms) UDP CS6"],
+    dscp: &[Dscp::CS0, Dscp::CS1, Dscp::CS6],
+    host: HostRule::First,
+};
+/// Every class selector.
+const CLASSES: &[Dscp] =
+    &[Dscp::CS0, Dscp::CS1, Dscp::CS2, Dscp::CS3, Dscp::CS4, Dscp::CS5, Dscp::CS6, Dscp::CS7];
+const ONE_UP: FlowGroup = load(UP, Count::Fixed(1), Names::List(&["TCP upload"]), BEST_EFFORT);
+const ONE_DOWN: FlowGroup = load(DOWN, Count::Fixed(1), Names::List(&["TCP download"]), BEST_EFFORT);
+const ONE_PROBE: ProbeGroup = probe(&["Ping (ms) UDP BE"]);
 const UP_BE: &[&str] = &["TCP upload BE1", "TCP upload BE2", "TCP upload BE3", "TCP upload BE4"];
 const DOWN_BE: &[&str] = &["TCP download BE1", "TCP download BE2", "TCP download BE3", "TCP download BE4"];
 
 /// Defaults for the rows below.
-const ONE_HOST: TestInfo =
-    TestInfo { name: "", aliases: &[], about: "", flows: &[], probes: &[], default_flows: None, hosts: 1 };
+const ONE_HOST: TestInfo = TestInfo {
+    name: "",
+    aliases: &[],
+    about: "",
+    flows: &[],
+    probes: &[],
+    with: &[],
+    default_flows: None,
+    hosts: 1,
+};
 const FOUR_HOSTS: TestInfo = TestInfo { hosts: 4, probes: &[HOST_PROBES], ..ONE_HOST };
 
 /// flent requires the number of flows of `tcp_nup` and `tcp_ndown`. Our default is the number of RRUL in a
@@ -145,52 +235,147 @@ pub const TESTS: &[TestInfo] = &[
     TestInfo {
         name: "rrul",
         about: "Realtime response under load: 4 uploads and 4 downloads marked BE, BK, CS5, EF",
+        flows: &[RRUL_UP, RRUL_DOWN],
+        probes: &[RRUL_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_be",
+        aliases: &["rrul_be_iperf"],
+        about: "Realtime response under load, best effort only: 4 uploads and 4 downloads",
+        flows: &[BE_UP, BE_DOWN],
+        probes: &[BE_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_be_nflows",
+        about: "N uploads and N downloads, best effort",
         flows: &[
-            load(
-                UP,
-                Count::Fixed(4),
-                Names::List(&["TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"]),
-                RRUL_MARKS,
-            ),
-            load(
-                DOWN,
-                Count::Fixed(4),
-                Names::List(&["TCP download BE", "TCP download BK", "TCP download CS5", "TCP download EF"]),
-                RRUL_MARKS,
-            ),
+            load(UP, Count::N, Names::Numbered("TCP upload BE::"), BEST_EFFORT),
+            load(DOWN, Count::N, Names::Numbered("TCP download BE::"), BEST_EFFORT),
         ],
+        probes: &[ONE_PROBE],
+        default_flows: N,
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_up",
+        about: "The uploads of rrul alone",
+        flows: &[RRUL_UP],
+        probes: &[RRUL_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_icmp",
+        about: "The flows of rrul_be with one probe",
+        flows: &[BE_UP, BE_DOWN],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_noclassification",
+        about: "The flows of rrul_be, all best effort, with probes marked BE, BK, EF",
+        flows: &[BE_UP, BE_DOWN],
+        probes: &[RRUL_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_prio",
+        about: "The flows of rrul_be with one best-effort probe and one with ToS 0x10 (low delay)",
+        flows: &[BE_UP, BE_DOWN],
         probes: &[ProbeGroup {
-            names: &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"],
-            dscp: &[Dscp::CS0, Dscp::CS1, Dscp::EF],
+            names: &["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"],
+            dscp: &[Dscp::CS0, Dscp::of_tos(0x10)],
             host: HostRule::First,
         }],
         ..ONE_HOST
     },
     TestInfo {
-        name: "rrul_be",
-        about: "Realtime response under load, best effort only: 4 uploads and 4 downloads",
+        name: "rrul_cs8",
+        about: "8 uploads and 8 downloads, one for each class selector CS0 to CS7",
         flows: &[
             load(
                 UP,
-                Count::Fixed(4),
-                Names::List(&["TCP upload BE", "TCP upload BE2", "TCP upload BE3", "TCP upload BE4"]),
-                BEST_EFFORT,
+                Count::Fixed(8),
+                Names::List(&[
+                    "TCP upload CS0_BE",
+                    "TCP upload CS1_BK",
+                    "TCP upload CS2",
+                    "TCP upload CS3",
+                    "TCP upload CS4",
+                    "TCP upload CS5",
+                    "TCP upload CS6",
+                    "TCP upload CS7",
+                ]),
+                CLASSES,
             ),
             load(
                 DOWN,
-                Count::Fixed(4),
-                Names::List(&["TCP download BE", "TCP download BE2", "TCP download BE3", "TCP download BE4"]),
-                BEST_EFFORT,
+                Count::Fixed(8),
+                Names::List(&[
+                    "TCP download CS0_BE",
+                    "TCP download CS1_BK",
+                    "TCP download CS2",
+                    "TCP download CS3",
+                    "TCP download CS4",
+                    "TCP download CS5",
+                    "TCP download CS6",
+                    "TCP download CS7",
+                ]),
+                CLASSES,
             ),
         ],
-        probes: &[probe(&["Ping (ms) UDP BE1", "Ping (ms) UDP BE2", "Ping (ms) UDP BE3"])],
+        probes: &[ProbeGroup {
+            names: &[
+                "Ping (ms) UDP CS0_BE",
+                "Ping (ms) UDP CS1_BK",
+                "Ping (ms) UDP CS2",
+                "Ping (ms) UDP CS3",
+                "Ping (ms) UDP CS4",
+                "Ping (ms) UDP CS5",
+                "Ping (ms) UDP CS6",
+                "Ping (ms) UDP CS7",
+            ],
+            dscp: CLASSES,
+            host: HostRule::First,
+        }],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_50_down",
+        about: "50 downloads and one upload, best effort",
+        flows: &[
+            load(UP, Count::Fixed(1), Names::List(&["TCP upload BE"]), BEST_EFFORT),
+            many(DOWN, 50, "TCP download BE::"),
+        ],
+        probes: &[BE_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_50_up",
+        about: "50 uploads and one download, best effort",
+        flows: &[
+            many(UP, 50, "TCP upload BE::"),
+            load(DOWN, Count::Fixed(1), Names::List(&["TCP download BE"]), BEST_EFFORT),
+        ],
+        probes: &[BE_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_100_up",
+        about: "100 uploads and one download, best effort",
+        flows: &[
+            many(UP, 100, "TCP upload BE::"),
+            load(DOWN, Count::Fixed(1), Names::List(&["TCP download BE"]), BEST_EFFORT),
+        ],
+        probes: &[BE_PROBES],
         ..ONE_HOST
     },
     TestInfo {
         name: "tcp_nup",
         about: "N uploads",
         flows: &[load(UP, Count::N, Names::Numbered("TCP upload::"), BEST_EFFORT)],
-        probes: &[probe(&["Ping (ms) UDP BE"])],
+        probes: &[ONE_PROBE],
         default_flows: N,
         ..ONE_HOST
     },
@@ -198,7 +383,7 @@ pub const TESTS: &[TestInfo] = &[
         name: "tcp_ndown",
         about: "N downloads",
         flows: &[load(DOWN, Count::N, Names::Numbered("TCP download::"), BEST_EFFORT)],
-        probes: &[probe(&["Ping (ms) UDP BE"])],
+        probes: &[ONE_PROBE],
         default_flows: N,
         ..ONE_HOST
     },
@@ -206,26 +391,163 @@ pub const TESTS: &[TestInfo] = &[
         name: "tcp_1up",
         aliases: &["tcp_upload"],
         about: "One upload",
-        flows: &[load(UP, Count::Fixed(1), Names::List(&["TCP upload"]), BEST_EFFORT)],
-        probes: &[probe(&["Ping (ms) UDP BE"])],
+        flows: &[ONE_UP],
+        probes: &[ONE_PROBE],
         ..ONE_HOST
     },
     TestInfo {
         name: "tcp_1down",
         aliases: &["tcp_download"],
         about: "One download",
-        flows: &[load(DOWN, Count::Fixed(1), Names::List(&["TCP download"]), BEST_EFFORT)],
-        probes: &[probe(&["Ping (ms) UDP BE"])],
+        flows: &[ONE_DOWN],
+        probes: &[ONE_PROBE],
         ..ONE_HOST
     },
     TestInfo {
         name: "tcp_bidirectional",
         about: "One upload and one download",
+        flows: &[ONE_UP, ONE_DOWN],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "tcp_upload_1000",
+        about: "1000 uploads",
+        flows: &[many(UP, 1000, "TCP upload BE::")],
+        probes: &[BE_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "dslreports_8dn",
+        about: "8 downloads, as in DSLReports' speed test",
+        flows: &[many(DOWN, 8, "TCP download BE::")],
+        probes: &[BE_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "tcp_2up_delay",
+        about: "Two uploads, the second after D",
         flows: &[
-            load(UP, Count::Fixed(1), Names::List(&["TCP upload"]), BEST_EFFORT),
-            load(DOWN, Count::Fixed(1), Names::List(&["TCP download"]), BEST_EFFORT),
+            load(UP, Count::Fixed(1), Names::List(&["TCP stream 1"]), BEST_EFFORT),
+            FlowGroup { start: 1, ..load(UP, Count::Fixed(1), Names::List(&["TCP stream 2"]), BEST_EFFORT) },
         ],
-        probes: &[probe(&["Ping (ms) UDP BE"])],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "tcp_2up_square",
+        about: "A CUBIC upload; beside it, for D each, CUBIC at D, Reno at 3D, Westwood at 5D",
+        flows: &[
+            wave(&["TCP cubic"], "cubic", 0),
+            square(&["TCP cubic 2"], "cubic", 1),
+            square(&["TCP reno"], "reno", 3),
+            square(&["TCP westwood"], "westwood", 5),
+        ],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "tcp_2up_square_westwood",
+        about: "A Westwood upload; beside it, for D each, CUBIC at D, Reno at 3D, Westwood at 5D",
+        flows: &[
+            wave(&["TCP westwood baseline"], "westwood", 0),
+            square(&["TCP cubic 2"], "cubic", 1),
+            square(&["TCP reno"], "reno", 3),
+            square(&["TCP westwood"], "westwood", 5),
+        ],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "cubic_reno",
+        about: "CUBIC against Reno: 4 uploads and 4 downloads, each once as BE and once as CS1",
+        flows: &[
+            CUBIC_UP,
+            fights(UP, &["TCP upload Reno BE", "TCP upload Reno CS1"], "reno"),
+            CUBIC_DOWN,
+            fights(DOWN, &["TCP download Reno BE", "TCP download Reno CS1"], "reno"),
+        ],
+        probes: &[FIGHT_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "cubic_bbr",
+        about: "CUBIC against BBR: 4 uploads and 4 downloads, each once as BE and once as CS1",
+        flows: &[
+            CUBIC_UP,
+            fights(UP, &["TCP upload BBR BE", "TCP upload BBR CS1"], "bbr"),
+            CUBIC_DOWN,
+            fights(DOWN, &["TCP download BBR BE", "TCP download BBR CS1"], "bbr"),
+        ],
+        probes: &[FIGHT_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "cubic_dctcp",
+        about: "CUBIC against DCTCP: 4 uploads and 4 downloads, each once as BE and once as CS1",
+        flows: &[
+            CUBIC_UP,
+            fights(UP, &["TCP upload dctcp BE", "TCP upload dctcp CS1"], "dctcp"),
+            CUBIC_DOWN,
+            fights(DOWN, &["TCP download dctcp BE", "TCP download dctcp CS1"], "dctcp"),
+        ],
+        probes: &[FIGHT_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "cubic_cdg",
+        about: "CUBIC against CDG: 4 uploads and 4 downloads, each once as BE and once as CS1",
+        flows: &[
+            CUBIC_UP,
+            fights(UP, &["TCP upload CDG BE", "TCP upload CDG CS1"], "cdg"),
+            CUBIC_DOWN,
+            fights(DOWN, &["TCP download CDG BE", "TCP download CDG CS1"], "cdg"),
+        ],
+        probes: &[FIGHT_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "cubic_westwood",
+        about: "CUBIC against Westwood: 4 uploads and 4 downloads, each once as BE and once as CS1",
+        flows: &[
+            CUBIC_UP,
+            fights(UP, &["TCP upload Westwood BE", "TCP upload Westwood CS1"], "westwood"),
+            CUBIC_DOWN,
+            fights(DOWN, &["TCP download Westwood BE", "TCP download Westwood CS1"], "westwood"),
+        ],
+        probes: &[FIGHT_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "reno_cubic_westwood_cdg",
+        about: "Reno, CUBIC, Westwood and CDG: an upload and a download of each",
+        flows: &[
+            one(UP, &["TCP upload RENO"], "reno"),
+            one(UP, &["TCP upload WESTWOOD"], "westwood"),
+            one(UP, &["TCP upload CUBIC"], "cubic"),
+            one(UP, &["TCP upload CDG"], "cdg"),
+            one(DOWN, &["TCP download RENO"], "reno"),
+            one(DOWN, &["TCP download WESTWOOD"], "westwood"),
+            one(DOWN, &["TCP download CUBIC"], "cubic"),
+            one(DOWN, &["TCP download CDG"], "cdg"),
+        ],
+        probes: &[RRUL_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "reno_cubic_westwood_lp",
+        about: "Reno, CUBIC, Westwood and TCP-LP: an upload and a download of each",
+        flows: &[
+            one(UP, &["TCP upload RENO"], "reno"),
+            one(UP, &["TCP upload WESTWOOD"], "westwood"),
+            one(UP, &["TCP upload CUBIC"], "cubic"),
+            one(UP, &["TCP upload LP"], "lp"),
+            one(DOWN, &["TCP download RENO"], "reno"),
+            one(DOWN, &["TCP download WESTWOOD"], "westwood"),
+            one(DOWN, &["TCP download CUBIC"], "cubic"),
+            one(DOWN, &["TCP download LP"], "lp"),
+        ],
+        probes: &[RRUL_PROBES],
         ..ONE_HOST
     },
     TestInfo {
@@ -239,7 +561,7 @@ pub const TESTS: &[TestInfo] = &[
             wave(&["TCP bbr 4"], "bbr", 3),
             wave(&["TCP cubic 3"], "cubic", 5),
         ],
-        probes: &[probe(&["Ping (ms) UDP BE"])],
+        probes: &[ONE_PROBE],
         ..ONE_HOST
     },
     TestInfo {
@@ -261,21 +583,72 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "rtt_fair4be",
+        aliases: &["rtt_fair_var"],
         about: "One upload and one download to each of 4 hosts at different distances, best effort",
         flows: &[each(UP, UP_BE, BEST_EFFORT), each(DOWN, DOWN_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
     },
     TestInfo {
         name: "rtt_fair_up",
+        aliases: &["rtt_fair_var_up"],
         about: "One upload to each of 4 hosts at different distances, best effort",
         flows: &[each(UP, UP_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
     },
     TestInfo {
         name: "rtt_fair_down",
+        aliases: &["rtt_fair_var_down"],
         about: "One download from each of 4 hosts at different distances, best effort",
         flows: &[each(DOWN, DOWN_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
+    },
+    TestInfo { name: "voip", about: "A call, no load", probes: &[ONE_PROBE], with: &["voip"], ..ONE_HOST },
+    TestInfo {
+        name: "voip-1up",
+        about: "A call beside one upload",
+        flows: &[ONE_UP],
+        probes: &[ONE_PROBE],
+        with: &["voip"],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "voip-rrul",
+        about: "A call beside rrul_be",
+        flows: &[BE_UP, BE_DOWN],
+        probes: &[BE_PROBES],
+        with: &["voip"],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "http",
+        about: "A page loaded repeatedly, no load",
+        probes: &[ONE_PROBE],
+        with: &["web"],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "http-1up",
+        about: "A page beside one upload",
+        flows: &[ONE_UP],
+        probes: &[ONE_PROBE],
+        with: &["web"],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "http-1down",
+        about: "A page beside one download",
+        flows: &[ONE_DOWN],
+        probes: &[ONE_PROBE],
+        with: &["web"],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "http-rrul",
+        about: "A page beside rrul_be",
+        flows: &[BE_UP, BE_DOWN],
+        probes: &[BE_PROBES],
+        with: &["web"],
+        ..ONE_HOST
     },
     TestInfo {
         name: "ping",

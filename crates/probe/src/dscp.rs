@@ -44,6 +44,16 @@ impl Dscp {
     pub const CS0: Dscp = Dscp(0);
     /// Background, as flent's BK.
     pub const CS1: Dscp = Dscp(8);
+    /// Class selectors 2 to 4, 6 and 7.
+    pub const CS2: Dscp = Dscp(16);
+    /// See [`Dscp::CS2`].
+    pub const CS3: Dscp = Dscp(24);
+    /// See [`Dscp::CS2`].
+    pub const CS4: Dscp = Dscp(32);
+    /// See [`Dscp::CS2`].
+    pub const CS6: Dscp = Dscp(48);
+    /// See [`Dscp::CS2`].
+    pub const CS7: Dscp = Dscp(56);
     /// Class selector 5, which Wi-Fi maps to video.
     pub const CS5: Dscp = Dscp(40);
     /// Expedited forwarding.

@@ -2,7 +2,9 @@
 
 use goodqueue::Span;
 
-use crate::catalogue::{Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo};
+use crate::catalogue::{
+    Cc, Count, FlowGroup, HostRule, Lasts, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo,
+};
 use crate::dash::Video;
 use crate::extra::{self, Extra};
 use crate::talk::Talk;
@@ -70,6 +72,9 @@ impl Default for Params {
 pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     let (info, named) = find(name)?;
     check_times(params)?;
+    if info.flows.iter().any(|group| matches!(group.lasts, Lasts::Delay)) {
+        within("delay, how long flows last", params.delay, params.step, HOUR)?;
+    }
     let flows = flow_count(info, name, named, params.flows)?;
     if params.hosts < info.hosts {
         return Err(TestError::Hosts { test: name.into(), need: info.hosts, have: params.hosts });
@@ -78,7 +83,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         check_cc(info, cc)?;
     }
     let flows: Vec<Flow> = info.flows.iter().flat_map(|group| group.flows(flows, params)).collect();
-    let Extras { voip, web, dash, talks } = extras(params)?;
+    let Extras { voip, web, dash, talks } = extras(info, params)?;
     let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
     within("length of the load", load, params.step, DAY)?;
     Ok(Test {
@@ -105,11 +110,11 @@ struct Extras {
     talks: Vec<Talk>,
 }
 
-/// The requested calls, pages, videos and games.
-fn extras(params: &Params) -> Result<Extras, TestError> {
+/// The calls, pages, videos and games of the test and those that were asked for.
+fn extras(info: &TestInfo, params: &Params) -> Result<Extras, TestError> {
     let (mut out, mut seen) = (Extras::default(), Vec::new());
     let cc = params.cc.as_deref().unwrap_or(Params::DEFAULT_CC);
-    for word in &params.with {
+    for word in info.with.iter().copied().chain(params.with.iter().map(String::as_str)) {
         let extra: Extra = word.parse()?;
         if seen.contains(&extra) {
             return Err(TestError::Twice(extra));
@@ -209,6 +214,10 @@ impl FlowGroup {
 
     fn flows(&self, n: u32, params: &Params) -> impl Iterator<Item = Flow> {
         let start = params.delay * self.start;
+        let lasts = match self.lasts {
+            Lasts::Length => params.length,
+            Lasts::Delay => params.delay,
+        };
         let cc = match self.cc {
             Cc::Asked => params.cc.as_deref().unwrap_or(Params::DEFAULT_CC),
             Cc::Fixed(cc) => cc,
@@ -223,7 +232,7 @@ impl FlowGroup {
             dscp: self.dscp[i % self.dscp.len()],
             host: self.host.of(i),
             start,
-            stop: start + params.length,
+            stop: start + lasts,
         })
     }
 }
@@ -378,7 +387,7 @@ mod tests {
     #[test]
     fn any_test_takes_calls_and_pages() {
         let with = |words: &[&str]| Params { with: words.iter().map(|&w| w.into()).collect(), ..params() };
-        for info in TESTS {
+        for info in TESTS.iter().filter(|info| info.with.is_empty()) {
             let plain = resolve(info.name, &params()).unwrap();
             let test = resolve(info.name, &with(&["voip", "voip:ef", "web:large", "web", "dash"])).unwrap();
             assert_eq!((&test.flows, &test.probes, test.load), (&plain.flows, &plain.probes, plain.load));
@@ -396,6 +405,23 @@ mod tests {
             error(&["wbe"]),
             "no extra probe is called `wbe`; there are voip, web, dash, videocall, game"
         );
+    }
+
+    /// The table of docs/tests.md: each of flent's tests is here or not, as it says.
+    #[test]
+    fn the_page_says_which_of_flents_tests_are_here() {
+        let page = include_str!("../../../docs/tests.md");
+        let row = |line: &str| {
+            let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+            Some((name.to_owned(), rest.starts_with("yes")))
+        };
+        let rows: Vec<(String, bool)> = page.lines().filter_map(row).collect();
+        assert_eq!(rows.len(), 82, "flent 2.3 has 82 tests");
+        for (name, is_here) in &rows {
+            assert_eq!(resolve(name, &params()).is_ok(), *is_here, "{name}");
+        }
+        let said = format!("{} are here", rows.iter().filter(|(_, is_here)| *is_here).count());
+        assert!(page.contains(&said), "docs/tests.md lacks `{said}`");
     }
 
     proptest! {

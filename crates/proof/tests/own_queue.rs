@@ -58,7 +58,9 @@ order = ["fq_codel", "pfifo:1000"]
 #[test]
 fn a_claim_on_a_queue_of_ones_own_is_judged() {
     let mut experiment = Experiment::parse(TEXT, "short.toml", Path::new("")).expect("an experiment");
-    experiment.variants.push(experiment.variants[0].with_queue(Discipline::own("short", Short::default())));
+    experiment.variants.push(
+        experiment.variants[0].with_queue(Discipline::own("short", Short::default())).expect("a place"),
+    );
     let reproduction = experiment.reproduction.as_mut().expect("claims");
     reproduction.show.push(2);
     let order = reproduction.claims[0].clone();

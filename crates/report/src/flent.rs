@@ -10,6 +10,7 @@
 
 mod applications;
 mod names;
+mod read;
 mod talks;
 mod time;
 
@@ -23,6 +24,8 @@ use crate::stats::known;
 use crate::summary::{Summary, steps};
 use crate::{Error, Folder, files};
 use names::Names;
+pub(crate) use read::is_flent;
+pub use read::read;
 use time::Instant;
 
 /// Version of the format.
@@ -119,7 +122,7 @@ fn document(record: &Record, run: &Run) -> Value {
         all.iter().map(|s| (s.name.clone(), json!(interpolate(&s.samples, &x, step)))).collect();
     results.extend(talks::average(record, &names, &results));
     let meta: BTreeMap<String, Value> = all.iter().map(|s| (s.name.clone(), s.meta.clone())).collect();
-    let metadata = metadata(record, run, &names, &json!(meta));
+    let metadata = metadata(record, run, &names, &clock, &json!(meta));
     let raw: Map<String, Value> = all.into_iter().map(|s| (s.name, Value::Array(s.raw))).collect();
     json!({ "version": FORMAT, "x_values": x, "results": results, "raw_values": raw, "metadata": metadata })
 }
@@ -256,7 +259,7 @@ fn interpolate(samples: &[(f64, f64)], x: &[f64], step: f64) -> Vec<Option<f64>>
         .collect()
 }
 
-fn metadata(record: &Record, run: &Run, names: &Names, series: &Value) -> Value {
+fn metadata(record: &Record, run: &Run, names: &Names, clock: &Clock, series: &Value) -> Value {
     let start = Instant::parse(&record.started);
     let mut parameters = names.parameters.clone();
     parameters.extend(applications::parameters(record));
@@ -284,12 +287,12 @@ fn metadata(record: &Record, run: &Run, names: &Names, series: &Value) -> Value 
         "KERNEL_RELEASE": record.host.kernel.split_whitespace().nth(1).unwrap_or(""),
         "SYSCTLS": record.host.sysctls,
         "SERIES_META": series,
-        "X_GOODQUEUE": own(record, run, names),
+        "X_GOODQUEUE": own(record, run, names, clock),
     })
 }
 
 /// Metadata that flent has no place for.
-fn own(record: &Record, run: &Run, names: &Names) -> Value {
+fn own(record: &Record, run: &Run, names: &Names, clock: &Clock) -> Value {
     let mut series = BTreeMap::new();
     for (plan, name) in record.test.flows.iter().zip(&names.flows) {
         series.extend(name.clone().map(|n| (n, plan.name.clone())));
@@ -303,6 +306,7 @@ fn own(record: &Record, run: &Run, names: &Names) -> Value {
         "version": record.version,
         "schema": record.schema,
         "arm": record.arm,
+        "load_start": round(clock.start.unix() - clock.first as f64 / 1e9, 6),
         "command": record.command,
         "seed": record.seed,
         "test": record.test,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::MultiGzDecoder;
 use serde::Deserialize;
 
-use crate::{Error, Folder, Record, Run, SCHEMA, Summary, files};
+use crate::{Error, Folder, Record, Run, SCHEMA, Summary, files, flent};
 
 #[derive(Deserialize)]
 struct SchemaOnly {
@@ -15,7 +15,7 @@ struct SchemaOnly {
 }
 
 impl Record {
-    /// Reads a record, with gzip if the name ends in `.gqz` or `.gz`.
+    /// Reads a record, or a data file of flent's as one; with gzip if the name ends in `.gqz` or `.gz`.
     ///
     /// # Errors
     /// [`Error::Read`] with the system's cause, [`Error::Damaged`] with line and column for a file that ends
@@ -25,14 +25,13 @@ impl Record {
         let path = path.as_ref();
         let raw = std::fs::read(path).map_err(Error::read(path))?;
         let text = if files::is_gzip(path) { unpack(path, &raw)? } else { raw };
+        if text.starts_with(b"BZh") {
+            return Err(not_a_record(path, "it is packed with bzip2; unpack it with bunzip2".into()));
+        }
         let head: SchemaOnly = serde_json::from_slice(&text).map_err(|e| damaged(path, &e))?;
         match head.schema {
-            None => Err(Error::Damaged {
-                path: path.to_owned(),
-                detail: "no `schema` in it".into(),
-                line: 1,
-                column: 1,
-            }),
+            None if flent::is_flent(&text) => flent::read(&text).map_err(|detail| not_a_record(path, detail)),
+            None => Err(not_a_record(path, "no `schema` in it".into())),
             Some(found) if found > SCHEMA => {
                 Err(Error::Newer { path: path.to_owned(), found, known: SCHEMA })
             }
@@ -101,6 +100,10 @@ impl Record {
     pub fn summary(&self, run: &Run) -> Summary {
         Summary::of(self, run)
     }
+}
+
+fn not_a_record(path: &Path, detail: String) -> Error {
+    Error::Damaged { path: path.to_owned(), detail, line: 1, column: 1 }
 }
 
 fn damaged(path: &Path, e: &serde_json::Error) -> Error {

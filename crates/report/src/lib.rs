@@ -16,6 +16,7 @@
 mod applications;
 mod baseline;
 mod charts;
+pub mod compare;
 pub mod csv;
 #[cfg(feature = "png")]
 mod curves;

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod circles;
+mod compare;
 mod cookbook;
 mod experiment;
 mod faults;

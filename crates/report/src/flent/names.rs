@@ -1,6 +1,6 @@
 //! Which flent test a record maps to, and the names of its series there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{Direction, Record};
 
@@ -13,15 +13,106 @@ pub(crate) struct Names {
     pub(crate) parameters: BTreeMap<String, String>,
 }
 
-/// flent's tests with a fixed set of series: name, flows up and down by their last word, probes.
-const FIXED: [(&str, &[&str], &[&str]); 4] = [
-    ("rrul", &["BE", "BK", "CS5", "EF"], &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"]),
+/// The series of what competes with CUBIC.
+macro_rules! fight {
+    ($cc:literal) => {
+        [
+            concat!("TCP upload ", $cc, " BE"),
+            concat!("TCP upload ", $cc, " CS1"),
+            concat!("TCP download ", $cc, " BE"),
+            concat!("TCP download ", $cc, " CS1"),
+        ]
+    };
+}
+
+/// A test of flent's with a fixed set of series: its name, those of flows (`::#50` stands for `::1` to
+/// `::50`), and those of probes.
+type Fixed = (&'static str, &'static [&'static [&'static str]], &'static [&'static str]);
+
+const RRUL_UP: &[&str] = &["TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"];
+const RRUL_DOWN: &[&str] = &["TCP download BE", "TCP download BK", "TCP download CS5", "TCP download EF"];
+const RRUL: &[&str] = &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"];
+const BE_UP: &[&str] = &["TCP upload BE", "TCP upload BE2", "TCP upload BE3", "TCP upload BE4"];
+const BE_DOWN: &[&str] = &["TCP download BE", "TCP download BE2", "TCP download BE3", "TCP download BE4"];
+const BE: &[&str] = &["Ping (ms) UDP BE1", "Ping (ms) UDP BE2", "Ping (ms) UDP BE3"];
+const CUBIC: &[&str] =
+    &["TCP upload Cubic BE", "TCP upload Cubic CS1", "TCP download Cubic BE", "TCP download Cubic CS1"];
+const FIGHT: &[&str] = &["Ping (ms) UDP BE", "Ping (ms) UDP CS1", "Ping (ms) UDP CS6"];
+const THREE: &[&str] = &[
+    "TCP upload RENO",
+    "TCP upload WESTWOOD",
+    "TCP upload CUBIC",
+    "TCP download RENO",
+    "TCP download WESTWOOD",
+    "TCP download CUBIC",
+];
+const CS8_UP: &[&str] = &[
+    "TCP upload CS0_BE",
+    "TCP upload CS1_BK",
+    "TCP upload CS2",
+    "TCP upload CS3",
+    "TCP upload CS4",
+    "TCP upload CS5",
+    "TCP upload CS6",
+    "TCP upload CS7",
+];
+const CS8_DOWN: &[&str] = &[
+    "TCP download CS0_BE",
+    "TCP download CS1_BK",
+    "TCP download CS2",
+    "TCP download CS3",
+    "TCP download CS4",
+    "TCP download CS5",
+    "TCP download CS6",
+    "TCP download CS7",
+];
+const CS8: &[&str] = &[
+    "Ping (ms) UDP CS0_BE",
+    "Ping (ms) UDP CS1_BK",
+    "Ping (ms) UDP CS2",
+    "Ping (ms) UDP CS3",
+    "Ping (ms) UDP CS4",
+    "Ping (ms) UDP CS5",
+    "Ping (ms) UDP CS6",
+    "Ping (ms) UDP CS7",
+];
+const SQUARE: &[&str] = &["TCP cubic 2", "TCP reno", "TCP westwood"];
+const UP: &[&str] = &["TCP upload"];
+const DOWN: &[&str] = &["TCP download"];
+
+const FIXED: [Fixed; 29] = [
+    ("rrul", &[RRUL_UP, RRUL_DOWN], RRUL),
+    ("rrul_be", &[BE_UP, BE_DOWN], BE),
+    ("rrul_up", &[RRUL_UP], RRUL),
+    ("rrul_icmp", &[BE_UP, BE_DOWN], &[PING]),
+    ("rrul_noclassification", &[BE_UP, BE_DOWN], RRUL),
+    ("rrul_prio", &[BE_UP, BE_DOWN], &["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"]),
+    ("rrul_cs8", &[CS8_UP, CS8_DOWN], CS8),
+    ("rrul_50_down", &[&["TCP upload BE", "TCP download BE::#50"]], BE),
+    ("rrul_50_up", &[&["TCP upload BE::#50", "TCP download BE"]], BE),
+    ("rrul_100_up", &[&["TCP upload BE::#100", "TCP download BE"]], BE),
+    ("tcp_bidirectional", &[UP, DOWN], &[PING]),
+    ("tcp_upload_1000", &[&["TCP upload BE::#1000"]], BE),
     (
-        "rrul_be",
-        &["BE", "BE2", "BE3", "BE4"],
-        &["Ping (ms) UDP BE1", "Ping (ms) UDP BE2", "Ping (ms) UDP BE3"],
+        "dslreports_8dn",
+        &[&["TCP download BE::#8"]],
+        &["Ping (ms) TCP BE1", "Ping (ms) TCP BE2", "Ping (ms) TCP BE3"],
     ),
-    ("tcp_bidirectional", &[""], &[]),
+    ("tcp_2up_delay", &[&["TCP stream 1", "TCP stream 2"]], &[]),
+    ("tcp_2up_square", &[&["TCP cubic"], SQUARE], &[]),
+    ("tcp_2up_square_westwood", &[&["TCP westwood baseline"], SQUARE], &[]),
+    ("cubic_reno", &[CUBIC, &fight!("Reno")], FIGHT),
+    ("cubic_bbr", &[CUBIC, &fight!("BBR")], FIGHT),
+    ("cubic_dctcp", &[CUBIC, &fight!("dctcp")], FIGHT),
+    ("cubic_cdg", &[CUBIC, &fight!("CDG")], FIGHT),
+    ("cubic_westwood", &[CUBIC, &fight!("Westwood")], FIGHT),
+    ("reno_cubic_westwood_cdg", &[THREE, &["TCP upload CDG", "TCP download CDG"]], RRUL),
+    ("reno_cubic_westwood_lp", &[THREE, &["TCP upload LP", "TCP download LP"]], RRUL),
+    ("voip-1up", &[UP], &[]),
+    ("voip-rrul", &[BE_UP, BE_DOWN], BE),
+    ("http-1up", &[UP], &[]),
+    ("http-1down", &[DOWN], &[]),
+    ("http-rrul", &[BE_UP, BE_DOWN], BE),
     ("ping", &[], &["Ping (ms) UDP"]),
 ];
 
@@ -40,29 +131,34 @@ fn count(record: &Record, direction: Direction) -> usize {
     record.test.flows.iter().filter(|f| f.direction == direction).count()
 }
 
-/// The test of the same name, if every flow belongs to it.
+/// The names of a test's flows, one by one.
+fn all_flows(groups: &[&[&str]]) -> BTreeSet<String> {
+    let names = groups.iter().flat_map(|group| group.iter());
+    let all = names.flat_map(|name| match name.split_once("::#") {
+        Some((stem, count)) => {
+            (1..=count.parse().unwrap_or(0)).map(|n: u32| format!("{stem}::{n}")).collect()
+        }
+        None => vec![(*name).to_owned()],
+    });
+    all.collect()
+}
+
+/// The test of the same name, if its flows are those of the record.
 fn fixed(record: &Record) -> Option<Names> {
     let &(test, flows, probes) = FIXED.iter().find(|(name, _, _)| *name == record.test.name)?;
-    let known = |name: &str| {
-        let rest = name.strip_prefix("TCP upload").or_else(|| name.strip_prefix("TCP download"))?;
-        flows.contains(&rest.trim()).then(|| name.to_owned())
-    };
-    let named: Vec<Option<String>> = record.test.flows.iter().map(|f| known(&f.name)).collect();
-    let complete =
-        count(record, Direction::Up) == flows.len() && count(record, Direction::Down) == flows.len();
-    if named.iter().any(Option::is_none) || !complete {
+    let own: BTreeSet<String> = record.test.flows.iter().map(|flow| flow.name.clone()).collect();
+    if own != all_flows(flows) || own.len() != record.test.flows.len() {
         return None;
     }
     let given: Vec<&str> = record.test.probes.iter().map(|p| p.name.as_str()).collect();
     let fits = given.iter().all(|p| probes.contains(p) || *p == PING) && !given.is_empty();
     let by_place = |i: usize| match i {
         _ if fits => Some(given[i].to_owned()),
-        0 if probes.is_empty() => Some(PING.to_owned()),
         _ => probes.get(i).map(|p| (*p).to_owned()),
     };
     Some(Names {
         test: test.into(),
-        flows: named,
+        flows: record.test.flows.iter().map(|flow| Some(flow.name.clone())).collect(),
         probes: (0..given.len()).map(by_place).collect(),
         hosts: Vec::new(),
         parameters: BTreeMap::new(),
