@@ -173,11 +173,13 @@ impl Collector {
     }
 
     /// Takes note that it is `t_ns`, where no queue is looked at.
+    #[cfg(feature = "live")]
     pub(crate) fn pass(&mut self, t_ns: i64) {
         self.latest.t_ns = t_ns;
     }
 
     /// Takes out of the one-way delays what the server's clock is ahead of the client's at each time.
+    #[cfg(feature = "live")]
     pub(crate) fn shift_clocks(&mut self, ahead: &dyn Fn(i64) -> i64) {
         for Echoes { sent, up, down, .. } in &mut self.echoes {
             for ((&sent, up), down) in sent.iter().zip(up).zip(down).filter(|((_, up), _)| **up != MISSING) {
