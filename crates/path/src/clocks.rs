@@ -73,10 +73,19 @@ const MET: f64 = 5.0;
 /// From how far the first corner may be continued to the start, in intervals.
 const HEAD: usize = 512;
 
-/// The clocks; nothing where the session is too short to tell. `points` in the order in which they were sent.
+/// Farthest that clocks may be apart, and longest time, nanoseconds: 63 years. What a server sends need not
+/// be true.
+const FARTHEST: u64 = 2_000_000_000_000_000_000;
+
+/// The clocks; nothing where the session is too short to tell, or where a time or delay is beyond 63 years.
+/// `points` in the order in which they were sent.
 #[must_use]
 pub fn clocks(points: &[Point]) -> Option<Clocks> {
     let (first, last) = (points.first()?, points.last()?);
+    let is_far = |ns: i64| ns.unsigned_abs() > FARTHEST;
+    if points.iter().any(|point| is_far(point.t) || is_far(point.up) || is_far(point.down)) {
+        return None;
+    }
     let time = last.t - first.t;
     if points.len() < LEAST_POINTS || time < LEAST_TIME {
         return None;
