@@ -19,5 +19,6 @@ pub mod reproduce;
 mod rights;
 pub mod run;
 pub mod server;
+mod stream;
 pub mod test;
 pub mod truth;

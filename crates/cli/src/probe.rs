@@ -26,6 +26,7 @@ use crate::args::{ClockArg, DfArg, ProbeArgs, StampsArg, StatsArg};
 use crate::output::{check_parent, print, print_json};
 use crate::path_values::{Family, host_and_port, key, positive, resolve, span};
 use crate::probe_table::Shown;
+use crate::stream;
 
 /// Between two looks for a signal.
 const LOOK: Duration = Duration::from_millis(100);
@@ -148,15 +149,25 @@ fn watch(
 ) -> Watched {
     let mut watched = Watched { begun: None, signal: None };
     let mut progress = Progress::new(args, plan);
+    let say = |text: &str| {
+        let mut stdout = io::stdout().lock();
+        // A reader that has gone away (`| head`) wants no more probes.
+        if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
     loop {
         match news.recv_timeout(LOOK) {
             Ok(News::Begun(begun)) => {
                 progress.begin(&begun.0.params);
+                args.stream.map(stream::head).into_iter().for_each(say);
                 watched.begun = Some(*begun);
             }
             Ok(News::Update(update)) => {
                 if let Some((_, trips)) = &mut watched.begun {
                     trips.take(&update);
+                    let line = args.stream.and_then(|format| stream::line(format, &update, trips));
+                    line.iter().for_each(|line| say(line));
                     progress.update(&update, trips);
                 }
             }
@@ -185,7 +196,7 @@ struct Progress {
 
 impl Progress {
     fn new(args: &ProbeArgs, plan: &Plan) -> Progress {
-        let is_shown = !args.quiet && !args.json && io::stderr().is_terminal();
+        let is_shown = !args.quiet && !args.json && args.stream.is_none() && io::stderr().is_terminal();
         let bar = if is_shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         if is_shown {
             bar.set_message(format!("asking {} for a session", plan.server));
@@ -247,6 +258,13 @@ fn show(args: &ProbeArgs, plan: &Plan, begun: &Begun, trips: &Trips, summary: &S
         marks: trips.marks(),
         summary,
     };
+    if args.stream.is_some() {
+        // Standard output has the probes.
+        if !args.quiet {
+            eprint!("{}", shown.table());
+        }
+        return Ok(());
+    }
     if args.json { print_json(&shown.json()) } else { print(&shown.table()) }
 }
 

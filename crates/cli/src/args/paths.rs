@@ -26,6 +26,7 @@ Examples:
   goodqueue probe 192.0.2.7 --length 1min --interval 10ms -o line.irtt.json.gz
   goodqueue probe 2001:db8::7 --dscp ef --size 172          # a telephone's packets
   goodqueue probe 192.0.2.7 --key-file key.txt --json
+  goodqueue probe 192.0.2.7 --length 1h --stream csv > line.csv   # a line for each probe, at once
 
 Run goodqueue server or irtt server at the other end. The table shows one-way delays above their
 least value, so the two clocks need not agree; the file of -o also has the delays by both clocks.";
@@ -226,6 +227,15 @@ pub enum DfArg {
     Off,
 }
 
+/// The form of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StreamArg {
+    /// A header and a row for each probe
+    Csv,
+    /// A JSON object for each probe
+    Ndjson,
+}
+
 /// `goodqueue probe`.
 #[derive(Args, Debug)]
 pub struct ProbeArgs {
@@ -298,6 +308,10 @@ pub struct ProbeArgs {
     /// Write each probe into this new file in irtt's format: .irtt.json.gz or .json.gz (compressed), .json
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
+    /// Print a line for each probe as soon as it is known what became of it; the table then goes to the
+    /// standard error output
+    #[arg(long, value_name = "FORMAT", conflicts_with = "json", help_heading = "Output")]
+    pub stream: Option<StreamArg>,
     /// Print the figures as JSON instead of the table
     #[arg(long, help_heading = "Output")]
     pub json: bool,

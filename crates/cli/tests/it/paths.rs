@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use serde_json::Value;
 
 use super::usage::refused;
-use super::{Scratch, goodqueue, run, stderr, stdout};
+use super::{Scratch, goodqueue, run, stderr, stdout, turn};
 
 /// A server at a port of its own, gone with its value.
 pub(super) struct Server {
@@ -139,6 +139,44 @@ fn loopback_a_server_keeps_no_rights() {
     let missing = run("server --user no-such-user --port 0");
     assert_eq!(missing.status.code(), Some(2));
     assert!(stderr(&missing).contains("--user no-such-user"), "{}", stderr(&missing));
+}
+
+#[test]
+fn loopback_probes_are_told_line_by_line() {
+    let _turn = turn();
+    let server = Server::start(&["--bind", "127.0.0.1"]);
+    let at = format!("127.0.0.1:{}", server.port);
+    let probed = |format: &str| run(&format!("probe {at} --length 200ms --interval 10ms --stream {format}"));
+    let output = probed("csv");
+    let (text, table) = (stdout(&output), stderr(&output));
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0][..4], ["seq", "sent_s", "rtt_ms", "up_ms"], "{text}");
+    assert_eq!(rows.len(), 21, "{text}");
+    for (seq, row) in rows[1..].iter().enumerate() {
+        let rtt: f64 = row[2].parse().expect("a round trip");
+        assert!(row[0] == seq.to_string() && (0.001..50.0).contains(&rtt) && row.len() == 10, "{row:?}");
+    }
+    assert!(table.contains("round trip"), "the table is beside the lines: {table}");
+    let lines: Vec<Value> = stdout(&probed("ndjson"))
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a JSON object a line"))
+        .collect();
+    assert_eq!(lines.len(), 20);
+    assert!(lines.iter().all(|line| line["rtt_ns"].as_i64() > Some(1000) && line["duplicate"] == false));
+
+    // A reader that goes away ends the session.
+    let mut command = goodqueue();
+    command.args(["probe", &at, "--length", "1h", "--stream", "csv", "--quiet"]).stdout(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+    let began = std::time::Instant::now();
+    child.wait().expect("it ends");
+    assert!(began.elapsed().as_secs() < 20, "it goes on without a reader");
+    let output = run(&format!("probe {at} --stream csv --json"));
+    assert_eq!(output.status.code(), Some(2));
+    let output = run(&format!("probe {at} --stream xml"));
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("ndjson"), "{}", stderr(&output));
 }
 
 /// The counters, as Prometheus asks for them.
