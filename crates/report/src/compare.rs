@@ -5,7 +5,7 @@
 //!   repetitions, mean difference ± t(0.975, ν) · √(s₁²/n₁ + s₂²/n₂) with Welch and Satterthwaite's ν (Welch,
 //!   Biometrika 34, 1947). The figures are then the means of the repetitions.
 //! * **Without repetitions**: a bootstrap over blocks of time (Künsch, Annals of Statistics 17, 1989). The
-//!   loaded interval is cut into blocks of [`BLOCK_NS`], longer ones in long runs, since samples close in
+//!   loaded interval is cut into blocks of 1 s, longer ones in long runs, since samples close in
 //!   time depend on each other. 1000 times, as many blocks are drawn with replacement from each run, and the
 //!   difference is computed; the interval has the middle 95 %. It shows what changes *within* a run. Runs of
 //!   the same path at another time may differ by more.
