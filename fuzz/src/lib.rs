@@ -10,7 +10,7 @@
 //! add up.
 
 pub mod air;
-#[path = "../../crates/core/tests/conserve/mod.rs"]
+#[path = "../../crates/core/tests/it/conserve/mod.rs"]
 pub mod conserve;
 pub mod network;
 pub mod wifi;

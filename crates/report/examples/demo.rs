@@ -1,5 +1,5 @@
 //! Writes all files of the made-up records into a folder: `cargo run --example demo -- FOLDER`.
-#[path = "../tests/fixture/mod.rs"]
+#[path = "../tests/it/fixture/mod.rs"]
 mod fixture;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,0 +1,196 @@
+//! `cake` as every queue must be: packets come back exactly once, sums are right, and it says when it can
+//! deliver; framing against arithmetic that walks cell by cell.
+
+use crate::conserve::Seen;
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS, Tables};
+use goodqueue::details::{Details, TcpHeader};
+use goodqueue::{
+    BuildError, Cake, Configurable, Header, Ignore, Lcg, Link, Nanos, Observer, Packet, PacketInfo, Queue,
+    Rate, Reason,
+};
+use proptest::prelude::*;
+
+const LINK: Link = Link::ethernet(Rate(10_000_000));
+
+/// Hosts by the flow hash.
+#[derive(Default)]
+struct Owner {
+    seen: Seen,
+}
+
+impl Observer<Header> for Owner {
+    fn dropped(&mut self, now: Nanos, packet: Header, reason: Reason) {
+        self.seen.dropped(now, packet, reason);
+    }
+}
+
+impl PacketInfo<Header> for Owner {
+    fn details(&self, packet: &Header) -> Details {
+        let [source_hash, destination_hash] = [packet.flow_hash % 3, packet.flow_hash % 5];
+        Details { source_hash, destination_hash, ..Details::default() }
+    }
+
+    fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
+        let ack = u32::try_from(packet.cookie).unwrap_or(0);
+        (packet.len < 100).then_some(TcpHeader {
+            connection: packet.flow_hash.into(),
+            ack,
+            flags: 16,
+            payload: 0,
+            options: [0; 40],
+            options_len: 0,
+        })
+    }
+}
+
+fn queue(params: Params, slots: usize) -> Cake<Header> {
+    with_tins(TINS, params, slots)
+}
+
+fn with_tins(tins: u32, params: Params, slots: usize) -> Cake<Header> {
+    let slots = vec![goodqueue::arena::Slot::default(); slots];
+    let parts = (Lcg::new(7), Tables::on_heap(tins, 16), slots);
+    Cake::new(Nanos(0), params, LINK, parts).expect("16 flows and a slot")
+}
+
+fn params() -> impl Strategy<Value = Params> {
+    let modes = (
+        prop::sample::select(vec![Diffserv::Besteffort, Diffserv::Diffserv3, Diffserv::Precedence]),
+        prop::sample::select(vec![
+            Isolation::Flowblind,
+            Isolation::Hosts,
+            Isolation::DualSrchost,
+            Isolation::TripleIsolate,
+        ]),
+        prop::sample::select(vec![AckFilter::Off, AckFilter::On, AckFilter::Aggressive]),
+    );
+    let numbers = (0..20_000_000_u64, 3_000..60_000_u32, any::<[bool; 3]>());
+    (modes, numbers).prop_map(|((diffserv, isolation, ack_filter), (rate, memory_limit, switches))| {
+        let [ingress, wash, autorate_ingress] = switches;
+        Params {
+            bandwidth: Rate(rate / 8 * 8),
+            diffserv,
+            isolation,
+            ack_filter,
+            memory_limit,
+            ingress,
+            wash,
+            autorate_ingress,
+            ..Params::default()
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn packets_come_back_once_and_the_sums_are_right(
+        params in params(),
+        change in params(),
+        calls in prop::collection::vec((0..8_u8, 0..40_u32, any::<u8>(), 0..3_000_000_u64), 1..400),
+        slots in 4..64_usize,
+    ) {
+        let mut queue = queue(params, slots);
+        let mut owner = Owner::default();
+        let mut now = Nanos(1_000_000_000);
+        for (cookie, (call, hash, dsfield, gap)) in (0..).zip(calls) {
+            now.0 += gap;
+            let mut arrived = None;
+            match call {
+                0..=3 => {
+                    let len = if hash % 2 == 0 { 66 } else { 1514 };
+                    let packet = Header { cookie, len, truesize: len + 700, flow_hash: hash, dsfield };
+                    owner.seen.inside.insert(cookie, packet);
+                    arrived = Some((packet, queue.enqueue(now, packet, &mut owner)));
+                }
+                7 if gap % 50 == 0 => queue.configure(now, change, LINK, &mut owner).expect("eight tins"),
+                7 if gap % 51 == 0 => queue.reset(now, &mut owner),
+                _ => {
+                    let wake = queue.next_wake(now);
+                    let packet = queue.dequeue(now, &mut owner);
+                    prop_assert_eq!(packet.is_some(), wake == Some(now) && packet.is_some());
+                    if wake.is_some_and(|wake| wake > now) {
+                        prop_assert!(packet.is_none(), "before it said so");
+                    }
+                    if wake == Some(now) && !queue.params().ingress {
+                        prop_assert!(packet.is_some(), "it said now");
+                    }
+                    packet.iter().for_each(|packet| _ = owner.seen.leaves(packet));
+                }
+            }
+            owner.seen.check(&queue, arrived.as_ref().map(|(packet, verdict)| (packet, *verdict)));
+        }
+    }
+
+    /// Tables of the tins that a mode uses, and of all eight: the same packets leave and are dropped, in the
+    /// same order.
+    #[test]
+    fn tins_that_are_not_used_decide_nothing(
+        params in params(),
+        calls in prop::collection::vec((0..7_u8, 0..40_u32, any::<u8>(), 0..3_000_000_u64), 1..600),
+        slots in 4..64_usize,
+    ) {
+        let run = |tins: u32| {
+            let (mut queue, mut owner) = (with_tins(tins, params, slots), Owner::default());
+            let (mut now, mut delivered) = (Nanos(1_000_000_000), Vec::new());
+            for (cookie, &(call, hash, dsfield, gap)) in (0..).zip(&calls) {
+                now.0 += gap;
+                if call == 6 && gap % 51 == 0 {
+                    queue.reset(now, &mut owner);
+                } else if call < 4 {
+                    let len = 66 + 10 * (hash % 7);
+                    let packet = Header { cookie, len, truesize: len + 700, flow_hash: hash, dsfield };
+                    owner.seen.inside.insert(cookie, packet);
+                    queue.enqueue(now, packet, &mut owner);
+                } else {
+                    delivered.extend(queue.dequeue(now, &mut owner).map(|packet| owner.seen.leaves(&packet).cookie));
+                }
+            }
+            (delivered, owner.seen.dropped, queue.stats())
+        };
+        prop_assert_eq!(run(params.diffserv.tins()), run(TINS));
+    }
+
+    #[test]
+    fn the_shaper_charges_what_the_link_carries(
+        len in 42..3000_u32,
+        bytes in -64..=256_i16,
+        mpu in 0..=256_u16,
+        framing in prop::sample::select(vec![Framing::None, Framing::Atm, Framing::Ptm]),
+    ) {
+        let overhead = Overhead { bytes, from_network: true };
+        let bandwidth = Rate(8_000_000);
+        let mut queue = queue(Params { bandwidth, overhead, mpu, framing, ..Params::default() }, 8);
+        let now = Nanos(1_000_000_000);
+        let packet = Header { len, truesize: len, ..Header::default() };
+        queue.enqueue(now, packet, &mut Ignore);
+        prop_assert_eq!(queue.dequeue(now, &mut Ignore).map(|packet| packet.len()), Some(len));
+        // Byte by byte: 48 to a cell of 53, one more for each 64 begun.
+        let mut carried = (i64::from(len) - 14 + i64::from(bytes)).max(i64::from(mpu));
+        match framing {
+            Framing::None => {}
+            Framing::Atm => {
+                let mut cells = 0;
+                while cells * 48 < carried { cells += 1; }
+                carried = cells * 53;
+            }
+            Framing::Ptm => carried += (0..carried).filter(|byte| byte % 64 == 0).count() as i64,
+        }
+        // A byte takes a microsecond.
+        let next = queue.state().time_next;
+        prop_assert_eq!(i64::try_from(next.0 - now.0), Ok(carried * 1000));
+    }
+}
+
+#[test]
+fn a_mode_of_more_tins_than_there_are_is_refused_and_changes_nothing() {
+    let of = |diffserv| Params { diffserv, ..Params::default() };
+    let mut queue = with_tins(3, of(Diffserv::Besteffort), 8);
+    let (now, mut owner) = (Nanos(1_000_000_000), Owner::default());
+    assert_eq!(queue.configure(now, of(Diffserv::Diffserv3), LINK, &mut owner), Ok(()));
+    assert_eq!(queue.configure(now, of(Diffserv::Diffserv4), LINK, &mut owner), Err(BuildError::Tins));
+    assert_eq!((queue.params().diffserv, queue.state().tins), (Diffserv::Diffserv3, 3));
+    let slots = vec![goodqueue::arena::Slot::default(); 8];
+    let parts = (Lcg::new(7), Tables::on_heap(4, 16), slots);
+    let few = <Cake<Header>>::new(now, of(Diffserv::Diffserv8), LINK, parts);
+    assert_eq!(few.err(), Some(BuildError::Tins));
+}

@@ -1,0 +1,5 @@
+//! Tests of the comparisons with Linux and with published figures.
+
+mod own_queue;
+mod replay;
+mod truth;

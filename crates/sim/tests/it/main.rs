@@ -1,0 +1,22 @@
+//! Tests of the simulator as its users see it.
+
+mod counters;
+mod departures;
+mod determinism;
+mod examples;
+mod network;
+mod own_congestion_control;
+mod own_queue;
+mod pages;
+mod reference;
+mod super_packets;
+mod switch;
+mod switched;
+mod talks;
+mod tap;
+mod textbook;
+mod videos;
+mod wifi;
+mod wifi_air;
+mod wifi_ideas;
+mod wifi_kazior;
