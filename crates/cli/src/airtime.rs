@@ -1,4 +1,4 @@
-//! `goodqueue airtime-model`: the analytic airtime model, by itself.
+//! `goodqueue airtime-model`: prints the analytic airtime model.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::args::{AirtimeArgs, ConstantsArg};
 use crate::output::{print, print_json};
 use goodqueue_experiment::Error;
 
-/// A way of sharing the air, with the stations as they are under it.
+/// A way of sharing the air, with the stations under it.
 struct Arm {
     name: &'static str,
     sharing: Sharing,
@@ -23,7 +23,7 @@ struct Arm {
 /// Computes the model and prints it.
 ///
 /// # Errors
-/// [`Error::Usage`] for a station that makes no sense.
+/// [`Error::Usage`] for a station that is not valid.
 pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
     let sets: &[_] = match args.constants {
         Some(ConstantsArg::A) => &[("a", Constants::GHZ5)],

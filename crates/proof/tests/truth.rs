@@ -89,7 +89,7 @@ fn equal_figures_are_within_and_what_was_not_run_is_never_green() {
     assert!(report.end().is_ok());
     let text = report.to_string();
     assert!(
-        text.contains("SKIPPED, nothing is said of them (1 case):\n  m8-r20-1cubic-hfsc: the queue `hfsc`")
+        text.contains("SKIPPED, without a verdict (1 case):\n  m8-r20-1cubic-hfsc: the queue `hfsc`")
     );
     assert!(text.ends_with("0 of 23 figures outside; 1 SKIPPED\n"), "{text}");
     let only = Wishes { cases: vec!["m8-r20-1cubic-hfsc".to_owned()], ..args(fixture()) };

@@ -293,7 +293,7 @@ impl Server {
             Memory { what: "order of half-open", places: self.half_open.capacity(), bytes: 8 },
             Memory { what: "sessions by network", places: places(self.prefixes.capacity()), bytes: prefix },
             Memory { what: "rates of networks", places: PACES, bytes: rate },
-            Memory { what: "credits of strangers", places: CREDITS, bytes: credit },
+            Memory { what: "credits of unproved addresses", places: CREDITS, bytes: credit },
         ]
     }
 
