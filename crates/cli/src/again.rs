@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn results_go_and_files_have_whole_names() {
+    fn output_is_left_out_and_files_have_full_paths() {
         assert_eq!(again("run rrul -o x --seed 3 --output=y -oz", "rrul"), "goodqueue run rrul --seed 3");
         assert_eq!(again("run /a/b.toml --length 3s", "/a/b.toml"), "goodqueue run /a/b.toml --length 3s");
         // Short flags may share a word; what follows one with a value is its value.

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_station_as_it_is_written() {
+    fn reads_a_station_as_it_is_typed() {
         let fast = station("mcs15:aggregate=28434").expect("a station");
         assert_eq!((fast.rate * 10.0).round(), 1444.0);
         assert_eq!((fast.aggregate, fast.packet, fast.weight), (28_434.0, 1500.0, 1.0));

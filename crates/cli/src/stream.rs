@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn csv_and_ndjson_have_the_same_values() {
         let line = Line {
             seq: 7,
             sent_ns: 1_700_000_000_000_000_005,

@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_grants_is_looked_at() {
+    fn the_parameters_that_a_server_grants_are_checked() {
         assert_eq!(grants(false, |_| {}).unwrap(), plan(false).params);
         assert!(matches!(grants(false, |r| r.params.interval = 20), Err(OpenFailure::Restricted(_))));
         assert_eq!(grants(true, |r| r.params.interval = 20).unwrap().interval, 20);

@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_never_empty_is_no_drift() {
+    fn a_queue_that_is_never_empty_is_not_taken_for_drift() {
         for (seconds, bar) in [(13, MS / 2), (600, MS / 2)] {
             for (seed, ppm) in (0..).zip(DRIFTS) {
                 for queues in [[&standing as Queue<'_>, &empty], [&empty, &standing]] {
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_too_short_tells_nothing() {
+    fn a_session_that_is_too_short_gives_no_estimate() {
         let Session { points, .. } = session(1, 10, &drifts(10.0), [&empty, &empty]);
         assert_eq!(clocks(&points[..19]), None);
         assert_eq!(clocks(&[]), None);

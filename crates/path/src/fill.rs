@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payloads_are_filled_as_was_said() {
+    fn payloads_are_filled_as_requested() {
         let mut payload = [9; 5];
         Fill::parse("none", 1).unwrap().write(&mut payload);
         assert_eq!(payload, [0; 5]);

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn one_page_is_handed_out() {
+    fn one_page_is_served() {
         let page = said("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert_eq!(
             page,

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_opens_and_nothing_else_does() {
+    fn only_packets_with_the_right_hmac_are_accepted() {
         let key = Key::parse("secret").unwrap();
         let mut datagram = [7; 40];
         datagram[3] = HMAC;

@@ -512,7 +512,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_a_server_does_not_say_is_not_known() {
+    fn missing_statistics_of_a_server_stay_unknown() {
         let layout = Layout { clocks: goodqueue_probe::echo::wire::Clocks::Monotonic, ..Layout::FULL };
         let mut trips = Trips { layout, ..session() };
         let figures = trips.figures();
@@ -526,7 +526,7 @@ pub(crate) mod tests {
 
     /// A server whose clocks gain 100 ppm, for 30 s.
     #[test]
-    fn drift_is_taken_out_of_the_rise_and_told() {
+    fn drift_is_subtracted_from_the_rise_and_reported() {
         let mut trips = Trips::new(Layout::FULL, 0);
         for seq in 0..300 {
             let at = i64::from(seq) * 100_000_000;

@@ -358,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_that_the_memory_figures_rest_on() {
+    fn sizes_on_which_the_memory_figures_depend() {
         assert_eq!(std::mem::size_of::<Token>(), 16);
         assert!(std::mem::size_of::<Frame>() <= 72, "{}", std::mem::size_of::<Frame>());
     }
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_place_is_used_again() {
+    fn a_freed_slot_is_used_again() {
         let mut frames = Frames::default();
         let first = frames.insert(Frame::NONE);
         let second = frames.insert(Frame { len: 7, ..Frame::NONE });

@@ -32,7 +32,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn arrows_point_as_drawn() {
+fn crates_depend_on_each_other_as_drawn() {
     let drawn: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("goodqueue", &[] as &[&str]),
         ("goodqueue-probe", &["goodqueue"]),
@@ -106,7 +106,7 @@ pub(crate) fn sources() -> Vec<(String, String)> {
 }
 
 #[test]
-fn unsafe_code_is_at_the_borders_alone() {
+fn unsafe_code_is_only_in_the_allowed_places() {
     let allowed = [
         "crates/wire/src/sys/",
         "crates/probe/src/net/sys",

@@ -194,7 +194,7 @@ fn check_run(run: &Value, what: &str) {
 }
 
 #[test]
-fn random_experiments_keep_their_books() {
+fn random_experiments_account_for_every_packet() {
     let given = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let first = given("GOODQUEUE_RANDOM_FIRST").unwrap_or(0);
     let scratch = Scratch::new("random");

@@ -353,7 +353,7 @@ mod tests {
     const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
 
     #[test]
-    fn no_buckets_no_queue() {
+    fn without_buckets_there_is_no_queue() {
         let parts = (Rng::new(1), alloc::vec![], alloc::vec![Slot::default(); 2]);
         let queue = <FqPie<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts);
         assert_eq!(queue.err(), Some(BuildError::NoPlace));

@@ -64,7 +64,7 @@ fn course(port: &mut Port<Header, Greedy>, end: Nanos, needed: u32) -> Course {
 }
 
 #[test]
-fn the_limit_settles_at_twice_the_bytes_of_a_report() {
+fn the_limit_converges_to_twice_the_bytes_of_a_report() {
     let rates = [1, 10, 100, 1_000, 10_000].map(|mbit| mbit * 1_000_000);
     for rate in rates {
         for micros in [0, 50, 125, 320, 500] {

@@ -19,7 +19,7 @@ fn poll_until<Q: Queue<Header>>(port: &mut MultiPort<Header, Q>, end: Nanos) -> 
 }
 
 #[test]
-fn a_port_without_a_queue_is_none() {
+fn a_port_needs_a_queue() {
     let ring = RingSpec { entries: 4, bql: false, coalesce: Span::ZERO };
     assert!(MultiPort::new(Vec::<Greedy>::new(), ring, Line::Unlimited).is_none());
 }

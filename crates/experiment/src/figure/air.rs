@@ -220,7 +220,7 @@ mod tests {
     /// The share over 0.5 s is 44 % if it contains one step of 20 %, and 50 % without. So it is stable at 1.4 s,
     /// 0.4 s after the second joined.
     #[test]
-    fn a_share_is_settled_when_it_stays() {
+    fn a_share_is_stable_if_it_does_not_change_any_more() {
         let run = newcomer();
         assert_eq!(settle(&run, &[1], (1_000_000_000, 4_000_000_000)), Some(400e6));
         assert_eq!(settle(&run, &[1], (2_000_000_000, 4_000_000_000)), Some(0.0), "it was before");

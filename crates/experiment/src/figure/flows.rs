@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_has_its_share_when_it_has_half_of_what_is_equal() {
+    fn a_new_flow_has_its_share_when_it_has_half_of_an_equal_share() {
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
         // An equal share of 8 bytes is 4, and half of that is 2: reached in the third second.
         assert_eq!(figure("time_to_share").of(&record, &run, &[], None), Some(3e9));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_is_of_what_came_to_the_queue() {
+    fn loss_is_relative_to_arrivals_at_the_queue() {
         let queue = QueueSeries {
             t_ns: vec![-1, 0, 5, 10, 15],
             drops: vec![7, 8, 9, 11, 20],

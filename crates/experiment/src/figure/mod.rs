@@ -495,7 +495,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_and_said_in_their_units() {
+    fn values_are_read_and_written_in_their_units() {
         assert_eq!(Unit::Time.parse("121ms"), Ok(121e6));
         assert_eq!(Unit::Rate.parse("104.1mbit"), Ok(104.1e6));
         assert_eq!(Unit::Share.parse("75%"), Ok(0.75));

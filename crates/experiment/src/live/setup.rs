@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_is_waited_for_as_long_as_it_takes_to_drain() {
+    fn the_wait_is_as_long_as_a_full_queue_takes_to_drain() {
         // A packet of 1514 bytes takes 12.112 ms, and one is on the line.
         assert_eq!(held("pfifo:1000", 0), 12_124);
         assert_eq!(held("pfifo:1000", 256), 15_224);

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stopped_is_kept_and_not_compared() {
+    fn a_stopped_run_is_kept_and_not_compared() {
         let job = &jobs("tcp_1up --length 2s --queue fq_codel")[0];
         let stop = AtomicBool::new(true);
         let watch = Watch { progress: &|_| {}, stop: &stop };

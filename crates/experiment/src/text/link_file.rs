@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_are_compared_where_there_is_a_place_for_them() {
+    fn queues_are_compared_if_the_network_has_a_place_for_them() {
         let stock = FILE.replace("mcs = 7", "mcs = 7\ndriver = \"stock\"\nqueue = \"$queue\"");
         let experiment = over(&stock, "tcp_1down --queue fq_codel,pfifo:50").expect("right");
         let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();

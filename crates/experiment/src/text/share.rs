@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_is_refused() {
+    fn a_wrong_share_is_refused() {
         for text in ["0%", "-5%", "1001%", "x%", "%", "nan%"] {
             assert!(text.parse::<RateWords>().is_err(), "{text}");
         }

@@ -148,7 +148,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     #[test]
-    fn networks_are_cut_where_it_was_said() {
+    fn networks_have_the_configured_prefix_lengths() {
         let lengths = PrefixLengths { v4: 24, v6: 56 };
         let of = |text: &str| lengths.of(text.parse().unwrap());
         assert_eq!(of("192.0.2.1"), of("192.0.2.255"));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_more_bytes_than_he_sent() {
+    fn no_address_gets_more_bytes_than_it_sent() {
         let (mut credits, from) = (Credits::new(), "192.0.2.1:9".parse().unwrap());
         let (mut earned, mut spent) = (0, 0);
         for second in 0..1_000 {

@@ -394,12 +394,12 @@ mod tests {
     }
 
     #[test]
-    fn sides_that_the_kernel_does_not_keep_are_left_aside() {
+    fn shares_on_both_sides_of_fair_are_not_judged() {
         assert_eq!(verdict(Figure::BbrShare, &[0.9, 1.2], &[3.0]), Verdict::Aside);
     }
 
     #[test]
-    fn no_figure_and_no_number_are_outside() {
+    fn a_missing_figure_and_nan_are_outside() {
         assert_eq!(verdict(Figure::Median, &[3.0], &[]), Verdict::Outside);
         assert_eq!(verdict(Figure::Median, &[3.0], &[f64::NAN]), Verdict::Outside);
         assert_eq!(verdict(Figure::P99, &[3.0], &[]), Verdict::Aside);

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_tc_become_our_queues() {
+    fn tcs_words_become_our_queues() {
         assert_eq!(read("pfifo limit 100"), "pfifo:100");
         assert_eq!(read("bfifo limit 75000"), "bfifo:75000");
         assert_eq!(read("codel noecn"), "codel,ecn=off");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_holds_as_in_the_kernel() {
+    fn parameters_that_are_not_named_have_the_kernels_defaults() {
         let params = |tc| *queue_of(tc).expect(tc).params();
         let QueueParams::Codel(codel) = params("codel noecn") else { panic!("codel") };
         assert_eq!((codel.limit, codel.ecn), (1000, false));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn unknown_words_are_named() {
         for (tc, word) in [
             ("hfsc default 1", "`hfsc` is not built"),
             ("cake bandwidth 10000000bit weather", "`weather` of"),

@@ -20,7 +20,7 @@ fn tree(classes: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_no_tree_is_said_where_it_stands() {
+fn an_error_in_a_tree_is_named_with_its_position() {
     let class = |name: &str, more: &str| format!("name = \"{name}\"\nrate = \"1mbit\"\n{more}");
     let refused_tree = |classes: &[&str], said: &str| refused(&tree(classes), said);
     let (a, b) = (class("a", ""), class("b", "parent = \"a\""));
@@ -100,7 +100,7 @@ fn a_plan_names_the_classes() {
 }
 
 #[test]
-fn a_tree_that_no_link_has_is_named() {
+fn an_unused_tree_is_named() {
     let experiment = right(&tree(&["name = \"a\"\nrate = \"1mbit\""]));
     assert_eq!(experiment.warnings, ["no link has the queue htb:t"]);
 }
