@@ -251,7 +251,7 @@ fn test_json(test: &TestInfo) -> Value {
 /// Prints the completions of `shell`.
 ///
 /// # Errors
-/// [`Error::Machine`] where standard output cannot be written.
+/// [`Error::Machine`] if standard output cannot be written.
 pub fn completions(shell: Shell, command: &mut clap::Command) -> Result<(), Error> {
     let mut bytes = Vec::new();
     clap_complete::generate(shell, command, "goodqueue", &mut bytes);
@@ -261,7 +261,7 @@ pub fn completions(shell: Shell, command: &mut clap::Command) -> Result<(), Erro
 /// Prints the man page: one page for the command and its subcommands.
 ///
 /// # Errors
-/// [`Error::Machine`] where standard output cannot be written.
+/// [`Error::Machine`] if standard output cannot be written.
 pub fn man(command: clap::Command) -> Result<(), Error> {
     let mut bytes = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut bytes).map_err(Error::machine)?;

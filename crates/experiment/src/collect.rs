@@ -45,7 +45,7 @@ struct Echoes {
 }
 
 impl Echoes {
-    /// Puts probe `seq` in its place: at the end, but for what was reordered or waited for in vain.
+    /// Puts probe `seq` in its place: usually at the end, earlier if probes were reordered or not answered.
     fn insert(&mut self, seq: u32, echo: Echo) {
         let at = self.seq.partition_point(|&other| other < seq);
         if self.seq.get(at) == Some(&seq) {

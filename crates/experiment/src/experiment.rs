@@ -57,13 +57,13 @@ pub struct Variant {
 pub(crate) struct Note {
     /// `client to modem`.
     pub(crate) name: String,
-    /// The line in words; empty where there is none.
+    /// The line in words; empty if there is none.
     pub(crate) line: String,
     /// The queue in words, where the scenario's link has none: on the air.
     pub(crate) queue: String,
     /// Whether the queue under comparison is here.
     pub(crate) compared: bool,
-    /// The rate of the line, nominal; `None` where it has none.
+    /// The rate of the line, nominal; `None` if it has none.
     pub(crate) rate: Option<Rate>,
 }
 
@@ -81,7 +81,7 @@ impl Variant {
     /// bottlenecks that the reports show. Shaper, ring and line stay as they are.
     ///
     /// # Errors
-    /// [`Error::Usage`] where no such place takes a queue: a radio and the common memory of a switch have
+    /// [`Error::Usage`] if no such place takes a queue: a radio and the common memory of a switch have
     /// queues of their own.
     ///
     /// ```
@@ -124,7 +124,7 @@ impl Experiment {
     /// and `TCP upload::1` `TCP upload::1 NAME`.
     ///
     /// # Errors
-    /// [`Error::Usage`] where the test has no such flow.
+    /// [`Error::Usage`] if the test has no such flow.
     pub fn set_cc(&mut self, flow: usize, cc: CcKind) -> Result<(), Error> {
         let Some(plan) = self.test.flows.get_mut(flow) else {
             let flows = self.test.flows.len();

@@ -143,7 +143,7 @@ impl TestOrder {
     /// The test itself.
     ///
     /// # Errors
-    /// [`Error::Usage`] where there is no such test or a parameter does not fit it.
+    /// [`Error::Usage`] if there is no such test or a parameter does not fit it.
     pub fn test(&self) -> Result<Test, Error> {
         let params = Params {
             length: Span(self.length_ns),

@@ -228,7 +228,7 @@ pub struct Request {
         )
     )]
     pub probe_interval: String,
-    /// How much later than planned each flow, browser, player, video call and game begins at most, by chance,
+    /// How much later than planned each flow, browser, player, video call and game begins at most, at random,
     /// as on real hosts: `0s` for none [default: 10ms]; simulated runs only
     #[cfg_attr(
         any(test, feature = "clap"),

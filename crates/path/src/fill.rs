@@ -1,10 +1,10 @@
-//! What the payload of a probe is filled with.
+//! The fill of a probe's payload.
 
 use std::fmt;
 
 use crate::key::unhex;
 
-/// A filling.
+/// A fill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Zeros.

@@ -49,7 +49,7 @@ pub(crate) struct Frame {
     /// When it comes to the far end of its present link. While it is in the queue of its sender's own device:
     /// the earliest time at which it may leave that queue, or zero.
     pub(crate) lands: Nanos,
-    /// The frame behind it on that link, or the next free place.
+    /// The frame after it on that link, or the next free place.
     pub(crate) next: FrameId,
     /// The flow, source or probe it belongs to.
     pub(crate) owner: u32,

@@ -1,4 +1,4 @@
-//! Random experiments: tests, links, queues, shapers, rings, losses and Wi-Fi put together by chance, run for
+//! Random experiments: tests, links, queues, shapers, rings, losses and Wi-Fi put together at random, run for
 //! a short time. `GOODQUEUE_RANDOM=10000 cargo test -p goodqueue-cli --test it random_experiments` runs that
 //! many, and `GOODQUEUE_RANDOM_FIRST=N` begins with number N, which alone gives the same file again.
 

@@ -58,7 +58,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_ne!(runs(7), runs(8));
 }
 
-/// Nothing else is by chance here: which flow is first decides.
+/// Nothing else is at random here: which flow is first decides.
 #[test]
 fn seeds_change_the_flows_in_a_fifo_unless_starts_are_exact() {
     let runs = |more: &str, seed: u32| {

@@ -91,7 +91,7 @@ pub(super) struct Finish {
     pub complete: bool,
     /// How well the engine kept time.
     pub engine: EngineHealth,
-    /// Why the result is not valid; empty where it is.
+    /// Why the result is not valid; empty if it is.
     pub invalid: Vec<String>,
     /// The queue towards the server.
     pub up: QueueEnd,

@@ -104,7 +104,7 @@ struct Landing<'a> {
 }
 
 impl Landing<'_> {
-    /// The fates of packets from the access point to a station; none where `frame` is not such a one.
+    /// The fates of packets from the access point to a station; none if `frame` is not such a one.
     fn fates(&mut self, frame: &Frame) -> Option<&mut Fates> {
         let station = usize::from(frame.to.checked_sub(1)?);
         if self.notes.fates.len() <= station {

@@ -97,7 +97,7 @@ impl Setup {
     /// The network of a variant of an experiment, live.
     ///
     /// # Errors
-    /// [`Error::Usage`] where it is none that the live arm has.
+    /// [`Error::Usage`] if it is none that the live arm has.
     pub(super) fn over_the_air(variant: &Variant, test: Test) -> Result<Setup, Error> {
         let scenario = &variant.scenario;
         let refuse = |why: String| Err(Error::Usage(format!("--live: {why}")));
@@ -220,7 +220,7 @@ fn drain_time(queue: &QueueSpec, rate: Rate, ring: u32) -> Span {
     rate.tx_time(Bytes(bytes.saturating_add(frames(u64::from(ring) + 1))))
 }
 
-/// Slots for the frames under way, on top of those that may wait in queues.
+/// Slots for the frames in flight, on top of those that may wait in queues.
 fn frames(link: &LinkOrder) -> u32 {
     let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
     let flying =

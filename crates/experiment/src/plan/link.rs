@@ -149,7 +149,7 @@ fn ring(packets: Option<u32>) -> Result<Option<u32>, Error> {
     }
 }
 
-/// The longest base round-trip time: what a frame has to be kept for is memory.
+/// The longest base round-trip time: what a frame must be kept for is memory.
 const LONGEST_RTT: Span = Span(10_000_000_000);
 
 /// One time per host. A single value is that of the first host; each further host is twice as far as

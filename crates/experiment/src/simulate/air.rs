@@ -124,7 +124,7 @@ struct Sender<'a> {
 }
 
 impl<'a> Sender<'a> {
-    /// `None` where the link is no radio's.
+    /// `None` if the link is no radio's.
     fn of(job: &Job, simulation: &'a Simulation, link: usize) -> Option<Sender<'a>> {
         let all = job.scenario.radios.iter().enumerate();
         let (index, spec) = all.into_iter().find(|(_, radio)| radio.links.contains(&link))?;
@@ -141,7 +141,7 @@ impl<'a> Sender<'a> {
 }
 
 /// The balance of the queues over the air from a device, each number counted for itself. What was given up
-/// after it was sent in vain counts as sent, as what is lost on a line does.
+/// after failed attempts counts as sent, as a packet lost on a line does.
 pub(super) fn tally(job: &Job, simulation: &Simulation, link: usize) -> Option<Tally> {
     let Sender { radio, device, counters, .. } = Sender::of(job, simulation, link)?;
     let mut drops = [0; Reason::ALL.len()];

@@ -41,7 +41,7 @@ pub fn flows_named(words: &[String], test: &Test) -> Result<Vec<usize>, Error> {
 /// Runs `jobs`. What was simulated is in `record`, and what was looked into in `traces`, however it ends.
 ///
 /// # Errors
-/// The first reason to stop; [`Error::LimitFailed`] where two runs differ.
+/// The first reason to stop; [`Error::LimitFailed`] if two runs differ.
 pub fn run(
     mut jobs: Vec<Job>,
     wishes: &Wishes,

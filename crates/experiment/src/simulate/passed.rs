@@ -18,7 +18,7 @@ const MOST_SOJOURNS: usize = 512;
 /// The queues of a turn.
 pub(super) struct Passed<'a> {
     job: &'a Job,
-    /// In the order of the job's path; `None` where nothing is kept.
+    /// In the order of the job's path; `None` if nothing is kept.
     series: Vec<Option<QueueSeries>>,
 }
 

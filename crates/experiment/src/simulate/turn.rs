@@ -50,7 +50,7 @@ pub(crate) struct Watch<'a> {
 /// Simulates one queue's turn. The same job gives the same outcome, whatever else runs.
 ///
 /// # Errors
-/// [`Error::Usage`] where the scenario makes no sense.
+/// [`Error::Usage`] if the scenario makes no sense.
 pub(crate) fn run(job: &Job, watch: &Watch) -> Result<Outcome, Error> {
     let mut turn = Turn::new(job)?;
     let complete = turn.load(watch) && turn.drain(watch);
@@ -120,7 +120,7 @@ impl<'a> Turn<'a> {
         self.simulation.now().0.cast_signed() - signed(self.job.scenario.origin)
     }
 
-    /// Runs to the end of the load; false where it was stopped before.
+    /// Runs to the end of the load; false if it was stopped before.
     fn load(&mut self, watch: &Watch) -> bool {
         let end = signed(self.test().load);
         let mut stops: Vec<(i64, usize)> =
@@ -151,7 +151,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Waits until every probe is accounted for; false where it was stopped before.
+    /// Waits until every probe is accounted for; false if it was stopped before.
     fn drain(&mut self, watch: &Watch) -> bool {
         let patience = signed(self.test().load).saturating_add(signed(DRAIN));
         while self.simulation.has_open_probes() && self.next_look < patience {

@@ -50,7 +50,7 @@ pub struct Claim {
     pub id: String,
     /// In words.
     pub what: String,
-    /// How near ours has to be.
+    /// How near ours must be.
     pub class: Class,
     /// What of a run is meant.
     pub figure: Figure,

@@ -73,7 +73,7 @@ impl Variant {
         flows.chain(probes).chain(pages).chain(videos)
     }
 
-    /// `None` where the link has no queue.
+    /// `None` if the link has no queue.
     fn path_link(&self, link: usize, direction: Direction) -> Option<PathLink> {
         let port = self.scenario.links.get(link)?.port.as_ref();
         let note = self.notes.get(link)?;

@@ -59,7 +59,7 @@ pub(super) const CATALOGUE: &[(&str, &str)] = &[
 pub enum Entry {
     /// An experiment with its name, without folder and suffix.
     Experiment(String, Box<Experiment>),
-    /// Flows that share a queue by chance.
+    /// Flows that share a queue at random.
     Collisions,
 }
 

@@ -1,4 +1,4 @@
-//! `hash-collisions`: how often a flow has to share its queue by chance. Flows are counted in the queues
+//! `hash-collisions`: how often a flow has to share its queue at random. Flows are counted in the queues
 //! themselves and compared with the closed form. A file in `scenarios/counted/` states what is counted and
 //! claimed. There is no network: an empty queue gets packets of new flows, one after the other.
 

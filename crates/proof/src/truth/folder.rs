@@ -62,7 +62,7 @@ impl Report {
     /// The result of the comparison.
     ///
     /// # Errors
-    /// [`Error::LimitFailed`] where a figure is outside its bar, a simulation failed, or nothing was judged.
+    /// [`Error::LimitFailed`] if a figure is outside its bar, a simulation failed, or nothing was judged.
     pub fn end(&self) -> Result<(), Error> {
         let count = self.count();
         let total = table::total(&count);

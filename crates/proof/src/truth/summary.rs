@@ -12,7 +12,7 @@ use goodqueue_report::Direction;
 pub struct Distribution {
     /// Probes answered.
     pub n: u64,
-    /// Least.
+    /// Smallest.
     pub min: f64,
     /// Mean.
     pub mean: f64,
@@ -22,7 +22,7 @@ pub struct Distribution {
     pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// Greatest.
+    /// Largest.
     pub max: f64,
 }
 

@@ -1,4 +1,4 @@
-//! How near ours has to be to what was published: a class is stated with each claim before anything is run.
+//! How near ours must be to what was published: a class is stated with each claim before anything is run.
 
 use std::str::FromStr;
 

@@ -82,7 +82,7 @@ impl Question {
 }
 
 impl Subject {
-    /// A value under its key; `None` where there is no such key, "nothing" where there is no such subject.
+    /// A value under its key; `None` if there is no such key, "nothing" where there is no such subject.
     fn value(&self, stack: &Stack, key: &str) -> Option<String> {
         let nothing = || Some("nothing".to_string());
         match *self {

@@ -16,7 +16,7 @@ fn pipe(tx: &Config, rx: &Config, kind: CcKind, opening: Opening) -> Pipe {
     pipe
 }
 
-/// RFC 9768 section 3.1.1, table 2: each side's wish, and what comes of it: feedback, ECN, the codepoint of
+/// RFC 9768 section 3.1.1, table 2: each side's wish, and what results: feedback, ECN, the codepoint of
 /// the data.
 #[test]
 fn accurate_ecn_is_negotiated_if_both_sides_support_it() {
