@@ -68,7 +68,7 @@ impl Outcome {
     }
 }
 
-/// What came to a link's device has left it, was dropped, or is in it.
+/// Every packet that arrived at a link's device has left it, was dropped, or is in it.
 fn check_link(link: &LinkView<'_>) {
     let counters = link.counters();
     let lost = counters.drops[Reason::Loss as usize];
@@ -81,7 +81,7 @@ fn check_link(link: &LinkView<'_>) {
     assert!(wake_ups <= 3 * arrived + 4, "{wake_ups} wake-ups for {arrived} packets");
 }
 
-/// Where there are flows and sources only: what they sent was delivered or dropped, or is under way.
+/// With flows and sources only: every packet that they sent was delivered or dropped, or is in flight.
 fn check_packets(scenario: &Scenario, simulation: &Simulation, flows: &Outcome) {
     let under_way = simulation.packets_under_way() as u64;
     let mut sources = (0, 0);

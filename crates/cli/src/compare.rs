@@ -37,8 +37,8 @@ struct Shown {
 /// Compares the records and shows the result.
 ///
 /// # Errors
-/// Code 1 if a limit was crossed or could not be decided; 2 if a record cannot be read or has no run in common
-/// with the first.
+/// Code 1 if a limit was crossed or could not be decided; 2 if a record cannot be read or has no run in
+/// common with the first.
 pub fn command(args: &CompareArgs) -> Result<(), Error> {
     let mut records: Vec<(String, Record)> = Vec::new();
     for path in &args.records {

@@ -127,7 +127,8 @@ fn of_radio(text: &str) -> Result<Footprint, Error> {
     })
 }
 
-/// Prints the memory of the requested queues; without a request, of a radio and all queues that need no parameter.
+/// Prints the memory of the requested queues; without a request, of a radio and all queues that need no
+/// parameter.
 ///
 /// # Errors
 /// [`Error::Usage`] for a text that is not a queue.

@@ -28,8 +28,8 @@ const REFUGES: u32 = 100;
 /// The output that `-o` names: a folder for everything, or one file whose suffix selects the format.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// Held while the run works, so that no other run writes to the same place. It is released before the folder,
-    /// through which its file is found.
+    /// Held while the run works, so that no other run writes to the same place. It is released before the
+    /// folder, through which its file is found.
     mark: Lock,
     place: Place,
     /// Where the record was saved instead, if it could not be written there.
@@ -45,8 +45,9 @@ enum Place {
 }
 
 impl Target {
-    /// Checks the name before anything is measured, so that an impossible one is refused at once. Nothing is ever
-    /// overwritten: a folder must be new or empty, a file new. `sides` is the number of queues that are compared.
+    /// Checks the name before anything is measured, so that an impossible one is refused at once. Nothing is
+    /// ever overwritten: a folder must be new or empty, a file new. `sides` is the number of queues that are
+    /// compared.
     pub(crate) fn claim(path: &Path, sides: usize) -> Result<Target, Error> {
         let refuse = |why: &str| Error::Usage(format!("--output {}: {why}", path.display()));
         if path == Path::new("-") {
@@ -117,7 +118,8 @@ impl Target {
         trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(Error::machine)
     }
 
-    /// If something could not be written, saves the record among the temporary files, in one file: the latest.
+    /// If something could not be written, saves the record among the temporary files, in one file: the
+    /// latest.
     fn or_elsewhere<T>(&self, record: &Record, written: Result<T, ReportError>) -> Result<T, Error> {
         written.map_err(|error| {
             let earlier = self.refuge.borrow_mut().take();

@@ -36,9 +36,9 @@ const SILENCE: i64 = 3_000_000_000;
 /// Measures, shows the figures and writes the file.
 ///
 /// # Errors
-/// [`Error::Usage`] for a wrong flag, [`Error::Machine`] if the name cannot be resolved, or if the server cannot be
-/// reached or stops answering, [`Error::Interrupted`] after a signal. By then, what was measured has been shown
-/// and written.
+/// [`Error::Usage`] for a wrong flag, [`Error::Machine`] if the name cannot be resolved, or if the server
+/// cannot be reached or stops answering, [`Error::Interrupted`] after a signal. By then, what was measured
+/// has been shown and written.
 pub fn command(args: &ProbeArgs) -> Result<(), Error> {
     let plan = plan(args)?;
     let server = plan.server;

@@ -1,6 +1,7 @@
 //! Shows the progress of a run: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
 //!
-//! Simulations share one bar, which appears after a second. Live runs follow one another, each with its own bar.
+//! Simulations share one bar, which appears after a second. Live runs follow one another, each with its own
+//! bar.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -185,7 +186,8 @@ impl Monitor for Progress<'_> {
         (self.keep)(record)
     }
 
-    /// The signal that came, if one did. If it cannot be read, the run continues and the next round asks again.
+    /// The signal that came, if one did. If it cannot be read, the run continues and the next round asks
+    /// again.
     fn stop(&mut self) -> Option<i32> {
         if self.arm == Arm::Simulated {
             self.show_simulations();

@@ -10,7 +10,8 @@ use goodqueue_proof::replay;
 /// Replays every file and prints the results, even if an earlier file has an error.
 ///
 /// # Errors
-/// [`Error::Usage`] if a file is not a complete vector, otherwise [`Error::LimitFailed`] if a decision differs.
+/// [`Error::Usage`] if a file is not a complete vector, otherwise [`Error::LimitFailed`] if a decision
+/// differs.
 pub fn command(args: &ReplayArgs) -> Result<(), Error> {
     let mut text = String::new();
     let mut reports = Vec::new();

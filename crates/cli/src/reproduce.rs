@@ -16,8 +16,8 @@ use crate::output::{check_parent, print, print_json};
 /// Runs the reproductions and shows their verdicts.
 ///
 /// # Errors
-/// [`Error::LimitFailed`] if a verdict is not the one that its file states; [`Error::Usage`] if a name or a file
-/// is wrong; [`Error::Machine`] if a page cannot be written.
+/// [`Error::LimitFailed`] if a verdict is not the one that its file states; [`Error::Usage`] if a name or a
+/// file is wrong; [`Error::Machine`] if a page cannot be written.
 pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
     let entries = reproduce::take(&args.names)?;
     let folder = args.output.as_deref().map(folder).transpose()?;

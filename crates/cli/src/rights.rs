@@ -22,12 +22,12 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    /// Drops all privileges that are not needed, for good. Root becomes `user`, or nobody. In a namespace in which
-    /// root is the only user it stays root, without capabilities.
+    /// Drops all privileges that are not needed, for good. Root becomes `user`, or nobody. In a namespace in
+    /// which root is the only user it stays root, without capabilities.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a user that this machine does not have; [`Error::Machine`] if the process may not become
-    /// the requested `user`.
+    /// [`Error::Usage`] for a user that this machine does not have; [`Error::Machine`] if the process may not
+    /// become the requested `user`.
     pub(crate) fn reduce(user: Option<&str>) -> Result<Rights, Error> {
         let user = match user {
             Some(name) => Some(become_named(name)?),

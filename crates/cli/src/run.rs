@@ -134,8 +134,9 @@ pub(crate) fn host() -> Host {
 /// `goodqueue report`: makes everything again, from one record or from several together.
 ///
 /// # Errors
-/// [`Error::Usage`] if a record cannot be read or does not fit to the others, [`Error::Machine`] if a file cannot be
-/// written, [`Error::LimitFailed`] if planned queues are missing. In the last case all is shown and written.
+/// [`Error::Usage`] if a record cannot be read or does not fit to the others, [`Error::Machine`] if a file
+/// cannot be written, [`Error::LimitFailed`] if planned queues are missing. In the last case all is shown and
+/// written.
 pub fn report(args: &ReportArgs) -> Result<(), Error> {
     let mut records = Vec::new();
     for path in &args.records {
@@ -167,8 +168,8 @@ pub(crate) fn file_in(path: &Path) -> PathBuf {
     found.unwrap_or_else(|| path.to_owned())
 }
 
-/// The name of a record: its folder, if the file has the usual name of a record; otherwise the file without its
-/// suffix.
+/// The name of a record: its folder, if the file has the usual name of a record; otherwise the file without
+/// its suffix.
 pub(crate) fn name_of(path: &Path) -> String {
     let word = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = word(path).unwrap_or_default();

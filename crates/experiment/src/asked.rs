@@ -145,7 +145,7 @@ impl Asked {
         head
     }
 
-    /// Runs it. What was measured is in `record`, and what was looked into in `traces`, however it ends.
+    /// Runs it. However it ends, `record` has what was measured, and `traces` has the traced flows.
     ///
     /// # Errors
     /// The first reason to stop; [`Error::LimitFailed`] if two runs of a determinism check differ.

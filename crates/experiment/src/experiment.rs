@@ -20,20 +20,20 @@ pub struct Experiment {
     pub test: Test,
     /// The seeds; each variant is run with each.
     pub seeds: Vec<u64>,
-    /// What is compared, in the order of the file.
+    /// The variants, in the order of the file.
     pub variants: Vec<Variant>,
     /// Where the results go.
     pub output: Option<PathBuf>,
     /// What to read before trusting the result.
     pub warnings: Vec<String>,
-    /// What was published of it.
+    /// Its published figures.
     pub reproduction: Option<Reproduction>,
 }
 
 /// One side of a comparison.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// What the reports call it.
+    /// Its name in reports.
     pub label: String,
     /// All of it but the seed and what it decides.
     pub scenario: Scenario,
@@ -46,13 +46,13 @@ pub struct Variant {
     /// How much later than planned flows, sources, browsers, players, video calls and games begin at most, by
     /// chance; zero: not at all.
     pub start_jitter: Span,
-    /// What the view says of each directed link.
+    /// The view of each directed link.
     pub(crate) notes: Vec<Note>,
-    /// What it says of each switch.
+    /// The view of each switch.
     pub(crate) switches: Vec<String>,
 }
 
-/// What the scenario does not say of a directed link.
+/// Properties of a directed link that the scenario does not have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Note {
     /// `client to modem`.

@@ -37,7 +37,7 @@ pub struct Plan {
     /// have their own delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_jitter_ns: Option<u64>,
-    /// What the user should read before trusting the result.
+    /// Warnings to read before trusting the result.
     pub warnings: Vec<String>,
 }
 

@@ -227,8 +227,8 @@ impl Session {
         self.socket.local_addr()
     }
 
-    /// Sends the probes and reports their fates, until all are accounted for. Once `stop` is set nothing more is
-    /// sent, and probes in flight have 0.5 s to come back.
+    /// Sends the probes and reports their fates, until all are accounted for. Once `stop` is set nothing more
+    /// is sent, and probes in flight have 0.5 s to come back.
     ///
     /// # Errors
     /// The kernel's error if it cannot wait, or if a probe is too long for the path (`EMSGSIZE`).

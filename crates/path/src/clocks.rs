@@ -1,19 +1,20 @@
 //! Estimates the difference between two clocks, and its changes, from delays in both directions.
 //!
-//! Let `x` be the server's clock minus ours, plus the smallest delay up. Each probe gives two bounds. `x` is at
-//! most its delay up, because queues only add delay. For the same reason `x` is at least the smallest round trip
-//! minus its delay down. The round trip itself does not depend on the clocks. If one direction has no queue, its
-//! bound is exact. So many delays are close to an exact bound, and those with queueing are scattered above it. `x`
-//! is therefore the line with few bends that is within all bounds and close to as many of them as possible. It is
-//! found by dynamic programming over the tightest bounds of each short interval.
+//! Let `x` be the server's clock minus ours, plus the smallest delay up. Each probe gives two bounds. `x` is
+//! at most its delay up, because queues only add delay. For the same reason `x` is at least the smallest
+//! round trip minus its delay down. The round trip itself does not depend on the clocks. If one direction has
+//! no queue, its bound is exact. So many delays are close to an exact bound, and those with queueing are
+//! scattered above it. `x` is therefore the line with few bends that is within all bounds and close to as
+//! many of them as possible. It is found by dynamic programming over the tightest bounds of each short
+//! interval.
 //!
-//! A line with a single slope (Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew from Network Delay
-//! Measurements", INFOCOM 1999) does not follow clocks that are slewed. It is wrong for a direction that is
-//! loaded for most of the time.
+//! A line with a single slope (Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew from Network
+//! Delay Measurements", INFOCOM 1999) does not follow clocks that are slewed. It is wrong for a direction
+//! that is loaded for most of the time.
 //!
-//! No method can know by how much the smallest delays of the two directions differ, or what the clocks do while
-//! both directions have a queue that is never empty. Nor can it know whether a clock was set by less than such a
-//! queue in one direction holds. The stated error grows with the length of such a time.
+//! No method can know by how much the smallest delays of the two directions differ, or what the clocks do
+//! while both directions have a queue that is never empty. Nor can it know whether a clock was set by less
+//! than such a queue in one direction holds. The stated error grows with the length of such a time.
 
 /// Delays of one probe, by clocks that may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,8 @@ pub struct Clocks {
     parts: Vec<Vec<(i64, f64)>>,
     /// When a clock was set.
     pub steps: Vec<Step>,
-    /// Nanoseconds per nanosecond, over the session and without steps; positive if the server's clock is faster.
+    /// Nanoseconds per nanosecond, over the session and without steps; positive if the server's clock is
+    /// faster.
     pub rate: f64,
     /// By how much the rate may be wrong.
     pub rate_error: f64,
@@ -74,8 +76,8 @@ const HEAD: usize = 512;
 /// Largest difference of the clocks, and longest time, nanoseconds: 63 years. A server may send anything.
 const FARTHEST: u64 = 2_000_000_000_000_000_000;
 
-/// The clocks; nothing if the session is too short, or if a time or delay is beyond 63 years. `points` are in the
-/// order in which they were sent.
+/// The clocks; nothing if the session is too short, or if a time or delay is beyond 63 years. `points` are in
+/// the order in which they were sent.
 #[must_use]
 pub fn clocks(points: &[Point]) -> Option<Clocks> {
     let (first, last) = (points.first()?, points.last()?);
@@ -118,7 +120,8 @@ pub fn clocks(points: &[Point]) -> Option<Clocks> {
 }
 
 impl Clocks {
-    /// The server's clock minus ours at `t`, nanoseconds. By this, delays up are too long and delays down too short.
+    /// The server's clock minus ours at `t`, nanoseconds. By this, delays up are too long and delays down too
+    /// short.
     #[must_use]
     pub fn ahead(&self, t: i64) -> i64 {
         let part = self.steps.partition_point(|step| step.t <= t);
@@ -200,8 +203,8 @@ impl Bounds {
         of
     }
 
-    /// The points before which a clock was set: no line that changes at most as fast as clocks do is within the
-    /// bounds on both sides.
+    /// The points before which a clock was set: no line that changes at most as fast as clocks do is within
+    /// the bounds on both sides.
     fn steps(&self, points: &[Point]) -> Vec<usize> {
         let slack = 2.0 * MET * self.jitter;
         let mut out: Vec<usize> = Vec::new();
@@ -244,8 +247,8 @@ impl Bounds {
         (first..end).min_by(|&a, &b| unlike(a).total_cmp(&unlike(b)))
     }
 
-    /// The interval after `from`, up to `to`, that has the step, and the size of the step. It is the interval at which
-    /// the less noisy of the two bounds moves most.
+    /// The interval after `from`, up to `to`, that has the step, and the size of the step. It is the interval
+    /// at which the less noisy of the two bounds moves most.
     fn step_within(&self, from: usize, to: usize) -> (usize, f64) {
         let moves = |of: fn(&Bound) -> f64| -> Vec<f64> {
             self.of[from..=to].windows(2).map(|pair| of(&pair[1]) - of(&pair[0])).collect()
@@ -279,7 +282,8 @@ struct Best {
 }
 
 impl Line<'_> {
-    /// How close a line is to the bounds of an interval: 1 for each that it meets; below zero outside of them.
+    /// How close a line is to the bounds of an interval: 1 for each that it meets; below zero outside of
+    /// them.
     fn near(&self, bound: &Bound, x: impl Fn(i64) -> f64) -> f64 {
         let one = |room: f64| {
             if room >= 0.0 {
@@ -348,8 +352,8 @@ impl Line<'_> {
         corners
     }
 
-    /// The largest possible error of a line at any time: the jitter, and what the clocks may have done between two
-    /// bounds that it meets.
+    /// The largest possible error of a line at any time: the jitter, and what the clocks may have done
+    /// between two bounds that it meets.
     fn error(&self, corners: &[(i64, f64)]) -> f64 {
         let met: Vec<i64> =
             self.bounds.iter().filter(|bound| self.is_met(bound, corners)).map(|b| b.low.0).collect();
@@ -369,8 +373,8 @@ impl Line<'_> {
     }
 }
 
-/// The lengths that a piece of a line may have, in intervals: every length up to 4, then two for each power of
-/// two.
+/// The lengths that a piece of a line may have, in intervals: every length up to 4, then two for each power
+/// of two.
 fn lengths(most: usize) -> impl Iterator<Item = usize> {
     (1..4)
         .chain((2..).flat_map(|power| [1 << power, 3 << (power - 1)]))
@@ -396,7 +400,8 @@ mod tests {
         rises: Vec<[i64; 2]>,
     }
 
-    /// A session of this many seconds, with a probe every 20 ms, 5 % of them lost, and jitter of up to 0.05 ms.
+    /// A session of this many seconds, with a probe every 20 ms, 5 % of them lost, and jitter of up to 0.05
+    /// ms.
     fn session(seed: u64, seconds: i64, ahead: Ahead<'_>, queues: [Queue<'_>; 2]) -> Session {
         let mut rng = Rng::new(seed);
         let mut session = Session { points: Vec::new(), rises: Vec::new() };

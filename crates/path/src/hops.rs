@@ -1,6 +1,6 @@
-//! Measures round trips to the routers on the path, as traceroute does: with datagrams whose TTL expires at each
-//! of them, and the ICMP messages that come back. It needs no privileges: the kernel keeps the messages for the
-//! socket that caused them (`IP_RECVERR`, `ip(7)`).
+//! Measures round trips to the routers on the path, as traceroute does: with datagrams whose TTL expires at
+//! each of them, and the ICMP messages that come back. It needs no privileges: the kernel keeps the messages
+//! for the socket that caused them (`IP_RECVERR`, `ip(7)`).
 //!
 //! Routers limit their answers: Linux sends one message per second to an address, with a burst of six
 //! (`net.ipv4.icmp_ratelimit`). So each hop is asked little more than once a second.

@@ -1,6 +1,6 @@
-//! Serves one page over HTTP/1.1, for a program that reads it every few seconds. It does nothing else, so there is
-//! little to attack. A request has at most [`MOST_BYTES`] and takes at most [`PATIENCE`]. There are at most
-//! [`MOST_CONNECTIONS`], each with one answer.
+//! Serves one page over HTTP/1.1, for a program that reads it every few seconds. It does nothing else, so
+//! there is little to attack. A request has at most [`MOST_BYTES`] and takes at most [`PATIENCE`]. There are
+//! at most [`MOST_CONNECTIONS`], each with one answer.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -65,7 +65,7 @@ pub fn serve(
 }
 
 fn accept(listener: &TcpListener, connections: &mut Vec<Connection>) {
-    // An error is "nothing more", or no more files: then it is tried again at the next look.
+    // An error means "nothing more", or no more files; then the next round tries again.
     while let Ok((stream, _)) = listener.accept() {
         if stream.set_nonblocking(true).is_err() {
             continue;
@@ -78,7 +78,8 @@ fn accept(listener: &TcpListener, connections: &mut Vec<Connection>) {
 }
 
 impl Connection {
-    /// Reads what has arrived, and answers once the request is complete. Returns whether the connection continues.
+    /// Reads what has arrived, and answers once the request is complete. Returns whether the connection
+    /// continues.
     fn go_on(&mut self, page: Page, text: &dyn Fn() -> String) -> bool {
         let mut bytes = [0; 1024];
         let room = bytes.len().min(MOST_BYTES + 1 - self.request.len());

@@ -1,6 +1,7 @@
-//! Writes a session in irtt's own JSON format, number 1, for the readers of irtt and flent. Durations are whole
-//! nanoseconds, and unknown values are left out. `send_call` and `timer_error` have no values, since with them
-//! irtt measures its own calls and timers. `start_time` is an object with both clocks, as in irtt 0.9.1 and later.
+//! Writes a session in irtt's own JSON format, number 1, for the readers of irtt and flent. Durations are
+//! whole nanoseconds, and unknown values are left out. `send_call` and `timer_error` have no values, since
+//! with them irtt measures its own calls and timers. `start_time` is an object with both clocks, as in irtt
+//! 0.9.1 and later.
 
 use std::net::SocketAddr;
 

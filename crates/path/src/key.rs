@@ -1,7 +1,7 @@
 //! The key that both ends share: an HMAC-MD5 over every datagram, as in irtt.
 //!
-//! MD5 is irtt's choice; new protocols should not use it. The HMAC excludes those who do not have the key, but it
-//! does not hide what is sent.
+//! MD5 is irtt's choice; new protocols should not use it. The HMAC excludes those who do not have the key,
+//! but it does not hide what is sent.
 
 use std::fmt;
 

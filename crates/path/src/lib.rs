@@ -1,5 +1,5 @@
-//! Real paths: the server and the client of a measurement over a real network, in irtt's protocol (version 1, UDP
-//! port 2112).
+//! Real paths: the server and the client of a measurement over a real network, in irtt's protocol (version 1,
+//! UDP port 2112).
 //!
 //! * [`server`] answers probes on the open internet: [`server::Server`] decides without sockets,
 //!   [`server::listen`] gives it some.

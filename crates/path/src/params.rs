@@ -1,5 +1,5 @@
-//! The parameters that client and server agree on when a connection is opened: pairs of a type (unsigned varint)
-//! and a value (zigzag varint), by irtt protocol version 1.
+//! The parameters that client and server agree on when a connection is opened: pairs of a type (unsigned
+//! varint) and a value (zigzag varint), by irtt protocol version 1.
 
 use goodqueue_probe::echo::wire::{Clocks, Layout, StampAt};
 

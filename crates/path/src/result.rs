@@ -173,10 +173,11 @@ pub struct Figures {
     pub ipdv_down: Option<Series>,
     /// Time within the server.
     pub server_time: Option<Series>,
-    /// By how much the server's wall clock is ahead of ours, if the smallest delays of both directions are equal.
+    /// By how much the server's wall clock is ahead of ours, if the smallest delays of both directions are
+    /// equal.
     pub clock_ahead: Option<i64>,
-    /// How much faster the server's clock runs than ours, parts in a million; nothing if the session is too short
-    /// or the error is larger.
+    /// How much faster the server's clock runs than ours, parts in a million; nothing if the session is too
+    /// short or the error is larger.
     pub drift_ppm: Option<f64>,
     /// The largest error of that.
     pub drift_error_ppm: Option<f64>,

@@ -120,7 +120,8 @@ pub struct ServerArgs {
     /// this flag
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
-    /// Serve counters for Prometheus at http://ADDRESS:PORT/metrics; best at 127.0.0.1, as anybody may read them
+    /// Serve counters for Prometheus at http://ADDRESS:PORT/metrics; best at 127.0.0.1, as anybody may read
+    /// them
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<String>,
     /// Largest number of sessions at the same time

@@ -152,7 +152,7 @@ fn a_parent_that_was_stopped_for_long_loses_nothing() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
     let record = kept_in(&scratch.path("record.json"));
     assert_eq!(record["runs"][0]["complete"], true);
-    // The queue was looked at all the while.
+    // The queue was sampled all the time.
     let times = record["runs"][0]["up"]["t_ns"].as_array().expect("times");
     let looks = times.iter().filter_map(Value::as_i64).filter(|t| (0..6_000_000_000).contains(t)).count();
     // Ten a second, of which the machine may hold up some.

@@ -1,4 +1,4 @@
-//! The shape of the house: which crate may lean on which, and what the libraries may lean on.
+//! The rules for the source tree: which crate may depend on which, and where things may be.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -72,7 +72,7 @@ fn crates_depend_on_each_other_as_drawn() {
     ]);
     let found = dependencies();
     let names: Vec<&str> = found.keys().map(String::as_str).collect();
-    assert_eq!(names, drawn.keys().copied().collect::<Vec<_>>(), "a room was added: draw it");
+    assert_eq!(names, drawn.keys().copied().collect::<Vec<_>>(), "a crate was added: add it to the drawing in ARCHITECTURE.md");
     for (package, dependencies) in &found {
         let ours: Vec<&str> =
             dependencies.iter().map(String::as_str).filter(|d| d.starts_with(OURS)).collect();

@@ -1,4 +1,5 @@
-//! `goodqueue reproduce`: the pages in the house are what it writes now, and it judges as a file says.
+//! `goodqueue reproduce`: the pages in the tree are what it writes now, and its verdicts are those of the
+//! files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

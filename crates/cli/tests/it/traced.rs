@@ -1,4 +1,4 @@
-//! Flows that are looked into: what the files say is what the record says, and tshark finds the same in them.
+//! Traced flows: the files agree with the record, and tshark finds the same in them.
 
 use std::path::Path;
 use std::process::Command;

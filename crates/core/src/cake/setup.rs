@@ -29,7 +29,7 @@ const RTTS: &[(&str, Span)] = &[
 
 /// A kind of link: the values of `overhead`, `mpu` and `atm` if they are not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "tc's keywords; `LinkKind::meaning` has what they stand for")]
+#[allow(missing_docs, reason = "tc's keywords; `LinkKind::meaning` explains them")]
 pub enum LinkKind {
     Raw,
     Conservative,

@@ -134,7 +134,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     }
 
     /// Brings the probabilities up to `now`. Every other call does this first; it is of use to one who wants
-    /// to look at [`FqPie::flow_state`].
+    /// to read [`FqPie::flow_state`].
     pub fn advance(&mut self, now: Nanos) {
         if self.timer.is_due(now) {
             self.update(now);

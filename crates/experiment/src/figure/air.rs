@@ -217,8 +217,8 @@ mod tests {
         assert_eq!(jain(&run, &[], Some((2_000_000_000, 3_000_000_000))), Some(1.0));
     }
 
-    /// The share over 0.5 s is 44 % if it contains one step of 20 %, and 50 % without. So it is stable at 1.4 s,
-    /// 0.4 s after the second joined.
+    /// The share over 0.5 s is 44 % if it contains one step of 20 %, and 50 % without. So it is stable at 1.4
+    /// s, 0.4 s after the second joined.
     #[test]
     fn a_share_is_stable_if_it_does_not_change_any_more() {
         let run = newcomer();

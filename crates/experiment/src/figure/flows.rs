@@ -127,7 +127,8 @@ pub(super) fn goodput(
     (!bytes.is_empty() && from < to).then(|| bytes.iter().sum::<u64>() as f64 * 8e9 / (to - from) as f64)
 }
 
-/// The smallest goodput of a host in one direction, divided by the largest; absent if only one host has flows.
+/// The smallest goodput of a host in one direction, divided by the largest; absent if only one host has
+/// flows.
 pub(super) fn host_share(record: &Record, summary: &Summary, direction: Direction) -> Option<f64> {
     let mut hosts: Vec<(u32, u64)> = Vec::new();
     let flows = record.test.flows.iter().zip(&summary.flows).filter(|(plan, _)| plan.direction == direction);

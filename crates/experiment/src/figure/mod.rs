@@ -9,7 +9,7 @@ use std::str::FromStr;
 use goodqueue::{Bytes, Rate, Span};
 use goodqueue_report::{Direction, Record, Run, Sojourn, Summary};
 
-/// What a figure is counted in.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -58,7 +58,7 @@ impl Unit {
             Unit::Number => (value, digits(value), ""),
         };
         let shown = format!("{value:.digits$}");
-        // What is rounded to zero has no sign.
+        // A value rounded to zero has no sign.
         let is_zero = shown.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
         let shown = if is_zero { shown.replace('-', "") } else { shown };
         if bare { shown } else { shown + unit }
@@ -74,7 +74,7 @@ fn digits(value: f64) -> usize {
     }
 }
 
-/// What a figure is taken from.
+/// The data from which a figure is computed.
 struct From<'a> {
     record: &'a Record,
     run: &'a Run,
@@ -443,8 +443,9 @@ impl Figure {
         self.window == Window::Always
     }
 
-    /// Its value in `run`, which is a run of `record`. `stations` limits it to these stations (none: all), and
-    /// `window` to a part of the load, in ns from its start (none: all of it). `None` if the run has no value.
+    /// Its value in `run`, which is a run of `record`. `stations` limits it to these stations (none: all),
+    /// and `window` to a part of the load, in ns from its start (none: all of it). `None` if the run has no
+    /// value.
     #[must_use]
     pub fn of(
         &self,

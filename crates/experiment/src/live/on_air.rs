@@ -31,7 +31,7 @@ pub(super) enum RadioMessage {
     End(Box<Radio>, Vec<Offered>, Nanos),
 }
 
-/// What a device was offered, and what its queues did with it.
+/// The packets offered to a device, and what its queues did with them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Offered {
     pub(super) arrived: u64,
@@ -71,7 +71,7 @@ pub(super) struct OnAir {
     pub(super) notes: Notes,
 }
 
-/// What a radio under a live engine has seen.
+/// The counters of a radio below a live engine.
 #[derive(Default)]
 pub(super) struct Notes {
     events: Vec<AirEvent>,

@@ -10,7 +10,7 @@ const NOBODY: u32 = 65_534;
 /// Threads of the load: client and server.
 const THREADS: usize = 2;
 
-/// What the worker still may do while it measures.
+/// The privileges that the worker keeps while it measures.
 pub(super) struct Rights {
     /// User and group that it goes on as, where it is root.
     user: (u32, u32),

@@ -34,7 +34,7 @@ pub(super) struct Setup {
     pub(super) network: Network,
 }
 
-/// What the engine puts between its sockets.
+/// The link or medium that the engine puts between its sockets.
 #[allow(clippy::large_enum_variant)] // One for a run: no box for it.
 pub(super) enum Network {
     /// Two lines with this queue.

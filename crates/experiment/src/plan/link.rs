@@ -44,7 +44,8 @@ pub struct LinkOrder {
     /// The modem's own queue, where queues are compared with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<String>,
-    /// What a router before the modem shapes to, towards the server: a rate or a share of the line.
+    /// The rate to which a router in front of the modem shapes, towards the server: a rate or a share of the
+    /// line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape_up: Option<String>,
     /// The same towards the client.

@@ -37,7 +37,7 @@ impl Airs {
         Airs { airs, origin: signed(job.scenario.origin.0), next }
     }
 
-    /// When the next look is due.
+    /// When the next sample is due.
     pub(super) fn next(&self) -> i64 {
         self.next
     }
@@ -77,7 +77,7 @@ fn ends(job: &Job, radio: &goodqueue_sim::Radio, place: &crate::radio::Place) ->
     radio.links.iter().find(is_down).map(|&down| (node, down))
 }
 
-/// What is at a node.
+/// The kind of a node.
 fn owner(job: &Job, node: usize) -> Owner {
     let own = |mut ends: Vec<(usize, usize)>, most: usize| -> Vec<u32> {
         ends.truncate(most);

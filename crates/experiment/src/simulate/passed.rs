@@ -41,7 +41,7 @@ impl<'a> Passed<'a> {
         Passed { job, series }
     }
 
-    /// A look at `t`.
+    /// A sample at `t`.
     pub(super) fn look(&mut self, t: i64, simulation: &Simulation) {
         for (path, series) in self.job.path.iter().zip(&mut self.series) {
             if let Some(series) = series {

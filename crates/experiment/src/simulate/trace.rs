@@ -1,4 +1,4 @@
-//! Flows that are looked into: which were asked for, and what is kept of them while a turn runs.
+//! Traced flows: which ones were requested, and what is kept of them while a run proceeds.
 
 use goodqueue::Span;
 use goodqueue_probe::Test;

@@ -17,7 +17,7 @@ use crate::Latest;
 use crate::collect::{Collector, QueueEnd, parameters};
 use crate::text::trees;
 
-/// Time between two looks at the queues, as in the live arm.
+/// Time between two samples of the queues, as in the live arm.
 const LOOK: Span = Span::from_millis(100);
 /// Longest wait for the last probes after the load. Probes that are under way then are recorded as such.
 const DRAIN: Span = Span::from_secs(120);
@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
     pub run: Run,
     /// What happened, where it was kept.
     pub checkpoints: Checkpoints,
-    /// What the flows did that were looked into.
+    /// The events of the traced flows.
     pub traces: Vec<Trace>,
 }
 
@@ -218,7 +218,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// A look at the queues, and at what the probes have said.
+    /// Samples the queues and reads the probes' results.
     fn look(&mut self, t: i64, watch: &Watch) {
         self.next_look += signed(LOOK);
         self.take_samples();
@@ -305,7 +305,7 @@ fn number(index: usize) -> u32 {
 }
 
 /// Time in which the lines of both directions can send [`PATIENCE`] packets, but no more than the time
-/// between two looks.
+/// between two samples.
 fn slice(job: &Job) -> Span {
     let rate = |link: usize| {
         job.scenario.links.get(link).and_then(|link| link.port.as_ref()).map_or(0, |port| port.rate.0)

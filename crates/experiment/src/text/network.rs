@@ -149,7 +149,7 @@ impl Network {
                 ));
             }
         }
-        // Where its outputs have queues those count, and they have been looked at.
+        // If its outputs have queues, those count, and they have been checked.
         let own = switch.queue().filter(|_| !switch.buffers().are_by_output()).cloned();
         let own = OneWay { queue: own, ..OneWay::default() };
         let rate =

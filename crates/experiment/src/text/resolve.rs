@@ -42,7 +42,7 @@ enum Form<'a> {
     Wifi(Section<'a>),
 }
 
-/// What a variant changes of the network.
+/// A variant's changes to the network.
 enum Changes<'a> {
     Nothing,
     Simple(Box<Simple>),

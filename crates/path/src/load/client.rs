@@ -189,8 +189,8 @@ impl Control {
         }
     }
 
-    /// Passes on the samples of the server's ends of the flows. Once `done` is set it tells the server to stop, and
-    /// returns when the server has stopped. `sink` gets what the server sent, unchecked.
+    /// Passes on the samples of the server's ends of the flows. Once `done` is set it tells the server to
+    /// stop, and returns when the server has stopped. `sink` gets what the server sent, unchecked.
     ///
     /// # Errors
     /// [`Failure`]; samples passed on before that are valid.

@@ -21,7 +21,8 @@ use goodqueue_probe::Sample;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Version of the messages. A server answers another version with its own, so both ends can report the mismatch.
+/// Version of the messages. A server answers another version with its own, so both ends can report the
+/// mismatch.
 pub const VERSION: u32 = 1;
 /// Longest line that a server reads, bytes.
 pub const MOST_ASKED: usize = 4096;

@@ -1,8 +1,9 @@
 //! The server's end of loads: one TCP port for control connections and flows.
 //!
-//! [`Bounds`] limits everything: connections whose purpose is not known yet (a table of [`MOST_PENDING`], in which
-//! a new one replaces the oldest), control connections, loads, flows of a load, and its length. A control
-//! connection must prove the secret within [`HANDSHAKE`], and is closed after [`SILENCE`] without a load.
+//! [`Bounds`] limits everything: connections whose purpose is not known yet (a table of [`MOST_PENDING`], in
+//! which a new one replaces the oldest), control connections, loads, flows of a load, and its length. A
+//! control connection must prove the secret within [`HANDSHAKE`], and is closed after [`SILENCE`] without a
+//! load.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -403,8 +404,8 @@ enum Claim<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// If all places are taken, the oldest connection that has not proved the secret is replaced: one of the same
-    /// network, if the network has reached its limit.
+    /// If all places are taken, the oldest connection that has not proved the secret is replaced: one of the
+    /// same network, if the network has reached its limit.
     fn claim(shared: &'a Shared<'a>, stream: &TcpStream, peer: SocketAddr) -> Claim<'a> {
         let bounds = &shared.server.bounds;
         let mut seats = shared.seats.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! TLS 1.3 with raw public keys (RFC 7250). The server's Ed25519 key is derived from the secret, so a client that
-//! has the secret knows the key in advance. There are no certificates and no authorities.
+//! TLS 1.3 with raw public keys (RFC 7250). The server's Ed25519 key is derived from the secret, so a client
+//! that has the secret knows the key in advance. There are no certificates and no authorities.
 
 use std::sync::Arc;
 

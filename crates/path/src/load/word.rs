@@ -7,8 +7,8 @@ use goodqueue_probe::net::random_u64;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Smallest number of characters of a key. Anybody who has recorded a connection can try keys offline, so a short
-/// key can be found.
+/// Smallest number of characters of a key. Anybody who has recorded a connection can try keys offline, so a
+/// short key can be found.
 pub const LEAST: usize = 12;
 /// 32 letters and digits that cannot be confused.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";

@@ -1,5 +1,5 @@
-//! Limits for unknown addresses: a rate of answers for each network, and no more bytes than they sent. Both are
-//! tables of a fixed size. If two addresses share an entry, each gets less, never more.
+//! Limits for unknown addresses: a rate of answers for each network, and no more bytes than they sent. Both
+//! are tables of a fixed size. If two addresses share an entry, each gets less, never more.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -32,8 +32,8 @@ impl PrefixLengths {
     }
 }
 
-/// One answer for each `gap`, `burst` at once after a pause: the generic cell rate algorithm (ITU-T I.371), with
-/// one number for each rate.
+/// One answer for each `gap`, `burst` at once after a pause: the generic cell rate algorithm (ITU-T I.371),
+/// with one number for each rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     gap: i64,

@@ -1,8 +1,8 @@
 //! The server: it answers probes and does nothing else. It has no sockets and clocks; [`listen`] adds them.
 //!
-//! * Requests to open are answered at a limited rate for each network, and with no more bytes than the address and
-//!   port sent. Our client pads its request, so it is answered at once. irtt's client sends 8 bytes less than the
-//!   answer has; it is answered when it asks again, after a second.
+//! * Requests to open are answered at a limited rate for each network, and with no more bytes than the
+//!   address and port sent. Our client pads its request, so it is answered at once. irtt's client sends 8
+//!   bytes less than the answer has; it is answered when it asks again, after a second.
 //! * The answer carries a random token. The first probe that brings it back from the same address and port
 //!   shows that the address receives. Only then is there a session.
 //! * A reply is never longer than its request, and a session's replies are never more frequent than what was
@@ -30,8 +30,8 @@ use crate::key::Key;
 use crate::open::{self, OpenReply, OpenRequest};
 use crate::params::{self, Params, Refusal};
 
-/// Largest number of half-open connections, which have not shown yet that they receive; a new one replaces the
-/// oldest.
+/// Largest number of half-open connections, which have not shown yet that they receive; a new one replaces
+/// the oldest.
 const HALF_OPEN: usize = 4096;
 /// How long a connection may be half-open: as long as irtt's client waits for an answer to its first request.
 const HALF_OPEN_LIFE: i64 = 15_000_000_000;
@@ -51,7 +51,8 @@ pub struct Limits {
     pub sessions_per_prefix: u32,
     /// Prefix lengths of one network.
     pub prefix: PrefixLengths,
-    /// Answers per second to requests to open from one network, at least 1; twice as many at once after a pause.
+    /// Answers per second to requests to open from one network, at least 1; twice as many at once after a
+    /// pause.
     pub opens_per_second: u32,
     /// Longest session; zero is no limit.
     pub max_length: Span,

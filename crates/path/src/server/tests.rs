@@ -111,8 +111,8 @@ fn irtts_client_is_answered_when_it_asks_again_and_gets_no_more_than_it_sent() {
     assert!(answers.iter().sum::<usize>() <= 4 * irtts.len());
 }
 
-/// 1 000 000 requests in 10 s from random spoofed addresses: no address gets more bytes than it sent, the memory
-/// does not change, a session gets all its replies, and a new client is served.
+/// 1 000 000 requests in 10 s from random spoofed addresses: no address gets more bytes than it sent, the
+/// memory does not change, a session gets all its replies, and a new client is served.
 #[test]
 fn a_flood_of_spoofed_open_requests_does_not_disturb_sessions() {
     let mut desk = Desk::new(Limits::default(), None);

@@ -52,7 +52,7 @@ impl ProberConfig {
 /// A reply, as [`Prober::handle_datagram`] took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
-    /// What it says.
+    /// Its content.
     pub packet: Packet,
     /// When its probe was sent; nothing if that had been given up.
     pub sent: Option<Stamp>,

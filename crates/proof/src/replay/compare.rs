@@ -1,5 +1,5 @@
-//! Compares what our queues did with what a vector says, and describes the first difference. [`replay`] runs a
-//! queue over the calls of a file.
+//! Compares what our queues did with what a vector says, and describes the first difference. [`replay`] runs
+//! a queue over the calls of a file.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

@@ -242,8 +242,8 @@ fn read_arrival<'a>(fields: &mut Fields<'a>, is_sender: bool) -> Result<Input<'a
     Ok(Input::Enqueue(Arrival { id, hash, len, truesize, dsfield, sending }))
 }
 
-/// Checks that packet numbers rise, that results are in allowed places, and that every D is answered. `last` is
-/// the last line.
+/// Checks that packet numbers rise, that results are in allowed places, and that every D is answered. `last`
+/// is the last line.
 fn check_order(vector: &Vector<'_>, last: usize) -> Result<(), Fault> {
     let mut last_id = 0;
     for (at, step) in vector.steps.iter().enumerate() {
@@ -278,8 +278,8 @@ fn check_order(vector: &Vector<'_>, last: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Checks that an S follows every `s_every`-th call (every call if there is no `s_every`), every R and every C,
-/// and that it ends the file. `last` is the last line.
+/// Checks that an S follows every `s_every`-th call (every call if there is no `s_every`), every R and every
+/// C, and that it ends the file. `last` is the last line.
 fn check_states(vector: &Vector<'_>, last: usize) -> Result<(), Fault> {
     let every = vector.header.s_every.unwrap_or(1);
     let (mut calls, mut is_due) = (0_u64, false);

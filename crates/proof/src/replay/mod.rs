@@ -1,10 +1,10 @@
-//! Replays decision vectors: makes the calls that were made to a queue of Linux to our queue, and compares every
-//! decision with the recorded one.
+//! Replays decision vectors: makes the calls that were made to a queue of Linux to our queue, and compares
+//! every decision with the recorded one.
 //!
 //! A vector is a text file, plain or gzip, with one record on each line; `vectors/README.md` describes the
-//! format. [`file()`] returns a [`Report`], whose [`Report::difference`] is the first difference. It returns a
-//! [`ReplayError`] if the file is cut or corrupt, or is for an unknown queue. Nothing in a file is ignored: an
-//! unknown record, key or queue is an error.
+//! format. [`file()`] returns a [`Report`], whose [`Report::difference`] is the first difference. It returns
+//! a [`ReplayError`] if the file is cut or corrupt, or is for an unknown queue. Nothing in a file is ignored:
+//! an unknown record, key or queue is an error.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -36,8 +36,8 @@ impl Recorded {
         Recorded { values: values.iter().copied().collect(), missing: 0 }
     }
 
-    /// Checks that the queue drew exactly the numbers that were given, and forgets them. The error says how many
-    /// were too many or left.
+    /// Checks that the queue drew exactly the numbers that were given, and forgets them. The error says how
+    /// many were too many or left.
     fn check(&mut self) -> Result<(), String> {
         let (unused, missing) = (self.values.len(), self.missing);
         *self = Recorded::default();
@@ -83,8 +83,8 @@ pub(super) struct Setup<'a> {
     pub(super) arrivals: usize,
 }
 
-/// Sets the parameter that the catalogue calls `key`. In vectors times are in microseconds, and a value may be
-/// outside of tc's range.
+/// Sets the parameter that the catalogue calls `key`. In vectors times are in microseconds, and a value may
+/// be outside of tc's range.
 pub(super) fn set<T: Parameters + Access>(params: &mut T, key: &str, value: Number) -> Result<(), String> {
     let at = T::LIST.iter().position(|parameter| parameter.is_called(key));
     let at = at.ok_or_else(|| format!("unknown parameter `{key}`"))?;
@@ -196,8 +196,8 @@ pub(super) fn call<Q: Queue<goodqueue::Header>>(
     call_with(queue, now, input, &mut Collect(results), change, |queue| queue.next_wake(now))
 }
 
-/// Like [`call`], with another observer. `wake` is the time at which a queue that holds packets and delivers none
-/// asks to be woken.
+/// Like [`call`], with another observer. `wake` is the time at which a queue that holds packets and delivers
+/// none asks to be woken.
 pub(super) fn call_with<Q: Queue<goodqueue::Header>, O: Listing>(
     queue: &mut Q,
     now: Nanos,
@@ -228,8 +228,8 @@ pub(super) fn call_with<Q: Queue<goodqueue::Header>, O: Listing>(
     Ok(None)
 }
 
-/// Whether the call is a T, of the queue's timer. Ours, due at `due`, must be due at exactly that time and at no
-/// other call. If it is not, a result states its time.
+/// Whether the call is a T, of the queue's timer. Ours, due at `due`, must be due at exactly that time and at
+/// no other call. If it is not, a result states its time.
 pub(super) fn call_timer(now: Nanos, input: &Input<'_>, due: Option<Nanos>, results: &mut Results) -> bool {
     let is_timer = matches!(input, Input::Timer);
     let is_due = due.is_some_and(|due| due <= now);

@@ -1,5 +1,5 @@
-//! Reads the text of a vector: header, calls with their results and checks, and the fields of a line. All formats
-//! are read here; a [`Format`] has their differences.
+//! Reads the text of a vector: header, calls with their results and checks, and the fields of a line. All
+//! formats are read here; a [`Format`] has their differences.
 
 use super::Fault;
 
@@ -48,8 +48,8 @@ pub(super) struct Format {
     pub(super) results: &'static [&'static str],
 }
 
-/// A call, its results, and the checks of the state after it. The part before the first call is a step of kind
-/// `""`.
+/// A call, its results, and the checks of the state after it. The part before the first call is a step of
+/// kind `""`.
 pub(super) struct Step<'a> {
     pub(super) line: usize,
     pub(super) kind: &'a str,

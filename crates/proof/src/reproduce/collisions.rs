@@ -241,7 +241,8 @@ impl Scenario {
         toml::from_str(TEXT).expect("a file of ours")
     }
 
-    /// [`Kind::count`] of every queue and seed, on all processors. The result does not depend on their number.
+    /// [`Kind::count`] of every queue and seed, on all processors. The result does not depend on their
+    /// number.
     fn count_all(&self) -> Vec<Vec<Vec<u32>>> {
         let jobs: Vec<(&Kind, u64)> =
             self.queues.iter().flat_map(|kind| (1..=self.seeds).map(move |seed| (kind, seed))).collect();

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-/// A median with a confidence interval that assumes no distribution: from the k-th smallest to the k-th largest
-/// value. The median is outside it with probability 2 P(B < k), where B counts heads in n tosses of a coin. k is
-/// the largest number for which that probability is at most 5 %. At least six values are needed (3.1 %).
+/// A median with a confidence interval that assumes no distribution: from the k-th smallest to the k-th
+/// largest value. The median is outside it with probability 2 P(B < k), where B counts heads in n tosses of a
+/// coin. k is the largest number for which that probability is at most 5 %. At least six values are needed
+/// (3.1 %).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Measured {
     /// The middle value; of an even number the mean of the middle two.

@@ -6,8 +6,8 @@
 //!
 //! One page simulates no network (`collisions`). Its counts get verdicts in the same way.
 //!
-//! The file states a class of tolerance for each claim, and for a claim that is known to be missed, the cause.
-//! If such a claim holds, that is an error too.
+//! The file states a class of tolerance for each claim, and for a claim that is known to be missed, the
+//! cause. If such a claim holds, that is an error too.
 
 mod catalogue;
 mod collisions;

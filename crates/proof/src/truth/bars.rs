@@ -1,9 +1,10 @@
 //! Each figure, its bar, and the verdict on one case.
 //!
-//! The kernel's figure is the mean over its recorded seeds; its spread is the largest value minus the smallest.
-//! Ours is the mean over our seeds. Seeds cannot be paired: the same number gives different starts on the two
-//! sides. So two means are compared. The noise of a mean of n runs is that of one run divided by √n. Our runs
-//! are cheap, so more seeds make our mean as exact as needed, but not the kernel's. No bar is widened for that.
+//! The kernel's figure is the mean over its recorded seeds; its spread is the largest value minus the
+//! smallest. Ours is the mean over our seeds. Seeds cannot be paired: the same number gives different starts
+//! on the two sides. So two means are compared. The noise of a mean of n runs is that of one run divided by
+//! √n. Our runs are cheap, so more seeds make our mean as exact as needed, but not the kernel's. No bar is
+//! widened for that.
 
 use serde::Serialize;
 
@@ -139,8 +140,8 @@ impl Figure {
     }
 }
 
-/// Mean rate of a BBR flow divided by the mean rate of all flows of the direction, if it has BBR and other flows.
-/// A flow that stops early counts with its rate from start to stop.
+/// Mean rate of a BBR flow divided by the mean rate of all flows of the direction, if it has BBR and other
+/// flows. A flow that stops early counts with its rate from start to stop.
 #[allow(clippy::cast_precision_loss)]
 fn bbr_share(outcome: &Outcome, way: Direction) -> Option<f64> {
     let rates = |is_wanted: fn(bool) -> bool| {
@@ -218,8 +219,8 @@ pub struct Comparison {
     pub ours: Option<Sample>,
     /// Our mean minus the kernel's.
     pub difference: Option<f64>,
-    /// The largest difference that is within the bar. None if there is no bar, and for a share, whose bar is a
-    /// bound.
+    /// The largest difference that is within the bar. None if there is no bar, and for a share, whose bar is
+    /// a bound.
     pub bar: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
@@ -296,8 +297,8 @@ fn bar(figure: Figure, kernel: &Sample) -> Option<f64> {
 }
 
 /// Counts. If the kernel has none or one, a share of it is no useful bar (35 % of one packet). Then ours is
-/// outside only from [`HANDFUL`] on, and otherwise the figure is not judged. Other small counts have the same bar
-/// as large ones. A miss that chance alone would explain is noted, but it is still a miss.
+/// outside only from [`HANDFUL`] on, and otherwise the figure is not judged. Other small counts have the same
+/// bar as large ones. A miss that chance alone would explain is noted, but it is still a miss.
 fn judge_counts(kernel: &Sample, ours: &Sample, bar: f64) -> (Verdict, Option<String>) {
     if kernel.mean <= 1.0 {
         let note = Some("the kernel has none or one".to_owned());

@@ -20,8 +20,8 @@ pub(super) fn direction_of(word: &str) -> Option<Direction> {
 /// The shaper of a bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shaper {
-    /// `htb` with one class whose burst is one packet, and the queue as its leaf. It acts as a serial line at the
-    /// rate, at most one packet ahead.
+    /// `htb` with one class whose burst is one packet, and the queue as its leaf. It acts as a serial line at
+    /// the rate, at most one packet ahead.
     Htb,
     /// `tbf` with a burst of 3028 bytes, the queue as its leaf.
     Tbf,
@@ -131,8 +131,8 @@ impl Case {
         bottlenecks.find_map(|bottleneck| bottleneck.queue.as_ref().err()).map(String::as_str)
     }
 
-    /// Whether the stale state of [`CodelParity::Stale`] can occur, which is only in `fq_codel`. After the last
-    /// packet of `codel` no byte is queued, which clears that state.
+    /// Whether the stale state of [`CodelParity::Stale`] can occur, which is only in `fq_codel`. After the
+    /// last packet of `codel` no byte is queued, which clears that state.
     #[must_use]
     pub fn can_be_stale(&self) -> bool {
         Direction::BOTH

@@ -167,8 +167,8 @@ impl Report {
     }
 }
 
-/// The case with the round trip of the kernel's idle path, if its probes measured one. Hosts and hops add to the
-/// configured delays, and that can decide which of two packets reaches the queue first.
+/// The case with the round trip of the kernel's idle path, if its probes measured one. Hosts and hops add to
+/// the configured delays, and that can decide which of two packets reaches the queue first.
 #[allow(clippy::cast_precision_loss)]
 fn on_path(case: &Case, kernel: &[&Outcome]) -> Case {
     let pings = kernel.iter().flat_map(|run| Direction::BOTH.map(|way| run.side(way).ping));

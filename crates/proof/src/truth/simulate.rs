@@ -168,8 +168,8 @@ impl Meter {
                 meter.backlogs.push((backlog.bytes, backlog.packets));
             }
         }
-        // The kernel's summary leaves out the bytes of the last step: its total is the sum of samples, and there
-        // is no sample at the end.
+        // The kernel's summary leaves out the bytes of the last step: its total is the sum of samples, and
+        // there is no sample at the end.
         if t >= case.length {
             return;
         }

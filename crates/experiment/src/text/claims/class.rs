@@ -42,7 +42,7 @@ impl Class {
         }
     }
 
-    /// What it means, for a page.
+    /// Its meaning, for a page.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {

@@ -63,7 +63,7 @@ pub(crate) struct Key {
     pub(crate) kind: Kind,
     /// The default, in words.
     pub(crate) default: &'static str,
-    /// What it does.
+    /// Its meaning.
     pub(crate) doc: &'static str,
 }
 

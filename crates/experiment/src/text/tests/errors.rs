@@ -1,4 +1,4 @@
-//! What is wrong is said with its line and column, and with what would be right.
+//! Errors name their line and column, and what would be right.
 
 use super::{parse, right};
 

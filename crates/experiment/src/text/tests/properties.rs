@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// Each key of each table with each value, beside what it needs to get as far as to be looked at.
+/// Each key of each table with each value, with all that is needed for the value to be checked.
 #[test]
 fn every_key_with_every_value_is_an_experiment_or_an_error() {
     for table in crate::text::keys::TABLES {

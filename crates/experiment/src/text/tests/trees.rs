@@ -145,7 +145,7 @@ fn classes_have_their_rates_and_borrow_what_is_spare_by_prio_and_quantum() {
     let (one, two) = (leaf("one", "6mbit", ""), leaf("two", "3mbit", "dscp = [\"EF\"]"));
     let rates = one.clone() + &two;
     near(shares(&rates, [20, 20]), [6.0, 3.0]);
-    // What the one leaves the other has.
+    // The one class gets what the other leaves.
     near(shares(&rates, [1, 20]), [1.0, 8.0]);
     near(shares(&rates, [20, 1]), [8.0, 1.0]);
     // 7 Mbit/s are spare: to the lower prio; with one prio by quantum.

@@ -6,7 +6,7 @@ use super::calls::Stack;
 use crate::replay::Fault;
 use crate::replay::text::{Entry, number};
 
-/// What a `Q` asks for, and how much of the answer was looked at.
+/// The subject of a `Q`, and how much of the answer was compared.
 pub(super) struct Question {
     pub(super) txq: Option<TxqId>,
     /// Flow lines compared.
