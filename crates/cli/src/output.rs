@@ -163,7 +163,9 @@ pub(crate) fn check_parent(path: &Path) -> Result<(), Error> {
         None => Ok(()),
         Some(missing) => {
             let (path, missing) = (path.display(), missing.display());
-            Err(Error::Usage(format!("--output {path}: the folder {missing} does not exist: create it first")))
+            Err(Error::Usage(format!(
+                "--output {path}: the folder {missing} does not exist: create it first"
+            )))
         }
     }
 }

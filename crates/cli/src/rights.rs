@@ -59,7 +59,9 @@ fn become_named(name: &str) -> Result<User, Error> {
         return Err(Error::Usage(format!("--user {name}: this machine has no such user")));
     };
     if user.user == 0 {
-        return Err(Error::Usage(format!("--user {name}: root has privileges that the server does not need")));
+        return Err(Error::Usage(format!(
+            "--user {name}: root has privileges that the server does not need"
+        )));
     }
     become_user(user.user, user.group).map_err(|error| {
         Error::Machine(format!(

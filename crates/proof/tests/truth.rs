@@ -88,9 +88,7 @@ fn equal_figures_are_within_and_skipped_cases_do_not_count_as_passed() {
     assert_eq!((count.within, count.outside, count.skipped, count.judged()), (3, 0, 1, 3));
     assert!(report.end().is_ok());
     let text = report.to_string();
-    assert!(
-        text.contains("SKIPPED, without a verdict (1 case):\n  m8-r20-1cubic-hfsc: the queue `hfsc`")
-    );
+    assert!(text.contains("SKIPPED, without a verdict (1 case):\n  m8-r20-1cubic-hfsc: the queue `hfsc`"));
     assert!(text.ends_with("0 of 23 figures outside; 1 SKIPPED\n"), "{text}");
     let only = Wishes { cases: vec!["m8-r20-1cubic-hfsc".to_owned()], ..args(fixture()) };
     let none = compare_folder(&only, &kernel_but(|_, _, _| {}), &()).expect("a good folder");

@@ -72,7 +72,11 @@ fn crates_depend_on_each_other_as_drawn() {
     ]);
     let found = dependencies();
     let names: Vec<&str> = found.keys().map(String::as_str).collect();
-    assert_eq!(names, drawn.keys().copied().collect::<Vec<_>>(), "a crate was added: add it to the drawing in ARCHITECTURE.md");
+    assert_eq!(
+        names,
+        drawn.keys().copied().collect::<Vec<_>>(),
+        "a crate was added: add it to the drawing in ARCHITECTURE.md"
+    );
     for (package, dependencies) in &found {
         let ours: Vec<&str> =
             dependencies.iter().map(String::as_str).filter(|d| d.starts_with(OURS)).collect();

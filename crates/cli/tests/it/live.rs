@@ -179,7 +179,9 @@ fn the_square_wave_runs_bbr_and_cubic() {
 
 #[test]
 fn the_run_waits_for_a_standing_queue_to_drain_and_not_for_fq_codel() {
-    let Some(_turn) = live("the_run_waits_for_a_standing_queue_to_drain_and_not_for_fq_codel") else { return };
+    let Some(_turn) = live("the_run_waits_for_a_standing_queue_to_drain_and_not_for_fq_codel") else {
+        return;
+    };
     let record = measured(
         "tcp_nup --live --rate 20mbit --rtt 20ms --queue fifo:500ms,fq_codel --length 4s --idle 1s \
          --with voip,web",

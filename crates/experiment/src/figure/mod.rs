@@ -142,9 +142,12 @@ pub const FIGURES: &[Figure] = &[
     figure("rise_p50", Unit::Time, "median rise of the round trip under load over its idle median", |of| {
         time(of.summary.rtt.added_p50_ns)
     }),
-    figure("rise_p95", Unit::Time, "95th percentile of that rise, close to the peak of a standing queue", |of| {
-        time(of.summary.rtt.added_p95_ns)
-    }),
+    figure(
+        "rise_p95",
+        Unit::Time,
+        "95th percentile of that rise, close to the peak of a standing queue",
+        |of| time(of.summary.rtt.added_p95_ns),
+    ),
     figure("rise_up_p50", Unit::Time, "median rise of the one-way delay to the server", |of| {
         time(of.summary.up.added_p50_ns)
     }),
@@ -158,9 +161,12 @@ pub const FIGURES: &[Figure] = &[
         "median of the flows' smoothed round-trip times (srtt) under load",
         |of| time(of.summary.tcp_rtt.p50_ns),
     ),
-    figure("tcp_rtt_p95", Unit::Time, "95th percentile of those, over the steps of all flows together", |of| {
-        time(of.summary.tcp_rtt.p95_ns)
-    }),
+    figure(
+        "tcp_rtt_p95",
+        Unit::Time,
+        "95th percentile of those, over the steps of all flows together",
+        |of| time(of.summary.tcp_rtt.p95_ns),
+    ),
     figure(
         "sojourn_up_p50",
         Unit::Time,
@@ -319,9 +325,12 @@ pub const FIGURES: &[Figure] = &[
         |of| air::mos(of.record, of.summary, of.stations, true),
     )
     .of_stations(),
-    figure("page_load", Unit::Time, "median page load time under load; of several pages, the slowest", |of| {
-        air::page_load(of.record, of.summary, of.stations)
-    })
+    figure(
+        "page_load",
+        Unit::Time,
+        "median page load time under load; of several pages, the slowest",
+        |of| air::page_load(of.record, of.summary, of.stations),
+    )
     .of_stations(),
     figure(
         "video_bitrate",

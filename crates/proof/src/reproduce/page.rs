@@ -89,8 +89,7 @@ pub fn index(outcomes: &[Outcome]) -> String {
             let _ = write!(out, "| {} {}", if index == 0 { link } else { String::new() }, line(row));
         }
     }
-    out +=
-        "\n## Classes of tolerance\n\nThe file states the class of each claim before anything is run.\n\n";
+    out += "\n## Classes of tolerance\n\nThe file states the class of each claim before anything is run.\n\n";
     for class in Class::ALL {
         let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
     }

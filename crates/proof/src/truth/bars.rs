@@ -310,7 +310,8 @@ fn judge_counts(kernel: &Sample, ours: &Sample, bar: f64) -> (Verdict, Option<St
         return (Verdict::Within, None);
     }
     let chance = 2.0 * (kernel.counting_variance() + ours.counting_variance()).sqrt();
-    let note = (difference <= chance).then(|| "chance alone explains such a difference of small counts".to_owned());
+    let note =
+        (difference <= chance).then(|| "chance alone explains such a difference of small counts".to_owned());
     (Verdict::Outside, note)
 }
 

@@ -11,7 +11,12 @@ pub(crate) static REPRODUCTION: Table = Table {
     keys: &[
         key("title", Kind::Text, "required", "what is reproduced, in a few words"),
         key("source", Kind::Text, "required", "who published it"),
-        key("text", Kind::Text, "required", "what the experiment shows, and what was chosen because the source does not say"),
+        key(
+            "text",
+            Kind::Text,
+            "required",
+            "what the experiment shows, and what was chosen because the source does not say",
+        ),
         key("show", Kind::List(&Kind::Text), "all", "the variants that the picture shows"),
         key(
             "picture",
@@ -78,7 +83,12 @@ pub(crate) static CLAIM: Table = Table {
         ),
         key("to", time(SOME, DAY), "the end", "end of that window"),
         key("over", Kind::Text, "none", "the variant whose figure it is divided by"),
-        key("order", Kind::List(&Kind::Text), "none", "variants in rising order: each has more than the one before"),
+        key(
+            "order",
+            Kind::List(&Kind::Text),
+            "none",
+            "variants in rising order: each has more than the one before",
+        ),
         key(
             "published",
             Kind::Text,
@@ -87,7 +97,12 @@ pub(crate) static CLAIM: Table = Table {
         ),
         key("at_least", Kind::Text, "none", "lower bound, without a tolerance in any class"),
         key("at_most", Kind::Text, "none", "upper bound, without a tolerance in any class"),
-        key("missed", Kind::Text, "none", "why the claim is missed, if that is known; then it is an error if it holds"),
+        key(
+            "missed",
+            Kind::Text,
+            "none",
+            "why the claim is missed, if that is known; then it is an error if it holds",
+        ),
     ],
     also: None,
 };

@@ -34,7 +34,12 @@ pub(crate) static ROOT: Table = Table {
             "pfifo:1000, codel, fq_codel; with shape: cake; with buffer: codel, fq_codel",
             "the queues to compare",
         ),
-        key("variant", Kind::Tables(&VARIANT), "one, without changes", "the variants to compare, beside queues"),
+        key(
+            "variant",
+            Kind::Tables(&VARIANT),
+            "one, without changes",
+            "the variants to compare, beside queues",
+        ),
         key("seed", ANY_NUMBER, "1", "root of every random stream; with repetitions, that of the first"),
         key(
             "repetitions",
@@ -42,12 +47,7 @@ pub(crate) static ROOT: Table = Table {
             "1",
             "number of runs of each variant, with consecutive seeds",
         ),
-        key(
-            "seeds",
-            Kind::List(&ANY_NUMBER),
-            "see seed",
-            "a list of seeds, instead of the two keys above",
-        ),
+        key("seeds", Kind::List(&ANY_NUMBER), "see seed", "a list of seeds, instead of the two keys above"),
         key(
             "output",
             Kind::Text,
@@ -66,7 +66,12 @@ pub(crate) static ROOT: Table = Table {
         key("ipv6", Kind::Switch, "false", "whether hosts use IPv6"),
         key("tcp", Kind::Table(&TCP), "see there", "TCP of all hosts"),
         key("flow", Kind::Tables(&FLOW), "none", "TCP flows in addition to those of the test"),
-        key("probe", Kind::Tables(&PROBE), "one, if there is no test", "probes in addition to those of the test"),
+        key(
+            "probe",
+            Kind::Tables(&PROBE),
+            "one, if there is no test",
+            "probes in addition to those of the test",
+        ),
         key("udp", Kind::Tables(&UDP), "none", "UDP sources"),
         key(
             "reproduction",
@@ -257,7 +262,12 @@ pub(crate) static DIRECTION: Table = Table {
         ),
         key("lanes", count(1, 1024), "1", "number of hardware queues, each with its own queue and ring (mq)"),
         key("delay", time(FROM_NOTHING, LONGEST), "0s", "propagation delay"),
-        key("jitter", time(FROM_NOTHING, LONGEST), "0s", "random addition to the delay, uniform from zero to this"),
+        key(
+            "jitter",
+            time(FROM_NOTHING, LONGEST),
+            "0s",
+            "random addition to the delay, uniform from zero to this",
+        ),
         key(
             "loss",
             Kind::OneOf(&[Kind::Share, Kind::Table(&BURSTS)]),
@@ -359,12 +369,7 @@ pub(crate) static FLOW: Table = Table {
         key("stagger", time(FROM_NOTHING, HOUR), "0s", "time between the starts of two flows"),
         key("stop", time(SOME, DAY), "the end", "when all are aborted, from the start of the load on"),
         key("bytes", Kind::Bytes, "no limit", "bytes that each flow sends"),
-        key(
-            "rate",
-            Kind::Rate,
-            "none",
-            "largest pacing rate of its sender, in payload (SO_MAX_PACING_RATE)",
-        ),
+        key("rate", Kind::Rate, "none", "largest pacing rate of its sender, in payload (SO_MAX_PACING_RATE)"),
     ],
     also: None,
 };
@@ -389,12 +394,7 @@ pub(crate) static UDP: Table = Table {
     keys: &[
         key("from", Kind::Text, "client", "the node that sends"),
         key("to", Kind::Text, "server", "the node that receives"),
-        key(
-            "rate",
-            Kind::Rate,
-            "required",
-            "mean rate while it sends, of frames as a queue counts them",
-        ),
+        key("rate", Kind::Rate, "required", "mean rate while it sends, of frames as a queue counts them"),
         key("bytes", count(60, 1514), "1514", "length of a frame"),
         key("poisson", Kind::Switch, "false", "exponential gaps instead of equal ones"),
         key("on", time(SOME, HOUR), "always", "mean length of a period of sending (exponential), with off"),

@@ -45,7 +45,12 @@ pub(crate) static WIFI: Table = Table {
         key("gi", GUARDS, "the shortest of the standard", "guard interval"),
         key("mcs", count(0, 31), "none", "MCS"),
         key("rate", Kind::Text, "from mcs", RATES),
-        key("snr", SNR, "no errors", "signal-to-noise ratio, dB; it decides how many MPDUs are lost at each rate"),
+        key(
+            "snr",
+            SNR,
+            "no errors",
+            "signal-to-noise ratio, dB; it decides how many MPDUs are lost at each rate",
+        ),
         key("errors", Kind::Share, "0", "share of MPDUs in error at every rate; instead of snr"),
         key(
             "driver",
@@ -118,7 +123,12 @@ pub(crate) static WIFI: Table = Table {
         key("aql_high", AQL, "12ms", "the same while the radio has less than aql_threshold pending"),
         key("aql_threshold", AQL, "24ms", "see aql_high"),
         key("txq_limit", count(0, 1 << 20), "8192", "packets in all queues of mac80211 together (fq_limit)"),
-        key("memory", Kind::Bytes, "4m with ath9k, 16m with ath10k", "memory of those packets (fq_memory_limit)"),
+        key(
+            "memory",
+            Kind::Bytes,
+            "4m with ath9k, 16m with ath10k",
+            "memory of those packets (fq_memory_limit)",
+        ),
         key("quantum", count(1, 1 << 20), "300", "bytes that a flow may send in one turn (fq_quantum)"),
         key("target", KNOB, "20ms", "CoDel's target in mac80211's queues"),
         key("interval", KNOB, "100ms", "CoDel's interval there"),
@@ -137,7 +147,12 @@ pub(crate) static WIFI: Table = Table {
             "off",
             "PPDUs of more bytes start with RTS and CTS, at access point and stations",
         ),
-        key("aggregate_frames", count(1, 256), "32; ath10k 64", "largest number of MPDUs in a PPDU of the access point"),
+        key(
+            "aggregate_frames",
+            count(1, 256),
+            "32; ath10k 64",
+            "largest number of MPDUs in a PPDU of the access point",
+        ),
         key("aggregate_bytes", Kind::Bytes, "from the standard", "largest A-MPDU, bytes"),
         key(
             "aggregate_time",
@@ -204,12 +219,7 @@ pub(crate) static STATION: Table = Table {
     name: "wifi.station",
     doc: "A station, or several equal ones.",
     keys: &[
-        key(
-            "name",
-            Kind::Text,
-            "none: it takes one",
-            "its name; with count, a number is added: sta1, sta2",
-        ),
+        key("name", Kind::Text, "none: it takes one", "its name; with count, a number is added: sta1, sta2"),
         key("count", count(1, MOST_STATIONS), "1", "number of stations"),
         key("mcs", count(0, 31), "that of [wifi]", "MCS"),
         key("nss", count(1, 8), "that of [wifi]", "spatial streams"),
