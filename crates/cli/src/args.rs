@@ -26,7 +26,7 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  done, but a stated limit was not met (a vector disagrees, a result is not valid)
+  1  done, but a stated limit was not met (a vector differs, a result is not valid)
   2  the command, a parameter or an input file is wrong; nothing was changed
   3  this machine cannot do it (the message names the missing privilege or device)
   129, 130, 143  interrupted (hang-up, Ctrl-C, SIGTERM); what was measured so far is kept";
@@ -87,7 +87,7 @@ Examples:
   goodqueue run tcp_square_wave --queue pfifo:1000,codel,fq_codel -o square
   goodqueue run rrul --rate 20mbit --rtt 20ms --length 30s --seed 7
   goodqueue run rrul --with voip,web
-  goodqueue run rrul --down 50mbit --up 10mbit --rtt 30ms --shape 90%     # cake in a router before the modem
+  goodqueue run rrul --down 50mbit --up 10mbit --rtt 30ms --shape 90%    # cake in front of a modem
   goodqueue run rrul --line dsl-50-10 --shape 90% --queue cake,fq_codel --seeds 5
   goodqueue run tcp_ndown --trace-down lte.trace --up 6mbit --rtt 70ms
   goodqueue run tcp_nup --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
@@ -95,7 +95,7 @@ Examples:
   goodqueue run tcp_1up --queue codel,fq_codel --trace 1 -o inside
   goodqueue run experiment.toml --dry-run        # an experiment from a file: docs/experiments.md
   goodqueue run experiment.toml --length 10s --set variant.sqm.queue=codel
-  goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
+  goodqueue run tcp_nup --live --rate 20mbit     # the same with this kernel's TCP, in real time
 
 Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
 
@@ -121,7 +121,7 @@ Examples:
   goodqueue queues                     # all, with their parameters
   goodqueue queues wifi                # the parameters of an 802.11 radio
   goodqueue queues --memory            # the memory of each with its defaults
-  goodqueue queues --memory fq_codel,flows=128,limit=600 cake,flows=32,memlimit=1m wifi,stations=8,flows=128,limit=600";
+  goodqueue queues --memory fq_codel,flows=128,limit=600 cake,flows=32,memlimit=1m wifi,stations=8";
 
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
@@ -132,16 +132,17 @@ Examples:
 Exit code 1 if a claim is missed without a stated cause, or if it holds although a cause is stated.";
 
 const AIRTIME_EXAMPLES: &str = "\
-Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017), published and computed.
+Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017): the published figures
+and ours.
 
 Examples:
   goodqueue airtime-model
   goodqueue airtime-model --station mcs15:aggregate=28434 --station mcs0:aggregate=2914
-  goodqueue airtime-model --station 144.4:aggregate=6892,weight=2 --station ht40-mcs3-lgi --constants b --json
+  goodqueue airtime-model --station 144.4:aggregate=6892,weight=2 --station mcs3 --constants b
 
-A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, he80-2ss-mcs11-gi0.8, ofdm54,
-dsss1, or a number of Mbit/s. The model has no collisions, retries, TCP acknowledgements or uplink: measurements
-are lower.";
+A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi,
+he80-2ss-mcs11-gi0.8, ofdm54, dsss1, or a number of Mbit/s. The model has no collisions, retries,
+TCP acknowledgements or uplink: measurements are lower.";
 
 /// `goodqueue run`.
 #[derive(Args, Clone, Debug)]

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 pub(super) const SERVER_EXAMPLES: &str = "\
 Examples:
-  goodqueue server                          # port 2112, for goodqueue test, goodqueue probe and irtt client
+  goodqueue server                          # port 2112, for goodqueue test and probe, and irtt client
   goodqueue server --key-file key.txt       # only for those who have the key; it stays the same
   goodqueue server --bind 192.0.2.7 --bind 2001:db8::7 --sessions-per-network 4
   goodqueue server --min-interval 10ms --max-length 10min --json
@@ -33,13 +33,14 @@ smallest value, so the two clocks need not agree; the file of -o also has the de
 
 pub(super) const TEST_EXAMPLES: &str = "\
 Examples:
-  goodqueue test measure.example.net --key k3v9zt7mpqx2c5w8ydhs4b6gnr       # the word that the server printed
-  goodqueue test 192.0.2.7 --key-file word.txt -o line                     # with page, pictures and record
-  goodqueue test 192.0.2.7 rrul --length 30s --key-file word.txt           # any test of `goodqueue tests`
-  goodqueue test 192.0.2.7 ping --length 1min                              # without load, so without a key
+  goodqueue test measure.example.net --key k3v9zt7mpqx2c5w8ydhs4b6gnr   # the word of the server
+  goodqueue test 192.0.2.7 --key-file word.txt -o line            # with page, pictures and record
+  goodqueue test 192.0.2.7 rrul --length 30s --key-file word.txt  # a test of `goodqueue tests`
+  goodqueue test 192.0.2.7 ping --length 1min                     # without load, so without a key
 
-Without TEST it measures three loads, each after an idle time: downloads, uploads, both at once. It takes about 40
-seconds. Run `goodqueue server` at the other end, close to the line that you test but not on it.";
+Without TEST it measures three loads, each after an idle time: downloads, uploads, both at once. It
+takes about 40 seconds. Run `goodqueue server` at the other end, close to the line that you test but
+not on it.";
 
 /// `goodqueue test`.
 #[derive(Args, Debug)]
