@@ -164,7 +164,7 @@ pub(crate) fn check_parent(path: &Path) -> Result<(), Error> {
         Some(missing) => {
             let (path, missing) = (path.display(), missing.display());
             Err(Error::Usage(format!(
-                "--output {path}: the folder {missing} does not exist: create it first"
+                "--output {path}: there is no such folder as {missing}: create it first"
             )))
         }
     }
