@@ -8,7 +8,7 @@ use goodqueue_probe::net::{PREFACE_LEN, SessionId};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Hands out bytes in pieces of this many, and says between two that it would block.
+/// Returns bytes in pieces of this size, and says between two that it would block.
 struct Pieces<'a>(&'a [u8], usize, bool);
 
 impl Read for Pieces<'_> {

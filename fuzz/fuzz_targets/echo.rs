@@ -3,7 +3,7 @@ use goodqueue::Nanos;
 use goodqueue_probe::Sample;
 use goodqueue_probe::echo::{Layout, Prober, ProberConfig, Reflector, Stamp};
 
-// Datagrams, each behind a byte that says who gets it and how much time has passed before.
+// Datagrams. A byte in front of each selects the receiver and the time before it.
 libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
     let at = |ms: u64| Nanos(ms * 1_000_000);
     let mut prober = Prober::new(ProberConfig {

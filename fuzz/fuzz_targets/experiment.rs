@@ -1,7 +1,7 @@
 #![no_main]
 use goodqueue_experiment::Experiment;
 
-// Files that an experiment may name are looked for where there are none.
+// The folder for files that an experiment may name is empty.
 libfuzzer_sys::fuzz_target!(|text: &str| {
     match Experiment::parse(text, "x.toml", std::path::Path::new("/nonexistent")) {
         Ok(experiment) => {

@@ -8,8 +8,8 @@ use goodqueue_path::server::{Limits, Server};
 use goodqueue_probe::echo::Stamp;
 use goodqueue_probe::echo::wire::MAGIC;
 
-// Datagrams of four strangers, each behind a byte that says whose it is, how much time has passed before, and
-// whether it begins as the protocol's do and holds a token that was given away.
+// Datagrams from four addresses. A byte in front of each selects the address, the time before it, and whether
+// it begins with the protocol's header and has a token that the server gave.
 libfuzzer_sys::fuzz_target!(|input: (bool, Vec<(u8, Vec<u8>)>)| {
     let (has_key, datagrams) = input;
     let key = has_key.then(|| Key::parse("secret").expect("a key"));

@@ -3,7 +3,7 @@ use goodqueue::Nanos;
 use goodqueue_experiment::Experiment;
 use goodqueue_sim::wifi::Radio;
 
-/// Two stations; what comes before them is of `[wifi]`.
+/// Two stations; the text before them belongs to `[wifi]`.
 const STATIONS: &str =
     "\n[[wifi.station]]\nname = \"a\"\nmcs = 0\n[[wifi.station]]\nname = \"b\"\nmcs = 15\ncount = 2\n";
 

@@ -28,7 +28,7 @@ libfuzzer_sys::fuzz_target!(|numbers: Numbers| {
     }
 });
 
-/// Runs it; `None` where it cannot be built: no time would pass, or a queue is too small for its
+/// Runs it; `None` if it cannot be built: no time would pass, or a queue is too small for its
 /// link.
 fn run(scenario: &Scenario, is_traced: bool) -> Option<Outcome> {
     let mut simulation = match Simulation::new(scenario) {
@@ -68,7 +68,7 @@ impl Outcome {
     }
 }
 
-/// What came to a link's device has left it, was dropped, or is in it.
+/// Every packet that arrived at a link's device has left it, was dropped, or is in it.
 fn check_link(link: &LinkView<'_>) {
     let counters = link.counters();
     let lost = counters.drops[Reason::Loss as usize];
@@ -76,12 +76,12 @@ fn check_link(link: &LinkView<'_>) {
     let held = u64::from(link.backlog().packets) + u64::from(link.ring_backlog().packets);
     assert_eq!(counters.arrived, link.line().packets + dropped + held);
     assert_eq!(link.queue().drops, dropped);
-    // Nobody wakes in vain: a shaper that asks its queue again each nanosecond would.
+    // No spurious wake-ups: a shaper that asks its queue again each nanosecond would cause many.
     let (wake_ups, arrived) = (link.wake_ups(), counters.arrived);
     assert!(wake_ups <= 3 * arrived + 4, "{wake_ups} wake-ups for {arrived} packets");
 }
 
-/// Where there are flows and sources only: what they sent was delivered or dropped, or is under way.
+/// With flows and sources only: every packet that they sent was delivered or dropped, or is in flight.
 fn check_packets(scenario: &Scenario, simulation: &Simulation, flows: &Outcome) {
     let under_way = simulation.packets_under_way() as u64;
     let mut sources = (0, 0);

@@ -17,7 +17,7 @@ libfuzzer_sys::fuzz_target!(|input: (u64, u32, Vec<Call>)| {
         return;
     };
     run(queue, &input.2, |queue, now, choice, inside| {
-        // Parameters that make no token bucket change nothing.
+        // Invalid parameters change nothing.
         let _ = queue.configure(now, params(choice), LINK, inside);
     });
 });

@@ -102,8 +102,8 @@ impl Numbers {
         RadioSpec { band, devices, ..RadioSpec::default() }
     }
 
-    /// Makes the calls, and checks after each that time and packets add up; at last lets the radio come to
-    /// rest.
+    /// Makes the calls, and checks after each that time and packets add up. At the end the radio becomes
+    /// idle.
     pub fn run(&self) {
         let spec = self.spec();
         let mut radio = Radio::new(&spec, 1, 0).expect("a radio");

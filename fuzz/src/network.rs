@@ -38,7 +38,7 @@ struct Way {
     loss: u8,
 }
 
-/// Something that a host does.
+/// An activity of a host.
 #[derive(Arbitrary, Clone, Debug)]
 enum Load {
     Flow { ends: u8, kind: u8, start: u16, stop: u16, bytes: u32 },

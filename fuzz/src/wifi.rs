@@ -1,4 +1,4 @@
-//! Random calls to the transmit stack of a radio, with what must hold after each.
+//! Random calls to the transmit stack of a radio, and checks after each.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub enum Call {
     Admit { queue: Queue, hash: u8, len: u16 },
     /// A flow changes its queue.
     HandOver { from: Queue, to: Queue, hash: u8 },
-    /// A packet is asked for.
+    /// A packet is requested.
     Dequeue(Queue),
     /// A driver's round.
     Round { ac: u8, packets: u8, force: bool },
@@ -49,7 +49,7 @@ pub enum Call {
     Return { queue: Queue, force: bool },
     /// The firmware asks.
     MayTransmit(Queue),
-    /// A packet is done with.
+    /// A packet is completed.
     Complete { which: u16 },
     /// Airtime was used.
     Airtime { queue: Queue, tx: u32, rx: u32 },
@@ -67,7 +67,7 @@ pub enum Call {
     Advance(u32),
 }
 
-/// A radio and what is known of it from outside.
+/// A radio and its state as known from outside.
 pub struct Radio {
     stack: TxStack<Header>,
     admission: Admission,

@@ -368,12 +368,12 @@ struct gq_config {
 	uint64_t full;
 	/** Rate of the link, for GQ_FIFO only. */
 	uint64_t link_rate;
-	/** pfifo, codel, pie, pfifo_fast: most packets queued (1 to 4194304; default 1000).
-	 * bfifo, red: most bytes queued (1 to 4294967295 bytes; must be given).
-	 * fq_codel, fq_pie: most packets queued (1 to 4194304; default 10240).
-	 * dualpi2, fq, wheel: most packets queued (1 to 4194304; default 10000).
-	 * sfq: most packets queued (2 to 4194304; default 127).
-	 * tbf: most bytes waiting for tokens (1 to 4294967295 bytes; must be given).
+	/** pfifo, codel, pie, pfifo_fast: largest number of queued packets (1 to 4194304; default 1000).
+	 * bfifo, red: largest number of queued bytes (1 to 4294967295 bytes; must be given).
+	 * fq_codel, fq_pie: largest number of queued packets (1 to 4194304; default 10240).
+	 * dualpi2, fq, wheel: largest number of queued packets (1 to 4194304; default 10000).
+	 * sfq: largest number of queued packets (2 to 4194304; default 127).
+	 * tbf: largest number of bytes that wait for tokens (1 to 4294967295 bytes; must be given).
 	 */
 	uint64_t limit;
 	/** fifo: depth: the bytes that the link sends in this time (1000 to 3600000000000 ns; must be
@@ -382,17 +382,16 @@ struct gq_config {
 	uint64_t time;
 	/** fq_codel, fq_pie: buckets that flows are hashed into (1 to 65536; default 1024).
 	 * sfq: slots: most flows that are queued at once (1 to 65408; default 128).
-	 * fq: flows there is memory for; Linux takes it as it needs it (1 to 65536; default 4096).
+	 * fq: number of flows for which there is memory; Linux allocates it when needed (1 to 65536;
+	 * default 4096).
 	 * cake: queues in each tin, in sets of 8; Linux has 1024 (8 to 65536, a power of two; default
 	 * 1024).
 	 * Memory: 64 bytes for each flow; in cake 88 bytes in every tin that diffserv uses, plus 64.
 	 */
 	uint64_t flows;
 	/** codel, fq_codel: acceptable standing sojourn time (2000 to 2199000000000 ns; default 5000000).
-	 * pie, fq_pie: queueing delay that the probability steers to (1000 to 4294967295000 ns; default
-	 * 15000000).
-	 * dualpi2: delay of the classic queue that the probability steers to (1000 to 4294967295000 ns;
-	 * default 15000000).
+	 * pie, fq_pie: target of the queueing delay (1000 to 4294967295000 ns; default 15000000).
+	 * dualpi2: target of the classic queue's delay (1000 to 4294967295000 ns; default 15000000).
 	 */
 	uint64_t target;
 	/** codel, fq_codel: time above target before the first drop; a usual worst round trip (2000 to
@@ -401,8 +400,8 @@ struct gq_config {
 	uint64_t interval;
 	/** fq_codel, fq_pie: bytes a bucket may send in one turn (256 to 1048576 bytes; default: mtu).
 	 * sfq: bytes a flow may send in one turn (256 to 1048576 bytes; default: mtu).
-	 * fq: bytes a flow may send in one turn, and least length of a paced packet (1 to 1048576 bytes;
-	 * default: 2 mtu).
+	 * fq: bytes a flow may send in one turn, and smallest length of a paced packet (1 to 1048576
+	 * bytes; default: 2 mtu).
 	 * drr: bytes a class of weight 1 gets for each turn (256 to 1048576 bytes; default: mtu).
 	 * htb: bytes that a class sends in one turn (1 to 16777216 bytes; default: 1 ms at rate, at least
 	 * 1 MTU).
@@ -414,25 +413,25 @@ struct gq_config {
 	 * sfq: RED: marks ECN-capable packets instead of dropping them (0 or 1; default 0).
 	 */
 	uint64_t ecn;
-	/** fq_codel: most memory of the packets queued (1 to 4294967295 bytes; default 33554432).
+	/** fq_codel: largest memory of queued packets (1 to 4294967295 bytes; default 33554432).
 	 * fq_pie: memory above which arrivals are counted; drops nothing (1 to 4294967295 bytes; default
 	 * 33554432).
 	 */
 	uint64_t memory_limit;
-	/** fq_codel: most packets one overflow drops (1 to 4294967295; default 64). */
+	/** fq_codel: largest number of packets that one overflow drops (1 to 4294967295; default 64). */
 	uint64_t drop_batch;
-	/** codel, fq_codel: marks every ECN-capable packet that stayed longer (0 to 2199000000000 ns;
+	/** codel, fq_codel: marks every ECN-capable packet that waited longer (0 to 2199000000000 ns;
 	 * default: off).
-	 * fq: marks each packet that leaves so much later than it might (0 to 4294967295000 ns; default:
-	 * off).
+	 * fq: marks each packet that leaves later than it could by this much (0 to 4294967295000 ns;
+	 * default: off).
 	 */
 	uint64_t ce_threshold;
-	/** fq_codel: DS byte under the mask that ce_threshold is for (0 to 255; default 0). */
+	/** fq_codel: value of the masked DS byte to which ce_threshold applies (0 to 255; default 0). */
 	uint64_t ce_threshold_selector;
-	/** fq_codel: bits of the DS byte compared; 0 takes every packet (0 to 255; default 0). */
+	/** fq_codel: bits of the DS byte to compare; 0 selects every packet (0 to 255; default 0). */
 	uint64_t ce_threshold_mask;
-	/** codel, fq_codel: corners: as meant, as Linux 6.1.192, or as before its repair of stale state on
-	 * an empty queue (0 sane, 1 linux, 2 linux-stale; default 0).
+	/** codel, fq_codel: corner cases: as intended, as Linux 6.1.192, or as before its fix of stale
+	 * state on an empty queue (0 sane, 1 linux, 2 linux-stale; default 0).
 	 */
 	uint64_t parity;
 	/** htb: rate and ceil of the root (64000 to 8796093022208 bit/s; must be given).
@@ -451,18 +450,16 @@ struct gq_config {
 	uint64_t peakrate;
 	/** tbf: depth of the bucket of the peak rate (1 to 4294967295 bytes; default: mtu). */
 	uint64_t minburst;
-	/** htb, tbf: least length a packet counts for (0 to 65535 bytes; default 0).
-	 * cake: least length that a packet counts for (0 to 256 bytes; default: off).
+	/** htb, tbf: smallest length that a packet counts as (0 to 65535 bytes; default 0).
+	 * cake: smallest length that a packet counts as (0 to 256 bytes; default: off).
 	 */
 	uint64_t mpu;
 	/** htb, tbf: bytes added to every packet (0 to 65535 bytes; default 0).
-	 * cake: bytes added to every packet, its link header taken off first (-64 to 256 bytes, below 0
-	 * as (uint32_t)-14; default: off).
+	 * cake: bytes added to every packet, without its link header (-64 to 256 bytes, below 0 as
+	 * (uint32_t)-14; default: off).
 	 */
 	uint64_t overhead;
-	/** htb, tbf: framing of the link; atm counts cells of 53 bytes for 48 (0 ethernet, 1 atm; default
-	 * 0).
-	 */
+	/** htb, tbf: framing of the link; atm counts 53 bytes for every 48 (0 ethernet, 1 atm; default 0). */
 	uint64_t linklayer;
 	/** red: rate of the line, for idle times; it shapes nothing (8 to 8796093022208 bit/s; default
 	 * 10000000).
@@ -475,7 +472,7 @@ struct gq_config {
 	 * It cannot be changed to a mode with more tins than at set-up.
 	 */
 	uint64_t diffserv;
-	/** cake: what has equal shares: hosts and flows, or one of them (0 triple-isolate, 1 dual-srchost,
+	/** cake: who gets equal shares: hosts and flows, or one of them (0 triple-isolate, 1 dual-srchost,
 	 * 2 dual-dsthost, 3 flows, 4 hosts, 5 srchost, 6 dsthost, 7 flowblind; default 0).
 	 */
 	uint64_t isolation;
@@ -483,25 +480,25 @@ struct gq_config {
 	 * 4294967295000 ns; default 100000000).
 	 */
 	uint64_t rtt;
-	/** cake: overhead, mpu and atm of a kind of link, each unless given itself (0 raw, 1 conservative,
-	 * 2 ethernet, 3 via-ethernet, 4 docsis, 5 pppoe-ptm, 6 bridged-ptm, 7 pppoe-vcmux, 8
-	 * pppoe-llcsnap, 9 pppoa-vcmux, 10 pppoa-llc, 11 bridged-vcmux, 12 bridged-llcsnap, 13
+	/** cake: overhead, mpu and atm of a kind of link; each can be given by itself (0 raw, 1
+	 * conservative, 2 ethernet, 3 via-ethernet, 4 docsis, 5 pppoe-ptm, 6 bridged-ptm, 7 pppoe-vcmux,
+	 * 8 pppoe-llcsnap, 9 pppoa-vcmux, 10 pppoa-llc, 11 bridged-vcmux, 12 bridged-llcsnap, 13
 	 * ipoa-vcmux, 14 ipoa-llcsnap; default 0).
 	 */
 	uint64_t link;
 	/** cake: VLAN tags, 4 bytes more each (0 to 3; default 0). */
 	uint64_t ether_vlan;
-	/** cake: framing: cells of 53 bytes for 48, or a byte more for 64 (0 noatm, 1 atm, 2 ptm; default:
-	 * off).
+	/** cake: framing: 53 bytes for every 48, or one more byte for every 64 (0 noatm, 1 atm, 2 ptm;
+	 * default: off).
 	 */
 	uint64_t atm;
-	/** cake: the shaper pays for what is dropped: it stands behind the bottleneck (0 or 1; default:
-	 * off).
+	/** cake: dropped packets count against the shaper's rate: it is behind the bottleneck (0 or 1;
+	 * default: off).
 	 */
 	uint64_t ingress;
 	/** cake: the shaper's rate follows the arriving traffic (0 or 1; default 0). */
 	uint64_t autorate_ingress;
-	/** cake: drops acknowledgements that a later one makes superfluous (0 off, 1 on, 2 aggressive;
+	/** cake: drops acknowledgements that a later one makes redundant (0 off, 1 on, 2 aggressive;
 	 * default 0).
 	 * If on, each slot takes 72 bytes more. It can be switched on later only if it was on at set-up.
 	 * See gq_enqueue_tcp.
@@ -509,16 +506,16 @@ struct gq_config {
 	uint64_t ack_filter;
 	/** dualpi2, cake: cuts super-packets on arrival (0 or 1; default 1). */
 	uint64_t split_gso;
-	/** cake: sets the DSCP to 0, after the tin was chosen by it (0 or 1; default 0). */
+	/** cake: sets the DSCP to 0 after it has selected the tin (0 or 1; default 0). */
 	uint64_t wash;
 	/** cake: no effect: addresses are never translated here (0 or 1; default 0). */
 	uint64_t nat;
-	/** dualpi2: most memory of the packets queued (1 to 4294967295 bytes; default: 10000 mtu).
-	 * cake: most memory of the packets queued; off: 4 bandwidth * rtt, 4 MiB at least (1 to
-	 * 4294967295 bytes; default: off).
+	/** dualpi2: largest memory of queued packets (1 to 4294967295 bytes; default: 10000 mtu).
+	 * cake: largest memory of queued packets; off: 4 bandwidth * rtt, at least 4 MiB (1 to 4294967295
+	 * bytes; default: off).
 	 */
 	uint64_t memlimit;
-	/** cake: bits of the firewall mark that choose the tin (0 to 4294967295; default 0). */
+	/** cake: bits of the firewall mark that select the tin (0 to 4294967295; default 0). */
 	uint64_t fwmark;
 	/** Seed of the random numbers (cake, pie, fq_pie, dualpi2, sfq, red). GQ_DEFAULT is a seed too. */
 	uint64_t seed;
@@ -548,16 +545,16 @@ struct gq_config {
 	uint64_t hz;
 	/** fq_pie: percent of probability up to which packets are marked (0 to 100; default 10). */
 	uint64_t ecn_prob;
-	/** dualpi2: k: marks the L queue with k times what the classic queue is dropped with the square of
-	 * (1 to 255; default 2).
+	/** dualpi2: k: the L queue's mark probability is k p, the classic queue's drop probability is p
+	 * squared (1 to 255; default 2).
 	 */
 	uint64_t coupling_factor;
-	/** dualpi2: marks all that stays longer in the L queue, or while it holds more packets (ns;
+	/** dualpi2: marks packets that wait longer in the L queue, or while it holds more packets (ns;
 	 * default 1000000).
 	 */
 	uint64_t step_thresh;
-	/** dualpi2: makes the step a ramp that ends so much later; Linux has none (0 to 4294967295000 ns;
-	 * default 0).
+	/** dualpi2: width of a ramp instead of the step; Linux has none (0 to 4294967295000 ns; default
+	 * 0).
 	 */
 	uint64_t range;
 	/** dualpi2: packets in the L queue that an arrival must exceed to be marked by the step (0 to
@@ -566,15 +563,13 @@ struct gq_config {
 	uint64_t min_qlen_step;
 	/** dualpi2: drops in both queues under overload; off: they overflow (0 or 1; default 1). */
 	uint64_t drop_overload;
-	/** dualpi2: when packets are dropped and marked by the probability (0 drop_dequeue, 1
-	 * drop_enqueue; default 0).
-	 */
+	/** dualpi2: when packets are dropped and marked (0 drop_dequeue, 1 drop_enqueue; default 0). */
 	uint64_t drop_early;
-	/** dualpi2: the L queue is for ECT(1) and CE, or for all that is ECN-capable (0 l4s_ect, 1
+	/** dualpi2: whether the L queue is for ECT(1) and CE, or for all ECN-capable packets (0 l4s_ect, 1
 	 * any_ect; default 0).
 	 */
 	uint64_t ecn_mask;
-	/** dualpi2: percent of the line that the classic queue has at the least (0 to 100; default 10). */
+	/** dualpi2: smallest share of the line for the classic queue, percent (0 to 100; default 10). */
 	uint64_t c_protection;
 	/** dualpi2: longest round trip: gives target, tupdate, alpha and beta; 6 typical_rtt if that is
 	 * given (1000 to 4294967295000 ns; default: off).
@@ -582,9 +577,9 @@ struct gq_config {
 	uint64_t max_rtt;
 	/** dualpi2: usual round trip, with max_rtt (1000 to 715827882500 ns; default: off). */
 	uint64_t typical_rtt;
-	/** sfq: most packets of a flow (1 to 127; default 127). */
+	/** sfq: largest number of packets of a flow (1 to 127; default 127). */
 	uint64_t depth;
-	/** sfq: buckets that flows are hashed into; what is above a power of two is not used (1 to 65536;
+	/** sfq: buckets that flows are hashed into; only a power of two of them is used (1 to 65536;
 	 * default 1024).
 	 */
 	uint64_t divisor;
@@ -614,7 +609,7 @@ struct gq_config {
 	 * red: drops from max on, also with ecn (0 or 1; default 0).
 	 */
 	uint64_t harddrop;
-	/** fq: most packets of a flow (1 to 4294967295; default 100). */
+	/** fq: largest number of packets of a flow (1 to 4294967295; default 100). */
 	uint64_t flow_limit;
 	/** fq: buckets in which flows are looked up (1 to 262144; default 1024). */
 	uint64_t buckets;
@@ -622,7 +617,7 @@ struct gq_config {
 	uint64_t initial_quantum;
 	/** fq: flows keep the rate of their socket (0 or 1; default 1). */
 	uint64_t pacing;
-	/** fq: most that a flow may send, kept as whole bytes per second (8 to 34359738352 bit/s; default:
+	/** fq: largest rate of a flow, rounded to whole bytes per second (8 to 34359738352 bit/s; default:
 	 * off).
 	 */
 	uint64_t maxrate;
@@ -643,8 +638,8 @@ struct gq_config {
 	 * wheel: each granularity within it takes 8 bytes. It cannot be changed after set-up.
 	 */
 	uint64_t horizon;
-	/** fq: drops packets beyond the horizon; off: they leave at it (0 or 1; default 1).
-	 * wheel: drops packets beyond the horizon; off: they leave at it (0 or 1; default 0).
+	/** fq: drops packets beyond the horizon; off: they leave at the horizon (0 or 1; default 1).
+	 * wheel: drops packets beyond the horizon; off: they leave at the horizon (0 or 1; default 0).
 	 */
 	uint64_t horizon_drop;
 	/** wheel: width of a slot; wider where the horizon has more than 262144 of them (100 to 1000000000
@@ -654,11 +649,11 @@ struct gq_config {
 	uint64_t granularity;
 	/** red: average packet, for burst and idle times (1 to 65535 bytes; default 1000). */
 	uint64_t avpkt;
-	/** red: queues what ecn cannot mark where it would be dropped early (0 or 1; default 0). */
+	/** red: queues packets that ecn cannot mark, instead of dropping them early (0 or 1; default 0). */
 	uint64_t nodrop;
 	/** red: moves the probability between 1 and 50 % (0 or 1; default 0). */
 	uint64_t adaptive;
-	/** prio: bands; a later one sends when the earlier ones have nothing (2 to 16; default 3). */
+	/** prio: number of bands; a later one sends when the earlier ones are empty (2 to 16; default 3). */
 	uint64_t bands;
 	/** prio: the band of each of 16 priorities; by the DS byte these are 0, 2, 4 and 6 (16 digits in
 	 * base 16, that of 0 first; default 0x1222120011111111).
@@ -666,8 +661,8 @@ struct gq_config {
 	uint64_t priomap;
 	/** drr: classes that packets are spread over (1 to 1024; default 64). */
 	uint64_t classes;
-	/** drr: what says which class: the flow's hash, or the DSCP (8 classes: the class selectors) (0
-	 * flow, 1 dscp; default 0).
+	/** drr: how packets get their class: by the flow's hash, or by DSCP (8 classes: the class
+	 * selectors) (0 flow, 1 dscp; default 0).
 	 */
 	uint64_t by;
 	/** drr: quanta of each of the first 16 classes; the others have one (16 digits in base 16, that of
@@ -859,10 +854,10 @@ struct gq_wifi_config {
 	uint32_t packets;
 	/** Slots for dropped packets until gq_wifi_take_drops takes them, as in struct gq_config. */
 	uint32_t drop_slots;
-	/** most packets queued on the radio (0 to 4194304; default 8192). */
+	/** largest number of packets queued on the radio (0 to 4194304; default 8192). */
 	uint64_t limit;
-	/** most memory queued on the radio; Linux takes 4m without VHT (0 to 4294967295 bytes; default
-	 * 16777216).
+	/** largest memory of packets queued on the radio; Linux has 4m without VHT (0 to 4294967295 bytes;
+	 * default 16777216).
 	 * Linux uses 4194304 without VHT.
 	 */
 	uint64_t memory_limit;
@@ -876,16 +871,16 @@ struct gq_wifi_config {
 	 * 1).
 	 */
 	uint64_t ecn;
-	/** expected throughput, for each station present, below which a station is slow; 0: none is (0 to
-	 * 4294967295000 bit/s; default 6000000).
+	/** expected throughput, for each station present, below which a station is slow; 0: no station is
+	 * slow (0 to 4294967295000 bit/s; default 6000000).
 	 */
 	uint64_t slow_rate;
 	/** target for slow stations (2000 to 2199000000000 ns; default 50000000). */
 	uint64_t slow_target;
 	/** interval for slow stations (2000 to 2199000000000 ns; default 300000000). */
 	uint64_t slow_interval;
-	/** corners of CoDel: as meant, as Linux 6.1.192, or as before its repair of stale state (0 sane, 1
-	 * linux, 2 linux-stale; default 0).
+	/** corner cases of CoDel: as intended, as Linux 6.1.192, or as before its fix of stale state (0
+	 * sane, 1 linux, 2 linux-stale; default 0).
 	 */
 	uint64_t parity;
 	/** airtime to a station counts against it (0 or 1; default 1). */
@@ -894,21 +889,21 @@ struct gq_wifi_config {
 	uint64_t airtime_rx;
 	/** queues are scheduled at the head of their list, not at the tail (0 or 1; default 1). */
 	uint64_t airtime_fairness;
-	/** newly active stations come first, for one weight of airtime (0 or 1; default 0). */
+	/** stations that become active go first, for one weight of airtime (0 or 1; default 0). */
 	uint64_t sparse_stations;
 	/** airtime used in VO and VI is charged to the station's BE account as well (0 or 1; default 0). */
 	uint64_t joint_airtime;
-	/** airtime under way is estimated and limited (0 or 1; default 1). */
+	/** pending airtime is estimated and limited (0 or 1; default 1). */
 	uint64_t aql;
 	/** the check of a station's limits is on (0 or 1; default 1). */
 	uint64_t aql_enable;
-	/** airtime under way on the radio below which the high limit holds (0 to 2147483647000 ns; default
+	/** pending airtime of the radio below which the high limit applies (0 to 2147483647000 ns; default
 	 * 24000000).
 	 */
 	uint64_t aql_threshold;
-	/** airtime under way that a station may have always (0 to 2147483647000 ns; default 5000000). */
+	/** pending airtime that a station may always have (0 to 2147483647000 ns; default 5000000). */
 	uint64_t aql_limit_low;
-	/** airtime under way that a station may have below the threshold (0 to 2147483647000 ns; default
+	/** pending airtime that a station may have below the threshold (0 to 2147483647000 ns; default
 	 * 12000000).
 	 */
 	uint64_t aql_limit_high;

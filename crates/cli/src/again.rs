@@ -1,4 +1,4 @@
-//! The command of a record: a line that works again as it is, from any folder.
+//! The command of a record: a line that can be typed again, in any folder.
 
 use std::path::{Path, PathBuf};
 
@@ -9,8 +9,8 @@ use crate::args::RunArgs;
 /// Flags whose value is an input file.
 const FILES: [&str; 3] = ["--link", "--trace-up", "--trace-down"];
 
-/// The command that was typed, for the record of its run: files by their whole names, and without `-o`, since
-/// nothing is ever overwritten. Where there must be one it names another folder.
+/// The command that was typed, for the record of its run. Files have their full paths. It has no `-o`, since
+/// nothing is ever overwritten; if a `-o` is required, it names another folder.
 pub(crate) fn of_run(args: &RunArgs) -> Vec<String> {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let mut again = repeated(words, &args.request.test);
@@ -26,7 +26,7 @@ pub(crate) fn of_report(records: &[PathBuf]) -> Vec<String> {
     ["goodqueue", "report"].map(String::from).into_iter().chain(files).collect()
 }
 
-/// A name for the results of a second time.
+/// A name for the results of a second run.
 pub(crate) fn another(output: &Path) -> String {
     let name = output.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match name.split_once('.') {
@@ -66,7 +66,7 @@ fn repeated(mut words: impl Iterator<Item = String>, test: &str) -> Vec<String> 
 }
 
 /// A word of short flags without its `-o` (`-6` of `-6o`, `-` of `-o`), and whether the folder is the next
-/// word. None where the word has no `-o`: the letters after a flag that takes a value are that value.
+/// word. None if the word has no `-o`: the letters after a flag that takes a value are that value.
 fn without_output(word: &str, with_value: &[char]) -> Option<(String, bool)> {
     let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
     let (at, _) = letters.char_indices().find(|(_, letter)| with_value.contains(letter))?;
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn results_go_and_files_have_whole_names() {
+    fn output_is_left_out_and_files_have_full_paths() {
         assert_eq!(again("run rrul -o x --seed 3 --output=y -oz", "rrul"), "goodqueue run rrul --seed 3");
         assert_eq!(again("run /a/b.toml --length 3s", "/a/b.toml"), "goodqueue run /a/b.toml --length 3s");
         // Short flags may share a word; what follows one with a value is its value.

@@ -1,4 +1,4 @@
-//! `goodqueue airtime-model`: the analytic airtime model, by itself.
+//! `goodqueue airtime-model`: prints the analytic airtime model.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::args::{AirtimeArgs, ConstantsArg};
 use crate::output::{print, print_json};
 use goodqueue_experiment::Error;
 
-/// A way of sharing the air, with the stations as they are under it.
+/// A way of sharing the air, with the stations under it.
 struct Arm {
     name: &'static str,
     sharing: Sharing,
@@ -23,7 +23,7 @@ struct Arm {
 /// Computes the model and prints it.
 ///
 /// # Errors
-/// [`Error::Usage`] for a station that makes no sense.
+/// [`Error::Usage`] for a station that is not valid.
 pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
     let sets: &[_] = match args.constants {
         Some(ConstantsArg::A) => &[("a", Constants::GHZ5)],
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_station_as_it_is_written() {
+    fn reads_a_station_as_it_is_typed() {
         let fast = station("mcs15:aggregate=28434").expect("a station");
         assert_eq!((fast.rate * 10.0).round(), 1444.0);
         assert_eq!((fast.aggregate, fast.packet, fast.weight), (28_434.0, 1500.0, 1.0));

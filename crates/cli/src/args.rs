@@ -26,7 +26,7 @@ pub struct Cli {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  done, but a stated limit was not met (a vector disagrees, a result is not valid)
+  1  done, but a stated limit was not met (a vector differs, a result is not valid)
   2  the command, a parameter or an input file is wrong; nothing was changed
   3  this machine cannot do it (the message names the missing privilege or device)
   129, 130, 143  interrupted (hang-up, Ctrl-C, SIGTERM); what was measured so far is kept";
@@ -43,21 +43,21 @@ pub enum Command {
     /// Measure a path to a server: round trips, one-way delays, loss by direction
     #[command(after_help = paths::PROBE_EXAMPLES)]
     Probe(Box<ProbeArgs>),
-    /// Be the far end of a path, for `test`, `probe` and irtt's client: built for the open internet
+    /// Run the far end of a path, for `test`, `probe` and irtt's client; built for the open internet
     #[command(after_help = paths::SERVER_EXAMPLES)]
     Server(ServerArgs),
-    /// Replay decision vectors recorded from Linux and show the first disagreement
+    /// Replay decision vectors recorded from Linux and show the first difference
     Replay(ReplayArgs),
     /// Simulate experiments that ran on a real kernel, and compare the figures
     Truth(TruthArgs),
-    /// Simulate published experiments: published figures beside ours, with verdicts
+    /// Simulate published experiments and compare the figures, with verdicts
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
     /// Compute the share of each station of a Wi-Fi radio, with and without airtime fairness, by the
     /// published model
     #[command(after_help = AIRTIME_EXAMPLES)]
     AirtimeModel(AirtimeArgs),
-    /// Make table, page, pictures and files again from the records of earlier runs, of several together too
+    /// Make table, page, pictures and files again from the record of an earlier run, or from several together
     Report(ReportArgs),
     /// Compare results, before and after a change: differences with their intervals, limits with an exit code
     #[command(after_help = COMPARE_EXAMPLES)]
@@ -87,7 +87,7 @@ Examples:
   goodqueue run tcp_square_wave --queue pfifo:1000,codel,fq_codel -o square
   goodqueue run rrul --rate 20mbit --rtt 20ms --length 30s --seed 7
   goodqueue run rrul --with voip,web
-  goodqueue run rrul --down 50mbit --up 10mbit --rtt 30ms --shape 90%     # cake in a router before the modem
+  goodqueue run rrul --down 50mbit --up 10mbit --rtt 30ms --shape 90%    # cake in front of a modem
   goodqueue run rrul --line dsl-50-10 --shape 90% --queue cake,fq_codel --seeds 5
   goodqueue run tcp_ndown --trace-down lte.trace --up 6mbit --rtt 70ms
   goodqueue run tcp_nup --flows 8 --queue fq_codel,target=10ms,ecn=off,pfifo:100
@@ -95,7 +95,7 @@ Examples:
   goodqueue run tcp_1up --queue codel,fq_codel --trace 1 -o inside
   goodqueue run experiment.toml --dry-run        # an experiment from a file: docs/experiments.md
   goodqueue run experiment.toml --length 10s --set variant.sqm.queue=codel
-  goodqueue run tcp_nup --live --rate 20mbit     # the same test with this machine's own TCP, in real time
+  goodqueue run tcp_nup --live --rate 20mbit     # the same with this kernel's TCP, in real time
 
 Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
 
@@ -107,9 +107,9 @@ Figures in a limit:
   loss                                          of probes under load, %
 
 Bounds:
-  1.2x      so many times the first record's
+  1.2x      that many times the first record's figure
   30ms      a value: ns us ms s, kbit mbit gbit, %
-  +5ms      the first record's and so much more; -2mbit: and so much less
+  +5ms      5 ms more than the first record's figure; -2mbit: 2 Mbit/s less
 
 Examples:
   goodqueue compare before after                                # two folders of results
@@ -121,7 +121,7 @@ Examples:
   goodqueue queues                     # all, with their parameters
   goodqueue queues wifi                # the parameters of an 802.11 radio
   goodqueue queues --memory            # the memory of each with its defaults
-  goodqueue queues --memory fq_codel,flows=128,limit=600 cake,flows=32,memlimit=1m wifi,stations=8,flows=128,limit=600";
+  goodqueue queues --memory fq_codel,flows=128,limit=600 cake,flows=32,memlimit=1m wifi,stations=8";
 
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
@@ -132,16 +132,17 @@ Examples:
 Exit code 1 if a claim is missed without a stated cause, or if it holds although a cause is stated.";
 
 const AIRTIME_EXAMPLES: &str = "\
-Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017): published figures beside computed ones.
+Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017): the published figures
+and ours.
 
 Examples:
   goodqueue airtime-model
   goodqueue airtime-model --station mcs15:aggregate=28434 --station mcs0:aggregate=2914
-  goodqueue airtime-model --station 144.4:aggregate=6892,weight=2 --station ht40-mcs3-lgi --constants b --json
+  goodqueue airtime-model --station 144.4:aggregate=6892,weight=2 --station mcs3 --constants b
 
-A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, he80-2ss-mcs11-gi0.8, ofdm54,
-dsss1, or a number of Mbit/s. The model has no collisions, retries, TCP acknowledgements or uplink: measurements
-are lower.";
+A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi,
+he80-2ss-mcs11-gi0.8, ofdm54, dsss1, or a number of Mbit/s. The model has no collisions, retries,
+TCP acknowledgements or uplink: measurements are lower.";
 
 /// `goodqueue run`.
 #[derive(Args, Clone, Debug)]
@@ -232,7 +233,7 @@ pub struct CompareArgs {
     /// first
     #[arg(value_name = "RECORD", required = true, num_args = 2..)]
     pub records: Vec<PathBuf>,
-    /// End with exit code 1 if this is so of any record after the first: FIGURE > BOUND or FIGURE < BOUND.
+    /// End with exit code 1 if this is true for any record after the first: FIGURE > BOUND or FIGURE < BOUND.
     /// May be repeated
     #[arg(long, value_name = "LIMIT")]
     pub fail_if: Vec<Limit>,
@@ -249,7 +250,7 @@ pub struct CompareArgs {
 #[derive(Args, Debug)]
 #[command(after_help = QUEUES_EXAMPLES)]
 pub struct QueuesArgs {
-    /// Only this queue; with --memory any number, with parameters
+    /// Only this queue; with --memory any number of queues, with parameters
     #[arg(value_name = "QUEUE")]
     pub names: Vec<String>,
     /// Print the memory of each, part by part and in total
@@ -307,7 +308,7 @@ pub struct ReplayArgs {
     /// Print the results as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print only what disagrees, and the total
+    /// Print only differences and the total
     #[arg(long)]
     pub quiet: bool,
 }
@@ -325,7 +326,7 @@ pub struct ReproduceArgs {
     /// Print the verdicts as JSON instead of tables
     #[arg(long)]
     pub json: bool,
-    /// No progress, no tables: only the exit code, and what is wrong
+    /// No progress, no tables: only the exit code, and unexpected verdicts
     #[arg(long)]
     pub quiet: bool,
 }
@@ -342,8 +343,8 @@ pub struct TruthArgs {
     /// Simulated seeds for each case [default: as many as the kernel has, at least 3]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
-    /// How CoDel decides: as the algorithm intends (mended), as Linux before March 2026 (stale), or as
-    /// intended, and stale for a case with fq_codel that is then outside (either)
+    /// How CoDel decides: as the algorithm intends (mended), as Linux before March 2026 (stale), or first
+    /// mended, and then stale for each case with fq_codel that is outside (either)
     #[arg(long, value_enum, default_value = "either", value_name = "WHICH")]
     pub codel_parity: CodelParityArg,
     /// Print every figure of every run as JSON
@@ -352,7 +353,7 @@ pub struct TruthArgs {
     /// Write the comparison as a page into this new file, FILE.md
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print only what is outside or skipped, and the total; no progress
+    /// Print only the cases that are outside or skipped, and the total; no progress
     #[arg(long)]
     pub quiet: bool,
 }

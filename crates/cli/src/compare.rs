@@ -1,4 +1,4 @@
-//! `goodqueue compare`: the first record beside each other one, and limits for what may have changed.
+//! `goodqueue compare`: compares the first record with each other one, and checks limits for changes.
 
 use goodqueue_experiment::Error;
 use goodqueue_report::Record;
@@ -11,7 +11,7 @@ use crate::limit::Outcome;
 use crate::output::{self, Target};
 use crate::run::{file_in, name_of};
 
-/// One record beside the first.
+/// One record, compared with the first.
 #[derive(Serialize)]
 struct Beside {
     name: String,
@@ -20,7 +20,7 @@ struct Beside {
     limits: Vec<Held>,
 }
 
-/// A limit, held against two runs.
+/// A limit, checked for two runs.
 #[derive(Serialize)]
 struct Held {
     limit: String,
@@ -37,7 +37,7 @@ struct Shown {
 /// Compares the records and shows the result.
 ///
 /// # Errors
-/// Code 1 if a limit was crossed or could not be decided, 2 for a record that cannot be read or has no run in
+/// Code 1 if a limit was crossed or could not be decided; 2 if a record cannot be read or has no run in
 /// common with the first.
 pub fn command(args: &CompareArgs) -> Result<(), Error> {
     let mut records: Vec<(String, Record)> = Vec::new();

@@ -1,5 +1,5 @@
-//! The command: arguments in, terminal, files and exit codes out. What it runs is in `goodqueue-experiment`
-//! and `goodqueue-proof`.
+//! The command: its arguments, terminal, files and exit codes. The work is done in `goodqueue-experiment` and
+//! `goodqueue-proof`.
 #![forbid(unsafe_code)]
 
 mod again;

@@ -7,7 +7,7 @@ use goodqueue::{Rate, Span};
 use goodqueue_report::compare::{FIGURES, Figure, Row};
 use serde::Serialize;
 
-/// What a figure of a later record may not do.
+/// A limit for a figure of a later record.
 #[derive(Clone, Debug)]
 pub struct Limit {
     /// As typed.
@@ -18,14 +18,14 @@ pub struct Limit {
     bound: Bound,
 }
 
-/// What the figure is held against, in its unit.
+/// The value with which the figure is compared, in its unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bound {
-    /// So many times the first record's.
+    /// That many times the first record's.
     Ratio(f64),
     /// A value.
     Value(f64),
-    /// The first record's and so much more.
+    /// The first record's plus this.
     Change(f64),
 }
 
@@ -38,14 +38,14 @@ impl FromStr for Limit {
         let (name, bound) = (text[..at].trim(), text[at + 1..].trim());
         let figure = FIGURES.iter().find(|figure| figure.name == name).ok_or_else(|| {
             let names: Vec<&str> = FIGURES.iter().map(|figure| figure.name).collect();
-            format!("no figure is called `{name}`; there are {}", names.join(", "))
+            format!("no figure is called `{name}`; the figures are {}", names.join(", "))
         })?;
         let cure = match figure.unit {
             "ms" => "1.2x (times the first), 30ms, or +5ms (more than the first)",
             "%" => "1.2x (times the first), 1%, or +0.5% (more than the first)",
             _ => "0.95x (times the first), 20mbit, or -2mbit (than the first)",
         };
-        let wrong = || format!("`{bound}` is no bound of {name}; write {cure}");
+        let wrong = || format!("`{bound}` is not a bound for {name}; write {cure}");
         let (sign, size) = match bound.as_bytes().first() {
             Some(b'+') => (Some(1.0), &bound[1..]),
             Some(b'-') => (Some(-1.0), &bound[1..]),
@@ -77,7 +77,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// How a limit came out for two runs.
+/// The result of a limit for two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
@@ -147,9 +147,9 @@ mod tests {
     fn a_wrong_limit_is_explained() {
         for (text, part) in [
             ("rise_p95", "as in 'rise_p95 > 1.2x'"),
-            ("rise > 1.2x", "no figure is called `rise`; there are goodput_up"),
-            ("rise_p95 > 30", "`30` is no bound of rise_p95; write 1.2x"),
-            ("rise_p95 > -1x", "no bound"),
+            ("rise > 1.2x", "no figure is called `rise`; the figures are goodput_up"),
+            ("rise_p95 > 30", "`30` is not a bound for rise_p95; write 1.2x"),
+            ("rise_p95 > -1x", "not a bound"),
             ("loss > 3ms", "write 1.2x (times the first), 1%"),
             ("goodput_up < 3ms", "20mbit"),
         ] {

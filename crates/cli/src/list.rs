@@ -1,4 +1,4 @@
-//! `goodqueue queues`, `tests`, `completions`, `man`: what there is to choose from.
+//! `goodqueue queues`, `tests`, `lines`, `completions`, `man`: lists and help.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ use goodqueue_experiment::text::lines::{LINES, Line};
 /// `goodqueue schema`.
 ///
 /// # Errors
-/// [`Error::Machine`] where it cannot be printed.
+/// [`Error::Machine`] if it cannot be printed.
 pub fn schema() -> Result<(), Error> {
     print_json(&goodqueue_experiment::text::schema())
 }
@@ -40,7 +40,7 @@ fn chosen<'a, T>(
     Ok(found)
 }
 
-/// What is listed of a queue.
+/// The parts of a queue's entry.
 struct QueueRow {
     name: &'static str,
     doc: &'static str,
@@ -54,7 +54,7 @@ impl From<&QueueInfo> for QueueRow {
     }
 }
 
-/// The transmit stack of a radio: listed by its name alone, since it is no queue that a link can be given.
+/// The transmit stack of a radio. It is listed only by its name, since a link cannot have it as its queue.
 const WIFI: QueueRow = QueueRow {
     name: WifiParams::NAME,
     doc: WifiParams::DOC,
@@ -65,7 +65,7 @@ const WIFI: QueueRow = QueueRow {
 /// Lists the queues.
 ///
 /// # Errors
-/// [`Error::Usage`] for a name that there is not, or several.
+/// [`Error::Usage`] for an unknown name, or several names.
 pub fn queues(args: &QueuesArgs) -> Result<(), Error> {
     if args.memory {
         return crate::memory::memory(args);
@@ -251,17 +251,17 @@ fn test_json(test: &TestInfo) -> Value {
 /// Prints the completions of `shell`.
 ///
 /// # Errors
-/// [`Error::Machine`] where standard output cannot be written.
+/// [`Error::Machine`] if standard output cannot be written.
 pub fn completions(shell: Shell, command: &mut clap::Command) -> Result<(), Error> {
     let mut bytes = Vec::new();
     clap_complete::generate(shell, command, "goodqueue", &mut bytes);
     print(&String::from_utf8_lossy(&bytes))
 }
 
-/// Prints the man page: one page for the command and all that it can be told to do.
+/// Prints the man page: one page for the command and its subcommands.
 ///
 /// # Errors
-/// [`Error::Machine`] where standard output cannot be written.
+/// [`Error::Machine`] if standard output cannot be written.
 pub fn man(command: clap::Command) -> Result<(), Error> {
     let mut bytes = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut bytes).map_err(Error::machine)?;
@@ -273,7 +273,7 @@ pub fn man(command: clap::Command) -> Result<(), Error> {
     print(&text)
 }
 
-/// What one of the commands is and takes, as a section of the page.
+/// One subcommand with its arguments, as a section of the page.
 fn man_section(command: &clap::Command) -> std::io::Result<String> {
     let name = command.get_name().to_owned();
     let page = clap_mangen::Man::new(command.clone().bin_name(format!("goodqueue {name}")));

@@ -1,4 +1,4 @@
-//! `goodqueue queues --memory`: what queues take, part by part, before any is put to work.
+//! `goodqueue queues --memory`: the memory of queues, part by part, before any is set up.
 
 use std::fmt::Write;
 
@@ -12,19 +12,19 @@ use crate::output::{print, print_json};
 use goodqueue_experiment::Error;
 use goodqueue_experiment::did_you_mean;
 
-/// Rate of the link that a queue sized in time is for.
+/// Rate of the link, for queues whose size is a time.
 const RATE: Rate = Rate(100_000_000);
 
-/// What a queue takes.
+/// The memory of a queue.
 struct Footprint {
     queue: String,
     parts: Vec<Part>,
-    /// Most bytes of the frames in it, which are their owner's.
+    /// Largest number of bytes of the frames in it. Frames belong to their owner.
     frames: Option<u64>,
     linux: Option<Linux>,
 }
 
-/// What Linux takes for the same.
+/// The memory that Linux takes for the same.
 struct Linux {
     bytes: u64,
     /// The parts of ours that correspond to it.
@@ -55,7 +55,7 @@ fn linux(spec: &QueueSpec) -> Option<Linux> {
         QueueParams::Cake(setup) if setup.flows == 1024 => Some(Linux {
             bytes: 8 * u64::from(setup.flows) * (80 + 12 + 10) + (16 << 10),
             parts: &["sets", "hosts", "flows", "heap"],
-            of: "eight tins of 1024 flows of 80 bytes, hosts of 12, tags, backlogs and heap places of 10; a heap of 16 KiB",
+            of: "eight tins of 1024 flows of 80 bytes, hosts of 12, tags, backlogs and heap entries of 10; a heap of 16 KiB",
         }),
         _ => None,
     }
@@ -78,7 +78,7 @@ fn of_queue(text: &str) -> Result<Footprint, Error> {
     Ok(Footprint { queue: spec.to_string(), parts, frames, linux: linux(&spec) })
 }
 
-/// What the memory of a radio, and of the frames in it, depends on.
+/// The parameters on which the memory of a radio, and of the frames in it, depends.
 const OF_RADIO: [&str; 5] = ["stations", "interfaces", "flows", "limit", "memory_limit"];
 
 /// `wifi,stations=8,flows=128,limit=600,memory_limit=4m`.
@@ -127,11 +127,11 @@ fn of_radio(text: &str) -> Result<Footprint, Error> {
     })
 }
 
-/// Prints the memory of the queues that are asked for; of all that need no parameter, and of a radio, where
-/// none is.
+/// Prints the memory of the requested queues; without a request, of a radio and all queues that need no
+/// parameter.
 ///
 /// # Errors
-/// [`Error::Usage`] for a text that is no queue.
+/// [`Error::Usage`] for a text that is not a queue.
 pub(crate) fn memory(args: &QueuesArgs) -> Result<(), Error> {
     let all = || {
         let needs_none = CATALOGUE.iter().filter(|info| !info.parameters.iter().any(Parameter::is_required));

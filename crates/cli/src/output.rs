@@ -1,4 +1,4 @@
-//! Where results go: standard output, and the folder that `-o` names.
+//! Writes results: to standard output, and to the folder that `-o` names.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, Write};
@@ -16,37 +16,38 @@ use goodqueue_wire::Lock;
 
 /// Name of the record in a result folder.
 const RECORD: &str = "record.gqz";
-/// Name of the folder in it for flows that were looked into.
+/// Name of its folder for traced flows.
 const TRACES: &str = "traces";
 /// Name of the page.
 const PAGE: &str = "report.html";
-/// The file that a run holds in its folder while it is at work.
+/// The lock file that a run has in its folder while it works.
 const MARK: &str = ".goodqueue";
-/// Names to try for a record that is kept elsewhere.
+/// Names to try for a record that is saved elsewhere.
 const REFUGES: u32 = 100;
 
-/// What `-o` names: a folder for everything, or one file whose suffix chooses the form.
+/// The output that `-o` names: a folder for everything, or one file whose suffix selects the format.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// Held as long as the run is at work: no other run writes to the same place. It goes before the folder,
-    /// through which its file is found.
+    /// Held while the run works, so that no other run writes to the same place. It is released before the
+    /// folder, through which its file is found.
     mark: Lock,
     place: Place,
-    /// Where the record is kept, once it could not be written there.
+    /// Where the record was saved instead, if it could not be written there.
     refuge: RefCell<Option<PathBuf>>,
 }
 
 #[derive(Debug)]
 enum Place {
-    /// A folder that this run fills, and whether it made it.
+    /// A folder that this run fills, and whether it created it.
     Folder(Folder, bool),
-    /// A file that is not there yet.
+    /// A file that does not exist yet.
     File(PathBuf),
 }
 
 impl Target {
-    /// Looks at the name before anything is measured, so that one that cannot be had is refused at once. What
-    /// is there is never overwritten: a folder must be new or empty, a file new. `sides`: of the comparison.
+    /// Checks the name before anything is measured, so that an impossible one is refused at once. Nothing is
+    /// ever overwritten: a folder must be new or empty, a file new. `sides` is the number of queues that are
+    /// compared.
     pub(crate) fn claim(path: &Path, sides: usize) -> Result<Target, Error> {
         let refuse = |why: &str| Error::Usage(format!("--output {}: {why}", path.display()));
         if path == Path::new("-") {
@@ -71,7 +72,7 @@ impl Target {
         claim_folder(path)
     }
 
-    /// The file, where it is one.
+    /// The file, if it is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.place {
             Place::Folder(..) => None,
@@ -79,7 +80,7 @@ impl Target {
         }
     }
 
-    /// Keeps the record of what was measured so far.
+    /// Saves the record of what was measured so far.
     pub(crate) fn keep(&self, record: &Record) -> Result<(), Error> {
         match &self.place {
             Place::Folder(folder, _) => {
@@ -89,7 +90,7 @@ impl Target {
         }
     }
 
-    /// Writes everything that was asked for; returns what to open.
+    /// Writes all requested files; returns the one to open.
     pub(crate) fn write(&self, record: &Record) -> Result<PathBuf, Error> {
         match &self.place {
             Place::Folder(folder, _) => {
@@ -102,7 +103,7 @@ impl Target {
         }
     }
 
-    /// Writes the flows that were looked into, where `-o` names a folder.
+    /// Writes the traced flows, if `-o` names a folder.
     pub(crate) fn write_traces(&self, traces: &[Trace]) -> Result<(), Error> {
         let Place::Folder(folder, _) = &self.place else { return Ok(()) };
         for Trace { queue, flow, cut_ns, .. } in traces {
@@ -117,7 +118,7 @@ impl Target {
         trace::write_all_within(traces, folder, TRACES).map(|_| ()).map_err(Error::machine)
     }
 
-    /// Where something could not be written, the record is kept where temporary files go: in one file, the
+    /// If something could not be written, saves the record among the temporary files, in one file: the
     /// latest.
     fn or_elsewhere<T>(&self, record: &Record, written: Result<T, ReportError>) -> Result<T, Error> {
         written.map_err(|error| {
@@ -137,18 +138,18 @@ impl Target {
         })
     }
 
-    /// Takes the folder away again where nothing was measured and this run made it.
+    /// Removes the folder again if nothing was measured and this run created it.
     pub(crate) fn give_back(self) {
         let Target { place, mark, .. } = self;
         drop(mark);
         if let Place::Folder(folder, true) = place {
-            // Not empty or already gone: both are well.
+            // It does not matter if it is not empty or already gone.
             let _ = std::fs::remove_dir(folder.path());
         }
     }
 }
 
-/// What looks like the suffix of a file: `pdf`, and not the end of `run.2` or `v1.2`.
+/// The suffix of a file name: `pdf`, but not the end of `run.2` or `v1.2`.
 fn suffix(path: &Path) -> Option<String> {
     let suffix = path.extension()?.to_str()?;
     let is_word = suffix.len() <= 8 && suffix.chars().all(|c| c.is_ascii_alphanumeric());
@@ -162,7 +163,9 @@ pub(crate) fn check_parent(path: &Path) -> Result<(), Error> {
         None => Ok(()),
         Some(missing) => {
             let (path, missing) = (path.display(), missing.display());
-            Err(Error::Usage(format!("--output {path}: there is no such folder as {missing}: make it first")))
+            Err(Error::Usage(format!(
+                "--output {path}: there is no such folder as {missing}: create it first"
+            )))
         }
     }
 }
@@ -170,7 +173,7 @@ pub(crate) fn check_parent(path: &Path) -> Result<(), Error> {
 fn claim_file(path: &Path) -> Result<Target, Error> {
     let refuse = |why: &str| Error::Usage(format!("--output {}: {why}", path.display()));
     let taken = || refuse("it exists, and nothing is ever overwritten: name a new file");
-    // A link that leads nowhere is a name that is taken too.
+    // A dangling link counts as an existing name too.
     let is_there = || path.symlink_metadata().is_ok();
     if is_there() {
         return Err(taken());
@@ -202,15 +205,15 @@ fn claim_folder(path: &Path) -> Result<Target, Error> {
     };
     let check = || match folder.names() {
         Ok(names) if names.iter().all(|name| name == MARK) => Ok(()),
-        Ok(_) => Err(refuse("there are files in it, and nothing is ever overwritten: name a new folder")),
-        Err(error) => Err(refuse(&format!("cannot look into it: {error}"))),
+        Ok(_) => Err(refuse("it is not empty, and nothing is ever overwritten: name a new folder")),
+        Err(error) => Err(refuse(&format!("cannot read the folder: {error}"))),
     };
-    // Before the mark, so that a folder with something in it is not touched; after it, since another run may
-    // have ended just now.
+    // Before the lock, so that a folder that is not empty is not touched; and after it, since another run may
+    // have ended meanwhile.
     check()?;
     let held = mark(path, &folder.at(MARK)).inspect_err(|_| {
         if made {
-            // Another run that was faster may have files in it.
+            // A faster run may have put files into it.
             let _ = std::fs::remove_dir(path);
         }
     })?;
@@ -218,7 +221,7 @@ fn claim_folder(path: &Path) -> Result<Target, Error> {
     Ok(Target { mark: held, place: Place::Folder(folder, made), refuge: RefCell::default() })
 }
 
-/// Marks a place as this run's.
+/// Locks a place for this run.
 fn mark(path: &Path, mark: &Path) -> Result<Lock, Error> {
     match Lock::take(mark) {
         Ok(Some(lock)) => Ok(lock),
@@ -226,12 +229,12 @@ fn mark(path: &Path, mark: &Path) -> Result<Lock, Error> {
             "--output {}: another run is writing to it now: name another, or wait for that run",
             path.display()
         ))),
-        // A folder in which nothing can be made is found out now, not after the measurement.
+        // A folder in which nothing can be created is an error now, not after the measurement.
         Err(error) => Err(Error::Usage(format!("--output {}: cannot write in it: {error}", path.display()))),
     }
 }
 
-/// Keeps the record where temporary files go, in a file of its own.
+/// Saves the record among the temporary files, in a file of its own.
 fn refuge(record: &Record) -> Result<PathBuf, ReportError> {
     let folder = std::env::temp_dir();
     let mut number = 0;
@@ -249,7 +252,7 @@ fn refuge(record: &Record) -> Result<PathBuf, ReportError> {
     }
 }
 
-/// Prints `text` on standard output. A reader that has gone away (`| head`) is no error.
+/// Prints `text` on standard output. A closed pipe (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -260,7 +263,7 @@ pub(crate) fn print(text: &str) -> Result<(), Error> {
     }
 }
 
-/// Prints anything as JSON, indented.
+/// Prints a value as indented JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Error> {
     let text = serde_json::to_string_pretty(value).map_err(Error::machine)?;
     print(&(text + "\n"))

@@ -1,4 +1,4 @@
-//! What is typed after `server` and `probe`, made sense of.
+//! Reads the values typed after `server`, `probe` and `test`.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
@@ -24,14 +24,14 @@ pub(crate) fn positive(flag: &str, text: &str) -> Result<Span, Error> {
     }
 }
 
-/// The key, where there is one.
+/// The key, if there is one.
 pub(crate) fn key(args: &KeyArgs) -> Result<Option<Key>, Error> {
     let Some(text) = key_text(args)? else { return Ok(None) };
     let flag = if args.key.is_some() { "--key" } else { "--key-file" };
     Key::parse(&text).map(Some).map_err(|error| Error::Usage(format!("{flag}: {error}")))
 }
 
-/// The text of the key, where there is one.
+/// The text of the key, if there is one.
 pub(crate) fn key_text(args: &KeyArgs) -> Result<Option<String>, Error> {
     match (&args.key, &args.key_file) {
         (Some(key), _) => Ok(Some(key.clone())),
@@ -47,7 +47,7 @@ pub(crate) fn key_text(args: &KeyArgs) -> Result<Option<String>, Error> {
 /// A host and its port, of `name`, `name:port`, `192.0.2.1:port`, `2001:db8::1` or `[2001:db8::1]:port`.
 pub(crate) fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Error> {
     let wrong =
-        || Error::Usage(format!("{text}: not a host; write a name or an address, and :PORT behind it"));
+        || Error::Usage(format!("{text}: not a host; write a name or an address, and :PORT after it"));
     let port = |digits: &str| digits.parse().map_err(|_| wrong());
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or_else(wrong)?;
@@ -64,7 +64,7 @@ pub(crate) fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Error> {
     }
 }
 
-/// The address of a host: its first, of the family that is asked for.
+/// The first address of a host, of the requested family.
 pub(crate) fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<SocketAddr, Error> {
     let found = (host, port).to_socket_addrs().map_err(|error| {
         let why = error.to_string();
@@ -83,7 +83,7 @@ pub(crate) fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<S
     })
 }
 
-/// A family of addresses.
+/// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     V4,
@@ -96,7 +96,7 @@ impl std::fmt::Display for Family {
     }
 }
 
-/// An address as it is written before a port.
+/// An address as it is written in front of a port.
 pub(crate) fn bracketed(address: IpAddr) -> String {
     match address {
         IpAddr::V4(v4) => v4.to_string(),

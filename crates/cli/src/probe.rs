@@ -28,17 +28,17 @@ use crate::path_values::{Family, host_and_port, key, positive, resolve, span};
 use crate::probe_table::Shown;
 use crate::stream;
 
-/// Between two looks for a signal.
+/// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(100);
-/// A server that has not answered at the end for this long, ns, has stopped.
+/// A server that has not answered for this long at the end has stopped, ns.
 const SILENCE: i64 = 3_000_000_000;
 
-/// Measures, shows and keeps.
+/// Measures, shows the figures and writes the file.
 ///
 /// # Errors
-/// [`Error::Usage`] for a wrong flag or a name that cannot be resolved, [`Error::Machine`] where the server
-/// cannot be reached or stops answering, [`Error::Interrupted`] after a signal. What was measured has been
-/// shown and kept by then.
+/// [`Error::Usage`] for a wrong flag, [`Error::Machine`] if the name cannot be resolved, or if the server
+/// cannot be reached or stops answering, [`Error::Interrupted`] after a signal. By then, what was measured
+/// has been shown and written.
 pub fn command(args: &ProbeArgs) -> Result<(), Error> {
     let plan = plan(args)?;
     let server = plan.server;
@@ -98,14 +98,14 @@ pub fn command(args: &ProbeArgs) -> Result<(), Error> {
     verdict(args, server, &trips, &summary, failure)
 }
 
-/// What the thread that measures says first: the session.
+/// The first message of the measuring thread: the session.
 struct Begun {
     params: Params,
     size: usize,
     local: SocketAddr,
 }
 
-/// What it sends.
+/// The messages of the measuring thread.
 enum News {
     Begun(Box<(Begun, Trips)>),
     Update(Update),
@@ -120,7 +120,7 @@ fn measure(plan: &Plan, stop: &AtomicBool, sender: &std::sync::mpsc::Sender<News
     let tos = u8::try_from(session.params().tos).unwrap_or(0);
     let trips = Trips::new(session.layout(), tos);
     let begun = Begun { params: session.params().clone(), size: session.size(), local };
-    // A receiver that is gone wants no more.
+    // If the receiver is gone, nobody needs more.
     let _ = sender.send(News::Begun(Box::new((begun, trips))));
     let end = session.run(stop, &mut |update| drop(sender.send(News::Update(update))));
     match end {
@@ -133,13 +133,13 @@ fn measure(plan: &Plan, stop: &AtomicBool, sender: &std::sync::mpsc::Sender<News
     }
 }
 
-/// What was seen of the session.
+/// The state of the session as far as it is known.
 struct Watched {
     begun: Option<(Begun, Trips)>,
     signal: Option<i32>,
 }
 
-/// Collects what the session sends, shows how far it is, and stops it at a signal.
+/// Collects the session's messages, shows its progress, and stops it at a signal.
 fn watch(
     args: &ProbeArgs,
     plan: &Plan,
@@ -151,7 +151,7 @@ fn watch(
     let mut progress = Progress::new(args, plan);
     let say = |text: &str| {
         let mut stdout = io::stdout().lock();
-        // A reader that has gone away (`| head`) wants no more probes.
+        // If the reader is gone (`| head`), no more probes are needed.
         if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
             stop.store(true, Ordering::Relaxed);
         }
@@ -268,7 +268,7 @@ fn show(args: &ProbeArgs, plan: &Plan, begun: &Begun, trips: &Trips, summary: &S
     if args.json { print_json(&shown.json()) } else { print(&shown.table()) }
 }
 
-/// How it ended, beside the figures.
+/// How the session ended.
 fn verdict(
     args: &ProbeArgs,
     server: SocketAddr,
@@ -307,7 +307,7 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
         }
         OpenFailure::Socket(error) => match error.kind() {
             io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-                machine("no route to it; look at `ip route get` and at the cable or the Wi-Fi".into())
+                machine("no route to it; check `ip route get`, and the cable or the Wi-Fi".into())
             }
             _ => machine(error.to_string()),
         },
@@ -322,16 +322,16 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
         ),
         OpenFailure::Stopped => Error::Interrupted(2),
         OpenFailure::Refused(Some(Refusal::Full)) => {
-            machine("refused: the server has as many sessions as it may have; try again later".into())
+            machine("refused: the server has reached its limit of sessions; try again later".into())
         }
         OpenFailure::Refused(Some(Refusal::PrefixFull)) => {
-            machine("refused: your network has as many sessions with this server as it may have".into())
+            machine("refused: your network has reached this server's limit of sessions".into())
         }
         OpenFailure::Refused(_) => machine("refused: the server grants no session and does not say why".into()),
         OpenFailure::Version(version) => {
             machine(format!("the server speaks version {version} of the protocol, we speak {VERSION}"))
         }
-        OpenFailure::Params(error) => machine(format!("the server's answer makes no sense: {error}")),
+        OpenFailure::Params(error) => machine(format!("the server's answer is not valid: {error}")),
         OpenFailure::Restricted(params) => Error::Usage(format!(
             "{at} allows less than was asked for: {}; ask for that, or add --loose",
             restrictions(args, params)
@@ -339,7 +339,7 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
     }
 }
 
-/// What a server allows, of that which it changed.
+/// The parameters that the server changed, with what it allows.
 fn restrictions(args: &ProbeArgs, got: &Params) -> String {
     let mut out = Vec::new();
     let Ok(asked) = params(args) else { return String::new() };
@@ -459,7 +459,7 @@ fn local(text: &str, server: SocketAddr) -> Result<SocketAddr, Error> {
     Ok(SocketAddr::new(ip, port.unwrap_or(0)))
 }
 
-/// The file of `-o`, made before anything is measured.
+/// The file of `-o`, created before anything is measured.
 struct Output<'a> {
     path: &'a Path,
     file: File,
@@ -482,7 +482,7 @@ impl Output<'_> {
 
     /// Removes it: nothing was measured.
     fn give_back(self) {
-        // A file of no bytes that stays does no harm.
+        // An empty file that remains does no harm.
         let _ = std::fs::remove_file(self.path);
     }
 

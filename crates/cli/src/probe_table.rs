@@ -81,13 +81,13 @@ impl Shown<'_> {
         out
     }
 
-    /// What there is to say beside the figures.
+    /// The sentences below the table.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let (mut out, summary, marks) = (Vec::new(), self.summary, &self.marks);
         if let Some(ahead) = self.figures.clock_ahead {
             let (ms, which) = (ms(ahead).abs(), if ahead < 0 { "behind" } else { "ahead of" });
             out.push(format!(
-                "the server's clock is {ms:.3} ms {which} ours, if the least delay is the same both ways"
+                "the server's clock is {ms:.3} ms {which} ours, if the smallest delay is the same both ways"
             ));
         }
         if let (Some(drift), Some(error)) = (self.figures.drift_ppm, self.figures.drift_error_ppm) {
@@ -151,7 +151,7 @@ impl Shown<'_> {
         out
     }
 
-    /// All of it, for programs.
+    /// All figures, for programs.
     pub(crate) fn json(&self) -> Value {
         let summary = self.summary;
         json!({
@@ -189,7 +189,7 @@ fn row(out: &mut String, name: &str, series: &Series) {
     let _ = write!(out, "{name:<21}");
     for value in values {
         let ms = value / 1e6;
-        // Eight columns: as many decimals as there is room for.
+        // Eight columns, with as many decimals as fit.
         let decimals = if ms.abs() < 1000.0 { 3 } else { 1 };
         let _ = write!(out, "{ms:>8.decimals$}");
     }

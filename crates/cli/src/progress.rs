@@ -1,7 +1,7 @@
-//! What is shown while a run is under way: a bar on a terminal, plain lines elsewhere, nothing if asked.
+//! Shows the progress of a run: a bar on a terminal, plain lines elsewhere, nothing with `--quiet`.
 //!
-//! Simulations share one bar, which comes after a second. Live turns run one after the other, each with a bar
-//! of its own.
+//! Simulations share one bar, which appears after a second. Live runs follow one another, each with its own
+//! bar.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -11,16 +11,16 @@ use goodqueue_report::Record;
 use goodqueue_wire::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A simulation that is over sooner needs no bar.
+/// A simulation that ends sooner needs no bar.
 const SOON: Duration = Duration::from_secs(1);
 
-/// How long after its end a live run shows that it waits for probes that are still under way.
+/// How long after its end a live run shows that it waits for probes that are still in flight.
 const DRAINING_MS: u64 = 1000;
 
-/// Keeps what has been measured so far.
+/// Saves what has been measured so far.
 pub(crate) type Keep<'a> = Box<dyn FnMut(&Record) -> Result<(), Error> + 'a>;
 
-/// The command's side of a run: shows how far it is, keeps its record, and ends it at a signal.
+/// The command's side of a run: shows its progress, saves its record, and ends it at a signal.
 pub(crate) struct Progress<'a> {
     arm: Arm,
     keep: Keep<'a>,
@@ -29,17 +29,17 @@ pub(crate) struct Progress<'a> {
     is_terminal: bool,
     bar: Option<ProgressBar>,
     turns: Vec<Turn>,
-    /// How often each turn is simulated.
+    /// How often each run is simulated.
     times: u32,
     since: Instant,
-    /// How far each turn has come, in milliseconds of virtual or of real time.
+    /// Progress of each run, in milliseconds of virtual or real time.
     done_ms: Vec<u64>,
-    /// Whether the one line was printed that there is without a terminal.
+    /// Whether the only line without a terminal was printed.
     is_said: bool,
 }
 
 impl<'a> Progress<'a> {
-    /// Nothing is ever shown if `quiet`.
+    /// Shows nothing if `quiet`.
     pub(crate) fn new(arm: Arm, quiet: bool, keep: Keep<'a>) -> Result<Progress<'a>, Error> {
         Ok(Progress {
             arm,
@@ -56,14 +56,14 @@ impl<'a> Progress<'a> {
         })
     }
 
-    /// Prints a line where there is no terminal for a bar.
+    /// Prints a line if there is no terminal for a bar.
     fn say_plainly(&self, line: &str) {
         if !self.quiet && !self.is_terminal {
             eprintln!("goodqueue: {line}");
         }
     }
 
-    /// Shows how far all simulations are.
+    /// Shows the progress of all simulations.
     fn show_simulations(&mut self) {
         if self.quiet || self.since.elapsed() < SOON {
             return;
@@ -92,7 +92,7 @@ impl<'a> Progress<'a> {
         ));
     }
 
-    /// Shows how far a live turn is.
+    /// Shows the progress of a live run.
     fn show_live(&mut self, turn: usize, latest: &Latest) {
         let (done_ms, total_ms) = (self.done_ms[turn], length_ms(&self.turns[turn]));
         let [up, down] = latest.goodput_bps.map(|bps| bps / 1e6);
@@ -118,7 +118,7 @@ impl Drop for Progress<'_> {
     }
 }
 
-/// How long a turn takes once, ms.
+/// How long one run takes, ms.
 fn length_ms(turn: &Turn) -> u64 {
     (turn.idle + turn.load).0 / 1_000_000
 }
@@ -186,7 +186,7 @@ impl Monitor for Progress<'_> {
         (self.keep)(record)
     }
 
-    /// The signal that came, if one did. One that cannot be read leaves the run as it is; the next round asks
+    /// The signal that came, if one did. If it cannot be read, the run continues and the next round asks
     /// again.
     fn stop(&mut self) -> Option<i32> {
         if self.arm == Arm::Simulated {

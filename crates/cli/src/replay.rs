@@ -1,4 +1,4 @@
-//! `goodqueue replay`: the answers on paper.
+//! `goodqueue replay`: replays files and prints the results.
 
 use std::fmt::Write;
 
@@ -7,10 +7,11 @@ use crate::output::{print, print_json};
 use goodqueue_experiment::Error;
 use goodqueue_proof::replay;
 
-/// Replays every file and prints what was found; all files are looked at, whatever the first one says.
+/// Replays every file and prints the results, even if an earlier file has an error.
 ///
 /// # Errors
-/// [`Error::Usage`] where a file is no whole vector, else [`Error::LimitFailed`] where a decision differs.
+/// [`Error::Usage`] if a file is not a complete vector, otherwise [`Error::LimitFailed`] if a decision
+/// differs.
 pub fn command(args: &ReplayArgs) -> Result<(), Error> {
     let mut text = String::new();
     let mut reports = Vec::new();
@@ -36,7 +37,7 @@ pub fn command(args: &ReplayArgs) -> Result<(), Error> {
         return Err(Error::Usage(broken.join("\ngoodqueue: ")));
     }
     if different > 0 {
-        return Err(Error::LimitFailed(format!("{different} of {} files disagree", args.files.len())));
+        return Err(Error::LimitFailed(format!("{different} of {} files differ", args.files.len())));
     }
     Ok(())
 }

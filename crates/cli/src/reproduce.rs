@@ -1,4 +1,4 @@
-//! `goodqueue reproduce`: runs what is asked for, prints the verdicts, writes the pages.
+//! `goodqueue reproduce`: runs reproductions, prints the verdicts, writes the pages.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::progress::Progress;
 
 use crate::output::{check_parent, print, print_json};
 
-/// Runs the reproductions and shows what came of them.
+/// Runs the reproductions and shows their verdicts.
 ///
 /// # Errors
-/// [`Error::LimitFailed`] where a verdict is not the one that its file states; [`Error::Usage`] where a name
-/// or a file is wrong; [`Error::Machine`] where a page cannot be written.
+/// [`Error::LimitFailed`] if a verdict is not the one that its file states; [`Error::Usage`] if a name or a
+/// file is wrong; [`Error::Machine`] if a page cannot be written.
 pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
     let entries = reproduce::take(&args.names)?;
     let folder = args.output.as_deref().map(folder).transpose()?;
@@ -62,7 +62,7 @@ fn verdict(outcomes: &[Outcome]) -> Result<(), Error> {
     if all.is_empty() { Ok(()) } else { Err(Error::LimitFailed(all.join("; "))) }
 }
 
-/// The folder for the pages, made if it is not there.
+/// The folder for the pages; created if it does not exist.
 fn folder(path: &Path) -> Result<Folder, Error> {
     check_parent(path)?;
     let opened = match Folder::create(path) {
@@ -72,7 +72,7 @@ fn folder(path: &Path) -> Result<Folder, Error> {
     opened.map_err(|error| Error::Usage(format!("--output {}: {error}", path.display())))
 }
 
-/// Refuses to replace a page that was not written here.
+/// Refuses to replace a page that this command did not write.
 fn claim(folder: &Folder, page: &str) -> Result<(), Error> {
     match std::fs::read_to_string(folder.at(page)) {
         Ok(text) if !text.starts_with(MARK) => Err(Error::Usage(format!(

@@ -1,4 +1,4 @@
-//! The server keeps no right that it does not need once its sockets are open.
+//! Drops the server's privileges that it does not need once its sockets are open.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use goodqueue_wire::{
 };
 use serde_json::{Value, json};
 
-/// The user that has no rights, on every Linux (`/proc/sys/kernel/overflowuid`).
+/// The user without privileges, on every Linux (`/proc/sys/kernel/overflowuid`).
 const NOBODY: u32 = 65_534;
 
 /// What is in force.
 pub(crate) struct Rights {
-    /// Who the process became; `None` where it stays who it was.
+    /// The user that the process became; `None` if it did not change.
     user: Option<User>,
     /// Number of the user that it is.
     uid: u32,
@@ -22,12 +22,12 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    /// Gives away all that is not needed, for good. Root becomes `user`, or nobody. In a namespace in which
-    /// root is the only user it stays root, without capabilities.
+    /// Drops all privileges that are not needed, for good. Root becomes `user`, or nobody. In a namespace in
+    /// which root is the only user it stays root, without capabilities.
     ///
     /// # Errors
-    /// [`Error::Usage`] for a user that this machine does not have; [`Error::Machine`] where `user` was asked
-    /// for and the process may not become it.
+    /// [`Error::Usage`] for a user that this machine does not have; [`Error::Machine`] if the process may not
+    /// become the requested `user`.
     pub(crate) fn reduce(user: Option<&str>) -> Result<Rights, Error> {
         let user = match user {
             Some(name) => Some(become_named(name)?),
@@ -39,7 +39,7 @@ impl Rights {
         };
         restrict_capabilities(false).map_err(Error::machine)?;
         no_new_privileges().map_err(Error::machine)?;
-        // Within the sandbox even this question is denied.
+        // Inside the sandbox even this call is denied.
         let uid = effective_user();
         Ok(Rights { user, uid, sandbox: sandbox::enter() })
     }
@@ -59,11 +59,13 @@ fn become_named(name: &str) -> Result<User, Error> {
         return Err(Error::Usage(format!("--user {name}: this machine has no such user")));
     };
     if user.user == 0 {
-        return Err(Error::Usage(format!("--user {name}: root has rights that the server does not need")));
+        return Err(Error::Usage(format!(
+            "--user {name}: root has privileges that the server does not need"
+        )));
     }
     become_user(user.user, user.group).map_err(|error| {
         Error::Machine(format!(
-            "--user {name}: this needs the rights to change user and groups (CAP_SETUID, CAP_SETGID), which \
+            "--user {name}: this needs the privileges to change user and groups (CAP_SETUID, CAP_SETGID), which \
              root has: {error}; start the server as root, or without --user"
         ))
     })?;
@@ -84,6 +86,6 @@ impl fmt::Display for Rights {
         if let Some(calls) = seccomp {
             write!(f, ", seccomp with {calls} system calls")?;
         }
-        if lacks.is_empty() { Ok(()) } else { write!(f, "; not to be had here: {}", lacks.join(", ")) }
+        if lacks.is_empty() { Ok(()) } else { write!(f, "; not available here: {}", lacks.join(", ")) }
     }
 }

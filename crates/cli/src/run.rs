@@ -1,4 +1,4 @@
-//! `goodqueue run`: run what is asked for, record, report.
+//! `goodqueue run`: runs an experiment, records it and reports it.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -12,10 +12,10 @@ use crate::args::{ReportArgs, RunArgs};
 use crate::output::{self, Target};
 use crate::progress::Progress;
 
-/// Runs the comparison that was asked for and shows it. `given`: the flags that were typed.
+/// Runs the requested comparison and shows it. `given` has the flags that were typed.
 ///
 /// # Errors
-/// How it ended, where it did not simply succeed. What was measured has been shown and kept by then.
+/// How it ended, if it did not succeed. By then, what was measured has been shown and saved.
 pub fn run(args: &RunArgs, given: &[String]) -> Result<(), Error> {
     let asked = Asked::of(&args.request, given)?;
     let wishes = Wishes {
@@ -34,7 +34,7 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), Error> {
     measure(args, &asked, &wishes, head)
 }
 
-/// Runs it, and shows and keeps what came of it.
+/// Runs it, and shows and saves the results.
 fn measure(args: &RunArgs, asked: &Asked, wishes: &Wishes, mut record: Record) -> Result<(), Error> {
     for warning in &record.warnings {
         eprintln!("goodqueue: warning: {warning}");
@@ -87,7 +87,7 @@ fn announce(args: &RunArgs, page: &Path) {
     }
 }
 
-/// A queue that was planned and not measured is a stated limit that failed.
+/// A queue that was planned and not measured counts as a failed limit.
 pub(crate) fn complete(record: &Record) -> Result<(), Error> {
     let missing = record.missing();
     if missing.is_empty() {
@@ -97,7 +97,7 @@ pub(crate) fn complete(record: &Record) -> Result<(), Error> {
     Err(Error::LimitFailed(format!("{n} of {of} queues were not measured: {names}")))
 }
 
-/// A result that is not valid is a stated limit that failed.
+/// A result that is not valid counts as a failed limit.
 pub(crate) fn verdict(record: &Record) -> Result<(), Error> {
     let invalid: Vec<&str> =
         record.runs.iter().filter(|run| !run.validity.valid).map(|run| run.queue.as_str()).collect();
@@ -110,7 +110,7 @@ pub(crate) fn verdict(record: &Record) -> Result<(), Error> {
     )))
 }
 
-/// The part of the record that does not depend on what runs.
+/// The part of the record that does not depend on the experiment.
 fn record(args: &RunArgs) -> Record {
     Record {
         schema: SCHEMA,
@@ -131,12 +131,12 @@ pub(crate) fn host() -> Host {
     Host { kernel, cpus: u32::try_from(cpus).unwrap_or(u32::MAX), ..Host::default() }
 }
 
-/// `goodqueue report`: everything again, from a record or from several together.
+/// `goodqueue report`: makes everything again, from one record or from several together.
 ///
 /// # Errors
-/// [`Error::Usage`] where a record cannot be read or goes with no other, [`Error::Machine`] where a file
-/// cannot be written,
-/// [`Error::LimitFailed`] where queues that were planned are missing: all is shown and written by then.
+/// [`Error::Usage`] if a record cannot be read or does not fit to the others, [`Error::Machine`] if a file
+/// cannot be written, [`Error::LimitFailed`] if planned queues are missing. In the last case all is shown and
+/// written.
 pub fn report(args: &ReportArgs) -> Result<(), Error> {
     let mut records = Vec::new();
     for path in &args.records {
@@ -161,14 +161,15 @@ pub fn report(args: &ReportArgs) -> Result<(), Error> {
     complete(&record)
 }
 
-/// The record in a folder, under its name of today or of old; else the file itself.
+/// The record in a folder, under its current or its old name; otherwise the file itself.
 pub(crate) fn file_in(path: &Path) -> PathBuf {
     let names = ["record.gqz", "record.json.gz"];
     let found = names.iter().map(|name| path.join(name)).find(|file| file.is_file());
     found.unwrap_or_else(|| path.to_owned())
 }
 
-/// What a record is called: its folder where it has a record's name, else the file without its suffix.
+/// The name of a record: its folder, if the file has the usual name of a record; otherwise the file without
+/// its suffix.
 pub(crate) fn name_of(path: &Path) -> String {
     let word = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = word(path).unwrap_or_default();

@@ -23,12 +23,12 @@ use crate::output::print;
 use crate::path_values::{bracketed, key, key_text, positive, span};
 use crate::rights::Rights;
 
-/// Events that may wait to be printed; more are left out, and counted.
+/// Largest number of events that wait to be printed; more are left out and counted.
 const EVENTS: usize = 1024;
-/// Between two looks for a signal.
+/// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What there is to tell.
+/// An event to print.
 enum News {
     Probes(Event),
     Load(LoadEvent),
@@ -37,7 +37,7 @@ enum News {
 /// Serves until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// [`Error::Usage`] for a wrong flag, [`Error::Machine`] where an address cannot be had.
+/// [`Error::Usage`] for a wrong flag, [`Error::Machine`] if an address is not available.
 pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let limits = limits(args)?;
     let key = key(&args.key)?;
@@ -52,7 +52,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let own = addresses.iter().find_map(|addr| {
         if addr.ip().is_unspecified() { own_address(addr.is_ipv6()) } else { Some(addr.ip()) }
     });
-    // Before the first thread: each thread takes over what the one that starts it has.
+    // Before the first thread: each thread inherits from the one that starts it.
     let rights = Rights::reduce(args.user.as_deref())?;
     let at = metrics.as_ref().and_then(|metrics| metrics.local_addr().ok());
     voice.listening(&addresses, own, key.is_some(), word.as_deref(), at, &rights)?;
@@ -93,7 +93,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     voice.stopped(&stats, missed.into_inner())
 }
 
-/// As many descriptors as all bounds together may take, as far as the system allows.
+/// Raises the limit of descriptors to what all bounds together need, as far as the system allows.
 fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
     let fixed = MOST_PENDING + 4 * args.controls + http::MOST_CONNECTIONS + 64;
     let wanted = fixed as u64 + args.loads as u64 * (2 * u64::from(args.flows) + 8);
@@ -116,7 +116,7 @@ fn metrics(at: &str) -> Result<TcpListener, Error> {
     bind_tcp(at).map_err(|error| refuse("TCP", "-ltnp", "--metrics", at, &error))
 }
 
-/// Hands out the counters.
+/// Serves the counters.
 fn hand_out(
     metrics: &TcpListener,
     probes: &Listener,
@@ -131,7 +131,7 @@ fn hand_out(
     http::serve(metrics, metrics::PAGE, &text, stop)
 }
 
-/// Prints what happens until a signal comes, or the server ends by itself.
+/// Prints events until a signal comes or the server ends by itself.
 fn tell_until_stopped(
     voice: &Voice,
     news: &Receiver<News>,
@@ -151,7 +151,7 @@ fn tell_until_stopped(
     }
 }
 
-/// The word of loads, where it is to be printed, and what it stands for. Neither where no load is taken.
+/// The word for loads, if it is to be printed, and its key. Neither if loads are refused.
 fn word_and_secret(args: &ServerArgs) -> Result<(Option<String>, Option<Secret>), Error> {
     if args.flows == 0 {
         return Ok((None, None));
@@ -208,14 +208,14 @@ fn sockets(
 /// Longest load.
 const LONGEST_LOAD: Span = Span::from_secs(3600);
 
-/// Why an address could not be had, and the cure.
+/// Why an address is not available, and the cure.
 fn refuse(protocol: &str, flags: &str, option: &str, at: SocketAddr, error: &std::io::Error) -> Error {
     let why = match error.kind() {
         ErrorKind::AddrInUse => {
             format!("another program listens there; `ss {flags}` names it; choose another {option}")
         }
         ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
-        ErrorKind::PermissionDenied => format!("ports below 1024 need a right; choose another {option}"),
+        ErrorKind::PermissionDenied => format!("ports below 1024 need a privilege; choose another {option}"),
         _ => error.to_string(),
     };
     Error::Machine(format!("{protocol} {at}: {why}"))
@@ -272,7 +272,7 @@ fn limits(args: &ServerArgs) -> Result<Limits, Error> {
     })
 }
 
-/// The sockets. Of the two that nobody asked for, one may be missing: a machine may lack IPv6, or IPv4.
+/// The sockets. Without `--bind` one of the two may be missing: a machine may lack IPv6, or IPv4.
 fn listener(args: &ServerArgs) -> Result<Listener, Error> {
     let refuse = |(at, error): (SocketAddr, std::io::Error)| refuse("UDP", "-ulpn", "--port", at, &error);
     if args.bind.is_empty() {
@@ -297,7 +297,7 @@ fn listener(args: &ServerArgs) -> Result<Listener, Error> {
 /// Linux's error for a family of addresses that this machine does not have.
 const EAFNOSUPPORT: i32 = 97;
 
-/// An address under which this machine is reached, as its routes say. Nothing is sent.
+/// An address at which this machine can be reached, according to its routes. Nothing is sent.
 fn own_address(v6: bool) -> Option<IpAddr> {
     let (any, far) = if v6 { ("[::]:0", "[2001:db8::1]:9") } else { ("0.0.0.0:0", "192.0.2.1:9") };
     let socket = UdpSocket::bind(any).ok()?;
@@ -305,7 +305,7 @@ fn own_address(v6: bool) -> Option<IpAddr> {
     socket.local_addr().ok().map(|addr| addr.ip()).filter(|ip| !ip.is_unspecified())
 }
 
-/// How things are told.
+/// How events are printed.
 struct Voice {
     json: bool,
     quiet: bool,
@@ -323,7 +323,7 @@ impl Voice {
         print(&format!("{}\n", text()))
     }
 
-    /// `own`: an address to reach us at. `word`: that of loads, where it is not the key.
+    /// `own` is an address at which we can be reached. `word` is that for loads, if it is not the key.
     fn listening(
         &self,
         addresses: &[SocketAddr],
@@ -432,7 +432,7 @@ impl Voice {
                 format!(
                     "stopped: {sessions} sessions, {answered} probes answered; not answered: {malformed} malformed, \
                      {wrong_key} with a wrong key, {wrong_token} with a wrong token, {strangers} requests of \
-                     strangers, {} too fast",
+                     unknown addresses, {} too fast",
                     stats.too_fast
                 )
             },

@@ -1,4 +1,4 @@
-//! `goodqueue probe --stream`: a line for each probe as soon as it is known what became of it.
+//! `goodqueue probe --stream`: a line for each probe as soon as it is answered or lost.
 
 use goodqueue_path::client::Update;
 use goodqueue_path::result::Trips;
@@ -10,7 +10,7 @@ use crate::args::StreamArg;
 /// First line of CSV.
 const HEADER: &str = "seq,sent_s,rtt_ms,up_ms,down_ms,lost,duplicate,reordered,tos,ttl\n";
 
-/// One probe. What is not known is absent.
+/// One probe. Unknown values are absent.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct Line {
     seq: u32,
@@ -23,7 +23,7 @@ struct Line {
     up_ns: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     down_ns: Option<i64>,
-    /// `up`, `down`, `unknown`, or `unanswered` where no later probe was answered either.
+    /// `up`, `down`, `unknown`, or `unanswered` if no later probe was answered either.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<&'static str>,
     /// A further reply to the same probe.
@@ -37,7 +37,7 @@ struct Line {
     ttl: Option<u8>,
 }
 
-/// What is printed before the first line.
+/// The header before the first line.
 pub(crate) fn head(format: StreamArg) -> &'static str {
     match format {
         StreamArg::Csv => HEADER,
@@ -45,7 +45,7 @@ pub(crate) fn head(format: StreamArg) -> &'static str {
     }
 }
 
-/// The line of an update that `trips` has taken; `None` while nothing is known of the probe.
+/// The line for an update that `trips` has taken; `None` while nothing is known about the probe.
 pub(crate) fn line(format: StreamArg, update: &Update, trips: &Trips) -> Option<String> {
     let line = Line::of(update, trips)?;
     Some(match format {
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn csv_and_ndjson_have_the_same_values() {
         let line = Line {
             seq: 7,
             sent_ns: 1_700_000_000_000_000_005,

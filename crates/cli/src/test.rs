@@ -12,10 +12,10 @@ use crate::path_values::{Family, host_and_port, key_text, resolve};
 use crate::progress::Progress;
 use crate::run::{complete, host, verdict};
 
-/// Runs the test and shows what came of it.
+/// Runs the test and shows its results.
 ///
 /// # Errors
-/// How it ended, where it did not simply succeed. What was measured has been shown and kept by then.
+/// How it ended, if it did not succeed. By then, what was measured has been shown and saved.
 pub fn command(args: &TestArgs) -> Result<(), Error> {
     let asked = asked(args)?;
     let target = args.output.as_deref().map(|path| Target::claim(path, asked.loads())).transpose()?;
@@ -43,7 +43,7 @@ pub fn command(args: &TestArgs) -> Result<(), Error> {
     end.and(shown).and_then(|()| complete(&record)).and_then(|()| verdict(&record))
 }
 
-/// Makes sense of the flags.
+/// Reads the flags.
 fn asked(args: &TestArgs) -> Result<PathTest, Error> {
     let (name, port) = host_and_port(&args.host)?;
     let family = match (args.ipv4, args.ipv6) {
@@ -60,12 +60,12 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
         probe_interval: args.probe_interval.clone(),
         flows: args.flows,
         cc: args.cc.clone(),
-        // A call shows what the load does to people.
+        // A call shows what people notice of the load.
         with: if args.test.is_none() { vec!["voip".into()] } else { Vec::new() },
         ..Request::default()
     };
     let key = key_text(&args.key)?;
-    // A test that does not exist is said before the name is looked up.
+    // An unknown test is reported before the name is resolved.
     let unresolved = std::net::SocketAddr::from(([0, 0, 0, 0], port));
     PathTest::new(&request, &args.host, unresolved, key.clone())?;
     let mut test = PathTest::new(&request, &args.host, resolve(name, port, family)?, key)?;
@@ -73,7 +73,7 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
     Ok(test)
 }
 
-/// The command line, without the key: a record is made to be passed on.
+/// The command line without the key, since records are passed on.
 fn typed() -> Vec<String> {
     let mut words = vec!["goodqueue".to_owned()];
     let mut is_key = false;

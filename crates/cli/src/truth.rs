@@ -1,4 +1,4 @@
-//! `goodqueue truth`: has a folder compared, prints the answer.
+//! `goodqueue truth`: compares a folder and prints the result.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -14,10 +14,10 @@ use serde::Serialize;
 use crate::args::{CodelParityArg, TruthArgs};
 use crate::output::{check_parent, print, print_json};
 
-/// Simulates the cases of a folder, holds them against the kernel's figures and prints the answer.
+/// Simulates the cases of a folder, compares them with the kernel's figures and prints the result.
 ///
 /// # Errors
-/// Those of [`compare_folder`] and of [`Report::end`]; [`Error::Machine`] where the page cannot be written.
+/// Those of [`compare_folder`] and of [`Report::end`]; [`Error::Machine`] if the page cannot be written.
 pub fn command(args: &TruthArgs, simulate: &Simulate<'_>) -> Result<(), Error> {
     if let Some(path) = &args.output {
         claim(path)?;
@@ -42,7 +42,7 @@ pub fn command(args: &TruthArgs, simulate: &Simulate<'_>) -> Result<(), Error> {
     report.end()
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Json<'a> {
     count: Count,

@@ -1,7 +1,7 @@
 //! What a packet costs in `cake`: instructions, counted by callgrind, beside those of Linux.
 //!
 //! `cargo bench -p goodqueue --bench cake` runs this program under `valgrind --tool=callgrind` and prints a
-//! table; it exits 1 where a row costs more than four fifths of Linux, where Linux's number of drops is none
+//! table; it exits 1 if a row costs more than four fifths of Linux, where Linux's number of drops is none
 //! of those that 32 other random sequences lead to, or where a million flows cost more than twice the dearest
 //! row.
 //!

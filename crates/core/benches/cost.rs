@@ -2,7 +2,7 @@
 //! other queues.
 //!
 //! `cargo bench -p goodqueue --bench cost` runs this program under `valgrind --tool=callgrind` and prints
-//! two tables; it exits 1 where a row of `fq_codel` is above 1.05 times Linux, or drops another number of
+//! two tables; it exits 1 if a row of `fq_codel` is above 1.05 times Linux, or drops another number of
 //! packets, or where a million flows make a packet cost more than twice what it does otherwise. With `--
 //! others` it prints the second alone.
 
@@ -92,7 +92,7 @@ const MOST: f64 = 1.05;
 const MANY: usize = 1_000_000;
 
 /// The other queues, by their defaults but for the limits that are too small for the load. Whether a
-/// million flows cost at most twice what the dearest row of the same queue does.
+/// million flows cost at most twice what the most expensive row of the same queue does.
 fn others() -> Result<bool, String> {
     println!("| queue | flows | STEP | enqueue | dequeue |");
     println!("| --- | --- | --- | --- | --- |");

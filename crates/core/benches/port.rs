@@ -1,7 +1,7 @@
 //! What a [`Port`] costs over its queue: instructions, counted by callgrind.
 //!
 //! `cargo bench -p goodqueue --bench port` runs this program under `valgrind --tool=callgrind` and prints
-//! a table; it exits 1 where a port without a ring adds more than [`MOST_ADDED`] instructions a packet.
+//! a table; it exits 1 if a port without a ring adds more than [`MOST_ADDED`] instructions a packet.
 //!
 //! Load `backlogged`: 100 packets wait in the queue; each step polls at the end of the packet on the line
 //! until `None`, hands one packet in and asks for the next wake. Load `idle`: each packet comes to an idle

@@ -1,7 +1,7 @@
 //! What a packet costs in the transmit stack of 802.11: instructions, counted by callgrind.
 //!
 //! `cargo bench -p goodqueue --bench wifi` runs this program under `valgrind --tool=callgrind` and prints a
-//! table; it exits 1 where a packet costs more with 10 000 stations than with 1000, by more than a tenth.
+//! table; it exits 1 if a packet costs more with 10 000 stations than with 1000, by more than a tenth.
 //! With so many every packet finds its queue empty, which costs more than to find others there.
 //!
 //! Stations with one flow each and 1000 packets queued on all together; packets of 1534 bytes, truesize 2304.

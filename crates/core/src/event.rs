@@ -130,7 +130,7 @@ pub trait Observer<P> {
     }
 }
 
-/// The owner that looks away and knows nothing of its packets beyond their descriptors.
+/// An owner that ignores all events and knows only the descriptors of its packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ignore;
 

@@ -146,7 +146,7 @@ impl Room for Ledger {
     type Memory = Heap;
     type Error = BuildError;
 
-    /// At most the greatest possible number of packets.
+    /// At most the largest possible number of packets.
     fn places<T: Copy + Default>(&mut self, what: &'static str, items: u64) -> Result<Vec<T>, BuildError> {
         let places: Vec<T> =
             alloc::vec![T::default(); usize::try_from(items.min(MAX_PACKETS + 1)).unwrap_or(0)];

@@ -13,7 +13,7 @@ pub trait PacketInfo<P> {
         Details::default()
     }
 
-    /// The TCP header of `packet`; `None` where it carries no TCP. Asked by `cake` under `ack-filter`.
+    /// The TCP header of `packet`; `None` if it carries no TCP. Asked by `cake` under `ack-filter`.
     fn tcp(&self, packet: &P) -> Option<TcpHeader> {
         let _ = packet;
         None
@@ -36,7 +36,7 @@ pub trait PacketInfo<P> {
     }
 
     /// The rate at which the socket of `packet` is to send now, bytes per second (Linux `sk_pacing_rate`);
-    /// `None` where it is not limited. `fq` asks at each delivery.
+    /// `None` if it is not limited. `fq` asks at each delivery.
     fn pacing_rate(&self, packet: &P) -> Option<u64> {
         let _ = packet;
         None

@@ -18,7 +18,7 @@ use crate::{Arm, Error, Experiment, Monitor, Plan, Request, record};
 pub struct Asked {
     arm: Arm,
     test: Test,
-    /// `None` where the live arm runs a plan over its own line.
+    /// `None` if the live arm runs a plan over its own line.
     experiment: Option<Experiment>,
     source: Source,
 }
@@ -145,10 +145,10 @@ impl Asked {
         head
     }
 
-    /// Runs it. What was measured is in `record`, and what was looked into in `traces`, however it ends.
+    /// Runs it. However it ends, `record` has what was measured, and `traces` has the traced flows.
     ///
     /// # Errors
-    /// The first reason to stop; [`Error::LimitFailed`] where two runs of a determinism check differ.
+    /// The first reason to stop; [`Error::LimitFailed`] if two runs of a determinism check differ.
     pub fn run(
         &self,
         wishes: &Wishes,
@@ -182,7 +182,7 @@ impl Experiment {
     /// record.
     ///
     /// # Errors
-    /// [`Error::Usage`] where a scenario makes no sense.
+    /// [`Error::Usage`] if a scenario makes no sense.
     pub fn run(&self) -> Result<Record, Error> {
         let mut record = self.head(Record::default());
         let wishes = simulate::Wishes { repetitions: self.seeds.len(), ..simulate::Wishes::default() };

@@ -45,7 +45,7 @@ struct Echoes {
 }
 
 impl Echoes {
-    /// Puts probe `seq` in its place: at the end, but for what was reordered or waited for in vain.
+    /// Puts probe `seq` in its place: usually at the end, earlier if probes were reordered or not answered.
     fn insert(&mut self, seq: u32, echo: Echo) {
         let at = self.seq.partition_point(|&other| other < seq);
         if self.seq.get(at) == Some(&seq) {
@@ -126,7 +126,7 @@ pub(crate) struct Tally {
 
 impl From<Tally> for QueueEnd {
     fn from(tally: Tally) -> QueueEnd {
-        // What the line loses at random, behind the queue, is no drop of the queue.
+        // A random loss on the line, after the queue, is not a drop of the queue.
         let reasons = Reason::ALL.iter().zip(tally.drops).filter(|&(_, drops)| drops > 0);
         let (lost, drops): (Vec<_>, Vec<_>) = reasons.partition(|&(&reason, _)| reason == Reason::Loss);
         let lost = lost.iter().map(|&(_, lost)| ("lost_on_the_line", lost));
@@ -172,7 +172,7 @@ impl Collector {
         self.latest
     }
 
-    /// Takes note that it is `t_ns`, where no queue is looked at.
+    /// Records that it is `t_ns`, without a sample of a queue.
     #[cfg(feature = "live")]
     pub(crate) fn pass(&mut self, t_ns: i64) {
         self.latest.t_ns = t_ns;
@@ -201,7 +201,7 @@ impl Collector {
         push_moment(&mut self.run.down, t_ns, down);
     }
 
-    /// What a probe, a sender or a receiver saw.
+    /// A sample of a probe, a sender or a receiver.
     pub(crate) fn sample(&mut self, sample: &Sample) {
         match *sample {
             Sample::Received { flow, t, bytes } => {

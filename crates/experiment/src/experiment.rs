@@ -20,20 +20,20 @@ pub struct Experiment {
     pub test: Test,
     /// The seeds; each variant is run with each.
     pub seeds: Vec<u64>,
-    /// What is compared, in the order of the file.
+    /// The variants, in the order of the file.
     pub variants: Vec<Variant>,
     /// Where the results go.
     pub output: Option<PathBuf>,
     /// What to read before trusting the result.
     pub warnings: Vec<String>,
-    /// What was published of it.
+    /// Its published figures.
     pub reproduction: Option<Reproduction>,
 }
 
 /// One side of a comparison.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// What the reports call it.
+    /// Its name in reports.
     pub label: String,
     /// All of it but the seed and what it decides.
     pub scenario: Scenario,
@@ -46,24 +46,24 @@ pub struct Variant {
     /// How much later than planned flows, sources, browsers, players, video calls and games begin at most, by
     /// chance; zero: not at all.
     pub start_jitter: Span,
-    /// What the view says of each directed link.
+    /// The view of each directed link.
     pub(crate) notes: Vec<Note>,
-    /// What it says of each switch.
+    /// The view of each switch.
     pub(crate) switches: Vec<String>,
 }
 
-/// What the scenario does not say of a directed link.
+/// Properties of a directed link that the scenario does not have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Note {
     /// `client to modem`.
     pub(crate) name: String,
-    /// The line in words; empty where there is none.
+    /// The line in words; empty if there is none.
     pub(crate) line: String,
     /// The queue in words, where the scenario's link has none: on the air.
     pub(crate) queue: String,
     /// Whether the queue under comparison is here.
     pub(crate) compared: bool,
-    /// The rate of the line, nominal; `None` where it has none.
+    /// The rate of the line, nominal; `None` if it has none.
     pub(crate) rate: Option<Rate>,
 }
 
@@ -81,7 +81,7 @@ impl Variant {
     /// bottlenecks that the reports show. Shaper, ring and line stay as they are.
     ///
     /// # Errors
-    /// [`Error::Usage`] where no such place takes a queue: a radio and the common memory of a switch have
+    /// [`Error::Usage`] if no such place takes a queue: a radio and the common memory of a switch have
     /// queues of their own.
     ///
     /// ```
@@ -124,7 +124,7 @@ impl Experiment {
     /// and `TCP upload::1` `TCP upload::1 NAME`.
     ///
     /// # Errors
-    /// [`Error::Usage`] where the test has no such flow.
+    /// [`Error::Usage`] if the test has no such flow.
     pub fn set_cc(&mut self, flow: usize, cc: CcKind) -> Result<(), Error> {
         let Some(plan) = self.test.flows.get_mut(flow) else {
             let flows = self.test.flows.len();

@@ -1,6 +1,6 @@
 //! The nearest right word for a wrong one.
 
-/// `; did you mean fq_codel?`, or nothing where no candidate is near.
+/// `; did you mean fq_codel?`, or nothing if no candidate is near.
 #[must_use]
 pub fn did_you_mean<S: AsRef<str>>(word: &str, candidates: &[S]) -> String {
     let distance = |candidate: &S| strsim::damerau_levenshtein(word, candidate.as_ref());

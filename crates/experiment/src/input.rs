@@ -4,7 +4,7 @@ use std::fs::{File, metadata};
 use std::io::{Error, Read};
 use std::path::Path;
 
-/// The text of a file of at most so many bytes. What is no regular file is not opened: a pipe would wait
+/// The text of a file of at most this many bytes. Only regular files are opened: a pipe would wait
 /// for its other end.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ pub struct Latest {
 /// A turn: one queue with one seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    /// What the reports call it.
+    /// Its name in reports.
     pub label: String,
     /// Idle time before the load.
     pub idle: Span,

@@ -37,7 +37,7 @@ pub struct Plan {
     /// have their own delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_jitter_ns: Option<u64>,
-    /// What the user should read before trusting the result.
+    /// Warnings to read before trusting the result.
     pub warnings: Vec<String>,
 }
 
@@ -143,7 +143,7 @@ impl TestOrder {
     /// The test itself.
     ///
     /// # Errors
-    /// [`Error::Usage`] where there is no such test or a parameter does not fit it.
+    /// [`Error::Usage`] if there is no such test or a parameter does not fit it.
     pub fn test(&self) -> Result<Test, Error> {
         let params = Params {
             length: Span(self.length_ns),

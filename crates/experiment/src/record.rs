@@ -1,4 +1,4 @@
-//! What a record says of an experiment before it has run.
+//! The part of a record that is known before the experiment runs.
 
 use goodqueue::{ETHERNET_MTU, Span};
 use goodqueue_probe::talk::App;

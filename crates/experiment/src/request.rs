@@ -37,7 +37,7 @@ const IDLE: &str = "2s";
 const STEP: &str = "200ms";
 const PROBE_INTERVAL: &str = "10ms";
 
-/// One comparison in words: a test, a link, queues, seeds. [`Request::default`] is `goodqueue run`: `rrul`
+/// One comparison as text: a test, a link, queues, seeds. [`Request::default`] is `goodqueue run`: `rrul`
 /// over 20 Mbit/s and 20 ms, simulated, with `pfifo:1000`, `codel` and `fq_codel`.
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "clap"), derive(clap::Args))]
@@ -45,8 +45,8 @@ pub struct Request {
     /// The test; `goodqueue tests` lists them. Or an experiment: a file whose name ends in .toml
     #[cfg_attr(any(test, feature = "clap"), arg(default_value = TEST, value_name = "TEST|FILE.toml"))]
     pub test: String,
-    /// Simulate hosts, link and queues in virtual time (the default): no rights needed, the same seed gives
-    /// the same result
+    /// Simulate hosts, link and queues in virtual time (the default): no privileges needed, the same seed
+    /// gives the same result
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Arm"))]
     pub sim: bool,
     /// Send real kernel TCP through the queues in real time, in network namespaces of its own
@@ -62,7 +62,7 @@ pub struct Request {
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "KEY=VALUE"))]
     pub set: Vec<String>,
     /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them. The
-    /// modem's own buffer is then one side of the comparison
+    /// queues are then compared with the line's own buffer
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Link"))]
     pub line: Option<String>,
     /// Rate of the bottleneck, both ways [default: 20mbit]
@@ -101,8 +101,8 @@ pub struct Request {
         arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")
     )]
     pub rtt: Option<String>,
-    /// Put the queues into a router before the modem, which shapes to this rate or share of the line, both
-    /// ways: 90%, 18mbit. The modem alone, with its own buffer, is one side of the comparison
+    /// Put the queues into a router in front of the modem, which shapes to this rate or share of the line,
+    /// both ways: 90%, 18mbit. The comparison includes the modem alone, with its own buffer
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")
@@ -136,13 +136,13 @@ pub struct Request {
         )
     )]
     pub loss: String,
-    /// Put a device ring of so many packets below the queue, each way: a driver's own buffer
+    /// Put a device ring of this many packets below the queue, each way: a driver's own buffer
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "PACKETS", help_heading = "Link"))]
     pub ring: Option<u32>,
     /// Keep that ring short with byte queue limits (BQL)
     #[cfg_attr(any(test, feature = "clap"), arg(long, requires = "ring", help_heading = "Link"))]
     pub bql: bool,
-    /// Run over the Wi-Fi network that a file describes in its table `wifi` (docs/experiments.md), in place
+    /// Run over the Wi-Fi network that a file describes in its table `wifi` (docs/experiments.md), instead
     /// of a bottleneck
     #[cfg_attr(any(test, feature = "clap"), arg(
         long,
@@ -197,10 +197,10 @@ pub struct Request {
         )
     )]
     pub idle: String,
-    /// Number of flows, in tests that leave it open
+    /// Number of flows, in tests without a fixed number
     #[cfg_attr(any(test, feature = "clap"), arg(short = 'N', long, value_name = "N", help_heading = "Load"))]
     pub flows: Option<u32>,
-    /// Congestion control of all flows that the test leaves open: cubic, reno, bbr; simulated dctcp and
+    /// Congestion control of all flows without a fixed one: cubic, reno, bbr; in simulations dctcp and
     /// prague too
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub cc: Option<String>,
@@ -228,8 +228,8 @@ pub struct Request {
         )
     )]
     pub probe_interval: String,
-    /// How much later than planned each flow, browser, player, video call and game begins at most, by chance,
-    /// as on real hosts: `0s` for none [default: 10ms]; simulated runs only
+    /// Largest random delay of the start of each flow, browser, player, video call and game, as on real
+    /// hosts: `0s` for none [default: 10ms]; simulated runs only
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(
@@ -241,18 +241,18 @@ pub struct Request {
         )
     )]
     pub start_jitter: Option<String>,
-    /// Measure calls, page loads, a video, a video call and a game beside the test's own probes: voip,
+    /// Measure calls, page loads, a video, a video call and a game in addition to the test's probes: voip,
     /// voip:EF (any DSCP), web, web:large, dash, videocall, videocall:AF41, game, game:30, game:EF
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "EXTRA,...", value_delimiter = ',', help_heading = "Load")
     )]
     pub with: Vec<String>,
-    /// Root of every random stream; of several runs the first one's [default: 1]
+    /// Root of every random stream; with several runs, that of the first [default: 1]
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "N", help_heading = "Load"))]
     pub seed: Option<u64>,
-    /// Run each queue several times: so many, with seeds that follow on each other (5), or with these seeds
-    /// (1..5 with both ends, or 1,4,9). Figures then have intervals
+    /// Run each queue several times: this often, with consecutive seeds (5), or with these seeds (1..5 with
+    /// both ends, or 1,4,9). Figures then have intervals
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, visible_alias = "repetitions", value_name = "N|LIST", help_heading = "Load")
@@ -301,13 +301,13 @@ impl Default for Request {
 }
 
 impl Request {
-    /// The arm that is asked for.
+    /// The requested arm.
     #[must_use]
     pub const fn arm(&self) -> Arm {
         if self.live { Arm::Live } else { Arm::Simulated }
     }
 
-    /// What `goodqueue run WORDS` asks for.
+    /// The request of `goodqueue run WORDS`.
     #[cfg(test)]
     pub(crate) fn of_words(words: &str) -> Request {
         use clap::{Args, FromArgMatches};

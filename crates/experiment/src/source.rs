@@ -1,4 +1,4 @@
-//! What a request was made of.
+//! The source of a request.
 
 use crate::Plan;
 use crate::text::Override;

@@ -1,4 +1,4 @@
-//! The near end: opens a session with a server, drives the prober over a socket and hands out every probe.
+//! The client: opens a session with a server, drives the prober over a socket and reports every probe.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -17,40 +17,40 @@ use crate::params::{self, Params, Refusal};
 
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
-/// How long answers are waited for when the session is stopped.
+/// How long the client waits for answers when the session is stopped.
 const STOP_WAIT: i64 = 500_000_000;
-/// Sends whose transmit time is still to come; more have lost theirs.
+/// Largest number of sent probes that wait for their transmit time; older ones get none.
 const MOST_UNSTAMPED: usize = 4096;
 
-/// What a session is to be.
+/// The requested session.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The server.
     pub server: SocketAddr,
-    /// The address and port to send from, where they are not the kernel's choice.
+    /// The address and port to send from; without it the kernel chooses.
     pub local: Option<SocketAddr>,
-    /// What is asked for. The ToS byte is that of the probes, too.
+    /// The requested parameters. Probes have the same ToS byte.
     pub params: Params,
     /// The key.
     pub key: Option<Key>,
-    /// Whether the server may restrict what is asked for.
+    /// Whether the server may restrict the parameters.
     pub loose: bool,
-    /// What probes are filled with.
+    /// The fill of the probes.
     pub fill: Fill,
-    /// TTL or hop limit of probes, where it is not the kernel's choice.
+    /// TTL or hop limit of probes; without it the kernel's default.
     pub ttl: Option<u8>,
-    /// Whether probes may be cut into fragments, where it is not the kernel's choice.
+    /// Whether probes may be fragmented; without it the kernel's default.
     pub fragments: Option<bool>,
-    /// How long each request to open is waited on, one after the other.
+    /// How long to wait for the answer to each request to open, one after the other.
     pub timeouts: Vec<Span>,
-    /// How long a reply is waited for at least.
+    /// Shortest time to wait for a reply.
     pub wait: Span,
 }
 
 /// Why a session did not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenFailure {
-    /// A socket could not be had, or not be used for this server.
+    /// A socket could not be created, or not be used for this server.
     #[error("{0}")]
     Socket(io::Error),
     /// The server's host says that nobody listens there.
@@ -71,12 +71,12 @@ pub enum OpenFailure {
     /// The server allows less than what was asked for: its parameters.
     #[error("restricted")]
     Restricted(Box<Params>),
-    /// The server's parameters are not those of any session.
+    /// The server's parameters are not valid.
     #[error(transparent)]
     Params(#[from] params::ParamsError),
 }
 
-/// What happens to probes.
+/// Events of probes.
 #[derive(Clone, Copy, Debug)]
 pub enum Update {
     /// One was sent. Numbers count up from 0.
@@ -95,18 +95,18 @@ pub enum Update {
         /// The TTL or hop limit with which it came.
         ttl: Option<u8>,
     },
-    /// One was given up.
+    /// The client gave up on one.
     Lost {
         /// Its number.
         seq: u32,
-        /// Where it was lost, as far as later replies tell.
+        /// Where it was lost, as far as later replies show.
         way: Option<Direction>,
-        /// No later probe was answered either: it may have been under way.
+        /// No later probe was answered either: it may have been in flight.
         unanswered: bool,
     },
 }
 
-/// What there is to say of a session when it is over.
+/// The summary of a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
     /// What the prober counted.
@@ -121,11 +121,11 @@ pub struct Summary {
     pub unreachable: u64,
     /// Replies without the right HMAC.
     pub wrong_key: u64,
-    /// Replies without a receive time of the kernel: that of reading them was taken.
+    /// Replies without a receive time of the kernel; the time of reading is used instead.
     pub unstamped: u64,
     /// Probes whose transmit time is the kernel's.
     pub stamped_sends: u64,
-    /// By how much this host's wall clock was set meanwhile, nanoseconds.
+    /// By how much this host's wall clock was set during the session, nanoseconds.
     pub clock_stepped: i64,
     /// The server ended the session.
     pub closed_by_server: bool,
@@ -143,7 +143,7 @@ pub struct Session {
     layout: Layout,
 }
 
-/// Looks at what a server grants.
+/// Checks the parameters that a server grants.
 fn granted(plan: &Plan, reply: &OpenReply) -> Result<Params, OpenFailure> {
     let (asked, got) = (&plan.params, &reply.params);
     if got.version != params::VERSION {
@@ -201,7 +201,7 @@ impl Session {
         plan.fragments.map_or(Ok(()), |may| socket.set_fragments(may))
     }
 
-    /// What was agreed.
+    /// The agreed parameters.
     #[must_use]
     pub fn params(&self) -> &Params {
         &self.params
@@ -227,11 +227,11 @@ impl Session {
         self.socket.local_addr()
     }
 
-    /// Sends its probes and hands out what becomes of them, until all are accounted for. Where `stop` is set
-    /// nothing more is sent, and what is under way has 0.5 s to come back.
+    /// Sends the probes and reports their fates, until all are accounted for. Once `stop` is set nothing more
+    /// is sent, and probes in flight have 0.5 s to come back.
     ///
     /// # Errors
-    /// The kernel's where it cannot wait, or where a probe is too long for the path (`EMSGSIZE`).
+    /// The kernel's error if it cannot wait, or if a probe is too long for the path (`EMSGSIZE`).
     pub fn run(self, stop: &AtomicBool, sink: &mut dyn FnMut(Update)) -> io::Result<Summary> {
         urgent_thread();
         let mut watch = ClockWatch::new();
@@ -266,7 +266,7 @@ impl Session {
     }
 }
 
-/// The server's answer to a request to open, where it comes in time.
+/// The server's answer to a request to open, if it comes in time.
 fn await_reply(
     socket: &Udp,
     key: Option<&Key>,
@@ -302,10 +302,10 @@ fn await_reply(
     }
 }
 
-/// Which probes the kernel's transmit times are of.
+/// Maps the kernel's transmit times to probes.
 #[derive(Debug, Default)]
 struct Sends {
-    /// Numbers of the probes whose time is to come; the first one is the kernel's datagram `first`.
+    /// Numbers of the probes that wait for their time; the first one is the kernel's datagram `first`.
     waiting: std::collections::VecDeque<u32>,
     first: u32,
 }
@@ -416,7 +416,7 @@ impl Running<'_> {
         Ok(())
     }
 
-    /// Takes over the kernel's transmit times.
+    /// Reads the kernel's transmit times.
     fn note_transmissions(&mut self, watch: &ClockWatch) {
         while let Some((number, wall)) = self.session.socket.transmitted() {
             if let (true, Some(seq)) = (self.stamps, self.sends.stamped(number)) {
@@ -461,7 +461,7 @@ impl Running<'_> {
 /// Linux's error for a datagram that is longer than the path allows.
 pub const EMSGSIZE: i32 = 90;
 
-/// Hands on what the prober says of probes that were not answered.
+/// Reports what the prober says about probes without an answer.
 fn tell(sample: &Sample, sink: &mut dyn FnMut(Update)) {
     match *sample {
         Sample::Lost { seq, way, .. } => sink(Update::Lost { seq, way, unanswered: false }),
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_grants_is_looked_at() {
+    fn the_parameters_that_a_server_grants_are_checked() {
         assert_eq!(grants(false, |_| {}).unwrap(), plan(false).params);
         assert!(matches!(grants(false, |r| r.params.interval = 20), Err(OpenFailure::Restricted(_))));
         assert_eq!(grants(true, |r| r.params.interval = 20).unwrap().interval, 20);

@@ -1,84 +1,83 @@
-//! How far two clocks are apart, and how that changes, from delays in both directions.
+//! Estimates the difference between two clocks, and its changes, from delays in both directions.
 //!
-//! Let `x` be how far the server's clock is ahead, plus the least delay up. A probe gives two bounds: `x`
-//! is at most its delay up, because queues only add, and at least the least round trip less its delay down,
-//! by the same reason. The round trip itself does not depend on the clocks. Where one direction has no
-//! queue, its bound is the truth. So delays gather at the bounds that are true, and lie scattered above
-//! those that are not: `x` is the line, with few bends, that keeps within all bounds and has the most of
-//! them near it. It is found by dynamic programming over the tightest bounds of each short interval.
+//! Let `x` be the server's clock minus ours, plus the smallest delay up. Each probe gives two bounds. `x` is
+//! at most its delay up, because queues only add delay. For the same reason `x` is at least the smallest
+//! round trip minus its delay down. The round trip itself does not depend on the clocks. If one direction has
+//! no queue, its bound is exact. So many delays are close to an exact bound, and those with queueing are
+//! scattered above it. `x` is therefore the line with few bends that is within all bounds and close to as
+//! many of them as possible. It is found by dynamic programming over the tightest bounds of each short
+//! interval.
 //!
-//! A line of a single slope (Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew from Network Delay
-//! Measurements", INFOCOM 1999) does not follow clocks that are slewed, and the one of a direction that is
-//! loaded for most of the time is wrong.
+//! A line with a single slope (Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew from Network
+//! Delay Measurements", INFOCOM 1999) does not follow clocks that are slewed. It is wrong for a direction
+//! that is loaded for most of the time.
 //!
-//! What no method can know: by how much the least delays of the two directions differ, what the clocks do
-//! while both directions have a queue that is never empty, and whether a clock was set by less than such a
-//! queue of one direction holds. The stated error grows with the length of such a time.
+//! No method can know by how much the smallest delays of the two directions differ, or what the clocks do
+//! while both directions have a queue that is never empty. Nor can it know whether a clock was set by less
+//! than such a queue in one direction holds. The stated error grows with the length of such a time.
 
 /// Delays of one probe, by clocks that may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// When it was sent, nanoseconds.
     pub t: i64,
-    /// The server's clock when it arrived, less ours when it was sent.
+    /// The server's clock when it arrived, minus ours when it was sent.
     pub up: i64,
-    /// Our clock when the reply arrived, less the server's when it was sent.
+    /// Our clock when the reply arrived, minus the server's when it was sent.
     pub down: i64,
 }
 
 /// A clock was set, or a host slept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Step {
-    /// By when it had happened, nanoseconds.
+    /// The time by which it had happened, nanoseconds.
     pub t: i64,
     /// By how much the server's clock jumped ahead of ours, nanoseconds.
     pub by: i64,
 }
 
-/// How far the server's clock is ahead over the time of a session.
+/// The server's clock minus ours, over the time of a session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Clocks {
-    /// Between two steps, the corners of a line: time and nanoseconds ahead. The offset itself cannot be
-    /// known; it is chosen so that the least delays up and down are equal.
+    /// For each part between two steps, the corners of a line: time and nanoseconds ahead. The offset itself
+    /// cannot be known; it is chosen so that the smallest delays up and down are equal.
     parts: Vec<Vec<(i64, f64)>>,
     /// When a clock was set.
     pub steps: Vec<Step>,
-    /// Nanoseconds a nanosecond, over the session and without steps; positive where the server's clock is
+    /// Nanoseconds per nanosecond, over the session and without steps; positive if the server's clock is
     /// faster.
     pub rate: f64,
     /// By how much the rate may be wrong.
     pub rate_error: f64,
-    /// By how much what is added to the delay of one direction may be wrong at any time of the session,
-    /// nanoseconds.
+    /// Largest possible error of the correction of a delay, at any time of the session, nanoseconds.
     pub error: i64,
 }
 
-/// Fewest points for an estimate, and shortest time between the first and the last.
+/// Smallest number of points for an estimate, and shortest time between the first and the last.
 const LEAST_POINTS: usize = 20;
 const LEAST_TIME: i64 = 1_000_000_000;
-/// Fastest change, nanoseconds a nanosecond: two crystals of 100 ppm each, and NTP's slew of 500 ppm
+/// Fastest change, nanoseconds per nanosecond: two crystals of 100 ppm each, and NTP's slew of 500 ppm
 /// (`adjtimex(2)`).
 const FASTEST: f64 = 700e-6;
-/// How much a rate may change while nobody can see it: the temperature of a crystal.
+/// How much a rate may change while it cannot be observed: the temperature of a crystal.
 const UNSEEN: f64 = 10e-6;
 /// Shortest interval, and most intervals.
 const INTERVAL: i64 = 200_000_000;
 const MOST: i64 = 2048;
 /// Probes in an interval, where there are enough.
 const EACH: i64 = 4;
-/// What a bend of the line costs, in bounds that it must meet for it.
+/// The cost of a bend of the line, in bounds that it must meet in return.
 const BEND: f64 = 4.0;
-/// A bound that is nearer than so many times the jitter is met.
+/// A bound is met if it is closer than this many times the jitter.
 const MET: f64 = 5.0;
 /// From how far the first corner may be continued to the start, in intervals.
 const HEAD: usize = 512;
 
-/// Farthest that clocks may be apart, and longest time, nanoseconds: 63 years. What a server sends need not
-/// be true.
+/// Largest difference of the clocks, and longest time, nanoseconds: 63 years. A server may send anything.
 const FARTHEST: u64 = 2_000_000_000_000_000_000;
 
-/// The clocks; nothing where the session is too short to tell, or where a time or delay is beyond 63 years.
-/// `points` in the order in which they were sent.
+/// The clocks; nothing if the session is too short, or if a time or delay is beyond 63 years. `points` are in
+/// the order in which they were sent.
 #[must_use]
 pub fn clocks(points: &[Point]) -> Option<Clocks> {
     let (first, last) = (points.first()?, points.last()?);
@@ -121,8 +120,8 @@ pub fn clocks(points: &[Point]) -> Option<Clocks> {
 }
 
 impl Clocks {
-    /// How far the server's clock is ahead at `t`, nanoseconds: what delays up are too long by, and delays
-    /// down too short.
+    /// The server's clock minus ours at `t`, nanoseconds. By this, delays up are too long and delays down too
+    /// short.
     #[must_use]
     pub fn ahead(&self, t: i64) -> i64 {
         let part = self.steps.partition_point(|step| step.t <= t);
@@ -146,7 +145,7 @@ fn on(corners: &[(i64, f64)], t: i64) -> f64 {
 struct Bound {
     high: (i64, f64),
     low: (i64, f64),
-    /// The least round trip of the interval, less that of the session.
+    /// The smallest round trip of the interval, minus that of the session.
     rise: i64,
 }
 
@@ -154,11 +153,11 @@ struct Bounds {
     of: Vec<Bound>,
     /// The length of an interval, ns.
     interval: i64,
-    /// The first delay up, which is taken out of all, so that differences are exact.
+    /// The first delay up, which is subtracted from all, so that differences are exact.
     base: i64,
-    /// The least round trip.
+    /// The smallest round trip.
     least: i64,
-    /// How much delays differ where there is no queue, ns.
+    /// How much delays differ without a queue, ns.
     jitter: f64,
 }
 
@@ -178,7 +177,7 @@ impl Bounds {
         all
     }
 
-    /// The bounds that some of the points set, by interval.
+    /// The bounds from some of the points, by interval.
     fn within(&self, points: &[Point]) -> Vec<Bound> {
         let mut of: Vec<Bound> = Vec::new();
         let mut number = None;
@@ -204,8 +203,8 @@ impl Bounds {
         of
     }
 
-    /// Before which points a clock was set: the bounds of no line that changes at most as fast as clocks do
-    /// hold on both sides.
+    /// The points before which a clock was set: no line that changes at most as fast as clocks do is within
+    /// the bounds on both sides.
     fn steps(&self, points: &[Point]) -> Vec<usize> {
         let slack = 2.0 * MET * self.jitter;
         let mut out: Vec<usize> = Vec::new();
@@ -234,8 +233,7 @@ impl Bounds {
         out
     }
 
-    /// The point that comes after a step near the start of an interval: the one at which a delay moves as the
-    /// bound does.
+    /// The first point after a step near the start of an interval: there a delay moves as the bound does.
     fn point_of(&self, step: usize, by: f64, points: &[Point]) -> Option<usize> {
         let pair = [&self.of[step.saturating_sub(1)], &self.of[step]];
         let [from, to] = [pair[0].low.0.min(pair[0].high.0), pair[1].low.0.max(pair[1].high.0)];
@@ -249,8 +247,8 @@ impl Bounds {
         (first..end).min_by(|&a, &b| unlike(a).total_cmp(&unlike(b)))
     }
 
-    /// Which of the intervals after `from`, up to `to`, has the step: the one at which the calmer of the two
-    /// bounds moves most; and by how much that moves.
+    /// The interval after `from`, up to `to`, that has the step, and the size of the step. It is the interval
+    /// at which the less noisy of the two bounds moves most.
     fn step_within(&self, from: usize, to: usize) -> (usize, f64) {
         let moves = |of: fn(&Bound) -> f64| -> Vec<f64> {
             self.of[from..=to].windows(2).map(|pair| of(&pair[1]) - of(&pair[0])).collect()
@@ -267,7 +265,7 @@ impl Bounds {
     }
 }
 
-/// What a line through the bounds is judged by.
+/// The data for judging a line through the bounds.
 struct Line<'a> {
     bounds: &'a [Bound],
     jitter: f64,
@@ -277,14 +275,15 @@ struct Line<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Best {
     score: f64,
-    /// The corner before; none where no line ends here.
+    /// The corner before; none if no line ends here.
     from: Option<usize>,
     /// Whether the line begins at that corner.
     begins: bool,
 }
 
 impl Line<'_> {
-    /// How near a line is to the bounds of an interval: 1 for each that it meets; below zero beyond them.
+    /// How close a line is to the bounds of an interval: 1 for each that it meets; below zero outside of
+    /// them.
     fn near(&self, bound: &Bound, x: impl Fn(i64) -> f64) -> f64 {
         let one = |room: f64| {
             if room >= 0.0 {
@@ -296,7 +295,7 @@ impl Line<'_> {
         one(bound.high.1 - x(bound.high.0)) + one(x(bound.low.0) - bound.low.1)
     }
 
-    /// The corners of the best line: two at least, or one where there is one interval.
+    /// The corners of the best line: at least two, or one if there is only one interval.
     fn best(&self) -> Vec<(i64, f64)> {
         let corner = |index: usize| {
             let bound = &self.bounds[index / 2];
@@ -353,8 +352,8 @@ impl Line<'_> {
         corners
     }
 
-    /// By how much a line may be wrong at any time: the jitter, and what the clocks may have done since a
-    /// bound was met, and until the next one is.
+    /// The largest possible error of a line at any time: the jitter, and what the clocks may have done
+    /// between two bounds that it meets.
     fn error(&self, corners: &[(i64, f64)]) -> f64 {
         let met: Vec<i64> =
             self.bounds.iter().filter(|bound| self.is_met(bound, corners)).map(|b| b.low.0).collect();
@@ -374,8 +373,8 @@ impl Line<'_> {
     }
 }
 
-/// How long a piece of a line that ends in an interval may be, in intervals: every length up to 4, and then
-/// two for each power of two.
+/// The lengths that a piece of a line may have, in intervals: every length up to 4, then two for each power
+/// of two.
 fn lengths(most: usize) -> impl Iterator<Item = usize> {
     (1..4)
         .chain((2..).flat_map(|power| [1 << power, 3 << (power - 1)]))
@@ -390,9 +389,9 @@ mod tests {
     const MS: i64 = 1_000_000;
     const S: i64 = 1_000 * MS;
 
-    /// What two clocks do: nanoseconds that the server's is ahead.
+    /// How two clocks behave: nanoseconds that the server's is ahead.
     type Ahead<'a> = &'a dyn Fn(i64) -> f64;
-    /// What the queues up and down do: nanoseconds of waiting.
+    /// How the queues up and down behave: nanoseconds of waiting.
     type Queue<'a> = &'a dyn Fn(i64, &mut Rng) -> u64;
 
     /// A session, and what the queues and the jitter add up and down.
@@ -401,7 +400,8 @@ mod tests {
         rises: Vec<[i64; 2]>,
     }
 
-    /// Of so many seconds, a probe each 20 ms, 5 % of them lost. Delays have jitter of up to 0.05 ms.
+    /// A session of this many seconds, with a probe every 20 ms, 5 % of them lost, and jitter of up to 0.05
+    /// ms.
     fn session(seed: u64, seconds: i64, ahead: Ahead<'_>, queues: [Queue<'_>; 2]) -> Session {
         let mut rng = Rng::new(seed);
         let mut session = Session { points: Vec::new(), rises: Vec::new() };
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_is_never_empty_is_no_drift() {
+    fn a_queue_that_is_never_empty_is_not_taken_for_drift() {
         for (seconds, bar) in [(13, MS / 2), (600, MS / 2)] {
             for (seed, ppm) in (0..).zip(DRIFTS) {
                 for queues in [[&standing as Queue<'_>, &empty], [&empty, &standing]] {
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_too_short_tells_nothing() {
+    fn a_session_that_is_too_short_gives_no_estimate() {
         let Session { points, .. } = session(1, 10, &drifts(10.0), [&empty, &empty]);
         assert_eq!(clocks(&points[..19]), None);
         assert_eq!(clocks(&[]), None);

@@ -1,10 +1,10 @@
-//! What the payload of a probe is filled with.
+//! The fill of a probe's payload.
 
 use std::fmt;
 
 use crate::key::unhex;
 
-/// A filling.
+/// A fill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Zeros.
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn payloads_are_filled_as_was_said() {
+    fn payloads_are_filled_as_requested() {
         let mut payload = [9; 5];
         Fill::parse("none", 1).unwrap().write(&mut payload);
         assert_eq!(payload, [0; 5]);

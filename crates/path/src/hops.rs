@@ -1,8 +1,8 @@
-//! Round trips to the routers on the way: datagrams whose TTL ends at each of them, and the ICMP messages
-//! that come back, as traceroute has it. It needs no rights: the kernel keeps the messages for the socket
-//! that caused them (`IP_RECVERR`, `ip(7)`).
+//! Measures round trips to the routers on the path, as traceroute does: with datagrams whose TTL expires at
+//! each of them, and the ICMP messages that come back. It needs no privileges: the kernel keeps the messages
+//! for the socket that caused them (`IP_RECVERR`, `ip(7)`).
 //!
-//! Routers answer rarely: Linux one message a second and address, with a burst of six
+//! Routers limit their answers: Linux sends one message per second to an address, with a burst of six
 //! (`net.ipv4.icmp_ratelimit`). So each hop is asked little more than once a second.
 
 use std::collections::VecDeque;
@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use goodqueue_probe::echo::Stamp;
 use goodqueue_probe::net::{ClockWatch, Udp, wait};
 
-/// Most hops that are asked.
+/// Largest number of hops that are asked.
 pub const MOST: u8 = 30;
-/// Between two questions to a hop: before a load, while its burst lasts, and then.
+/// Time between two questions to a hop: before a load, while the router's burst lasts, and after that.
 const QUICK: i64 = 500_000_000;
 const STEADY: i64 = 1_050_000_000;
-/// When hops that have not answered by then, beyond the last that has, are asked no more: after two rounds.
+/// After this time (two rounds), hops beyond the last one that has answered are no longer asked.
 const KNOWN: i64 = 2 * QUICK + QUICK / 2;
 /// After this time an answer is not expected any more.
 const LOST: i64 = 10_000_000_000;
@@ -46,7 +46,7 @@ struct Hop {
     under_way: VecDeque<(u32, Stamp)>,
 }
 
-/// Asks the hops on the way to a server.
+/// Asks the hops on the path to a server.
 pub struct Hops {
     hops: Vec<Hop>,
 }
@@ -106,7 +106,7 @@ impl Hops {
     }
 }
 
-/// What a question carries, so that the answer can be told from others.
+/// The payload of a question, which identifies the answer.
 const LEN: usize = 12;
 
 fn question(hop: usize, number: u32) -> [u8; LEN] {
@@ -141,7 +141,7 @@ impl Hop {
         while self.socket.receive(&mut buf).is_ok() {}
     }
 
-    /// Which question a message is about. One that does not quote it is believed where only one is open.
+    /// The question of a message. A message that does not quote one is accepted if only one question is open.
     fn matching(&self, quoted: &[u8]) -> Option<usize> {
         match quoted.get(8..LEN).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes) {
             Some(number) => self.under_way.iter().position(|(open, _)| *open == number),

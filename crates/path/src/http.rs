@@ -1,6 +1,6 @@
-//! One page over HTTP/1.1, for a program that asks for it every few seconds. It can do nothing else, so that
-//! there is little to attack. A request has at most [`MOST_BYTES`] and takes at most [`PATIENCE`]. There
-//! are at most [`MOST_CONNECTIONS`], each with one answer.
+//! Serves one page over HTTP/1.1, for a program that reads it every few seconds. It does nothing else, so
+//! there is little to attack. A request has at most [`MOST_BYTES`] and takes at most [`PATIENCE`]. There are
+//! at most [`MOST_CONNECTIONS`], each with one answer.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -12,11 +12,11 @@ use goodqueue_probe::net::wait;
 
 /// Longest request, bytes.
 pub const MOST_BYTES: usize = 4096;
-/// Most connections at a time; the oldest makes room.
+/// Largest number of connections at a time; a new one replaces the oldest.
 pub const MOST_CONNECTIONS: usize = 16;
 /// How long a request may take.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Most lines of a request's header.
+/// Largest number of lines of a request's header.
 const MOST_HEADERS: usize = 64;
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
@@ -36,10 +36,10 @@ struct Connection {
     request: Vec<u8>,
 }
 
-/// Hands out the page until `stop` is set, which it notices within 0.1 s. `listener` must not block.
+/// Serves the page until `stop` is set, which it notices within 0.1 s. `listener` must not block.
 ///
 /// # Errors
-/// The kernel's, where it cannot wait for connections.
+/// The kernel's error if it cannot wait for connections.
 pub fn serve(
     listener: &TcpListener,
     page: Page,
@@ -65,7 +65,7 @@ pub fn serve(
 }
 
 fn accept(listener: &TcpListener, connections: &mut Vec<Connection>) {
-    // An error is "nothing more", or no more files: then it is tried again at the next look.
+    // An error means "nothing more", or no more files; then the next round tries again.
     while let Ok((stream, _)) = listener.accept() {
         if stream.set_nonblocking(true).is_err() {
             continue;
@@ -78,7 +78,8 @@ fn accept(listener: &TcpListener, connections: &mut Vec<Connection>) {
 }
 
 impl Connection {
-    /// Reads what is there, and answers once the request is complete; whether the connection goes on.
+    /// Reads what has arrived, and answers once the request is complete. Returns whether the connection
+    /// continues.
     fn go_on(&mut self, page: Page, text: &dyn Fn() -> String) -> bool {
         let mut bytes = [0; 1024];
         let room = bytes.len().min(MOST_BYTES + 1 - self.request.len());
@@ -95,7 +96,7 @@ impl Connection {
     }
 }
 
-/// The answer to a request; `None` where it is not complete.
+/// The answer to a request; `None` if it is not complete.
 #[must_use]
 pub fn answer(request: &[u8], page: Page, text: &dyn Fn() -> String) -> Option<String> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn one_page_is_handed_out() {
+    fn one_page_is_served() {
         let page = said("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert_eq!(
             page,

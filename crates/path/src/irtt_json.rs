@@ -1,7 +1,7 @@
-//! The file of a session in irtt's own JSON format, number 1: what irtt's readers and flent's take. Durations
-//! are whole nanoseconds; what is not known is left out. Of `send_call` and `timer_error` there are no
-//! values: irtt measures its own calls and timers with them. `start_time` is an object of both clocks, as
-//! irtt 0.9.1 and later have it.
+//! Writes a session in irtt's own JSON format, number 1, for the readers of irtt and flent. Durations are
+//! whole nanoseconds, and unknown values are left out. `send_call` and `timer_error` have no values, since
+//! with them irtt measures its own calls and timers. `start_time` is an object with both clocks, as in irtt
+//! 0.9.1 and later.
 
 use std::net::SocketAddr;
 
@@ -13,20 +13,20 @@ use crate::client::{Plan, Summary};
 use crate::params::Params;
 use crate::result::{Counts, Delays, Fate, Figures, Series, Trip, Trips};
 
-/// What a file says of a session beside its probes.
+/// The data of a session in addition to its probes.
 #[derive(Clone, Debug)]
 pub struct About<'a> {
-    /// Program and version, for the place of irtt's.
+    /// Program and version, instead of irtt's.
     pub program: &'a str,
     /// Name of this host.
     pub hostname: &'a str,
-    /// The session as it was asked for.
+    /// The requested session.
     pub plan: &'a Plan,
     /// The host as it was typed.
     pub host: &'a str,
     /// The address and port that it was sent from.
     pub local: SocketAddr,
-    /// The session as it was agreed.
+    /// The agreed session.
     pub params: &'a Params,
     /// Fields of its packets.
     pub layout: Layout,
@@ -111,7 +111,7 @@ fn whole(value: f64) -> i64 {
     value.round() as i64
 }
 
-/// A statistic as irtt has it; without values it is all zeros.
+/// A statistic in irtt's form; without values all are zero.
 fn series(series: Option<Series>, with_median: bool) -> Value {
     let nothing =
         Series { n: 0, min: 0, median: 0, mean: 0.0, p95: 0, p99: 0, max: 0, stddev: 0.0, total: 0 };
@@ -195,7 +195,7 @@ fn stats(about: &About<'_>, trips: &Trips, figures: &Figures, zero: Stamp) -> Va
     out
 }
 
-/// A moment on the clocks that there are.
+/// A time on the available clocks.
 fn stamp(wall: Option<i64>, mono: Option<i64>) -> Value {
     let mut out = Map::new();
     if let Some(wall) = wall {

@@ -1,7 +1,7 @@
-//! The key that both ends share: an HMAC-MD5 over every datagram, as irtt has it.
+//! The key that both ends share: an HMAC-MD5 over every datagram, as in irtt.
 //!
-//! MD5 is irtt's choice, and no longer one to make: it keeps out those who do not have the key, and does not
-//! hide what is sent.
+//! MD5 is irtt's choice; new protocols should not use it. The HMAC excludes those who do not have the key,
+//! but it does not hide what is sent.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use md5::Md5;
 #[derive(Clone)]
 pub struct Key(Hmac<Md5>);
 
-/// Why a text is no key.
+/// Why a text is not a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No bytes.
@@ -41,10 +41,10 @@ impl Key {
         Hmac::new_from_slice(&bytes).map(Key).map_err(|_| KeyError::Empty)
     }
 
-    /// Writes the HMAC of the whole `datagram` into its place. The flag is set already.
+    /// Writes the HMAC of the whole `datagram` into its field. The flag is already set.
     ///
     /// # Panics
-    /// Where the datagram is too short for one.
+    /// If the datagram is too short for it.
     pub fn seal(&self, datagram: &mut [u8]) {
         datagram[HMAC_AT].fill(0);
         let mac = self.0.clone().chain_update(&*datagram).finalize().into_bytes();
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_opens_and_nothing_else_does() {
+    fn only_packets_with_the_right_hmac_are_accepted() {
         let key = Key::parse("secret").unwrap();
         let mut datagram = [7; 40];
         datagram[3] = HMAC;

@@ -1,12 +1,12 @@
-//! Real paths: the far end and the near end of a measurement over a network that nobody here made, in irtt's
-//! protocol (version 1, UDP port 2112).
+//! Real paths: the server and the client of a measurement over a real network, in irtt's protocol (version 1,
+//! UDP port 2112).
 //!
 //! * [`server`] answers probes on the open internet: [`server::Server`] decides without sockets,
 //!   [`server::listen`] gives it some.
-//! * [`client`] opens a session, drives the prober of `goodqueue-probe` over it and hands out every probe.
-//! * [`clocks`] finds how fast the two hosts' clocks drift apart.
-//! * [`result`] makes the figures of a session, [`irtt_json`] irtt's file of it.
-//! * [`metrics`] makes a page of what a server did, for Prometheus; [`http`] hands it out.
+//! * [`client`] opens a session, drives the prober of `goodqueue-probe` over it and reports every probe.
+//! * [`clocks`] estimates how fast the two hosts' clocks drift apart.
+//! * [`result`] computes the figures of a session, [`irtt_json`] writes irtt's file of it.
+//! * [`metrics`] makes a page of a server's counters for Prometheus; [`http`] serves it.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
 //!   packet itself is `goodqueue_probe::echo::wire`.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What a server did, in Prometheus' text format 0.0.4.
+//! A server's counters in Prometheus' text format 0.0.4.
 
 use std::fmt::{Display, Write};
 
@@ -6,7 +6,7 @@ use crate::http::Page;
 use crate::load::server::LoadStats;
 use crate::server::ServerStats;
 
-/// Where the page is.
+/// The path of the page.
 pub const PAGE: Page = Page { path: "/metrics", media_type: "text/plain; version=0.0.4; charset=utf-8" };
 
 /// The page.

@@ -5,7 +5,7 @@
 //!  3           magic                         magic                         magic
 //!  1           flags 01, 05: try only        flags 03, 07: refused         flags 04
 //! 16           HMAC, where flag 08 is set    as there                      as there
-//!  8           -                             token; 0 where refused        token
+//!  8           -                             token; 0 if refused        token
 //!              parameters                    parameters as restricted      anything
 //! ```
 
@@ -21,16 +21,16 @@ pub const TOKEN: usize = 8;
 /// A request for a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenRequest {
-    /// Only to learn the server's restrictions: no connection is made.
+    /// Only asks for the server's restrictions: no connection is made.
     pub try_only: bool,
-    /// What is asked for.
+    /// The requested parameters.
     pub params: Params,
 }
 
 /// The answer to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenReply {
-    /// The connection's token; 0 where there is none.
+    /// The connection's token; 0 if there is none.
     pub token: u64,
     /// No connection was made: it was refused, or only tried.
     pub closed: bool,
@@ -38,7 +38,7 @@ pub struct OpenReply {
     pub params: Params,
 }
 
-/// Why bytes are no packet of these.
+/// Why bytes are none of these packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// Too few bytes.
@@ -83,7 +83,7 @@ fn token(bytes: &[u8], at: usize) -> Result<u64, OpenError> {
 /// The token of an echo request or a close, whatever else it holds, and whether it closes.
 ///
 /// # Errors
-/// [`OpenError`] where it is neither.
+/// [`OpenError`] if it is neither.
 pub fn token_of_request(bytes: &[u8]) -> Result<(u64, bool), OpenError> {
     let (flags, body) = head(bytes)?;
     if flags & !(CLOSE | HMAC) != 0 {
@@ -114,7 +114,7 @@ impl OpenRequest {
     }
 
     /// Writes it, with zeros for an HMAC where there is to be one. It is padded to the length of the longest
-    /// answer, so that a server that gives no stranger more than it got may answer it.
+    /// answer, so that a server that sends an unknown address no more than it got may answer it.
     #[must_use]
     pub fn emit(&self, hmac: bool) -> Vec<u8> {
         const PAIRS: usize = (TOKEN + 4).div_ceil(2);

@@ -1,13 +1,13 @@
-//! What client and server agree on when a connection is opened: pairs of a type (unsigned varint) and a value
-//! (zigzag varint), after irtt protocol version 1.
+//! The parameters that client and server agree on when a connection is opened: pairs of a type (unsigned
+//! varint) and a value (zigzag varint), by irtt protocol version 1.
 
 use goodqueue_probe::echo::wire::{Clocks, Layout, StampAt};
 
 /// The protocol's version.
 pub const VERSION: i64 = 1;
-/// Most bytes that parameters take.
+/// Largest number of bytes of the parameters.
 pub const MAX_BYTES: usize = 128;
-/// Most bytes of the name of a fill.
+/// Largest number of bytes of the name of a fill.
 pub const MAX_FILL: usize = 32;
 
 /// Types. Unknown ones are ignored by both ends, ours and irtt's; the last two are ours.
@@ -40,15 +40,15 @@ pub struct Params {
     pub length: i64,
     /// Statistics of the server: 0 none, 1 count, 2 window, 3 both.
     pub received: i64,
-    /// Moments that the server notes: 0 none, 1 send, 2 receive, 3 both, 4 the middle of both.
+    /// Times that the server records: 0 none, 1 send, 2 receive, 3 both, 4 the middle of both.
     pub stamps: i64,
-    /// Clocks that it notes them by: 1 wall, 2 monotonic, 3 both.
+    /// Clocks of these times: 1 wall, 2 monotonic, 3 both.
     pub clocks: i64,
     /// ToS byte of its replies, the ECN field included.
     pub tos: i64,
-    /// What it fills replies with: `rand`, `none`, `pattern:HEX`; empty is its own choice.
+    /// The fill of its replies: `rand`, `none`, `pattern:HEX`; empty is its own choice.
     pub fill: String,
-    /// Why the connection was refused; ours, 0 where it was not or where the server does not say.
+    /// Why the connection was refused; ours, 0 if it was not or where the server does not say.
     pub refusal: i64,
 }
 
@@ -57,9 +57,9 @@ pub struct Params {
 pub enum Refusal {
     /// It speaks another version of the protocol.
     Version,
-    /// It has as many sessions as it may have.
+    /// It has reached its limit of sessions.
     Full,
-    /// The client's network has as many sessions as it may have.
+    /// The client's network has reached its limit of sessions.
     PrefixFull,
 }
 
@@ -81,7 +81,7 @@ impl Refusal {
     }
 }
 
-/// Why bytes are no parameters.
+/// Why bytes are not parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParamsError {
     /// More than [`MAX_BYTES`].
@@ -133,10 +133,10 @@ fn unzigzag(value: u64) -> i64 {
 }
 
 impl Params {
-    /// Reads them. What is not there is 0.
+    /// Reads them. Missing ones are 0.
     ///
     /// # Errors
-    /// [`ParamsError`], [`ParamsError::Range`] not among them: see [`Params::layout`].
+    /// [`ParamsError`], but never [`ParamsError::Range`]: see [`Params::layout`].
     pub fn parse(mut bytes: &[u8]) -> Result<Params, ParamsError> {
         if bytes.len() > MAX_BYTES {
             return Err(ParamsError::Long(bytes.len()));
@@ -174,7 +174,7 @@ impl Params {
         Ok(params)
     }
 
-    /// Writes them, with so many pairs of padding.
+    /// Writes them, with this many pairs of padding.
     #[must_use]
     pub fn emit(&self, padding: usize) -> Vec<u8> {
         let mut out = Vec::with_capacity(MAX_BYTES);

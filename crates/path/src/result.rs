@@ -1,4 +1,4 @@
-//! What became of each probe of a session, and the figures of that.
+//! The fate of each probe of a session, and the figures from them.
 
 use goodqueue_probe::Direction;
 use goodqueue_probe::echo::wire::Layout;
@@ -20,7 +20,7 @@ pub enum Fate {
     LostDown,
     /// One of them was lost.
     Lost,
-    /// No later probe was answered either: nobody knows.
+    /// No later probe was answered either, so it is not known.
     Unanswered,
 }
 
@@ -29,9 +29,9 @@ pub enum Fate {
 pub struct Reply {
     /// When it was received.
     pub received: Stamp,
-    /// When the server received the probe; 0 where it does not say.
+    /// When the server received the probe; 0 if it does not say.
     pub server_receive: Stamp,
-    /// When the server sent it; 0 where it does not say.
+    /// When the server sent it; 0 if it does not say.
     pub server_send: Stamp,
 }
 
@@ -70,7 +70,7 @@ pub struct Marks {
     pub dscp_seen: Option<u8>,
     /// Replies with CE in their ECN field.
     pub ce: u64,
-    /// Least TTL or hop limit.
+    /// Smallest TTL or hop limit.
     pub ttl_min: Option<u8>,
     /// Greatest TTL or hop limit.
     pub ttl_max: Option<u8>,
@@ -81,17 +81,17 @@ pub struct Marks {
 pub struct Series {
     /// How many values.
     pub n: u64,
-    /// Least.
+    /// Smallest.
     pub min: i64,
-    /// Middle; between the two middle ones of an even number.
+    /// Median; the mean of the two middle ones if their number is even.
     pub median: i64,
     /// Mean.
     pub mean: f64,
-    /// The least value that 95 % do not exceed.
+    /// The smallest value that 95 % do not exceed.
     pub p95: i64,
     /// The same for 99 %.
     pub p99: i64,
-    /// Greatest.
+    /// Largest.
     pub max: i64,
     /// Standard deviation of the sample; 0 for one value.
     pub stddev: f64,
@@ -100,7 +100,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Of some values; nothing where there are none.
+    /// Of some values; nothing if there are none.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn of(mut values: Vec<i64>) -> Option<Series> {
@@ -128,7 +128,7 @@ impl Series {
     }
 }
 
-/// Probes by what became of them.
+/// Probes by their fates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Sent.
@@ -139,7 +139,7 @@ pub struct Counts {
     pub lost_up: u64,
     /// Lost on the way down.
     pub lost_down: u64,
-    /// Lost, nobody knows where.
+    /// Lost in an unknown direction.
     pub lost_unknown: u64,
     /// Neither answered nor followed by one that was.
     pub unanswered: u64,
@@ -152,11 +152,11 @@ pub struct Counts {
 /// The figures of a session, all in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
-    /// What became of the probes.
+    /// The fates of the probes.
     pub counts: Counts,
     /// Round-trip times without the time within the server.
     pub rtt: Option<Series>,
-    /// One-way delay to the server, by both wall clocks: as true as they agree.
+    /// One-way delay to the server by both wall clocks: as accurate as these agree.
     pub up: Option<Series>,
     /// One-way delay to the client, likewise.
     pub down: Option<Series>,
@@ -167,28 +167,28 @@ pub struct Figures {
     pub down_rise: Option<Series>,
     /// Difference of a round-trip time from that of the probe before, without sign.
     pub ipdv_rtt: Option<Series>,
-    /// The same of the way up.
+    /// The same for the way up.
     pub ipdv_up: Option<Series>,
-    /// The same of the way down.
+    /// The same for the way down.
     pub ipdv_down: Option<Series>,
     /// Time within the server.
     pub server_time: Option<Series>,
-    /// By how much the server's wall clock is ahead of ours, if the least delays of both directions are
+    /// By how much the server's wall clock is ahead of ours, if the smallest delays of both directions are
     /// equal.
     pub clock_ahead: Option<i64>,
-    /// How much faster the server's clock runs than ours, parts in a million; nothing where the session is
-    /// too short to tell, or the error is larger.
+    /// How much faster the server's clock runs than ours, parts in a million; nothing if the session is too
+    /// short or the error is larger.
     pub drift_ppm: Option<f64>,
-    /// By how much that may be wrong.
+    /// The largest error of that.
     pub drift_error_ppm: Option<f64>,
-    /// By how much a delay above its least may be wrong at any time; nothing where the session is too short
+    /// By how much a delay above its least may be wrong at any time; nothing if the session is too short
     /// to tell.
     pub rise_error: Option<i64>,
-    /// When one of the clocks was set, or a host slept; it is taken out of the delays above their least.
+    /// When one of the clocks was set, or a host slept; this is subtracted from the delays above their least.
     pub clock_steps: Vec<Step>,
 }
 
-/// Delays of one probe, nanoseconds; nothing where they cannot be known.
+/// Delays of one probe, nanoseconds; nothing if they cannot be known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delays {
     /// Round trip without the time within the server.
@@ -218,7 +218,7 @@ impl Trips {
         &self.trips
     }
 
-    /// What replies came with.
+    /// The fields with which replies came.
     #[must_use]
     pub fn marks(&self) -> Marks {
         self.marks
@@ -230,7 +230,7 @@ impl Trips {
         self.layout.count.then_some(self.server_received)
     }
 
-    /// Takes note of what happened to a probe.
+    /// Records an event of a probe.
     pub fn take(&mut self, update: &Update) {
         match *update {
             Update::Sent { seq, at } => {
@@ -253,7 +253,7 @@ impl Trips {
         }
     }
 
-    /// A reply that comes when its probe has been given up is one all the same.
+    /// A reply that comes after the client gave up on its probe still counts.
     fn reply(&mut self, echo: &Echo) {
         let packet = &echo.packet;
         self.server_received = self.server_received.max(packet.received);
@@ -301,7 +301,7 @@ impl Trips {
         }
     }
 
-    /// Time that the server says the probe spent within it.
+    /// Time within the server, as it reports it.
     fn within(&self, reply: &Reply) -> Option<i64> {
         let (from, to) = (reply.server_receive, reply.server_send);
         let by_clock = if self.layout.has_monotonic() { to.mono - from.mono } else { to.wall - from.wall };
@@ -388,7 +388,7 @@ impl Trips {
             .collect()
     }
 
-    /// What became of them.
+    /// Their fates.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut counts = Counts { sent: self.trips.len() as u64, ..Counts::default() };
@@ -408,7 +408,7 @@ impl Trips {
     }
 }
 
-/// The same values, each less the least.
+/// The same values, each minus the smallest.
 #[allow(clippy::cast_precision_loss)]
 fn above_least(series: Series) -> Series {
     let least = series.min;
@@ -512,7 +512,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_a_server_does_not_say_is_not_known() {
+    fn missing_statistics_of_a_server_stay_unknown() {
         let layout = Layout { clocks: goodqueue_probe::echo::wire::Clocks::Monotonic, ..Layout::FULL };
         let mut trips = Trips { layout, ..session() };
         let figures = trips.figures();
@@ -526,7 +526,7 @@ pub(crate) mod tests {
 
     /// A server whose clocks gain 100 ppm, for 30 s.
     #[test]
-    fn drift_is_taken_out_of_the_rise_and_told() {
+    fn drift_is_subtracted_from_the_rise_and_reported() {
         let mut trips = Trips::new(Layout::FULL, 0);
         for seq in 0..300 {
             let at = i64::from(seq) * 100_000_000;

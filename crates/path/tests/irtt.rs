@@ -213,8 +213,8 @@ fn our_client_takes_every_parameter_from_irtts_server() {
 }
 
 #[test]
-fn what_irtts_server_restricts_is_refused_or_taken() {
-    for irtt in irtts("what_irtts_server_restricts_is_refused_or_taken") {
+fn restrictions_of_irtts_server_are_refused_or_accepted() {
+    for irtt in irtts("restrictions_of_irtts_server_are_refused_or_accepted") {
         let server = Irtt::serve(&irtt, V4, &["-i", "20ms", "-l", "100"]);
         let wish = plan(SocketAddr::new(V4, server.port), Params { length: 500, ..asked(20, 10) }, None);
         // One probe first, so that the server is known to listen.
@@ -279,8 +279,8 @@ fn rough(up: bool, seq: u32) -> What {
 /// irtt's own server reports probes as lost that came late; ours does not, to irtt's client and to ours
 /// alike.
 #[test]
-fn losses_are_told_by_direction_though_probes_are_reordered() {
-    for irtt in irtts("losses_are_told_by_direction_though_probes_are_reordered") {
+fn losses_have_a_direction_although_probes_are_reordered() {
+    for irtt in irtts("losses_have_a_direction_although_probes_are_reordered") {
         with_server(None, |port| {
             let at = SocketAddr::new(V4, port);
             let relays = [Relay::start(at, rough), Relay::start(at, rough)];

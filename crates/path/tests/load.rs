@@ -104,7 +104,7 @@ fn loopback_one_control_connection_runs_loads_in_both_directions() {
 }
 
 #[test]
-fn loopback_who_lacks_the_key_gets_nothing() {
+fn loopback_a_client_without_the_key_gets_nothing() {
     let (ours, other) = (secret(), secret());
     with_server(Bounds::default(), &ours, |at| {
         assert!(matches!(Control::open(at, &other), Err(Failure::Key)));
@@ -126,7 +126,7 @@ fn loopback_who_lacks_the_key_gets_nothing() {
 }
 
 #[test]
-fn loopback_a_flow_is_taken_from_the_address_of_its_control_connection_alone() {
+fn loopback_a_flow_is_only_accepted_from_the_address_of_its_control_connection() {
     let secret = secret();
     let at = free_port();
     let six = SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), at.port());

@@ -256,7 +256,7 @@ fn a_missing_congestion_control_is_named() {
 }
 
 #[test]
-fn nobody_listens() {
+fn a_server_that_does_not_listen_is_named() {
     let _alone = alone();
     let port = Server::bind(&[V4], 0).unwrap().port();
     let (sink, samples) = mpsc::channel();

@@ -1,5 +1,5 @@
-//! Ours held against others: Linux's decisions call by call ([`replay`]), a real kernel's TCP ([`truth`]),
-//! published figures ([`reproduce`]).
+//! Compares Goodqueue with others: with Linux's decisions call by call ([`replay`]), a real kernel's TCP
+//! ([`truth`]), and published figures ([`reproduce`]).
 #![forbid(unsafe_code)]
 
 pub mod replay;

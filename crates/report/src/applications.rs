@@ -15,13 +15,13 @@ const LEAST_PACKETS: u64 = 5;
 pub struct CallSummary {
     /// Name, as planned.
     pub name: String,
-    /// What the server heard before the load, from packets whose answers were back before it began.
+    /// The server's side before the load, from packets whose answers were back before it started.
     pub up_idle: Option<Voice>,
-    /// What the server heard of packets sent in the loaded interval.
+    /// The server's side, of packets sent in the loaded interval.
     pub up: Option<Voice>,
-    /// What the client heard before the load.
+    /// The client's side before the load.
     pub down_idle: Option<Voice>,
-    /// What the client heard under load.
+    /// The client's side under load.
     pub down: Option<Voice>,
 }
 

@@ -160,7 +160,7 @@ pub fn write_histogram(record: &Record, path: impl AsRef<Path>) -> Result<(), Er
 /// existing file is replaced.
 ///
 /// # Errors
-/// [`Error::Draw`] where it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
+/// [`Error::Draw`] if it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
 /// system's cause.
 #[cfg(feature = "png")]
 pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
@@ -174,7 +174,7 @@ pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Erro
 /// file is replaced.
 ///
 /// # Errors
-/// [`Error::Draw`] where it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
+/// [`Error::Draw`] if it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
 /// system's cause.
 #[cfg(feature = "png")]
 pub fn write_shares(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {

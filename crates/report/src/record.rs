@@ -68,7 +68,7 @@ impl Record {
         self.arm == "path"
     }
 
-    /// What the runs differ in: `queue`, or on a real path `load`.
+    /// The difference between the runs: `queue`, or on a real path `load`.
     pub(crate) fn side(&self) -> &'static str {
         if self.is_path() { "load" } else { "queue" }
     }

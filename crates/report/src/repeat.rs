@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_vary_has_no_interval() {
+    fn equal_values_have_no_interval() {
         let one = |seed, drops| Repetition { seed, drops, ..Repetition::default() };
         assert_eq!(words(Estimate::of(&[5.0, 5.0]), 1.0, 1).as_deref(), Some("5.0, all equal"));
         assert_eq!(words(Estimate::of(&[0.1; 3]), 1.0, 3).as_deref(), Some("0.100, all equal"));

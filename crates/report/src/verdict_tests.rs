@@ -83,7 +83,7 @@ fn a_low_rise_over_a_link_with_spare_capacity_has_no_grade() {
 }
 
 #[test]
-fn what_is_shown_as_80_percent_is_80_percent() {
+fn a_share_shown_as_80_percent_counts_as_80_percent() {
     assert_eq!(judged([0.795, 1.0], [1, 1]).saturated, Some(true));
     let s = judged([0.7949, 1.0], [1, 1]);
     assert_eq!(s.no_grade.as_deref(), Some("the link was not saturated: up 79 % used"));

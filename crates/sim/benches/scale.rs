@@ -37,7 +37,7 @@ const ROWS: [(usize, u64, u64, Option<f64>); 12] = [
 
 /// The most instructions for each packet in scenario A: 16 flows at 100 Mbit/s.
 const TARGET: f64 = 2100.0;
-/// The dearest row of a rate costs at most this many times the cheapest.
+/// The most expensive row of a rate costs at most this many times the cheapest.
 const FLAT: f64 = 2.0;
 /// The most bytes of a loaded flow, and of an idle one.
 const LOADED: f64 = 16384.0;

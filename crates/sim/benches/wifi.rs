@@ -2,7 +2,7 @@
 //! air; and memory for each station, bytes that are allocated at the peak, counted by dhat.
 //!
 //! `cargo bench -p goodqueue-sim --bench wifi` runs this program under `valgrind --tool=callgrind` and
-//! `--tool=dhat`, once for each row, and exits 1 where a row is above its target. At least two thirds of the
+//! `--tool=dhat`, once for each row, and exits 1 if a row is above its target. At least two thirds of the
 //! UDP packets are dropped before the air. So the target for UDP is for each packet that comes to a radio
 //! device; its cost for each MPDU is beside it. The network is that of ns-3's figures: server - 1 Gbit/s, 1
 //! ms - access point to stations, HT20 at 5 GHz, one at MCS 0 and the others at MCS 15; a download to each,

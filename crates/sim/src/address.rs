@@ -25,7 +25,7 @@ pub(crate) struct Conversation {
 }
 
 impl Scenario {
-    /// Address and port of the sender and of the receiver of TCP flow `index`; `None` where there is no such
+    /// Address and port of the sender and of the receiver of TCP flow `index`; `None` if there is no such
     /// flow.
     #[must_use]
     pub fn flow_ends(&self, index: usize) -> Option<[SocketAddr; 2]> {

@@ -36,7 +36,7 @@ impl fmt::Display for Event {
 /// How two simulations differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// The first events that differ, one of each simulation; `None` where that simulation had ended. If time
+    /// The first events that differ, one of each simulation; `None` if that simulation had ended. If time
     /// and owner are equal, the events differ in what they caused.
     At(Option<Event>, Option<Event>),
     /// They parted between these two events, but were equal when they were run again.

@@ -49,7 +49,7 @@ pub(crate) struct Frame {
     /// When it comes to the far end of its present link. While it is in the queue of its sender's own device:
     /// the earliest time at which it may leave that queue, or zero.
     pub(crate) lands: Nanos,
-    /// The frame behind it on that link, or the next free place.
+    /// The frame after it on that link, or the next free place.
     pub(crate) next: FrameId,
     /// The flow, source or probe it belongs to.
     pub(crate) owner: u32,
@@ -358,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_that_the_memory_figures_rest_on() {
+    fn sizes_on_which_the_memory_figures_depend() {
         assert_eq!(std::mem::size_of::<Token>(), 16);
         assert!(std::mem::size_of::<Frame>() <= 72, "{}", std::mem::size_of::<Frame>());
     }
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_freed_place_is_used_again() {
+    fn a_freed_slot_is_used_again() {
         let mut frames = Frames::default();
         let first = frames.insert(Frame::NONE);
         let second = frames.insert(Frame { len: 7, ..Frame::NONE });

@@ -76,7 +76,7 @@ impl Lanes {
         Lanes { top: empty, has_few: lanes <= BLOCK / 2, below }
     }
 
-    /// The earliest event; of equal times, that of the lowest lane; [`NEVER`] where nothing is pending.
+    /// The earliest event; of equal times, that of the lowest lane; [`NEVER`] if nothing is pending.
     #[allow(clippy::cast_possible_truncation)]
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]

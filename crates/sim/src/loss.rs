@@ -60,7 +60,7 @@ pub(crate) struct LossState {
 }
 
 impl LossState {
-    /// `None` where nothing is ever lost.
+    /// `None` if nothing is ever lost.
     pub(crate) fn new(loss: &Loss, rng: Rng) -> Option<LossState> {
         let states = match *loss {
             Loss::None => return None,

@@ -14,7 +14,7 @@ pub(crate) struct Propagation {
     chance: Option<Box<Chance>>,
     first: FrameId,
     last: FrameId,
-    /// When the first frame lands; [`NEVER`] where there is none.
+    /// When the first frame lands; [`NEVER`] if there is none.
     first_lands: Nanos,
     /// When the last frame lands, or landed.
     last_lands: Nanos,
@@ -79,7 +79,7 @@ impl Propagation {
         self.first
     }
 
-    /// When the first frame on its way lands; [`NEVER`] where there is none.
+    /// When the first frame on its way lands; [`NEVER`] if there is none.
     pub(crate) fn next_landing(&self) -> Nanos {
         self.first_lands
     }

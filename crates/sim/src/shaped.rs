@@ -181,7 +181,7 @@ mod tests {
     /// A queue that holds packets back is asked once, when it can release one, and not every nanosecond until
     /// then.
     #[test]
-    fn a_queue_that_holds_back_too_is_waited_for() {
+    fn a_queue_that_holds_packets_back_is_polled_at_its_time() {
         let queues = [
             "tbf,rate=1mbit,burst=2000,limit=100000",
             "htb,rate=1mbit",

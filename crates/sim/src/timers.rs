@@ -46,7 +46,7 @@ const NIL: u32 = u32::MAX;
 /// keeps its entry: it fires early, and its owner finds nothing due and sets it again.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    /// The time of the first entry; [`NEVER`] where there is none.
+    /// The time of the first entry; [`NEVER`] if there is none.
     first: Nanos,
     /// The entries of the slot `current`, the first one last. The high bits are the time since the slot
     /// began, the low 32 the lane.

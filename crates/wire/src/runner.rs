@@ -32,7 +32,7 @@ const FEW: usize = 8;
 
 /// How often a sample is published, and the longest sleep.
 const PUBLISH: Span = Span::from_millis(10);
-/// How long departures may wait in the port if nothing has to be sent. They are handled in logical time, so
+/// How long departures may wait in the port if nothing must be sent. They are handled in logical time, so
 /// this saves wake-ups without loss of accuracy.
 const LAZY: Span = Span::from_millis(1);
 

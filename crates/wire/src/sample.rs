@@ -254,7 +254,7 @@ pub struct EngineReport {
     pub lateness: Histogram,
     /// Processor time.
     pub cpu: CpuUse,
-    /// Load of the machine; `None` where `/proc/stat` cannot be read.
+    /// Load of the machine; `None` if `/proc/stat` cannot be read.
     pub host: Option<HostLoad>,
     /// How the thread was allowed to run.
     pub scheduling: Scheduling,

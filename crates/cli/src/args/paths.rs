@@ -1,4 +1,4 @@
-//! What may be typed after `server` and `probe`.
+//! The arguments of `server`, `probe` and `test`.
 
 use std::path::PathBuf;
 
@@ -6,19 +6,19 @@ use clap::{Args, ValueEnum};
 
 pub(super) const SERVER_EXAMPLES: &str = "\
 Examples:
-  goodqueue server                          # port 2112, for goodqueue test, goodqueue probe and irtt client
+  goodqueue server                          # port 2112, for goodqueue test and probe, and irtt client
   goodqueue server --key-file key.txt       # only for those who have the key; it stays the same
   goodqueue server --bind 192.0.2.7 --bind 2001:db8::7 --sessions-per-network 4
   goodqueue server --min-interval 10ms --max-length 10min --json
 
-The server sends a stranger no more bytes than it received. It limits the rate of requests from
-each network, and it answers probes only from an address that has shown that it receives. The
+The server sends an unknown address no more bytes than it received. It limits the rate of requests
+from each network, and it answers probes only from an address that has shown that it receives. The
 request of irtt's client is shorter than the answer, so the server answers its second request,
 after one second.
 
-Load goes only to those who have the word that the server prints, over TCP, to the address from
-which they proved it (TLS 1.3; the server's key follows from the word). With --key the word is
-that key, and probes need it too.";
+Load goes over TCP, only to clients that have the word that the server prints, and only to the
+address from which they proved it (TLS 1.3; the server's key is derived from the word). With --key
+the word is that key, and probes need it too.";
 
 pub(super) const PROBE_EXAMPLES: &str = "\
 Examples:
@@ -29,17 +29,18 @@ Examples:
   goodqueue probe 192.0.2.7 --length 1h --stream csv > line.csv   # a line for each probe, at once
 
 Run goodqueue server or irtt server at the other end. The table shows one-way delays above their
-least value, so the two clocks need not agree; the file of -o also has the delays by both clocks.";
+smallest value, so the two clocks need not agree; the file of -o also has the delays by both clocks.";
 
 pub(super) const TEST_EXAMPLES: &str = "\
 Examples:
-  goodqueue test measure.example.net --key k3v9zt7mpqx2c5w8ydhs4b6gnr       # the word that the server printed
-  goodqueue test 192.0.2.7 --key-file word.txt -o line                     # with page, pictures and record
-  goodqueue test 192.0.2.7 rrul --length 30s --key-file word.txt           # any test of `goodqueue tests`
-  goodqueue test 192.0.2.7 ping --length 1min                              # without load, so without a key
+  goodqueue test measure.example.net --key k3v9zt7mpqx2c5w8ydhs4b6gnr   # the word of the server
+  goodqueue test 192.0.2.7 --key-file word.txt -o line            # with page, pictures and record
+  goodqueue test 192.0.2.7 rrul --length 30s --key-file word.txt  # a test of `goodqueue tests`
+  goodqueue test 192.0.2.7 ping --length 1min                     # without load, so without a key
 
-Without TEST it measures three loads, each after an idle time: downloads, uploads, both at once. It takes about 40
-seconds. Run `goodqueue server` at the other end, close to the line that you test but not behind it.";
+Without TEST it measures three loads, each after an idle time: downloads, uploads, both at once. It
+takes about 40 seconds. Run `goodqueue server` at the other end, close to the line that you test but
+not on it.";
 
 /// `goodqueue test`.
 #[derive(Args, Debug)]
@@ -68,7 +69,7 @@ pub struct TestArgs {
     /// Idle time before each load
     #[arg(long, default_value = "3s", value_name = "TIME")]
     pub idle: String,
-    /// TCP flows in each direction, where the test leaves it open [default: 4]
+    /// TCP flows in each direction, for tests without a fixed number [default: 4]
     #[arg(long, value_name = "N")]
     pub flows: Option<u32>,
     /// Congestion control of the senders [default: cubic]
@@ -120,34 +121,35 @@ pub struct ServerArgs {
     /// this flag
     #[arg(long, value_name = "USER")]
     pub user: Option<String>,
-    /// Hand out counters for Prometheus at http://ADDRESS:PORT/metrics; best at 127.0.0.1, as anybody may ask
+    /// Serve counters for Prometheus at http://ADDRESS:PORT/metrics; best at 127.0.0.1, as anybody may read
+    /// them
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<String>,
-    /// Most sessions at the same time
+    /// Largest number of sessions at the same time
     #[arg(long, default_value_t = 1000, value_name = "N", help_heading = "Limits")]
     pub sessions: usize,
-    /// Most sessions at the same time from one network
+    /// Largest number of sessions at the same time from one network
     #[arg(long, default_value_t = 16, value_name = "N", help_heading = "Limits")]
     pub sessions_per_network: u32,
     /// Prefix length of one network, for IPv4 and IPv6
     #[arg(long, default_value = "24,56", value_name = "BITS,BITS", help_heading = "Limits")]
     pub network: String,
-    /// Most requests per second from one network that are answered; twice as many at once after a silence
+    /// Requests per second from one network that are answered; twice as many at once after a pause
     #[arg(long, default_value_t = 5, value_name = "N", help_heading = "Limits")]
     pub open_rate: u32,
-    /// Most flows of one load, in both directions together; 0 takes no load
+    /// Largest number of flows of one load, in both directions together; 0 refuses all loads
     #[arg(long, default_value_t = 128, value_name = "N", help_heading = "Limits")]
     pub flows: u32,
-    /// Most loads at the same time
+    /// Largest number of loads at the same time
     #[arg(long, default_value_t = 4, value_name = "N", help_heading = "Limits")]
     pub loads: usize,
-    /// Most control connections of loads at the same time, at least 1
+    /// Largest number of control connections of loads at the same time, at least 1
     #[arg(long, default_value_t = 32, value_name = "N", help_heading = "Limits")]
     pub controls: usize,
-    /// Most control connections at the same time from one network, at least 1
+    /// Largest number of control connections at the same time from one network, at least 1
     #[arg(long, default_value_t = 8, value_name = "N", help_heading = "Limits")]
     pub controls_per_network: usize,
-    /// Longest session of probes; 0s is no limit. A load lasts that long at most, and never over an hour
+    /// Longest session of probes; 0s is no limit. It bounds loads too, which never last more than an hour
     #[arg(long, default_value = "1h", value_name = "TIME", help_heading = "Limits")]
     pub max_length: String,
     /// Shortest interval between the probes of a session
@@ -156,7 +158,7 @@ pub struct ServerArgs {
     /// Longest UDP payload of a probe, bytes
     #[arg(long, default_value_t = 1472, value_name = "BYTES", help_heading = "Limits")]
     pub max_size: u16,
-    /// End a session after this much silence; the longest interval is a quarter of it
+    /// End a session after this time without a packet; the longest interval is a quarter of it
     #[arg(long, default_value = "60s", value_name = "TIME", help_heading = "Limits")]
     pub idle: String,
     /// Print events as JSON, one object per line
@@ -167,7 +169,7 @@ pub struct ServerArgs {
     pub quiet: bool,
 }
 
-/// Where the key comes from.
+/// The source of the key.
 #[derive(Args, Debug)]
 pub struct KeyArgs {
     /// The server's key: for load the word that it printed; for probes that of irtt's HMAC (MD5), text or
@@ -302,14 +304,13 @@ pub struct ProbeArgs {
     /// How long to wait for the answer to each opening request
     #[arg(long, default_value = "1s,2s,4s,8s", value_name = "TIMES", help_heading = "Server")]
     pub timeouts: String,
-    /// Least time to wait for a reply; four times the longest round trip if that is more
+    /// Shortest time to wait for a reply; four times the longest round trip if that is longer
     #[arg(long, default_value = "4s", value_name = "TIME", help_heading = "Server")]
     pub wait: String,
     /// Write each probe into this new file in irtt's format: .irtt.json.gz or .json.gz (compressed), .json
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Print a line for each probe as soon as it is known what became of it; the table then goes to the
-    /// standard error output
+    /// Print a line for each probe as soon as it is answered or lost; the table then goes to standard error
     #[arg(long, value_name = "FORMAT", conflicts_with = "json", help_heading = "Output")]
     pub stream: Option<StreamArg>,
     /// Print the figures as JSON instead of the table

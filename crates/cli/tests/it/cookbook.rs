@@ -98,7 +98,7 @@ fn every_recipe_of_the_cookbook_does_what_the_page_shows() {
     let (head, recipes) = parse(&old);
     assert!(recipes.len() >= 10, "only {} recipes found", recipes.len());
     let scratch = Scratch::new("cookbook");
-    // What the recipes read: the experiments and traces of the house, by the names that the page uses.
+    // The files that the recipes read: experiments and traces of the tree, by the names that the page uses.
     for name in ["scenarios", "docs"] {
         std::os::unix::fs::symlink(docs().join("..").join(name), scratch.path(name)).expect("a link");
     }

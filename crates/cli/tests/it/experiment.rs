@@ -33,7 +33,7 @@ fn written(scratch: &Scratch, text: &str) -> String {
 }
 
 #[test]
-fn every_variant_is_run_with_every_seed_and_told_with_its_interval() {
+fn every_variant_runs_with_every_seed_and_has_an_interval() {
     let scratch = Scratch::new("experiment");
     let (file, folder) = (written(&scratch, THREE_SEEDS), scratch.path("out"));
     let output = run(&format!("run {file} --quiet -o {}", folder.display()));
@@ -83,7 +83,7 @@ fn a_repetition_is_the_run_with_its_seed() {
 }
 
 #[test]
-fn a_wrong_file_is_one_line_with_its_place_and_nothing_is_made() {
+fn an_error_in_a_file_is_one_line_with_its_position_and_writes_nothing() {
     let scratch = Scratch::new("wrong");
     let folder = scratch.path("out");
     let file = written(&scratch, "test = \"ping\"\n[link]\nrate = \"20parsec\"\n");
@@ -105,7 +105,7 @@ fn a_wrong_file_is_one_line_with_its_place_and_nothing_is_made() {
 }
 
 #[test]
-fn flags_that_go_with_no_file_are_refused_beside_it() {
+fn flags_that_do_not_work_with_a_file_are_refused() {
     let scratch = Scratch::new("flags");
     let file = written(&scratch, "test = \"ping\"\n");
     for (flag, said) in [

@@ -91,8 +91,8 @@ fn assert_cut_short(folder: &Path) {
 }
 
 #[test]
-fn a_signal_ends_it_in_good_order() {
-    let Some(_turn) = live("a_signal_ends_it_in_good_order") else { return };
+fn a_signal_ends_a_run_cleanly() {
+    let Some(_turn) = live("a_signal_ends_a_run_cleanly") else { return };
     let before = traces();
     // Under `nohup` it is meant to be ignored.
     let status = std::fs::read_to_string("/proc/self/status").expect("/proc");
@@ -116,8 +116,8 @@ fn a_signal_ends_it_in_good_order() {
 }
 
 #[test]
-fn a_killed_worker_costs_no_more_than_its_own_run() {
-    let Some(_turn) = live("a_killed_worker_costs_no_more_than_its_own_run") else { return };
+fn a_killed_worker_loses_only_its_own_run() {
+    let Some(_turn) = live("a_killed_worker_loses_only_its_own_run") else { return };
     let before = traces();
     for name in ["KILL", "ABRT", "TERM"] {
         let scratch = Scratch::new(name);
@@ -152,7 +152,7 @@ fn a_parent_that_was_stopped_for_long_loses_nothing() {
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
     let record = kept_in(&scratch.path("record.json"));
     assert_eq!(record["runs"][0]["complete"], true);
-    // The queue was looked at all the while.
+    // The queue was sampled all the time.
     let times = record["runs"][0]["up"]["t_ns"].as_array().expect("times");
     let looks = times.iter().filter_map(Value::as_i64).filter(|t| (0..6_000_000_000).contains(t)).count();
     // Ten a second, of which the machine may hold up some.
@@ -171,11 +171,11 @@ fn statuses(process: u32, field: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_worker_of_root_measures_without_roots_rights() {
-    let Some(_turn) = live("a_worker_of_root_measures_without_roots_rights") else { return };
+fn a_worker_started_by_root_measures_without_roots_privileges() {
+    let Some(_turn) = live("a_worker_started_by_root_measures_without_roots_privileges") else { return };
     let is_root = statuses(std::process::id(), "Uid").iter().all(|ids| ids.starts_with('0'));
     if !is_root {
-        return skipped("a_worker_of_root_measures_without_roots_rights", "this is not root");
+        return skipped("a_worker_started_by_root_measures_without_roots_privileges", "this is not root");
     }
     let allowed =
         std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").expect("a list");
@@ -280,8 +280,8 @@ fn pull_the_link(worker: u32) -> bool {
 }
 
 #[test]
-fn a_pulled_link_is_named_and_what_was_measured_is_kept() {
-    let Some(_turn) = live("a_pulled_link_is_named_and_what_was_measured_is_kept") else { return };
+fn a_removed_link_is_named_and_the_measurement_is_kept() {
+    let Some(_turn) = live("a_removed_link_is_named_and_the_measurement_is_kept") else { return };
     let scratch = Scratch::new("pulled");
     let mut child = start(&scratch.path("out"));
     let worker = under_way(&mut child);
@@ -293,8 +293,8 @@ fn a_pulled_link_is_named_and_what_was_measured_is_kept() {
 }
 
 #[test]
-fn a_missing_congestion_control_is_named_with_those_that_are_there() {
-    let Some(_turn) = live("a_missing_congestion_control_is_named_with_those_that_are_there") else { return };
+fn a_missing_congestion_control_is_named_with_the_available_ones() {
+    let Some(_turn) = live("a_missing_congestion_control_is_named_with_the_available_ones") else { return };
     let scratch = Scratch::new("cc");
     std::fs::create_dir(scratch.path("given")).expect("a folder");
     for name in ["out", "given"] {
@@ -309,13 +309,13 @@ fn a_missing_congestion_control_is_named_with_those_that_are_there() {
 }
 
 #[test]
-fn a_missing_right_is_named() {
+fn a_missing_privilege_is_named() {
     let _turn = turn();
     // A user namespace of its own, in which no network namespace may be made.
     let script = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\"";
     let probe = Command::new("unshare").args(["-Ur", "sh", "-c", script, "sh", "true"]).status();
     if !probe.is_ok_and(|status| status.success()) {
-        return skipped("a_missing_right_is_named", "user namespaces cannot be made here");
+        return skipped("a_missing_privilege_is_named", "user namespaces cannot be made here");
     }
     let output = Command::new("unshare")
         .args(["-Ur", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_goodqueue")])
@@ -327,8 +327,8 @@ fn a_missing_right_is_named() {
 }
 
 #[test]
-fn no_root_is_needed_where_the_kernel_lets_users_make_namespaces() {
-    let Some(_turn) = live("no_root_is_needed_where_the_kernel_lets_users_make_namespaces") else { return };
+fn no_root_is_needed_if_the_kernel_lets_users_create_namespaces() {
+    let Some(_turn) = live("no_root_is_needed_if_the_kernel_lets_users_create_namespaces") else { return };
     // The binary may lie where another user cannot reach it: a copy does not.
     let scratch = Scratch::new("user");
     let copy = scratch.path("goodqueue");
@@ -387,7 +387,7 @@ fn a_full_disk_loses_nothing() {
 }
 
 #[test]
-fn a_closed_or_full_standard_output_is_no_panic() {
+fn a_closed_or_full_standard_output_does_not_panic() {
     let sink = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
     let output = goodqueue().arg("queues").stdout(sink).stderr(Stdio::piped()).output().expect("starts");
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));

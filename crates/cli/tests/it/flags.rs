@@ -46,7 +46,7 @@ fn file(scratch: &Scratch, name: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_shaper_before_a_modem_is_compared_with_the_modem_alone() {
+fn a_shaper_in_front_of_a_modem_is_compared_with_the_modem_alone() {
     let line = "rrul --down 50mbit --up 10mbit --rtt 30ms --length 8s";
     let both = record(&format!("{line} --shape 90% --queue cake,fq_codel"));
     assert_eq!(labels(&both), ["modem alone", "cake", "fq_codel"]);
@@ -59,7 +59,7 @@ fn a_shaper_before_a_modem_is_compared_with_the_modem_alone() {
 }
 
 #[test]
-fn each_way_has_its_own_shaper() {
+fn each_direction_has_its_own_shaper() {
     let record = record("tcp_nup --rate 10mbit --length 5s --shape-up 50% --queue fq_codel");
     let up = |run: usize| record["runs"][run]["summary"]["goodput_up_bps"].as_f64().expect("a rate");
     assert!(up(1) < 5e6 && up(1) > 4e6 && up(0) > 9e6, "{} {}", up(1), up(0));
@@ -69,7 +69,7 @@ fn each_way_has_its_own_shaper() {
 
 /// The same in a file, with a share in place of each rate.
 #[test]
-fn a_file_has_the_words_of_the_flags() {
+fn a_file_has_the_names_of_the_flags() {
     let scratch = Scratch::new("shape-file");
     let text = "test = { name = \"rrul\", length = \"3s\" }\n[link]\ndown = \"50mbit\"\nup = \"10mbit\"\nrtt = \"30ms\"\n\
                 shape = \"90%\"\n";
@@ -84,7 +84,7 @@ fn a_file_has_the_words_of_the_flags() {
 }
 
 #[test]
-fn a_share_is_of_the_slowest_line_of_its_direction() {
+fn a_share_is_relative_to_the_slowest_line_of_its_direction() {
     let scratch = Scratch::new("share");
     let text = "test = \"tcp_1up\"\n[[link]]\nbetween = [\"client\", \"router\"]\n[[link]]\nname = \"sqm\"\n\
                 between = [\"router\", \"modem\"]\nup = { shaper = { rate = \"80%\" }, queue = \"fq_codel\" }\n\
@@ -102,7 +102,7 @@ fn a_share_is_of_the_slowest_line_of_its_direction() {
 }
 
 #[test]
-fn what_shapes_twice_or_not_at_all_is_refused() {
+fn two_shapers_or_a_shaper_without_effect_are_refused() {
     refused("run rrul --shape fast", &["--shape fast", "90%"]);
     refused("run rrul --shape 0%", &["--shape 0%", "above 0%"]);
     refused(
@@ -151,7 +151,7 @@ fn lines_come_with_their_buffers() {
 }
 
 #[test]
-fn seeds_are_so_many_or_these() {
+fn seeds_are_a_number_or_a_list() {
     assert_eq!(plan("ping --seeds 3")["seeds"], serde_json::json!([1, 2, 3]));
     assert_eq!(plan("ping --repetitions 2 --seed 7")["seeds"], serde_json::json!([7, 8]));
     assert_eq!(plan("ping --seeds 4..6")["seeds"], serde_json::json!([4, 5, 6]));
@@ -309,7 +309,7 @@ fn runs_again(scratch: &Scratch, words: &[&str]) {
 }
 
 #[test]
-fn how_to_run_it_again_runs_it_again() {
+fn the_command_for_a_repetition_repeats_the_run() {
     let scratch = Scratch::new("again it's");
     runs_again(
         &scratch,
@@ -385,7 +385,7 @@ fn records_of_one_test_are_shown_together() {
 }
 
 #[test]
-fn small_faults_of_the_first_hour() {
+fn mistakes_of_beginners_get_helpful_messages() {
     refused("run rrul --flows 3", &["fixed number of flows", "no --flows"]);
     let scratch = Scratch::new("small");
     let none = file(&scratch, "none.toml", "test = \"rrul\"\n[wifi]\nmcs = 7\n");

@@ -130,7 +130,7 @@ fn flood_of_opens(at: SocketAddr, over: &AtomicBool) -> Flood {
 }
 
 #[test]
-fn loopback_a_flood_of_opens_takes_nothing_from_a_session() {
+fn loopback_a_flood_of_open_requests_does_not_disturb_a_session() {
     let _turn = turn();
     let server = Server::start(&["--bind", "127.0.0.1", "--metrics", "127.0.0.1:0"]);
     let alone = beside(&server, "1s", |_| {});
@@ -156,7 +156,7 @@ fn loopback_a_flood_of_opens_takes_nothing_from_a_session() {
 
 /// One network, as many requests as it can: answers at its rate, whatever its addresses are.
 #[test]
-fn loopback_a_network_gets_its_rate_of_answers_and_no_more() {
+fn loopback_answers_to_a_network_are_limited_in_rate() {
     let _turn = turn();
     let server = Server::start(&["--bind", "127.0.0.1", "--open-rate", "3"]);
     let ([padded, _], began) = (requests(), Instant::now());
@@ -245,7 +245,7 @@ fn uploads(flows: u32, length_ms: u64) -> Test {
 }
 
 #[test]
-fn loopback_half_open_and_slow_connections_stop_no_load() {
+fn loopback_half_open_and_slow_connections_do_not_stop_a_load() {
     let _turn = turn();
     goodqueue_wire::raise_open_files(8192).expect("a limit");
     let server = Server::start(&["--metrics", "127.0.0.1:0"]);
@@ -405,7 +405,7 @@ fn grown(server: &Server, before: u64, what: &str, count: u64) -> u64 {
 /// The table of docs/server.md: what a connection of each kind adds to resident memory, the touched part of
 /// its thread's stack included.
 #[test]
-fn loopback_memory_of_each_kind_of_connection_is_what_the_page_says() {
+fn loopback_memory_of_each_kind_of_connection_is_within_the_stated_bound() {
     let _turn = turn();
     goodqueue_wire::raise_open_files(8192).expect("a limit");
     let many = 100_u64;

@@ -1,4 +1,4 @@
-//! The shape of the house: which crate may lean on which, and what the libraries may lean on.
+//! The rules for the source tree: which crate may depend on which, and where things may be.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -32,7 +32,7 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn arrows_point_as_drawn() {
+fn crates_depend_on_each_other_as_drawn() {
     let drawn: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("goodqueue", &[] as &[&str]),
         ("goodqueue-probe", &["goodqueue"]),
@@ -72,7 +72,11 @@ fn arrows_point_as_drawn() {
     ]);
     let found = dependencies();
     let names: Vec<&str> = found.keys().map(String::as_str).collect();
-    assert_eq!(names, drawn.keys().copied().collect::<Vec<_>>(), "a room was added: draw it");
+    assert_eq!(
+        names,
+        drawn.keys().copied().collect::<Vec<_>>(),
+        "a crate was added: add it to the drawing in ARCHITECTURE.md"
+    );
     for (package, dependencies) in &found {
         let ours: Vec<&str> =
             dependencies.iter().map(String::as_str).filter(|d| d.starts_with(OURS)).collect();
@@ -106,7 +110,7 @@ pub(crate) fn sources() -> Vec<(String, String)> {
 }
 
 #[test]
-fn unsafe_code_is_at_the_borders_alone() {
+fn unsafe_code_is_only_in_the_allowed_places() {
     let allowed = [
         "crates/wire/src/sys/",
         "crates/probe/src/net/sys",

@@ -75,8 +75,8 @@ fn a_fifo_bloats_and_fq_codel_does_not_at_equal_goodput() {
 }
 
 #[test]
-fn marks_come_with_ecn_and_drops_without() {
-    let Some(_turn) = live("marks_come_with_ecn_and_drops_without") else { return };
+fn with_ecn_packets_are_marked_and_without_dropped() {
+    let Some(_turn) = live("with_ecn_packets_are_marked_and_without_dropped") else { return };
     for (version, flag) in [(4, ""), (6, "-6")] {
         let link = format!("tcp_ndown --live --rate 20mbit --rtt 20ms --queue fq_codel --length 5s {flag}");
         let with = &summaries(&measured(&format!("{link} --ecn")))[0];
@@ -89,8 +89,8 @@ fn marks_come_with_ecn_and_drops_without() {
 }
 
 #[test]
-fn ipv6_brings_its_share_through() {
-    let Some(_turn) = live("ipv6_brings_its_share_through") else { return };
+fn ipv6_fills_the_line_too() {
+    let Some(_turn) = live("ipv6_fills_the_line_too") else { return };
     let record = measured("tcp_1up -6 --live --rate 10mbit --rtt 10ms --queue fq_codel --length 5s");
     let most = 10.0 * PAYLOAD_SHARE_V6;
     within("goodput", mbit(&summaries(&record)[0], "goodput_up_bps"), 0.94 * most, 1.005 * most);
@@ -106,8 +106,8 @@ fn a_queue_sized_in_time_holds_that_time() {
 }
 
 #[test]
-fn a_bloated_driver_undoes_fq_codel_and_bql_mends_it() {
-    let Some(_turn) = live("a_bloated_driver_undoes_fq_codel_and_bql_mends_it") else { return };
+fn a_deep_driver_ring_defeats_fq_codel_and_bql_repairs_that() {
+    let Some(_turn) = live("a_deep_driver_ring_defeats_fq_codel_and_bql_repairs_that") else { return };
     let link = "tcp_nup --live --rate 20mbit --rtt 20ms --queue fq_codel --length 8s --ring 1000";
     let without = &summaries(&measured(link))[0];
     let with = &summaries(&measured(&format!("{link} --bql")))[0];
@@ -116,8 +116,8 @@ fn a_bloated_driver_undoes_fq_codel_and_bql_mends_it() {
 }
 
 #[test]
-fn hosts_have_round_trips_of_their_own() {
-    let Some(_turn) = live("hosts_have_round_trips_of_their_own") else { return };
+fn each_host_has_its_own_round_trip() {
+    let Some(_turn) = live("each_host_has_its_own_round_trip") else { return };
     let record =
         measured("rtt_fair --live --rate 20mbit --rtt 10ms,20ms,40ms,80ms --queue fq_codel --length 5s");
     let probes = summaries(&record)[0]["probes"].as_array().cloned().expect("probes");
@@ -144,8 +144,8 @@ fn an_idle_link_has_its_base_round_trip_and_no_grade() {
 }
 
 #[test]
-fn random_loss_is_lost_on_both_ways_and_told_apart() {
-    let Some(_turn) = live("random_loss_is_lost_on_both_ways_and_told_apart") else { return };
+fn random_loss_is_counted_in_each_direction() {
+    let Some(_turn) = live("random_loss_is_counted_in_each_direction") else { return };
     let record = measured(
         "ping --live --rate 50mbit --rtt 4ms --queue pfifo --length 6s --loss 5% --probe-interval 1ms",
     );
@@ -178,8 +178,10 @@ fn the_square_wave_runs_bbr_and_cubic() {
 }
 
 #[test]
-fn a_standing_queue_is_heard_and_waited_for_and_fq_codel_is_not() {
-    let Some(_turn) = live("a_standing_queue_is_heard_and_waited_for_and_fq_codel_is_not") else { return };
+fn the_run_waits_for_a_standing_queue_to_drain_and_not_for_fq_codel() {
+    let Some(_turn) = live("the_run_waits_for_a_standing_queue_to_drain_and_not_for_fq_codel") else {
+        return;
+    };
     let record = measured(
         "tcp_nup --live --rate 20mbit --rtt 20ms --queue fifo:500ms,fq_codel --length 4s --idle 1s \
          --with voip,web",
@@ -207,9 +209,9 @@ fn a_standing_queue_is_heard_and_waited_for_and_fq_codel_is_not() {
 }
 
 #[test]
-fn a_name_that_is_no_unicode_is_kept_as_far_as_it_goes() {
+fn a_name_that_is_not_unicode_is_kept_as_far_as_possible() {
     use std::os::unix::ffi::OsStrExt;
-    let Some(_turn) = live("a_name_that_is_no_unicode_is_kept_as_far_as_it_goes") else { return };
+    let Some(_turn) = live("a_name_that_is_not_unicode_is_kept_as_far_as_possible") else { return };
     let scratch = super::Scratch::new("name");
     let folder = scratch.0.join(std::ffi::OsStr::from_bytes(b"out\xff"));
     let words = "run ping --live --length 500ms --idle 200ms --queue pfifo --quiet -o";
@@ -219,8 +221,8 @@ fn a_name_that_is_no_unicode_is_kept_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_round_trip_longer_than_the_test_is_waited_for() {
-    let Some(_turn) = live("a_round_trip_longer_than_the_test_is_waited_for") else { return };
+fn the_run_waits_for_a_round_trip_longer_than_the_test() {
+    let Some(_turn) = live("the_run_waits_for_a_round_trip_longer_than_the_test") else { return };
     let record = measured("ping --live --rate 10mbit --rtt 8s --queue pfifo --length 1s --idle 200ms");
     let rtt = &summaries(&record)[0]["rtt"];
     within("round trip, ms", millis(rtt, "p50_ns"), 8000.0, 8002.0);
@@ -230,8 +232,8 @@ fn a_round_trip_longer_than_the_test_is_waited_for() {
 }
 
 #[test]
-fn probes_under_way_when_a_run_is_stopped_are_not_lost() {
-    let Some(_turn) = live("probes_under_way_when_a_run_is_stopped_are_not_lost") else { return };
+fn probes_in_flight_when_a_run_is_stopped_are_not_lost() {
+    let Some(_turn) = live("probes_in_flight_when_a_run_is_stopped_are_not_lost") else { return };
     let scratch = super::Scratch::new("stopped");
     let folder = scratch.path("result");
     let words = "run ping --live --rate 10mbit --rtt 8s --queue pfifo --length 60s --idle 200ms --quiet -o";
@@ -255,8 +257,8 @@ fn probes_under_way_when_a_run_is_stopped_are_not_lost() {
 }
 
 #[test]
-fn a_slow_line_is_waited_for_until_its_queue_is_empty() {
-    let Some(_turn) = live("a_slow_line_is_waited_for_until_its_queue_is_empty") else { return };
+fn the_run_waits_until_the_queue_of_a_slow_line_is_empty() {
+    let Some(_turn) = live("the_run_waits_until_the_queue_of_a_slow_line_is_empty") else { return };
     // 60 packets of 1514 bytes are 7.3 s at 100 kbit/s: longer than the test, and than any round trip without
     // load.
     let record = measured(

@@ -115,8 +115,8 @@ fn queues_of_radios_balance(run: &Value) {
 }
 
 #[test]
-fn a_slow_station_has_the_air_of_a_fifo_and_half_of_it_with_airtime_fairness() {
-    let name = "a_slow_station_has_the_air_of_a_fifo_and_half_of_it_with_airtime_fairness";
+fn a_slow_station_takes_most_of_the_air_with_a_fifo_and_half_with_airtime_fairness() {
+    let name = "a_slow_station_takes_most_of_the_air_with_a_fifo_and_half_with_airtime_fairness";
     let Some(_turn) = live(name) else { return };
     let scratch = Scratch::new("wifi-anomaly");
     let file = scratch.path("anomaly.toml");
@@ -156,7 +156,7 @@ fn a_slow_station_has_the_air_of_a_fifo_and_half_of_it_with_airtime_fairness() {
 }
 
 #[test]
-fn what_the_live_air_does_not_have_is_refused() {
+fn what_the_live_air_does_not_support_is_refused() {
     let scratch = Scratch::new("wifi-refused");
     let file = scratch.path("refused.toml");
     let refused = |text: &str, words: &str| {

@@ -127,7 +127,7 @@ fn kept(folder: &Path) -> Value {
 /// A record read back from its file.
 fn kept_in(file: &Path) -> Value {
     let output = goodqueue().arg("report").arg(file).arg("--json").output().expect("the command starts");
-    // 1 where queues that were planned are missing.
+    // 1 if queues that were planned are missing.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("a record")
 }

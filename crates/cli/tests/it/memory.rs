@@ -59,7 +59,7 @@ fn cake_with_eight_tins_is_within_linux_and_a_station_takes_what_the_page_says()
 }
 
 #[test]
-fn in_words_with_the_sum() {
+fn the_parts_and_their_sum_are_printed() {
     let words = stdout(&run("queues --memory fq_codel,flows=128,limit=600"));
     assert!(words.contains("fq_codel,limit=600,flows=128\n"), "{words}");
     assert!(words.contains("= ") && words.contains("8192 bytes\n"), "{words}");
@@ -73,7 +73,7 @@ fn in_words_with_the_sum() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_name_their_cause() {
     refused("queues --memory bfifo", &["needs limit"]);
     refused("queues --memory fqcodel", &["did you mean fq_codel?"]);
     refused("queues --memory wifi,statons=3", &["statons", "did you mean stations?"]);

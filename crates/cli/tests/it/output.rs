@@ -8,7 +8,7 @@ use super::{Scratch, goodqueue, run, stderr};
 const SHORT: &str = "run ping --length 300ms --idle 100ms --queue pfifo --quiet -o";
 
 #[test]
-fn a_name_that_is_no_folder_and_no_form_is_refused() {
+fn a_name_that_is_neither_a_folder_nor_a_known_format_is_refused() {
     let scratch = Scratch::new("names");
     let at = |name: &str| format!("run ping -o {}", scratch.path(name).display());
     refused(&at("x.pdf"), &["x.pdf", ".html", ".flent.gz", "x.pdf/"]);
@@ -28,7 +28,7 @@ fn a_name_that_is_no_folder_and_no_form_is_refused() {
 }
 
 #[test]
-fn of_two_runs_at_once_one_has_the_place() {
+fn only_one_of_two_runs_may_write_to_a_folder() {
     let scratch = Scratch::new("two-at-once");
     std::fs::create_dir(scratch.path("mine")).expect("a folder");
     for name in ["new", "mine", "one.json"] {
@@ -81,7 +81,7 @@ fn a_planted_link_is_not_followed() {
 }
 
 #[test]
-fn a_limit_of_file_sizes_is_told_and_leaves_no_part() {
+fn a_limit_of_file_sizes_is_reported_and_leaves_no_partial_file() {
     let scratch = Scratch::new("limit");
     for name in ["out", "page.html"] {
         let output = Command::new("sh")

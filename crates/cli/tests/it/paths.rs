@@ -142,7 +142,7 @@ fn loopback_a_server_keeps_no_rights() {
 }
 
 #[test]
-fn loopback_probes_are_told_line_by_line() {
+fn loopback_probes_are_printed_line_by_line() {
     let _turn = turn();
     let server = Server::start(&["--bind", "127.0.0.1"]);
     let at = format!("127.0.0.1:{}", server.port);
@@ -201,7 +201,7 @@ pub(super) fn counters(server: &Server) -> std::collections::BTreeMap<String, u6
 }
 
 #[test]
-fn loopback_counters_are_handed_out_to_prometheus() {
+fn loopback_counters_are_served_to_prometheus() {
     let server = Server::start(&["--metrics", "127.0.0.1:0", "--bind", "127.0.0.1"]);
     let before = counters(&server);
     assert_eq!(before["sessions_opened_total"], 0);
@@ -228,7 +228,7 @@ fn loopback_counters_are_handed_out_to_prometheus() {
 }
 
 #[test]
-fn a_user_is_refused_to_those_who_cannot_become_it() {
+fn changing_the_user_needs_root() {
     use std::os::unix::process::CommandExt;
     // Where everybody can run it.
     let scratch = Scratch::new("user");
@@ -265,7 +265,7 @@ fn loopback_a_key_is_needed_at_both_ends() {
 }
 
 #[test]
-fn loopback_what_is_not_there_is_named() {
+fn loopback_a_missing_server_is_named() {
     let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
     let output = run(&format!("probe {free}"));
     assert_eq!(output.status.code(), Some(3));
@@ -285,7 +285,7 @@ fn loopback_what_is_not_there_is_named() {
 }
 
 #[test]
-fn loopback_what_a_server_allows_is_said() {
+fn loopback_the_limits_of_a_server_are_reported() {
     let server = Server::start(&["--min-interval", "50ms", "--max-length", "300ms", "--max-size", "100"]);
     let wish = "--length 1s --interval 10ms --size 500";
     let output = server.probe("127.0.0.1", wish);
@@ -342,7 +342,7 @@ fn help_of_server_and_probe_fits_a_terminal() {
 }
 
 #[test]
-fn wrong_words_of_server_and_probe_are_refused() {
+fn wrong_arguments_of_server_and_probe_are_refused() {
     refused("probe 127.0.0.1 --interval 20", &["--interval 20", "20ms"]);
     refused("probe 127.0.0.1 --interval 0s", &["--interval 0s", "more than zero"]);
     refused("probe 127.0.0.1 --length soon", &["--length soon"]);

@@ -1,4 +1,4 @@
-//! Random experiments: tests, links, queues, shapers, rings, losses and Wi-Fi put together by chance, run for
+//! Random experiments: tests, links, queues, shapers, rings, losses and Wi-Fi put together at random, run for
 //! a short time. `GOODQUEUE_RANDOM=10000 cargo test -p goodqueue-cli --test it random_experiments` runs that
 //! many, and `GOODQUEUE_RANDOM_FIRST=N` begins with number N, which alone gives the same file again.
 
@@ -194,7 +194,7 @@ fn check_run(run: &Value, what: &str) {
 }
 
 #[test]
-fn random_experiments_keep_their_books() {
+fn random_experiments_account_for_every_packet() {
     let given = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
     let first = given("GOODQUEUE_RANDOM_FIRST").unwrap_or(0);
     let scratch = Scratch::new("random");

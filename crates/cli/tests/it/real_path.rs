@@ -135,8 +135,8 @@ fn live_a_bloated_upload_is_found_and_named() {
 }
 
 #[test]
-fn live_a_path_that_keeps_delay_low_is_said_to() {
-    let Some(_turn) = live("live_a_path_that_keeps_delay_low_is_said_to") else { return };
+fn live_a_path_that_keeps_delay_low_gets_that_sentence() {
+    let Some(_turn) = live("live_a_path_that_keeps_delay_low_gets_that_sentence") else { return };
     let path = Path::new([20, 20], 20, "fq_codel");
     let record = measured(&path, "tcp_4up --length 5s --idle 1s");
     let summary = &record["runs"][0]["summary"];
@@ -149,8 +149,8 @@ fn live_a_path_that_keeps_delay_low_is_said_to() {
 }
 
 #[test]
-fn live_what_was_measured_survives_a_server_that_dies_and_a_signal() {
-    let Some(_turn) = live("live_what_was_measured_survives_a_server_that_dies_and_a_signal") else { return };
+fn live_the_measurement_survives_a_dead_server_and_a_signal() {
+    let Some(_turn) = live("live_the_measurement_survives_a_dead_server_and_a_signal") else { return };
     for signal_server in [true, false] {
         let (path, scratch) = (Path::new([20, 20], 20, "pfifo:100"), Scratch::new("cut"));
         let folder = scratch.path("kept");
@@ -232,7 +232,7 @@ fn live_a_path_that_changes_is_named() {
 }
 
 #[test]
-fn loopback_what_is_wrong_is_named_before_anything_is_sent() {
+fn loopback_errors_are_named_before_anything_is_sent() {
     let words = |words: &str| {
         let output = run(&format!("test {words}"));
         (output.status.code(), stderr(&output))

@@ -1,4 +1,5 @@
-//! `goodqueue reproduce`: the pages in the house are what it writes now, and it judges as a file says.
+//! `goodqueue reproduce`: the pages in the tree are what it writes now, and its verdicts are those of the
+//! files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ fn names(folder: &Path) -> BTreeSet<String> {
 const QUICK: [&str; 5] = ["cable-up", "gpon", "lte", "homeplug", "dsl"];
 
 #[test]
-fn quick_pages_in_the_house_are_what_the_command_writes() {
+fn quick_pages_in_the_tree_are_what_the_command_writes() {
     let scratch = Scratch::new("quick-reproductions");
     let folder = scratch.path("pages");
     let output = run(&format!("reproduce {} --quiet -o {}", QUICK.join(" "), folder.display()));
@@ -41,7 +42,7 @@ fn are_current(folder: &Path) {
 /// All of them, and every verdict the one that its file states.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "half a minute, optimised: cargo test --release")]
-fn the_pages_in_the_house_are_what_the_command_writes() {
+fn pages_in_the_tree_are_what_the_command_writes() {
     let scratch = Scratch::new("reproductions");
     let folder = scratch.path("pages");
     let output = run(&format!("reproduce --quiet -o {}", folder.display()));
@@ -80,7 +81,7 @@ fn verdicts(output: &std::process::Output) -> Vec<String> {
 }
 
 #[test]
-fn the_exit_code_says_whether_the_file_is_right_about_its_claims() {
+fn the_exit_code_says_whether_the_verdicts_are_those_of_the_file() {
     let scratch = Scratch::new("claims");
     let output = judged(&scratch, "");
     assert_eq!((output.status.code(), verdicts(&output)), (Some(0), vec!["holds".to_owned()]));
@@ -105,7 +106,7 @@ fn the_exit_code_says_whether_the_file_is_right_about_its_claims() {
 }
 
 #[test]
-fn what_is_wrong_with_a_claim_is_said_with_its_place() {
+fn an_error_in_a_claim_is_named_with_its_position() {
     let scratch = Scratch::new("wrong-claims");
     for (more, said) in [
         ("published = \"1ms\"\n", ":10:1: order goes alone"),

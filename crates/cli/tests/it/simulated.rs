@@ -19,7 +19,7 @@ fn idle_ns(record: &Value, probe: usize) -> f64 {
 }
 
 #[test]
-fn every_test_runs_and_says_what_it_is() {
+fn every_test_runs_and_names_itself() {
     for test in ["rrul", "rrul_be", "tcp_nup", "tcp_ndown", "tcp_square_wave", "rtt_fair", "ping"] {
         let record = measured(&format!("{test} --length 2s --idle 500ms --delay 200ms"));
         assert_eq!(record["arm"], "simulated", "{test}");
@@ -58,9 +58,9 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
     assert_ne!(runs(7), runs(8));
 }
 
-/// Nothing else is by chance here: which flow is first decides.
+/// Nothing else is at random here: which flow is first decides.
 #[test]
-fn seeds_decide_over_flows_in_a_fifo_unless_starts_are_exact() {
+fn seeds_change_the_flows_in_a_fifo_unless_starts_are_exact() {
     let runs = |more: &str, seed: u32| {
         let words = format!("tcp_nup --flows 2 --length 5s --queue pfifo:50 --seed {seed}{more}");
         let run = &measured(&words)["runs"][0];
@@ -98,7 +98,7 @@ fn an_idle_link_has_its_base_round_trip_to_the_nanosecond() {
 
 /// The probes are spread over the interval of 10 ms, so that with these distances none meets another.
 #[test]
-fn hosts_have_round_trips_of_their_own_behind_one_bottleneck() {
+fn each_host_behind_one_bottleneck_has_its_own_round_trip() {
     let words = "rtt_fair --cc cubic --rate 50mbit --rtt 12ms,20ms,40ms,80ms --queue fq_codel --length 1s";
     let record = measured(words);
     let line = 2.0 * 102.0 * 8.0 * 1000.0 / 50.0;
@@ -115,7 +115,7 @@ fn a_ring_holds_packets_below_the_queue() {
 }
 
 #[test]
-fn random_loss_is_lost_on_both_ways_and_told_apart() {
+fn random_loss_is_counted_in_each_direction() {
     let record = measured("ping --rtt 4ms --queue pfifo --length 8s --loss 5% --probe-interval 1ms");
     // 10000 probes, 5 % each way: 500 and 475, standard deviation 22; three of them are 66.
     for way in ["up", "down"] {
@@ -131,7 +131,7 @@ fn random_loss_is_lost_on_both_ways_and_told_apart() {
 }
 
 #[test]
-fn a_result_folder_has_every_form() {
+fn a_result_folder_has_every_format() {
     let scratch = Scratch::new("simulated");
     let out = scratch.path("out");
     let output = run(&format!("run tcp_nup --length 2s --queue fq_codel,pfifo -o {}", out.display()));
@@ -201,7 +201,7 @@ fn a_bloated_fifo_on_an_asymmetric_line_has_a_bad_grade() {
 
 /// Twenty-four hours of a full gigabit are hours of work: what there is after a while is kept.
 #[test]
-fn a_signal_ends_it_in_good_order() {
+fn a_signal_ends_a_run_cleanly() {
     for (name, code) in [("INT", 130), ("TERM", 143)] {
         let scratch = Scratch::new(&format!("simulated-{name}"));
         let out = scratch.path("out");
@@ -236,7 +236,7 @@ fn a_signal_ends_it_in_good_order() {
 
 /// Links without a rate and a round trip of nanoseconds: a slice of virtual time has events without number.
 #[test]
-fn a_signal_ends_what_makes_no_progress() {
+fn a_signal_ends_a_run_that_makes_no_progress() {
     let scratch = Scratch::new("simulated-standstill");
     let (file, out) = (scratch.path("still.toml"), scratch.path("out"));
     let text = "test = \"tcp_nup\"\n[[link]]\nbetween = [\"client\", \"server\"]\ndelay = \"1ns\"\n";
@@ -272,7 +272,7 @@ fn a_signal_ends_what_makes_no_progress() {
 }
 
 #[test]
-fn absurd_numbers_end_soon_and_in_good_order() {
+fn absurd_numbers_end_soon_and_cleanly() {
     let absurd = [
         "tcp_nup --rate 1bit --length 2s",
         "tcp_nup --rate 1bit --length 24h --probe-interval 1m --step 1m --queue codel",
@@ -300,7 +300,7 @@ fn absurd_numbers_end_soon_and_in_good_order() {
 }
 
 #[test]
-fn wrong_words_are_refused() {
+fn wrong_arguments_are_refused() {
     for (words, said) in [
         ("run tcp_nup --cc vegas", "reno, cubic"),
         ("run tcp_nup --cc cubik", "did you mean cubic?"),

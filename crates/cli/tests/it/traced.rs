@@ -1,4 +1,4 @@
-//! Flows that are looked into: what the files say is what the record says, and tshark finds the same in them.
+//! Traced flows: the files agree with the record, and tshark finds the same in them.
 
 use std::path::Path;
 use std::process::Command;
@@ -85,7 +85,7 @@ fn a_trace_changes_nothing_and_has_a_file_for_each_queue_and_flow() {
 }
 
 #[test]
-fn what_cannot_be_looked_into_is_refused_before_anything_runs() {
+fn a_trace_that_is_impossible_is_refused_before_anything_runs() {
     let scratch = Scratch::new("refused");
     let refused = |words: &str, why: &str| {
         let output = run(&words.replace("DIR", &scratch.path("out").display().to_string()));

@@ -17,7 +17,7 @@ fn values(key: &str) -> Vec<&'static str> {
 }
 
 #[test]
-fn the_unit_gives_no_rights() {
+fn the_unit_grants_no_privileges() {
     for (key, value) in [
         ("DynamicUser", "yes"),
         ("CapabilityBoundingSet", ""),

@@ -77,7 +77,7 @@ fn values_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_rate_that_looks_like_a_slip_is_warned_about() {
+fn a_rate_that_looks_like_a_typing_error_is_warned_about() {
     let output = run("run ping --live --rate 100 --dry-run");
     assert!(output.status.success());
     assert!(stdout(&output).contains("did you mean 100mbit?"), "{}", stdout(&output));
@@ -86,7 +86,7 @@ fn a_rate_that_looks_like_a_slip_is_warned_about() {
 }
 
 #[test]
-fn a_folder_with_something_in_it_is_never_touched() {
+fn a_folder_that_is_not_empty_is_never_touched() {
     let scratch = Scratch::new("taken");
     std::fs::write(scratch.path("mine"), "kept").expect("a file");
     refused(&format!("run ping --live -o {}", scratch.0.display()), &["new folder"]);

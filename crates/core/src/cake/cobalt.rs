@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newton_walks_on_along_the_roots() {
+    fn newton_steps_follow_the_roots() {
         // From the last entry of the table, 2^32 / sqrt(15), to 2^32 / sqrt(16) = 2^30, from below.
         let root = newton_step(REC_INV_SQRT[15], 16);
         assert!((1_070_000_000..=1 << 30).contains(&root), "{root}");

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_come_in_the_order_of_place_then_tin() {
+    fn equal_backlogs_are_ordered_by_flow_and_then_by_tin() {
         let mut heap = [Ranked::default(); 64];
         arrange(&mut heap, 8, 8);
         assert_eq!((entry(&heap, 0), entry(&heap, 1), entry(&heap, 8)), (0, 8, 1));

@@ -29,7 +29,7 @@ const RTTS: &[(&str, Span)] = &[
 
 /// A kind of link: the values of `overhead`, `mpu` and `atm` if they are not given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "tc's keywords; `LinkKind::meaning` has what they stand for")]
+#[allow(missing_docs, reason = "tc's keywords; `LinkKind::meaning` explains them")]
 pub enum LinkKind {
     Raw,
     Conservative,
@@ -80,7 +80,7 @@ impl LinkKind {
 params! {
     /// `cake` with the parameters of tc-cake(8).
     pub struct Setup: "cake": positional,
-        "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper that knows the link",
+        "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper with the link's overhead",
         "Linux 6.1 sch_cake.c";
 
     diffserv: Diffserv = Diffserv::Diffserv3, word::<Diffserv>(),
@@ -88,34 +88,34 @@ params! {
     bandwidth: Option<Rate> => Off, rate(Rate(8), Rate(8 << 40)),
         "rate of the shaper, kept as whole bytes per second; off: unlimited", "sch_cake.c:cake_set_rate";
     isolation: Isolation = Isolation::TripleIsolate, word::<Isolation>(),
-        "what has equal shares: hosts and flows, or one of them", "sch_cake.c:cake_hash";
+        "who gets equal shares: hosts and flows, or one of them", "sch_cake.c:cake_hash";
     rtt: Span = Span::from_millis(100), time_or(RTTS, Span::from_micros(1), Span(4_294_967_295_000)),
         "usual round trip, the interval of COBALT; its target is a twentieth", "sch_cake.c:cake_set_rate";
     link: LinkKind = LinkKind::Raw, word::<LinkKind>(),
-        "overhead, mpu and atm of a kind of link, each unless given itself", "tc q_cake.c";
+        "overhead, mpu and atm of a kind of link; each can be given by itself", "tc q_cake.c";
     overhead: Option<i16> => Off, signed(-64, 256),
-        "bytes added to every packet, its link header taken off first", "sch_cake.c:cake_calc_overhead";
+        "bytes added to every packet, without its link header", "sch_cake.c:cake_calc_overhead";
     ether_vlan "ether-vlan": u8 = 0, count(0, 3), "VLAN tags, 4 bytes more each", "tc q_cake.c";
     mpu: Option<u16> => Off, bytes(0, 256),
-        "least length that a packet counts for", "sch_cake.c:cake_calc_overhead";
+        "smallest length that a packet counts as", "sch_cake.c:cake_calc_overhead";
     atm: Option<Framing> => Off, word::<Framing>(),
-        "framing: cells of 53 bytes for 48, or a byte more for 64", "sch_cake.c:cake_calc_overhead";
+        "framing: 53 bytes for every 48, or one more byte for every 64", "sch_cake.c:cake_calc_overhead";
     ingress: Option<bool> => Derived("off"), SWITCH,
-        "the shaper pays for what is dropped: it stands behind the bottleneck", "sch_cake.c:cake_dequeue";
+        "dropped packets count against the shaper's rate: it is behind the bottleneck", "sch_cake.c:cake_dequeue";
     autorate_ingress "autorate-ingress": bool = false, SWITCH,
         "the shaper's rate follows the arriving traffic", "sch_cake.c:cake_enqueue";
     ack_filter "ack-filter": AckFilter = AckFilter::Off, word::<AckFilter>(),
-        "drops acknowledgements that a later one makes superfluous", "sch_cake.c:cake_ack_filter";
+        "drops acknowledgements that a later one makes redundant", "sch_cake.c:cake_ack_filter";
     split_gso "split-gso": bool = true, SWITCH, "cuts super-packets on arrival", "sch_cake.c:cake_enqueue";
     wash: bool = false, SWITCH,
-        "sets the DSCP to 0, after the tin was chosen by it", "sch_cake.c:cake_handle_diffserv";
+        "sets the DSCP to 0 after it has selected the tin", "sch_cake.c:cake_handle_diffserv";
     nat: bool = false, SWITCH,
         "no effect: addresses are never translated here", "sch_cake.c:cake_update_flowkeys";
     memlimit: Option<u32> => Off, bytes(1, MAX_BYTES),
-        "most memory of the packets queued; off: 4 bandwidth * rtt, 4 MiB at least",
+        "largest memory of queued packets; off: 4 bandwidth * rtt, at least 4 MiB",
         "sch_cake.c:cake_reconfigure";
     fwmark: u32 = 0, count(0, u32::MAX as u64),
-        "bits of the firewall mark that choose the tin", "sch_cake.c:cake_select_tin";
+        "bits of the firewall mark that select the tin", "sch_cake.c:cake_select_tin";
     flows: u32 = 1024, power_of_two(8, 65_536),
         "queues in each tin, in sets of 8; Linux has 1024", "sch_cake.c:CAKE_QUEUES";
 }

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_searched_from_the_home_place_on() {
+    fn slots_are_searched_from_the_home_slot_on() {
         let tags = [7, 9, 7, 0, 0, 0, 0, 7];
         let mask = matches(&tags, 7);
         assert_eq!(mask, 0b1000_0101);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_keeps_its_place_or_takes_a_free_one_or_its_home_place() {
+    fn a_host_keeps_its_slot_or_takes_a_free_one_or_its_home_slot() {
         let (mut tags, mut counts) = ([0; 8], [0; 8]);
         assert_eq!(assign(&mut tags, |way| counts[way], 100, 4), 4);
         counts[4] = 1;

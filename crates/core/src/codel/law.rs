@@ -17,18 +17,17 @@ pub enum Parity {
     /// * the drop count of the last dropping state is taken up again only within 16 intervals of its
     ///   `drop_next`, also when the queue was idle for more than half a clock period (2199 s);
     /// * `first_above_time` is armed also where its tick is the number 0;
-    /// * an inverse root of 0, which batch drops can leave in a bucket, starts the law afresh instead
-    ///   of emptying the bucket at one go.
+    /// * an inverse root of 0, which batch drops can leave in a bucket, restarts the law instead of emptying
+    ///   the bucket at once.
     #[default]
     Sane,
     /// Decide as Linux 6.1.192 `codel_impl.h:codel_dequeue` does, bit for bit.
     Linux,
-    /// As [`Parity::Linux`], and as before the repair of March 2026 (commit 815980fe6dbb, not yet in
-    /// 6.1.190): a dequeue that finds the queue empty leaves `first_above_time` armed. A sparse flow of
-    /// `fq_codel` whose every packet meets a sojourn time above target is then judged as if it had stood
-    /// above it since, and loses packets although its queue drains each time (against RFC 8289 section 5.5
-    /// `dodequeue`). `codel` itself decides the same: the last packet leaves no byte behind, which disarms
-    /// the law before.
+    /// As [`Parity::Linux`], and as before the fix of March 2026 (commit 815980fe6dbb, not yet in 6.1.190): a
+    /// dequeue that finds the queue empty leaves `first_above_time` armed. If each packet of a sparse flow of
+    /// `fq_codel` waits longer than the target, the flow is judged as if it had been above the target all the
+    /// time. It loses packets although its queue drains each time (against RFC 8289 section 5.5 `dodequeue`).
+    /// `codel` itself decides the same: no byte is queued after its last packet, and that disarms the law.
     LinuxStale,
 }
 
@@ -157,7 +156,7 @@ pub(crate) struct Vars {
     ldelay: Tick,
 }
 
-/// A copy of the control state, in the words and units of Linux (`codel_vars`), to look at.
+/// A copy of the control state for inspection, with the names and units of Linux (`codel_vars`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Drops since the law entered the dropping state.

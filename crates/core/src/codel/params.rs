@@ -9,7 +9,7 @@ params! {
     pub struct Params: "codel", "one queue that keeps the standing sojourn time at target by dropping or marking",
         "RFC 8289, Linux 6.1 sch_codel.c";
 
-    limit: u32 = 1000, packets(1, MAX_PACKETS), "most packets queued", "sch_codel.c:codel_qdisc_enqueue";
+    limit: u32 = 1000, packets(1, MAX_PACKETS), "largest number of queued packets", "sch_codel.c:codel_qdisc_enqueue";
     target: Span = Span::from_millis(5), time(Span::from_micros(2), MAX_TIME),
         "acceptable standing sojourn time", "RFC 8289 section 4.3";
     interval: Span = Span::from_millis(100), time(Span::from_micros(2), MAX_TIME),
@@ -17,9 +17,9 @@ params! {
     ecn: bool = false, SWITCH,
         "marks ECN-capable packets instead of dropping them", "RFC 8289 section 4.1, RFC 3168";
     ce_threshold: Option<Span> => Off, time(Span::ZERO, MAX_TIME),
-        "marks every ECN-capable packet that stayed longer", "codel_impl.h:codel_dequeue";
+        "marks every ECN-capable packet that waited longer", "codel_impl.h:codel_dequeue";
     parity: Parity = Parity::Sane, word::<Parity>(),
-        "corners: as meant, as Linux 6.1.192, or as before its repair of stale state on an empty queue",
+        "corner cases: as intended, as Linux 6.1.192, or as before its fix of stale state on an empty queue",
         "codel_impl.h:codel_dequeue";
 }
 

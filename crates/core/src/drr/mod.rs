@@ -288,7 +288,7 @@ mod tests {
     /// Shreedhar and Varghese, figure 3: quantum 500; packets of 200, 750, 20 in the first queue. In its
     /// first turn the 750 does not fit into what is left of 500; in the second it does.
     #[test]
-    fn what_a_turn_does_not_use_is_kept_for_the_next() {
+    fn an_unused_part_of_the_quantum_is_kept_for_the_next_turn() {
         let mut queue = drr(2, 40, [500, 500]);
         for (class, len) in [(0, 200), (0, 750), (0, 20), (1, 500), (1, 500)] {
             let _ = queue.enqueue(Nanos(0), packet(class, len), &mut Ignore);

@@ -13,7 +13,7 @@ params! {
 
     classes: u32 = 64, count(1, 1024), "classes that packets are spread over", "tc-drr(8)";
     by: By = By::Flow, word::<By>(),
-        "what says which class: the flow's hash, or the DSCP (8 classes: the class selectors)",
+        "how packets get their class: by the flow's hash, or by DSCP (8 classes: the class selectors)",
         "in Linux filters do, tc-drr(8)";
     quantum: Option<u32> => Mtus(1), bytes(256, 1 << 20),
         "bytes a class of weight 1 gets for each turn", "tc-drr(8)";

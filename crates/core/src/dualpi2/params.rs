@@ -57,38 +57,38 @@ const MAX_TYPICAL: Span = Span(MAX_MICROS.0 / 6);
 params! {
     /// Parameters of `dualpi2`, with the words of Linux 6.17 (tc-dualpi2(8)). Gains are in millionths of 1/s.
     pub struct Params: "dualpi2",
-        "two queues, one for L4S that is marked at once, one for the rest at target; equal rates for both",
+        "two queues: one for L4S, with immediate marks, and one for other traffic, kept at target; flows get equal rates",
         "RFC 9332, tc-dualpi2(8) of Linux 6.17";
 
-    limit: u32 = 10_000, packets(1, MAX_PACKETS), "most packets queued", "tc-dualpi2(8)";
+    limit: u32 = 10_000, packets(1, MAX_PACKETS), "largest number of queued packets", "tc-dualpi2(8)";
     memlimit: Option<u32> => Mtus(10_000), bytes(1, MAX_BYTES),
-        "most memory of the packets queued", "tc-dualpi2(8)";
+        "largest memory of queued packets", "tc-dualpi2(8)";
     coupling_factor: u8 = 2, count(1, 255),
-        "k: marks the L queue with k times what the classic queue is dropped with the square of",
+        "k: the L queue's mark probability is k p, the classic queue's drop probability is p squared",
         "RFC 9332 section 2.1";
     step_thresh: Threshold = Threshold::Time(Span::from_millis(1)), time_or_packets(MAX_PACKETS),
-        "marks all that stays longer in the L queue, or while it holds more packets",
+        "marks packets that wait longer in the L queue, or while it holds more packets",
         "RFC 9332 appendix A.1, tc-dualpi2(8)";
     range: Span = Span::ZERO, time(Span::ZERO, MAX_MICROS),
-        "makes the step a ramp that ends so much later; Linux has none", "RFC 9332 appendix A.1";
+        "width of a ramp instead of the step; Linux has none", "RFC 9332 appendix A.1";
     min_qlen_step: u32 = 0, packets(0, MAX_PACKETS),
         "packets in the L queue that an arrival must exceed to be marked by the step", "tc-dualpi2(8)";
     drop_overload: bool = true, SWITCH.also(&["drop_on_overload"]),
         "drops in both queues under overload; off: they overflow", "RFC 9332 section 4.2.3, appendix A.2";
     drop_early: DropEarly = DropEarly::DropDequeue, word::<DropEarly>(),
-        "when packets are dropped and marked by the probability", "tc-dualpi2(8)";
+        "when packets are dropped and marked", "tc-dualpi2(8)";
     ecn_mask: EcnMask = EcnMask::L4sEct, word::<EcnMask>(),
-        "the L queue is for ECT(1) and CE, or for all that is ECN-capable",
+        "whether the L queue is for ECT(1) and CE, or for all ECN-capable packets",
         "RFC 9331 section 5.1, tc-dualpi2(8)";
     c_protection: u8 = 10, count(0, 100).also(&["classic_protection"]),
-        "percent of the line that the classic queue has at the least", "RFC 9332 section 4.2.2, tc-dualpi2(8)";
+        "smallest share of the line for the classic queue, percent", "RFC 9332 section 4.2.2, tc-dualpi2(8)";
     max_rtt: Option<Span> => Off, time(Span::from_micros(1), MAX_MICROS),
         "longest round trip: gives target, tupdate, alpha and beta; 6 typical_rtt if that is given",
         "RFC 9332 appendix A.1, tc-dualpi2(8)";
     typical_rtt: Option<Span> => Off, time(Span::from_micros(1), MAX_TYPICAL),
         "usual round trip, with max_rtt", "RFC 9332 appendix A.1, tc-dualpi2(8)";
     target: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
-        "delay of the classic queue that the probability steers to", "RFC 9332 appendix A.1";
+        "target of the classic queue's delay", "RFC 9332 appendix A.1";
     tupdate: Span = Span::from_millis(16), time(Span::from_micros(1), MAX_MICROS),
         "time between two updates of the probability", "RFC 9332 appendix A.1";
     alpha: u32 = 160_000, decimal(u32::MAX as u64),

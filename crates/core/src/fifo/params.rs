@@ -8,14 +8,14 @@ params! {
     /// Parameters of `pfifo`.
     pub struct PfifoParams: "pfifo": positional, "first in, first out, limited in packets", "Linux 6.1 sch_fifo.c";
 
-    limit: u32 = 1000, packets(1, MAX_PACKETS), "most packets queued", "sch_fifo.c:pfifo_enqueue";
+    limit: u32 = 1000, packets(1, MAX_PACKETS), "largest number of queued packets", "sch_fifo.c:pfifo_enqueue";
 }
 
 params! {
     /// Parameters of `bfifo`.
     pub struct BfifoParams: "bfifo": positional, "first in, first out, limited in bytes", "Linux 6.1 sch_fifo.c";
 
-    limit: u32 => Required, bytes(1, MAX_BYTES), "most bytes queued", "sch_fifo.c:bfifo_enqueue";
+    limit: u32 => Required, bytes(1, MAX_BYTES), "largest number of queued bytes", "sch_fifo.c:bfifo_enqueue";
 }
 
 params! {

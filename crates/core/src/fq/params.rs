@@ -13,19 +13,19 @@ params! {
         "a queue per flow served in turn, paced at the rates of local sockets; no control of the delay",
         "Linux 6.1 sch_fq.c";
 
-    limit: u32 = 10_000, packets(1, MAX_PACKETS), "most packets queued", "sch_fq.c:fq_enqueue";
-    flow_limit: u32 = 100, packets(1, u32::MAX as u64), "most packets of a flow", "sch_fq.c:fq_enqueue";
+    limit: u32 = 10_000, packets(1, MAX_PACKETS), "largest number of queued packets", "sch_fq.c:fq_enqueue";
+    flow_limit: u32 = 100, packets(1, u32::MAX as u64), "largest number of packets of a flow", "sch_fq.c:fq_enqueue";
     flows: u32 = 4096, count(1, 65_536),
-        "flows there is memory for; Linux takes it as it needs it", "sch_fq.c:fq_classify";
+        "number of flows for which there is memory; Linux allocates it when needed", "sch_fq.c:fq_classify";
     buckets: u32 = 1024, count(1, 1 << 18),
         "buckets in which flows are looked up", "sch_fq.c:fq_classify";
     quantum: Option<u32> => Mtus(2), bytes(1, 1 << 20),
-        "bytes a flow may send in one turn, and least length of a paced packet", "sch_fq.c:fq_dequeue";
+        "bytes a flow may send in one turn, and smallest length of a paced packet", "sch_fq.c:fq_dequeue";
     initial_quantum: Option<u32> => Mtus(10), bytes(0, i32::MAX as u64),
         "bytes a new flow may send unpaced", "sch_fq.c:fq_classify";
     pacing: bool = true, SWITCH, "flows keep the rate of their socket", "sch_fq.c:fq_dequeue";
     maxrate: Option<Rate> => Off, rate(Rate(8), MAX_RATE),
-        "most that a flow may send, kept as whole bytes per second", "sch_fq.c:fq_dequeue";
+        "largest rate of a flow, rounded to whole bytes per second", "sch_fq.c:fq_dequeue";
     low_rate_threshold: Rate = Rate(550_000), rate(Rate(0), MAX_RATE),
         "rate of a socket up to which each packet is paced by itself", "sch_fq.c:fq_dequeue";
     refill_delay: Span = Span::from_millis(40), time(Span::ZERO, MAX_MICROS),
@@ -33,11 +33,11 @@ params! {
     orphan_mask: u32 = 1023, count(0, u32::MAX as u64),
         "bits of the hash that tell flows without a socket apart", "sch_fq.c:fq_classify";
     ce_threshold: Option<Span> => Off, time(Span::ZERO, MAX_MICROS),
-        "marks each packet that leaves so much later than it might", "sch_fq.c:fq_dequeue";
+        "marks each packet that leaves later than it could by this much", "sch_fq.c:fq_dequeue";
     horizon: Span = Span::from_secs(10), time(Span::ZERO, MAX_MICROS),
         "how far in the future a packet may ask to leave", "sch_fq.c:fq_packet_beyond_horizon";
     horizon_drop: bool = true, SWITCH,
-        "drops packets beyond the horizon; off: they leave at it", "sch_fq.c:fq_enqueue";
+        "drops packets beyond the horizon; off: they leave at the horizon", "sch_fq.c:fq_enqueue";
     hz: u32 = HZ, count(100, 1000),
         "jiffies per second of the kernel: 100, 250, 300 or 1000 there", "CONFIG_HZ";
 }

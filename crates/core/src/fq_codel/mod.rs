@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn no_storage_no_queue() {
+    fn without_storage_there_is_no_queue() {
         for (flows, slots) in [(0, 2), (1, 1)] {
             let parts = (alloc::vec![Flow::default(); flows], alloc::vec![Slot::default(); slots]);
             let queue = <FqCodel<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts);

@@ -10,7 +10,7 @@ params! {
         "RFC 8290, Linux 6.1 sch_fq_codel.c";
 
     limit: u32 = 10_240, packets(1, MAX_PACKETS),
-        "most packets queued", "RFC 8290 section 5.2.3, sch_fq_codel.c:fq_codel_enqueue";
+        "largest number of queued packets", "RFC 8290 section 5.2.3, sch_fq_codel.c:fq_codel_enqueue";
     flows: u32 = 1024, count(1, 65_536),
         "buckets that flows are hashed into", "RFC 8290 section 5.2.4, sch_fq_codel.c:fq_codel_init";
     target: Span = Span::from_millis(5), time(Span::from_micros(2), MAX_TIME),
@@ -22,17 +22,17 @@ params! {
     ecn: bool = true, SWITCH,
         "marks ECN-capable packets instead of dropping them", "RFC 8289 section 4.1, RFC 3168";
     memory_limit: u32 = 32 << 20, bytes(1, MAX_BYTES),
-        "most memory of the packets queued", "sch_fq_codel.c:fq_codel_enqueue";
+        "largest memory of queued packets", "sch_fq_codel.c:fq_codel_enqueue";
     drop_batch: u32 = 64, packets(1, u32::MAX as u64).also(&["drop_batch_size"]),
-        "most packets one overflow drops", "sch_fq_codel.c:fq_codel_drop";
+        "largest number of packets that one overflow drops", "sch_fq_codel.c:fq_codel_drop";
     ce_threshold: Option<Span> => Off, time(Span::ZERO, MAX_TIME),
-        "marks every ECN-capable packet that stayed longer", "codel_impl.h:codel_dequeue";
+        "marks every ECN-capable packet that waited longer", "codel_impl.h:codel_dequeue";
     ce_threshold_selector: u8 = 0, count(0, 255),
-        "DS byte under the mask that ce_threshold is for", "codel_impl.h:codel_dequeue";
+        "value of the masked DS byte to which ce_threshold applies", "codel_impl.h:codel_dequeue";
     ce_threshold_mask: u8 = 0, count(0, 255),
-        "bits of the DS byte compared; 0 takes every packet", "codel_impl.h:codel_dequeue";
+        "bits of the DS byte to compare; 0 selects every packet", "codel_impl.h:codel_dequeue";
     parity: Parity = Parity::Sane, word::<Parity>(),
-        "corners: as meant, as Linux 6.1.192, or as before its repair of stale state on an empty queue",
+        "corner cases: as intended, as Linux 6.1.192, or as before its fix of stale state on an empty queue",
         "codel_impl.h:codel_dequeue";
 }
 

@@ -134,7 +134,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     }
 
     /// Brings the probabilities up to `now`. Every other call does this first; it is of use to one who wants
-    /// to look at [`FqPie::flow_state`].
+    /// to read [`FqPie::flow_state`].
     pub fn advance(&mut self, now: Nanos) {
         if self.timer.is_due(now) {
             self.update(now);
@@ -353,7 +353,7 @@ mod tests {
     const LINK: Link = Link::ethernet(crate::Rate(10_000_000));
 
     #[test]
-    fn no_buckets_no_queue() {
+    fn without_buckets_there_is_no_queue() {
         let parts = (Rng::new(1), alloc::vec![], alloc::vec![Slot::default(); 2]);
         let queue = <FqPie<crate::Header>>::new(Nanos(0), Params::default(), LINK, parts);
         assert_eq!(queue.err(), Some(BuildError::NoPlace));

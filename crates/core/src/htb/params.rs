@@ -30,10 +30,10 @@ params! {
         "bytes that a class sends at once, also above its ceil", "tc-htb(8), sqm-scripts";
     quantum: Option<u32> => Derived("1 ms at rate, at least 1 MTU"), bytes(1, 1 << 24),
         "bytes that a class sends in one turn", "tc-htb(8), sqm-scripts";
-    mpu: u16 = 0, bytes(0, 65_535), "least length a packet counts for", "tc-htb(8)";
+    mpu: u16 = 0, bytes(0, 65_535), "smallest length that a packet counts as", "tc-htb(8)";
     overhead: u16 = 0, bytes(0, 65_535), "bytes added to every packet", "tc-htb(8)";
     linklayer: LinkLayer = LinkLayer::Ethernet, word::<LinkLayer>(),
-        "framing of the link; atm counts cells of 53 bytes for 48", "tc-htb(8)";
+        "framing of the link; atm counts 53 bytes for every 48", "tc-htb(8)";
 }
 
 /// A tree of classes: those without children get a queue.

@@ -268,7 +268,7 @@ impl Vars {
         false
     }
 
-    /// Learns from a packet that leaves at `now` with `backlog` bytes behind it; `stamp` is the tick that
+    /// Learns from a packet that leaves at `now` with `backlog` bytes after it; `stamp` is the tick that
     /// it was queued with.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]

@@ -10,9 +10,9 @@ params! {
     pub struct Params: "pie", "one queue that keeps the delay at target by dropping arrivals with a probability",
         "RFC 8033, Linux 6.1 sch_pie.c";
 
-    limit: u32 = 1000, packets(1, MAX_PACKETS), "most packets queued", "sch_pie.c:pie_qdisc_enqueue";
+    limit: u32 = 1000, packets(1, MAX_PACKETS), "largest number of queued packets", "sch_pie.c:pie_qdisc_enqueue";
     target: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
-        "queueing delay that the probability steers to", "RFC 8033 section 4.2, sch_pie.c:pie_change";
+        "target of the queueing delay", "RFC 8033 section 4.2, sch_pie.c:pie_change";
     tupdate: Span = Span::from_millis(15), time(Span::from_micros(1), MAX_MICROS),
         "time between two updates, rounded up to jiffies", "RFC 8033 section 4.2, sch_pie.c:pie_timer";
     alpha: u32 = 2, count(0, 32), "weight of the delay above target, sixteenths of 1/s",

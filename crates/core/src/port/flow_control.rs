@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn between_the_marks_nothing_changes() {
+    fn between_the_watermarks_nothing_changes() {
         let mut marks = Watermarks::new(3000, 1000).expect("low is below high");
         let asked = [0, 2999, 3000, 9000, 1001, 1000, 0, 2999, 3000].map(|backlog| marks.update(backlog));
         let (pause, resume) = (Some(FlowControl::Pause), Some(FlowControl::Resume));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn the_low_mark_is_below_the_high_one() {
+    fn the_low_watermark_is_below_the_high_one() {
         assert_eq!(Watermarks::new(1000, 1000), None);
         assert_eq!(Watermarks::new(0, 0), None);
         assert!(Watermarks::new(1, 0).is_some());

@@ -6,11 +6,11 @@ use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_PACKETS, params};
 params! {
     /// Parameters of `pfifo_fast`.
     pub struct PfifoFastParams: "pfifo_fast": positional,
-        "three FIFOs by the TOS bits, the first that has a packet sends it: what Linux had for long",
+        "three FIFOs by the TOS bits, the first that has a packet sends it: Linux's default for a long time",
         "tc-pfifo_fast(8), Linux 6.1 sch_generic.c";
 
     limit: u32 = 1000, packets(1, MAX_PACKETS),
-        "most packets queued", "tc-pfifo_fast(8): txqueuelen, for each band";
+        "largest number of queued packets", "tc-pfifo_fast(8): txqueuelen, for each band";
 }
 
 params! {
@@ -20,7 +20,7 @@ params! {
         leaf("pfifo:1000", "the queue of each class", "tc-prio(8), tc-drr(8): pfifo by default");
 
     bands: u32 = 3, count(2, MAX_BANDS as u64),
-        "bands; a later one sends when the earlier ones have nothing", "tc-prio(8)";
+        "number of bands; a later one sends when the earlier ones are empty", "tc-prio(8)";
     priomap: [u8; 16] = Priomap::DEFAULT.0, DIGITS,
         "the band of each of 16 priorities; by the DS byte these are 0, 2, 4 and 6",
         "tc-prio(8), ip_tos2prio";

@@ -11,7 +11,7 @@ params! {
         "one queue that drops arrivals with a probability by its average length in bytes",
         "Floyd and Jacobson 1993, Linux 6.1 sch_red.c";
 
-    limit: u32 => Required, bytes(1, MAX_BYTES), "most bytes queued", "tc-red(8)";
+    limit: u32 => Required, bytes(1, MAX_BYTES), "largest number of queued bytes", "tc-red(8)";
     min: Option<u32> => Derived("max / 3"), bytes(1, MAX_BYTES),
         "average from which packets are dropped early", "tc-red(8)";
     max: Option<u32> => Derived("limit / 4"), bytes(1, MAX_BYTES),
@@ -26,7 +26,7 @@ params! {
     ecn: bool = false, SWITCH, "marks ECN-capable packets instead of dropping them", "tc-red(8), RFC 3168";
     harddrop: bool = false, SWITCH, "drops from max on, also with ecn", "tc-red(8)";
     nodrop: bool = false, SWITCH,
-        "queues what ecn cannot mark where it would be dropped early", "tc-red(8)";
+        "queues packets that ecn cannot mark, instead of dropping them early", "tc-red(8)";
     adaptive: bool = false, SWITCH,
         "moves the probability between 1 and 50 %", "Floyd, Gummadi and Shenker 2001";
 }

@@ -12,12 +12,12 @@ params! {
         "flows served in turn; the longest loses packets; no control of the delay, but RED if asked",
         "McKenney 1990, Linux 6.1 sch_sfq.c";
 
-    limit: u32 = 127, packets(2, MAX_PACKETS), "most packets queued", "sch_sfq.c:sfq_change";
+    limit: u32 = 127, packets(2, MAX_PACKETS), "largest number of queued packets", "sch_sfq.c:sfq_change";
     flows: u32 = 128, count(1, 65_408),
         "slots: most flows that are queued at once", "sch_sfq.c:sfq_change";
-    depth: u32 = MAX_DEPTH, packets(1, MAX_DEPTH as u64), "most packets of a flow", "sch_sfq.c:sfq_enqueue";
+    depth: u32 = MAX_DEPTH, packets(1, MAX_DEPTH as u64), "largest number of packets of a flow", "sch_sfq.c:sfq_enqueue";
     divisor: u32 = 1024, count(1, 65_536),
-        "buckets that flows are hashed into; what is above a power of two is not used", "sch_sfq.c";
+        "buckets that flows are hashed into; only a power of two of them is used", "sch_sfq.c";
     quantum: Option<u32> => Mtus(1), bytes(256, 1 << 20),
         "bytes a flow may send in one turn", "sch_sfq.c:sfq_dequeue";
     perturb: Option<Span> => Off, time(Span::from_secs(1), Span::from_secs(86_400)),

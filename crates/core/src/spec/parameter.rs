@@ -329,7 +329,7 @@ pub trait Discipline: Access {
 /// field ["tc's word"]: type => Required, unit and range, "what it does", "source";
 /// ```
 ///
-/// Behind `=>` is a [`Default`] for which the type has no value: such a field is an `Option`, or has to be
+/// Behind `=>` is a [`Default`] for which the type has no value: such a field is an `Option`, or must be
 /// given.
 macro_rules! params {
     (

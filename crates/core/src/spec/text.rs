@@ -13,7 +13,7 @@ fn names(info: &QueueInfo) -> Vec<&'static str> {
 
 impl QueueSpec {
     /// The value of a parameter as text, given or by default: what [`Parameter::default_text`] gives for
-    /// the latter; empty where the queue has no such parameter.
+    /// the latter; empty if the queue has no such parameter.
     #[must_use]
     pub fn text(&self, parameter: &Parameter) -> String {
         if parameter.unit == Unit::Queue {

@@ -23,17 +23,17 @@ params! {
         "rate of the bucket, kept as whole bytes per second", "sch_tbf.c:tbf_change";
     burst: u32 => Required, bytes(1, MAX_BYTES).also(&["buffer", "maxburst"]),
         "depth of the bucket; longer packets are dropped", "sch_tbf.c:tbf_change";
-    limit: u64 => Required, bytes(1, MAX_BYTES), "most bytes waiting for tokens", "sch_tbf.c:tbf_change";
+    limit: u64 => Required, bytes(1, MAX_BYTES), "largest number of bytes that wait for tokens", "sch_tbf.c:tbf_change";
     peakrate: Option<Rate> => Off, rate(Rate(8), Rate(8 << 40)),
         "rate that not even a burst exceeds", "sch_tbf.c:tbf_change";
     minburst: Option<u32> => Mtus(1), bytes(1, MAX_BYTES).also(&["mtu"]),
         "depth of the bucket of the peak rate", "sch_tbf.c:tbf_change";
     mpu: u16 = 0, bytes(0, 65_535),
-        "least length a packet counts for", "sch_generic.c:psched_ratecfg_precompute";
+        "smallest length that a packet counts as", "sch_generic.c:psched_ratecfg_precompute";
     overhead: u16 = 0, bytes(0, 65_535),
         "bytes added to every packet", "sch_generic.c:psched_ratecfg_precompute";
     linklayer: LinkLayer = LinkLayer::Ethernet, word::<LinkLayer>(),
-        "framing of the link; atm counts cells of 53 bytes for 48", "sch_generic.h:psched_l2t_ns";
+        "framing of the link; atm counts 53 bytes for every 48", "sch_generic.h:psched_l2t_ns";
 }
 
 impl Params {

@@ -7,17 +7,17 @@ use crate::spec::{BuildError, Discipline, Link, MAX_PACKETS, params};
 params! {
     /// Parameters of `wheel`.
     pub struct Params: "wheel",
-        "a timing wheel: packets leave at the times that local sockets have stamped them with; else at once",
+        "a timing wheel: packets leave at the times set by local sockets; others leave at once",
         "Saeed et al., Carousel, SIGCOMM 2017; Jacobson 2018";
 
-    limit: u32 = 10_000, packets(1, MAX_PACKETS), "most packets queued", "as fq's";
+    limit: u32 = 10_000, packets(1, MAX_PACKETS), "largest number of queued packets", "as fq's";
     granularity: Span = Span::from_micros(10), time(Span(100), Span::from_secs(1)),
         "width of a slot; wider where the horizon has more than 262144 of them",
         "Saeed et al., Carousel, SIGCOMM 2017";
     horizon: Span = Span::from_secs(1), time(Span::from_micros(1), Span::from_secs(3600)),
         "how far in the future a packet may ask to leave", "Saeed et al., Carousel, SIGCOMM 2017";
     horizon_drop: bool = false, SWITCH,
-        "drops packets beyond the horizon; off: they leave at it", "Saeed et al., Carousel, SIGCOMM 2017";
+        "drops packets beyond the horizon; off: they leave at the horizon", "Saeed et al., Carousel, SIGCOMM 2017";
 }
 
 impl Params {

@@ -34,12 +34,12 @@ params! {
     /// Parameters of a radio's transmit stack (in mac80211: files of debugfs, features of the driver and
     /// constants). As keys, AQL limits set all categories; new stations get them.
     pub struct WifiParams: "wifi",
-        "the queues of an 802.11 radio: per station and TID, airtime scheduler, limits of airtime under way",
+        "the queues of an 802.11 radio: per station and TID, airtime scheduler, limits on pending airtime",
         "net/mac80211";
 
-    limit: u32 = 8192, packets(0, MAX_PACKETS), "most packets queued on the radio", "fq_impl.h:fq_init";
+    limit: u32 = 8192, packets(0, MAX_PACKETS), "largest number of packets queued on the radio", "fq_impl.h:fq_init";
     memory_limit: u32 = 16 << 20, bytes(0, MAX_BYTES),
-        "most memory queued on the radio; Linux takes 4m without VHT", "tx.c:ieee80211_txq_setup_flows";
+        "largest memory of packets queued on the radio; Linux has 4m without VHT", "tx.c:ieee80211_txq_setup_flows";
     quantum: u32 = 300, bytes(1, 1 << 20), "bytes a flow may send in one turn", "fq_impl.h:fq_init";
     target: Span = Span::from_millis(20), time(Span::from_micros(2), MAX_TIME),
         "acceptable standing sojourn time", "tx.c:ieee80211_txq_setup_flows";
@@ -49,33 +49,33 @@ params! {
         "marks ECN-capable packets instead of dropping them; never for slow stations",
         "tx.c:ieee80211_txq_setup_flows";
     slow_rate: Rate = Rate(6_000_000), rate(Rate(0), Rate(u32::MAX as u64 * 1000)),
-        "expected throughput, for each station present, below which a station is slow; 0: none is",
+        "expected throughput, for each station present, below which a station is slow; 0: no station is slow",
         "sta_info.c:sta_update_codel_params";
     slow_target: Span = Span::from_millis(50), time(Span::from_micros(2), MAX_TIME),
         "target for slow stations", "sta_info.c:sta_update_codel_params";
     slow_interval: Span = Span::from_millis(300), time(Span::from_micros(2), MAX_TIME),
         "interval for slow stations", "sta_info.c:sta_update_codel_params";
     parity: Parity = Parity::Sane, word::<Parity>(),
-        "corners of CoDel: as meant, as Linux 6.1.192, or as before its repair of stale state",
+        "corner cases of CoDel: as intended, as Linux 6.1.192, or as before its fix of stale state",
         "codel_impl.h:codel_dequeue";
     airtime_tx: bool = true, SWITCH, "airtime to a station counts against it", "debugfs.c:airtime_flags";
     airtime_rx: bool = true, SWITCH, "airtime from a station counts against it", "debugfs.c:airtime_flags";
     airtime_fairness: bool = true, SWITCH,
         "queues are scheduled at the head of their list, not at the tail", "NL80211_EXT_FEATURE_AIRTIME_FAIRNESS";
     sparse_stations: bool = false, SWITCH,
-        "newly active stations come first, for one weight of airtime",
+        "stations that become active go first, for one weight of airtime",
         "Ending the Anomaly, ATC 2017, section 3.2; not in Linux 6.1";
     joint_airtime: bool = false, SWITCH,
         "airtime used in VO and VI is charged to the station's BE account as well",
         "Airtime fairness in the Linux WiFi stack, next steps: QoS against airtime; not in Linux";
-    aql: bool = true, SWITCH, "airtime under way is estimated and limited", "NL80211_EXT_FEATURE_AQL";
+    aql: bool = true, SWITCH, "pending airtime is estimated and limited", "NL80211_EXT_FEATURE_AQL";
     aql_enable: bool = true, SWITCH, "the check of a station's limits is on", "debugfs.c:aql_enable";
     aql_threshold: Span = Span::from_millis(24), time(Span::ZERO, AQL_MOST),
-        "airtime under way on the radio below which the high limit holds", "tx.c:ieee80211_txq_airtime_check";
+        "pending airtime of the radio below which the high limit applies", "tx.c:ieee80211_txq_airtime_check";
     aql_limit_low: PerAc = PerAc([5000; 4]), time(Span::ZERO, AQL_MOST),
-        "airtime under way that a station may have always", "tx.c:ieee80211_txq_airtime_check";
+        "pending airtime that a station may always have", "tx.c:ieee80211_txq_airtime_check";
     aql_limit_high: PerAc = PerAc([12_000; 4]), time(Span::ZERO, AQL_MOST),
-        "airtime under way that a station may have below the threshold", "tx.c:ieee80211_txq_airtime_check";
+        "pending airtime that a station may have below the threshold", "tx.c:ieee80211_txq_airtime_check";
     hz: u32 = 250, count(10, 1000),
         "clock ticks in a second; a station is active for a tenth of one after it was scheduled", "Kconfig.hz";
     band: Band = Band::Ghz5, word::<Band>(), "2.4 or 5 GHz: the table of legacy rates", "airtime.c";

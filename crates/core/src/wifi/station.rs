@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refills_by_hand() {
+    fn deficits_computed_by_hand() {
         let mut account = Account::new(AqlLimits { low: 0, high: 0 });
         assert_eq!(account.refills_needed(256), 0);
         account.deficit = -1;

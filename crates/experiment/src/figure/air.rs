@@ -3,20 +3,19 @@
 use goodqueue_report::wifi::{Radio, Station};
 use goodqueue_report::{CallWay, GameSummary, Record, Run, Summary, VideoSummary, Voice};
 
-/// The stations that are meant, by number; none: all.
+/// The selected stations, by number; none: all.
 type Stations<'a> = &'a [usize];
 
-/// A stretch of time from the start of the load, ns: ends of steps after its start, up to its end.
+/// A part of the load's time, in ns from its start. It has the steps that end after its start, up to its end.
 type Window = (i64, i64);
 
-/// What an aim's share may be away from what it settles at: 3 points, the tolerance of the shares of
-/// policies.
+/// How far a share may be from its final value: 3 points, the tolerance of the shares of policies.
 const NEAR: f64 = 0.03;
-/// Over how long a share is looked at: 500 ms, some 25 rounds of four stations with two aggregates of 4 ms
-/// each.
+/// The time over which a share is averaged: 500 ms, about 25 rounds of four stations with two aggregates of
+/// 4 ms each.
 const LOOK_NS: i64 = 500_000_000;
 
-/// The stations of the first radio that are meant.
+/// The selected stations of the first radio.
 fn chosen<'a>(run: &'a Run, stations: Stations<'_>) -> Vec<&'a Station> {
     let all = run.radios.first().map_or(&[][..], |radio: &Radio| &radio.stations);
     all.iter()
@@ -30,7 +29,7 @@ fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// Airtime of each station of the first radio: in the window, or in all.
+/// Airtime of each station of the first radio, in the window or in the whole run.
 fn airtimes(run: &Run, window: Option<Window>) -> Vec<u64> {
     let Some(radio) = run.radios.first() else { return Vec::new() };
     let Some((from, to)) = window else {
@@ -43,20 +42,20 @@ fn airtimes(run: &Run, window: Option<Window>) -> Vec<u64> {
     radio.shares.stations.iter().map(inside).collect()
 }
 
-/// Those of `airtimes` that are meant.
+/// The selected ones of `airtimes`.
 fn of_chosen<'a>(airtimes: &'a [u64], stations: Stations<'a>) -> impl Iterator<Item = u64> + 'a {
     let all = airtimes.iter().enumerate();
     all.filter(move |(at, _)| stations.is_empty() || stations.contains(at)).map(|(_, &air)| air)
 }
 
-/// Their part of the airtime of all stations.
+/// Their share of the airtime of all stations.
 pub(super) fn share(run: &Run, stations: Stations<'_>, window: Option<Window>) -> Option<f64> {
     let airtimes = airtimes(run, window);
     ratio(of_chosen(&airtimes, stations).sum(), airtimes.iter().sum())
 }
 
-/// How long after the start of the window their share, over half a second, is near that of the window's
-/// second half for good; `None` where it never is.
+/// The time from the start of the window after which their share, over half a second, stays close to that of
+/// the window's second half; `None` if it never does.
 pub(super) fn settle(run: &Run, stations: Stations<'_>, (from, to): Window) -> Option<f64> {
     let goal = share(run, stations, Some((from + (to - from) / 2, to)))?;
     let ends = &run.radios.first()?.shares.t_ns;
@@ -74,7 +73,7 @@ pub(super) fn jain(run: &Run, stations: Stations<'_>, window: Option<Window>) ->
     jain_of(&of_chosen(&airtimes(run, window), stations).collect::<Vec<u64>>())
 }
 
-/// Jain's index over what the access point's scheduler has counted of them.
+/// Jain's index over the airtime that the access point's scheduler has counted for them.
 pub(super) fn counted_jain(run: &Run, stations: Stations<'_>) -> Option<f64> {
     let counted: Vec<u64> =
         chosen(run, stations).iter().map(|station| station.airtime_tx_us + station.airtime_rx_us).collect();
@@ -87,13 +86,13 @@ fn jain_of(used: &[u64]) -> Option<f64> {
     (air.len() > 1 && squares > 0.0).then(|| sum * sum / (air.len() as f64 * squares))
 }
 
-/// MPDUs in an aggregate to them.
+/// Mean number of MPDUs in an aggregate to them.
 pub(super) fn aggregate(run: &Run, stations: Stations<'_>) -> Option<f64> {
     let chosen = chosen(run, stations);
     ratio(chosen.iter().map(|s| s.mpdus).sum(), chosen.iter().map(|s| s.aggregates).sum())
 }
 
-/// What their flows brought together; without flows of their own, what was delivered to them by time.
+/// The total goodput of their flows; without flows of their own, the rate of the bytes delivered to them.
 pub(super) fn goodput(run: &Run, summary: &Summary, stations: Stations<'_>) -> Option<f64> {
     let chosen = chosen(run, stations);
     let numbers = chosen.iter().flat_map(|station| &station.flows);
@@ -132,7 +131,7 @@ pub(super) fn ping(
     rtts.get(rank - 1).map(|&rtt| rtt as f64)
 }
 
-/// The mean opinion score of their calls, the worst of several; `is_down`: what the client heard.
+/// The mean opinion score of their calls, the worst of several. `is_down` selects the client's side.
 pub(super) fn mos(record: &Record, summary: &Summary, stations: Stations<'_>, is_down: bool) -> Option<f64> {
     let calls = record.test.voip.iter().zip(&summary.voip).filter(|(plan, _)| is_at(plan.host, stations));
     let voices = calls.filter_map(|(_, call)| if is_down { call.down } else { call.up });
@@ -145,7 +144,7 @@ pub(super) fn page_load(record: &Record, summary: &Summary, stations: Stations<'
     pages.filter_map(|(_, page)| page.load.p50_ns).max().map(|ns| ns as f64)
 }
 
-/// Their videos, each summed up over the window, or over the load.
+/// Summaries of their videos, over the window or over the load.
 pub(super) fn videos(
     record: &Record,
     run: &Run,
@@ -158,7 +157,7 @@ pub(super) fn videos(
     all.map(|(_, video)| VideoSummary::within(video, from, to)).collect()
 }
 
-/// Both ways of their video calls, and whether each is the one down.
+/// Both directions of their video calls, and whether each is the one to the client.
 pub(super) fn calls<'a>(
     record: &Record,
     summary: &'a Summary,
@@ -181,7 +180,7 @@ pub(super) fn games<'a>(
     talks.filter_map(|(_, talk)| talk.game.as_ref()).collect()
 }
 
-/// Hosts of a test are stations, number by number.
+/// Each host of a test is the station of the same number.
 fn is_at(host: u32, stations: Stations<'_>) -> bool {
     stations.is_empty() || stations.iter().any(|&station| u32::try_from(station) == Ok(host))
 }
@@ -192,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// Two stations in steps of 100 ms for 4 s: the second comes at 1 s and has its half from 1.4 s on.
+    /// Two stations in steps of 100 ms for 4 s. The second joins at 1 s and has its half from 1.4 s on.
     fn newcomer() -> Run {
         let second = |step: i64| match step {
             0..10 => 0,
@@ -218,9 +217,10 @@ mod tests {
         assert_eq!(jain(&run, &[], Some((2_000_000_000, 3_000_000_000))), Some(1.0));
     }
 
-    /// 0.5 s with one step of 20 % in it have 44 %, with none 50 %: so 1.4 s, 0.4 s after it came.
+    /// The share over 0.5 s is 44 % if it contains one step of 20 %, and 50 % without. So it is stable at 1.4
+    /// s, 0.4 s after the second joined.
     #[test]
-    fn a_share_is_settled_when_it_stays() {
+    fn a_share_is_stable_if_it_does_not_change_any_more() {
         let run = newcomer();
         assert_eq!(settle(&run, &[1], (1_000_000_000, 4_000_000_000)), Some(400e6));
         assert_eq!(settle(&run, &[1], (2_000_000_000, 4_000_000_000)), Some(0.0), "it was before");

@@ -9,7 +9,7 @@ pub(super) fn ring_up(run: &Run, loaded: std::ops::Range<i64>) -> Option<f64> {
     inside.max().map(|bytes| bytes as f64)
 }
 
-/// Whether a flow is DCTCP's or Prague's.
+/// Whether a flow uses DCTCP or Prague.
 fn is_scalable(plan: &FlowPlan) -> bool {
     plan.cc.parse::<CcKind>().is_ok_and(CcKind::is_scalable)
 }
@@ -31,12 +31,12 @@ pub(super) fn tcp_rtt<'a>(
     srtts.get(srtts.len() / 2).map(|&srtt| f64::from(srtt) * 1e3)
 }
 
-/// How long a share is looked at.
+/// The time over which a share is averaged.
 const SHARE_WINDOW_NS: i64 = 1_000_000_000;
-/// What part of an equal share counts as having it.
+/// The part of an equal share that a flow must reach.
 const HALF: f64 = 0.5;
 
-/// Bytes that `flow` brought in steps that end within `from..=to`, without the one that ends at `from`.
+/// Bytes that `flow` delivered in the steps that end after `from` and up to `to`.
 fn bytes_within(flow: &FlowSeries, from: i64, to: i64) -> u64 {
     let steps = flow.t_ns.iter().zip(&flow.rx_bytes);
     steps.filter(|&(&end, _)| from < end && end <= to).map(|(_, bytes)| bytes).sum()
@@ -62,14 +62,14 @@ pub(super) fn time_to_share(record: &Record, run: &Run) -> Option<i64> {
     flows.iter().filter(newcomer).map(need).max()
 }
 
-/// When all flows run, without the first seconds of that.
+/// The time in which all flows run, without its first seconds.
 fn together(record: &Record) -> Option<(i64, i64)> {
     const RAMP_NS: i64 = 2_000_000_000;
     let from = record.test.flows.iter().map(|flow| flow.start_ns).max()? + RAMP_NS;
     Some((from, record.test.flows.iter().map(|flow| flow.stop_ns).min()?))
 }
 
-/// Bytes of each flow then.
+/// Bytes of each flow in that time.
 fn bytes_together(record: &Record, run: &Run) -> Option<Vec<f64>> {
     let (from, to) = together(record)?;
     Some(run.flows.iter().map(|flow| bytes_within(flow, from, to) as f64).collect())
@@ -113,7 +113,7 @@ pub(super) fn jain_together(record: &Record, run: &Run) -> Option<f64> {
     (bytes.len() > 1 && squares > 0.0).then(|| sum * sum / (bytes.len() as f64 * squares))
 }
 
-/// Goodput of all flows of a direction in the window; without one `loaded`, that under load.
+/// Goodput of all flows of a direction in the window; without a window, `loaded`, the one under load.
 pub(super) fn goodput(
     record: &Record,
     run: &Run,
@@ -127,8 +127,8 @@ pub(super) fn goodput(
     (!bytes.is_empty() && from < to).then(|| bytes.iter().sum::<u64>() as f64 * 8e9 / (to - from) as f64)
 }
 
-/// Goodput in one direction of the host that has the least over that of the host that has the most; absent
-/// where only one has flows.
+/// The smallest goodput of a host in one direction, divided by the largest; absent if only one host has
+/// flows.
 pub(super) fn host_share(record: &Record, summary: &Summary, direction: Direction) -> Option<f64> {
     let mut hosts: Vec<(u32, u64)> = Vec::new();
     let flows = record.test.flows.iter().zip(&summary.flows).filter(|(plan, _)| plan.direction == direction);
@@ -170,9 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn a_newcomer_has_its_share_when_it_has_half_of_what_is_equal() {
+    fn a_new_flow_has_its_share_when_it_has_half_of_an_equal_share() {
         let (record, run) = two([8, 8, 7, 7, 6, 4], [1, 1, 2, 4]);
-        // Of 8 bytes an equal share is 4, half of that 2: the third second.
+        // An equal share of 8 bytes is 4, and half of that is 2: reached in the third second.
         assert_eq!(figure("time_to_share").of(&record, &run, &[], None), Some(3e9));
         let (record, run) = two([8, 8, 7, 7, 7, 7], [1, 1, 1, 1]);
         assert_eq!(figure("time_to_share").of(&record, &run, &[], None), Some(5e9), "never: its whole life");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_is_of_what_came_to_the_queue() {
+    fn loss_is_relative_to_arrivals_at_the_queue() {
         let queue = QueueSeries {
             t_ns: vec![-1, 0, 5, 10, 15],
             drops: vec![7, 8, 9, 11, 20],
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(figure("l4s_share").of(&record, &run, &[], None), Some(0.6));
     }
 
-    /// Before the load, within it, and what is not known yet.
+    /// Before the load, during it, and not known yet.
     #[test]
     fn round_trips_of_tcp_are_those_under_load() {
         let flow =

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use goodqueue::{Bytes, Rate, Span};
 use goodqueue_report::{Direction, Record, Run, Sojourn, Summary};
 
-/// What a figure is counted in.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -58,7 +58,7 @@ impl Unit {
             Unit::Number => (value, digits(value), ""),
         };
         let shown = format!("{value:.digits$}");
-        // What is rounded to zero has no sign.
+        // A value rounded to zero has no sign.
         let is_zero = shown.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
         let shown = if is_zero { shown.replace('-', "") } else { shown };
         if bare { shown } else { shown + unit }
@@ -74,7 +74,7 @@ fn digits(value: f64) -> usize {
     }
 }
 
-/// What a figure is taken from.
+/// The data from which a figure is computed.
 struct From<'a> {
     record: &'a Record,
     run: &'a Run,
@@ -92,7 +92,7 @@ impl From<'_> {
     }
 }
 
-/// Whether a claim names a stretch of the load.
+/// Whether a claim names a part of the load's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Window {
     Never,
@@ -103,13 +103,13 @@ enum Window {
 /// A figure of a run: one entry of [`FIGURES`].
 #[derive(Clone, Copy)]
 pub struct Figure {
-    /// As written.
+    /// Its name in files.
     pub name: &'static str,
-    /// What it is counted in.
+    /// Its unit.
     pub unit: Unit,
-    /// What it is.
+    /// Its definition, in words.
     pub meaning: &'static str,
-    /// Whether it is one of the air or of stations, some of which a claim may name.
+    /// Whether it is a figure of the air or of stations; a claim may name some of these.
     pub is_of_stations: bool,
     window: Window,
     value: fn(&From<'_>) -> Option<f64>,
@@ -126,12 +126,12 @@ const fn figure(
 }
 
 impl Figure {
-    /// A claim may name stations of it.
+    /// A claim may name stations.
     const fn of_stations(self) -> Figure {
         Figure { is_of_stations: true, ..self }
     }
 
-    /// A claim may, or has to, name a window of it.
+    /// A claim may, or must, name a window.
     const fn window(self, window: Window) -> Figure {
         Figure { window, ..self }
     }
@@ -142,9 +142,12 @@ pub const FIGURES: &[Figure] = &[
     figure("rise_p50", Unit::Time, "median rise of the round trip under load over its idle median", |of| {
         time(of.summary.rtt.added_p50_ns)
     }),
-    figure("rise_p95", Unit::Time, "95th percentile of that rise: what a standing queue reaches", |of| {
-        time(of.summary.rtt.added_p95_ns)
-    }),
+    figure(
+        "rise_p95",
+        Unit::Time,
+        "95th percentile of that rise, close to the peak of a standing queue",
+        |of| time(of.summary.rtt.added_p95_ns),
+    ),
     figure("rise_up_p50", Unit::Time, "median rise of the one-way delay to the server", |of| {
         time(of.summary.up.added_p50_ns)
     }),
@@ -158,14 +161,17 @@ pub const FIGURES: &[Figure] = &[
         "median of the flows' smoothed round-trip times (srtt) under load",
         |of| time(of.summary.tcp_rtt.p50_ns),
     ),
-    figure("tcp_rtt_p95", Unit::Time, "95th percentile of them: the steps of all flows pooled", |of| {
-        time(of.summary.tcp_rtt.p95_ns)
-    }),
+    figure(
+        "tcp_rtt_p95",
+        Unit::Time,
+        "95th percentile of those, over the steps of all flows together",
+        |of| time(of.summary.tcp_rtt.p95_ns),
+    ),
     figure(
         "sojourn_up_p50",
         Unit::Time,
-        "median time under load from a packet's arrival at a queue until the line begins it, in \
-         the queue towards the server in which packets wait longest on average",
+        "median time under load from a packet's arrival at a queue until the line begins to send it; \
+         of the queues towards the server, the one in which packets wait longest on average",
         |of| sojourn(of.summary.sojourn_up, |sojourn| sojourn.p50_ns),
     ),
     figure("sojourn_up_p95", Unit::Time, "95th percentile of that time", |of| {
@@ -189,37 +195,37 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "l4s_share",
         Unit::Number,
-        "goodput of a scalable flow over that of another, on average, while all flows run",
+        "mean goodput of a scalable flow divided by that of any other flow, while all flows run",
         |of| flows::l4s_share(of.record, of.run),
     ),
     figure("idle", Unit::Time, "median round trip before the load", |of| time(of.summary.rtt.idle_ns)),
-    figure("goodput_up", Unit::Rate, "payload of all flows that the server received, by time", |of| {
+    figure("goodput_up", Unit::Rate, "payload of all flows that the server received, per second", |of| {
         flows::goodput(of.record, of.run, Direction::Up, of.window, of.summary.goodput_up_bps)
     })
     .window(Window::Maybe),
-    figure("goodput_down", Unit::Rate, "payload of all flows that the client received, by time", |of| {
+    figure("goodput_down", Unit::Rate, "payload of all flows that the client received, per second", |of| {
         flows::goodput(of.record, of.run, Direction::Down, of.window, of.summary.goodput_down_bps)
     })
     .window(Window::Maybe),
     figure(
         "utilisation_up",
         Unit::Share,
-        "share of the time in which the line to the server was at work",
+        "share of the time in which the line to the server was busy",
         |of| of.summary.queue_up.utilisation,
     ),
     figure(
         "ring_up",
         Unit::Bytes,
-        "largest number of bytes seen in the device ring, looked at every 100 ms",
+        "largest number of bytes in the device ring, sampled every 100 ms",
         |of| flows::ring_up(of.run, of.loaded()),
     ),
     figure(
         "time_to_share",
         Unit::Time,
-        "the longest that a flow which begins beside others needs until, over one second, it has \
-         half of an equal share of the goodput of all; its whole life where it never has (half: \
-         flows are hashed into hardware queues, and with four of them one of four flows may be \
-         left two thirds of its share)",
+        "longest time that a flow which starts beside others needs to get half of an equal share of \
+         the total goodput, over one second; its whole duration if it never does (half, because \
+         flows are hashed into hardware queues: with four of them, one of four flows may get only \
+         two thirds of its share)",
         |of| flows::time_to_share(of.record, of.run).map(|ns| ns as f64),
     ),
     figure(
@@ -231,32 +237,32 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "rate_error",
         Unit::Share,
-        "of the flows that are held to a rate (`rate`), the one whose goodput is farthest off it: \
-         by what part of it, from 2 s after the last began on",
+        "largest relative error of a flow's goodput, among the flows with a `rate`, from 2 s after \
+         the last flow starts",
         |of| flows::rate_error(of.record, of.run),
     ),
     figure(
         "loss_up",
         Unit::Share,
-        "packets that the queue to the server dropped under load, of those that it dropped or \
-         sent",
+        "share of packets that the queue to the server dropped under load, of those that it \
+         dropped or sent",
         |of| flows::loss(&of.run.up, of.loaded()),
     ),
     figure(
         "host_share_up",
         Unit::Share,
-        "goodput to servers of the host with the least over that of the host with the most: \
-         client and server, client2 and server2, and so on",
+        "goodput to servers of the host with the least, divided by that of the host with the most \
+         (client and server are one host, client2 and server2 the next, and so on)",
         |of| flows::host_share(of.record, of.summary, Direction::Up),
     ),
-    figure("host_share_down", Unit::Share, "the same, of goodput from servers", |of| {
+    figure("host_share_down", Unit::Share, "the same for goodput from servers", |of| {
         flows::host_share(of.record, of.summary, Direction::Down)
     }),
     figure(
         "airtime_share",
         Unit::Share,
-        "part of the airtime of all stations that the stations of the claim have, from the start \
-         of the load to its end or in the claim's window",
+        "share of all stations' airtime that the claim's stations have, from the start of the load \
+         to its end or in the claim's window",
         |of| air::share(of.run, of.stations, of.window),
     )
     .of_stations()
@@ -264,8 +270,8 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "airtime_settle",
         Unit::Time,
-        "time from the start of the claim's window until the stations' part of the airtime, over \
-         half a second, stays within 3 points of what it is in the window's second half",
+        "time from the start of the claim's window until the stations' share of the airtime, over \
+         half a second, stays within 3 points of its value in the window's second half",
         |of| air::settle(of.run, of.stations, of.window?),
     )
     .of_stations()
@@ -279,7 +285,7 @@ pub const FIGURES: &[Figure] = &[
         "counted_jain",
         Unit::Number,
         "Jain's index over the airtime of stations as the access point's scheduler counts it: \
-         what is sent to them, attempts in vain included, and each frame from them with a \
+         transmissions to them, failed attempts included, and each frame from them with a \
          preamble of its own",
         |of| air::counted_jain(of.run, of.stations),
     )
@@ -291,16 +297,16 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "goodput_station",
         Unit::Rate,
-        "payload of all flows of the stations, by time; without flows, what was delivered to them",
+        "payload of all flows of the stations, per second; without flows, the bytes delivered to them",
         |of| air::goodput(of.run, of.summary, of.stations),
     )
     .of_stations(),
-    figure("ping_p50", Unit::Time, "median round trip of the stations' probes under load, pooled", |of| {
+    figure("ping_p50", Unit::Time, "median round trip of all probes of the stations under load", |of| {
         air::ping(of.run, of.summary, of.stations, of.window, 500)
     })
     .of_stations()
     .window(Window::Maybe),
-    figure("ping_p95", Unit::Time, "95th percentile of them", |of| {
+    figure("ping_p95", Unit::Time, "95th percentile of those", |of| {
         air::ping(of.run, of.summary, of.stations, of.window, 950)
     })
     .of_stations()
@@ -308,25 +314,28 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "mos_up",
         Unit::Number,
-        "mean opinion score (E-model) of what the server heard of a call; of several the worst",
+        "mean opinion score (E-model) of a call as the server heard it; of several calls, the worst",
         |of| air::mos(of.record, of.summary, of.stations, false),
     )
     .of_stations(),
     figure(
         "mos_down",
         Unit::Number,
-        "mean opinion score of what the client heard; of several the worst",
+        "mean opinion score of a call as the client heard it; of several calls, the worst",
         |of| air::mos(of.record, of.summary, of.stations, true),
     )
     .of_stations(),
-    figure("page_load", Unit::Time, "median page load time under load; of several pages the slowest", |of| {
-        air::page_load(of.record, of.summary, of.stations)
-    })
+    figure(
+        "page_load",
+        Unit::Time,
+        "median page load time under load; of several pages, the slowest",
+        |of| air::page_load(of.record, of.summary, of.stations),
+    )
     .of_stations(),
     figure(
         "video_bitrate",
         Unit::Rate,
-        "mean bit rate that the video's player selected under load; of several the lowest",
+        "mean bit rate that the video's player selected under load; of several videos, the lowest",
         |of| {
             let videos = air::videos(of.record, of.run, of.summary, of.stations, of.window);
             videos.iter().filter_map(|video| video.bitrate_mean_bps).min().map(|bps| bps as f64)
@@ -337,7 +346,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "video_changes",
         Unit::Number,
-        "how often it selected another bit rate than for the segment before; of several the most",
+        "how often the player changed the bit rate between segments; of several videos, the most",
         |of| {
             let videos = air::videos(of.record, of.run, of.summary, of.stations, of.window);
             videos.iter().map(|video| video.changes).max().map(|changes| changes as f64)
@@ -348,7 +357,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "video_stalled",
         Unit::Time,
-        "how long playback stalled in all; of several videos the longest",
+        "total time for which playback stalled; of several videos, the longest",
         |of| {
             let videos = air::videos(of.record, of.run, of.summary, of.stations, None);
             time(videos.iter().map(|video| video.stalled_ns).max())
@@ -358,8 +367,8 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "call_freezes",
         Unit::Number,
-        "how often the picture of a video call froze under load; of both ways and of several the \
-         most",
+        "how often the picture of a video call froze under load; of both directions and of several \
+         calls, the most",
         |of| {
             let ways = air::calls(of.record, of.summary, of.stations);
             ways.iter().map(|(_, way)| way.freezes).max().map(|freezes| freezes as f64)
@@ -369,7 +378,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "call_bitrate_up",
         Unit::Rate,
-        "mean bit rate of a video call's media that the server got; of several the lowest",
+        "mean bit rate of a video call's media that the server got; of several calls, the lowest",
         |of| {
             let ways = air::calls(of.record, of.summary, of.stations);
             let is_down = false;
@@ -381,7 +390,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "call_bitrate_down",
         Unit::Rate,
-        "mean bit rate of a video call's media that the client got; of several the lowest",
+        "mean bit rate of a video call's media that the client got; of several calls, the lowest",
         |of| {
             let ways = air::calls(of.record, of.summary, of.stations);
             let is_down = true;
@@ -393,8 +402,8 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "call_delay_p95",
         Unit::Time,
-        "95th percentile of a video call's delay from capture to being shown; of both ways and of \
-          several the longest",
+        "95th percentile of a video call's delay from capture to display; of both directions and of \
+         several calls, the longest",
         |of| {
             let ways = air::calls(of.record, of.summary, of.stations);
             time(ways.iter().filter_map(|(_, way)| way.delay_p95_ns).max())
@@ -404,8 +413,8 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "game_late",
         Unit::Number,
-        "share of a game's ticks that came more than one tick late or never, 0 to 1; of both ways \
-          and of several the largest",
+        "share of a game's ticks that came more than one tick late or never, 0 to 1; of both \
+         directions and of several games, the largest",
         |of| {
             let games = air::games(of.record, of.summary, of.stations);
             let shares = games.iter().flat_map(|game| [game.up.late_share, game.down.late_share]);
@@ -416,7 +425,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "game_score",
         Unit::Number,
-        "mean opinion score (G-model) of a game under load; of several the worst",
+        "mean opinion score (G-model) of a game under load; of several games, the worst",
         |of| {
             let games = air::games(of.record, of.summary, of.stations);
             games.iter().filter_map(|game| game.mos).min_by(f64::total_cmp)
@@ -425,26 +434,27 @@ pub const FIGURES: &[Figure] = &[
     .of_stations(),
 ];
 
-/// Nanoseconds as a figure.
+/// A time in nanoseconds as a figure.
 fn time(ns: Option<i64>) -> Option<f64> {
     ns.map(|ns| ns as f64)
 }
 
 impl Figure {
-    /// Whether a claim may name a window of it.
+    /// Whether a claim may name a window.
     #[must_use]
     pub fn takes_window(&self) -> bool {
         self.window != Window::Never
     }
 
-    /// Whether a claim has to.
+    /// Whether a claim must name a window.
     #[must_use]
     pub fn needs_window(&self) -> bool {
         self.window == Window::Always
     }
 
-    /// Its value in `run`, one of `record`'s, for these stations (none: all) and in this window, ns from the
-    /// start of the load (none: all of the load); `None` where the run has none.
+    /// Its value in `run`, which is a run of `record`. `stations` limits it to these stations (none: all),
+    /// and `window` to a part of the load, in ns from its start (none: all of it). `None` if the run has no
+    /// value.
     #[must_use]
     pub fn of(
         &self,
@@ -469,7 +479,7 @@ impl fmt::Debug for Figure {
     }
 }
 
-/// One figure of a distribution of sojourn times; `None` where none was measured.
+/// One figure of a distribution of sojourn times; `None` if none was measured.
 fn sojourn(of: Option<Sojourn>, figure: fn(Sojourn) -> u64) -> Option<f64> {
     of.filter(|sojourn| sojourn.n > 0).map(|sojourn| figure(sojourn) as f64)
 }
@@ -495,7 +505,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_and_said_in_their_units() {
+    fn values_are_read_and_written_in_their_units() {
         assert_eq!(Unit::Time.parse("121ms"), Ok(121e6));
         assert_eq!(Unit::Rate.parse("104.1mbit"), Ok(104.1e6));
         assert_eq!(Unit::Share.parse("75%"), Ok(0.75));

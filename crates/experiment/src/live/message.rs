@@ -15,7 +15,7 @@ use crate::text::link_file::Flags;
 /// The parent's one order, on the child's standard input. Its end of file means: stop now.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// What is to be run.
+    /// The variant to run.
     pub work: Work,
     /// What the reports call it: the queue in its canonical words, or the name of a variant.
     pub label: String,
@@ -25,7 +25,7 @@ pub(super) struct Order {
     pub parent: u32,
 }
 
-/// What a child is to run.
+/// The order to a child.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Work {
     /// A test over two lines, with the queue `label`.
@@ -39,18 +39,18 @@ pub(super) enum Work {
     Air {
         /// The experiment file as it was named.
         file: String,
-        /// What it holds.
+        /// Its text.
         text: String,
         /// The flags given with it, if it describes a link only.
         flags: Option<Flags>,
-        /// What the command changes of the file.
+        /// The command's changes to the file.
         changes: Vec<Override>,
         /// Place of the variant.
         variant: usize,
     },
 }
 
-/// What the child reports, on its standard output.
+/// A message of the child, on its standard output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Message {
     /// The namespaces are ready; these are the end hosts' settings.
@@ -91,7 +91,7 @@ pub(super) struct Finish {
     pub complete: bool,
     /// How well the engine kept time.
     pub engine: EngineHealth,
-    /// Why the result is not valid; empty where it is.
+    /// Why the result is not valid; empty if it is.
     pub invalid: Vec<String>,
     /// The queue towards the server.
     pub up: QueueEnd,

@@ -31,7 +31,7 @@ pub(super) enum RadioMessage {
     End(Box<Radio>, Vec<Offered>, Nanos),
 }
 
-/// What a device was offered, and what its queues did with it.
+/// The packets offered to a device, and what its queues did with them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Offered {
     pub(super) arrived: u64,
@@ -71,7 +71,7 @@ pub(super) struct OnAir {
     pub(super) notes: Notes,
 }
 
-/// What a radio under a live engine has seen.
+/// The counters of a radio below a live engine.
 #[derive(Default)]
 pub(super) struct Notes {
     events: Vec<AirEvent>,
@@ -104,7 +104,7 @@ struct Landing<'a> {
 }
 
 impl Landing<'_> {
-    /// The fates of packets from the access point to a station; none where `frame` is not such a one.
+    /// The fates of packets from the access point to a station; none if `frame` is not such a one.
     fn fates(&mut self, frame: &Frame) -> Option<&mut Fates> {
         let station = usize::from(frame.to.checked_sub(1)?);
         if self.notes.fates.len() <= station {

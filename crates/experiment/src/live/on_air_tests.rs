@@ -127,11 +127,11 @@ fn same(driver: DriverSpec) {
 }
 
 #[test]
-fn a_fifo_access_point_is_the_same_by_the_border() {
+fn a_fifo_access_point_is_the_same_through_the_medium_interface() {
     same(DriverSpec::stock("pfifo:50".parse().expect("a queue")));
 }
 
 #[test]
-fn airtime_fairness_is_the_same_by_the_border() {
+fn airtime_fairness_is_the_same_through_the_medium_interface() {
     same(DriverSpec::ath9k());
 }

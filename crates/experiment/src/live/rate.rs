@@ -28,7 +28,7 @@ impl LineClock {
         self.last = Some((t_ns, moment));
     }
 
-    /// How far the rate was from the one asked for; nothing where the line was not busy for a second.
+    /// How far the rate was from the one asked for; nothing if the line was not busy for a second.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn error(&self, rate_bps: u64) -> Option<f64> {
         let bps = self.bytes as f64 * 8e9 / self.busy_ns as f64;

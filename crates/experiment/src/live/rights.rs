@@ -10,7 +10,7 @@ const NOBODY: u32 = 65_534;
 /// Threads of the load: client and server.
 const THREADS: usize = 2;
 
-/// What the worker still may do while it measures.
+/// The privileges that the worker keeps while it measures.
 pub(super) struct Rights {
     /// User and group that it goes on as, where it is root.
     user: (u32, u32),
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_right_is_kept_for_what_the_kernel_restricts_alone() {
+    fn a_capability_is_kept_only_for_what_the_kernel_restricts() {
         let mut test = goodqueue_probe::resolve("rrul", &goodqueue_probe::Params::default()).expect("a test");
         test.flows.iter_mut().for_each(|flow| flow.cc = "cubic".into());
         assert!(are_allowed(&test, "reno bbr cubic\n"));

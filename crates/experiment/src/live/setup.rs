@@ -34,7 +34,7 @@ pub(super) struct Setup {
     pub(super) network: Network,
 }
 
-/// What the engine puts between its sockets.
+/// The link or medium that the engine puts between its sockets.
 #[allow(clippy::large_enum_variant)] // One for a run: no box for it.
 pub(super) enum Network {
     /// Two lines with this queue.
@@ -97,7 +97,7 @@ impl Setup {
     /// The network of a variant of an experiment, live.
     ///
     /// # Errors
-    /// [`Error::Usage`] where it is none that the live arm has.
+    /// [`Error::Usage`] if it is none that the live arm has.
     pub(super) fn over_the_air(variant: &Variant, test: Test) -> Result<Setup, Error> {
         let scenario = &variant.scenario;
         let refuse = |why: String| Err(Error::Usage(format!("--live: {why}")));
@@ -220,7 +220,7 @@ fn drain_time(queue: &QueueSpec, rate: Rate, ring: u32) -> Span {
     rate.tx_time(Bytes(bytes.saturating_add(frames(u64::from(ring) + 1))))
 }
 
-/// Slots for the frames under way, on top of those that may wait in queues.
+/// Slots for the frames in flight, on top of those that may wait in queues.
 fn frames(link: &LinkOrder) -> u32 {
     let longest = link.rtt_ns.iter().max().copied().unwrap_or(0);
     let flying =
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_is_waited_for_as_long_as_it_takes_to_drain() {
+    fn the_wait_is_as_long_as_a_full_queue_takes_to_drain() {
         // A packet of 1514 bytes takes 12.112 ms, and one is on the line.
         assert_eq!(held("pfifo:1000", 0), 12_124);
         assert_eq!(held("pfifo:1000", 256), 15_224);

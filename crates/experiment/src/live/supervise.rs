@@ -23,7 +23,7 @@ use goodqueue_wire::Lock;
 
 /// How long a child may be silent before it is taken for dead. It speaks ten times a second.
 const SILENCE: Duration = Duration::from_secs(15);
-/// How long one wait for a message lasts; then signals are looked for.
+/// How long one wait for a message lasts; after it the parent checks for signals.
 const WAIT: Duration = Duration::from_millis(50);
 /// How long a child may take to finish once it was told to stop.
 const GRACE: Duration = Duration::from_secs(5);
@@ -128,7 +128,7 @@ fn turn(
     (watch.ready.then_some(run), end)
 }
 
-/// What the parent knows about the turn so far.
+/// The parent's knowledge of the run so far.
 struct Watch {
     ready: bool,
     finished: bool,
@@ -146,7 +146,7 @@ impl Watch {
         record: &mut Record,
         monitor: &mut dyn Monitor,
     ) -> Result<(), Error> {
-        // Waits in vain, added up: time in which this process itself is stopped (Ctrl-Z) is no silence.
+        // The sum of waits without a message. Time in which this process is stopped (Ctrl-Z) does not count.
         let mut silence = Duration::ZERO;
         loop {
             if self.asked_to_stop.is_none() && self.signalled(monitor) {

@@ -23,7 +23,7 @@ use crate::Error;
 use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
 use crate::simulate::sojourn;
 
-/// Time between two looks at the queues.
+/// Time between two samples of the queues.
 const LOOK: Duration = Duration::from_millis(100);
 /// Time that all threads get to be ready before the idle lead-in begins.
 const SETTLE: Span = Span::from_millis(300);
@@ -301,7 +301,7 @@ fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish
         lateness_max_ns: report.lateness.max().map_or(0, |span| span.0),
         busy: report.cpu.share(),
         host_busy: report.host.map_or(0.0, |host| host.busy),
-        // Measured by the parent, over the looks at the queues.
+        // Measured by the parent, from the samples of the queues.
         rate_error_up: None,
         rate_error_down: None,
     };

@@ -11,7 +11,7 @@ pub(super) struct Delays {
     points: Vec<Point>,
 }
 
-/// What is taken out of the delays of a run.
+/// The correction of the delays of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Correction {
     /// The clocks are followed.
@@ -28,7 +28,7 @@ impl Delays {
         }
     }
 
-    /// What is to be taken out.
+    /// The correction to subtract.
     pub(super) fn correction(mut self) -> Correction {
         self.points.sort_by_key(|point| point.t);
         let least = |of: fn(&Point) -> i64| self.points.iter().map(of).min().unwrap_or(0);

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_queue_holds_is_no_other_traffic() {
+    fn packets_in_a_queue_are_not_other_traffic() {
         // The queue grows by 4 MB: the machine has sent them, and nobody has received them yet.
         let mut bloated = run(|_| 20);
         bloated.probes[0].rtt_ns.push(1_700_000_000);

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn unknown_positions_are_reported() {
         assert_eq!(place(&[Some(80), Some(2), Some(80)], 80), None, "a contradiction");
         assert_eq!(place(&[None, None], 80), None, "nobody answers");
         assert_eq!(place(&[Some(0), Some(4)], 4), None, "nothing to locate");

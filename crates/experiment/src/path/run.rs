@@ -26,7 +26,7 @@ use crate::{Error, Monitor, Turn};
 
 /// Time for all threads to be ready before the idle time begins.
 const LEAD: i64 = 300_000_000;
-/// Between two looks for a signal.
+/// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(50);
 /// Between two loads, so that the queue of the first is empty.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -153,14 +153,14 @@ struct Underway<'a> {
     at: i64,
     collector: Collector,
     delays: Delays,
-    /// What the kernel last said of each flow of `part`.
+    /// The kernel's last `tcp_info` of each flow of `part`.
     tcp: Vec<TcpSample>,
     /// This machine, near the start and near the end of the load.
     looks: Option<[Look; 2]>,
     signal: Option<i32>,
 }
 
-/// What the threads of a load come back with.
+/// The results of the threads of a load.
 struct Gathered {
     flows: Option<Result<FlowsSummary, NetError>>,
     far: Option<Result<Ended, Failure>>,

@@ -44,7 +44,8 @@ pub struct LinkOrder {
     /// The modem's own queue, where queues are compared with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer: Option<String>,
-    /// What a router before the modem shapes to, towards the server: a rate or a share of the line.
+    /// The rate to which a router in front of the modem shapes, towards the server: a rate or a share of the
+    /// line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shape_up: Option<String>,
     /// The same towards the client.
@@ -149,7 +150,7 @@ fn ring(packets: Option<u32>) -> Result<Option<u32>, Error> {
     }
 }
 
-/// The longest base round-trip time: what a frame has to be kept for is memory.
+/// The longest base round-trip time: what a frame must be kept for is memory.
 const LONGEST_RTT: Span = Span(10_000_000_000);
 
 /// One time per host. A single value is that of the first host; each further host is twice as far as

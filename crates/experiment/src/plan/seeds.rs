@@ -19,7 +19,7 @@ impl Seeds {
     /// What `--seeds` says.
     ///
     /// # Errors
-    /// [`Error::Usage`] where it is neither a number, a range nor a list, or says with `--seed` twice which
+    /// [`Error::Usage`] if it is neither a number, a range nor a list, or says with `--seed` twice which
     /// seeds.
     pub(crate) fn of(args: &Request) -> Result<Seeds, Error> {
         let Some(text) = &args.seeds else { return Ok(Seeds::Count(1)) };
@@ -36,7 +36,7 @@ impl Seeds {
     /// The seeds themselves, the first of a number of them being `first`.
     ///
     /// # Errors
-    /// [`Error::Usage`] where they go beyond the largest number.
+    /// [`Error::Usage`] if they go beyond the largest number.
     pub(crate) fn list(&self, first: u64) -> Result<Vec<u64>, Error> {
         match self {
             Seeds::List(list) => Ok(list.clone()),

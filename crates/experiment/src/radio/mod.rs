@@ -36,7 +36,7 @@ pub(crate) struct Owner {
     pub(crate) probes: Vec<u32>,
 }
 
-/// What a station has used since the beginning.
+/// The airtime that a station has used since the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
     air: u64,
@@ -47,7 +47,7 @@ struct Used {
     rx_us: u64,
 }
 
-/// What was used at a moment.
+/// The airtime used at a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moment {
     at: u64,

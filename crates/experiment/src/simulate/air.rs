@@ -37,7 +37,7 @@ impl Airs {
         Airs { airs, origin: signed(job.scenario.origin.0), next }
     }
 
-    /// When the next look is due.
+    /// When the next sample is due.
     pub(super) fn next(&self) -> i64 {
         self.next
     }
@@ -77,7 +77,7 @@ fn ends(job: &Job, radio: &goodqueue_sim::Radio, place: &crate::radio::Place) ->
     radio.links.iter().find(is_down).map(|&down| (node, down))
 }
 
-/// What is at a node.
+/// The kind of a node.
 fn owner(job: &Job, node: usize) -> Owner {
     let own = |mut ends: Vec<(usize, usize)>, most: usize| -> Vec<u32> {
         ends.truncate(most);
@@ -124,7 +124,7 @@ struct Sender<'a> {
 }
 
 impl<'a> Sender<'a> {
-    /// `None` where the link is no radio's.
+    /// `None` if the link is no radio's.
     fn of(job: &Job, simulation: &'a Simulation, link: usize) -> Option<Sender<'a>> {
         let all = job.scenario.radios.iter().enumerate();
         let (index, spec) = all.into_iter().find(|(_, radio)| radio.links.contains(&link))?;
@@ -141,7 +141,7 @@ impl<'a> Sender<'a> {
 }
 
 /// The balance of the queues over the air from a device, each number counted for itself. What was given up
-/// after it was sent in vain counts as sent, as what is lost on a line does.
+/// after failed attempts counts as sent, as a packet lost on a line does.
 pub(super) fn tally(job: &Job, simulation: &Simulation, link: usize) -> Option<Tally> {
     let Sender { radio, device, counters, .. } = Sender::of(job, simulation, link)?;
     let mut drops = [0; Reason::ALL.len()];

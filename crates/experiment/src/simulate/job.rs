@@ -1,4 +1,4 @@
-//! What is to be simulated, and what of it is measured.
+//! A simulation to run, and what is measured in it.
 
 use goodqueue::Rate;
 use goodqueue_probe::Test;
@@ -23,7 +23,7 @@ pub struct Job {
     pub path: Vec<PathLink>,
     /// The queue in its canonical words, or what else the reports call the run.
     pub queue: String,
-    /// Numbers of the flows that are looked into.
+    /// Numbers of the traced flows.
     pub traced: Vec<usize>,
     /// Its own link, where that is not the record's.
     pub link: Option<LinkPlan>,
@@ -36,7 +36,7 @@ pub struct PathLink {
     pub link: usize,
     /// Which way the link goes.
     pub direction: Direction,
-    /// What the reports call the link (`client to modem`).
+    /// The link's name in reports (`client to modem`).
     pub name: String,
     /// The queue in its canonical words, with the shaper above it.
     pub queue: String,

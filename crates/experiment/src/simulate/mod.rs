@@ -24,7 +24,7 @@ pub struct Wishes {
     pub repetitions: usize,
     /// To simulate each job twice and compare.
     pub twice: bool,
-    /// Numbers of the flows to look into, in the first of each job's repetitions.
+    /// Numbers of the flows to trace, in the first of each job's repetitions.
     pub traced: Vec<usize>,
     /// Turns at a time; 0: as many as there are processors. With 1 no thread is made.
     pub threads: usize,
@@ -38,10 +38,10 @@ pub fn flows_named(words: &[String], test: &Test) -> Result<Vec<usize>, Error> {
     trace::select(words, test)
 }
 
-/// Runs `jobs`. What was simulated is in `record`, and what was looked into in `traces`, however it ends.
+/// Runs `jobs`. However it ends, `record` has what was simulated, and `traces` has the traced flows.
 ///
 /// # Errors
-/// The first reason to stop; [`Error::LimitFailed`] where two runs differ.
+/// The first reason to stop; [`Error::LimitFailed`] if two runs differ.
 pub fn run(
     mut jobs: Vec<Job>,
     wishes: &Wishes,

@@ -18,7 +18,7 @@ const MOST_SOJOURNS: usize = 512;
 /// The queues of a turn.
 pub(super) struct Passed<'a> {
     job: &'a Job,
-    /// In the order of the job's path; `None` where nothing is kept.
+    /// In the order of the job's path; `None` if nothing is kept.
     series: Vec<Option<QueueSeries>>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Passed<'a> {
         Passed { job, series }
     }
 
-    /// A look at `t`.
+    /// A sample at `t`.
     pub(super) fn look(&mut self, t: i64, simulation: &Simulation) {
         for (path, series) in self.job.path.iter().zip(&mut self.series) {
             if let Some(series) = series {

@@ -19,7 +19,7 @@ const WAIT: Duration = Duration::from_millis(50);
 
 /// The work.
 pub(crate) struct Pool<'a> {
-    /// What is to be simulated.
+    /// The jobs to simulate.
     pub jobs: &'a [Job],
     /// Jobs that follow on each other and are repetitions of one run, 1 at least.
     pub repetitions: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Pool<'a> {
     pub twice: bool,
 }
 
-/// What a worker tells.
+/// A message of a worker.
 enum News {
     /// Of a job's first or second time, which counts from 0.
     Latest(usize, u32, Latest),
@@ -135,7 +135,7 @@ fn compare(
     }))
 }
 
-/// What has come in.
+/// The results so far.
 struct Results<'a> {
     jobs: &'a [Job],
     repetitions: usize,
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stopped_is_kept_and_not_compared() {
+    fn a_stopped_run_is_kept_and_not_compared() {
         let job = &jobs("tcp_1up --length 2s --queue fq_codel")[0];
         let stop = AtomicBool::new(true);
         let watch = Watch { progress: &|_| {}, stop: &stop };

@@ -1,4 +1,4 @@
-//! Flows that are looked into: which were asked for, and what is kept of them while a turn runs.
+//! Traced flows: which ones were requested, and what is kept of them while a run proceeds.
 
 use goodqueue::Span;
 use goodqueue_probe::Test;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_test_without_flows_has_none_to_look_into() {
+    fn a_test_without_flows_has_none_to_trace() {
         let error = select(&["all".into()], &test("ping")).expect_err("no flow").to_string();
         assert_eq!(error, "--trace all: ping has no TCP flows");
     }

@@ -17,7 +17,7 @@ use crate::Latest;
 use crate::collect::{Collector, QueueEnd, parameters};
 use crate::text::trees;
 
-/// Time between two looks at the queues, as in the live arm.
+/// Time between two samples of the queues, as in the live arm.
 const LOOK: Span = Span::from_millis(100);
 /// Longest wait for the last probes after the load. Probes that are under way then are recorded as such.
 const DRAIN: Span = Span::from_secs(120);
@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
     pub run: Run,
     /// What happened, where it was kept.
     pub checkpoints: Checkpoints,
-    /// What the flows did that were looked into.
+    /// The events of the traced flows.
     pub traces: Vec<Trace>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Watch<'a> {
 /// Simulates one queue's turn. The same job gives the same outcome, whatever else runs.
 ///
 /// # Errors
-/// [`Error::Usage`] where the scenario makes no sense.
+/// [`Error::Usage`] if the scenario makes no sense.
 pub(crate) fn run(job: &Job, watch: &Watch) -> Result<Outcome, Error> {
     let mut turn = Turn::new(job)?;
     let complete = turn.load(watch) && turn.drain(watch);
@@ -120,7 +120,7 @@ impl<'a> Turn<'a> {
         self.simulation.now().0.cast_signed() - signed(self.job.scenario.origin)
     }
 
-    /// Runs to the end of the load; false where it was stopped before.
+    /// Runs to the end of the load; false if it was stopped before.
     fn load(&mut self, watch: &Watch) -> bool {
         let end = signed(self.test().load);
         let mut stops: Vec<(i64, usize)> =
@@ -151,7 +151,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Waits until every probe is accounted for; false where it was stopped before.
+    /// Waits until every probe is accounted for; false if it was stopped before.
     fn drain(&mut self, watch: &Watch) -> bool {
         let patience = signed(self.test().load).saturating_add(signed(DRAIN));
         while self.simulation.has_open_probes() && self.next_look < patience {
@@ -218,7 +218,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// A look at the queues, and at what the probes have said.
+    /// Samples the queues and reads the probes' results.
     fn look(&mut self, t: i64, watch: &Watch) {
         self.next_look += signed(LOOK);
         self.take_samples();
@@ -305,7 +305,7 @@ fn number(index: usize) -> u32 {
 }
 
 /// Time in which the lines of both directions can send [`PATIENCE`] packets, but no more than the time
-/// between two looks.
+/// between two samples.
 fn slice(job: &Job) -> Span {
     let rate = |link: usize| {
         job.scenario.links.get(link).and_then(|link| link.port.as_ref()).map_or(0, |port| port.rate.0)

@@ -1,4 +1,4 @@
-//! What was published of an experiment, and what ours is held against.
+//! Published figures of an experiment, with which ours are compared.
 
 pub(super) mod class;
 
@@ -11,14 +11,14 @@ use crate::figure::{Figure, Unit};
 use crate::hint::did_you_mean;
 use class::Class;
 
-/// What was published of an experiment.
+/// Published figures of an experiment.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
     /// What is reproduced, in a few words.
     pub title: String,
     /// Who published it.
     pub source: String,
-    /// What is shown, and what was chosen where the source is silent.
+    /// What the experiment shows, and what was chosen because the source does not say.
     pub text: String,
     /// Numbers of the variants that the picture shows.
     pub show: Vec<usize>,
@@ -35,7 +35,7 @@ pub enum Picture {
     Overview,
     /// Round trips of each variant by how often they come.
     Histogram,
-    /// Who has the air.
+    /// Who uses the air.
     Airtime,
     /// The same over time.
     Shares,
@@ -50,22 +50,22 @@ pub struct Claim {
     pub id: String,
     /// In words.
     pub what: String,
-    /// How near ours has to be.
+    /// How near ours must be.
     pub class: Class,
-    /// What of a run is meant.
+    /// The compared figure.
     pub figure: Figure,
-    /// The stations that are meant, by number; none: all.
+    /// The selected stations, by number; none: all.
     pub stations: Vec<usize>,
-    /// The stretch of the load that is meant, ns from its start; none: all of it.
+    /// The selected part of the load, ns from its start; none: all of it.
     pub window: Option<(i64, i64)>,
-    /// What is held against what.
+    /// The comparison.
     pub held: Held,
-    /// Why it is known to be missed.
+    /// The cause, if it is known to be missed.
     pub missed: Option<String>,
 }
 
-/// What a claim holds against what. Variants by number; values in the unit of the figure, of quotients
-/// without.
+/// The comparison of a claim. Variants by number; values in the unit of the figure, ratios
+/// without a unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Held {
     /// A figure against a published value.
@@ -74,7 +74,7 @@ pub enum Held {
         variant: usize,
         /// Divided by that of this one.
         over: Option<usize>,
-        /// What was published.
+        /// The published value.
         published: f64,
     },
     /// A figure against bounds, of which one at least is there.
@@ -92,7 +92,7 @@ pub enum Held {
     Order(Vec<usize>),
 }
 
-/// What the file says of it; `labels` are its variants, `load` is how long its load lasts.
+/// The claims in the file; `labels` are its variants, `load` is the length of its load.
 pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<Option<Reproduction>> {
     let claims = root.sections("claim", &CLAIM)?;
     let Some(section) = root.section("reproduction", &REPRODUCTION)? else {

@@ -10,7 +10,7 @@ use crate::plan::Seeds;
 /// Flags that are no key of a file.
 const OWN: [&str; 4] = ["test", "sim", "live", "set"];
 
-/// What the flags that were typed (`given`) change of the file.
+/// The changes to the file by the flags that were typed (`given`).
 ///
 /// # Errors
 /// [`Error::Usage`] for one that goes with no file, and for a value that cannot be read.

@@ -35,7 +35,7 @@ impl Flags {
 /// The text of the file.
 ///
 /// # Errors
-/// [`Error::Usage`] where it cannot be read.
+/// [`Error::Usage`] if it cannot be read.
 pub(crate) fn text(file: &Path) -> Result<String, Error> {
     let name = file.display();
     crate::input::text(file, MOST_BYTES).map_err(|why| Error::Usage(format!("--link {name}: {why}")))
@@ -44,7 +44,7 @@ pub(crate) fn text(file: &Path) -> Result<String, Error> {
 /// The experiment that the flags and the text of `file` are.
 ///
 /// # Errors
-/// [`Error::Usage`] where one of them is wrong.
+/// [`Error::Usage`] if one of them is wrong.
 pub(crate) fn experiment(text: &str, file: &str, flags: &Flags) -> Result<Experiment, Error> {
     let Flags { plan, has_queues } = flags;
     let test = plan.test.test()?;
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_are_compared_where_there_is_a_place_for_them() {
+    fn queues_are_compared_if_the_network_has_a_place_for_them() {
         let stock = FILE.replace("mcs = 7", "mcs = 7\ndriver = \"stock\"\nqueue = \"$queue\"");
         let experiment = over(&stock, "tcp_1down --queue fq_codel,pfifo:50").expect("right");
         let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();

@@ -76,7 +76,7 @@ pub(super) struct Link {
     pub(super) down: OneWay,
 }
 
-/// What a variant changes of a link.
+/// A variant's changes to a link.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) link: At<String>,

@@ -1,4 +1,4 @@
-//! What the hosts do: the test of the catalogue, and flows, probes and sources of the file's own.
+//! The load of the hosts: the test of the catalogue, and the file's own flows, probes and sources.
 
 use goodqueue::{ETHERNET_FRAME, Rate, Span};
 use goodqueue_probe::{Direction, Dscp, Flow, Params, Probe, Test};
@@ -18,20 +18,20 @@ const MOST_OTHERS: usize = 1000;
 /// Least time between two datagrams of a source.
 const LEAST_GAP: Span = Span(100);
 
-/// What the hosts do.
+/// The load of the hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) test: Test,
-    /// What the file says of each flow of the test besides.
+    /// Further properties of each flow of the test, from the file.
     pub(super) own: Vec<Own>,
     pub(super) sources: Vec<NamedSource>,
     pub(super) start_jitter: Span,
 }
 
-/// What a file says of a flow, and no test of the catalogue.
+/// Properties of a flow that only a file can set, and no test of the catalogue.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Own {
-    /// What it has to send; `None`: without end.
+    /// Bytes to send; `None` means no limit.
     pub(super) bytes: Option<u64>,
     /// What its sender is held to; `None`: nothing.
     pub(super) rate: Option<Rate>,
@@ -63,7 +63,7 @@ pub(super) fn client_name(index: usize) -> String {
     if index == 0 { "client".into() } else { format!("client{}", index + 1) }
 }
 
-/// What is at the far ends.
+/// The servers and stations.
 #[derive(Clone, Debug)]
 pub(super) enum Far {
     /// As many server hosts as it needs.

@@ -44,7 +44,7 @@ pub(crate) use resolve::of_plan;
 pub use schema::schema;
 pub use view::View;
 
-/// What is wrong with an experiment file, and where.
+/// An error in an experiment file, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {what}", place(.file, *.line, *.column))]
 pub struct ExperimentError {
@@ -54,7 +54,7 @@ pub struct ExperimentError {
     pub line: usize,
     /// Column in characters, from 1; 0 of a flag.
     pub column: usize,
-    /// What is wrong, and what would be right.
+    /// The error, and what would be right.
     pub what: String,
 }
 
@@ -69,7 +69,7 @@ impl Experiment {
     /// Reads the experiment of a file.
     ///
     /// # Errors
-    /// What is wrong with it; where it cannot be read at all, of line 1.
+    /// The error; line 1 if the file cannot be read at all.
     pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
         Experiment::of_text(&Experiment::text(path)?, path, &[])
     }

@@ -12,7 +12,7 @@ use crate::hint::did_you_mean;
 /// A call, a page or a video.
 ///
 /// # Errors
-/// What is wrong with its word.
+/// An error in its text.
 pub(crate) fn extra(text: &str) -> Result<Extra, String> {
     text.parse::<Extra>().map_err(|error| {
         let nearest = match &error {
@@ -31,7 +31,7 @@ pub(super) fn read_extra(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) ->
 /// The test of this name, whose congestion controls the simulator has.
 ///
 /// # Errors
-/// What is wrong with the name or a parameter.
+/// An error in the name or a parameter.
 pub(super) fn simulated(name: &str, params: &Params) -> Result<Test, String> {
     let test = goodqueue_probe::resolve(name, params).map_err(|error| words(&error))?;
     check_cc(&test)?;

@@ -149,7 +149,7 @@ impl Network {
                 ));
             }
         }
-        // Where its outputs have queues those count, and they have been looked at.
+        // If its outputs have queues, those count, and they have been checked.
         let own = switch.queue().filter(|_| !switch.buffers().are_by_output()).cloned();
         let own = OneWay { queue: own, ..OneWay::default() };
         let rate =
@@ -198,7 +198,7 @@ fn no_line(way: &OneWay, context: &Context<'_>) -> Read<Option<Rate>> {
     }
 }
 
-/// Queue, ring and line of a direction; none where it has no line. `slowest`: what shares of a line are taken
+/// Queue, ring and line of a direction; none if it has no line. `slowest`: what shares of a line are taken
 /// of.
 fn port(way: &OneWay, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Option<PortSpec>, Note)> {
     let shaper = way.shaper.and_then(|shaper| shaper.value).map(|shaper| shaper.at(slowest));
@@ -232,7 +232,7 @@ fn port(way: &OneWay, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Opt
     Ok((Some(port), Note { line: words, compared, rate: own, ..Note::default() }))
 }
 
-/// The same of an output of a switch.
+/// The same for an output of a switch.
 fn output(
     way: &OneWay,
     switch: &Switch,

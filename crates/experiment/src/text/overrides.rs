@@ -38,7 +38,7 @@ impl Override {
     /// What `--set` says.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// An error in it.
     pub(super) fn read(text: &str) -> Result<Override, String> {
         let cure = "write KEY=VALUE, as in test.length=10s";
         let (path, value) = split(text).ok_or_else(|| format!("--set {text}: {cure}"))?;
@@ -107,7 +107,7 @@ pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// What was typed of the override that a place behind a text of `len` bytes belongs to.
+/// The typed override to which a position after a text of `len` bytes belongs.
 pub(super) fn typed(overrides: &[Override], len: usize, at: usize) -> Option<&str> {
     let mut end = len + 1;
     let found = overrides.iter().find(|change| {

@@ -49,7 +49,7 @@ impl Variant {
         own.clone().find(|&own| own == self.up || own == self.down).or_else(|| own.next()).unwrap_or(link)
     }
 
-    /// What a device on the air with several links is called: `ap to stations`.
+    /// The name of a device on the air with several links: `ap to stations`.
     fn device_name(&self, link: usize) -> Option<String> {
         let links = &self.scenario.links;
         let radio = self.scenario.radios.iter().find(|radio| radio.links.contains(&link))?;
@@ -73,7 +73,7 @@ impl Variant {
         flows.chain(probes).chain(pages).chain(videos)
     }
 
-    /// `None` where the link has no queue.
+    /// `None` if the link has no queue.
     fn path_link(&self, link: usize, direction: Direction) -> Option<PathLink> {
         let port = self.scenario.links.get(link)?.port.as_ref();
         let note = self.notes.get(link)?;

@@ -14,7 +14,7 @@ use crate::hint::did_you_mean;
 /// A value of the file.
 type Value<'a> = Spanned<DeValue<'a>>;
 
-/// What is wrong, and at which byte of the text.
+/// An error, and its byte in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) at: usize,

@@ -42,7 +42,7 @@ enum Form<'a> {
     Wifi(Section<'a>),
 }
 
-/// What a variant changes of the network.
+/// A variant's changes to the network.
 enum Changes<'a> {
     Nothing,
     Simple(Box<Simple>),
@@ -271,7 +271,7 @@ fn check_size(sides: &[Side], load: &Load, seeds: usize) -> Read<()> {
 /// The experiment that the flags of `goodqueue run` are.
 ///
 /// # Errors
-/// [`Error::Usage`] where something in it cannot be simulated.
+/// [`Error::Usage`] if something in it cannot be simulated.
 pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, Error> {
     let said = |wrong: Wrong| Error::Usage(wrong.what);
     let test = plan.test.test()?;

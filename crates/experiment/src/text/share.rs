@@ -17,7 +17,7 @@ const NOMINAL: Rate = Rate(1_000_000_000);
 pub(crate) struct Share(f64);
 
 impl Share {
-    /// What it is of `line`, 1 bit/s at least.
+    /// The rate for this `line`, at least 1 bit/s.
     pub(crate) fn of(self, line: Rate) -> Rate {
         let bits = (line.0 as f64 * self.0 / 100.0).round();
         Rate((bits as u64).max(1))
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_share_is_refused() {
+    fn a_wrong_share_is_refused() {
         for text in ["0%", "-5%", "1001%", "x%", "%", "nan%"] {
             assert!(text.parse::<RateWords>().is_err(), "{text}");
         }

@@ -47,7 +47,7 @@ pub(super) enum Place<'a> {
     Router(&'a QueueText),
 }
 
-/// What a side without another queue is called.
+/// The name of a variant without another queue.
 pub(crate) const ALONE: &str = "modem alone";
 /// Rate where none is given.
 const RATE: Rate = Rate(20_000_000);
@@ -81,7 +81,7 @@ impl Simple {
         })
     }
 
-    /// What the flags of `goodqueue run` say.
+    /// The values of the flags of `goodqueue run`.
     pub(super) fn of_flags(link: &LinkOrder) -> Read<Simple> {
         fn given<T>(value: T) -> Option<At<T>> {
             Some(At { at: 0, value })
@@ -261,7 +261,7 @@ impl Simple {
             });
         };
         let mut queue = queue.with(&format!("bandwidth={rate}")).map_err(|error| wrong(error.to_string()))?;
-        // What it drops has crossed the line already.
+        // Packets that it drops have already crossed the line.
         if direction == Direction::Down && cake.ingress.is_none() {
             queue = queue.with("ingress=on").map_err(|error| wrong(error.to_string()))?;
         }

@@ -22,7 +22,7 @@ pub(crate) fn scatter(scenario: &mut Scenario, most: Span) {
     let late = |purpose: &str, index: u64, most: Span| {
         Span(Rng::stream(seed, index, purpose).below(most.0.saturating_add(1)))
     };
-    // What is short keeps half of its time.
+    // A short flow keeps half of its time.
     let room =
         |start: Span, stop: Option<Span>| stop.map_or(most, |stop| most.min(Span((stop - start).0 / 2)));
     for (index, flow) in (0..).zip(&mut scenario.flows) {

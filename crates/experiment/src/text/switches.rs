@@ -9,7 +9,7 @@ use super::keys::{Key, Kind, SWITCH, SWITCH_CHANGE};
 use super::links::{LineWords, OneWay, QueueWords, queue};
 use super::read::{self, At, Read, Section, Wrong, check_name};
 
-/// What is given of a switch.
+/// The keys given for a switch.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Words {
     buffers: Option<Buffers>,
@@ -24,7 +24,7 @@ pub(super) struct Switch {
     words: Words,
 }
 
-/// What a variant changes of a switch.
+/// A variant's changes to a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
     pub(super) node: At<String>,

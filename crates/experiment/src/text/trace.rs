@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_says_why() {
+    fn a_wrong_trace_is_refused_with_its_cause() {
         let why = |text| parse(text).map(|_| ()).expect_err("no trace");
         assert_eq!(why(""), "the trace is empty");
         assert_eq!(why("1\nx\n"), "line 2: not a whole number of milliseconds");

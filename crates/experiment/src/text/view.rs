@@ -50,7 +50,7 @@ struct VariantWords {
     tso: bool,
     ipv6: bool,
     rtt: Vec<String>,
-    /// Whose queues the reports show.
+    /// The link whose queues the reports show.
     shown: Shown,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     switches: Vec<String>,

@@ -1,4 +1,4 @@
-//! The near end of loads: a control connection, over which the client begins and ends them.
+//! The client's end of loads: a control connection, over which the client starts and stops them.
 
 use std::io::{self, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -16,11 +16,11 @@ use super::word::Secret;
 
 /// How long a connection, and each answer, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the end of a load may take to arrive: what a queue holds goes first.
+/// How long the message about the end of a load may take: packets in a queue go first.
 const END_PATIENCE: Duration = Duration::from_secs(60);
 /// Longest sleep, so that a stop is noticed.
 const LOOK: Duration = Duration::from_millis(50);
-/// Questions for the server's clock. The one that is answered fastest counts.
+/// Number of questions for the server's clock. The one that is answered fastest counts.
 const CLOCKS: u32 = 8;
 
 /// Why there is no load.
@@ -29,10 +29,10 @@ pub enum Failure {
     /// There is no way to the server.
     #[error("{0}")]
     Connect(io::Error),
-    /// What listens there does not speak our protocol.
+    /// The program that listens there does not speak our protocol.
     #[error("what listens there is no goodqueue server: {0}")]
     Stranger(rustls::Error),
-    /// The server's key does not follow from the secret, or it says that ours is wrong.
+    /// The server's key is not derived from the secret, or the server says that ours is wrong.
     #[error("the key is wrong")]
     Key,
     /// The server refused.
@@ -44,7 +44,7 @@ pub enum Failure {
     /// The connection broke.
     #[error("the connection to the server broke: {0}")]
     Broken(io::Error),
-    /// The server said something that makes no sense here.
+    /// The server sent a message that is not valid here.
     #[error("the server sent a message that does not belong here")]
     Order,
     /// It was stopped.
@@ -57,9 +57,9 @@ pub struct Control {
     stream: StreamOwned<ClientConnection, TcpStream>,
     lines: Lines,
     welcome: Welcome,
-    /// The server's monotonic clock less ours, nanoseconds.
+    /// The server's monotonic clock minus ours, nanoseconds.
     ahead: i64,
-    /// The round trip in which that was measured; half of it is the most by which it can be wrong.
+    /// The round trip of that measurement; half of it is the largest error.
     rtt: i64,
 }
 
@@ -123,7 +123,7 @@ impl Control {
         &self.welcome
     }
 
-    /// The server's monotonic clock less ours, and how wrong that can be: half the round trip. Nanoseconds.
+    /// The server's monotonic clock minus ours, and its largest error: half the round trip. Nanoseconds.
     #[must_use]
     pub fn ahead(&self) -> (i64, i64) {
         (self.ahead, self.rtt / 2)
@@ -134,7 +134,7 @@ impl Control {
         said.and_then(|()| self.stream.flush()).map_err(failure)
     }
 
-    /// The next message, if one is there.
+    /// The next message, if there is one.
     fn hear(&mut self) -> Result<Option<Tell>, Failure> {
         match self.lines.message(&mut self.stream).map_err(failure)? {
             Some(Tell::Refused(Why::Key)) => Err(Failure::Key),
@@ -189,11 +189,11 @@ impl Control {
         }
     }
 
-    /// Hands on what the server's ends of the flows see. Once `done` is set it tells the server to stop, and
-    /// returns when the server has. `sink` gets what the server sent, unchecked.
+    /// Passes on the samples of the server's ends of the flows. Once `done` is set it tells the server to
+    /// stop, and returns when the server has stopped. `sink` gets what the server sent, unchecked.
     ///
     /// # Errors
-    /// [`Failure`]; what was handed on before stays good.
+    /// [`Failure`]; samples passed on before that are valid.
     pub fn run(&mut self, sink: &mut dyn FnMut(Sample), done: &AtomicBool) -> Result<Ended, Failure> {
         let mut until = None;
         loop {

@@ -1,4 +1,4 @@
-//! The messages of a control connection: a JSON object a line, each line of bounded length.
+//! The messages of a control connection: one JSON object on each line, each line of bounded length.
 //!
 //! ```text
 //! client                               server
@@ -21,14 +21,15 @@ use goodqueue_probe::Sample;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Version of the messages. A server answers another version with its own, so both can say what is wrong.
+/// Version of the messages. A server answers another version with its own, so both ends can report the
+/// mismatch.
 pub const VERSION: u32 = 1;
 /// Longest line that a server reads, bytes.
 pub const MOST_ASKED: usize = 4096;
 /// Longest line that a client reads, bytes.
 pub const MOST_TOLD: usize = 1 << 20;
 
-/// What a client says.
+/// A message of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ask {
@@ -39,7 +40,7 @@ pub enum Ask {
         /// Its proof that it has the secret, 64 hexadecimal digits.
         proof: String,
     },
-    /// What does your clock say? With a number that comes back.
+    /// Asks for the server's clock, with a number that comes back.
     Clock(u32),
     /// Begin a load.
     Start(Start),
@@ -58,13 +59,13 @@ pub struct Start {
     pub length_ns: i64,
 }
 
-/// What a server says.
+/// A message of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tell {
     /// You may begin.
     Welcome(Welcome),
-    /// Not now, or not that.
+    /// The request is refused.
     Refused(Why),
     /// The answer to [`Ask::Clock`].
     Clock {
@@ -78,7 +79,7 @@ pub enum Tell {
         /// 32 hexadecimal digits.
         session: String,
     },
-    /// What the server's ends of the flows saw.
+    /// Samples of the server's ends of the flows.
     Samples(Vec<Sample>),
     /// The load is over.
     Ended(Ended),
@@ -91,7 +92,7 @@ pub struct Welcome {
     pub version: u32,
     /// Whether probes need the key's HMAC, too.
     pub hmac: bool,
-    /// Most flows of a load.
+    /// Largest number of flows of a load.
     pub flows: u32,
     /// Longest load, nanoseconds.
     pub length_ns: i64,
@@ -120,16 +121,16 @@ pub enum Why {
     /// The proof is wrong.
     #[error("the key is wrong")]
     Key,
-    /// As many loads as the server may have.
+    /// The server has reached its limit of loads.
     #[error("the server is busy with other tests: try again in a minute")]
     Busy,
-    /// More flows than it may have.
+    /// More flows than a load may have.
     #[error("the server allows {0} flows at a time")]
     Flows(u32),
-    /// Longer than it may be, in nanoseconds.
+    /// Longer than a load may be, in nanoseconds.
     #[error("the server allows loads of {}", goodqueue::Span(.0.unsigned_abs()))]
     Length(i64),
-    /// Not what comes next.
+    /// A message at the wrong time.
     #[error("the server did not expect this message")]
     Order,
 }
@@ -143,7 +144,7 @@ pub fn line(message: &impl Serialize) -> String {
     serde_json::to_string(message).map(|text| text + "\n").unwrap_or_default()
 }
 
-/// Makes lines of bytes as they come.
+/// Splits arriving bytes into lines.
 #[derive(Debug)]
 pub struct Lines {
     bytes: Vec<u8>,
@@ -157,10 +158,10 @@ impl Lines {
         Lines { bytes: Vec::new(), most }
     }
 
-    /// The message in the next line, read from `from` where none is complete; `None` where there is none yet.
+    /// The message in the next line, read from `from` if none is complete; `None` if there is none yet.
     ///
     /// # Errors
-    /// The reader's; `UnexpectedEof` at its end, `InvalidData` for a line that is too long or no message.
+    /// The reader's; `UnexpectedEof` at its end, `InvalidData` for a line that is too long or not a message.
     pub fn message<M: DeserializeOwned>(&mut self, from: &mut impl Read) -> io::Result<Option<M>> {
         let mut buf = [0; 4096];
         loop {

@@ -1,14 +1,14 @@
 //! Load over real paths: TCP flows between a client and a server that anybody may reach.
 //!
-//! One TCP port takes two kinds of connections. A **control connection** is TLS 1.3. Both ends hold one
-//! [`Secret`]: the server's key follows from it, and the client proves that it has it too. The client starts
-//! and stops loads over it, and the server reports what its ends of the flows see. A **flow** begins with the
-//! 128 random bits of the load that it belongs to, which only the control connection has told, and is taken
-//! from the address of the control connection alone. So the server sends load to nobody who did not ask for
-//! it.
+//! One TCP port takes two kinds of connections. A **control connection** is TLS 1.3. Both ends have one
+//! [`Secret`]: the server's key is derived from it, and the client proves that it has it too. The client
+//! starts and stops loads over this connection, and the server reports the samples of its ends of the flows.
+//! A **flow** begins with the 128 random bits of its load, which were sent only over the control connection.
+//! It is accepted only from the address of the control connection. So the server sends load only to those who
+//! asked for it.
 //!
-//! * [`word`]: the secret, and the word that it is printed as.
-//! * [`message`]: the messages of the control connection, a JSON object a line.
+//! * [`word`]: the secret, and the word as which it is printed.
+//! * [`message`]: the messages of the control connection, one JSON object on each line.
 //! * [`server`] and [`client`]: the two ends.
 
 pub mod client;

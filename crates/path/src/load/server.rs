@@ -1,9 +1,9 @@
-//! The far end of loads: one TCP port for control connections and flows.
+//! The server's end of loads: one TCP port for control connections and flows.
 //!
-//! Everything is bounded by [`Bounds`]: connections whose purpose is not known yet (a table of
-//! [`MOST_PENDING`], where the oldest makes room), control connections, loads, flows of a load, and its
-//! length. A control connection must have proved the secret [`HANDSHAKE`] after it began, and is closed
-//! after [`SILENCE`] without a load.
+//! [`Bounds`] limits everything: connections whose purpose is not known yet (a table of [`MOST_PENDING`], in
+//! which a new one replaces the oldest), control connections, loads, flows of a load, and its length. A
+//! control connection must prove the secret within [`HANDSHAKE`], and is closed after [`SILENCE`] without a
+//! load.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -29,17 +29,17 @@ use crate::server::PrefixLengths;
 
 /// Connections whose purpose is not known yet.
 pub const MOST_PENDING: usize = 256;
-/// How long a connection may take to say its purpose, and a control connection to prove the secret.
+/// How long a connection may take to show its purpose, and a control connection to prove the secret.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a control connection may be without a load.
 pub const SILENCE: Duration = Duration::from_secs(60);
-/// How long a client may leave what it is told unread.
+/// How long a client may leave messages unread.
 const UNREAD: Duration = Duration::from_secs(30);
-/// How long a load may go on after its planned end: queues drain.
+/// How long a load may continue after its planned end, while queues drain.
 const OVERTIME: i64 = 60_000_000_000;
 /// The first byte of a TLS handshake (RFC 8446, section 5.1).
 const TLS_HANDSHAKE: u8 = 0x16;
-/// How long to wait for control connections that lost their places.
+/// How long to wait for control connections that were replaced.
 const LEAVING: Duration = Duration::from_millis(1);
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
@@ -47,7 +47,7 @@ const SLEEP: u64 = 100_000_000;
 pub const STACK: usize = 512 * 1024;
 /// Samples that may wait for a client to read them. If there are more, its load ends.
 const MOST_SAMPLES: usize = 8192;
-/// Connections of a load one after the other, for each that it may have at a time.
+/// Number of connections of a load one after the other, for each that it may have at a time.
 const CONNECTIONS: usize = 32;
 /// Samples in one message.
 const BATCH: usize = 256;
@@ -82,7 +82,7 @@ impl Default for Bounds {
     }
 }
 
-/// What happens at a server.
+/// Events at a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A client began a load.
@@ -112,22 +112,22 @@ pub enum Event {
     },
 }
 
-/// What a server of loads has done, and has at the moment.
+/// Counters and current numbers of a server of loads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadStats {
     /// Connections accepted.
     pub accepted: u64,
-    /// Connections closed because they did not say in time what they are.
+    /// Connections closed because they did not show their purpose in time.
     pub silent: u64,
-    /// Connections closed because newer ones needed their places.
+    /// Connections closed because newer ones replaced them.
     pub displaced: u64,
-    /// Connections closed because what they said was nothing that we speak, or named no load.
+    /// Connections closed because they did not speak our protocol, or named no load.
     pub strange: u64,
     /// Connections whose purpose is not known yet.
     pub pending: u64,
     /// Control connections that are open.
     pub controls: u64,
-    /// Control connections refused for their number, altogether or from their network.
+    /// Control connections refused because of the limit, in total or for their network.
     pub refused_busy: u64,
     /// Control connections that ended before they proved the secret, without a wrong proof.
     pub unproved: u64,
@@ -135,7 +135,7 @@ pub struct LoadStats {
     pub wrong_key: u64,
     /// Loads refused: too many at a time, too many flows, too long, or asked for at the wrong time.
     pub refused_load: u64,
-    /// Loads at the moment.
+    /// Current number of loads.
     pub loads: u64,
     /// Loads begun.
     pub started: u64,
@@ -150,7 +150,7 @@ pub struct LoadStats {
 }
 
 impl LoadStats {
-    /// Counts the bytes that a sample tells of.
+    /// Counts the bytes of a sample.
     fn note(&mut self, sample: &Sample) {
         match *sample {
             Sample::Received { bytes, .. } => self.received_bytes += bytes,
@@ -170,7 +170,7 @@ pub struct LoadServer {
     config: Arc<ServerConfig>,
 }
 
-/// What all threads share.
+/// The state that all threads share.
 struct Shared<'a> {
     server: &'a LoadServer,
     stop: &'a AtomicBool,
@@ -179,7 +179,7 @@ struct Shared<'a> {
     sessions: Mutex<HashMap<SessionId, (IpAddr, Feeder)>>,
 }
 
-/// A connection that has not said its purpose.
+/// A connection that has not shown its purpose.
 struct Pending {
     stream: TcpStream,
     peer: SocketAddr,
@@ -216,7 +216,7 @@ impl LoadServer {
         Ok(LoadServer { stats: Mutex::default(), listeners, bounds, hmac, secret, config })
     }
 
-    /// What it has done, and has at the moment.
+    /// Its counters and current numbers.
     #[must_use]
     pub fn stats(&self) -> LoadStats {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
@@ -229,7 +229,7 @@ impl LoadServer {
     /// Serves until `stop` is set, which it notices within 0.1 s. `events` must not wait.
     ///
     /// # Errors
-    /// The kernel's, where it cannot wait for connections.
+    /// The kernel's error if it cannot wait for connections.
     pub fn serve(&self, stop: &AtomicBool, events: &(dyn Fn(Event) + Sync)) -> io::Result<()> {
         let shared = Shared {
             server: self,
@@ -287,7 +287,7 @@ impl LoadServer {
 }
 
 impl LoadServer {
-    /// Takes the connections that wait at a listener.
+    /// Accepts the connections that wait at a listener.
     fn accept(&self, listener: &TcpListener, pending: &mut Vec<Pending>) {
         loop {
             match listener.accept() {
@@ -319,7 +319,7 @@ impl LoadServer {
         }
     }
 
-    /// The oldest makes room.
+    /// Closes the oldest.
     fn displace(&self, pending: &mut Vec<Pending>) {
         pending.remove(0);
         self.count(|stats| stats.displaced += 1);
@@ -327,7 +327,7 @@ impl LoadServer {
 }
 
 impl Pending {
-    /// Reads what says the purpose. The bytes of TLS stay where they are.
+    /// Reads the bytes that show the purpose. Bytes of TLS remain in the socket.
     fn look(&mut self) -> Purpose {
         if self.len == 0 {
             let mut first = [0];
@@ -358,7 +358,7 @@ impl Shared<'_> {
         (self.events)(event);
     }
 
-    /// Hands a flow to its session, if it comes from where the session's control connection comes from.
+    /// Passes a flow to its session, if it comes from the address of the session's control connection.
     fn take_flow(&self, id: &SessionId, one: Pending) {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((from, feeder)) = sessions.get(id)
@@ -394,18 +394,18 @@ struct Place<'a> {
     number: u64,
 }
 
-/// The answer to who asks for a place.
+/// The answer to a request for a place.
 enum Claim<'a> {
     Granted(Place<'a>),
-    /// There will be one once those that lost theirs have ended.
+    /// There will be one once the replaced connections have ended.
     Wait,
     /// All who have one have proved the secret.
     Refused,
 }
 
 impl<'a> Place<'a> {
-    /// Where all places are taken, the oldest connection that has not proved the secret makes room: of the
-    /// same network, if the network has all of its own.
+    /// If all places are taken, the oldest connection that has not proved the secret is replaced: one of the
+    /// same network, if the network has reached its limit.
     fn claim(shared: &'a Shared<'a>, stream: &TcpStream, peer: SocketAddr) -> Claim<'a> {
         let bounds = &shared.server.bounds;
         let mut seats = shared.seats.lock().unwrap_or_else(PoisonError::into_inner);
@@ -500,7 +500,7 @@ struct Control<'a> {
     is_proved: bool,
 }
 
-/// Serves one control connection to its end. However it ends, its client notices.
+/// Serves one control connection to its end. The client always notices the end.
 fn control(shared: &Shared<'_>, stream: TcpStream, peer: SocketAddr, place: Place<'_>) {
     let set_up = || {
         stream.set_nonblocking(false)?;
@@ -637,7 +637,7 @@ impl Control<'_> {
         }))
     }
 
-    /// Serves flows in a thread of their own, and hands on what they see, until the client says stop.
+    /// Serves flows in a thread of their own, and passes on their samples, until the client sends a stop.
     fn serve_flows(
         &mut self,
         server: &FlowServer,
@@ -668,7 +668,7 @@ impl Control<'_> {
         })
     }
 
-    /// Until the client says stop, or the load has gone on for too long.
+    /// Waits until the client sends a stop, or the load has lasted too long.
     fn talk(&mut self, samples: &Outbox, id: &SessionId, until: i64) -> io::Result<()> {
         self.say(&Tell::Started { session: id.to_hex() })?;
         let mut watch = ClockWatch::new();
@@ -685,7 +685,7 @@ impl Control<'_> {
         Ok(())
     }
 
-    /// Sends the samples that there are; whether more may come.
+    /// Sends the available samples. Returns whether more may come.
     fn pass_on(&mut self, samples: &Outbox) -> io::Result<bool> {
         loop {
             let (batch, more) = samples.take(BATCH);

@@ -1,5 +1,5 @@
-//! TLS 1.3 with raw public keys (RFC 7250): the server's Ed25519 key follows from the secret, so a client
-//! that holds the secret knows the key beforehand. There are no certificates and no authorities.
+//! TLS 1.3 with raw public keys (RFC 7250). The server's Ed25519 key is derived from the secret, so a client
+//! that has the secret knows the key in advance. There are no certificates and no authorities.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use rustls::{
 
 use super::word::Secret;
 
-/// What the protocol inside is called (ALPN), so that a server of another version is told apart.
+/// The name of the protocol inside (ALPN), which identifies a server of another version.
 const ALPN: &[u8] = b"goodqueue/1";
-/// The label of the bits that the client's proof is about (RFC 5705).
+/// The label of the exported bits over which the client's proof is computed (RFC 5705).
 const LABEL: &[u8] = b"EXPORTER-goodqueue-client";
-/// An Ed25519 private key in PKCS #8 is its seed behind these octets (RFC 8410, section 7).
+/// An Ed25519 private key in PKCS #8 is its seed after these octets (RFC 8410, section 7).
 const PKCS8: [u8; 16] =
     [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
 
@@ -57,17 +57,17 @@ pub(super) fn client(secret: &Secret) -> Result<Arc<ClientConfig>, Error> {
     Ok(Arc::new(config))
 }
 
-/// The bits of a connection that the client's proof is about.
+/// The exported bits of a connection over which the client's proof is computed.
 pub(super) fn exported<D>(connection: &rustls::ConnectionCommon<D>) -> Result<[u8; 32], Error> {
     connection.export_keying_material([0; 32], LABEL, None)
 }
 
-/// The name in the handshake; nobody looks at it.
+/// The name in the handshake; it is not used.
 pub(super) fn name() -> ServerName<'static> {
     ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into())
 }
 
-/// Accepts the one key that follows from the secret.
+/// Accepts only the key that is derived from the secret.
 #[derive(Debug)]
 struct OneKey {
     public: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The secret that both ends of a load hold, in a word that can be copied.
+//! The secret that both ends of a load have, as a word that can be copied.
 
 use std::fmt;
 use std::io;
@@ -7,10 +7,10 @@ use goodqueue_probe::net::random_u64;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Fewest characters of a key. Anybody who has seen one connection can try keys without asking the server, so
-/// a short one can be found.
+/// Smallest number of characters of a key. Anybody who has recorded a connection can try keys offline, so a
+/// short key can be found.
 pub const LEAST: usize = 12;
-/// 32 letters and digits that cannot be taken for each other.
+/// 32 letters and digits that cannot be confused.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 /// Characters of a random word: 128 bits, 5 each.
 const LEN: usize = 26;
@@ -28,7 +28,7 @@ impl fmt::Debug for Secret {
 /// A random word of 26 characters.
 ///
 /// # Errors
-/// The kernel's, where it has no source of random bits.
+/// The kernel's error if it has no source of random bits.
 pub fn random() -> io::Result<String> {
     let mut bits = u128::from(random_u64()?) << 64 | u128::from(random_u64()?);
     let mut word = String::with_capacity(LEN);
@@ -53,7 +53,7 @@ impl Secret {
         hmac(&self.0, &[b"server key"])
     }
 
-    /// What a client that has the secret can say of a TLS connection: `exported` is that connection's own.
+    /// The proof of a client that has the secret, for the TLS connection with these `exported` bits.
     pub(super) fn proof(&self, exported: &[u8; 32]) -> [u8; 32] {
         hmac(&self.0, &[b"client", exported])
     }

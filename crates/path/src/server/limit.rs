@@ -1,5 +1,5 @@
-//! What a stranger may have: answers at a rate for each network, and no more bytes than he sent. Both are
-//! tables of a fixed size; where two share a place, each has less, never more.
+//! Limits for unknown addresses: a rate of answers for each network, and no more bytes than they sent. Both
+//! are tables of a fixed size. If two addresses share an entry, each gets less, never more.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -32,8 +32,8 @@ impl PrefixLengths {
     }
 }
 
-/// One answer for each `gap`, `burst` at once after a silence: the generic cell rate algorithm (ITU-T I.371),
-/// one number for each rate that is kept.
+/// One answer for each `gap`, `burst` at once after a pause: the generic cell rate algorithm (ITU-T I.371),
+/// with one number for each rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     gap: i64,
@@ -46,7 +46,7 @@ impl Pace {
         Pace { gap, allowance: burst.saturating_sub(gap).max(0) }
     }
 
-    /// Whether one more may pass at `now`; `due` is what is kept.
+    /// Whether one more may pass at `now`; `due` is the stored number.
     pub(crate) fn admits(self, due: &mut i64, now: i64) -> bool {
         if *due > now.saturating_add(self.allowance) {
             return false;
@@ -56,9 +56,9 @@ impl Pace {
     }
 }
 
-/// Places for rates: 512 kB.
+/// Number of entries for rates: 512 kB.
 pub(crate) const PACES: usize = 1 << 16;
-/// Places for credits: 256 kB.
+/// Number of entries for credits: 256 kB.
 pub(crate) const CREDITS: usize = 1 << 14;
 /// How long a credit lasts: as long as irtt's client tries.
 const CREDIT_LIFE: i64 = 16_000_000_000;
@@ -97,7 +97,7 @@ struct Credit {
     at: u32,
 }
 
-/// Credits of strangers.
+/// Credits of unproved addresses.
 #[derive(Debug)]
 pub(crate) struct Credits {
     cells: Box<[Credit]>,
@@ -122,13 +122,13 @@ impl Credits {
         cell
     }
 
-    /// `from` sent so many bytes.
+    /// `from` sent this many bytes.
     pub(crate) fn earn(&mut self, from: SocketAddr, bytes: usize, now: i64) {
         let cell = self.cell(from, now);
         cell.bytes = cell.bytes.saturating_add(u16::try_from(bytes).unwrap_or(u16::MAX));
     }
 
-    /// Takes so many bytes off, where there are as many.
+    /// Subtracts this many bytes, if there are as many.
     pub(crate) fn spend(&mut self, from: SocketAddr, bytes: usize, now: i64) -> bool {
         let cell = self.cell(from, now);
         let rest = u16::try_from(bytes).ok().and_then(|bytes| cell.bytes.checked_sub(bytes));
@@ -148,7 +148,7 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     #[test]
-    fn networks_are_cut_where_it_was_said() {
+    fn networks_have_the_configured_prefix_lengths() {
         let lengths = PrefixLengths { v4: 24, v6: 56 };
         let of = |text: &str| lengths.of(text.parse().unwrap());
         assert_eq!(of("192.0.2.1"), of("192.0.2.255"));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_more_bytes_than_he_sent() {
+    fn no_address_gets_more_bytes_than_it_sent() {
         let (mut credits, from) = (Credits::new(), "192.0.2.1:9".parse().unwrap());
         let (mut earned, mut spent) = (0, 0);
         for second in 0..1_000 {

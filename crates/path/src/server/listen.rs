@@ -12,9 +12,9 @@ use super::{Event, Server, ServerStats};
 
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
-/// Datagrams read from one socket before the others have their turn.
+/// Datagrams read from one socket before the others are read.
 const TURN: usize = 64;
-/// Between two looks for what is over, nanoseconds.
+/// Time between two searches for ended sessions, nanoseconds.
 const SWEEP: i64 = 1_000_000_000;
 /// Bytes of requests that may wait to be read.
 const RECEIVE_BUFFER: u32 = 1 << 20;
@@ -23,7 +23,7 @@ const RECEIVE_BUFFER: u32 = 1 << 20;
 #[derive(Debug)]
 pub struct Listener {
     sockets: Vec<Udp>,
-    /// What is known of its server: what it did, and how many sessions it has.
+    /// The server's counters and number of sessions.
     published: Mutex<(ServerStats, usize)>,
 }
 
@@ -31,7 +31,7 @@ impl Listener {
     /// Binds to these addresses at `port`. Port 0 is chosen by the kernel, the same for all.
     ///
     /// # Errors
-    /// The address that cannot be had, and the kernel's error.
+    /// The address that is not available, and the kernel's error.
     pub fn bind(addresses: &[IpAddr], port: u16) -> Result<Listener, (SocketAddr, io::Error)> {
         let mut sockets: Vec<Udp> = Vec::with_capacity(addresses.len());
         let mut port = port;
@@ -51,7 +51,7 @@ impl Listener {
         self.sockets.iter().filter_map(|socket| socket.local_addr().ok()).collect()
     }
 
-    /// What the server has done and how many sessions are open, at most 0.1 s old.
+    /// The server's counters and number of open sessions, at most 0.1 s old.
     #[must_use]
     pub fn published(&self) -> (ServerStats, usize) {
         *self.published.lock().unwrap_or_else(PoisonError::into_inner)
@@ -62,11 +62,11 @@ impl Listener {
         *published = (server.stats(), server.sessions());
     }
 
-    /// Serves until `stop` is set. It asks for no priority: the kernel notes when a probe arrives, so a late
-    /// answer does not show in a round trip, and a flood must not take the processor from others.
+    /// Serves until `stop` is set. It does not raise its priority. The kernel records when a probe arrives,
+    /// so a late answer does not count in a round trip, and a flood must not take the processor from others.
     ///
     /// # Errors
-    /// The kernel's, where it cannot wait for datagrams.
+    /// The kernel's error if it cannot wait for datagrams.
     pub fn serve(
         &self,
         server: &mut Server,
@@ -94,7 +94,7 @@ impl Listener {
     }
 }
 
-/// Answers what waits at one socket, up to a turn.
+/// Answers the datagrams that wait at one socket, up to a limit.
 fn answer(
     socket: &Udp,
     server: &mut Server,

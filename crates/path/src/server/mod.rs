@@ -1,15 +1,14 @@
-//! The far end: answers probes, and cannot be made to do more than that. Without sockets and clocks;
-//! [`listen`] adds them.
+//! The server: it answers probes and does nothing else. It has no sockets and clocks; [`listen`] adds them.
 //!
-//! * A stranger's request to open is answered at a rate for each network, and with no more bytes than that
-//!   address and port sent. Our client pads its request, so it is answered at once. irtt's client asks with 8
+//! * Requests to open are answered at a limited rate for each network, and with no more bytes than the
+//!   address and port sent. Our client pads its request, so it is answered at once. irtt's client sends 8
 //!   bytes less than the answer has; it is answered when it asks again, after a second.
 //! * The answer carries a random token. The first probe that brings it back from the same address and port
-//!   shows that the address receives. Only then there is a session.
+//!   shows that the address receives. Only then is there a session.
 //! * A reply is never longer than its request, and a session's replies are never more frequent than what was
 //!   agreed.
-//! * All tables have a size that is fixed at the start ([`Server::memory`]). A flood of strangers
-//!   displaces other strangers; sessions stay.
+//! * All tables have a size that is fixed at the start ([`Server::memory`]). A flood from unknown addresses
+//!   displaces only other unknown addresses, never sessions.
 
 mod limit;
 pub mod listen;
@@ -31,15 +30,16 @@ use crate::key::Key;
 use crate::open::{self, OpenReply, OpenRequest};
 use crate::params::{self, Params, Refusal};
 
-/// Connections that were opened and have not shown yet that they receive; the oldest makes room.
+/// Largest number of half-open connections, which have not shown yet that they receive; a new one replaces
+/// the oldest.
 const HALF_OPEN: usize = 4096;
 /// How long a connection may be half-open: as long as irtt's client waits for an answer to its first request.
 const HALF_OPEN_LIFE: i64 = 15_000_000_000;
-/// How much longer than agreed a session may last, for what is late.
+/// How much longer than agreed a session may last, for late packets.
 const GRACE: i64 = 5_000_000_000;
 /// A session's replies may catch up with this much time: probes that waited in a queue arrive together.
 const CATCH_UP: i64 = 2_000_000_000;
-/// Fewest probes that may arrive together, as irtt's server has it.
+/// At least this many probes may arrive together, as with irtt's server.
 const LEAST_BURST: i64 = 5;
 
 /// What a server allows.
@@ -49,10 +49,10 @@ pub struct Limits {
     pub sessions: usize,
     /// Sessions at a time of one network, at least 1.
     pub sessions_per_prefix: u32,
-    /// What one network is.
+    /// Prefix lengths of one network.
     pub prefix: PrefixLengths,
-    /// Answers a second to those requests of one network that open, at least 1; twice as many at once after a
-    /// silence.
+    /// Answers per second to requests to open from one network, at least 1; twice as many at once after a
+    /// pause.
     pub opens_per_second: u32,
     /// Longest session; zero is no limit.
     pub max_length: Span,
@@ -60,7 +60,7 @@ pub struct Limits {
     pub min_interval: Span,
     /// Longest UDP payload of a probe in bytes.
     pub max_size: u16,
-    /// A session that is silent for this long is over. A quarter of it is the longest interval.
+    /// A session without a packet for this long is over. A quarter of it is the longest interval.
     pub idle: Span,
 }
 
@@ -85,7 +85,7 @@ struct Session {
     arrivals: Arrivals,
     from: SocketAddr,
     layout: Layout,
-    /// Most bytes of a reply.
+    /// Largest size of a reply, bytes.
     size: u16,
     tos: u8,
     /// Whether replies are filled with random bytes.
@@ -103,7 +103,7 @@ struct Session {
     due: i64,
 }
 
-/// What a server has done.
+/// A server's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerStats {
     /// Datagrams received.
@@ -124,7 +124,7 @@ pub struct ServerStats {
     pub wrong_key: u64,
     /// Probes with a token that is no session's, or from another address than its session's.
     pub wrong_token: u64,
-    /// Requests to open that were not answered because the network had had its rate.
+    /// Requests to open that were not answered because the network exceeded its rate.
     pub too_often: u64,
     /// Requests to open that were not answered because the answer would have had more bytes.
     pub no_credit: u64,
@@ -132,9 +132,9 @@ pub struct ServerStats {
     pub refused: u64,
     /// Refused for another version of the protocol.
     pub refused_version: u64,
-    /// Refused because there were as many sessions as there may be.
+    /// Refused because of the limit of sessions.
     pub refused_full: u64,
-    /// Refused because the network had as many sessions as it may have.
+    /// Refused because of the limit of sessions of a network.
     pub refused_network: u64,
     /// Probes of sessions that were not answered because they came too fast.
     pub too_fast: u64,
@@ -158,13 +158,13 @@ pub enum Ending {
     Closed,
     /// The client was silent.
     Idle,
-    /// It lasted as long as was agreed, and did not end.
+    /// It reached its agreed length and did not end by itself.
     Overdue,
     /// The server stopped.
     Stopped,
 }
 
-/// What happens to sessions.
+/// Events of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// One was opened.
@@ -207,7 +207,7 @@ pub enum Event {
 pub struct Answer {
     /// Its bytes.
     pub len: usize,
-    /// The ToS byte that it is to have.
+    /// Its ToS byte.
     pub tos: u8,
 }
 
@@ -216,9 +216,9 @@ pub struct Answer {
 pub struct Memory {
     /// What.
     pub what: &'static str,
-    /// How many places.
+    /// The number of entries.
     pub places: usize,
-    /// Bytes of one.
+    /// Bytes of one entry.
     pub bytes: usize,
 }
 
@@ -263,7 +263,7 @@ impl Server {
         }
     }
 
-    /// What it has done.
+    /// Its counters.
     #[must_use]
     pub fn stats(&self) -> ServerStats {
         self.stats
@@ -275,7 +275,7 @@ impl Server {
         self.open
     }
 
-    /// Its tables: they have this size from the start, and keep it.
+    /// Its tables. Their sizes do not change.
     #[must_use]
     pub fn memory(&self) -> [Memory; 5] {
         let [rate, credit] = limit::BYTES;
@@ -293,7 +293,7 @@ impl Server {
             Memory { what: "order of half-open", places: self.half_open.capacity(), bytes: 8 },
             Memory { what: "sessions by network", places: places(self.prefixes.capacity()), bytes: prefix },
             Memory { what: "rates of networks", places: PACES, bytes: rate },
-            Memory { what: "credits of strangers", places: CREDITS, bytes: credit },
+            Memory { what: "credits of unproved addresses", places: CREDITS, bytes: credit },
         ]
     }
 
@@ -401,7 +401,7 @@ impl Server {
         Some(reply)
     }
 
-    /// The parameters as far as they are allowed.
+    /// The parameters, restricted to what is allowed.
     fn restrict(&self, asked: &Params, hmac: bool) -> Params {
         let limits = &self.limits;
         let mut params = Params { version: params::VERSION, refusal: 0, ..asked.clone() };
@@ -540,7 +540,7 @@ impl Server {
         true
     }
 
-    /// Forgets a connection, and says so of a session.
+    /// Forgets a connection; if it is a session, reports that.
     fn end(&mut self, token: u64, why: Ending, now: i64, events: &mut dyn FnMut(Event)) {
         let Some(session) = self.connections.remove(&token).filter(|session| session.is_open) else { return };
         self.open -= 1;
@@ -561,7 +561,7 @@ impl Server {
         });
     }
 
-    /// Forgets what is over; to be called now and then, once a second for example.
+    /// Forgets ended connections; call it regularly, for example once a second.
     pub fn handle_timeout(&mut self, now: i64, events: &mut dyn FnMut(Event)) {
         let idle = ns(self.limits.idle);
         let is_over = |session: &Session| {

@@ -1,4 +1,4 @@
-//! Strangers, floods, replays and forgeries.
+//! Tests with unknown addresses, floods, replays and forgeries.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -111,10 +111,10 @@ fn irtts_client_is_answered_when_it_asks_again_and_gets_no_more_than_it_sent() {
     assert!(answers.iter().sum::<usize>() <= 4 * irtts.len());
 }
 
-/// 1 000 000 requests in 10 s from addresses that are spoofed at random: nobody gets more bytes than he sent,
-/// the memory is as before, a session keeps all its replies, and a new client is served.
+/// 1 000 000 requests in 10 s from random spoofed addresses: no address gets more bytes than it sent, the
+/// memory does not change, a session gets all its replies, and a new client is served.
 #[test]
-fn a_flood_of_spoofed_opens_takes_nothing_from_anybody() {
+fn a_flood_of_spoofed_open_requests_does_not_disturb_sessions() {
     let mut desk = Desk::new(Limits::default(), None);
     let (client, newcomer) = (addr("192.0.2.1:9"), addr("198.51.100.7:9"));
     let token = desk.open(client, 0, &asked(10 * MS, 0)).unwrap().token;
@@ -230,7 +230,7 @@ fn without_the_key_there_is_no_answer_and_no_sign() {
 }
 
 #[test]
-fn what_is_asked_for_is_restricted() {
+fn requested_parameters_are_restricted() {
     let limits = Limits { max_length: Span::from_secs(10), max_size: 500, ..Limits::default() };
     let mut desk = Desk::new(limits, None);
     let client = addr("192.0.2.1:9");

@@ -52,9 +52,9 @@ impl ProberConfig {
 /// A reply, as [`Prober::handle_datagram`] took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo {
-    /// What it says.
+    /// Its content.
     pub packet: Packet,
-    /// When its probe was sent; nothing where that had been given up.
+    /// When its probe was sent; nothing if that had been given up.
     pub sent: Option<Stamp>,
     /// When it was received.
     pub received: Stamp,
@@ -122,7 +122,7 @@ pub struct Lateness {
     /// Bucket k counts latenesses of at least `2^(k-1)` and below `2^k` ns; the last bucket also counts all
     /// greater ones.
     pub buckets: [u64; 32],
-    /// The greatest, in nanoseconds.
+    /// The largest, in nanoseconds.
     pub max_ns: u64,
 }
 
@@ -134,7 +134,7 @@ impl Lateness {
         self.max_ns = self.max_ns.max(late.0);
     }
 
-    /// An upper bound of the quantile `q`, 0 to 1: at most twice its value and never above the greatest; 0 if
+    /// An upper bound of the quantile `q`, 0 to 1: at most twice its value and never above the largest; 0 if
     /// nothing was recorded.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]

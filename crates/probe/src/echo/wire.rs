@@ -94,7 +94,7 @@ pub struct Packet {
     pub token: u64,
     /// Sequence number, from 0.
     pub seq: u32,
-    /// Packets of this connection that the server has received, duplicates included; 0 where the layout has
+    /// Packets of this connection that the server has received, duplicates included; 0 if the layout has
     /// no count.
     pub received: u32,
     /// Which of the last 64 packets arrived at the server; 0 if unknown.
@@ -115,7 +115,7 @@ pub enum PacketError {
     /// Another protocol.
     #[error("the first three bytes are not the protocol's")]
     Magic,
-    /// A flag that is not supported: open, an HMAC where there is no key or none where there is one, or a
+    /// A flag that is not supported: open, an HMAC where there is no key or none if there is one, or a
     /// flag of a later version.
     #[error("flags {0:#04x} are not spoken")]
     Flags(u8),

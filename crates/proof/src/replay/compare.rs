@@ -1,4 +1,4 @@
-//! Compares what our queues did with what a vector says, and what to print where they differ. [`replay`] runs
+//! Compares what our queues did with what a vector says, and describes the first difference. [`replay`] runs
 //! a queue over the calls of a file.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const CONTEXT: usize = 6;
 /// Lines shown after it.
 const AFTER: usize = 3;
 
-/// The comparison with one file: its report, and the lines that it shows.
+/// The comparison with one file: its report, and the lines that a difference shows.
 pub(super) struct Comparison<'a> {
     lines: &'a [&'a str],
     pub(super) report: Report,
@@ -96,7 +96,7 @@ impl<'a> Comparison<'a> {
         Some(self.difference(line, "result of a reset", "no such result of the reset", extra))
     }
 
-    /// Compares the check at `line`, every key of it. `state`: our value; `None`: there is no such key.
+    /// Compares every key of the check at `line`. `state` gives our value, or `None` if there is no such key.
     pub(super) fn state<V: PartialEq<T> + Display, T: Display>(
         &mut self,
         line: usize,
@@ -126,7 +126,7 @@ impl<'a> Comparison<'a> {
         Ok(Some(Difference { state: differences, ..difference }))
     }
 
-    /// A disagreement at `line`, with the lines around it.
+    /// A difference at `line`, with the lines around it.
     pub(super) fn difference(&self, line: usize, what: &str, expected: &str, got: &str) -> Difference {
         let last = line.min(self.lines.len());
         let context = (last.saturating_sub(CONTEXT).max(1)..=last + AFTER)

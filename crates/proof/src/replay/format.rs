@@ -1,5 +1,4 @@
-//! Vectors of the queues that are called packet by packet: header, calls, and the rules that hold for every
-//! file.
+//! Vectors of the queues that are called packet by packet: header, calls, and the rules for every file.
 
 use super::Fault;
 use super::text::{Entry, Fields, Format, Number, Text, check_times};
@@ -80,7 +79,7 @@ pub(super) struct Step<'a> {
     pub(super) line: usize,
     pub(super) t: u64,
     pub(super) kind: &'a str,
-    /// What comes before the first call has none.
+    /// The part before the first call has none.
     pub(super) input: Option<Input<'a>>,
     /// The results, with their lines, without the random numbers among them.
     pub(super) results: Vec<(usize, &'a str)>,
@@ -97,7 +96,7 @@ pub(super) struct Vector<'a> {
     pub(super) steps: Vec<Step<'a>>,
 }
 
-/// Reads a text and checks what holds for every vector.
+/// Reads a text and checks the rules for every vector.
 pub(super) fn read<'a>(text: &Text<'a>) -> Result<Vector<'a>, Fault> {
     let header = read_header(text)?;
     let steps = text.steps(&RECORDS, header.start_ns)?.into_iter().map(|step| read_step(step, header.queue));
@@ -178,7 +177,7 @@ fn read_step<'a>(step: super::text::Step<'a>, queue: &str) -> Result<Step<'a>, F
     Ok(Step { line, t, kind, input, results, draws, checks })
 }
 
-/// Words of the format for reasons; those of queues that we do not have yet among them.
+/// The format's words for reasons, including those of queues that we do not have yet.
 const REASONS: [&str; 13] = [
     "limit",
     "memory",
@@ -195,7 +194,7 @@ const REASONS: [&str; 13] = [
     "overlimit",
 ];
 
-/// Checks that a result is one. The random number that it is, if it is one.
+/// Checks that a line is a result. Returns the random number if it is one.
 fn read_result(line: usize, text: &str) -> Result<Option<u32>, Fault> {
     let mut fields = Fields::of(line, text);
     let mut draw = None;
@@ -234,7 +233,7 @@ fn read_arrival<'a>(fields: &mut Fields<'a>, is_sender: bool) -> Result<Input<'a
                 let value = entry.number::<u8>().ok().filter(|value| value & 3 == ecn);
                 dsfield = value.ok_or_else(|| Fault::at(line, "dsfield is no DS byte with this ecn"))?;
             }
-            // 6: IPv6; ECN is handled alike for both.
+            // 6 is IPv6; ECN works the same way for both.
             "proto" if matches!(entry.value, "4" | "6") => {}
             _ if is_sender && sending.set(&entry)? => {}
             key => return Err(Fault::at(line, format!("unknown field `{key}={}` of record E", entry.value))),
@@ -243,7 +242,8 @@ fn read_arrival<'a>(fields: &mut Fields<'a>, is_sender: bool) -> Result<Input<'a
     Ok(Input::Enqueue(Arrival { id, hash, len, truesize, dsfield, sending }))
 }
 
-/// Packet numbers rise, results are where they may be, every D is answered. `last`: the last line.
+/// Checks that packet numbers rise, that results are in allowed places, and that every D is answered. `last`
+/// is the last line.
 fn check_order(vector: &Vector<'_>, last: usize) -> Result<(), Fault> {
     let mut last_id = 0;
     for (at, step) in vector.steps.iter().enumerate() {
@@ -278,8 +278,8 @@ fn check_order(vector: &Vector<'_>, last: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A check follows every `s_every`-th call, every R and every C (every call where there is no
-/// `s_every`), and ends the file. `last`: the last line.
+/// Checks that an S follows every `s_every`-th call (every call if there is no `s_every`), every R and every
+/// C, and that it ends the file. `last` is the last line.
 fn check_states(vector: &Vector<'_>, last: usize) -> Result<(), Fault> {
     let every = vector.header.s_every.unwrap_or(1);
     let (mut calls, mut is_due) = (0_u64, false);
@@ -298,7 +298,7 @@ fn check_states(vector: &Vector<'_>, last: usize) -> Result<(), Fault> {
             let first = *keys.get_or_insert(check);
             let mut pairs = first.iter().zip(check);
             let has_same = pairs.all(|(first, entry)| first.key == entry.key);
-            // The keys of a slot of sfq are at the end, where the packet last seen has one.
+            // The keys of a slot of sfq are at the end, if the packet seen last has one.
             let may_end = vector.header.queue == "sfq" && !check.is_empty();
             if !has_same || (first.len() != check.len() && !may_end) || check.is_empty() {
                 return Err(Fault::at(line, "this check S has not the keys of the first"));

@@ -97,7 +97,7 @@ fn set(params: &mut Params, key: &str, value: Number) -> Result<(), String> {
             Ok(log @ 1..=18) => params.buckets = 1 << log,
             _ => return Err("buckets_log: 1 to 18".to_string()),
         },
-        // The slack of the wake-up is the caller's matter.
+        // The caller is responsible for the slack of the wake-up.
         "timer_slack" => {}
         _ => subject::set(params, key, value)?,
     }

@@ -16,7 +16,7 @@ struct FqPieSubject {
     link: Link,
     /// Bucket of the packet enqueued or delivered last.
     bucket: u32,
-    /// Runs of the reference's timer to come at this very time: ours takes all buckets in one.
+    /// Further runs of the reference's timer at the same time. Ours updates all buckets in one run.
     runs_left: u32,
 }
 
@@ -43,7 +43,7 @@ impl FqPieSubject {
         field!(key, state, qlen, backlog, deficit).or_else(|| vars(&state.vars, key))
     }
 
-    /// A run of the reference's timer: the first of a round is our only one.
+    /// A run of the reference's timer. The first run of a round is our only one.
     fn timer(&mut self, now: Nanos) {
         if self.runs_left > 0 {
             self.runs_left -= 1;

@@ -1,22 +1,22 @@
-//! Replays decision vectors: the calls that were made to a queue of Linux, made again to ours, and every
-//! decision compared with the one recorded.
+//! Replays decision vectors: makes the calls that were made to a queue of Linux to our queue, and compares
+//! every decision with the recorded one.
 //!
-//! A vector is a text file, plain or gzip, one record a line; `vectors/README.md` describes the format.
-//! [`file()`] answers with a [`Report`], whose [`Report::difference`] is the first disagreement, or with a
-//! [`ReplayError`] where the file itself is not whole: cut, corrupt, or of a queue that is not known.
-//! Nothing in a file is passed over: an unknown record, key or queue is an error.
+//! A vector is a text file, plain or gzip, with one record on each line; `vectors/README.md` describes the
+//! format. [`file()`] returns a [`Report`], whose [`Report::difference`] is the first difference. It returns
+//! a [`ReplayError`] if the file is cut or corrupt, or is for an unknown queue. Nothing in a file is ignored:
+//! an unknown record, key or queue is an error.
 //!
 //! | module | what it does |
 //! | --- | --- |
 //! | `text` | reads every file: header, calls with their results and checks, fields |
 //! | `format` | the calls to a queue packet by packet, and the rules that hold for such files |
-//! | `subject` | what a queue must offer to be replayed |
-//! | `families` | the list of those that do |
+//! | `subject` | the trait that a queue must implement to be replayed |
+//! | `families` | the list of queues that implement it |
 //! | `codel`, `pie`, `fq_pie`, `sfq`, `fq`, `tbf`, `dql` | the subjects: a queue, its parameters by name, its state by name |
 //! | `cake` | `cake`, whose vectors describe packets in more detail |
-//! | `wifi` | files of the 802.11 transmit stack, which have calls of their own |
+//! | `wifi` | files of the 802.11 transmit stack, which have their own calls |
 //! | `compare` | compares results and checks; runs a subject over a file |
-//! | `report` | the answer |
+//! | `report` | the result |
 
 mod cake;
 mod codel;
@@ -44,7 +44,7 @@ use text::Text;
 
 pub use report::{Compared, Difference, Line, Report, StateDifference};
 
-/// Most bytes of text that a vector may have: a guard against a gzip bomb.
+/// Largest text of a vector, in bytes: a guard against gzip bombs.
 const MAX_TEXT: u64 = 1 << 30;
 
 /// Why a file cannot be replayed to its end.
@@ -56,7 +56,7 @@ pub enum ReplayError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The gzip stream is cut or damaged.
@@ -64,12 +64,12 @@ pub enum ReplayError {
     Gzip {
         /// The file.
         path: PathBuf,
-        /// The first line that is not whole.
+        /// The first incomplete line.
         line: usize,
-        /// What the decoder says.
+        /// The decoder's error.
         source: io::Error,
     },
-    /// The file is no whole vector.
+    /// The file is not a complete vector.
     #[error("{}:{line}: {reason}", path.display())]
     Corrupt {
         /// The file.
@@ -119,7 +119,7 @@ impl Fault {
 /// Replays the vector in a file, plain text or gzip.
 ///
 /// # Errors
-/// When the file cannot be read or is no whole vector of a queue that we have.
+/// If the file cannot be read or is not a complete vector of a queue that we have.
 pub fn file(path: impl AsRef<Path>) -> Result<Report, ReplayError> {
     let path = path.as_ref();
     let read = |source| ReplayError::Read { path: path.to_path_buf(), source };

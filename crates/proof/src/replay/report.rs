@@ -1,4 +1,4 @@
-//! The answer of a replay, to print or to write as JSON.
+//! The result of a replay, to print or to write as JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub struct Report {
     pub calls: BTreeMap<String, u64>,
     /// What was compared and agreed.
     pub compared: Compared,
-    /// The first disagreement; the replay ends there.
+    /// The first difference; the replay ends there.
     pub difference: Option<Difference>,
 }
 
@@ -37,24 +37,24 @@ pub struct Compared {
     pub check_values: u64,
 }
 
-/// The first disagreement.
+/// The first difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// The line, from 1, at which it shows.
+    /// The line, from 1, at which it was found.
     pub line: usize,
-    /// What disagrees, in words.
+    /// What differs, in words.
     pub what: String,
     /// What the reference did, as a record.
     pub expected: String,
     /// What ours did, as a record.
     pub got: String,
-    /// The values of a check that disagree.
+    /// The values of a check that differ.
     pub state: Vec<StateDifference>,
     /// The lines around it and the line itself.
     pub context: Vec<Line>,
 }
 
-/// One value of a check that disagrees.
+/// One value of a check that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StateDifference {
     /// Its key.

@@ -17,7 +17,7 @@ struct SfqSubject {
     hash: u32,
 }
 
-/// What a vector gives, before Linux 6.1 `sch_sfq.c:sfq_change` makes it fit together.
+/// The parameters in a vector, before Linux 6.1 `sch_sfq.c:sfq_change` adapts them to each other.
 struct Given {
     params: Params,
     limit: Option<u32>,
@@ -44,7 +44,7 @@ fn set(given: &mut Given, key: &str, value: Number) -> Result<(), String> {
         "Wlog" => red.wlog = narrow(key, value)?,
         "Plog" => red.plog = narrow(key, value)?,
         "max_P" => red.max_p = narrow(key, value)?,
-        // It is for idle times, which no slot has.
+        // It is for idle times, which a slot does not have.
         "Scell_log" => {}
         "flags" => (red.ecn, red.harddrop) = (value & 1 != 0, value & 2 != 0),
         _ => return Err(format!("unknown parameter `{key}`")),

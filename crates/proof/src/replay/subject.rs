@@ -1,4 +1,4 @@
-//! What a queue offers to be replayed.
+//! The trait that a queue must implement to be replayed, and helpers for it.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use super::text::{Entry, Number};
 
 /// A queue under replay.
 pub(super) trait Subject {
-    /// The value in force of a parameter, under its name in the header; `None`: no such name.
+    /// The effective value of a parameter, by its name in the header; `None` if there is no such name.
     fn effective(&self, key: &str) -> Option<Number>;
     /// Makes the call and lists its results in order. An error names what in the call is not known.
     fn call(&mut self, now: Nanos, input: &Input<'_>, results: &mut Results) -> Result<(), String>;
@@ -19,11 +19,11 @@ pub(super) trait Subject {
     fn draws(&mut self) -> Option<&mut Recorded> {
         None
     }
-    /// A counter or state variable, under its name in a check; `None`: no such name.
+    /// A counter or state variable, by its name in a check; `None` if there is no such name.
     fn state(&self, key: &str) -> Option<Number>;
 }
 
-/// The random numbers of the reference, for the queue to draw in their order.
+/// The random numbers of the reference, which the queue draws in the same order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recorded {
     values: VecDeque<u32>,
@@ -36,7 +36,8 @@ impl Recorded {
         Recorded { values: values.iter().copied().collect(), missing: 0 }
     }
 
-    /// Whether what was given was drawn, neither more nor less, in words where it was not. Forgets all.
+    /// Checks that the queue drew exactly the numbers that were given, and forgets them. The error says how
+    /// many were too many or left.
     fn check(&mut self) -> Result<(), String> {
         let (unused, missing) = (self.values.len(), self.missing);
         *self = Recorded::default();
@@ -57,7 +58,7 @@ impl Draws for Recorded {
 }
 
 impl dyn Subject + '_ {
-    /// The random numbers for the next call. An error: the queue takes none.
+    /// Sets the random numbers for the next call. An error if the queue takes none.
     pub(super) fn give(&mut self, values: &[u32]) -> Result<(), String> {
         match self.draws() {
             Some(draws) => *draws = Recorded::new(values),
@@ -67,23 +68,23 @@ impl dyn Subject + '_ {
         Ok(())
     }
 
-    /// Whether the random numbers given were drawn, in words where they were not.
+    /// Checks that the queue drew exactly the random numbers that were given.
     pub(super) fn were_drawn(&mut self) -> Result<(), String> {
         self.draws().map_or(Ok(()), Recorded::check)
     }
 }
 
-/// What a subject is made from.
+/// The input from which a subject is made.
 pub(super) struct Setup<'a> {
     pub(super) header: &'a Header<'a>,
-    /// Random numbers drawn when the queue was made.
+    /// Random numbers that were drawn when the queue was created.
     pub(super) draws: &'a [u32],
-    /// Packets that arrive in the whole file: more storage is never needed.
+    /// Number of packets that arrive in the whole file: more storage is never needed.
     pub(super) arrivals: usize,
 }
 
-/// Sets the parameter that the catalogue calls `key`. In vectors times are microseconds; a value need not be
-/// in the range that tc has for it.
+/// Sets the parameter that the catalogue calls `key`. In vectors times are in microseconds, and a value may
+/// be outside of tc's range.
 pub(super) fn set<T: Parameters + Access>(params: &mut T, key: &str, value: Number) -> Result<(), String> {
     let at = T::LIST.iter().position(|parameter| parameter.is_called(key));
     let at = at.ok_or_else(|| format!("unknown parameter `{key}`"))?;
@@ -109,12 +110,12 @@ impl Setup<'_> {
         Ok(params)
     }
 
-    /// What is wrong with the queue as the header describes it.
+    /// An error in the header's description of the queue.
     pub(super) fn fault(&self, reason: impl ToString) -> Fault {
         Fault::at(self.header.queue_line, reason.to_string())
     }
 
-    /// A number of flows that there may be.
+    /// A valid number of flows.
     pub(super) fn flows(&self, flows: u32) -> Result<usize, Fault> {
         match flows {
             1..=65_536 => Ok(flows as usize),
@@ -132,7 +133,7 @@ impl Setup<'_> {
         Link { rate: Rate(0), mtu: self.mtu() }
     }
 
-    /// `n` empty places.
+    /// `n` empty slots.
     pub(super) fn places<T: Clone + Default>(n: usize) -> Vec<T> {
         vec![T::default(); n]
     }
@@ -195,8 +196,8 @@ pub(super) fn call<Q: Queue<goodqueue::Header>>(
     call_with(queue, now, input, &mut Collect(results), change, |queue| queue.next_wake(now))
 }
 
-/// As [`call`], with an observer of its own; `wake`: when a queue asks to be woken that holds packets and
-/// delivers none.
+/// Like [`call`], with another observer. `wake` is the time at which a queue that holds packets and delivers
+/// none asks to be woken.
 pub(super) fn call_with<Q: Queue<goodqueue::Header>, O: Listing>(
     queue: &mut Q,
     now: Nanos,
@@ -227,8 +228,8 @@ pub(super) fn call_with<Q: Queue<goodqueue::Header>, O: Listing>(
     Ok(None)
 }
 
-/// Whether the call is a T, of the queue's timer. Ours, due at `due`, is to be due at that very time, and at
-/// no other call; where it is not, a result says when it is.
+/// Whether the call is a T, of the queue's timer. Ours, due at `due`, must be due at exactly that time and at
+/// no other call. If it is not, a result states its time.
 pub(super) fn call_timer(now: Nanos, input: &Input<'_>, due: Option<Nanos>, results: &mut Results) -> bool {
     let is_timer = matches!(input, Input::Timer);
     let is_due = due.is_some_and(|due| due <= now);
@@ -243,7 +244,7 @@ fn answer(packet: Option<goodqueue::Header>) -> String {
     packet.map_or("N".into(), |packet| format!("P {} {}", packet.cookie, packet.dsfield & 3))
 }
 
-/// The state that all queues of packets have.
+/// The state that all packet queues have.
 pub(super) fn common_state(key: &str, backlog: Backlog, stats: Stats) -> Option<Number> {
     Some(match key {
         "qlen" => backlog.packets.into(),
@@ -268,7 +269,7 @@ pub(super) fn changed<P>(
     Ok(params)
 }
 
-/// The hash of the packet that the call was about, if it was about one.
+/// The hash of the packet of the call, if there was one.
 pub(super) fn hash_of(input: &Input<'_>, delivered: Option<goodqueue::Header>) -> Option<u32> {
     match input {
         Input::Enqueue(arrival) => Some(arrival.hash),
@@ -276,7 +277,7 @@ pub(super) fn hash_of(input: &Input<'_>, delivered: Option<goodqueue::Header>) -
     }
 }
 
-/// A parameter's value as a narrower number.
+/// A parameter's value as a number with fewer bits.
 pub(super) fn narrow<T: TryFrom<Number>>(key: &str, value: Number) -> Result<T, String> {
     T::try_from(value).map_err(|_| format!("{key}: {value} is out of range"))
 }

@@ -1,5 +1,5 @@
-//! The text of a vector: header, calls with their results and checks, and the fields of a line. Every format
-//! is read here; what differs between them is data, a [`Format`].
+//! Reads the text of a vector: header, calls with their results and checks, and the fields of a line. All
+//! formats are read here; a [`Format`] has their differences.
 
 use super::Fault;
 
@@ -24,7 +24,7 @@ impl<'a> Entry<'a> {
         Ok(Entry { line: self.line, key: self.key, value: self.number()? })
     }
 
-    /// `key value` in the value of this one.
+    /// The `key value` that is the value of this one.
     pub(super) fn inner(&self) -> Entry<'a> {
         let (key, value) = self.value.split_once(' ').unwrap_or((self.value, ""));
         Entry { line: self.line, key, value }
@@ -40,7 +40,7 @@ pub(super) fn number<T: TryFrom<Number>>(line: usize, name: &str, text: &str) ->
     T::try_from(value).map_err(|_| Fault::at(line, format!("{name}: {text} is out of range")))
 }
 
-/// The records of a format, by their first word. Besides there is `S`, a check of the state.
+/// The records of a format, by their first word. All formats also have `S`, a check of the state.
 pub(super) struct Format {
     /// Calls.
     pub(super) calls: &'static [&'static str],
@@ -48,7 +48,7 @@ pub(super) struct Format {
     pub(super) results: &'static [&'static str],
 }
 
-/// A call, its results, and the checks of the state after it. What comes before the first call is a step of
+/// A call, its results, and the checks of the state after it. The part before the first call is a step of
 /// kind `""`.
 pub(super) struct Step<'a> {
     pub(super) line: usize,
@@ -73,7 +73,7 @@ pub(super) struct Text<'a> {
     pub(super) header: Vec<Entry<'a>>,
     /// Every line, for messages.
     pub(super) lines: Vec<&'a str>,
-    /// How many of them are the header.
+    /// The number of lines of the header.
     pub(super) header_len: usize,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Text<'a> {
         Ok(Text { header, lines, header_len })
     }
 
-    /// The value of a key of the header; empty where there is none.
+    /// The value of a key of the header; empty if there is none.
     pub(super) fn header(&self, key: &str) -> &'a str {
         self.header.iter().find(|entry| entry.key == key).map_or("", |entry| entry.value)
     }
@@ -136,7 +136,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// That time does not go back from call to call: their lines and times.
+/// Checks that time does not go back from call to call, given their lines and times.
 pub(super) fn check_times(calls: impl IntoIterator<Item = (usize, u64)>) -> Result<(), Fault> {
     let mut now = 0;
     for (line, t) in calls {
@@ -198,7 +198,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Whether the next field is a group divided by colons.
+    /// Whether the next field is a group separated by colons.
     pub(super) fn next_has_colon(&mut self) -> bool {
         self.rest.peek().is_some_and(|field| field.contains(':'))
     }
@@ -207,7 +207,7 @@ impl<'a> Fields<'a> {
         self.rest.peek().is_none()
     }
 
-    /// What is left, as `key=value`, each key once.
+    /// The remaining fields, as `key=value`, each key once.
     pub(super) fn entries(&mut self) -> Result<Vec<Entry<'a>>, Fault> {
         let line = self.line;
         let mut entries: Vec<Entry<'a>> = Vec::new();
@@ -232,7 +232,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The field that `key` names as a [`Number`]; `None` where it names none of those listed.
+/// The field that `key` names, as a [`Number`]; `None` if it is none of those listed.
 macro_rules! field {
     ($key:expr, $of:expr, $($field:ident),+ $(,)?) => {
         match $key {

@@ -55,11 +55,11 @@ pub(super) const CATALOGUE: &[(&str, &str)] = &[
     ("wifi-headlines-30", include_str!("../../../../scenarios/wifi-headlines-30.toml")),
 ];
 
-/// What is reproduced.
+/// A reproduction to be run.
 pub enum Entry {
     /// An experiment with its name, without folder and suffix.
     Experiment(String, Box<Experiment>),
-    /// Flows that share a queue by chance.
+    /// Flows that share a queue at random.
     Collisions,
 }
 
@@ -73,10 +73,10 @@ impl Entry {
     }
 }
 
-/// The named ones in the order given; all there are without names.
+/// The named reproductions in the order given; without names, all of them.
 ///
 /// # Errors
-/// [`Error::Usage`] where there is no such name, or the file is wrong.
+/// [`Error::Usage`] if there is no reproduction of that name, or if the file has an error.
 pub fn take(names: &[String]) -> Result<Vec<Entry>, Error> {
     if names.is_empty() {
         let catalogue = CATALOGUE.iter().map(|&(name, text)| of_catalogue(name, text));
@@ -102,7 +102,7 @@ fn entry(name: &str) -> Result<Entry, Error> {
             let nearest = did_you_mean(name, &known);
             let known = known.join(", ");
             Err(Error::Usage(format!(
-                "there is no reproduction {name}{nearest}; there are {known}, and FILE.toml"
+                "no reproduction is named {name}{nearest}; choose from {known}, or give a FILE.toml"
             )))
         }
     }

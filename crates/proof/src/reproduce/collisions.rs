@@ -1,6 +1,6 @@
-//! `hash-collisions`: how often a flow has to share its queue by chance, counted in the queues themselves,
-//! beside the closed form. What is counted and claimed is in a file of `scenarios/counted/`. There is no
-//! network in it: packets of new flows are given to an empty queue, one after the other.
+//! `hash-collisions`: how often a flow has to share its queue at random. Flows are counted in the queues
+//! themselves and compared with the closed form. A file in `scenarios/counted/` states what is counted and
+//! claimed. There is no network: an empty queue gets packets of new flows, one after the other.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ pub(super) const NAME: &str = "hash-collisions";
 /// The file of the page.
 const TEXT: &str = include_str!("../../../../scenarios/counted/hash-collisions.toml");
 
-/// The file: what is counted, and what was published of it.
+/// The file: what is counted, and the published figures.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Scenario {
@@ -33,7 +33,7 @@ struct Scenario {
     trials: u32,
     /// Seeds, from 1.
     seeds: u64,
-    /// Numbers of flows that the picture has dots for, and the table rows.
+    /// Numbers of flows for which the picture has dots, and the table rows.
     dots: Vec<u32>,
     #[serde(rename = "queue")]
     queues: Vec<Kind>,
@@ -42,7 +42,7 @@ struct Scenario {
     counted: Vec<CountedClaim>,
 }
 
-/// A queue, and how many of its queues a flow may take one of.
+/// A queue discipline, and the number of its queues from which a flow gets one.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Kind {
@@ -53,7 +53,7 @@ struct Kind {
     counts: Counts,
 }
 
-/// What a counter counts: flows that have to share, or those that have not.
+/// What a counter counts: flows that have to share a queue, or flows that do not.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 enum Counts {
@@ -69,8 +69,7 @@ struct Reproduction {
     text: String,
 }
 
-/// A number that was printed: the probability that fewer than `least` of the others fell into the same
-/// queues.
+/// A published number: the probability that fewer than `least` of the other flows fell into the same queues.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Printed {
@@ -83,7 +82,7 @@ struct Printed {
     published: f64,
 }
 
-/// A count to hold against the closed form: how often this flow has to share.
+/// A count to compare with the closed form: how often this flow has to share a queue.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CountedClaim {
@@ -117,12 +116,12 @@ impl Kind {
         spec.build(Rate(1_000_000_000), ETHERNET_FRAME, Nanos::ZERO).expect("room for a packet")
     }
 
-    /// The probability that a flow finds no queue of its own beside so many others.
+    /// The probability that a flow finds no queue of its own beside this many others.
     fn shares(&self, others: u32, buckets: u32) -> f64 {
         1.0 - fewer(self.ways, others, self.ways, buckets)
     }
 
-    /// For each number of flows that are there already: in how many of the trials the next one had to share.
+    /// For each number of flows already present: the number of trials in which the next one had to share.
     fn count(&self, scenario: &Scenario, seed: u64) -> Vec<u32> {
         let mut rng = Rng::new(seed);
         let mut shared = vec![0; scenario.flows as usize];
@@ -132,12 +131,12 @@ impl Kind {
         shared
     }
 
-    /// A packet of each flow into an empty queue, all at once.
+    /// Puts a packet of each flow into an empty queue, all at one time.
     fn try_once(&self, queue: &mut impl Queue<Header>, rng: &mut Rng, shared: &mut [u32]) {
         let mut before = 0;
         for shared in shared {
             let taken = queue.enqueue(Nanos(1), packet(rng), &mut Ignore);
-            assert_eq!(taken, Verdict::Enqueued, "there is room for all");
+            assert_eq!(taken, Verdict::Enqueued, "the queue takes all packets");
             let mut counted = 0;
             queue.counters(&mut |name, value| counted += if name == self.counter { value } else { 0 });
             *shared += u32::from((counted > before) == (self.counts == Counts::Shared));
@@ -146,7 +145,7 @@ impl Kind {
     }
 }
 
-/// What came of it: verdicts, picture, all that was counted as a table, and how it was made.
+/// The result: verdicts, picture, a table of all counts, and how they were made.
 pub(super) struct Counted {
     pub(super) outcome: Outcome,
     pub(super) curves: Curves,
@@ -154,7 +153,7 @@ pub(super) struct Counted {
     pub(super) how: String,
 }
 
-/// Counts, and holds what was counted against what is computed.
+/// Counts, and compares the counts with the computed figures.
 pub(super) fn run() -> Counted {
     let scenario = Scenario::read();
     let counts = scenario.count_all();
@@ -209,7 +208,7 @@ fn row(id: &str, what: String, figure: &'static str, published: f64, measured: M
     let class: Class = class.parse().expect("a class");
     let holds = class.holds(Unit::Share, published, measured.median);
     let ours = percent(measured.median);
-    // The same without the unit.
+    // Without the unit.
     let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
     Row {
         id: id.into(),
@@ -226,7 +225,7 @@ fn row(id: &str, what: String, figure: &'static str, published: f64, measured: M
     }
 }
 
-/// With two decimals, or near nought and one with as many as it takes.
+/// With two decimals; close to 0 and 1, with as many as are needed.
 fn percent(share: f64) -> String {
     let rest = share.min(1.0 - share) * 100.0;
     let decimals = match rest {
@@ -242,7 +241,8 @@ impl Scenario {
         toml::from_str(TEXT).expect("a file of ours")
     }
 
-    /// [`Kind::count`] of every queue and seed, on all processors. The same whatever their number.
+    /// [`Kind::count`] of every queue and seed, on all processors. The result does not depend on their
+    /// number.
     fn count_all(&self) -> Vec<Vec<Vec<u32>>> {
         let jobs: Vec<(&Kind, u64)> =
             self.queues.iter().flat_map(|kind| (1..=self.seeds).map(move |seed| (kind, seed))).collect();
@@ -281,7 +281,7 @@ impl Scenario {
                 self.buckets,
                 u64::from(self.trials) * self.seeds
             ),
-            x_title: "the flow that comes, by number (logarithmic)".into(),
+            x_title: "number of the arriving flow (logarithmic)".into(),
             y_title: "has to share a queue (%, logarithmic)".into(),
             x: (10.0, 1000.0),
             y: (0.001, 100.0),
@@ -308,16 +308,16 @@ impl Scenario {
         out
     }
 
-    /// How it was made, for the page.
+    /// How the flows were counted, for the page.
     fn how(&self) -> String {
         let Scenario { trials, seeds, .. } = self;
         format!(
-            "Counted in the queues of this program, {trials} trials with each of {seeds} seeds; there is no network and no \
-             time in it. Ours is the median over the seeds, between the ends of a 95 % confidence interval that takes no \
-             distribution for granted (order statistics); picture and table have the mean. Again:\n\n```sh\ngoodqueue \
-             reproduce {NAME}\n```\n\n\
+            "Flows are counted in the queues of this program, in {trials} trials with each of {seeds} seeds, without a \
+             network and without time. \"Ours\" is the median over the seeds. The brackets hold a 95 % confidence \
+             interval that assumes no distribution (order statistics). Picture and table show the mean. To repeat \
+             it:\n\n```sh\ngoodqueue reproduce {NAME}\n```\n\n\
              * `closed_form`: the closed form with these numbers.\n\
-             * `has_to_share`: part of the trials in which the flow that comes as this one found no queue of its own.\n"
+             * `has_to_share`: share of the trials in which the flow of this number found no queue of its own.\n"
         )
     }
 }
@@ -332,8 +332,8 @@ mod tests {
         assert_eq!(said, ["0 %", "9.22 %", "99.93 %", "99.99 %", "99.9999 %", "0.0001 %", "0 %", "100 %"]);
     }
 
-    /// By hand: of two flows the second shares with 1/1024; of nine that fall into one set of eight one has
-    /// to.
+    /// Computed by hand: of two flows the second shares with probability 1/1024. If nine fall into one set of
+    /// eight, one has to share.
     #[test]
     fn the_closed_form_agrees_with_a_calculation_by_hand() {
         let [fq_codel, cake] = <[Kind; 2]>::try_from(Scenario::read().queues).expect("two queues");
@@ -348,7 +348,7 @@ mod tests {
         assert!(printed.iter().map(|claim| claim.judge(buckets)).all(|row| row.verdict == Judged::Holds));
     }
 
-    /// Three flows have three queues; when they come again, those are theirs already.
+    /// Three flows have three queues. When they come again, they keep them.
     #[test]
     fn a_flow_with_a_queue_of_its_own_is_not_counted() {
         let fq_codel = Scenario::read().queues.swap_remove(0);

@@ -1,4 +1,4 @@
-//! What was published, what came of it here, and whether that agrees.
+//! Compares our figures with the published ones.
 
 use goodqueue_report::{Record, Run};
 use serde::Serialize;
@@ -12,18 +12,18 @@ use goodqueue_experiment::text::{Claim, Held, Reproduction};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", content = "cause", rename_all = "snake_case")]
 pub enum Verdict {
-    /// It is within.
+    /// It agrees.
     Holds,
-    /// It is not.
+    /// It does not agree.
     Missed,
-    /// It is not, as the file says, with the reason if it is known.
+    /// It does not agree, and the file says so, with the cause if it is known.
     KnownMiss(String),
-    /// It is within, though the file says that it is missed.
+    /// It agrees, although the file says that the claim is missed.
     HoldsAgainstTheFile,
 }
 
 impl Verdict {
-    /// Whether this is what the file says.
+    /// Whether the file states this verdict.
     #[must_use]
     pub fn is_expected(&self) -> bool {
         matches!(self, Verdict::Holds | Verdict::KnownMiss(_))
@@ -41,7 +41,7 @@ impl Verdict {
     }
 }
 
-/// One claim with what came of it.
+/// One claim and its verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
     /// Its number in the source.
@@ -70,9 +70,9 @@ pub struct Outcome {
     pub name: String,
     /// What is reproduced.
     pub title: String,
-    /// Who published it.
+    /// Who published the figures.
     pub source: String,
-    /// What is shown and what was chosen.
+    /// What the experiment shows, and what was chosen because the source does not say.
     pub text: String,
     /// Seeds that each variant was run with.
     pub seeds: Vec<u64>,
@@ -80,7 +80,7 @@ pub struct Outcome {
     pub claims: Vec<Row>,
 }
 
-/// Holds what `runs` brought against the claims. `runs[variant]` has a run for each seed.
+/// Compares the results of `runs` with the claims. `runs[variant]` has a run for each seed.
 pub(super) fn judge(
     name: &str,
     experiment: &Experiment,
@@ -136,7 +136,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Ours, and whether it agrees. A figure that a run lacks agrees with nothing.
+    /// Our figure, and whether it agrees. If a run lacks the figure, it does not agree.
     fn hold(&self, claim: &Claim) -> (Vec<Measured>, bool) {
         match &claim.held {
             Held::Value { variant, over, published } => {
@@ -168,7 +168,7 @@ impl Judge<'_> {
         }
     }
 
-    /// The figure of a variant over all seeds; over that of another one, seed by seed.
+    /// The figure of a variant over all seeds, divided by that of `over` seed by seed if that is given.
     fn measure(&self, claim: &Claim, variant: usize, over: Option<usize>) -> Option<Measured> {
         let own = self.values(claim, variant)?;
         let values = match over {
@@ -199,7 +199,7 @@ impl Judge<'_> {
     }
 }
 
-/// The unit of what is compared.
+/// The unit of the compared figure.
 fn unit_of(claim: &Claim) -> Unit {
     match &claim.held {
         Held::Value { over: Some(_), .. } | Held::Bounds { over: Some(_), .. } => Unit::Number,

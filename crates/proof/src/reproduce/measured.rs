@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-/// A median with a confidence interval that takes no distribution for granted: from the k-th smallest to the
-/// k-th largest value. The median lies outside it with probability 2 P(B < k), where B counts heads in n
-/// tosses of a coin; k is the largest for which that is 5 % at most. Six values are the least that have one
+/// A median with a confidence interval that assumes no distribution: from the k-th smallest to the k-th
+/// largest value. The median is outside it with probability 2 P(B < k), where B counts heads in n tosses of a
+/// coin. k is the largest number for which that probability is at most 5 %. At least six values are needed
 /// (3.1 %).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Measured {
@@ -14,11 +14,11 @@ pub struct Measured {
     pub interval: Option<(f64, f64)>,
 }
 
-/// Most that an interval may miss.
+/// Largest probability that the median is outside the interval.
 const ALPHA: f64 = 0.05;
 
 impl Measured {
-    /// Of these values; `None` of nothing.
+    /// The median and interval of these values; `None` if there are none.
     #[must_use]
     pub fn of(mut values: Vec<f64>) -> Option<Measured> {
         values.sort_by(f64::total_cmp);
@@ -49,9 +49,9 @@ fn rank(n: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Printed tables of the sign test: k = 1 from 6 values, 2 from 9, 3 from 12, 10 of 30.
+    /// From printed tables of the sign test: k = 1 from 6 values, 2 from 9, 3 from 12, 10 for 30.
     #[test]
-    fn the_ranks_are_those_of_the_sign_test() {
+    fn ranks_match_the_sign_test() {
         for (n, k) in
             [(1, None), (5, None), (6, Some(1)), (8, Some(1)), (9, Some(2)), (12, Some(3)), (30, Some(10))]
         {
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn six_values_by_hand() {
+    fn interval_of_six_values() {
         let measured = Measured::of(vec![5.0, 1.0, 9.0, 2.0, 4.0, 3.0]).expect("six");
         assert_eq!(measured, Measured { median: 3.5, interval: Some((1.0, 9.0)) });
         assert_eq!(Measured::of(vec![2.0]), Some(Measured { median: 2.0, interval: None }));

@@ -1,14 +1,13 @@
-//! `goodqueue reproduce`: published figures beside ours, each with a verdict.
+//! `goodqueue reproduce`: published figures compared with ours, each with a verdict.
 //!
 //! ```text
-//!  scenarios/NAME.toml ─► every variant with every seed ─► figures ─► median, interval ─► verdict of each
-//! claim
+//!  scenarios/NAME.toml ─► every variant with every seed ─► figures ─► median, interval ─► verdict
 //! ```
 //!
-//! One page has no network (`collisions`): its counts get verdicts in the same way.
+//! One page simulates no network (`collisions`). Its counts get verdicts in the same way.
 //!
-//! The file states a class of tolerance with each claim. A claim that is known to be missed says why; if it
-//! holds, that is an error too.
+//! The file states a class of tolerance for each claim, and for a claim that is known to be missed, the
+//! cause. If such a claim holds, that is an error too.
 
 mod catalogue;
 mod collisions;

@@ -1,4 +1,4 @@
-//! The pages: one for each reproduction, and their index.
+//! The pages: one for each reproduction, and an index.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use super::table::total;
 use goodqueue_experiment::figure::FIGURES;
 use goodqueue_experiment::text::Class;
 
-/// What every page of ours begins with: only such files are ever replaced.
+/// The first line of each page. Only files that begin with it are ever replaced.
 pub const MARK: &str = "<!-- Written by `goodqueue reproduce -o`; not edited by hand. -->\n";
 
 /// The page of one reproduction.
@@ -38,7 +38,7 @@ pub fn page(outcome: &Outcome, shown: &Shown) -> String {
     for class in Class::ALL.iter().filter(|class| claims.iter().any(|row| row.class == class.name())) {
         let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
     }
-    let _ = writeln!(out, "* Bounds (≥, ≤, from ... to) are taken as given in every class.\n");
+    let _ = writeln!(out, "* Bounds (≥, ≤, from ... to) have no tolerance, whatever the class.\n");
     match shown {
         Shown::Runs(record, _) => {
             out + "## The runs\n\n" + goodqueue_report::table::markdown(record).trim_start()
@@ -53,11 +53,11 @@ fn simulated(outcome: &Outcome) -> String {
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "The scenario is [`scenarios/{name}.toml`](../../scenarios/{name}.toml), claims and their classes included. \
-         Each variant was simulated with {} seeds. Ours is the median over the seeds, between the ends of a 95 % \
-         confidence interval that takes no distribution for granted (order statistics). The picture is that of seed \
-         {}. Again:\n\n```sh\ngoodqueue reproduce {name}\ngoodqueue run scenarios/{name}.toml -o {name}   # page, \
-         series and all pictures\n```\n",
+        "The scenario is [`scenarios/{name}.toml`](../../scenarios/{name}.toml); it contains the claims and their \
+         classes. Each variant was simulated with {} seeds. \"Ours\" is the median over the seeds. The brackets \
+         hold a 95 % confidence interval that assumes no distribution (order statistics). The picture is that of \
+         seed {}. To repeat it:\n\n```sh\ngoodqueue reproduce {name}\ngoodqueue run scenarios/{name}.toml -o \
+         {name}   # page, series and all pictures\n```\n",
         seeds.len(),
         seeds.first().copied().unwrap_or(0),
     );
@@ -79,7 +79,7 @@ fn bold(words: &str) -> String {
     format!("**{words}**")
 }
 
-/// The index of all of them.
+/// The index of all pages.
 pub fn index(outcomes: &[Outcome]) -> String {
     let mut out = format!("{MARK}# Reproductions\n\n{INTRODUCTION}\n\n{}.\n", total(outcomes));
     out += "\n| | claim | | published | ours: median \\[95 %\\] | class | verdict |\n|---|---|---|---|---|---|---|\n";
@@ -89,8 +89,7 @@ pub fn index(outcomes: &[Outcome]) -> String {
             let _ = write!(out, "| {} {}", if index == 0 { link } else { String::new() }, line(row));
         }
     }
-    out +=
-        "\n## Classes of tolerance\n\nThe class of a claim is stated in its file before anything is run.\n\n";
+    out += "\n## Classes of tolerance\n\nThe file states the class of each claim before anything is run.\n\n";
     for class in Class::ALL {
         let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
     }
@@ -98,15 +97,15 @@ pub fn index(outcomes: &[Outcome]) -> String {
 }
 
 const INTRODUCTION: &str = "\
-Published figures of bufferbloat and its cures, again in the simulator, beside what was published. All of it is \
-made anew by
+Published figures on bufferbloat and its cures, compared with what our simulator gives. These commands repeat \
+everything:
 
 ```sh
 goodqueue reproduce                            # the tables
 goodqueue reproduce -o docs/reproductions      # these pages
 ```
 
-which ends with exit code 1 if a verdict is not the one that the scenario's file states. A claim that is missed \
-stays, with its cause. Numbers like T85 are items of D. Täht's talk \"Cutting queuing delay\" (2018), those like W2 \
-of T. Høiland-Jørgensen's on airtime in Wi-Fi, the others of what else was measured and computed for the same networks; \
-each page names its source.";
+They end with exit code 1 if a verdict is not the one that the scenario's file states. A missed claim is kept, \
+with its cause. Numbers like T85 are items of D. Täht's talk \"Cutting queuing delay\" (2018), those like W2 of \
+T. Høiland-Jørgensen's talk on airtime in Wi-Fi. The other numbers belong to further measurements and computations \
+for the same networks. Each page names its source.";

@@ -1,4 +1,4 @@
-//! Every variant of a reproduction with every seed.
+//! Runs every variant of a reproduction with every seed.
 
 use goodqueue_report::{Curves, Record, Repetition, Run, SCHEMA};
 
@@ -9,7 +9,7 @@ use goodqueue_experiment::simulate::{self, Wishes};
 use goodqueue_experiment::text::Picture;
 use goodqueue_experiment::{Error, Experiment, Monitor};
 
-/// What came of a reproduction.
+/// The result of a reproduction.
 pub struct Reproduced {
     /// The verdicts.
     pub outcome: Outcome,
@@ -19,7 +19,7 @@ pub struct Reproduced {
 
 /// What a page shows in addition to verdicts.
 pub enum Shown {
-    /// Of each variant the run with the first seed, with the figures of all, and which picture that is.
+    /// For each variant the run with the first seed and the figures of all seeds; and the kind of picture.
     Runs(Box<Record>, Picture),
     /// What was counted without a network.
     Counts {
@@ -27,15 +27,15 @@ pub enum Shown {
         curves: Curves,
         /// All counts, in Markdown.
         table: String,
-        /// How it was made.
+        /// How it was counted, in Markdown.
         how: String,
     },
 }
 
-/// Runs it.
+/// Runs one reproduction.
 ///
 /// # Errors
-/// [`Error::Usage`] where nothing was published of the experiment; else as `goodqueue run`.
+/// [`Error::Usage`] if the experiment has no published figures; otherwise the errors of `goodqueue run`.
 pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error> {
     match entry {
         Entry::Experiment(name, experiment) => simulate(name, experiment, monitor),
@@ -48,19 +48,19 @@ pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error
 
 fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> Result<Reproduced, Error> {
     let Some(reproduction) = &experiment.reproduction else {
-        let what = "has no [reproduction]: nothing was published of it to hold ours against";
+        let what = "has no [reproduction], so there are no published figures to compare with";
         return Err(Error::Usage(format!("{name} {what}; `goodqueue run` runs it")));
     };
     let own = Record {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
         title: reproduction.title.clone(),
-        // No clock and no host: the same words and pictures wherever it is made.
+        // No clock and no host, so that pages and pictures are the same on every machine.
         command: ["goodqueue", "reproduce", name].map(String::from).to_vec(),
         ..Record::default()
     };
     let mut record = experiment.head(own);
-    // Claims need the series of every seed, so that to the pool each is a run of its own.
+    // Claims need the series of every seed, so the pool treats each seed as a run of its own.
     let wishes = Wishes { repetitions: 1, ..Wishes::default() };
     simulate::run(experiment.jobs(), &wishes, &mut record, &mut Vec::new(), monitor)?;
     let seeds = experiment.seeds.len();
@@ -73,7 +73,7 @@ fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> R
     Ok(Reproduced { outcome, shown: Shown::Runs(Box::new(record), reproduction.picture) })
 }
 
-/// Leaves these runs only; the link of the first becomes that of the record.
+/// Keeps only these runs. The link of the first becomes that of the record.
 fn show(record: &mut Record, variants: &[usize]) {
     let of = |&variant: &usize| {
         let run = record.runs.get(variant)?;
@@ -87,7 +87,7 @@ fn show(record: &mut Record, variants: &[usize]) {
     record.runs = runs;
 }
 
-/// The first of these runs, with the figures of all.
+/// The first of these runs, with the figures of all of them.
 fn together(record: &Record, experiment: &Experiment, runs: Vec<Run>) -> Option<Run> {
     let figures = || runs.iter().zip(&experiment.seeds).map(|(run, &seed)| Repetition::of(record, run, seed));
     let repetitions = if runs.len() > 1 { figures().collect() } else { Vec::new() };

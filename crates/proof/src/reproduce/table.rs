@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use super::judge::{Outcome, Verdict};
 
-/// Heads of the columns.
+/// Headings of the columns.
 const HEADS: [&str; 6] = ["claim", "", "published", "ours: median [95 %]", "class", "verdict"];
 
-/// Widest column of words.
+/// Greatest width of a column, in characters.
 const WIDEST: usize = 46;
 
-/// All of it, a table for each reproduction.
+/// A table for each reproduction.
 pub fn text(outcomes: &[Outcome]) -> String {
     outcomes.iter().map(table).collect::<Vec<_>>().join("\n")
 }
@@ -44,7 +44,7 @@ fn table(outcome: &Outcome) -> String {
     out
 }
 
-/// Words in lines of a column.
+/// The lines of a cell, at most [`WIDEST`] characters each.
 fn lines(words: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in words.split(' ') {
@@ -73,13 +73,13 @@ pub fn total(outcomes: &[Outcome]) -> String {
     if all > held {
         let _ = write!(
             out,
-            "; {} missed, {known} of them as their files say, with the reason as far as it was found",
+            "; {} are missed, {known} of them as the scenario files state, with the cause as far as it is known",
             all - held
         );
     }
     let against = count(|verdict| matches!(verdict, Verdict::HoldsAgainstTheFile));
     if against > 0 {
-        let _ = write!(out, "; {against} held that were said to be missed");
+        let _ = write!(out, "; {against} hold although the files say that they are missed");
     }
     out
 }

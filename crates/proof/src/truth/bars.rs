@@ -1,10 +1,10 @@
-//! How near is near enough: each figure, its bar, and the verdict on one case.
+//! Each figure, its bar, and the verdict on one case.
 //!
-//! The kernel's figure is the mean over the seeds present, its spread greatest less least; ours is the mean
-//! over our seeds. Seeds do not pair: a seed of ours and the kernel's with the same number draw different
-//! starts. So two means are compared. Each mean of n runs has the n-th root of the noise of one, and our runs
-//! are cheap: more seeds of ours make our side of the comparison as quiet as one likes, never the kernel's,
-//! and no bar is widened for what is left.
+//! The kernel's figure is the mean over its recorded seeds; its spread is the largest value minus the
+//! smallest. Ours is the mean over our seeds. Seeds cannot be paired: the same number gives different starts
+//! on the two sides. So two means are compared. The noise of a mean of n runs is that of one run divided by
+//! √n. Our runs are cheap, so more seeds make our mean as exact as needed, but not the kernel's. No bar is
+//! widened for that.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use super::case::Case;
 use super::summary::{Outcome, QueueFigures};
 use goodqueue_report::Direction;
 
-/// Fewest drops or marks of ours that are called outside where the kernel has none or one.
+/// If the kernel counted none or one, ours is outside from this count of drops or marks on.
 const HANDFUL: f64 = 5.0;
 
 /// What is compared.
@@ -45,7 +45,7 @@ pub enum Figure {
     Lost,
     /// Segments retransmitted, whole run. No bar.
     Retrans,
-    /// Packets that senders learnt to be CE-marked, whole run. No bar.
+    /// CE marks that senders were told of, whole run. No bar.
     Ce,
 }
 
@@ -106,7 +106,7 @@ impl Figure {
         }
     }
 
-    /// The figure of a run; none where it has no meaning there.
+    /// The figure of a run; none if it has no meaning there.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn of(self, outcome: &Outcome, way: Direction) -> Option<f64> {
@@ -133,15 +133,15 @@ impl Figure {
         }
     }
 
-    /// Whether the figure says something in this case: an index of one flow is 1 whatever happens.
+    /// Whether the figure has a meaning in this case. Jain's index of one flow is always 1.
     fn is_telling(self, case: &Case, way: Direction) -> bool {
         let lasting = || case.flows.iter().filter(|flow| flow.way == way && flow.stop >= case.length);
         self != Figure::Jain || lasting().count() > 1
     }
 }
 
-/// Mean rate of a BBR flow over the mean rate of all flows of a direction, where it has BBR and others.
-/// A flow that stops early counts with its rate from start to stop.
+/// Mean rate of a BBR flow divided by the mean rate of all flows of the direction, if it has BBR and other
+/// flows. A flow that stops early counts with its rate from start to stop.
 #[allow(clippy::cast_precision_loss)]
 fn bbr_share(outcome: &Outcome, way: Direction) -> Option<f64> {
     let rates = |is_wanted: fn(bool) -> bool| {
@@ -159,16 +159,16 @@ fn bbr_share(outcome: &Outcome, way: Direction) -> Option<f64> {
 pub struct Sample {
     /// Mean over the runs.
     pub mean: f64,
-    /// Least.
+    /// Smallest.
     pub min: f64,
-    /// Greatest.
+    /// Largest.
     pub max: f64,
-    /// One value a run, in the order of the seeds.
+    /// One value for each run, in the order of the seeds.
     pub values: Vec<f64>,
 }
 
 impl Sample {
-    /// None of nothing.
+    /// The sample of these values; none if there are no values.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn new(values: Vec<f64>) -> Option<Sample> {
@@ -181,7 +181,7 @@ impl Sample {
         })
     }
 
-    /// Greatest less least.
+    /// The largest value minus the smallest.
     #[must_use]
     pub fn spread(&self) -> f64 {
         self.max - self.min
@@ -200,9 +200,9 @@ impl Sample {
 pub enum Verdict {
     /// The difference is at most the bar.
     Within,
-    /// It is not, or we have no figure where the kernel has one.
+    /// It is larger, or we have no figure where the kernel has one.
     Outside,
-    /// Nothing: the figure has no bar, or none can be held to it here.
+    /// No verdict: the figure has no bar, or the bar does not apply here.
     Aside,
 }
 
@@ -215,21 +215,21 @@ pub struct Comparison {
     pub figure: Figure,
     /// The kernel's.
     pub kernel: Sample,
-    /// Ours; none where a run of ours has no such figure.
+    /// Ours; none if a run of ours has no such figure.
     pub ours: Option<Sample>,
-    /// Our mean less the kernel's.
+    /// Our mean minus the kernel's.
     pub difference: Option<f64>,
-    /// The largest difference that is within the bar. None without a bar, and none for a share, whose bar is
+    /// The largest difference that is within the bar. None if there is no bar, and for a share, whose bar is
     /// a bound.
     pub bar: Option<f64>,
-    /// Whether it is.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What else should be known.
+    /// A remark on the verdict.
     pub note: Option<String>,
 }
 
 impl Comparison {
-    /// The difference as a part of the bar.
+    /// The difference divided by the bar.
     #[must_use]
     pub fn part_of_bar(&self) -> Option<f64> {
         match (self.difference, self.bar) {
@@ -255,7 +255,7 @@ pub fn compare(case: &Case, kernel: &[&Outcome], ours: &[Outcome]) -> Vec<Compar
     comparisons
 }
 
-/// Marks where nobody marks are no agreement.
+/// If neither side marks, that is no agreement on marks.
 fn is_nothing(comparison: &Comparison) -> bool {
     let is_zero = |sample: &Sample| sample.max == 0.0;
     comparison.figure == Figure::Marks
@@ -283,7 +283,7 @@ const fn within(is_within: bool) -> Verdict {
     if is_within { Verdict::Within } else { Verdict::Outside }
 }
 
-/// The greatest difference that is within.
+/// The largest difference that is within the bar.
 fn bar(figure: Figure, kernel: &Sample) -> Option<f64> {
     let part = |part: f64| kernel.mean.abs() * part;
     Some(match figure {
@@ -296,9 +296,9 @@ fn bar(figure: Figure, kernel: &Sample) -> Option<f64> {
     })
 }
 
-/// Counts. Where the kernel has none or one, a part of it is no bar (35 % of one packet): ours is outside
-/// only where it is a handful or more, else the figure is left aside. Small counts are held to the bar as
-/// they are, and a miss that chance alone would explain is noted, not excused.
+/// Counts. If the kernel has none or one, a share of it is no useful bar (35 % of one packet). Then ours is
+/// outside only from [`HANDFUL`] on, and otherwise the figure is not judged. Other small counts have the same
+/// bar as large ones. A miss that chance alone would explain is noted, but it is still a miss.
 fn judge_counts(kernel: &Sample, ours: &Sample, bar: f64) -> (Verdict, Option<String>) {
     if kernel.mean <= 1.0 {
         let note = Some("the kernel has none or one".to_owned());
@@ -310,11 +310,12 @@ fn judge_counts(kernel: &Sample, ours: &Sample, bar: f64) -> (Verdict, Option<St
         return (Verdict::Within, None);
     }
     let chance = 2.0 * (kernel.counting_variance() + ours.counting_variance()).sqrt();
-    let note = (difference <= chance).then(|| "no more than chance makes of counts so small".to_owned());
+    let note =
+        (difference <= chance).then(|| "chance alone explains such a difference of small counts".to_owned());
     (Verdict::Outside, note)
 }
 
-/// Shares: on which side of fair. Where the kernel's own seeds are on both, it is left aside.
+/// Shares: on which side of fair. If the kernel's own seeds are on both sides, the figure is not judged.
 fn judge_sides(kernel: &Sample, ours: &Sample) -> (Verdict, Option<String>) {
     if kernel.min <= 1.0 && kernel.max >= 1.0 {
         return (Verdict::Aside, Some("the kernel's runs are on both sides of fair".to_owned()));
@@ -342,10 +343,10 @@ mod tests {
         for (figure, kernel, in_reach, beyond) in [
             (Figure::Utilisation, 1.0, 0.971, 0.969),
             (Figure::Goodput, 100.0, 102.9, 103.1),
-            // 15 % of 4 ms are 0.6 ms: 1 ms holds. Of 20 ms they are 3 ms.
+            // 15 % of 4 ms are 0.6 ms, so the bar is 1 ms. 15 % of 20 ms are 3 ms.
             (Figure::Median, 4.0, 4.99, 5.01),
             (Figure::Median, 20.0, 17.01, 16.99),
-            // 25 % of 4 ms are 1 ms: 2 ms holds. Of 20 ms they are 5 ms.
+            // 25 % of 4 ms are 1 ms, so the bar is 2 ms. 25 % of 20 ms are 5 ms.
             (Figure::P95, 4.0, 2.01, 1.99),
             (Figure::P95, 20.0, 24.99, 25.01),
             (Figure::Drops, 100.0, 134.9, 135.1),
@@ -361,7 +362,7 @@ mod tests {
 
     #[test]
     fn means_are_compared_not_runs() {
-        // Mean 100, bar 3: single runs lie outside, their mean of 102 does not.
+        // Mean 100, bar 3: single runs are outside, but their mean of 102 is not.
         assert_eq!(verdict(Figure::Goodput, &[99.0, 101.0], &[96.0, 108.0]), Verdict::Within);
         assert_eq!(sample(&[99.0, 101.0, 106.0]).spread(), 7.0);
     }
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_of_none_and_one_are_left_aside_unless_ours_is_a_handful() {
+    fn counts_of_none_and_one_are_judged_only_if_ours_is_five_or_more() {
         for kernel in [0.0, 1.0] {
             assert_eq!(verdict(Figure::Drops, &[kernel], &[4.0]), Verdict::Aside);
             assert_eq!(verdict(Figure::Drops, &[kernel], &[5.0]), Verdict::Outside);
@@ -395,12 +396,12 @@ mod tests {
     }
 
     #[test]
-    fn sides_that_the_kernel_does_not_keep_are_left_aside() {
+    fn shares_on_both_sides_of_fair_are_not_judged() {
         assert_eq!(verdict(Figure::BbrShare, &[0.9, 1.2], &[3.0]), Verdict::Aside);
     }
 
     #[test]
-    fn no_figure_and_no_number_are_outside() {
+    fn a_missing_figure_and_nan_are_outside() {
         assert_eq!(verdict(Figure::Median, &[3.0], &[]), Verdict::Outside);
         assert_eq!(verdict(Figure::Median, &[3.0], &[f64::NAN]), Verdict::Outside);
         assert_eq!(verdict(Figure::P99, &[3.0], &[]), Verdict::Aside);

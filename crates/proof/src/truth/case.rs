@@ -17,11 +17,11 @@ pub(super) fn direction_of(word: &str) -> Option<Direction> {
     Direction::BOTH.into_iter().find(|direction| direction.name() == word)
 }
 
-/// What keeps the rate of a bottleneck.
+/// The shaper of a bottleneck.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shaper {
-    /// `htb` with one class whose burst is one packet, the queue as its leaf: over any longer time a serial
-    /// line at the rate, at most one packet ahead.
+    /// `htb` with one class whose burst is one packet, and the queue as its leaf. It acts as a serial line at
+    /// the rate, at most one packet ahead.
     Htb,
     /// `tbf` with a burst of 3028 bytes, the queue as its leaf.
     Tbf,
@@ -37,21 +37,21 @@ impl Shaper {
 /// The bottleneck of one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottleneck {
-    /// What keeps the rate.
+    /// The shaper.
     pub shaper: Shaper,
     /// The rate, counting packets with 14 bytes of link header.
     pub rate: Rate,
     /// The queue as given to tc.
     pub qdisc: String,
-    /// The same as ours; the error says what is not understood or not built.
+    /// The same queue as one of ours; the error says what is not understood or not built.
     pub queue: Result<QueueSpec, String>,
 }
 
 impl Bottleneck {
-    /// The queue to build, with the control law as `parity` says where it has one.
+    /// The queue to build, with the control law that `parity` selects, if it has one.
     ///
     /// # Errors
-    /// What is not understood or not built.
+    /// If a part of it is not understood or not built.
     pub fn queue_under(&self, parity: CodelParity) -> Result<QueueSpec, String> {
         let queue = self.queue.clone()?;
         match (parity, queue.kind()) {
@@ -72,9 +72,9 @@ pub struct FlowOrder {
     pub way: Direction,
     /// Congestion control of the sender, the kernel's name.
     pub cc: String,
-    /// Earliest moment of its connect.
+    /// Earliest time of its connect.
     pub start: Span,
-    /// When it is aborted; at or after the end of the run: never.
+    /// When it is aborted; never, if that is at or after the end of the run.
     pub stop: Span,
     /// The connect is later than `start` by a uniform draw from zero to this.
     pub jitter: Span,
@@ -106,11 +106,11 @@ pub struct Case {
     pub ping_gap: Span,
     /// Bytes of payload of an echo request; 42 more at the queue.
     pub ping_payload: u32,
-    /// Who asks: up is the client.
+    /// Which hosts send probes: up is the client.
     pub pings: Vec<Direction>,
     /// Whether UDP datagrams of 160 bytes are sent each 20 ms in both directions.
     pub owd: bool,
-    /// What `summary.jsonl` repeats of it.
+    /// The keys that `summary.jsonl` repeats.
     pub(super) echo: Echo,
 }
 
@@ -124,15 +124,15 @@ impl Case {
         }
     }
 
-    /// Why this case cannot be simulated, in words, where one of its queues is not ours.
+    /// Why this case cannot be simulated, if one of its queues is not ours.
     #[must_use]
     pub fn unbuilt(&self) -> Option<&str> {
         let mut bottlenecks = Direction::BOTH.into_iter().filter_map(|way| self.bottleneck(way));
         bottlenecks.find_map(|bottleneck| bottleneck.queue.as_ref().err()).map(String::as_str)
     }
 
-    /// Whether the stale state of [`CodelParity::Stale`] can arise: in `fq_codel`
-    /// alone. The last packet of `codel` leaves no byte behind, which clears that state.
+    /// Whether the stale state of [`CodelParity::Stale`] can occur, which is only in `fq_codel`. After the
+    /// last packet of `codel` no byte is queued, which clears that state.
     #[must_use]
     pub fn can_be_stale(&self) -> bool {
         Direction::BOTH
@@ -152,14 +152,14 @@ impl Echo {
         Echo(KEYS.map(|key| (key, object.optional(key).cloned())).to_vec())
     }
 
-    /// The first key whose value differs.
+    /// The first of these keys whose value differs.
     pub(super) fn differs_from(&self, other: &Echo) -> Option<&'static str> {
         let mut pairs = self.0.iter().zip(&other.0);
         pairs.find(|(ours, theirs)| ours.1 != theirs.1).map(|((key, _), _)| *key)
     }
 }
 
-/// Longest time that a case may name: a day.
+/// Longest time in a case: a day.
 pub(super) const LONGEST_SECONDS: f64 = 86_400.0;
 
 /// Reads `cases.jsonl`.

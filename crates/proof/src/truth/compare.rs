@@ -11,7 +11,7 @@ use super::summary::{Outcome, Runs};
 use super::{CodelParity, Options, Simulate, SimulateError};
 use goodqueue_report::Direction;
 
-/// Fewest seeds of ours: three show a spread.
+/// Smallest number of our seeds: three show a spread.
 pub(super) const LEAST_SEEDS: u64 = 3;
 
 /// Which behaviours of `CoDel` are tried.
@@ -19,11 +19,11 @@ pub(super) const LEAST_SEEDS: u64 = 3;
 pub enum Tried {
     /// One.
     Only(CodelParity),
-    /// The mended one; where a case is outside its bars and `fq_codel` is in it, the stale one also.
+    /// The fixed one; and if a case with `fq_codel` is outside its bars, the stale one too.
     Either,
 }
 
-/// What was made of a case with one behaviour of `CoDel`.
+/// The result of a case with one behaviour of `CoDel`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
     /// How `CoDel` decided.
@@ -40,7 +40,7 @@ impl Run {
         self.comparisons.iter().filter(|comparison| comparison.verdict == Verdict::Outside)
     }
 
-    /// How many figures were held to a bar.
+    /// The number of figures with a bar that were judged.
     #[must_use]
     pub fn judged(&self) -> usize {
         self.comparisons.iter().filter(|comparison| comparison.verdict != Verdict::Aside).count()
@@ -60,18 +60,18 @@ pub enum Ending {
         /// The run.
         run: Run,
     },
-    /// All figures are within when `CoDel` decides as the kernel's, with its stale state, and not otherwise.
+    /// All figures are within only if `CoDel` has the kernel's stale state.
     NeedsParity {
-        /// With `CoDel` mended.
+        /// With the fixed `CoDel`.
         mended: Run,
-        /// With the state stale.
+        /// With the stale state.
         stale: Run,
     },
     /// A figure is outside.
     Outside {
         /// The run.
         run: Run,
-        /// The run with the state stale, where that was tried and is outside also.
+        /// The run with the stale state, if that was tried too and is outside.
         stale: Option<Run>,
     },
     /// The simulation failed.
@@ -123,7 +123,7 @@ pub struct Report {
 pub struct Count {
     /// Cases within.
     pub within: usize,
-    /// Cases within with the state stale alone.
+    /// Cases within only with the stale state.
     pub needs_parity: usize,
     /// Cases outside.
     pub outside: usize,
@@ -131,7 +131,7 @@ pub struct Count {
     pub failed: usize,
     /// Cases not run.
     pub skipped: usize,
-    /// Figures held to a bar.
+    /// Figures with a bar that were judged.
     pub figures: usize,
     /// Those of them outside.
     pub figures_outside: usize,
@@ -167,8 +167,8 @@ impl Report {
     }
 }
 
-/// The case with the round trip of the kernel's idle path, where its probes measured one: hosts and hops add
-/// to what the delays were set to, and which of two packets is first at the queue can hang on that.
+/// The case with the round trip of the kernel's idle path, if its probes measured one. Hosts and hops add to
+/// the configured delays, and that can decide which of two packets reaches the queue first.
 #[allow(clippy::cast_precision_loss)]
 fn on_path(case: &Case, kernel: &[&Outcome]) -> Case {
     let pings = kernel.iter().flat_map(|run| Direction::BOTH.map(|way| run.side(way).ping));
@@ -190,7 +190,7 @@ pub(super) struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Runs all; `done` hears of every case that ends, from any thread.
+    /// Runs all cases. `done` is called for every case that ends, from any thread.
     pub(super) fn run(&self, simulate: &Simulate<'_>, done: &(dyn Fn(&CaseReport) + Sync)) -> Report {
         let next = AtomicUsize::new(0);
         let ended: Mutex<Vec<(usize, CaseReport)>> = Mutex::new(Vec::new());

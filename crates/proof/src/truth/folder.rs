@@ -9,7 +9,7 @@ use super::case::Case;
 use super::compare::{CaseReport, Plan, Report, Tried};
 use super::{Simulate, case, summary, table};
 
-/// Most seeds of ours for each case.
+/// Largest number of our seeds for each case.
 const MOST_SEEDS: u64 = 1000;
 
 /// What is compared.
@@ -17,7 +17,7 @@ const MOST_SEEDS: u64 = 1000;
 pub struct Wishes {
     /// The folder with `cases.jsonl` and `summary.jsonl`.
     pub folder: PathBuf,
-    /// The cases of these names; all without any.
+    /// The cases with these names; all if there are none.
     pub cases: Vec<String>,
     /// Seeds of ours for each case, 1 to 1000; else as many as the kernel has, at least 3.
     pub seeds: Option<u64>,
@@ -25,9 +25,9 @@ pub struct Wishes {
     pub tried: Tried,
 }
 
-/// Who watches a comparison.
+/// Receives the progress of a comparison.
 pub trait Watch: Sync {
-    /// So many cases will be simulated; each warning about the files, once.
+    /// The number of cases to simulate, and each warning about the files; called once.
     fn begin(&self, cases: usize, warnings: &BTreeSet<String>) {
         let _ = (cases, warnings);
     }
@@ -40,10 +40,10 @@ pub trait Watch: Sync {
 
 impl Watch for () {}
 
-/// Simulates the cases of a folder and holds them against the kernel's figures.
+/// Simulates the cases of a folder and compares them with the kernel's figures.
 ///
 /// # Errors
-/// [`Error::Usage`] where the folder or a wish is wrong.
+/// [`Error::Usage`] if the folder or an option is wrong.
 pub fn compare_folder(wishes: &Wishes, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<Report, Error> {
     if wishes.seeds.is_some_and(|seeds| !(1..=MOST_SEEDS).contains(&seeds)) {
         return Err(Error::Usage(format!("--seeds: out of range, 1 to {MOST_SEEDS}")));
@@ -59,10 +59,10 @@ pub fn compare_folder(wishes: &Wishes, simulate: &Simulate<'_>, watch: &dyn Watc
 }
 
 impl Report {
-    /// What the comparison comes to.
+    /// The result of the comparison.
     ///
     /// # Errors
-    /// [`Error::LimitFailed`] where a figure is outside its bar, a simulation failed, or nothing was judged.
+    /// [`Error::LimitFailed`] if a figure is outside its bar, a simulation failed, or nothing was judged.
     pub fn end(&self) -> Result<(), Error> {
         let count = self.count();
         let total = table::total(&count);

@@ -83,13 +83,13 @@ pub(super) fn lines<T>(
     Ok(all)
 }
 
-/// A JSON object whose keys are read one by one. Keys that were never read are noted when it is dropped.
+/// A JSON object whose keys are read one by one. When it is dropped, it notes the keys that were never read.
 pub(super) struct Object<'a> {
     place: &'a Place,
     prefix: String,
     map: &'a Map<String, Value>,
     read: RefCell<BTreeSet<&'a str>>,
-    /// Keys that nothing asked for, elements of arrays not told apart.
+    /// Keys that were never read; elements of an array count as one.
     unread: &'a RefCell<BTreeSet<String>>,
 }
 
@@ -126,19 +126,19 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The value of `key`; `None` where it is null or not there.
+    /// The value of `key`; `None` if it is null or missing.
     pub(super) fn optional(&self, key: &str) -> Option<&'a Value> {
         let (key, value) = self.map.get_key_value(key)?;
         self.read.borrow_mut().insert(key);
         (!value.is_null()).then_some(value)
     }
 
-    /// The value of `key`, which must be there.
+    /// The value of `key`; an error if it is missing.
     pub(super) fn value(&self, key: &str) -> Result<&'a Value, InputError> {
         self.optional(key).ok_or_else(|| self.fault(key, "is missing"))
     }
 
-    /// Reads `key` and does nothing with it.
+    /// Ignores `key`.
     pub(super) fn ignore(&self, keys: &[&str]) {
         for key in keys {
             self.optional(key);
@@ -154,7 +154,7 @@ impl<'a> Object<'a> {
         self.as_number(key, self.value(key)?)
     }
 
-    /// A finite number, or none where the key is null or not there.
+    /// A finite number, or none if the key is null or missing.
     pub(super) fn optional_number(&self, key: &str) -> Result<Option<f64>, InputError> {
         self.optional(key).map(|value| self.as_number(key, value)).transpose()
     }
@@ -187,7 +187,7 @@ impl<'a> Object<'a> {
         array.map(Vec::as_slice).ok_or_else(|| self.fault(key, "is no array"))
     }
 
-    /// The object under `key`, or none where the key is null or not there.
+    /// The object under `key`, or none if the key is null or missing.
     pub(super) fn optional_object(&self, key: &str) -> Result<Option<Object<'a>>, InputError> {
         self.optional(key).map(|value| self.nested(key, value)).transpose()
     }

@@ -8,7 +8,7 @@ use super::table::{HEADS, columns, sections, total, value};
 use goodqueue_report::Direction;
 
 impl Report {
-    /// Everything, as a page in Markdown.
+    /// The whole comparison, as a page in Markdown.
     #[must_use]
     pub fn markdown(&self) -> String {
         page(self)
@@ -61,22 +61,22 @@ fn cell(comparison: &Comparison) -> String {
 }
 
 const INTRODUCTION: &str = "\
-Every experiment was run with real TCP and real queue disciplines on Linux, and is run again here in the \
-simulator. Each cell is Linux / ours, means over seeds; bold is outside the bar, italics are held to none. \
-This page is written by `goodqueue truth DIR -o FILE.md`.
+Every experiment was run on Linux with its TCP and its queue disciplines, and again in the simulator. Each cell \
+has Linux's figure / ours, as means over seeds. Bold figures are outside the bar; italic ones have no bar. \
+`goodqueue truth DIR -o FILE.md` writes this page.
 ";
 
 const METHOD: &str = "\
-Delays count from the least round trip before the load, each side from its own; the simulated path has the \
-kernel's, hosts and hops included. Steady is the part from 5 s after the start of the load.
+Each side's delays are relative to its own smallest round trip before the load. The simulated path has the \
+kernel's smallest round trip, including hosts and hops. \"Steady\" is the part from 5 s after the start of the load.
 
-Two means are compared: the kernel's over the seeds that were recorded, ours over as many and at least three. \
-Seeds do not pair, since one number draws other starts on either side. Runs of ours cost little: more of them \
-(`--seeds`) make our mean as steady as one likes, but never the kernel's, and no bar is widened for what is left. \
-Counts of none and one are left aside unless ours is five or more; other small counts are held to the same bar as \
-large ones, and where chance alone would explain a miss it is noted, and stays a miss.
+Two means are compared: the kernel's over the recorded seeds, and ours over as many seeds and at least three. \
+Seeds cannot be paired, since the same number gives different starts on the two sides. Our runs cost little, so \
+more of them (`--seeds`) make our mean as exact as you like. They do not make the kernel's mean exact, and no bar \
+is widened for that. If the kernel counted none or one, the figure is not judged unless ours is five or more. Other \
+small counts have the same bar as large ones. If chance alone would explain a miss, that is noted, but it is still \
+a miss.
 
-A case with `fq_codel` that is outside is run once more with the stale state that Linux kept before its repair of \
-March 2026 (`parity=linux-stale`). Where that brings all its figures within, those are the ones shown, and the \
-case is said to need parity.
+A case with `fq_codel` that is outside is run again with the stale state that Linux kept before its fix of March \
+2026 (`parity=linux-stale`). If all figures are then within, these are shown, and the case is said to need parity.
 ";

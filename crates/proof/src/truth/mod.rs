@@ -1,5 +1,5 @@
-//! Ours against a real kernel: a folder of experiments that ran on Linux (`cases.jsonl`) and of what came out
-//! (`summary.jsonl`), each experiment simulated and held against the kernel's figures.
+//! Compares the simulator with a real kernel. A folder has experiments that ran on Linux (`cases.jsonl`) and
+//! their results (`summary.jsonl`). Each experiment is simulated and compared with the kernel's figures.
 
 pub mod bars;
 pub mod case;
@@ -25,7 +25,7 @@ use summary::Outcome;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodelParity {
-    /// As the algorithm means, and as Linux since its repair of March 2026.
+    /// As the algorithm intends, and as Linux does since its fix of March 2026.
     #[default]
     Mended,
     /// As Linux before it, which leaves `first_above_time` armed on an empty queue (`parity=linux-stale`).
@@ -42,7 +42,7 @@ pub struct Options {
 /// Why there is no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SimulateError {
-    /// The case asks for something that is not built.
+    /// The case needs something that is not built.
     #[error("{0}")]
     NotBuilt(String),
     /// The simulation failed.
@@ -50,5 +50,5 @@ pub enum SimulateError {
     Failed(String),
 }
 
-/// Runs one case with one seed: the border to the simulator.
+/// Runs one case with one seed in the simulator.
 pub type Simulate<'a> = dyn Fn(&Case, u64, &Options) -> Result<Outcome, SimulateError> + Sync + 'a;

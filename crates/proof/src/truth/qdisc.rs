@@ -1,4 +1,4 @@
-//! A qdisc in the words of tc, as one of our queues.
+//! Reads a qdisc in tc's words as one of our queues.
 
 use goodqueue::QueueSpec;
 use goodqueue::spec::{CATALOGUE, Parameter, QueueKind, Unit};
@@ -7,11 +7,11 @@ use goodqueue::spec::{CATALOGUE, Parameter, QueueKind, Unit};
 /// have the kernel's defaults, which are those of the catalogue.
 ///
 /// # Errors
-/// A sentence that names the word which is not understood.
+/// A sentence that names the unknown word.
 pub fn queue_of(tc: &str) -> Result<QueueSpec, String> {
     let mut words = tc.split_whitespace();
     let name = words.next().ok_or("an empty text")?;
-    // `fifo` is sized in time and is ours alone.
+    // `fifo` has its size in time and exists only here.
     let is_known = |kind: QueueKind| kind != QueueKind::Fifo;
     let info = CATALOGUE.iter().find(|info| info.name == name && is_known(info.kind));
     let info = info.ok_or_else(|| format!("the queue `{name}` is not built"))?;
@@ -47,7 +47,7 @@ pub fn queue_of(tc: &str) -> Result<QueueSpec, String> {
     spec.parse::<QueueSpec>().map_err(|error| error.to_string())
 }
 
-/// `cake` as tc writes it: most of its words are values without the name of their parameter.
+/// `cake` as tc writes it: most of its words are values without a parameter name.
 fn cake_of<'a>(tc: &str, mut words: impl Iterator<Item = &'a str>) -> Result<QueueSpec, String> {
     let info = CATALOGUE.iter().find(|info| info.kind == QueueKind::Cake).ok_or("no cake")?;
     let mut spec = "cake".to_owned();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_tc_become_our_queues() {
+    fn tcs_words_become_our_queues() {
         assert_eq!(read("pfifo limit 100"), "pfifo:100");
         assert_eq!(read("bfifo limit 75000"), "bfifo:75000");
         assert_eq!(read("codel noecn"), "codel,ecn=off");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_named_holds_as_in_the_kernel() {
+    fn parameters_that_are_not_named_have_the_kernels_defaults() {
         let params = |tc| *queue_of(tc).expect(tc).params();
         let QueueParams::Codel(codel) = params("codel noecn") else { panic!("codel") };
         assert_eq!((codel.limit, codel.ecn), (1000, false));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn unknown_words_are_named() {
         for (tc, word) in [
             ("hfsc default 1", "`hfsc` is not built"),
             ("cake bandwidth 10000000bit weather", "`weather` of"),

@@ -1,4 +1,4 @@
-//! A case in the simulator: the path as its README describes it, and the same figures out of it.
+//! Runs a case in the simulator: the path as the folder's README describes it, and the same figures.
 //!
 //! ```text
 //!  cli ── rtr ── mid ── srv      rtr: the bottlenecks, up towards mid, down towards cli
@@ -25,19 +25,19 @@ const SRV: NodeId = 3;
 /// Number of the link with the bottleneck up, and down.
 const BOTTLENECKS: [usize; 2] = [1, 5];
 
-/// The steady part begins here, from the start of the load.
+/// Start of the steady part, after the start of the load.
 const STEADY: Span = Span(5_000_000_000);
-/// Queues are looked at in this step.
+/// Interval between samples of the queues.
 const STEP: Span = Span(100_000_000);
 /// `tbf`'s bucket in the cases, bytes.
 const TBF_BURST: u32 = 3028;
-/// A datagram for one-way delays as a queue counts it, bytes; and the gap between two.
+/// Size of a datagram for one-way delays as a queue counts it, bytes; and the gap between two.
 const OWD: (u32, Span) = (202, Span(20_000_000));
 
-/// Simulates `case` and measures what the kernel's summary holds.
+/// Simulates `case` and measures the figures of the kernel's summary.
 ///
 /// # Errors
-/// What the simulator has not, or refuses.
+/// If the simulator lacks or refuses something in it.
 pub fn simulate(case: &Case, seed: u64, options: &Options) -> Result<Outcome, SimulateError> {
     let scenario = scenario(case, seed, options)?;
     let mut simulation =
@@ -119,7 +119,7 @@ fn flows(case: &Case, seed: u64) -> Result<Vec<Flow>, SimulateError> {
     (0..).zip(&case.flows).map(flow).collect()
 }
 
-/// Who sends, and who receives.
+/// The sender and the receiver.
 fn ends(way: Direction) -> (NodeId, NodeId) {
     match way {
         Direction::Up => (CLI, SRV),
@@ -143,7 +143,7 @@ fn port(bottleneck: &Bottleneck, options: &Options) -> Result<PortSpec, Simulate
 struct Meter {
     /// Bytes read by each flow's receiver when the steady part began.
     received: Vec<u64>,
-    /// When flows were looked at last, and the bytes then.
+    /// When flows were sampled last, and their bytes then.
     last: (Span, Vec<u64>),
     queues: [QueueMeter; 2],
 }
@@ -168,8 +168,8 @@ impl Meter {
                 meter.backlogs.push((backlog.bytes, backlog.packets));
             }
         }
-        // The kernel's summary leaves out what is read in the last step: its total is the sum of samples, and
-        // none is taken at the end.
+        // The kernel's summary leaves out the bytes of the last step: its total is the sum of samples, and
+        // there is no sample at the end.
         if t >= case.length {
             return;
         }
@@ -249,7 +249,7 @@ impl QueueMeter {
     }
 }
 
-/// Mbit/s of `bytes` between two times; nothing where there is no time between them.
+/// Mbit/s of `bytes` between two times; none if the times are equal.
 #[allow(clippy::cast_precision_loss)]
 fn mbit(bytes: u64, from: Span, to: Span) -> Option<f64> {
     (to > from).then(|| bytes as f64 * 8e3 / (to.0 - from.0) as f64)
@@ -287,7 +287,7 @@ fn ping(case: &Case, probe: usize, samples: &[Sample]) -> Ping {
         }
     }
     let steady = i64::try_from(STEADY.0).unwrap_or(i64::MAX);
-    // One that was sent later than the longest round trip before the end may still be under way.
+    // A probe that was sent less than the longest round trip before the end may still be in flight.
     let longest = answered.iter().map(|&(_, rtt)| rtt).max().unwrap_or(0);
     let early = i64::try_from(case.length.0).unwrap_or(i64::MAX) - longest;
     let lost = |from: i64| lost.iter().filter(|&&sent| sent >= from && sent < early).count() as u64;
@@ -309,7 +309,7 @@ fn millis(nanos: i64) -> f64 {
     nanos as f64 / 1e6
 }
 
-/// Percentiles lie between the two nearest of the ordered values, in proportion.
+/// Percentiles are interpolated linearly between the two nearest of the ordered values.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn distribution(mut values: Vec<i64>) -> Option<Distribution> {
     values.sort_unstable();

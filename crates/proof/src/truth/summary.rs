@@ -1,4 +1,4 @@
-//! What came out of a run: a row of `summary.jsonl`, and of ours.
+//! The results of a run: a row of `summary.jsonl`, or ours.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use goodqueue_report::Direction;
 pub struct Distribution {
     /// Probes answered.
     pub n: u64,
-    /// Least.
+    /// Smallest.
     pub min: f64,
     /// Mean.
     pub mean: f64,
@@ -22,7 +22,7 @@ pub struct Distribution {
     pub p95: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// Greatest.
+    /// Largest.
     pub max: f64,
 }
 
@@ -31,9 +31,9 @@ pub struct Distribution {
 pub struct Ping {
     /// Least round-trip time before the load, ms.
     pub idle_min: f64,
-    /// The whole load; none where no probe was answered.
+    /// The whole load; none if no probe was answered.
     pub all: Option<Distribution>,
-    /// Probes sent early enough that were not answered.
+    /// Unanswered probes, of those that were sent early enough to get an answer.
     pub lost: u64,
     /// The steady part.
     pub steady: Option<Distribution>,
@@ -52,7 +52,7 @@ pub struct Goodput {
     pub jain_steady: Option<f64>,
     /// Segments retransmitted.
     pub retrans: u64,
-    /// Packets that senders learnt to be CE-marked.
+    /// CE marks that senders were told of.
     pub ce: u64,
 }
 
@@ -94,7 +94,7 @@ pub struct FlowOutcome {
     pub mbit_steady: Option<f64>,
 }
 
-/// Figures of one direction; none where there is nothing to measure.
+/// Figures of one direction; none if there is nothing to measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Side {
     /// TCP of the flows of this direction.
@@ -130,11 +130,11 @@ impl Outcome {
 /// The runs of each case, by name and then by seed.
 pub type Runs = BTreeMap<String, BTreeMap<u64, Outcome>>;
 
-/// Reads `summary.jsonl` and holds it against the cases.
+/// Reads `summary.jsonl` and checks it against the cases.
 ///
 /// # Errors
-/// The first line or value that is wrong: also a row of no case, of a case that says something else, or of
-/// a seed that was there before.
+/// The first line or value that is wrong. A row is also wrong if there is no such case, if it contradicts its
+/// case, or if its seed was there before.
 pub fn read(path: &Path, cases: &[Case], warnings: &mut BTreeSet<String>) -> Result<Runs, InputError> {
     let rows = lines(path, warnings, |object| {
         let (name, seed) = (object.text("name")?, object.count("seed")?);
@@ -170,7 +170,7 @@ fn outcome(object: &Object<'_>, case: &Case) -> Result<Outcome, InputError> {
     Ok(Outcome { up: up?, down: down?, flows })
 }
 
-/// The part of `key` for a direction; one that `is_due` must be there.
+/// The part of `key` for a direction; it must be there if `is_due`.
 fn part<'a>(
     object: &Object<'a>,
     key: &str,

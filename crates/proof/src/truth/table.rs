@@ -1,5 +1,5 @@
-//! The comparison as text of at most 120 columns: two lines for each direction of a case, the kernel's above
-//! ours; then every figure that is outside, with its bar; then what was not run.
+//! The comparison as text of at most 120 columns. Each direction of a case has two lines, the kernel's above
+//! ours. Every figure that is outside follows, with its bar, and then the cases that were not run.
 
 use std::fmt::{self, Write};
 
@@ -7,16 +7,16 @@ use super::bars::{Comparison, Figure, Sample, Verdict};
 use super::compare::{CaseReport, Count, Ending, Report, Run};
 use goodqueue_report::Direction;
 
-/// Columns of the name of a case.
+/// Width of the name of a case, in columns.
 const NAME: usize = 32;
-/// Columns of a figure and the mark behind it.
+/// Width of a figure and the mark after it, in columns.
 const CELL: usize = 9;
 
-/// Heads of the columns; the figures are the first of [`Figure::ALL`].
+/// Headings of the columns; the figures are the first of [`Figure::ALL`].
 pub(super) const HEADS: [&str; Figure::BARRED] =
     ["util %", "Mbit/s", "p50 ms", "p95 ms", "drops", "marks", "Jain", "BBR/fair"];
 
-/// What is listed below the table.
+/// The lists below the table.
 const LEGEND: &str = "\
 util: steady. Mbit/s: goodput, whole run. p50, p95: probes' delay above the idle minimum, steady. drops: steady.
 marks: whole run. BBR/fair: rate of a BBR flow over the fair share. Means over seeds; a mark follows ours:
@@ -24,7 +24,7 @@ marks: whole run. BBR/fair: rate of a BBR flow over the fair share. Means over s
 Before a case: ! a figure is outside   P within with the kernel's stale CoDel state alone, as shown";
 
 impl fmt::Display for Report {
-    /// The table, what is outside, failed or was skipped, and the total.
+    /// The table, the lists of cases that are outside, failed or were skipped, and the total.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&table(self))?;
         writeln!(f, "\n{LEGEND}\n")?;
@@ -32,7 +32,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// All but the table: what to look at, and the total.
+/// Everything but the table: the lists and the total.
 pub fn brief(report: &Report) -> String {
     let mut out = String::new();
     for (title, lines) in sections(report) {
@@ -62,7 +62,7 @@ fn table(report: &Report) -> String {
     out
 }
 
-/// What to look at after the table: title and lines, none without lines.
+/// The lists after the table, each with title and lines; empty ones are left out.
 pub(super) fn sections(report: &Report) -> Vec<(String, Vec<String>)> {
     let mut parity = Vec::new();
     let (mut outside, mut failed, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
@@ -91,20 +91,20 @@ pub(super) fn sections(report: &Report) -> Vec<(String, Vec<String>)> {
         (counted("OUTSIDE", count.outside), outside),
         (
             counted(
-                "NEEDS PARITY, within with the kernel's stale CoDel state alone; without it outside are",
+                "NEEDS PARITY: within only with the kernel's stale CoDel state; without it outside are",
                 count.needs_parity,
             ),
             parity,
         ),
         (counted("FAILED", count.failed), failed),
-        (counted("SKIPPED, nothing is said of them", count.skipped), skipped),
+        (counted("SKIPPED, without a verdict", count.skipped), skipped),
     ]
     .into_iter()
     .filter(|(_, lines)| !lines.is_empty())
     .collect()
 }
 
-/// The last line: what was judged and what was not.
+/// The last line: the number of cases that were judged, and of those that were not.
 pub(super) fn total(count: &Count) -> String {
     let all = count.judged() + count.failed + count.skipped;
     let mut text = format!(
@@ -172,7 +172,7 @@ fn cells(
     out.push('\n');
 }
 
-/// The sign behind a figure of ours.
+/// The mark after a figure of ours.
 pub(super) fn mark_of(comparison: &Comparison) -> char {
     match comparison.verdict {
         Verdict::Outside => '!',
@@ -187,7 +187,7 @@ pub(super) fn value(figure: Figure, sample: Option<&Sample>) -> String {
     sample.map_or_else(|| "none".to_owned(), |sample| number(figure, sample.mean))
 }
 
-/// Four significant figures or so, in the unit of the column.
+/// About four significant figures, in the unit of the column.
 fn number(figure: Figure, value: f64) -> String {
     match figure {
         Figure::Utilisation => format!("{:.2}", value * 100.0),
@@ -200,7 +200,7 @@ fn number(figure: Figure, value: f64) -> String {
     }
 }
 
-/// Every miss of a run, three lines each.
+/// Every miss of a run, in three lines each.
 fn misses<'a>(case: &'a CaseReport, run: &'a Run) -> impl Iterator<Item = String> + 'a {
     run.misses().flat_map(|miss| {
         let what = format!("{} {}, {}", case.name, miss.way.name(), miss.figure.name());

@@ -82,15 +82,13 @@ fn a_case_says_what_the_file_says() {
 }
 
 #[test]
-fn equal_figures_are_within_and_what_was_not_run_is_never_green() {
+fn equal_figures_are_within_and_skipped_cases_do_not_count_as_passed() {
     let report = compare(|_, _, _| {});
     let count = report.count();
     assert_eq!((count.within, count.outside, count.skipped, count.judged()), (3, 0, 1, 3));
     assert!(report.end().is_ok());
     let text = report.to_string();
-    assert!(
-        text.contains("SKIPPED, nothing is said of them (1 case):\n  m8-r20-1cubic-hfsc: the queue `hfsc`")
-    );
+    assert!(text.contains("SKIPPED, without a verdict (1 case):\n  m8-r20-1cubic-hfsc: the queue `hfsc`"));
     assert!(text.ends_with("0 of 23 figures outside; 1 SKIPPED\n"), "{text}");
     let only = Wishes { cases: vec!["m8-r20-1cubic-hfsc".to_owned()], ..args(fixture()) };
     let none = compare_folder(&only, &kernel_but(|_, _, _| {}), &()).expect("a good folder");
@@ -181,7 +179,7 @@ fn the_page_of_the_real_kernel_is_current() {
 }
 
 #[test]
-fn table_and_page_stay_as_they_are() {
+fn table_and_page_equal_the_golden_files() {
     let report = compare(|case, options, outcome| match case.name.as_str() {
         "m8-r20-1cubic-pfifo60" => {
             outcome.up.queue.as_mut().expect("a queue").drops_steady = 25;
@@ -266,7 +264,7 @@ fn bad_input_is_named_with_file_line_and_key() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn missing_files_are_named() {
     let missing = |args: &Wishes| {
         let end = compare_folder(args, &kernel_but(|_, _, _| {}), &()).expect_err("missing");
         assert_eq!(end.code(), 2);

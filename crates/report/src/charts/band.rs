@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thickest_place_over_the_whole_width_is_taken() {
+    fn the_thickest_part_over_the_full_width_gets_the_label() {
         let heights = [5.0, 60.0, 5.0, 30.0, 30.0, 32.0, 5.0, 5.0].map(Some);
         // One narrow spike cannot hold 20 pixels of text.
         assert_eq!(place(&band(&heights), x, (20.0, 14.0)), Some((40.0, 85.0)));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_holds_no_words() {
+    fn a_gap_has_no_label() {
         let heights = [Some(30.0), Some(30.0), None, Some(30.0), Some(30.0)];
         assert_eq!(place(&band(&heights), x, (20.0, 14.0)), None);
         assert_eq!(place(&band(&heights), x, (10.0, 14.0)).map(|p| p.1), Some(85.0));

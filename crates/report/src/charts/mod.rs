@@ -295,7 +295,7 @@ pub(crate) fn round_trip_histogram(record: &Record) -> Scene {
     titled(record, &histogram(record, Delay::RoundTrip, log))
 }
 
-/// The bit rates of the first video as a self-contained drawing; `None` where there is none.
+/// The bit rates of the first video as a self-contained drawing; `None` if there is none.
 #[cfg(feature = "png")]
 pub(crate) fn first_video(record: &Record) -> Option<Scene> {
     videos(record).first().map(|chart| titled(record, chart))

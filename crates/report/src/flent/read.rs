@@ -2,7 +2,7 @@
 //! record with one run.
 //!
 //! * **Flows** are the series `TCP upload…` and `TCP download…`; **probes** are `Ping (ms)…`. Sums and
-//!   averages are left out: they are computed anew. Other series are not read.
+//!   averages are left out: they are recomputed. Other series are not read.
 //! * **The load begins** with the first TCP sample, less its duration. What flent measured before is idle.
 //! * **Goodput**: netperf reports at irregular moments. Its bytes are spread over steps of `STEP_SIZE`.
 //! * **Lost probes**: irtt's are marked. Of ping's, those between two sequence numbers are lost.

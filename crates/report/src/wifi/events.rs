@@ -49,7 +49,7 @@ pub struct AirEvent {
     /// Whether the station sent it; otherwise the access point did. For [`AirKind::Ack`] it refers to the
     /// acknowledged data.
     pub uplink: bool,
-    /// What it is.
+    /// Its kind.
     pub kind: AirKind,
     /// MPDUs in it; 0 if it carries no data.
     pub mpdus: u32,

@@ -107,7 +107,7 @@ fn a_measured_call_replaces_the_bounds() {
 }
 
 #[test]
-fn what_gave_no_result_is_counted() {
+fn queues_without_a_valid_result_are_counted() {
     let mut record = made(&[("a", 300, 20), ("b", 2, 20)]);
     record.0.runs[1].validity.valid = false;
     assert!(said(&record).ends_with("1 of 2 queues gave no valid result."));

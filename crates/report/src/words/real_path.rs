@@ -34,7 +34,7 @@ fn worst<'a, 'b>(loads: &'a [Load<'b>]) -> Option<&'a Load<'b>> {
     alone.or_else(|| loads.iter().max_by_key(|load| load.rise))
 }
 
-/// What was seen that speaks against a record's figures, once each.
+/// The reasons not to believe a record's figures, once each.
 fn doubts(record: &Record) -> Vec<&str> {
     let mut out: Vec<&str> = Vec::new();
     for doubt in record.runs.iter().flat_map(|run| &run.doubts) {

@@ -40,7 +40,7 @@ fn golden(name: &str, got: &str) {
 }
 
 #[test]
-fn tables_are_as_agreed() {
+fn tables_equal_the_golden_files() {
     for (name, record) in fixture::all() {
         let text = table::text(&record, Layout::default());
         golden(&format!("{name}.txt"), &text);
@@ -338,7 +338,7 @@ fn the_page_is_one_small_file() {
 }
 
 #[test]
-fn words_of_the_user_are_not_markup() {
+fn text_from_the_user_is_not_markup() {
     let evil = "<script>alert(1)</script>\"'&";
     let mut record = fixture::square();
     record.title = evil.into();

@@ -182,7 +182,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_record_is_too_weird(record in record()) {
+    fn unusual_records_are_shown_without_a_panic(record in record()) {
         all_forms(&record);
     }
 }

@@ -102,7 +102,7 @@ proptest! {
     /// Readings at arbitrary times, of any chain, are equal in every counter. How often the simulation is
     /// read changes nothing, not even the events.
     #[test]
-    fn what_is_read_is_that_of_a_simulation_with_an_event_for_each_arrival(
+    fn results_equal_those_of_a_simulation_with_an_event_for_each_arrival(
         hops in prop::collection::vec(hop(), 1..5),
         step in 300_000_u64..3 * MS,
     ) {

@@ -311,7 +311,7 @@ impl Network {
         self.with_radio(agenda, radio, |radio, sink| radio.advance(now, sink));
     }
 
-    /// Does something with a radio, and handles what comes of it.
+    /// Does something with a radio, and handles what results.
     fn with_radio(
         &mut self,
         agenda: &mut Agenda,

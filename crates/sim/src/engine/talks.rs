@@ -20,7 +20,7 @@ pub(crate) struct Talks {
     list: Vec<Talk>,
 }
 
-/// A call or a game at work. The contents of datagrams under way, without trailing zeros, are stored in
+/// A call or a game at work. The contents of datagrams in flight, without trailing zeros, are stored in
 /// `datagrams`. A frame carries the place as the acknowledgement number of its segment.
 #[derive(Debug)]
 struct Talk {

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_moves_over_what_is_done_across_the_end_of_the_numbers() {
+    fn the_window_moves_across_the_wrap_of_sequence_numbers() {
         let mut sender = Sender { next_seq: 4090, start: 4090, ..Sender::default() };
         let seqs: Vec<u16> = (0..64).map(|_| sender.number()).collect();
         assert_eq!((seqs[5], seqs[6]), (4095, 0));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_keeps_its_order() {
+    fn failed_packets_keep_their_order() {
         let mut sender = Sender { next_seq: 4095, start: 4095, ..Sender::default() };
         let seqs: Vec<u16> = (0..4).map(|_| sender.number()).collect();
         for place in [2, 0, 3, 1] {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_holds_back_what_is_behind_it() {
+    fn a_gap_holds_back_the_packets_after_it() {
         let mut receiver = Receiver { head: 4095, ..Receiver::default() };
         let mut passed = Vec::new();
         let mut pass = |frame: Frame| passed.push(frame.handle);

@@ -518,7 +518,7 @@ impl Radio {
         self.devices.get(usize::from(from))?.stack.as_ref()?.airtime_stats(path.station, ac)
     }
 
-    /// What soft admission of a device has done; `None` where it has none.
+    /// What soft admission of a device has done; `None` if it has none.
     #[must_use]
     pub fn admission_stats(&self, device: DeviceId) -> Option<AdmissionStats> {
         Some(self.devices.get(usize::from(device))?.admission.as_ref()?.stats())

@@ -152,7 +152,7 @@ fn a_turn_lost_at_a_full_hardware_queue_lets_single_frames_come_up_more_often() 
 /// ath9k counts each frame that it hears with its own preamble, so aggregates count for more time than they
 /// took.
 #[test]
-fn frames_heard_count_one_by_one() {
+fn each_received_frame_counts_with_its_own_preamble() {
     let mut spec = network(&["mcs15"]);
     spec.devices[0].driver = DriverSpec::ath9k();
     let (radio, _) = flood(&spec, &[(1, 0)], 1514, Span::from_micros(100), 2);
@@ -232,7 +232,7 @@ fn rts_costs_its_time_and_short_frames_have_none() {
 }
 
 #[test]
-fn invalid_radios_are_refused_and_packets_for_strangers_are_dropped() {
+fn invalid_radios_are_refused_and_packets_for_unknown_stations_are_dropped() {
     let mut spec = network(&["mcs0"]);
     spec.devices[1].driver.max_frames = 0;
     assert_eq!(Radio::new(&spec, 1, 0).map(|_| ()).expect_err("no MPDUs").device, 1);
@@ -335,7 +335,7 @@ proptest::proptest! {
 
     /// Time and packets add up at any moment, and what is delivered of a flow and TID is in order.
     #[test]
-    fn it_always_adds_up(
+    fn the_parts_of_the_time_always_add_up(
         choices in proptest::collection::vec(proptest::num::u8::ANY, 2..6),
         packets in proptest::collection::vec((0_u64..400_000, 0_u8..8, 0_u8..16, 60_u32..1514), 1..600),
     ) {

@@ -42,7 +42,7 @@ pub struct PolicySpec {
     pub groups: Vec<GroupSpec>,
     /// Stations: the device, its group (none: at the level of the outermost groups), and its weight there.
     pub members: Vec<(DeviceId, Option<usize>, u32)>,
-    /// The time after which weights are computed anew.
+    /// The time after which weights are recomputed.
     pub interval: Span,
 }
 

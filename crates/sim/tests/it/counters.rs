@@ -108,7 +108,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn what_arrived_was_sent_dropped_or_is_held(
+    fn every_arrival_was_sent_dropped_or_is_held(
         queue in 0..QUEUES.len(),
         kind in 0..3_usize,
         tso in proptest::bool::ANY,
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn the_same_of_a_switch(
+    fn every_arrival_at_a_switch_was_sent_dropped_or_is_held(
         queue in 0..5_usize,
         buffers in proptest::sample::select(vec![Buffers::Input, Buffers::Voq, Buffers::Output, Buffers::Shared]),
         step in 3 * MS..30 * MS,

@@ -166,7 +166,7 @@ fn the_same_seed_gives_the_same_events_and_another_seed_others() {
 }
 
 #[test]
-fn scenarios_without_sense_are_refused() {
+fn invalid_scenarios_are_refused() {
     let build = |change: &dyn Fn(&mut Scenario)| {
         let mut scenario = line("pfifo:1000", 10_000_000, Span(MS));
         scenario.probes.push(ping(Span(MS), Span(MS)));

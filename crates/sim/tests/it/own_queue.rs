@@ -96,7 +96,7 @@ impl OwnQueue for Late {
 }
 
 #[test]
-fn a_queue_that_holds_back_is_asked_in_time_and_its_marks_are_counted() {
+fn a_queue_that_holds_packets_back_is_polled_in_time_and_its_marks_are_counted() {
     let port = || PortSpec::new(Discipline::own("late", Late::default()), RATE);
     let simulation = run(port(), true);
     let link = simulation.link(Dumbbell::UP);
@@ -199,6 +199,6 @@ fn a_fifo_of_ones_own_is_pfifo_at_an_output_of_a_switch() {
 /// The switch would not ask it again in time.
 #[test]
 #[should_panic(expected = "the queue `late` holds 1 packets and gives none: at a switch no queue holds back")]
-fn a_queue_that_holds_back_at_a_switch_is_named() {
+fn a_queue_that_holds_packets_back_at_a_switch_is_named() {
     switched(&Discipline::own("late", Late::default()), Buffers::Output);
 }

@@ -76,7 +76,7 @@ fn on_a_slow_line_the_rate_is_what_a_large_page_waits_for() {
 }
 
 #[test]
-fn what_is_lost_is_sent_again_until_the_page_is_there() {
+fn lost_packets_are_sent_again_until_the_page_is_complete() {
     let visits = browse(page("small", 3, 56_000), Some(10_000_000), Loss::Random(0.05));
     let complete: Vec<i64> = visits.iter().filter_map(|visit| visit.1).collect();
     assert!(complete.len() + 1 >= visits.len() && complete.len() > 15, "{visits:?}");

@@ -8,7 +8,7 @@ use goodqueue_sim::{Flow, Link, Loss, Pause, PortSpec, Scenario, Shaper, ShaperK
 
 const MS: u64 = 1_000_000;
 
-/// Packets and bytes of the bottleneck, bytes received, frames still under way.
+/// Packets and bytes of the bottleneck, bytes received, frames still in flight.
 fn run(queue: &str, tso: bool) -> (u64, u64, u64) {
     let port = PortSpec::new(queue.parse().expect("a queue"), Rate(20 * 1_000_000));
     let host = PortSpec::new("fq_codel".parse().expect("a queue"), Rate(1_000_000_000));

@@ -120,7 +120,7 @@ fn output_queues_wait_as_the_formula_says() {
 }
 
 /// One queue for all sends no faster than its heads allow: runs of packets whose outputs all differ. With
-/// uniform traffic to N outputs such a run has sum over k of N! / ((N - k)! N^k) packets in the mean, of
+/// uniform traffic to N outputs such a run has sum over k of N! / ((N - k)! N^k) packets on average, of
 /// which each slot sends one.
 #[test]
 fn one_queue_for_all_passes_runs_of_different_outputs() {

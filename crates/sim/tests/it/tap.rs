@@ -43,7 +43,7 @@ fn count(events: &[TraceEvent], what: impl Fn(&TraceEvent) -> bool) -> u64 {
 }
 
 #[test]
-fn every_segment_is_dropped_delivered_or_under_way() {
+fn every_segment_is_dropped_received_or_in_flight() {
     for queue in ["pfifo:20", "fq_codel,target=1ms,interval=10ms"] {
         let (simulation, events) = trace(&scenario(queue, 2), &[0, 1]);
         let sent = count(&events, |event| event.what == What::Sent);

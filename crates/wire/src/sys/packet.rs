@@ -238,7 +238,7 @@ impl PacketSocket {
 /// The receive time in a message that the kernel has filled, `CLOCK_REALTIME` ns, or 0.
 fn receive_stamp(message: &libc::msghdr) -> u64 {
     // SAFETY: the kernel has set `msg_controllen` to what it wrote into the live control buffer, and
-    // CMSG_FIRSTHDR returns null where that is less than one header.
+    // CMSG_FIRSTHDR returns null if that is less than one header.
     let Some(entry) = (unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }) else { return 0 };
     let whole = size_of::<libc::cmsghdr>() + size_of::<libc::timespec>();
     let is_stamp = entry.cmsg_level == libc::SOL_SOCKET && entry.cmsg_type == libc::SCM_TIMESTAMPNS;

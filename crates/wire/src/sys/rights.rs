@@ -59,7 +59,7 @@ pub struct User {
 /// Bytes for a user's entry: as `sysconf(_SC_GETPW_R_SIZE_MAX)` has it on Linux, and more.
 const ENTRY: usize = 16 * 1024;
 
-/// The user of this name, or of this number; `None` where the machine has no such name. A number needs no
+/// The user of this name, or of this number; `None` if the machine has no such name. A number needs no
 /// entry: its group is then the same number.
 ///
 /// # Errors

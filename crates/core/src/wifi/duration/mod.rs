@@ -215,7 +215,7 @@ mod tests {
     const HT20_0: RateInfo = RateInfo::Ht { mcs: 0, width: Width::Mhz20, short_gi: false };
 
     #[test]
-    fn by_hand() {
+    fn durations_computed_by_hand() {
         // 1500 bytes at 54 Mbit/s: 12000 bits, 222 us, and 36.
         assert_eq!(calc_rx_airtime(Band::Ghz5, &RateInfo::Legacy { rate: 540 }, false, 1500), 258);
         // 1 Mbit/s: 12000 us, and a preamble of 192 or 96 with 10.

@@ -259,7 +259,7 @@ fn the_base_probability_is_that_of_the_rfc() {
 
 /// RFC 9332 section 4.2.2, tc-dualpi2(8): a tenth of the line is the classic queue's while both have packets.
 #[test]
-fn the_classic_queue_has_its_tenth() {
+fn the_classic_queue_gets_a_tenth() {
     let params = Params { alpha: 0, beta: 0, limit: 100, ..Params::default() };
     let mut queue = dualpi2(params, Nanos(0));
     for cookie in 0..100 {
@@ -314,7 +314,7 @@ fn under_overload_ecn_capable_packets_are_dropped_in_both_queues() {
 }
 
 #[test]
-fn what_nobody_asked_for_a_year_is_answered_at_once() {
+fn a_year_without_calls_takes_no_time() {
     let mut queue = dualpi2(Params::default(), Nanos(0));
     queue.enqueue(Nanos(0), packet(0, 0), &mut Ignore);
     queue.advance(Nanos(u64::MAX - 1));

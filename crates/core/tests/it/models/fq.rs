@@ -110,7 +110,7 @@ proptest! {
 }
 
 #[test]
-fn what_the_hash_says_is_all_that_is_known_of_other_hosts() {
+fn flows_of_other_hosts_are_known_by_their_hash_only() {
     let mut queue = fq(Params { limit: 40, orphan_mask: 1, ..Params::default() }, 8);
     for (cookie, flow_hash) in [(0, 2), (1, 4), (2, 3)] {
         queue.enqueue(Nanos(5), Header { cookie, len: 100, flow_hash, ..Header::default() }, &mut Ignore);

@@ -147,7 +147,7 @@ fn the_first_step_of_the_probability_is_that_of_the_rfc() {
 
 /// RFC 8033 section 5.4: with a draw that never hits, the sum of the probabilities decides at 8.5.
 #[test]
-fn without_luck_the_sum_of_the_probabilities_drops() {
+fn a_high_sum_of_probabilities_forces_a_drop() {
     // 300 ms of delay raise the probability by 2 % and more with every update (Linux, above 250 ms).
     let mut queue = delayed(u32::MAX, &[150, 300]);
     let now = Nanos(1_300_000_000 + 16 * 16_000_000);
@@ -163,7 +163,7 @@ fn without_luck_the_sum_of_the_probabilities_drops() {
 }
 
 #[test]
-fn what_nobody_asked_for_a_year_is_answered_at_once() {
+fn a_year_without_calls_takes_no_time() {
     let mut queue = delayed(0, &[100, 300]);
     queue.advance(Nanos(u64::MAX - 1));
     assert!(queue.vars().prob > 0, "30 packets are still queued");

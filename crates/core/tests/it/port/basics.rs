@@ -128,7 +128,7 @@ fn bql_keeps_the_ring_short_and_the_line_busy() {
 }
 
 #[test]
-fn fq_codel_over_a_deep_ring_has_no_say_and_over_bql_it_has() {
+fn fq_codel_has_no_effect_over_a_deep_ring_and_has_one_over_bql() {
     let deep = RingSpec { entries: 1000, bql: false, coalesce: Span::ZERO };
     let (level, _) = ring_level(fq_codel(), deep, 2_000);
     assert_eq!(level, 1000, "121 ms of packets wait in the ring, behind the queue's back");

@@ -1,9 +1,9 @@
-//! Byte queue limits in virtual time, under a queue that is never empty: what the limit settles at, how
-//! it gets there, and what it saves.
+//! Byte queue limits in virtual time, under a queue that is never empty: the final limit, how it is reached,
+//! and the delay that it saves.
 //!
 //! A ring whose completions are coalesced for a time c reports k = floor(c / t) + 1 packets at once, where t
-//! is the time of a packet on the line: those that end from the first of them to c later. The limit settles
-//! at twice the bytes of such a report, which is what the algorithm takes for enough to stay busy.
+//! is the time of a packet on the line: those that end from the first of them to c later. The limit converges
+//! to twice the bytes of such a report, which the algorithm considers enough to stay busy.
 
 use goodqueue::port::Schedule;
 use goodqueue::{Header, Ignore, Line, Nanos, Port, Rate, RingSpec, Serializer, Span};
@@ -64,7 +64,7 @@ fn course(port: &mut Port<Header, Greedy>, end: Nanos, needed: u32) -> Course {
 }
 
 #[test]
-fn the_limit_settles_at_twice_the_bytes_of_a_report() {
+fn the_limit_converges_to_twice_the_bytes_of_a_report() {
     let rates = [1, 10, 100, 1_000, 10_000].map(|mbit| mbit * 1_000_000);
     for rate in rates {
         for micros in [0, 50, 125, 320, 500] {

@@ -148,7 +148,7 @@ fn a_million_packets_over_a_trace_use_each_opportunity() {
 }
 
 #[test]
-fn whole_periods_end_where_their_work_is_done_and_not_after_the_standstill() {
+fn a_packet_that_ends_with_a_period_does_not_wait_for_the_next_one() {
     // 91 000 bits are 11 375 bytes; the last of them leaves at 17 ms of the period's 18.
     let steps = [(0, 7_000_000), (10_000_000, 3_000_000), (17_000_000, 0)];
     let mut line = Line::Schedule(schedule(&steps, Some(18_000_000)).unwrap());
@@ -170,7 +170,7 @@ fn a_packet_spans_changes_of_the_rate() {
 }
 
 #[test]
-fn a_port_on_a_line_that_stands_still_for_ever_has_nothing_under_way() {
+fn a_port_on_a_line_that_stops_for_ever_has_no_next_event() {
     let steps = [(0, 8_000_000), (1_500_000, 0)];
     let mut port = Port::new(fifo(8), None, Line::Schedule(schedule(&steps, None).unwrap()));
     for cookie in 0..3 {
@@ -192,7 +192,7 @@ fn origins_shift_schedules_and_traces() {
 }
 
 #[test]
-fn lists_that_are_no_schedule_are_errors() {
+fn lists_that_are_not_a_schedule_are_errors() {
     let error = |steps: &[(u64, u64)], period| schedule(steps, period).err();
     assert_eq!(error(&[], None), Some(ScheduleError::Empty));
     assert_eq!(error(&[(1, 8)], None), Some(ScheduleError::LateStart));

@@ -19,7 +19,7 @@ fn poll_until<Q: Queue<Header>>(port: &mut MultiPort<Header, Q>, end: Nanos) -> 
 }
 
 #[test]
-fn a_port_without_a_queue_is_none() {
+fn a_port_needs_a_queue() {
     let ring = RingSpec { entries: 4, bql: false, coalesce: Span::ZERO };
     assert!(MultiPort::new(Vec::<Greedy>::new(), ring, Line::Unlimited).is_none());
 }
@@ -68,7 +68,7 @@ fn a_lanes_flows_use_all_buckets_of_its_fq_codel_and_the_lanes_are_even() {
 #[test]
 fn few_flows_over_few_lanes_are_uneven() {
     // Eight flows over eight lanes: by the birthday problem all are apart in 8! / 8^8 = 0.24 % of draws, and
-    // 8 * (7/8)^8 = 2.75 lanes stay empty in the mean.
+    // 8 * (7/8)^8 = 2.75 lanes stay empty on average.
     let ring = RingSpec { entries: 4, bql: false, coalesce: Span::ZERO };
     let port = MultiPort::new((0..8).map(|_| Greedy::default()).collect(), ring, Line::Unlimited).unwrap();
     let mut rng = Rng::stream(2, 0, "flows");

@@ -69,7 +69,7 @@ fn a_pause_is_not_counted_as_idle() {
 }
 
 #[test]
-fn a_queue_that_holds_back_is_asked_once_at_its_time() {
+fn a_queue_that_holds_packets_back_is_polled_once_at_its_time() {
     for ring in [None, ring(4, 0)] {
         let mut port = Port::new(Held::until(5 * MILLI), ring, line("8mbit"));
         port.arrive(Nanos(0), packet(0, 1000), &mut Ignore);

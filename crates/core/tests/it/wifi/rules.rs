@@ -103,7 +103,7 @@ fn a_round_is_held_while_the_first_in_line_has_credit_and_no_longer() {
 }
 
 #[test]
-fn a_sparse_station_is_first_where_asked_and_in_linux_too_by_another_way() {
+fn a_sparse_station_goes_first_if_requested_and_also_in_linux() {
     for sparse_stations in [false, true] {
         let params = WifiParams { sparse_stations, aql: false, ..WifiParams::default() };
         let mut stack = stack(params, 3);
@@ -123,7 +123,7 @@ fn a_sparse_station_is_first_where_asked_and_in_linux_too_by_another_way() {
 /// ath9k's own scheduler: who becomes active comes in behind those who wait; before them with priority for
 /// new stations and airtime left, and not in debt.
 #[test]
-fn in_ath9k_s_own_order_a_station_that_was_away_comes_in_at_the_tail() {
+fn in_ath9k_s_order_a_station_that_was_inactive_goes_to_the_tail() {
     let own = WifiParams { ath9k_scheduler: true, aql: false, ..WifiParams::default() };
     for (params, owes, place) in [
         (WifiParams { aql: false, ..WifiParams::default() }, 0, 0),
@@ -168,7 +168,7 @@ fn a_new_station_has_one_weight_before_the_others() {
 }
 
 #[test]
-fn airtime_under_way_is_limited() {
+fn pending_airtime_is_limited() {
     let mut stack = stack(WifiParams::default(), 1);
     let rate = RateInfo::Ht { mcs: 0, width: Width::Mhz20, short_gi: false };
     stack.set_rate(StationId(0), rate).expect("a rate");
@@ -189,7 +189,7 @@ fn airtime_under_way_is_limited() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_name_their_cause() {
     let mut stack = stack(WifiParams::default(), 2);
     let (here, nowhere) = (StationId(0), StationId(7));
     assert_eq!(stack.set_weight(here, 0), Err(WifiError::Weight(0)));
@@ -239,7 +239,7 @@ fn ten_thousand_stations() {
 }
 
 #[test]
-fn a_small_access_point_knows_what_it_needs() {
+fn the_memory_of_a_small_access_point_is_known() {
     // 32 MB in all, of which Linux lets 4 MiB hold frames without VHT.
     let capacity = Capacity { stations: 32, ..Capacity::default() };
     let own = capacity.storage_bytes::<Header>();

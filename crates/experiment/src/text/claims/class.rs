@@ -1,4 +1,4 @@
-//! How near ours has to be to what was published: a class is stated with each claim before anything is run.
+//! How near ours must be to what was published: a class is stated with each claim before anything is run.
 
 use std::str::FromStr;
 
@@ -42,7 +42,7 @@ impl Class {
         }
     }
 
-    /// What it means, for a page.
+    /// Its meaning, for a page.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -50,13 +50,13 @@ impl Class {
             Class::Model => "an analytic model with the same constants: within 5 %",
             Class::Tight => {
                 "a controlled measurement of one queue on a wire of fixed rate: delays within 25 % or 1 ms, whichever \
-                 is more, all else within 5 %"
+                 is larger, all else within 5 %"
             }
             Class::Med => {
                 "a measurement of a consumer's link: delays within a factor of 1.5, all else within 15 %"
             }
-            Class::Shape => "sign, order, knee or plateau; sizes within a factor of 2",
-            Class::Order => "the ranking alone",
+            Class::Shape => "sign, order, knee or plateau; values within a factor of 2",
+            Class::Order => "only the ranking",
         }
     }
 

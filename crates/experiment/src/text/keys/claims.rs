@@ -1,17 +1,22 @@
-//! The keys of what was published.
+//! The keys of published figures.
 
 use super::key::{DAY, FROM_NOTHING, Kind, SOME, Table, key, time};
 use crate::figure::FIGURES;
 
-/// What was published of an experiment.
+/// Published figures of an experiment.
 pub(crate) static REPRODUCTION: Table = Table {
     name: "reproduction",
-    doc: "What was published of this experiment. `goodqueue reproduce` runs it with all seeds and holds every \
-          claim against the median.",
+    doc: "Published figures for this experiment. `goodqueue reproduce` runs it with all seeds and compares the \
+          medians with the claims.",
     keys: &[
         key("title", Kind::Text, "required", "what is reproduced, in a few words"),
         key("source", Kind::Text, "required", "who published it"),
-        key("text", Kind::Text, "required", "what is shown, and what was chosen where the source is silent"),
+        key(
+            "text",
+            Kind::Text,
+            "required",
+            "what the experiment shows, and what was chosen because the source does not say",
+        ),
         key("show", Kind::List(&Kind::Text), "all", "the variants that the picture shows"),
         key(
             "picture",
@@ -23,8 +28,8 @@ pub(crate) static REPRODUCTION: Table = Table {
                 Kind::Word("video"),
             ]),
             "overview",
-            "goodput over round trips in time, a histogram of the round trips for each variant, who has the air, that over \
-             the whole time, or the bit rates that the first video's player selected",
+            "overview: goodput and round trips over time; histogram: of the round trips of each variant; airtime: who uses \
+             the air; shares: the same over the whole time; video: the bit rates that the first video's player selected",
         ),
     ],
     also: None,
@@ -44,8 +49,8 @@ const NAMES: [Kind; FIGURES.len()] = {
 /// A published figure or relation.
 pub(crate) static CLAIM: Table = Table {
     name: "claim",
-    doc: "A published figure or relation: a figure of one variant, or how often it has that of another \
-          (`over`), held against a published value or against bounds; or the order of several variants.",
+    doc: "A published figure or relation. It compares a figure of one variant, or its ratio to that of another \
+          (`over`), with a published value or with bounds; or it states the order of several variants.",
     keys: &[
         key("id", Kind::Text, "required", "its number in the source"),
         key("what", Kind::Text, "required", "what is claimed, in words"),
@@ -60,34 +65,44 @@ pub(crate) static CLAIM: Table = Table {
                 Kind::Word("ORDER"),
             ]),
             "required",
-            "how near ours has to be",
+            "how close our figure must be",
         ),
-        key("figure", Kind::OneOf(&NAMES), "required", "what of a run is meant"),
-        key("variant", Kind::Text, "none: `order` names them", "of which variant, as the reports call it"),
+        key("figure", Kind::OneOf(&NAMES), "required", "the compared figure of a run"),
+        key("variant", Kind::Text, "none: `order` names them", "the variant, as the reports call it"),
         key(
             "station",
             Kind::Text,
             "all",
-            "of which station, or of all that one entry with count stands for: figures of the air, ping, mos, page_load, video, call and game",
+            "the station, or all stations of one entry with count: for figures of the air, ping, mos, page_load, video, call and game",
         ),
         key(
             "from",
             time(FROM_NOTHING, DAY),
             "0s",
-            "where a window of the load begins: figures of airtime, ping, goodput_up, goodput_down, video_bitrate and video_changes",
+            "start of a window of the load: for figures of airtime, ping, goodput_up, goodput_down, video_bitrate and video_changes",
         ),
-        key("to", time(SOME, DAY), "the end", "where that window ends"),
+        key("to", time(SOME, DAY), "the end", "end of that window"),
         key("over", Kind::Text, "none", "the variant whose figure it is divided by"),
-        key("order", Kind::List(&Kind::Text), "none", "variants of which each has more than the one before"),
+        key(
+            "order",
+            Kind::List(&Kind::Text),
+            "none",
+            "variants in rising order: each has more than the one before",
+        ),
         key(
             "published",
             Kind::Text,
             "none",
             "the published value: \"121ms\", \"104mbit\", \"3k\", \"78.6%\", \"12\"",
         ),
-        key("at_least", Kind::Text, "none", "lower bound, taken as given in every class"),
-        key("at_most", Kind::Text, "none", "upper bound, taken as given in every class"),
-        key("missed", Kind::Text, "none", "why it is known to be missed; then it is an error if it holds"),
+        key("at_least", Kind::Text, "none", "lower bound, without a tolerance in any class"),
+        key("at_most", Kind::Text, "none", "upper bound, without a tolerance in any class"),
+        key(
+            "missed",
+            Kind::Text,
+            "none",
+            "why the claim is missed, if that is known; then it is an error if it holds",
+        ),
     ],
     also: None,
 };

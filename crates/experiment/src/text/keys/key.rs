@@ -1,8 +1,8 @@
-//! What a key of an experiment file is: its name, the kind of its value, and its documentation.
+//! A key of an experiment file: its name, the kind of its value, and its documentation.
 
 use goodqueue::Span;
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     /// Any text.
@@ -57,26 +57,26 @@ pub(crate) enum Kind {
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
-    /// As written.
+    /// Its name in the file.
     pub(crate) name: &'static str,
-    /// What its value is.
+    /// The kind of its value.
     pub(crate) kind: Kind,
-    /// What holds where it is not written, in words.
+    /// The default, in words.
     pub(crate) default: &'static str,
-    /// What it does.
+    /// Its meaning.
     pub(crate) doc: &'static str,
 }
 
 /// A table with its keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table {
-    /// As written between brackets; empty for the file itself.
+    /// Its name between the brackets; empty for the file itself.
     pub(crate) name: &'static str,
     /// What it is.
     pub(crate) doc: &'static str,
     /// Its own keys, in the order in which they are documented.
     pub(crate) keys: &'static [Key],
-    /// The table whose keys it has besides.
+    /// The table whose keys it has in addition.
     pub(crate) also: Option<&'static Table>,
 }
 
@@ -91,7 +91,7 @@ impl Table {
         self.all_keys().find(|key| key.name == name)
     }
 
-    /// How the table is called in a message.
+    /// The table's name in messages.
     pub(crate) fn title(&self) -> String {
         match self.name {
             "" => "an experiment".into(),

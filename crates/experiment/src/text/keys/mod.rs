@@ -1,5 +1,4 @@
-//! The keys of an experiment file as data: what is read, what the schema says and what the documentation
-//! must name come from here.
+//! The keys of an experiment file as data: the reader, the schema and the documentation use them.
 
 mod claims;
 mod key;
@@ -20,35 +19,35 @@ const ANY_NUMBER: Kind = count(0, i64::MAX as u64);
 /// The file.
 pub(crate) static ROOT: Table = Table {
     name: "",
-    doc: "An experiment: what is compared, over which network, under which load.",
+    doc: "An experiment: a comparison, its network and its load.",
     keys: &[
-        key("about", Kind::Text, "empty", "one line that heads every report"),
+        key("about", Kind::Text, "empty", "one line at the top of every report"),
         key(
             "test",
             Kind::OneOf(&[Kind::Text, Kind::Table(&TEST)]),
-            "none: the load is what [[flow]] and [[probe]] say",
+            "none: only [[flow]] and [[probe]]",
             "the test: its name, or a table with its numbers",
         ),
         key(
             "queues",
             Kind::List(&Kind::Text),
-            "pfifo:1000, codel, fq_codel; cake with shape; codel, fq_codel beside a buffer",
-            "the queues that are compared",
+            "pfifo:1000, codel, fq_codel; with shape: cake; with buffer: codel, fq_codel",
+            "the queues to compare",
         ),
-        key("variant", Kind::Tables(&VARIANT), "one, as the rest says", "what is compared beside queues"),
-        key("seed", ANY_NUMBER, "1", "root of every random stream; of repetitions the first one's"),
+        key(
+            "variant",
+            Kind::Tables(&VARIANT),
+            "one, without changes",
+            "the variants to compare, beside queues",
+        ),
+        key("seed", ANY_NUMBER, "1", "root of every random stream; with repetitions, that of the first"),
         key(
             "repetitions",
             count(1, MOST_REPETITIONS),
             "1",
-            "times that each is run, with seeds that follow on each other",
+            "number of runs of each variant, with consecutive seeds",
         ),
-        key(
-            "seeds",
-            Kind::List(&ANY_NUMBER),
-            "see seed",
-            "the seeds one by one, in place of the two keys above",
-        ),
+        key("seeds", Kind::List(&ANY_NUMBER), "see seed", "a list of seeds, instead of the two keys above"),
         key(
             "output",
             Kind::Text,
@@ -63,19 +62,24 @@ pub(crate) static ROOT: Table = Table {
         ),
         key("switch", Kind::Tables(&SWITCH), "none", "nodes of a network that are switches"),
         key("htb", Kind::Tables(&HTB), "none", "trees of classes, for the queues of links"),
-        key("wifi", Kind::Table(&WIFI), "none", "a Wi-Fi network, in place of link"),
-        key("ipv6", Kind::Switch, "false", "whether hosts speak IPv6"),
+        key("wifi", Kind::Table(&WIFI), "none", "a Wi-Fi network, instead of link"),
+        key("ipv6", Kind::Switch, "false", "whether hosts use IPv6"),
         key("tcp", Kind::Table(&TCP), "see there", "TCP of all hosts"),
-        key("flow", Kind::Tables(&FLOW), "none", "TCP flows beside those of the test"),
-        key("probe", Kind::Tables(&PROBE), "one, where there is no test", "probes beside those of the test"),
+        key("flow", Kind::Tables(&FLOW), "none", "TCP flows in addition to those of the test"),
+        key(
+            "probe",
+            Kind::Tables(&PROBE),
+            "one, if there is no test",
+            "probes in addition to those of the test",
+        ),
         key("udp", Kind::Tables(&UDP), "none", "UDP sources"),
         key(
             "reproduction",
             Kind::Table(&REPRODUCTION),
             "none",
-            "what was published of this experiment, for `goodqueue reproduce`",
+            "published figures for this experiment, for `goodqueue reproduce`",
         ),
-        key("claim", Kind::Tables(&CLAIM), "none", "what was published, one by one"),
+        key("claim", Kind::Tables(&CLAIM), "none", "the published figures, one by one"),
     ],
     also: None,
 };
@@ -83,19 +87,19 @@ pub(crate) static ROOT: Table = Table {
 /// The test with its numbers.
 pub(crate) static TEST: Table = Table {
     name: "test",
-    doc: "The test with its numbers; the words are those of the flags of `goodqueue run`.",
+    doc: "The test with its numbers. The keys have the names of the flags of `goodqueue run`.",
     keys: &[
-        key("name", Kind::Text, "none: the load is what [[flow]] says", "as `goodqueue tests` lists them"),
+        key("name", Kind::Text, "none: only [[flow]]", "its name; `goodqueue tests` lists them"),
         key("length", time(Span::from_millis(10), DAY), "30s", "length of the load, or of each flow"),
         key("delay", time(FROM_NOTHING, HOUR), "5s", "unit of staggered starts"),
         key("idle", time(FROM_NOTHING, HOUR), "2s", "idle lead-in, in which the baseline is measured"),
         key("step", time(Span::from_millis(10), MINUTE), "200ms", "step of the goodput series"),
-        key("flows", count(1, 1000), "the test's", "number of flows, in tests that leave it open"),
+        key("flows", count(1, 1000), "the test's", "number of flows, in tests without a fixed number"),
         key(
             "cc",
             Kind::Text,
             "cubic",
-            "congestion control, where the test leaves it open: cubic, reno, bbr, dctcp, prague",
+            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague",
         ),
         key(
             "with",
@@ -108,8 +112,8 @@ pub(crate) static TEST: Table = Table {
             "start_jitter",
             time(FROM_NOTHING, MINUTE),
             "10ms",
-            "how much later than planned each flow, source, browser, player, video call and game begins at most, by \
-             chance; 0s: none, and probes are on time too",
+            "largest random delay of the start of each flow, source, browser, player, video call and game; with 0s all \
+             start exactly as planned, probes too",
         ),
     ],
     also: None,
@@ -125,7 +129,7 @@ pub(crate) static TCP: Table = Table {
             "tso",
             Kind::Switch,
             "false: offloads are off",
-            "whether the hosts' devices take super-packets; else they are cut just before",
+            "whether the hosts' devices take super-packets; otherwise these are cut just before the device",
         ),
     ],
     also: None,
@@ -139,13 +143,13 @@ const SHAPE: Kind = Kind::OneOf(&[Kind::LineShare, Kind::Rate]);
 pub(crate) static SIMPLE: Table = Table {
     name: "link",
     doc: "One bottleneck with the queue under comparison in both directions, between the client and all \
-          servers; the words are those of the flags of `goodqueue run`.",
+          servers. The keys have the names of the flags of `goodqueue run`.",
     keys: &[
         key(
             "line",
             Kind::Text,
             "none",
-            "a ready-made line, as `goodqueue lines` lists them: rates, round-trip time and buffers, which the other keys override",
+            "a ready-made line from `goodqueue lines`, with rates, round-trip time and buffers; the other keys override these",
         ),
         key("rate", Kind::Rate, "20mbit", "rate both ways"),
         key("up", RATE_OR_TRACE, "rate", "rate towards the servers, or a trace"),
@@ -157,22 +161,22 @@ pub(crate) static SIMPLE: Table = Table {
                 Kind::List(&time(FROM_NOTHING, Span::from_secs(10))),
             ]),
             "20ms",
-            "base round-trip time; one for each server, or one, of which each further server has twice the last",
+            "base round-trip time: one for each server, or only one, which doubles with each further server",
         ),
-        key("loss", Kind::Share, "0", "share of packets lost at random behind the line, each way"),
+        key("loss", Kind::Share, "0", "share of packets lost at random after the line, each way"),
         key("ring", RING, "0: none", "entries of a device ring below the queue, each way"),
         key("bql", Kind::Switch, "false", "whether byte queue limits keep that ring short"),
         key(
             "buffer",
             Kind::Text,
             "the line's; pfifo:1000 with shape",
-            "the modem's own queue, both ways: `modem alone` is then a side of the comparison",
+            "the modem's own queue, both ways; `modem alone` is then one of the variants",
         ),
         key(
             "shape",
             SHAPE,
             "none",
-            "the queues under comparison are in a router before the modem, which shapes to this, both ways",
+            "puts the queues under comparison into a router in front of the modem, which shapes to this, both ways",
         ),
         key("shape_up", SHAPE, "shape", "the same towards the servers"),
         key("shape_down", SHAPE, "shape", "the same towards the client"),
@@ -183,16 +187,16 @@ pub(crate) static SIMPLE: Table = Table {
 /// A line of the simple form that follows a trace.
 pub(crate) static SIMPLE_TRACE: Table = Table {
     name: "link.down",
-    doc: "The line of a [link], towards the client or the servers, as a trace: `down = { trace = \"lte.trace\" }`.",
-    keys: &[key("trace", Kind::Text, "required", "a Mahimahi trace file, from the folder of this file")],
+    doc: "The line of a [link] in one direction, as a trace: `down = { trace = \"lte.trace\" }`.",
+    keys: &[key("trace", Kind::Text, "required", "a Mahimahi trace file, in the folder of this file")],
     also: None,
 };
 
 /// A link of a network.
 pub(crate) static LINK: Table = Table {
     name: "link",
-    doc: "A link, in both directions: the keys of [link.up], and these. What is written here holds both ways; \
-          [link.up] and [link.down] come before it.",
+    doc: "A link, in both directions. It has these keys and those of [link.up]. Keys written here apply both ways; \
+          [link.up] and [link.down] override them.",
     keys: &[
         key(
             "between",
@@ -210,10 +214,10 @@ pub(crate) static LINK: Table = Table {
 /// A link of a network as a variant changes it.
 pub(crate) static LINK_CHANGE: Table = Table {
     name: "variant.link.NAME",
-    doc: "Changes of the link of this name: the keys of [link.up] for both ways, and these.",
+    doc: "Changes to the link of this name. It has these keys and those of [link.up], which apply both ways.",
     keys: &[
-        key("up", Kind::Table(&DIRECTION), "unchanged", "changes of its direction up"),
-        key("down", Kind::Table(&DIRECTION), "unchanged", "changes of its direction down"),
+        key("up", Kind::Table(&DIRECTION), "unchanged", "changes to its direction up"),
+        key("down", Kind::Table(&DIRECTION), "unchanged", "changes to its direction down"),
     ],
     also: Some(&DIRECTION),
 };
@@ -221,26 +225,26 @@ pub(crate) static LINK_CHANGE: Table = Table {
 /// One direction of a link.
 pub(crate) static DIRECTION: Table = Table {
     name: "link.up",
-    doc: "One direction of a link: queue, ring, line; then delay and loss.",
+    doc: "One direction of a link: queue, ring and line, then delay and loss.",
     keys: &[
         key(
             "rate",
             Kind::OneOf(&[Kind::Rate, Kind::Word("unlimited")]),
-            "unlimited: neither line nor queue",
+            "unlimited: no line and no queue",
             "rate of the line",
         ),
         key(
             "schedule",
             Kind::List(&Kind::Pair(&[time(FROM_NOTHING, DAY), Kind::Rate])),
             "none",
-            "rates with the times from which they hold, the first from 0s, in place of rate",
+            "times with the rate that applies from then on, the first at 0s; instead of rate",
         ),
-        key("period", time(SOME, DAY), "none", "the time after which the schedule begins again"),
+        key("period", time(SOME, DAY), "none", "the time after which the schedule starts again"),
         key(
             "trace",
             Kind::Text,
             "none",
-            "a Mahimahi trace file, from the folder of this file, in place of rate",
+            "a Mahimahi trace file, in the folder of this file; instead of rate",
         ),
         key(
             "queue",
@@ -256,26 +260,31 @@ pub(crate) static DIRECTION: Table = Table {
             "0s",
             "time from the end of a packet to its completion report",
         ),
-        key("lanes", count(1, 1024), "1", "hardware queues, each with the queue and a ring of its own (mq)"),
+        key("lanes", count(1, 1024), "1", "number of hardware queues, each with its own queue and ring (mq)"),
         key("delay", time(FROM_NOTHING, LONGEST), "0s", "propagation delay"),
-        key("jitter", time(FROM_NOTHING, LONGEST), "0s", "added to the delay, uniform from zero to this"),
+        key(
+            "jitter",
+            time(FROM_NOTHING, LONGEST),
+            "0s",
+            "random addition to the delay, uniform from zero to this",
+        ),
         key(
             "loss",
             Kind::OneOf(&[Kind::Share, Kind::Table(&BURSTS)]),
             "0",
-            "share of packets lost behind the line; or loss in bursts",
+            "share of packets lost after the line; or loss in bursts",
         ),
         key(
             "shaper",
             Kind::OneOf(&[Kind::Table(&SHAPER), Kind::Word("none")]),
             "none",
-            "a token bucket that holds the queue back in front of the line",
+            "a token bucket that limits the rate at which the queue feeds the line",
         ),
         key(
             "pause",
             Kind::OneOf(&[Kind::Table(&PAUSE), Kind::Word("none")]),
             "none",
-            "flow control: when this queue stops the links that feed it",
+            "flow control: the fill at which this queue stops the links that feed it",
         ),
     ],
     also: None,
@@ -284,12 +293,12 @@ pub(crate) static DIRECTION: Table = Table {
 /// Loss in bursts.
 pub(crate) static BURSTS: Table = Table {
     name: "link.up.loss",
-    doc: "Loss in bursts, the Gilbert-Elliott model: probabilities at each packet.",
+    doc: "Loss in bursts by the Gilbert-Elliott model. The keys are probabilities for each packet.",
     keys: &[
-        key("to_bad", Kind::Share, "required", "of going from the good state to the bad one (p)"),
-        key("to_good", Kind::Share, "required", "of going back (r); bursts have 1/r packets in the mean"),
-        key("good", Kind::Share, "0", "of loss in the good state (1-k)"),
-        key("bad", Kind::Share, "1", "of loss in the bad state (1-h)"),
+        key("to_bad", Kind::Share, "required", "to go from the good state to the bad one (p)"),
+        key("to_good", Kind::Share, "required", "to go back (r); bursts have 1/r packets on average"),
+        key("good", Kind::Share, "0", "to be lost in the good state (1-k)"),
+        key("bad", Kind::Share, "1", "to be lost in the bad state (1-h)"),
     ],
     also: None,
 };
@@ -297,14 +306,14 @@ pub(crate) static BURSTS: Table = Table {
 /// A shaper.
 pub(crate) static SHAPER: Table = Table {
     name: "link.up.shaper",
-    doc: "A token bucket over the queue; the queue's own numbers are computed with its rate.",
+    doc: "A token bucket below the queue. Parameters of the queue that depend on a rate use its rate.",
     keys: &[
-        key("rate", Kind::OneOf(&[Kind::Rate, Kind::LineShare]), "required", "what it lets pass"),
+        key("rate", Kind::OneOf(&[Kind::Rate, Kind::LineShare]), "required", "its rate"),
         key(
             "kind",
             Kind::OneOf(&[Kind::Word("htb"), Kind::Word("tbf")]),
             "htb",
-            "how it counts: htb may overdraw its bucket by one packet, tbf never",
+            "htb may overdraw its bucket by one packet, tbf never",
         ),
         key("burst", Kind::Bytes, "1514", "depth of the bucket"),
     ],
@@ -314,26 +323,26 @@ pub(crate) static SHAPER: Table = Table {
 /// Thresholds of flow control.
 pub(crate) static PAUSE: Table = Table {
     name: "link.up.pause",
-    doc: "Pause frames (IEEE 802.3x) of the device that this queue is in, to the links that end there.",
+    doc: "Pause frames (IEEE 802.3x) from the device that has this queue to the links that end there.",
     keys: &[
-        key("high", Kind::Bytes, "required", "they stop when the queue holds so much"),
-        key("low", Kind::Bytes, "required", "they go on when it has fallen to this, less than high"),
+        key("high", Kind::Bytes, "required", "those links stop when the queue holds this much"),
+        key("low", Kind::Bytes, "required", "they continue when it has drained to this, less than high"),
     ],
     also: None,
 };
 
-/// Something compared.
+/// A variant.
 pub(crate) static VARIANT: Table = Table {
     name: "variant",
-    doc: "One side of a comparison: the experiment with these changes.",
+    doc: "A variant: the experiment with these changes.",
     keys: &[
         key("name", Kind::Text, "required", "what the reports call it"),
-        key("queue", Kind::Text, "each of queues in turn", "what $queue stands for"),
+        key("queue", Kind::Text, "each of queues in turn", "the queue in place of $queue"),
         key(
             "link",
             Kind::OneOf(&[Kind::Table(&SIMPLE), Kind::Named(&LINK_CHANGE)]),
             "unchanged",
-            "changes of [link]; of a network, [variant.link.NAME] changes the link of that name",
+            "changes to [link]; in a network, [variant.link.NAME] changes the link of that name",
         ),
         key(
             "switch",
@@ -341,7 +350,7 @@ pub(crate) static VARIANT: Table = Table {
             "unchanged",
             "[variant.switch.NODE] changes the switch at that node",
         ),
-        key("wifi", Kind::Table(&WIFI_CHANGE), "unchanged", "changes of [wifi]"),
+        key("wifi", Kind::Table(&WIFI_CHANGE), "unchanged", "changes to [wifi]"),
     ],
     also: None,
 };
@@ -349,23 +358,18 @@ pub(crate) static VARIANT: Table = Table {
 /// TCP flows.
 pub(crate) static FLOW: Table = Table {
     name: "flow",
-    doc: "A group of like TCP flows between the client and a server.",
+    doc: "A group of equal TCP flows between two hosts.",
     keys: &[
-        key("count", count(1, MOST_FLOWS), "1", "how many"),
+        key("count", count(1, MOST_FLOWS), "1", "number of flows"),
         key("from", Kind::Text, "client", "the host that sends"),
         key("to", Kind::Text, "server", "the host that receives"),
         key("cc", Kind::Text, "cubic", "congestion control: cubic, reno, bbr, dctcp, prague"),
         key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
-        key("start", time(FROM_NOTHING, DAY), "0s", "when the first begins, from the start of the load"),
-        key("stagger", time(FROM_NOTHING, HOUR), "0s", "how much later each further one begins"),
-        key("stop", time(SOME, DAY), "the end", "when all are aborted, from the start of the load"),
-        key("bytes", Kind::Bytes, "without end", "what each has to send"),
-        key(
-            "rate",
-            Kind::Rate,
-            "none",
-            "what its sender is paced at the most, in payload (SO_MAX_PACING_RATE)",
-        ),
+        key("start", time(FROM_NOTHING, DAY), "0s", "start of the first flow, from the start of the load"),
+        key("stagger", time(FROM_NOTHING, HOUR), "0s", "time between the starts of two flows"),
+        key("stop", time(SOME, DAY), "the end", "when all are aborted, from the start of the load on"),
+        key("bytes", Kind::Bytes, "no limit", "bytes that each flow sends"),
+        key("rate", Kind::Rate, "none", "largest pacing rate of its sender, in payload (SO_MAX_PACING_RATE)"),
     ],
     also: None,
 };
@@ -376,8 +380,8 @@ pub(crate) static PROBE: Table = Table {
     doc: "An isochronous UDP probe from the client to a server and back.",
     keys: &[
         key("to", Kind::Text, "server", "the host that answers"),
-        key("interval", time(MILLI, MINUTE), "10ms", "time between two"),
-        key("payload", count(60, 1472), "60", "bytes behind the UDP header"),
+        key("interval", time(MILLI, MINUTE), "10ms", "time between two packets"),
+        key("payload", count(60, 1472), "60", "bytes after the UDP header"),
         key("dscp", Kind::Text, "CS0", "mark of both directions"),
     ],
     also: None,
@@ -390,19 +394,14 @@ pub(crate) static UDP: Table = Table {
     keys: &[
         key("from", Kind::Text, "client", "the node that sends"),
         key("to", Kind::Text, "server", "the node that receives"),
-        key(
-            "rate",
-            Kind::Rate,
-            "required",
-            "mean rate while it sends, frames counted as a queue counts them",
-        ),
+        key("rate", Kind::Rate, "required", "mean rate while it sends, of frames as a queue counts them"),
         key("bytes", count(60, 1514), "1514", "length of a frame"),
-        key("poisson", Kind::Switch, "false", "exponential gaps in place of equal ones"),
+        key("poisson", Kind::Switch, "false", "exponential gaps instead of equal ones"),
         key("on", time(SOME, HOUR), "always", "mean length of a period of sending (exponential), with off"),
         key("off", time(SOME, HOUR), "never", "mean length of a period of silence (exponential), with on"),
         key("dscp", Kind::Text, "CS0", "mark"),
-        key("start", time(FROM_NOTHING, DAY), "0s", "first datagram not before, from the start of the load"),
-        key("stop", time(SOME, DAY), "the end", "no datagram at or after, from the start of the load"),
+        key("start", time(FROM_NOTHING, DAY), "0s", "no datagram before this, from the start of the load"),
+        key("stop", time(SOME, DAY), "the end", "no datagram at or after this, from the start of the load"),
     ],
     also: None,
 };

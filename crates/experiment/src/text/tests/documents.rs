@@ -219,7 +219,7 @@ fn words(kind: Kind) -> String {
 }
 
 #[test]
-fn the_schema_in_the_house_is_the_one_of_the_program() {
+fn the_schema_in_the_tree_is_the_one_of_the_program() {
     let name = "docs/experiment.schema.json";
     let old = std::fs::read_to_string(path(name)).unwrap_or_default();
     current(name, &old, &(serde_json::to_string_pretty(&schema()).expect("JSON") + "\n"));

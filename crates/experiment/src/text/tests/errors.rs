@@ -1,4 +1,4 @@
-//! What is wrong is said with its line and column, and with what would be right.
+//! Errors name their line and column, and what would be right.
 
 use super::{parse, right};
 
@@ -15,7 +15,7 @@ fn network(lines: &str) -> String {
 }
 
 #[test]
-fn what_is_no_toml() {
+fn text_that_is_not_toml() {
     refused("test = ", "1:8: string values must be quoted, expected literal string");
     refused("seed = 1\nseed = 2\n", "2:1: duplicate key");
     refused("a = [", "1:6: unclosed array, expected `]`");
@@ -99,7 +99,7 @@ fn values_out_of_range() {
 }
 
 #[test]
-fn queues_that_are_none_or_hold_nothing() {
+fn queues_that_do_not_exist_or_hold_no_packet() {
     let names: Vec<&str> = goodqueue::spec::CATALOGUE.iter().map(|info| info.name).collect();
     refused(
         "queues = [\"codel\", \"fqcodel\"]\n",
@@ -130,7 +130,7 @@ fn queues_that_are_none_or_hold_nothing() {
 }
 
 #[test]
-fn what_does_not_go_together() {
+fn keys_that_contradict_each_other() {
     let line = "needs a line: give the link a rate, a schedule, a trace or a shaper";
     refused(&network("queue = \"codel\""), &format!("5:9: `queue` {line}"));
     refused(&network("ring = 1"), &format!("5:8: `ring` {line}"));
@@ -170,7 +170,7 @@ fn what_does_not_go_together() {
 }
 
 #[test]
-fn networks_that_lead_nowhere() {
+fn networks_without_a_route() {
     let link = |ends: &str| format!("[[link]]\nbetween = [{ends}]\ndelay = \"1ms\"\n");
     refused(&link("\"client\", \"client\""), "2:22: a link from client to itself");
     refused(&link("\"client\""), "2:11: between names two ends, not 1");
@@ -201,7 +201,7 @@ fn networks_that_lead_nowhere() {
 }
 
 #[test]
-fn what_is_too_much_is_said_at_once() {
+fn too_large_experiments_are_refused_at_once() {
     let links: String =
         (0..5000).map(|i| format!("[[link]]\nbetween = [\"client\", \"n{i}\"]\nname = \"l{i}\"\n")).collect();
     refused(&links, "12289:1: more than 4096 links");
@@ -235,7 +235,7 @@ fn a_loop_is_harmless_and_an_idle_link_is_named() {
 }
 
 #[test]
-fn variants_that_say_nothing_or_too_much() {
+fn variants_without_effect_or_with_contradictions() {
     refused("[[variant]]\nqueue = \"codel\"\n", "1:1: [variant] needs `name`, as in name = \"...\"");
     refused(
         "[[variant]]\nname = \"a\"\nqueue = \"codel\"\n[[variant]]\nname = \"a\"\nqueue = \"pfifo\"\n",
@@ -253,7 +253,7 @@ fn variants_that_say_nothing_or_too_much() {
 }
 
 #[test]
-fn traces_that_are_none() {
+fn wrong_traces() {
     let folder = std::env::temp_dir().join(format!("goodqueue-experiment-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let said = |content: Option<&str>| {
@@ -275,7 +275,7 @@ fn traces_that_are_none() {
 }
 
 #[test]
-fn tests_that_there_are_not() {
+fn unknown_tests() {
     let error = parse("test = \"rrull\"\n").map(|_| ()).expect_err("no test").to_string();
     assert!(error.starts_with("x.toml:1:8: no test is called `rrull`; there are rrul,"), "{error}");
     assert!(error.ends_with("; did you mean rrul?; `goodqueue tests` lists the tests"), "{error}");
@@ -297,7 +297,7 @@ fn switched(lines: &str) -> String {
 }
 
 #[test]
-fn switches_that_are_none() {
+fn wrong_switches() {
     refused(&switched("buffers = \"voq\""), "7:1: [switch] needs `node`, as in node = \"...\"");
     refused(
         &switched("node = \"sw\"\nbuffers = \"crossbar\""),
@@ -336,7 +336,7 @@ fn switches_that_are_none() {
 }
 
 #[test]
-fn outputs_of_a_switch_that_are_no_plain_lines() {
+fn outputs_of_a_switch_that_are_not_plain_lines() {
     let out = |more: &str, lines: &str| {
         format!(
             "[[link]]\nbetween = [\"client\", \"sw\"]\nrate = \"1mbit\"\n[[link]]\nbetween = [\"sw\", \"server\"]\n\

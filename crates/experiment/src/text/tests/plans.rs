@@ -1,4 +1,4 @@
-//! What a file resolves to.
+//! The plans that files resolve to.
 
 use goodqueue::Span;
 use goodqueue_report::Record;
@@ -202,7 +202,7 @@ fn scenario_a_is_built_as_it_is_drawn() {
     assert_eq!(begun, [[true; 8], [false; 8]].concat());
 }
 
-/// What flows have together is held against a link's rate only where all of them cross it.
+/// The total goodput of flows is compared with a link's rate only if all of them cross it.
 #[test]
 fn a_link_that_some_flow_does_not_cross_is_bypassed() {
     let text = r#"

@@ -116,12 +116,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn any_text_ends_well(text in "\\PC{0,200}") {
+    fn any_text_is_an_experiment_or_an_error(text in "\\PC{0,200}") {
         sound(&text)?;
     }
 
     #[test]
-    fn any_keys_and_values_end_well(
+    fn any_keys_and_values_are_an_experiment_or_an_error(
         network: bool,
         lines in proptest::collection::vec((0..HEADS.len(), proptest::collection::vec((0..KEYS.len(), 0..VALUES.len()), 0..3)), 0..4),
     ) {
@@ -136,9 +136,9 @@ proptest! {
     }
 }
 
-/// Each key of each table with each value, beside what it needs to get as far as to be looked at.
+/// Each key of each table with each value, with all that is needed for the value to be checked.
 #[test]
-fn every_key_with_every_value_ends_well() {
+fn every_key_with_every_value_is_an_experiment_or_an_error() {
     for table in crate::text::keys::TABLES {
         for key in table.keys {
             for value in VALUES {

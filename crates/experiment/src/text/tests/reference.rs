@@ -15,7 +15,7 @@ const LOAD: Span = Span::from_millis(400);
 const MOST_NODES: usize = 40;
 
 /// What is measured by `until`: links, flows, sinks, samples. Where departures are computed ahead, a loss
-/// behind the line is counted when the packet arrives, so losses of packets that are under way are left out.
+/// behind the line is counted when the packet arrives, so losses of packets that are in flight are left out.
 fn measured(
     scenario: &Scenario,
     build: fn(&Scenario) -> Result<Simulation, BuildError>,

@@ -1,4 +1,4 @@
-//! Starts that differ by chance.
+//! Starts that differ at random.
 
 use goodqueue::Span;
 
@@ -36,7 +36,7 @@ fn every_start_is_drawn_from_its_seed() {
     assert!((1..4).all(|at| first[at] != first[at - 1]), "{first:?}");
     assert_eq!(first, late(PLANNED, 1));
     assert_ne!(first, late(PLANNED, 2));
-    // Even over many seeds: half of the most in the mean, and close to both ends.
+    // Even over many seeds: half of the most on average, and close to both ends.
     let many: Vec<u64> = (0..1000).flat_map(|seed| late(PLANNED, seed)).collect();
     let mean = many.iter().sum::<u64>() / many.len() as u64;
     assert!((4_800_000..5_200_000).contains(&mean), "{mean}");

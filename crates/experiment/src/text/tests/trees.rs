@@ -20,7 +20,7 @@ fn tree(classes: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_no_tree_is_said_where_it_stands() {
+fn an_error_in_a_tree_is_named_with_its_position() {
     let class = |name: &str, more: &str| format!("name = \"{name}\"\nrate = \"1mbit\"\n{more}");
     let refused_tree = |classes: &[&str], said: &str| refused(&tree(classes), said);
     let (a, b) = (class("a", ""), class("b", "parent = \"a\""));
@@ -100,7 +100,7 @@ fn a_plan_names_the_classes() {
 }
 
 #[test]
-fn a_tree_that_no_link_has_is_named() {
+fn an_unused_tree_is_named() {
     let experiment = right(&tree(&["name = \"a\"\nrate = \"1mbit\""]));
     assert_eq!(experiment.warnings, ["no link has the queue htb:t"]);
 }
@@ -145,7 +145,7 @@ fn classes_have_their_rates_and_borrow_what_is_spare_by_prio_and_quantum() {
     let (one, two) = (leaf("one", "6mbit", ""), leaf("two", "3mbit", "dscp = [\"EF\"]"));
     let rates = one.clone() + &two;
     near(shares(&rates, [20, 20]), [6.0, 3.0]);
-    // What the one leaves the other has.
+    // The one class gets what the other leaves.
     near(shares(&rates, [1, 20]), [1.0, 8.0]);
     near(shares(&rates, [20, 1]), [8.0, 1.0]);
     // 7 Mbit/s are spare: to the lower prio; with one prio by quantum.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
-/// Why `value` does not fit `schema`, part of `root`; patterns are not looked at.
+/// Why `value` does not fit `schema`, part of `root`; patterns are not checked.
 pub(super) fn misfit(root: &Value, schema: &Value, value: &Value) -> Option<String> {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.strip_prefix("#/$defs/").expect("a definition of the schema's own");

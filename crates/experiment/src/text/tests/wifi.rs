@@ -19,7 +19,7 @@ fn one(wifi: &str, station: &str) -> String {
 }
 
 #[test]
-fn rates_that_there_are_not() {
+fn unknown_rates() {
     refused(
         &one("standard = \"vht\"", "mcs = 9"),
         "6:7: mcs = 9: 802.11 has no such rate of vht with 20 MHz, any number of streams and a guard interval of 0.4us",
@@ -43,7 +43,7 @@ fn rates_that_there_are_not() {
 }
 
 #[test]
-fn keys_that_are_unknown_or_say_nothing() {
+fn unknown_keys_and_keys_without_effect() {
     let error = parse(&one("drivr = \"ath9k\"", "mcs = 1")).map(|_| ()).expect_err("a slip").to_string();
     assert!(error.starts_with("x.toml:3:1: [wifi] has no key `drivr`; it has station, band,"), "{error}");
     assert!(error.ends_with("; did you mean driver?"), "{error}");
@@ -104,7 +104,7 @@ fn keys_that_are_unknown_or_say_nothing() {
 }
 
 #[test]
-fn groups_that_make_no_tree() {
+fn groups_that_are_not_a_tree() {
     let group = |name: &str, rest: &str| format!("[[wifi.group]]\nname = \"{name}\"\n{rest}\n");
     let with = |groups: &[String]| one(&groups.concat(), "mcs = 1");
     refused(&with(&[group("a", "limit = true")]), "5:9: `limit` says nothing without policy = \"limit\"");
@@ -152,7 +152,7 @@ fn groups_inside_of_groups() {
 const FOUR_ARMS: &str = include_str!("../../../../../scenarios/wifi-anomaly.toml");
 
 #[test]
-fn four_arms_are_four_drivers() {
+fn four_variants_have_four_drivers() {
     let experiment = right(FOUR_ARMS);
     let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
     assert_eq!(labels, ["FIFO", "FQ-CoDel", "FQ-MAC", "Airtime"]);
@@ -174,7 +174,7 @@ const EIGHT_BUILDS: &str = include_str!("../../../../../scenarios/wifi-kazior.to
 
 /// Two by four builds; and firmware that holds back.
 #[test]
-fn what_stands_above_firmware_and_limits_it() {
+fn queues_above_firmware_and_its_limits() {
     let experiment = right(EIGHT_BUILDS);
     let drivers: Vec<_> =
         experiment.variants.iter().map(|v| v.scenario.radios[0].spec.devices[0].driver.clone()).collect();
@@ -199,7 +199,7 @@ fn what_stands_above_firmware_and_limits_it() {
 /// Host by host of a test is station by station, and with the client at the server its uploads go over the
 /// air.
 #[test]
-fn tests_with_several_hosts_go_round_the_stations() {
+fn hosts_of_a_test_are_stations_in_turn() {
     let text = "test = \"rtt_fair_up\"\n[wifi]\nrun_from = \"server\"\nmcs = 7\n[[wifi.station]]\nname = \"sta\"\ncount = 3\n";
     let experiment = right(text);
     let scenario = &experiment.variants[0].scenario;
@@ -212,7 +212,7 @@ fn tests_with_several_hosts_go_round_the_stations() {
 }
 
 #[test]
-fn a_variant_changes_what_stations_do_not_say_and_stations_by_name() {
+fn a_variant_changes_defaults_of_stations_and_stations_by_name() {
     let text = one("mcs = 7", "")
         + "[[wifi.station]]\nname = \"own\"\nmcs = 3\n[[variant]]\nname = \"a\"\n[[variant]]\n\
         name = \"b\"\nwifi = { mcs = 1, stations.own = { weight = 512 } }\n";

@@ -1,4 +1,4 @@
-//! What is between the queues and the air, at the access point and at stations.
+//! The drivers between the queues and the air, at the access point and at stations.
 
 use goodqueue::wifi::{self, Ac, PerAc, WifiParams};
 use goodqueue::{QueueSpec, Span};
@@ -64,7 +64,7 @@ pub(super) fn access_point(
     Ok(AccessPoint { device, words, is_compared })
 }
 
-/// What is above ath10k's firmware by default.
+/// The default queues above ath10k's firmware.
 const FQ_CODEL: &str = "fq_codel";
 
 /// Refuses keys that say nothing with this value of `choice`. What [wifi] says for its own one, a variant

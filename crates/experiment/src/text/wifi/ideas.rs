@@ -1,4 +1,4 @@
-//! What the access point's driver does beyond Linux: the open ideas of `docs/wifi-ideas.md`.
+//! Options of the access point's driver that Linux does not have: the ideas of `docs/wifi-ideas.md`.
 
 use goodqueue::wifi::AdmissionParams;
 use goodqueue_sim::wifi::{DqlScope, Ideas};

@@ -111,7 +111,7 @@ fn wire(chain: &Chain<'_>) -> Read<Wire> {
     })
 }
 
-/// The stations one by one, with where each looks for its values.
+/// The stations one by one, each with the tables that have its values.
 fn station_sections<'a>(base: &Section<'a>, over: Option<&Section<'a>>) -> Read<Vec<StationSection<'a>>> {
     if let Some((_, value)) = over.and_then(|over| over.get("station")) {
         let what = "a variant changes stations by name: [variant.wifi.stations.NAME]";

@@ -185,7 +185,7 @@ pub(super) fn errors(chain: &Chain<'_>) -> Read<Errors> {
     }
 }
 
-/// Whose limits on aggregates hold.
+/// The standard whose limits on aggregates apply.
 pub(super) fn format(rate: &RateSpec) -> Format {
     match rate {
         RateSpec::Fixed(rate) => rate.format(),

@@ -122,7 +122,7 @@ pub(in crate::net) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Data
 }
 
 /// Takes the next transmit time from the error queue: which datagram it is of, and when the kernel took it
-/// for sending (`CLOCK_REALTIME`). Nothing where the queue is empty.
+/// for sending (`CLOCK_REALTIME`). Nothing if the queue is empty.
 pub(in crate::net) fn transmitted(fd: BorrowedFd) -> Option<(u32, i64)> {
     loop {
         let messages = receive_with(fd, &mut [], libc::MSG_ERRQUEUE).ok()?.messages;
@@ -133,7 +133,7 @@ pub(in crate::net) fn transmitted(fd: BorrowedFd) -> Option<(u32, i64)> {
 }
 
 /// Takes the next ICMP message from the error queue, with when it came (`CLOCK_REALTIME`), and with as much
-/// of the payload that had caused it as the sender quotes. Nothing where the queue is empty.
+/// of the payload that had caused it as the sender quotes. Nothing if the queue is empty.
 pub(in crate::net) fn icmp(fd: BorrowedFd, quoted: &mut [u8]) -> Option<(Icmp, Option<i64>, usize)> {
     loop {
         let datagram = receive_with(fd, quoted, libc::MSG_ERRQUEUE).ok()?;

@@ -6,7 +6,7 @@ use super::calls::Stack;
 use crate::replay::Fault;
 use crate::replay::text::{Entry, number};
 
-/// What a `Q` asks for, and how much of the answer was looked at.
+/// The subject of a `Q`, and how much of the answer was compared.
 pub(super) struct Question {
     pub(super) txq: Option<TxqId>,
     /// Flow lines compared.
@@ -82,7 +82,7 @@ impl Question {
 }
 
 impl Subject {
-    /// A value under its key; `None` where there is no such key, "nothing" where there is no such subject.
+    /// A value under its key; `None` if there is no such key, "nothing" where there is no such subject.
     fn value(&self, stack: &Stack, key: &str) -> Option<String> {
         let nothing = || Some("nothing".to_string());
         match *self {

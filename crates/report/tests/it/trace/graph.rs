@@ -73,7 +73,7 @@ go
 ";
 
 #[test]
-fn the_story_as_a_graph() {
+fn a_loss_and_its_repair_as_a_graph() {
     assert_eq!(text(&story::trace()), STORY);
     let mut shuffled = story::trace();
     shuffled.events.rotate_left(10);

@@ -27,7 +27,7 @@ impl Windowed {
         self.best[0].value
     }
 
-    /// Adds `value` at `at` and returns the greatest of the last `window`.
+    /// Adds `value` at `at` and returns the largest of the last `window`.
     pub fn running_max(&mut self, window: u64, at: u64, value: u64) -> u64 {
         self.update(window, Estimate { at, value }, |new, old| new >= old)
     }

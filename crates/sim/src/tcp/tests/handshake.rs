@@ -59,7 +59,7 @@ fn the_syn_backs_off_and_two_retransmissions_cut_the_window() {
 }
 
 #[test]
-fn a_connection_nobody_answers_is_given_up() {
+fn a_connection_without_an_answer_is_abandoned() {
     let mut pipe = pipe(&plain(), Opening::Active);
     pipe.forth = Box::new(|_, _| Fate::Drop);
     pipe.run(Span::from_secs(300));

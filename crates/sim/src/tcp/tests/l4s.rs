@@ -16,10 +16,10 @@ fn pipe(tx: &Config, rx: &Config, kind: CcKind, opening: Opening) -> Pipe {
     pipe
 }
 
-/// RFC 9768 section 3.1.1, table 2: each side's wish, and what comes of it: feedback, ECN, the codepoint of
+/// RFC 9768 section 3.1.1, table 2: each side's wish, and what results: feedback, ECN, the codepoint of
 /// the data.
 #[test]
-fn what_both_want_is_agreed_on() {
+fn accurate_ecn_is_negotiated_if_both_sides_support_it() {
     let ecn = Config { ecn: true, ..plain() };
     let cases = [
         (accurate(), accurate(), true, true),

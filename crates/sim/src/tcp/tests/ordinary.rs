@@ -22,7 +22,7 @@ proptest! {
 
     /// Step by step the same segments at the same times, the same counters, and the same timers.
     #[test]
-    fn as_the_general_ones(
+    fn ordinary_steps_equal_the_general_ones(
         seed: u64, forth in rare(), back in rare(), kind in kinds(), tso: bool, gso: bool, ecn: bool,
         nodelay: bool, active: bool, mss in prop_oneof![Just(1448_u32), 88..9000_u32, Just(40_000)],
         mbit in 1..300_u64, rtt in 1..100_u64,

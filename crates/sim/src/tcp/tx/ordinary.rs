@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ordinary_is_left_unchanged() {
+    fn an_ack_that_is_not_ordinary_changes_nothing() {
         let two = ack(1 + 2 * 1448);
         let sacked = Segment { sacks: 1, sack: [Sack { start: 1448, end: 2896 }; 3], ..two };
         let others = [

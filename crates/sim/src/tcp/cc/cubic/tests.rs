@@ -110,7 +110,7 @@ fn an_epoch_counts_its_own_acks() {
 }
 
 #[test]
-fn a_shrinking_share_is_given_up_faster() {
+fn a_flow_whose_share_shrinks_releases_bandwidth_faster() {
     let mut w = established(1_000);
     let mut cc = begun(CcKind::Cubic, &mut w);
     // (window, threshold = w * 717 / 1024, maximum remembered); below the last one w * 1741 / 2048.
@@ -188,7 +188,7 @@ fn a_timeout_forgets_the_path() {
 }
 
 #[test]
-fn delays_of_the_first_second_of_an_epoch_are_left_out() {
+fn delays_in_the_first_second_of_an_epoch_are_ignored() {
     let (mut cc, mut w) = after_loss(1_000, Span::from_millis(100));
     cc.cong_avoid(&mut w, Nanos::ZERO, 1);
     cc.pkts_acked(&mut w, Nanos(999_999_999), 1, Some(Span::from_millis(50)));
