@@ -27,25 +27,25 @@ pub struct Turn {
     pub load: Span,
 }
 
-/// What a run tells its caller, and asks it. Turns have the numbers of [`Monitor::plan`]. `()` says nothing
-/// and never stops a run.
+/// The caller's side of a run: it receives progress and decides when to stop. A turn is one run of a variant;
+/// turns have the numbers of [`Monitor::plan`]. `()` ignores all progress and never stops a run.
 pub trait Monitor {
     /// The turns to come. Each runs `times` times.
     fn plan(&mut self, turns: &[Turn], times: u32) {
         let _ = (turns, times);
     }
 
-    /// A turn begins. Several may be under way at once.
+    /// A turn starts. Several may run at once.
     fn begin(&mut self, turn: usize) {
         let _ = turn;
     }
 
-    /// The newest figures of a turn, of its first time (0) or a later one.
+    /// The newest figures of a turn, in its first repetition (0) or a later one.
     fn update(&mut self, turn: usize, time: u32, latest: &Latest) {
         let _ = (turn, time, latest);
     }
 
-    /// A turn is over; `early` where it was cut short.
+    /// A turn is over; `early` if it was cut short.
     fn end(&mut self, turn: usize, early: bool) {
         let _ = (turn, early);
     }
@@ -55,20 +55,20 @@ pub trait Monitor {
         let _ = line;
     }
 
-    /// All turns are over: what was shown of them may go.
+    /// All turns are over: the display of their progress may be removed.
     fn close(&mut self) {}
 
-    /// The record after each turn, to be kept.
+    /// Saves the record after each turn.
     ///
     /// # Errors
-    /// Why it cannot be kept; the run then ends with this error.
+    /// Why it cannot be saved; the run then ends with this error.
     fn keep(&mut self, record: &Record) -> Result<(), Error> {
         let _ = record;
         Ok(())
     }
 
-    /// Asked twenty times a second: `Some` with the number of a signal where the run is to end now, in good
-    /// order.
+    /// Called twenty times a second. Returns `Some` with the number of a signal if the run must end now,
+    /// cleanly.
     fn stop(&mut self) -> Option<i32> {
         None
     }
