@@ -20,6 +20,7 @@ use goodqueue_path::params::Params;
 use goodqueue_path::result::Trips;
 use goodqueue_path::server::listen::Listener;
 use goodqueue_path::server::{Limits, Server};
+use goodqueue_probe::echo::Schedule;
 use relay::{Relay, What};
 use serde_json::Value;
 
@@ -122,7 +123,21 @@ fn plan(server: SocketAddr, params: Params, key: Option<&str>) -> Plan {
     let key = key.map(|key| Key::parse(key).unwrap());
     let wait = Span::from_secs(4);
     let (fill, loose) = (Fill::Rand(1), false);
-    Plan { server, local: None, params, key, loose, fill, ttl: None, fragments: None, timeouts, wait }
+    Plan {
+        server,
+        local: None,
+        params,
+        schedule: Schedule::Isochronous,
+        least_size: None,
+        silence: None,
+        key,
+        loose,
+        fill,
+        ttl: None,
+        fragments: None,
+        timeouts,
+        wait,
+    }
 }
 
 /// What our client makes of it.
@@ -139,7 +154,7 @@ fn our_client(plan: &Plan) -> (Trips, Summary, Value) {
     }
     let session = opened.unwrap();
     let (params, layout, local) = (session.params().clone(), session.layout(), session.local_addr().unwrap());
-    let mut trips = Trips::new(layout, u8::try_from(params.tos).unwrap());
+    let mut trips = Trips::new(layout, session.sent_ip());
     let summary = session.run(&stop, &mut |update| trips.take(&update)).unwrap();
     let (program, hostname, host) = ("test", "test", "test");
     let about = About { program, hostname, plan, host, local, params: &params, layout, summary: &summary };
@@ -199,7 +214,7 @@ fn our_client_takes_every_parameter_from_irtts_server() {
                 let figures = trips.figures();
                 assert_eq!(figures.up.is_some(), params.stamps != 0 && params.clocks != 2, "{params:?}");
                 assert_eq!(figures.server_time.is_some(), params.stamps == 3, "{params:?}");
-                assert_eq!(trips.marks().dscp_changed, 0, "{params:?}");
+                assert_eq!(trips.marks().down.dscp_changed, 0, "{params:?}");
             }
         }
         let server = Irtt::serve(&irtt, V4, &["--hmac=secret"]);
