@@ -8,7 +8,8 @@ use serde::Serialize;
 use crate::args::StreamArg;
 
 /// First line of CSV.
-const HEADER: &str = "seq,sent_s,size,rtt_ms,up_ms,down_ms,lost,duplicate,reordered,tos_up,ttl_up,tos_down,ttl_down\n";
+const HEADER: &str =
+    "seq,sent_s,size,rtt_ms,up_ms,down_ms,lost,duplicate,reordered,tos_up,ttl_up,tos_down,ttl_down\n";
 
 /// One probe. What is not known is absent.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]

@@ -335,7 +335,8 @@ impl Session {
         let stamps = self.socket.stamp_transmissions().is_ok();
         let fill = self.plan.fill.clone();
         let summary = Summary::default();
-        let sizes = self.plan.least_size.map(|(least, seed)| (usize::from(least), Rng::stream(seed, 0, "sizes")));
+        let sizes =
+            self.plan.least_size.map(|(least, seed)| (usize::from(least), Rng::stream(seed, 0, "sizes")));
         let sends = Sends::default();
         let mut running = Running { session: &self, prober, summary, fill, sizes, stamps, sends, seq: 0 };
         let end = running.run(&mut watch, stop, sink);

@@ -49,7 +49,8 @@ impl Order {
         let mut told = Told::default();
         let (seq, Some(place)) = (packet.seq, place(layout, packet)) else { return told };
         let before = self.0.iter().find(|seen| seen.seq == seq);
-        told.doubled = before.map(|before| if before.place == place { Direction::Down } else { Direction::Up });
+        told.doubled =
+            before.map(|before| if before.place == place { Direction::Down } else { Direction::Up });
         if told.doubled.is_some() {
             return told;
         }

@@ -472,8 +472,9 @@ impl Trips {
             Some(past) => self.near_figures(past),
             None => self.exact_figures(&points, &clocks.clone().unwrap_or_default()),
         };
-        let of =
-            |pick: fn(&Delays) -> Option<i64>| self.trips.iter().filter_map(move |trip| pick(&self.delays(trip)));
+        let of = |pick: fn(&Delays) -> Option<i64>| {
+            self.trips.iter().filter_map(move |trip| pick(&self.delays(trip)))
+        };
         let ahead = of(|d| d.up).min().zip(of(|d| d.down).min()).map(|(up, down)| (up - down) / 2);
         // A drift that is not larger than its error is none.
         let drift = clocks.as_ref().filter(|clocks| clocks.rate.abs() > clocks.rate_error);

@@ -414,11 +414,8 @@ pub(in crate::net) fn set_ttl(fd: BorrowedFd, v6: bool, ttl: u8) -> io::Result<(
 
 /// The TTL or hop limit of what the socket sends.
 pub(in crate::net) fn ttl(fd: BorrowedFd, v6: bool) -> io::Result<u8> {
-    let (level, name) = if v6 {
-        (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS)
-    } else {
-        (libc::IPPROTO_IP, libc::IP_TTL)
-    };
+    let (level, name) =
+        if v6 { (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS) } else { (libc::IPPROTO_IP, libc::IP_TTL) };
     let mut value = [0; size_of::<c_int>()];
     get_option(fd, level, name, &mut value)?;
     u8::try_from(c_int::from_ne_bytes(value)).map_err(|_| io::ErrorKind::InvalidData.into())
