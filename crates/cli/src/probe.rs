@@ -216,6 +216,7 @@ fn watch(
 struct Progress {
     shown: Shape,
     title: String,
+    is_endless: bool,
     events: Events,
     interval_ns: u64,
     replies: u64,
@@ -245,14 +246,15 @@ impl Progress {
             Shape::Nothing
         };
         let title = format!("{} ({})", args.host, plan.server);
-        Progress { shown, title, events: Events::default(), interval_ns: 1, replies: 0, lost: 0 }
+        let is_endless = plan.silence.is_some();
+        Progress { shown, title, is_endless, events: Events::default(), interval_ns: 1, replies: 0, lost: 0 }
     }
 
     fn begin(&mut self, params: &Params) {
         self.interval_ns = params.interval.max(1).unsigned_abs();
         let Shape::Bar(bar) = &mut self.shown else { return };
         bar.finish_and_clear();
-        let length = if params.duration >= FOREVER { "until Ctrl-C".into() } else { time(params.duration) };
+        let length = if self.is_endless { "until Ctrl-C".into() } else { time(params.duration) };
         let title = format!("{}: a probe every {}, {length}", self.title, time(params.interval));
         if let Some(view) = View::new(title) {
             self.shown = Shape::View(view);

@@ -180,7 +180,7 @@ mod tests {
         assert!(text.contains("is not known: a goodqueue server tells"), "{text}");
         let plain = Way { ttl_max: Some(64), ttl_min: Some(64), ..way(0, &[(0, 9)]) };
         assert_eq!(said(plain.clone(), plain.clone()), "", "nothing to say of an ordinary path");
-        let moved = Way { ttl_min: Some(60), ..plain };
-        assert_eq!(said(moved, way(0, &[])), "up: the TTL of probes went from 60 to 64: the path changed");
+        let moved = Way { ttl_min: Some(60), ..plain.clone() };
+        assert_eq!(said(moved, plain), "up: the TTL of probes went from 60 to 64: the path changed");
     }
 }

@@ -210,11 +210,16 @@ fn ms(ns: i64) -> f64 {
     ns as f64 / 1e6
 }
 
+/// With as many decimals as are of use.
+fn shown(ns: i64) -> String {
+    if ns < 10_000_000 { format!("{:.2}", ms(ns)) } else { format!("{:.1}", ms(ns)) }
+}
+
 impl Picture<'_> {
-    /// The greatest value of a chart: 1, 2 or 5 times a power of ten, ms.
+    /// The greatest value of a chart: 1, 2 or 5 times a power of ten, at least 0.1 ms.
     fn scale(columns: &[Column]) -> i64 {
         let most = columns.iter().filter_map(|column| column.most).max().unwrap_or(0);
-        let steps = (0..).flat_map(|power| [1, 2, 5].map(|step| step * 10_i64.pow(power) * 1_000_000));
+        let steps = (0..).flat_map(|power| [1, 2, 5].map(|step| step * 10_i64.pow(power) * 100_000));
         steps.take(20).find(|&step| step >= most).unwrap_or(i64::MAX)
     }
 
@@ -223,14 +228,13 @@ impl Picture<'_> {
         let scale = Picture::scale(columns);
         let now = columns.iter().rev().find_map(|column| column.middle);
         let most = columns.iter().filter_map(|column| column.most).max();
-        let text = |value: Option<i64>| value.map_or_else(|| "–".into(), |ns| format!("{:.1}", ms(ns)));
+        let text = |value: Option<i64>| value.map_or_else(|| "–".into(), shown);
         let counts = self.trips.counts();
         let lost = [counts.lost_up, counts.lost_down][index];
         let colour = [Color::Cyan, Color::Magenta][index];
         let mut head = vec![
             Span::styled(format!("{name:<5}"), Style::new().fg(colour).bold()),
-            format!("delay above its least: {} ms now, {} at most in the last minute", text(now), text(most))
-                .into(),
+            format!("{} ms above its least now, {} at most in a minute", text(now), text(most)).into(),
         ];
         head.push(Span::styled(
             format!("   lost {lost}"),
@@ -239,7 +243,7 @@ impl Picture<'_> {
         buffer.set_line(area.x, area.y, &Line::from(head), area.width);
         // The scale stands left of the chart.
         let left = 8;
-        buffer.set_string(area.x, area.y + 1, format!("{:>4} ms", scale / 1_000_000), Style::new().dim());
+        buffer.set_string(area.x, area.y + 1, format!("{:>4} ms", ms(scale)), Style::new().dim());
         buffer.set_string(area.x, area.y + CHART, format!("{:>4}", 0), Style::new().dim());
         let data: Vec<Option<u64>> =
             columns.iter().map(|column| column.most.map(|ns| ns.max(0).unsigned_abs())).collect();
@@ -254,6 +258,7 @@ impl Picture<'_> {
         buffer.set_string(area.x, area.y + CHART + 1, "lost", Style::new().dim());
         for (x, column) in (area.x + left..area.right()).zip(columns) {
             let (symbol, style) = match (column.lost, column.lost_unknown) {
+                (0, 0) if column.most.is_none() => (" ", Style::new()),
                 (0, 0) => ("·", Style::new().dim()),
                 (0, _) => ("?", Style::new().yellow()),
                 _ => ("x", Style::new().red().bold()),
@@ -265,7 +270,10 @@ impl Picture<'_> {
 
 impl Widget for Picture<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
-        buffer.set_line(area.x, area.y, &Line::from(self.title.bold()), area.width);
+        let last = self.trips.kept().iter().rev().find_map(|trip| self.trips.delays(trip).rtt);
+        let trip = last.map_or_else(String::new, |ns| format!("; round trip {} ms", shown(ns)));
+        let title = Line::from(vec![self.title.bold(), trip.into()]);
+        buffer.set_line(area.x, area.y, &title, area.width);
         let height = CHART + 2;
         for index in [0, 1] {
             let y = area.y + 1 + height * u16::try_from(index).unwrap_or(0);
@@ -274,17 +282,20 @@ impl Widget for Picture<'_> {
             }
         }
         let counts = self.trips.counts();
-        let text = format!(
-            "{}  {} sent, {} answered, lost {} up, {} down, {} unknown; {} duplicates, {} reordered",
+        let mut text = format!(
+            "{}  {} sent, {} answered; lost {} up, {} down, {} unknown",
             clock(self.now),
             counts.sent,
             counts.received,
             counts.lost_up,
             counts.lost_down,
-            counts.lost_unknown + counts.unanswered,
-            counts.duplicates,
-            counts.reordered
+            counts.lost_unknown + counts.unanswered
         );
+        for (n, what) in [(counts.duplicates, "duplicates"), (counts.reordered, "reordered")] {
+            if n > 0 {
+                text += &format!("; {n} {what}");
+            }
+        }
         let mut y = area.y + 1 + 2 * height;
         let rows = area.bottom().saturating_sub(y + 1);
         if y < area.bottom() {
@@ -432,10 +443,11 @@ mod tests {
     fn delay_loss_and_events_are_seen() {
         let text = drawn(80, HEIGHT);
         for part in [
-            "up   delay above its least: 0.0 ms now, 80.0 at most in the last minute   lost 2",
-            "down delay above its least: 0.0 ms now, 0.0 at most in the last minute   lost 1",
+            "up   0.00 ms above its least now, 80.0 at most in a minute   lost 2",
+            "down 0.00 ms above its least now, 0.00 at most in a minute   lost 1",
             " 100 ms",
-            "0:00:39  400 sent, 397 answered, lost 2 up, 1 down, 0 unknown; 0 duplicates, 0 reordered",
+            "far (192.0.2.7:2112); round trip 2.00 ms",
+            "0:00:39  400 sent, 397 answered; lost 2 up, 1 down, 0 unknown",
             "0:00:25  lost 2 up",
             "up: packets wait 80 ms longer",
             "up: the delay is low again, after 10 s",

@@ -32,14 +32,20 @@ pub fn run(first: Session, stop: &AtomicBool, sink: &mut dyn FnMut(Update)) -> (
         if stop.load(Ordering::Relaxed) || all.numbered == u32::MAX {
             return (*all, Ok(()));
         }
-        if summary.silent || summary.closed_by_server {
+        let mut is_silent = summary.silent;
+        if is_silent {
             sink(Update::Silent { at: watch.now() });
         }
         session = loop {
             match Session::open(plan.clone(), stop) {
                 Ok(session) => break session,
                 Err(OpenFailure::Stopped) => return (*all, Ok(())),
-                Err(OpenFailure::Silent | OpenFailure::Unreachable | OpenFailure::Socket(_)) => {}
+                Err(OpenFailure::Silent | OpenFailure::Unreachable | OpenFailure::Socket(_)) => {
+                    if !is_silent {
+                        is_silent = true;
+                        sink(Update::Silent { at: watch.now() });
+                    }
+                }
                 Err(failure) => return (*all, Err(io::Error::other(failure.to_string()))),
             }
             for _ in 0..LOOKS {

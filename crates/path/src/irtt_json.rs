@@ -176,6 +176,7 @@ fn stats(about: &About<'_>, trips: &Trips, figures: &Figures, zero: Stamp) -> Va
         "late_packets": reordered,
         "wait": last_received.saturating_sub(last_sent).max(0),
         "duration": last_received.max(last_sent).saturating_sub(zero.mono),
+        "expected_packets_sent": sent + misses,
         "packets_sent": sent,
         "packets_received": received,
         "packet_loss_percent": percent(sent - received.min(sent), sent),
@@ -231,7 +232,7 @@ fn round_trip(trips: &Trips, layout: Layout, zero: Stamp, index: usize, trip: &T
     json!({
         "seqno": index,
         "lost": lost,
-        "timestamps": { "client": { "receive": receive, "send": ours(trip.sent) }, "server": server },
+        "timestamps": { "client": { "receive": receive, "send": ours(trip.sent) }, "server": server, "late": trip.reordered },
         "delay": delays(trips.delays(trip)),
         "ipdv": delays(trips.variation(index)),
         "size": trip.size,

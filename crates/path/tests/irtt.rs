@@ -120,7 +120,7 @@ impl Drop for Irtt {
 fn irtt_client(program: &str, at: SocketAddr, options: &[&str]) -> Value {
     let mut command = Command::new(program);
     command
-        .args(["client", "-Q", "-o", "-", "--timeouts=200ms,400ms,800ms"])
+        .args(["client", "-Q", "-o", "-", "--timeouts=200ms,400ms,800ms,1600ms"])
         .args(options)
         .arg(at.to_string());
     let output = command.output().unwrap();
