@@ -26,6 +26,13 @@ libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
         let stamp = Stamp::virtual_time(now);
         prober.handle_timeout(stamp, &mut sink);
         sent += u64::from(prober.poll_transmit(stamp, &mut buffer).is_some());
+        // With IP headers, what parses is emitted again.
+        let layout = Layout { ip: true, ..Layout::FULL };
+        if let Ok(packet) = layout.parse(&datagram) {
+            let mut again = datagram.clone();
+            layout.emit(&packet, &mut again);
+            assert_eq!(again, datagram);
+        }
         if how & 1 == 0 {
             // An answer that cannot be read is an error, never a panic.
             let _ = prober.handle_datagram(stamp, &datagram, &mut sink);

@@ -4,9 +4,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use goodqueue::{Nanos, Span};
 use goodqueue_path::key::Key;
 use goodqueue_path::open::{OpenReply, OpenRequest, token_of_request};
-use goodqueue_path::server::{Limits, Server};
+use goodqueue_path::server::{Arrived, Limits, Server};
 use goodqueue_probe::echo::Stamp;
-use goodqueue_probe::echo::wire::MAGIC;
+use goodqueue_probe::echo::wire::{IpFields, MAGIC};
 
 // Datagrams from four addresses. A byte in front of each selects the address, the time before it, and whether
 // it begins with the protocol's header and has a token that the server gave.
@@ -42,11 +42,12 @@ libfuzzer_sys::fuzz_target!(|input: (bool, Vec<(u8, Vec<u8>)>)| {
         let is_probe = token_of_request(&datagram).is_ok();
         buf[..datagram.len()].copy_from_slice(&datagram);
         let at = Stamp::virtual_time(Nanos(now));
+        let arrived = Arrived { at, ip: IpFields { tos: how, ttl: how }, answer_ttl: 64 };
         let mut random = || {
             next += 1;
             Some(next)
         };
-        let answer = server.handle(from, at, at, (&mut buf[..], datagram.len()), &mut random, &mut |_| {});
+        let answer = server.handle(from, arrived, at, (&mut buf[..], datagram.len()), &mut random, &mut |_| {});
         balance[who] += datagram.len() as i64;
         if let Some(answer) = answer {
             balance[who] -= answer.len as i64;

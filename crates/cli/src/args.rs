@@ -12,7 +12,9 @@ use goodqueue_experiment::Request;
 
 use crate::limit::Limit;
 
-pub use paths::{ClockArg, DfArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs};
+pub use paths::{
+    ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
+};
 
 /// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]

@@ -1,11 +1,11 @@
 //! `goodqueue probe HOST`: measures a path with irtt's protocol.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use flate2::Compression;
@@ -13,25 +13,41 @@ use flate2::write::GzEncoder;
 use goodqueue::Span;
 use goodqueue_experiment::Error;
 use goodqueue_path::client::{EMSGSIZE, OpenFailure, Plan, Session, Summary, Update};
+use goodqueue_path::endless;
 use goodqueue_path::fill::Fill;
 use goodqueue_path::irtt_json::{About, document};
+use goodqueue_path::marks::Ecn;
 use goodqueue_path::params::{Params, Refusal, VERSION};
 use goodqueue_path::result::Trips;
 use goodqueue_probe::Dscp;
-use goodqueue_probe::net::random_u64;
+use goodqueue_probe::echo::{Gaps, Schedule};
+use goodqueue_probe::net::{ClockWatch, random_u64};
 use goodqueue_wire::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::args::{ClockArg, DfArg, ProbeArgs, StampsArg, StatsArg};
+use crate::args::{ClockArg, DfArg, EcnArg, ProbeArgs, StampsArg, StatsArg};
 use crate::output::{check_parent, print, print_json};
 use crate::path_values::{Family, host_and_port, key, positive, resolve, span};
 use crate::probe_table::Shown;
+use crate::probe_view::{Events, Minutes, View};
 use crate::stream;
 
 /// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(100);
 /// A server that has not answered for this long at the end has stopped, ns.
 const SILENCE: i64 = 3_000_000_000;
+/// In a session without end, another one is asked for after this much silence.
+const RENEW: Span = Span::from_secs(10);
+/// How long a session without end is asked to be, nanoseconds: ten years.
+const FOREVER: i64 = 10 * 365 * 86_400 * 1_000_000_000;
+/// Time between probes, where nothing else is asked for.
+const INTERVAL: &str = "20ms";
+/// Updates that wait for a reader of the stream; the prober waits where there are more.
+const WAITING: usize = 65_536;
+/// Bytes that IP headers take in a probe to a server of ours.
+const IP_BYTES: u16 = 4;
+/// Most bytes of a file of gaps.
+const MOST_TRACE: u64 = 16 << 20;
 
 /// Measures, shows the figures and writes the file.
 ///
@@ -46,7 +62,7 @@ pub fn command(args: &ProbeArgs) -> Result<(), Error> {
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let stop = AtomicBool::new(false);
     let end = std::thread::scope(|scope| {
-        let (sender, updates) = channel();
+        let (sender, updates) = sync_channel(WAITING);
         let (stop, plan) = (&stop, &plan);
         let measuring = scope.spawn(move || measure(plan, stop, &sender));
         let watched = watch(args, plan, &updates, &interrupt, stop);
@@ -69,7 +85,7 @@ pub fn command(args: &ProbeArgs) -> Result<(), Error> {
         Ok((summary, failure)) => (summary, failure),
         Err(failure) => (Summary::default(), Some(failure.to_string())),
     };
-    if trips.all().is_empty() {
+    if trips.sent() == 0 {
         if let Some(output) = output {
             output.give_back();
         }
@@ -114,16 +130,23 @@ enum News {
 type Measured = Result<(Summary, Option<String>), OpenFailure>;
 
 /// Opens the session and runs it.
-fn measure(plan: &Plan, stop: &AtomicBool, sender: &std::sync::mpsc::Sender<News>) -> Measured {
+fn measure(plan: &Plan, stop: &AtomicBool, sender: &SyncSender<News>) -> Measured {
     let session = Session::open(plan.clone(), stop)?;
     let local = session.local_addr().map_err(OpenFailure::Socket)?;
-    let tos = u8::try_from(session.params().tos).unwrap_or(0);
-    let trips = Trips::new(session.layout(), tos);
+    let (layout, sent_ip, interval) = (session.layout(), session.sent_ip(), session.params().interval);
+    let trips = match plan.silence {
+        None => Trips::new(layout, sent_ip),
+        Some(_) => Trips::without_end(layout, sent_ip, interval),
+    };
     let begun = Begun { params: session.params().clone(), size: session.size(), local };
     // If the receiver is gone, nobody needs more.
     let _ = sender.send(News::Begun(Box::new((begun, trips))));
-    let end = session.run(stop, &mut |update| drop(sender.send(News::Update(update))));
-    match end {
+    let mut sink = |update| drop(sender.send(News::Update(update)));
+    if plan.silence.is_some() {
+        let (summary, end) = endless::run(session, stop, &mut sink);
+        return Ok((summary, end.err().map(|error| error.to_string())));
+    }
+    match session.run(stop, &mut sink) {
         Ok(summary) => Ok((summary, None)),
         Err(error) if error.raw_os_error() == Some(EMSGSIZE) => {
             let why = "a probe does not fit into one packet of the path; take a smaller --size, or --df off";
@@ -174,6 +197,9 @@ fn watch(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
+        if let Some((_, trips)) = &watched.begun {
+            progress.look(trips);
+        }
         if watched.signal.is_none()
             && let Ok(Some(signal)) = interrupt.wait(Duration::ZERO)
         {
@@ -185,54 +211,75 @@ fn watch(
     watched
 }
 
-/// The line on a terminal.
+/// What is seen while it is measured: a view where the terminal can have one, a line on another terminal, and
+/// words about a session without end.
 struct Progress {
-    bar: ProgressBar,
-    is_shown: bool,
+    shown: Shape,
+    title: String,
+    is_endless: bool,
+    events: Events,
     interval_ns: u64,
     replies: u64,
     lost: u64,
 }
 
+enum Shape {
+    Nothing,
+    View(View),
+    Bar(ProgressBar),
+    Minutes(Minutes),
+}
+
 impl Progress {
     fn new(args: &ProbeArgs, plan: &Plan) -> Progress {
-        let is_shown = !args.quiet && !args.json && args.stream.is_none() && io::stderr().is_terminal();
-        let bar = if is_shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-        if is_shown {
+        let is_line = !args.json && args.stream.is_none() && io::stderr().is_terminal();
+        let shown = if args.quiet {
+            Shape::Nothing
+        } else if is_line {
+            let bar = ProgressBar::new_spinner();
             bar.set_message(format!("asking {} for a session", plan.server));
             bar.enable_steady_tick(LOOK);
-        }
-        Progress { bar, is_shown, interval_ns: 1, replies: 0, lost: 0 }
+            Shape::Bar(bar)
+        } else if plan.silence.is_some() {
+            Shape::Minutes(Minutes::default())
+        } else {
+            Shape::Nothing
+        };
+        let title = format!("{} ({})", args.host, plan.server);
+        let is_endless = plan.silence.is_some();
+        Progress { shown, title, is_endless, events: Events::default(), interval_ns: 1, replies: 0, lost: 0 }
     }
 
     fn begin(&mut self, params: &Params) {
         self.interval_ns = params.interval.max(1).unsigned_abs();
-        if !self.is_shown {
+        let Shape::Bar(bar) = &mut self.shown else { return };
+        bar.finish_and_clear();
+        let length = if self.is_endless { "until Ctrl-C".into() } else { time(params.duration) };
+        let title = format!("{}: a probe every {}, {length}", self.title, time(params.interval));
+        if let Some(view) = View::new(title) {
+            self.shown = Shape::View(view);
             return;
         }
         let total = params.duration.max(0).unsigned_abs().div_ceil(self.interval_ns);
         let style = ProgressStyle::with_template("{bar:24.cyan/blue} {msg}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
-        self.bar.finish_and_clear();
-        self.bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
-        self.bar.set_style(style);
+        *bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
+        bar.set_style(style);
     }
 
     #[allow(clippy::cast_precision_loss)]
     fn update(&mut self, update: &Update, trips: &Trips) {
+        self.events.note(update, trips);
         match update {
-            Update::Sent { .. } => return,
             Update::Lost { .. } => self.lost += 1,
             Update::Reply { .. } => self.replies += 1,
+            _ => return,
         }
-        let Update::Reply { echo, .. } = update else { return };
-        if !self.is_shown {
-            return;
-        }
-        let sent = trips.all().len() as u64;
-        let left = self.bar.length().unwrap_or(sent).saturating_sub(sent) * self.interval_ns;
-        self.bar.set_position(sent);
-        self.bar.set_message(format!(
+        let (Update::Reply { echo, .. }, Shape::Bar(bar)) = (update, &self.shown) else { return };
+        let sent = trips.sent();
+        let left = bar.length().unwrap_or(sent).saturating_sub(sent) * self.interval_ns;
+        bar.set_position(sent);
+        bar.set_message(format!(
             "{:>3.0} s left  RTT {:8.3} ms  {} answered, {} lost",
             left as f64 / 1e9,
             echo.rtt() as f64 / 1e6,
@@ -241,9 +288,35 @@ impl Progress {
         ));
     }
 
-    fn end(&self) {
-        self.bar.finish_and_clear();
+    /// To be called now and then.
+    fn look(&mut self, trips: &Trips) {
+        if trips.sent() == 0 {
+            return;
+        }
+        let now = || ClockWatch::new().now().mono.saturating_sub(trips.start());
+        match &mut self.shown {
+            Shape::View(view) => view.draw(trips, &mut self.events, now),
+            Shape::Minutes(minutes) => {
+                for line in minutes.look(trips, &mut self.events, now()) {
+                    eprintln!("{line}");
+                }
+            }
+            Shape::Nothing | Shape::Bar(_) => {}
+        }
     }
+
+    fn end(self) {
+        match self.shown {
+            Shape::View(view) => view.end(),
+            Shape::Bar(bar) => bar.finish_and_clear(),
+            Shape::Nothing | Shape::Minutes(_) => {}
+        }
+    }
+}
+
+/// A time as it is typed.
+fn time(ns: i64) -> String {
+    Span(ns.unsigned_abs()).to_string()
 }
 
 fn show(args: &ProbeArgs, plan: &Plan, begun: &Begun, trips: &Trips, summary: &Summary) -> Result<(), Error> {
@@ -251,7 +324,8 @@ fn show(args: &ProbeArgs, plan: &Plan, begun: &Begun, trips: &Trips, summary: &S
     let shown = Shown {
         host: &args.host,
         server: plan.server.to_string(),
-        size: begun.size,
+        size: (plan.least_size.map_or(begun.size, |(least, _)| usize::from(least)), begun.size),
+        schedule: &args.schedule,
         interval_ns: begun.params.interval,
         tos: u8::try_from(begun.params.tos).unwrap_or(0),
         figures: &figures,
@@ -276,7 +350,7 @@ fn verdict(
     summary: &Summary,
     failure: Option<String>,
 ) -> Result<(), Error> {
-    let (host, sent) = (&args.host, trips.all().len());
+    let (host, sent) = (&args.host, trips.sent());
     if let Some(why) = failure {
         let kept = if sent > 0 { "; what was measured is kept" } else { "" };
         return Err(Error::Machine(format!("{host} ({server}): {why}{kept}")));
@@ -342,8 +416,7 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
 /// The parameters that the server changed, with what it allows.
 fn restrictions(args: &ProbeArgs, got: &Params) -> String {
     let mut out = Vec::new();
-    let Ok(asked) = params(args) else { return String::new() };
-    let time = |ns: i64| Span(ns.unsigned_abs()).to_string();
+    let Ok(Asked { params: asked, .. }) = asked(args) else { return String::new() };
     if got.duration != asked.duration {
         out.push(format!("--length {}", time(got.duration)));
     }
@@ -363,7 +436,7 @@ fn restrictions(args: &ProbeArgs, got: &Params) -> String {
         out.push("--clock".into());
     }
     if got.tos != asked.tos {
-        out.push("--dscp CS0".into());
+        out.push("--dscp CS0 without --ecn".into());
     }
     if got.fill != asked.fill {
         out.push("no such --server-fill".into());
@@ -371,10 +444,84 @@ fn restrictions(args: &ProbeArgs, got: &Params) -> String {
     out.join(", ")
 }
 
-fn params(args: &ProbeArgs) -> Result<Params, Error> {
+/// What is asked for.
+struct Asked {
+    params: Params,
+    schedule: Schedule,
+    /// The least size, where sizes are random.
+    least: Option<u16>,
+    is_endless: bool,
+}
+
+/// `60`, or `60..1400`: the least one if they differ, and the greatest.
+fn sizes(text: &str) -> Result<(Option<u16>, u16), Error> {
+    let wrong = |why: &str| Error::Usage(format!("--size {text}: {why}"));
+    let number =
+        |text: &str| text.parse::<u16>().map_err(|_| wrong("a number of bytes, or two of them: 100..1400"));
+    let Some((least, most)) = text.split_once("..") else { return Ok((None, number(text)?)) };
+    match (number(least)?, number(most)?) {
+        (least, most) if least > most => Err(wrong("the first number is the least size")),
+        (least, most) => Ok((Some(least), most)),
+    }
+}
+
+/// The schedule, and the mean time between probes.
+fn schedule(args: &ProbeArgs) -> Result<(Schedule, Span), Error> {
+    let text = &args.schedule;
+    let interval = args.interval.as_deref().unwrap_or(INTERVAL);
+    let (schedule, interval) = match text.as_str() {
+        "isochronous" => (Schedule::Isochronous, positive("interval", interval)?),
+        "poisson" => {
+            (Schedule::Poisson(random_u64().map_err(Error::machine)?), positive("interval", interval)?)
+        }
+        _ => {
+            let Some(file) = text.strip_prefix("trace:") else {
+                return Err(Error::Usage(format!(
+                    "--schedule {text}: there are isochronous, poisson and trace:FILE"
+                )));
+            };
+            if args.interval.is_some() {
+                return Err(Error::Usage(
+                    "--interval: the file of --schedule has the times between probes".into(),
+                ));
+            }
+            let wrong = |error: &dyn std::fmt::Display| Error::Usage(format!("--schedule {text}: {error}"));
+            let mut content = String::new();
+            File::open(file)
+                .and_then(|file| file.take(MOST_TRACE).read_to_string(&mut content))
+                .map_err(|error| wrong(&error))?;
+            let gaps = Gaps::parse(&content).map_err(|error| wrong(&error))?;
+            let mean = gaps.mean();
+            (Schedule::Trace(gaps), mean)
+        }
+    };
+    if interval < Span(100_000) {
+        let flag = if matches!(schedule, Schedule::Trace(_)) { "schedule" } else { "interval" };
+        return Err(Error::Usage(format!("--{flag}: {interval} between probes; 100us at least")));
+    }
+    Ok((schedule, interval))
+}
+
+fn asked(args: &ProbeArgs) -> Result<Asked, Error> {
     let ns = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
     let dscp: Dscp =
         args.dscp.parse().map_err(|error| Error::Usage(format!("--dscp {}: {error}", args.dscp)))?;
+    let ecn = match args.ecn {
+        EcnArg::NotEct => Ecn::NotEct,
+        EcnArg::Ect0 => Ecn::Ect0,
+        EcnArg::Ect1 => Ecn::Ect1,
+        EcnArg::Ce => Ecn::Ce,
+    };
+    let is_endless = args.length == "forever";
+    if is_endless && args.output.is_some() {
+        return Err(Error::Usage(
+            "--output: it keeps every probe, so the session needs an end; --stream writes a line for each"
+                .into(),
+        ));
+    }
+    let duration = if is_endless { FOREVER } else { ns(positive("length", &args.length)?) };
+    let (schedule, interval) = schedule(args)?;
+    let (least, most) = args.size.as_deref().map_or(Ok((None, 0)), sizes)?;
     let received = match args.stats {
         StatsArg::None => 0,
         StatsArg::Count => 1,
@@ -399,37 +546,37 @@ fn params(args: &ProbeArgs) -> Result<Params, Error> {
             "--server-fill {fill}: rand, none or pattern:HEX, up to 32 characters"
         )));
     }
-    let interval = positive("interval", &args.interval)?;
-    if interval < Span(100_000) {
-        return Err(Error::Usage(format!("--interval {}: 100us at least", args.interval)));
-    }
     let params = Params {
         version: VERSION,
-        duration: ns(positive("length", &args.length)?),
+        duration,
         interval: ns(interval),
-        length: i64::from(args.size.unwrap_or(0)),
+        length: i64::from(most),
         received,
         stamps,
         clocks,
-        tos: i64::from(dscp.tos()),
+        tos: i64::from(dscp.tos() | ecn.bits()),
         fill,
         refusal: 0,
+        ip: 0,
     };
     let layout =
         params.layout(args.key.key.is_some() || args.key.key_file.is_some()).map_err(Error::usage)?;
-    let least = layout.header_len();
-    if let Some(size) = args.size
-        && usize::from(size) < least
-    {
-        return Err(Error::Usage(format!("--size {size}: the protocol's header takes {least} bytes")));
+    let header = u16::try_from(layout.header_len()).unwrap_or(u16::MAX);
+    let smallest = least.unwrap_or(most);
+    if let (Some(size), true) = (&args.size, smallest < header) {
+        return Err(Error::Usage(format!("--size {size}: the protocol's header takes {header} bytes")));
     }
-    Ok(params)
+    // How probes came to the server is told where there is room.
+    let has_room = args.size.is_none() || smallest >= header + IP_BYTES;
+    Ok(Asked { params: Params { ip: i64::from(has_room), ..params }, schedule, least, is_endless })
 }
 
 fn plan(args: &ProbeArgs) -> Result<Plan, Error> {
-    let params = params(args)?;
+    let Asked { params, schedule, least, is_endless } = asked(args)?;
     let key = key(&args.key)?;
     let seed = random_u64().map_err(Error::machine)?;
+    let least_size = least.map(|least| (least, seed));
+    let silence = is_endless.then_some(RENEW);
     let fill = Fill::parse(&args.fill, seed)
         .ok_or_else(|| Error::Usage(format!("--fill {}: there are none, rand and pattern:HEX", args.fill)))?;
     let times = args.timeouts.split(',').map(|text| positive("timeouts", text.trim()));
@@ -446,7 +593,21 @@ fn plan(args: &ProbeArgs) -> Result<Plan, Error> {
     let local = args.local.as_deref().map(|text| local(text, server)).transpose()?;
     let fragments = args.df.map(|df| df == DfArg::Off);
     let loose = args.loose;
-    Ok(Plan { server, local, params, key, loose, fill, ttl: args.ttl, fragments, timeouts, wait })
+    Ok(Plan {
+        server,
+        local,
+        params,
+        schedule,
+        least_size,
+        silence,
+        key,
+        loose,
+        fill,
+        ttl: args.ttl,
+        fragments,
+        timeouts,
+        wait,
+    })
 }
 
 fn local(text: &str, server: SocketAddr) -> Result<SocketAddr, Error> {

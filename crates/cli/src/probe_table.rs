@@ -3,19 +3,25 @@
 use std::fmt::Write;
 
 use goodqueue_path::client::Summary;
-use goodqueue_path::result::{Counts, Figures, Marks, Series};
-use goodqueue_probe::Dscp;
+use goodqueue_path::marks::Marks;
+use goodqueue_path::result::{Counts, Figures};
+use goodqueue_path::series::Series;
 use serde_json::{Value, json};
+
+use crate::probe_marks;
 
 /// What is shown.
 pub(crate) struct Shown<'a> {
     pub(crate) host: &'a str,
     pub(crate) server: String,
-    pub(crate) size: usize,
+    /// Least and greatest UDP payload, bytes.
+    pub(crate) size: (usize, usize),
     pub(crate) interval_ns: i64,
+    /// As typed.
+    pub(crate) schedule: &'a str,
     pub(crate) tos: u8,
     pub(crate) figures: &'a Figures,
-    pub(crate) marks: Marks,
+    pub(crate) marks: &'a Marks,
     pub(crate) summary: &'a Summary,
 }
 
@@ -23,6 +29,9 @@ fn percent(part: u64, whole: u64) -> f64 {
     #[allow(clippy::cast_precision_loss)]
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
+
+/// A lateness that is told, ns.
+const LATE: u64 = 1_000_000;
 
 /// In ms.
 #[allow(clippy::cast_precision_loss)]
@@ -35,13 +44,17 @@ impl Shown<'_> {
     pub(crate) fn table(&self) -> String {
         let mut out = String::new();
         let (counts, figures) = (&self.figures.counts, self.figures);
+        let size = match self.size {
+            (least, most) if least == most => most.to_string(),
+            (least, most) => format!("{least} to {most}"),
+        };
+        let mean = if self.schedule == "isochronous" { "" } else { " on average" };
         let _ = writeln!(
             out,
-            "{} ({}): {} probes of {} bytes, one every {} ms\n",
+            "{} ({}): {} probes of {size} bytes, one every {} ms{mean}\n",
             self.host,
             self.server,
             counts.sent,
-            self.size,
             ms(self.interval_ns)
         );
         if figures.rtt.is_some() {
@@ -66,7 +79,7 @@ impl Shown<'_> {
             }
         }
         let Counts { sent, received, lost_up, lost_down, lost_unknown, unanswered, .. } = *counts;
-        let lost = lost_up + lost_down + lost_unknown;
+        let lost = counts.lost();
         let _ = write!(out, "\n{received} of {sent} answered; lost {lost} ({:.2} %)", percent(lost, sent));
         if lost > 0 {
             let _ = write!(out, ": {lost_up} up, {lost_down} down, {lost_unknown} unknown");
@@ -74,7 +87,17 @@ impl Shown<'_> {
         if unanswered > 0 {
             let _ = write!(out, "; {unanswered} at the end without an answer");
         }
-        let _ = writeln!(out, "; {} duplicates, {} reordered", counts.duplicates, counts.reordered);
+        let by_way = |up: u64, down: u64| {
+            if up + down > 0 { format!(" ({up} up, {down} down)") } else { String::new() }
+        };
+        let _ = writeln!(
+            out,
+            "; {} duplicates{}, {} reordered{}",
+            counts.duplicates,
+            by_way(counts.duplicates_up, counts.duplicates_down),
+            counts.reordered,
+            by_way(counts.reordered_up, counts.reordered_down)
+        );
         for line in self.remarks() {
             let _ = writeln!(out, "{line}");
         }
@@ -82,8 +105,9 @@ impl Shown<'_> {
     }
 
     /// The sentences below the table.
+    #[allow(clippy::cast_precision_loss)]
     pub(crate) fn remarks(&self) -> Vec<String> {
-        let (mut out, summary, marks) = (Vec::new(), self.summary, &self.marks);
+        let (mut out, summary) = (Vec::new(), self.summary);
         if let Some(ahead) = self.figures.clock_ahead {
             let (ms, which) = (ms(ahead).abs(), if ahead < 0 { "behind" } else { "ahead of" });
             out.push(format!(
@@ -104,27 +128,26 @@ impl Shown<'_> {
                  slept; that is taken out of up and down"
             ));
         }
-        if marks.dscp_changed > 0 {
-            let seen = marks.dscp_seen.and_then(Dscp::new).map_or(String::new(), |dscp| format!(" {dscp}"));
-            out.push(format!(
-                "{} replies came with another DSCP,{seen}, than {}: the path or the server changed it",
-                marks.dscp_changed,
-                Dscp::of_tos(self.tos)
-            ));
-        }
-        if marks.ce > 0 {
-            out.push(format!("{} replies came marked with CE, though sent as Not-ECT", marks.ce));
-        }
-        if marks.ttl_min != marks.ttl_max
-            && let (Some(least), Some(most)) = (marks.ttl_min, marks.ttl_max)
-        {
-            out.push(format!("the TTL of replies went from {least} to {most}: the path back changed"));
-        }
+        out.extend(probe_marks::findings(self.marks));
         let misses = summary.prober.timer_misses;
         if misses > 0 {
             out.push(format!(
                 "{misses} probes were left out: this machine was too busy to send them in time"
             ));
+        }
+        let (middle, late) =
+            (summary.prober.lateness.quantile_ns(0.5), summary.prober.lateness.quantile_ns(0.99));
+        // Half an interval, or more than a busy machine adds.
+        if late > LATE.min(self.interval_ns.unsigned_abs() / 2) {
+            out.push(format!(
+                "probes were sent late: half of them up to {:.3} ms, 99 % up to {:.3} ms. Their delays are right all the \
+                 same, since they are counted from when each was sent",
+                middle as f64 / 1e6,
+                late as f64 / 1e6
+            ));
+        }
+        if summary.renewed > 0 {
+            out.push(format!("{} sessions, one after the other", summary.renewed + 1));
         }
         if summary.send_errors > 0 {
             out.push(format!("{} probes were refused by this machine's network", summary.send_errors));
@@ -158,13 +181,21 @@ impl Shown<'_> {
             "schema": 1,
             "host": self.host,
             "server": self.server,
-            "size_bytes": self.size,
+            "size_bytes": self.size.1,
+            "least_size_bytes": self.size.0,
             "interval_ns": self.interval_ns,
+            "schedule": self.schedule,
             "tos": self.tos,
             "unit": "ns",
             "figures": self.figures,
-            "replies": self.marks,
+            "marks": probe_marks::json(self.marks),
             "timer_misses": summary.prober.timer_misses,
+            "late_ns": {
+                "p50": summary.prober.lateness.quantile_ns(0.5),
+                "p99": summary.prober.lateness.quantile_ns(0.99),
+                "max": summary.prober.lateness.max_ns,
+            },
+            "sessions": summary.renewed + 1,
             "send_errors": summary.send_errors,
             "wrong_key": summary.wrong_key,
             "clock_stepped_ns": summary.clock_stepped,

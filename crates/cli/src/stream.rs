@@ -1,14 +1,15 @@
 //! `goodqueue probe --stream`: a line for each probe as soon as it is answered or lost.
 
 use goodqueue_path::client::Update;
-use goodqueue_path::result::Trips;
+use goodqueue_path::result::{Trip, Trips};
 use goodqueue_probe::Direction;
 use serde::Serialize;
 
 use crate::args::StreamArg;
 
 /// First line of CSV.
-const HEADER: &str = "seq,sent_s,rtt_ms,up_ms,down_ms,lost,duplicate,reordered,tos,ttl\n";
+const HEADER: &str =
+    "seq,sent_s,size,rtt_ms,up_ms,down_ms,lost,duplicate,reordered,tos_up,ttl_up,tos_down,ttl_down\n";
 
 /// One probe. Unknown values are absent.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
@@ -16,6 +17,8 @@ struct Line {
     seq: u32,
     /// When it was sent, since 1970.
     sent_ns: i64,
+    /// Its UDP payload, bytes.
+    size: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     rtt_ns: Option<i64>,
     /// One way, by both wall clocks.
@@ -26,15 +29,21 @@ struct Line {
     /// `up`, `down`, `unknown`, or `unanswered` if no later probe was answered either.
     #[serde(skip_serializing_if = "Option::is_none")]
     lost: Option<&'static str>,
-    /// A further reply to the same probe.
-    duplicate: bool,
-    /// The reply to a later probe came before.
-    reordered: bool,
-    /// ToS byte and TTL of the reply.
+    /// A further reply to the same probe: which way it was doubled, or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    tos: Option<u8>,
+    duplicate: Option<&'static str>,
+    /// Which way a packet behind it came before it: `up`, `down`, `both` or `unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ttl: Option<u8>,
+    reordered: Option<&'static str>,
+    /// ToS byte and TTL of the probe as it came to the server, and of the reply as it came back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tos_up: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_up: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tos_down: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_down: Option<u8>,
 }
 
 /// The header before the first line.
@@ -54,34 +63,51 @@ pub(crate) fn line(format: StreamArg, update: &Update, trips: &Trips) -> Option<
     })
 }
 
+/// Which way the last further reply of a probe was doubled.
+fn way_of_duplicate(trip: &Trip) -> &'static str {
+    match trip.last_duplicate {
+        Some(way) => way.name(),
+        None => "unknown",
+    }
+}
+
 impl Line {
     fn of(update: &Update, trips: &Trips) -> Option<Line> {
         let seq = match *update {
-            Update::Sent { .. } => return None,
             Update::Reply { echo, .. } => echo.packet.seq,
             Update::Lost { seq, .. } => seq,
+            Update::Sent { .. } | Update::Silent { .. } | Update::Renewed { .. } => return None,
         };
-        let trip = trips.all().get(seq as usize)?;
-        let line = Line { seq, sent_ns: trip.sent.wall, ..Line::default() };
+        let trip = trips.get(seq)?;
+        let line = Line { seq, sent_ns: trip.sent.wall, size: trip.size, ..Line::default() };
         Some(match *update {
             Update::Lost { unanswered: true, .. } => Line { lost: Some("unanswered"), ..line },
             Update::Lost { way, .. } => Line { lost: Some(way.map_or("unknown", Direction::name)), ..line },
-            Update::Reply { echo, tos, ttl } => {
+            Update::Reply { echo, tos, ttl, .. } => {
                 let delays = trips.delays(trip);
                 // The one-way delays of a further reply are not kept.
                 let first = |ns: Option<i64>| ns.filter(|_| !echo.duplicate);
+                let up = echo.packet.request_ip.known();
                 Line {
                     rtt_ns: echo.sent.map(|_| echo.rtt()),
                     up_ns: first(delays.up),
                     down_ns: first(delays.down),
-                    duplicate: echo.duplicate,
-                    reordered: echo.reordered,
-                    tos,
-                    ttl,
+                    duplicate: echo.duplicate.then(|| way_of_duplicate(trip)),
+                    reordered: match (trip.reordered_up, trip.reordered_down) {
+                        _ if echo.duplicate => None,
+                        (true, true) => Some("both"),
+                        (true, false) => Some("up"),
+                        (false, true) => Some("down"),
+                        (false, false) => echo.reordered.then_some("unknown"),
+                    },
+                    tos_up: up.map(|up| up.tos),
+                    ttl_up: up.map(|up| up.ttl),
+                    tos_down: tos,
+                    ttl_down: ttl,
                     ..line
                 }
             }
-            Update::Sent { .. } => return None,
+            Update::Sent { .. } | Update::Silent { .. } | Update::Renewed { .. } => return None,
         })
     }
 
@@ -94,18 +120,21 @@ impl Line {
         };
         let byte = |value: Option<u8>| value.map_or_else(String::new, |value| value.to_string());
         format!(
-            "{},{}.{:09},{},{},{},{},{},{},{},{}\n",
+            "{},{}.{:09},{},{},{},{},{},{},{},{},{},{},{}\n",
             self.seq,
             self.sent_ns.div_euclid(1_000_000_000),
             self.sent_ns.rem_euclid(1_000_000_000),
+            self.size,
             ms(self.rtt_ns),
             ms(self.up_ns),
             ms(self.down_ns),
             self.lost.unwrap_or_default(),
-            u8::from(self.duplicate),
-            u8::from(self.reordered),
-            byte(self.tos),
-            byte(self.ttl)
+            self.duplicate.unwrap_or_default(),
+            self.reordered.unwrap_or_default(),
+            byte(self.tos_up),
+            byte(self.ttl_up),
+            byte(self.tos_down),
+            byte(self.ttl_down)
         )
     }
 }
@@ -121,18 +150,20 @@ mod tests {
             sent_ns: 1_700_000_000_000_000_005,
             rtt_ns: Some(12_345_678),
             up_ns: Some(-1_500_000),
-            ttl: Some(64),
+            size: 64,
+            reordered: Some("up"),
+            ttl_down: Some(64),
             ..Line::default()
         };
-        assert_eq!(line.csv(), "7,1700000000.000000005,12.345678,-1.500000,,,0,0,,64\n");
+        assert_eq!(line.csv(), "7,1700000000.000000005,64,12.345678,-1.500000,,,,up,,,,64\n");
         let json = serde_json::to_string(&line).expect("JSON");
         assert_eq!(
             json,
-            "{\"seq\":7,\"sent_ns\":1700000000000000005,\"rtt_ns\":12345678,\"up_ns\":-1500000,\
-             \"duplicate\":false,\"reordered\":false,\"ttl\":64}"
+            "{\"seq\":7,\"sent_ns\":1700000000000000005,\"size\":64,\"rtt_ns\":12345678,\"up_ns\":-1500000,\
+             \"reordered\":\"up\",\"ttl_down\":64}"
         );
         assert_eq!(HEADER.split(',').count(), line.csv().split(',').count());
         let lost = Line { seq: 8, lost: Some("up"), ..Line::default() };
-        assert_eq!(lost.csv(), "8,0.000000000,,,,up,0,0,,\n");
+        assert_eq!(lost.csv(), "8,0.000000000,0,,,,up,,,,,,\n");
     }
 }

@@ -4,9 +4,9 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use goodqueue::{Nanos, Span};
-use goodqueue_probe::echo::wire::{Layout, MAX_DATAGRAM};
-use goodqueue_probe::echo::{Echo, Prober, ProberConfig, ProberStats, Stamp};
+use goodqueue::{Nanos, Rng, Span};
+use goodqueue_probe::echo::wire::{IpFields, Layout, MAX_DATAGRAM};
+use goodqueue_probe::echo::{Echo, Prober, ProberConfig, ProberStats, Schedule, Stamp};
 use goodqueue_probe::net::{ClockWatch, Udp, urgent_thread, wait};
 use goodqueue_probe::{Direction, Sample};
 
@@ -29,8 +29,17 @@ pub struct Plan {
     pub server: SocketAddr,
     /// The address and port to send from; without it the kernel chooses.
     pub local: Option<SocketAddr>,
-    /// The requested parameters. Probes have the same ToS byte.
+    /// The requested parameters. Probes have the same ToS byte, and the interval is the mean of the schedule.
+    /// A server that does not know our own parameters is accepted.
     pub params: Params,
+    /// When probes are due.
+    pub schedule: Schedule,
+    /// Where sizes are random, from this one to [`Params::length`], each as likely as the others; and the
+    /// seed of the draws.
+    pub least_size: Option<(u16, u64)>,
+    /// The session is one of many that follow each other without end: the server may grant less time, and it
+    /// is over when nothing has come back for this time, or for five intervals if that is more.
+    pub silence: Option<Span>,
     /// The key.
     pub key: Option<Key>,
     /// Whether the server may restrict the parameters.
@@ -85,11 +94,15 @@ pub enum Update {
         seq: u32,
         /// When, by the clocks' reading just before.
         at: Stamp,
+        /// Its UDP payload, bytes.
+        size: u16,
     },
     /// One was answered.
     Reply {
         /// The reply, and what the prober knows of it.
         echo: Echo,
+        /// Its UDP payload, bytes.
+        size: u16,
         /// The ToS byte with which it came.
         tos: Option<u8>,
         /// The TTL or hop limit with which it came.
@@ -104,11 +117,25 @@ pub enum Update {
         /// No later probe was answered either: it may have been in flight.
         unanswered: bool,
     },
+    /// Nothing has come back for long, so another session is asked for.
+    Silent {
+        /// When.
+        at: Stamp,
+    },
+    /// Another session goes on where the last one has ended.
+    Renewed {
+        /// When.
+        at: Stamp,
+        /// The fields of its packets.
+        layout: Layout,
+    },
 }
 
 /// The summary of a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Summary {
+    /// How many probes have a number.
+    pub numbered: u32,
     /// What the prober counted.
     pub prober: ProberStats,
     /// When the last reply came, monotonic.
@@ -131,6 +158,48 @@ pub struct Summary {
     pub closed_by_server: bool,
     /// It was stopped.
     pub stopped: bool,
+    /// Nothing came back for long.
+    pub silent: bool,
+    /// Sessions that followed on the first one.
+    pub renewed: u64,
+}
+
+impl Summary {
+    /// The same of the session before and of this one, together.
+    #[must_use]
+    pub fn after(self, before: &Summary) -> Summary {
+        let (a, b) = (before.prober, self.prober);
+        let mut lateness = a.lateness;
+        lateness.buckets.iter_mut().zip(b.lateness.buckets).for_each(|(sum, more)| *sum += more);
+        lateness.max_ns = lateness.max_ns.max(b.lateness.max_ns);
+        Summary {
+            numbered: before.numbered.saturating_add(self.numbered),
+            prober: ProberStats {
+                sent: a.sent + b.sent,
+                received: a.received + b.received,
+                duplicates: a.duplicates + b.duplicates,
+                reordered: a.reordered + b.reordered,
+                late: a.late + b.late,
+                lost_up: a.lost_up + b.lost_up,
+                lost_down: a.lost_down + b.lost_down,
+                lost_unknown: a.lost_unknown + b.lost_unknown,
+                unanswered: a.unanswered + b.unanswered,
+                timer_misses: a.timer_misses + b.timer_misses,
+                refused: a.refused + b.refused,
+                lateness,
+            },
+            last_reply: self.last_reply.or(before.last_reply),
+            last_sent: self.last_sent.or(before.last_sent),
+            send_errors: before.send_errors + self.send_errors,
+            unreachable: before.unreachable + self.unreachable,
+            wrong_key: before.wrong_key + self.wrong_key,
+            unstamped: before.unstamped + self.unstamped,
+            stamped_sends: before.stamped_sends + self.stamped_sends,
+            clock_stepped: before.clock_stepped.saturating_add(self.clock_stepped),
+            renewed: before.renewed + 1,
+            ..self
+        }
+    }
 }
 
 /// A session that a server has granted.
@@ -152,9 +221,11 @@ fn granted(plan: &Plan, reply: &OpenReply) -> Result<Params, OpenFailure> {
     if reply.closed || reply.token == 0 {
         return Err(OpenFailure::Refused(Refusal::of(got.refusal)));
     }
-    let plain = Params { refusal: 0, ..got.clone() };
+    let plain = Params { refusal: 0, ip: got.ip.min(asked.ip), ..got.clone() };
     let is_less = plain.duration <= asked.duration && (plain.length <= asked.length || asked.length == 0);
-    if plain == *asked || (plan.loose && is_less) {
+    let duration = if plan.silence.is_some() { plain.duration.min(asked.duration) } else { asked.duration };
+    // A server of another kind does not know of the IP headers.
+    if plain == (Params { ip: plain.ip, duration, ..asked.clone() }) || (plan.loose && is_less) {
         return Ok(plain);
     }
     Err(OpenFailure::Restricted(Box::new(plain)))
@@ -213,7 +284,20 @@ impl Session {
         self.layout
     }
 
-    /// Bytes of a probe's UDP payload.
+    /// The IP header of its probes as sent.
+    #[must_use]
+    pub fn sent_ip(&self) -> IpFields {
+        let tos = u8::try_from(self.params.tos).unwrap_or(0);
+        IpFields { tos, ttl: self.socket.ttl().unwrap_or(0) }
+    }
+
+    /// What it was asked to be.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Bytes of a probe's UDP payload, of the longest where they differ.
     #[must_use]
     pub fn size(&self) -> usize {
         usize::try_from(self.params.length).unwrap_or(0).max(self.layout.header_len())
@@ -236,7 +320,7 @@ impl Session {
         urgent_thread();
         let mut watch = ClockWatch::new();
         let now = Nanos(watch.now().mono.max(0).cast_unsigned());
-        let prober = Prober::new(ProberConfig {
+        let config = ProberConfig {
             probe: 0,
             token: self.token,
             origin: now,
@@ -246,15 +330,19 @@ impl Session {
             payload: u32::try_from(self.size()).unwrap_or(u32::MAX),
             layout: self.layout,
             least_timeout: self.plan.wait,
-        });
+        };
+        let prober = Prober::with_schedule(config, self.plan.schedule.clone());
         let stamps = self.socket.stamp_transmissions().is_ok();
         let fill = self.plan.fill.clone();
         let summary = Summary::default();
-        let mut running =
-            Running { session: &self, prober, summary, fill, stamps, sends: Sends::default(), seq: 0 };
+        let sizes =
+            self.plan.least_size.map(|(least, seed)| (usize::from(least), Rng::stream(seed, 0, "sizes")));
+        let sends = Sends::default();
+        let mut running = Running { session: &self, prober, summary, fill, sizes, stamps, sends, seq: 0 };
         let end = running.run(&mut watch, stop, sink);
-        let Running { prober, mut summary, .. } = running;
+        let Running { prober, mut summary, seq, .. } = running;
         summary.prober = prober.stats();
+        summary.numbered = seq;
         summary.clock_stepped = watch.stepped();
         let mut close = open::close(self.token, self.layout.hmac);
         if let Some(key) = &self.plan.key {
@@ -335,6 +423,8 @@ struct Running<'a> {
     prober: Prober,
     summary: Summary,
     fill: Fill,
+    /// The least size and the draws, where sizes are random.
+    sizes: Option<(usize, Rng)>,
     /// Whether the kernel's transmit times can be told apart.
     stamps: bool,
     sends: Sends,
@@ -351,10 +441,17 @@ impl Running<'_> {
     ) -> io::Result<()> {
         let mut ready = Vec::new();
         let mut buf = vec![0; MAX_DATAGRAM];
-        let mut deadline = i64::MAX;
+        let (mut deadline, began) = (i64::MAX, watch.now().mono);
+        let five = Span(self.session.params.interval.unsigned_abs().saturating_mul(5));
+        let silence = self.session.plan.silence.map(|silence| silence.max(five).0.cast_signed());
         loop {
             let now = watch.now();
             if now.mono >= deadline {
+                break;
+            }
+            let heard = self.summary.last_reply.unwrap_or(began);
+            if silence.is_some_and(|silence| now.mono.saturating_sub(heard) > silence) {
+                self.summary.silent = true;
                 break;
             }
             if deadline == i64::MAX && stop.load(Ordering::Relaxed) {
@@ -383,6 +480,10 @@ impl Running<'_> {
         let (session, header) = (self.session, self.session.layout.header_len());
         loop {
             let at = watch.now();
+            if let Some((least, draws)) = &mut self.sizes {
+                let range = (session.size() + 1).saturating_sub(*least).max(1) as u64;
+                self.prober.set_payload(*least + usize::try_from(draws.below(range)).unwrap_or(0));
+            }
             let Some(len) = self.prober.poll_transmit(at, buf) else { break };
             self.fill.write(&mut buf[header..len]);
             if let Some(key) = &session.plan.key {
@@ -396,7 +497,7 @@ impl Running<'_> {
             }
             match sent {
                 Ok(()) => {
-                    sink(Update::Sent { seq: self.seq, at });
+                    sink(Update::Sent { seq: self.seq, at, size: u16::try_from(len).unwrap_or(u16::MAX) });
                     self.summary.last_sent = Some(at.mono);
                     self.sends.sent(self.seq);
                     self.seq += 1;
@@ -453,7 +554,8 @@ impl Running<'_> {
                 self.summary.closed_by_server = true;
                 self.prober.stop();
             }
-            sink(Update::Reply { echo, tos: arrival.tos, ttl: arrival.ttl });
+            let size = u16::try_from(arrival.len).unwrap_or(u16::MAX);
+            sink(Update::Reply { echo, size, tos: arrival.tos, ttl: arrival.ttl });
         }
     }
 }
@@ -480,6 +582,9 @@ mod tests {
             server: "127.0.0.1:2112".parse().unwrap(),
             local: None,
             params: Params { version, duration, interval, length: 100, ..Params::default() },
+            schedule: Schedule::Isochronous,
+            least_size: None,
+            silence: None,
             key: None,
             loose,
             fill: Fill::None,
@@ -488,6 +593,29 @@ mod tests {
             timeouts: Vec::new(),
             wait: Span::from_secs(4),
         }
+    }
+
+    #[test]
+    fn a_session_without_end_takes_the_time_that_it_gets() {
+        let plan = Plan { silence: Some(Span::from_secs(10)), ..plan(false) };
+        let given = |duration: i64, interval: i64| {
+            let params = Params { duration, interval, ..plan.params.clone() };
+            granted(&plan, &OpenReply { token: 7, closed: false, params })
+        };
+        assert_eq!(given(500, 10).unwrap().duration, 500);
+        assert!(matches!(given(2_000, 10), Err(OpenFailure::Restricted(_))));
+        assert!(matches!(given(500, 20), Err(OpenFailure::Restricted(_))));
+    }
+
+    #[test]
+    fn ip_headers_are_told_where_both_ends_know_of_them() {
+        let plan = Plan { params: Params { ip: 1, ..plan(false).params }, ..plan(false) };
+        let given = |asked: i64, ip: i64| {
+            let plan = Plan { params: Params { ip: asked, ..plan.params.clone() }, ..plan.clone() };
+            let params = Params { ip, ..plan.params.clone() };
+            granted(&plan, &OpenReply { token: 7, closed: false, params }).unwrap().ip
+        };
+        assert_eq!([given(1, 1), given(1, 0), given(0, 1)], [1, 0, 0]);
     }
 
     fn grants(loose: bool, change: fn(&mut OpenReply)) -> Result<Params, OpenFailure> {

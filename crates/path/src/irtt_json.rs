@@ -1,17 +1,19 @@
 //! Writes a session in irtt's own JSON format, number 1, for the readers of irtt and flent. Durations are
 //! whole nanoseconds, and unknown values are left out. `send_call` and `timer_error` have no values, since
 //! with them irtt measures its own calls and timers. `start_time` is an object with both clocks, as in irtt
-//! 0.9.1 and later.
+//! 0.9.1 and later. Each round trip has two keys of ours that irtt ignores: `size`, and `ip` with the ToS
+//! byte and TTL as received each way.
 
 use std::net::SocketAddr;
 
 use goodqueue_probe::echo::Stamp;
-use goodqueue_probe::echo::wire::Layout;
+use goodqueue_probe::echo::wire::{IpFields, Layout};
 use serde_json::{Map, Value, json};
 
 use crate::client::{Plan, Summary};
 use crate::params::Params;
-use crate::result::{Counts, Delays, Fate, Figures, Series, Trip, Trips};
+use crate::result::{Counts, Delays, Fate, Figures, Trip, Trips};
+use crate::series::Series;
 
 /// The data of a session in addition to its probes.
 #[derive(Clone, Debug)]
@@ -39,9 +41,9 @@ pub struct About<'a> {
 #[must_use]
 pub fn document(about: &About<'_>, trips: &Trips) -> Value {
     let figures = trips.figures();
-    let zero = trips.all().first().map_or(Stamp::default(), |trip| trip.sent);
+    let zero = trips.kept().first().map_or(Stamp::default(), |trip| trip.sent);
     let trip = |(index, trip): (usize, &Trip)| round_trip(trips, about.layout, zero, index, trip);
-    let round_trips: Vec<Value> = trips.all().iter().enumerate().map(trip).collect();
+    let round_trips: Vec<Value> = trips.kept().iter().enumerate().map(trip).collect();
     json!({
         "version": { "irtt": about.program, "protocol": 1, "json_format": 1 },
         "system_info": {
@@ -149,9 +151,10 @@ fn rate(bytes: u64, ns: i64) -> Value {
 }
 
 fn stats(about: &About<'_>, trips: &Trips, figures: &Figures, zero: Stamp) -> Value {
-    let (counts, all) = (figures.counts, trips.all());
+    let (counts, all) = (figures.counts, trips.kept());
     let size = u64::try_from(about.params.length).unwrap_or(0).max(about.layout.header_len() as u64);
     let Counts { sent, received, duplicates, reordered, .. } = counts;
+    let (bytes_sent, bytes_received) = trips.bytes();
     let last_sent = all.last().map_or(zero.mono, |trip| trip.sent.mono);
     let replies = || all.iter().filter_map(|trip| trip.reply).map(|reply| reply.received.mono);
     let first_received = replies().min().unwrap_or(zero.mono);
@@ -167,12 +170,13 @@ fn stats(about: &About<'_>, trips: &Trips, figures: &Figures, zero: Stamp) -> Va
         "send_delay": series(figures.up, true),
         "receive_delay": series(figures.down, true),
         "server_packets_received": at_server,
-        "bytes_sent": sent * size,
-        "bytes_received": (received + duplicates) * size,
+        "bytes_sent": bytes_sent,
+        "bytes_received": bytes_received,
         "duplicates": duplicates,
         "late_packets": reordered,
         "wait": last_received.saturating_sub(last_sent).max(0),
         "duration": last_received.max(last_sent).saturating_sub(zero.mono),
+        "expected_packets_sent": sent + misses,
         "packets_sent": sent,
         "packets_received": received,
         "packet_loss_percent": percent(sent - received.min(sent), sent),
@@ -189,8 +193,8 @@ fn stats(about: &About<'_>, trips: &Trips, figures: &Figures, zero: Stamp) -> Va
     out["timer_misses"] = misses.into();
     out["timer_miss_percent"] = percent(misses, sent + misses).into();
     // As irtt: the last packet's bytes are not yet paid for by time.
-    out["send_rate"] = rate(sent.saturating_sub(1) * size, last_sent.saturating_sub(zero.mono));
-    let behind_first = (received + duplicates).saturating_sub(1) * size;
+    out["send_rate"] = rate(bytes_sent.saturating_sub(size), last_sent.saturating_sub(zero.mono));
+    let behind_first = bytes_received.saturating_sub(size);
     out["receive_rate"] = rate(behind_first, last_received.saturating_sub(first_received));
     out
 }
@@ -228,10 +232,17 @@ fn round_trip(trips: &Trips, layout: Layout, zero: Stamp, index: usize, trip: &T
     json!({
         "seqno": index,
         "lost": lost,
-        "timestamps": { "client": { "receive": receive, "send": ours(trip.sent) }, "server": server },
+        "timestamps": { "client": { "receive": receive, "send": ours(trip.sent) }, "server": server, "late": trip.reordered },
         "delay": delays(trips.delays(trip)),
         "ipdv": delays(trips.variation(index)),
+        "size": trip.size,
+        "ip": trip.reply.map(|reply| json!({ "up": ip(reply.up), "down": ip(reply.down) })),
     })
+}
+
+/// How a packet came; nothing where that is not known.
+fn ip(fields: IpFields) -> Value {
+    fields.known().map_or(Value::Null, |IpFields { tos, ttl }| json!({ "tos": tos, "ttl": ttl }))
 }
 
 fn delays(delays: Delays) -> Value {

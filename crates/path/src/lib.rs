@@ -4,8 +4,10 @@
 //! * [`server`] answers probes on the open internet: [`server::Server`] decides without sockets,
 //!   [`server::listen`] gives it some.
 //! * [`client`] opens a session, drives the prober of `goodqueue-probe` over it and reports every probe.
+//! * [`endless`] lets one session follow another until it is stopped.
 //! * [`clocks`] estimates how fast the two hosts' clocks drift apart.
-//! * [`result`] computes the figures of a session, [`irtt_json`] writes irtt's file of it.
+//! * [`result`] computes the figures of a session, with [`series`] and [`marks`]; [`irtt_json`] writes irtt's
+//!   file of it.
 //! * [`metrics`] makes a page of a server's counters for Prometheus; [`http`] serves it.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
 //!   packet itself is `goodqueue_probe::echo::wire`.
@@ -13,16 +15,20 @@
 
 pub mod client;
 pub mod clocks;
+pub mod endless;
 pub mod fill;
 pub mod hops;
 pub mod http;
 pub mod irtt_json;
 pub mod key;
 pub mod load;
+pub mod marks;
 pub mod metrics;
 pub mod open;
+mod order;
 pub mod params;
 pub mod result;
+pub mod series;
 pub mod server;
 
 /// irtt's UDP port.

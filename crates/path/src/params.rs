@@ -10,7 +10,7 @@ pub const MAX_BYTES: usize = 128;
 /// Largest number of bytes of the name of a fill.
 pub const MAX_FILL: usize = 32;
 
-/// Types. Unknown ones are ignored by both ends, ours and irtt's; the last two are ours.
+/// Types. Unknown ones are ignored by both ends, ours and irtt's; the last three are ours.
 mod kind {
     pub(super) const VERSION: u64 = 1;
     pub(super) const DURATION: u64 = 2;
@@ -25,6 +25,8 @@ mod kind {
     pub(super) const PADDING: u64 = 100;
     /// Why a connection was refused.
     pub(super) const REFUSAL: u64 = 101;
+    /// Replies tell how the IP header of their request came.
+    pub(super) const IP: u64 = 102;
 }
 
 /// The parameters of a connection. A zero is not sent, so it means "not asked for".
@@ -50,6 +52,8 @@ pub struct Params {
     pub fill: String,
     /// Why the connection was refused; ours, 0 if it was not or where the server does not say.
     pub refusal: i64,
+    /// 1 where replies are to tell how the IP header of their request came; ours.
+    pub ip: i64,
 }
 
 /// Why a server of ours refuses a connection.
@@ -168,6 +172,7 @@ impl Params {
                 kind::CLOCKS => params.clocks = value,
                 kind::TOS => params.tos = value,
                 kind::REFUSAL => params.refusal = value,
+                kind::IP => params.ip = value,
                 _ => {}
             }
         }
@@ -188,6 +193,7 @@ impl Params {
             (kind::CLOCKS, self.clocks),
             (kind::TOS, self.tos),
             (kind::REFUSAL, self.refusal),
+            (kind::IP, self.ip),
         ];
         for (kind, value) in numbers.into_iter().filter(|&(_, value)| value != 0) {
             put(&mut out, kind);
@@ -237,11 +243,14 @@ impl Params {
         if !(0..=goodqueue_probe::echo::wire::MAX_DATAGRAM as i64).contains(&self.length) {
             return Err(ParamsError::Range("length"));
         }
+        if !(0..=1).contains(&self.ip) {
+            return Err(ParamsError::Range("IP headers"));
+        }
         if !(0..=255).contains(&self.tos) {
             return Err(ParamsError::Range("DSCP"));
         }
         let [count, window] = [1, 2].map(|bit| self.received & bit != 0);
-        Ok(Layout { hmac, count, window, stamps, clocks })
+        Ok(Layout { hmac, count, window, stamps, clocks, ip: self.ip == 1 })
     }
 }
 

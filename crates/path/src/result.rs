@@ -1,12 +1,15 @@
 //! The fate of each probe of a session, and the figures from them.
 
 use goodqueue_probe::Direction;
-use goodqueue_probe::echo::wire::Layout;
+use goodqueue_probe::echo::wire::{IpFields, Layout};
 use goodqueue_probe::echo::{Echo, Stamp};
 use serde::Serialize;
 
 use crate::client::Update;
-use crate::clocks::{Point, Step, clocks};
+use crate::clocks::{Clocks, Point, Step, clocks};
+use crate::marks::Marks;
+use crate::order::Order;
+use crate::series::{Series, Spread};
 
 /// Why there is no reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,10 @@ pub struct Reply {
     pub server_receive: Stamp,
     /// When the server sent it; 0 if it does not say.
     pub server_send: Stamp,
+    /// How the probe came to the server; not known where the server is not ours.
+    pub up: IpFields,
+    /// How the reply came.
+    pub down: IpFields,
 }
 
 /// A probe.
@@ -40,93 +47,77 @@ pub struct Reply {
 pub struct Trip {
     /// When it was sent.
     pub sent: Stamp,
+    /// Its UDP payload, bytes.
+    pub size: u16,
     /// Its first reply.
     pub reply: Option<Reply>,
     /// Why there is none.
     pub fate: Fate,
     /// Further replies.
     pub duplicates: u32,
+    /// Of them, those to further copies of the probe: it was doubled on its way up.
+    pub duplicates_up: u32,
+    /// Of them, copies of the reply: it was doubled on its way down.
+    pub duplicates_down: u32,
+    /// Which way the last of them was doubled, where that is known.
+    pub last_duplicate: Option<Direction>,
     /// The reply to a later probe came before.
     pub reordered: bool,
+    /// A later probe came to the server before.
+    pub reordered_up: bool,
+    /// A reply that the server had sent later came before.
+    pub reordered_down: bool,
 }
 
-/// All probes of a session, by their numbers.
+/// The probes of a session, by their numbers: all, or the last ones and the figures of those before.
 #[derive(Clone, Debug)]
 pub struct Trips {
     layout: Layout,
-    tos: u8,
+    /// The IP header of probes as sent.
+    sent_ip: IpFields,
+    /// Those that are kept; the first one has number `first`.
     trips: Vec<Trip>,
+    first: u32,
+    /// When the first of all was sent, monotonic.
+    start: i64,
+    past: Option<Box<Past>>,
+    order: Order,
     /// Packets that the server has received, as the highest of its counts says.
     server_received: u32,
+    /// UDP payload sent and received, bytes.
+    bytes: (u64, u64),
     marks: Marks,
 }
 
-/// What replies came with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Marks {
-    /// Replies with another DSCP than was asked for: the path, or the server, changed it.
-    pub dscp_changed: u64,
-    /// The last such DSCP.
-    pub dscp_seen: Option<u8>,
-    /// Replies with CE in their ECN field.
-    pub ce: u64,
-    /// Smallest TTL or hop limit.
-    pub ttl_min: Option<u8>,
-    /// Greatest TTL or hop limit.
-    pub ttl_max: Option<u8>,
+/// The figures of probes that are not kept.
+#[derive(Clone, Debug, Default)]
+struct Past {
+    /// Most probes that are kept.
+    most: usize,
+    /// The last one that is not.
+    before: Trip,
+    counts: Counts,
+    spreads: Spreads,
+    steps: Vec<Step>,
 }
 
-/// Statistics of a quantity, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Series {
-    /// How many values.
-    pub n: u64,
-    /// Smallest.
-    pub min: i64,
-    /// Median; the mean of the two middle ones if their number is even.
-    pub median: i64,
-    /// Mean.
-    pub mean: f64,
-    /// The smallest value that 95 % do not exceed.
-    pub p95: i64,
-    /// The same for 99 %.
-    pub p99: i64,
-    /// Largest.
-    pub max: i64,
-    /// Standard deviation of the sample; 0 for one value.
-    pub stddev: f64,
-    /// Sum.
-    pub total: i64,
+/// The distributions of all figures.
+#[derive(Clone, Debug, Default)]
+struct Spreads {
+    rtt: Spread,
+    up_rise: Spread,
+    down_rise: Spread,
+    ipdv_rtt: Spread,
+    ipdv_up: Spread,
+    ipdv_down: Spread,
+    within: Spread,
 }
 
-impl Series {
-    /// Of some values; nothing if there are none.
-    #[must_use]
-    #[allow(clippy::cast_precision_loss)]
-    pub fn of(mut values: Vec<i64>) -> Option<Series> {
-        values.sort_unstable();
-        let (&min, &max) = (values.first()?, values.last()?);
-        let n = values.len();
-        let at_rank = |percent: usize| values[(n * percent).div_ceil(100).max(1) - 1];
-        let total = values.iter().fold(0_i64, |sum, &value| sum.saturating_add(value));
-        let mean = values.iter().map(|&value| value as f64).sum::<f64>() / n as f64;
-        let squares: f64 = values.iter().map(|&value| (value as f64 - mean).powi(2)).sum();
-        let median =
-            if n.is_multiple_of(2) { values[n / 2 - 1].midpoint(values[n / 2]) } else { values[n / 2] };
-        let stddev = if n > 1 { (squares / (n - 1) as f64).sqrt() } else { 0.0 };
-        Some(Series {
-            n: n as u64,
-            min,
-            median,
-            mean,
-            p95: at_rank(95),
-            p99: at_rank(99),
-            max,
-            stddev,
-            total,
-        })
-    }
-}
+/// Most probes of a session without end that are kept, and how much time they should cover, nanoseconds.
+const MOST: i64 = 131_072;
+const KEPT: i64 = 600_000_000_000;
+/// Most steps of clocks that are told of a session without end.
+const MOST_STEPS: usize = 100;
 
 /// Probes by their fates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -145,12 +136,46 @@ pub struct Counts {
     pub unanswered: u64,
     /// Further replies to one probe.
     pub duplicates: u64,
+    /// Of them, those because the probe was doubled on its way up.
+    pub duplicates_up: u64,
+    /// Of them, those because the reply was doubled on its way down.
+    pub duplicates_down: u64,
     /// Replies after that to a later probe.
     pub reordered: u64,
+    /// Probes that came to the server after a later one.
+    pub reordered_up: u64,
+    /// Replies that came after one that the server had sent later.
+    pub reordered_down: u64,
+}
+
+impl Counts {
+    fn add(&mut self, trip: &Trip) {
+        self.sent += 1;
+        self.received += u64::from(trip.reply.is_some());
+        self.duplicates += u64::from(trip.duplicates);
+        self.duplicates_up += u64::from(trip.duplicates_up);
+        self.duplicates_down += u64::from(trip.duplicates_down);
+        self.reordered += u64::from(trip.reordered);
+        self.reordered_up += u64::from(trip.reordered_up);
+        self.reordered_down += u64::from(trip.reordered_down);
+        match trip.fate {
+            Fate::Open => {}
+            Fate::LostUp => self.lost_up += 1,
+            Fate::LostDown => self.lost_down += 1,
+            Fate::Lost => self.lost_unknown += 1,
+            Fate::Unanswered => self.unanswered += 1,
+        }
+    }
+
+    /// Lost, on whichever way.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.lost_up + self.lost_down + self.lost_unknown
+    }
 }
 
 /// The figures of a session, all in nanoseconds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figures {
     /// The fates of the probes.
     pub counts: Counts,
@@ -200,10 +225,31 @@ pub struct Delays {
 }
 
 impl Trips {
-    /// None yet. `tos` is that of the probes.
+    /// None yet. `sent_ip` is of the probes; a TTL of 0 is not known.
     #[must_use]
-    pub fn new(layout: Layout, tos: u8) -> Trips {
-        Trips { layout, tos, trips: Vec::new(), server_received: 0, marks: Marks::default() }
+    pub fn new(layout: Layout, sent_ip: IpFields) -> Trips {
+        Trips {
+            layout,
+            sent_ip,
+            trips: Vec::new(),
+            first: 0,
+            start: 0,
+            past: None,
+            order: Order::default(),
+            server_received: 0,
+            bytes: (0, 0),
+            marks: Marks::default(),
+        }
+    }
+
+    /// The same for a session without end, in bounded memory. It keeps the probes of the last ten minutes, at
+    /// most 131072, and of those before it keeps histograms and counts. One-way delays are above the least
+    /// of the probes that were kept at the same time; those by wall clocks are not told.
+    #[must_use]
+    pub fn without_end(layout: Layout, sent_ip: IpFields, interval: i64) -> Trips {
+        let most = usize::try_from((KEPT / interval.max(1)).clamp(1024, MOST)).unwrap_or(1024);
+        let past = Past { most, ..Past::default() };
+        Trips { past: Some(Box::new(past)), trips: Vec::with_capacity(most), ..Trips::new(layout, sent_ip) }
     }
 
     /// The fields of their packets.
@@ -212,16 +258,44 @@ impl Trips {
         self.layout
     }
 
-    /// All of them.
+    /// Those that are kept: all, unless the session has no end.
     #[must_use]
-    pub fn all(&self) -> &[Trip] {
+    pub fn kept(&self) -> &[Trip] {
         &self.trips
     }
 
-    /// The fields with which replies came.
+    /// When the first one was sent, monotonic clock.
     #[must_use]
-    pub fn marks(&self) -> Marks {
-        self.marks
+    pub fn start(&self) -> i64 {
+        self.start
+    }
+
+    /// How many were sent.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        u64::from(self.first) + self.trips.len() as u64
+    }
+
+    /// That of this number, if it is kept.
+    #[must_use]
+    pub fn get(&self, seq: u32) -> Option<&Trip> {
+        self.trips.get(self.index(seq)?)
+    }
+
+    fn index(&self, seq: u32) -> Option<usize> {
+        usize::try_from(seq.checked_sub(self.first)?).ok()
+    }
+
+    /// ToS bytes and TTLs.
+    #[must_use]
+    pub fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    /// UDP payload sent and received, bytes.
+    #[must_use]
+    pub fn bytes(&self) -> (u64, u64) {
+        self.bytes
     }
 
     /// Packets that the server has received, duplicates included, where it counts.
@@ -233,12 +307,20 @@ impl Trips {
     /// Records an event of a probe.
     pub fn take(&mut self, update: &Update) {
         match *update {
-            Update::Sent { seq, at } => {
-                self.trips.resize_with(seq as usize, Trip::default);
-                self.trips.push(Trip { sent: at, ..Trip::default() });
+            Update::Sent { seq, at, size } => {
+                if self.sent() == 0 {
+                    self.start = at.mono;
+                }
+                let Some(index) = self.index(seq) else { return };
+                self.trips.resize_with(index, Trip::default);
+                self.trips.push(Trip { sent: at, size, ..Trip::default() });
+                self.bytes.0 += u64::from(size);
+                if self.past.as_ref().is_some_and(|past| self.trips.len() >= past.most) {
+                    self.forget();
+                }
             }
             Update::Lost { seq, way, unanswered } => {
-                let Some(trip) = self.trips.get_mut(seq as usize) else { return };
+                let Some(trip) = self.index(seq).and_then(|index| self.trips.get_mut(index)) else { return };
                 trip.fate = match way {
                     _ if unanswered => Fate::Unanswered,
                     Some(Direction::Up) => Fate::LostUp,
@@ -246,45 +328,89 @@ impl Trips {
                     None => Fate::Lost,
                 };
             }
-            Update::Reply { echo, tos, ttl } => {
-                self.reply(&echo);
-                self.mark(tos, ttl);
+            Update::Reply { echo, size, tos, ttl } => {
+                self.bytes.1 += u64::from(size);
+                self.reply(&echo, IpFields::of(tos, ttl));
             }
+            Update::Silent { .. } => {}
+            // Another server, or the same one begun anew, may tell more or less.
+            Update::Renewed { layout, .. } => (self.layout, self.order) = (layout, Order::default()),
         }
     }
 
     /// A reply that comes after the client gave up on its probe still counts.
-    fn reply(&mut self, echo: &Echo) {
+    fn reply(&mut self, echo: &Echo, down: IpFields) {
         let packet = &echo.packet;
         self.server_received = self.server_received.max(packet.received);
-        let is_late = self.trips.iter().skip(packet.seq as usize + 1).any(|later| later.reply.is_some());
-        let Some(trip) = self.trips.get_mut(packet.seq as usize) else { return };
+        let told = self.order.note(self.layout, packet);
+        let Some(index) = self.index(packet.seq) else { return };
+        let is_late = || self.trips.iter().skip(index + 1).any(|later| later.reply.is_some());
+        let is_reordered = echo.reordered || (echo.sent.is_none() && is_late());
+        let Some(trip) = self.trips.get_mut(index) else { return };
         if trip.reply.is_some() {
             trip.duplicates += 1;
+            trip.last_duplicate = told.doubled;
+            trip.duplicates_up += u32::from(told.doubled == Some(Direction::Up));
+            trip.duplicates_down += u32::from(told.doubled == Some(Direction::Down));
             return;
         }
         trip.sent = echo.sent.unwrap_or(trip.sent);
         trip.fate = Fate::Open;
-        trip.reordered = echo.reordered || (echo.sent.is_none() && is_late);
+        trip.reordered = is_reordered;
+        trip.reordered_down = told.late_down;
         trip.reply = Some(Reply {
             received: echo.received,
             server_receive: packet.server_receive,
             server_send: packet.server_send,
+            up: packet.request_ip,
+            down,
         });
+        for seq in told.late_up {
+            if let Some(trip) = self.index(seq).and_then(|index| self.trips.get_mut(index)) {
+                trip.reordered_up = true;
+            }
+        }
+        self.marks.up.note(self.sent_ip, packet.request_ip);
+        // A server that does not say how it sends does as was agreed.
+        let agreed = IpFields { tos: self.sent_ip.tos, ttl: 0 };
+        self.marks.down.note(if self.layout.ip { packet.reply_ip } else { agreed }, down);
     }
 
-    fn mark(&mut self, tos: Option<u8>, ttl: Option<u8>) {
-        let marks = &mut self.marks;
-        if let Some(tos) = tos {
-            let is_other = tos >> 2 != self.tos >> 2;
-            marks.dscp_changed += u64::from(is_other);
-            marks.dscp_seen = if is_other { Some(tos >> 2) } else { marks.dscp_seen };
-            marks.ce += u64::from(tos & 3 == 3 && self.tos & 3 != 3);
+    /// Adds the older half of what is kept to the histograms.
+    fn forget(&mut self) {
+        let Some(mut past) = self.past.take() else { return };
+        let half = self.trips.len() / 2;
+        self.spread(half, &mut past);
+        past.before = self.trips[half - 1];
+        self.trips.drain(..half);
+        self.first += u32::try_from(half).unwrap_or(0);
+        self.past = Some(past);
+    }
+
+    /// Adds the first `count` of what is kept to histograms.
+    fn spread(&self, count: usize, past: &mut Past) {
+        let leaving = &self.trips[..count];
+        leaving.iter().for_each(|trip| past.counts.add(trip));
+        let spreads = &mut past.spreads;
+        spreads.rtt.add(leaving.iter().filter_map(|trip| self.delays(trip).rtt));
+        spreads.within.add(leaving.iter().filter_map(|trip| self.within(&trip.reply?)));
+        let mut before = &past.before;
+        for trip in leaving {
+            let varied = self.between(before, trip);
+            spreads.ipdv_rtt.add(varied.rtt.map(i64::saturating_abs));
+            spreads.ipdv_up.add(varied.up.map(i64::saturating_abs));
+            spreads.ipdv_down.add(varied.down.map(i64::saturating_abs));
+            before = trip;
         }
-        if let Some(ttl) = ttl {
-            marks.ttl_min = Some(marks.ttl_min.map_or(ttl, |least| least.min(ttl)));
-            marks.ttl_max = Some(marks.ttl_max.map_or(ttl, |most| most.max(ttl)));
-        }
+        let points = self.points();
+        let clocks = clocks(&points).unwrap_or_default();
+        let until = self.trips.get(count).map_or(i64::MAX, |trip| trip.sent.mono.saturating_sub(self.start));
+        let rises = rises(&points, &clocks);
+        let leaving = rises.iter().take_while(|rise| rise.t < until);
+        spreads.up_rise.add(leaving.clone().map(|rise| rise.up));
+        spreads.down_rise.add(leaving.map(|rise| rise.down));
+        let room = MOST_STEPS.saturating_sub(past.steps.len());
+        past.steps.extend(clocks.steps.iter().filter(|step| step.t < until).take(room));
     }
 
     /// The delays of a probe.
@@ -301,20 +427,26 @@ impl Trips {
         }
     }
 
-    /// Time within the server, as it reports it.
+    /// Time within the server, as it reports it; a negative one is ignored.
     fn within(&self, reply: &Reply) -> Option<i64> {
         let (from, to) = (reply.server_receive, reply.server_send);
-        let by_clock = if self.layout.has_monotonic() { to.mono - from.mono } else { to.wall - from.wall };
-        self.layout.times_the_server().then_some(by_clock)
+        let by = |from: i64, to: i64| to.saturating_sub(from);
+        let by_clock =
+            if self.layout.has_monotonic() { by(from.mono, to.mono) } else { by(from.wall, to.wall) };
+        (self.layout.times_the_server() && by_clock >= 0).then_some(by_clock)
     }
 
-    /// How the delays of probe `index` differ from those of the one before, where both were answered. The
-    /// ways are by monotonic clocks where the server has them, so that setting a clock does not show.
+    /// How the delays of the probe at `index` of [`Trips::kept`] differ from those of the one before, where
+    /// both were answered. The ways are by monotonic clocks where the server has them, so that setting a
+    /// clock does not show.
     #[must_use]
     pub fn variation(&self, index: usize) -> Delays {
         let pair =
             index.checked_sub(1).and_then(|before| Some((self.trips.get(before)?, self.trips.get(index)?)));
-        let Some((before, now)) = pair else { return Delays::default() };
+        pair.map_or_else(Delays::default, |(before, now)| self.between(before, now))
+    }
+
+    fn between(&self, before: &Trip, now: &Trip) -> Delays {
         let (Some(then), Some(reply)) = (before.reply, now.reply) else { return Delays::default() };
         let change = |a: Option<i64>, b: Option<i64>| Some(b?.saturating_sub(a?));
         let rtt = change(self.delays(before).rtt, self.delays(now).rtt);
@@ -334,40 +466,79 @@ impl Trips {
     /// The figures of all.
     #[must_use]
     pub fn figures(&self) -> Figures {
-        let delays: Vec<Delays> = self.trips.iter().map(|trip| self.delays(trip)).collect();
-        let of = |pick: fn(&Delays) -> Option<i64>| Series::of(delays.iter().filter_map(pick).collect());
-        let [rtt, up, down] = [of(|d| d.rtt), of(|d| d.up), of(|d| d.down)];
-        let variations: Vec<Delays> = (0..self.trips.len()).map(|index| self.variation(index)).collect();
-        let varied = |pick: fn(&Delays) -> Option<i64>| {
-            Series::of(variations.iter().filter_map(pick).map(i64::saturating_abs).collect())
-        };
-        let within =
-            self.trips.iter().filter_map(|trip| self.within(&trip.reply?)).filter(|&within| within >= 0);
-        let ahead = up.zip(down).map(|(up, down)| (up.min - down.min) / 2);
         let points = self.points();
         let clocks = clocks(&points);
-        let parted = clocks.clone().unwrap_or_default();
-        let rise =
-            |delay: &dyn Fn(&Point) -> i64| Series::of(points.iter().map(delay).collect()).map(above_least);
+        let figures = match &self.past {
+            Some(past) => self.near_figures(past),
+            None => self.exact_figures(&points, &clocks.clone().unwrap_or_default()),
+        };
+        let of = |pick: fn(&Delays) -> Option<i64>| {
+            self.trips.iter().filter_map(move |trip| pick(&self.delays(trip)))
+        };
+        let ahead = of(|d| d.up).min().zip(of(|d| d.down).min()).map(|(up, down)| (up - down) / 2);
         // A drift that is not larger than its error is none.
         let drift = clocks.as_ref().filter(|clocks| clocks.rate.abs() > clocks.rate_error);
         Figures {
-            counts: self.counts(),
-            rtt,
-            up,
-            down,
-            up_rise: rise(&|point| point.up.saturating_sub(parted.ahead(point.t))),
-            down_rise: rise(&|point| point.down.saturating_add(parted.ahead(point.t))),
-            ipdv_rtt: varied(|d| d.rtt),
-            ipdv_up: varied(|d| d.up),
-            ipdv_down: varied(|d| d.down),
-            server_time: Series::of(within.collect()),
             clock_ahead: ahead,
             drift_ppm: drift.map(|drift| drift.rate * 1e6),
             drift_error_ppm: drift.map(|drift| drift.rate_error * 1e6),
             rise_error: clocks.as_ref().map(|clocks| clocks.error),
-            clock_steps: parted.steps,
+            ..figures
         }
+    }
+
+    /// From all values.
+    fn exact_figures(&self, points: &[Point], clocks: &Clocks) -> Figures {
+        let delays: Vec<Delays> = self.trips.iter().map(|trip| self.delays(trip)).collect();
+        let of = |pick: fn(&Delays) -> Option<i64>| Series::of(delays.iter().filter_map(pick).collect());
+        let variations: Vec<Delays> = (0..self.trips.len()).map(|index| self.variation(index)).collect();
+        let varied = |pick: fn(&Delays) -> Option<i64>| {
+            Series::of(variations.iter().filter_map(pick).map(i64::saturating_abs).collect())
+        };
+        let within = self.trips.iter().filter_map(|trip| self.within(&trip.reply?));
+        let rises = rises(points, clocks);
+        Figures {
+            counts: self.counts(),
+            rtt: of(|d| d.rtt),
+            up: of(|d| d.up),
+            down: of(|d| d.down),
+            up_rise: Series::of(rises.iter().map(|rise| rise.up).collect()),
+            down_rise: Series::of(rises.iter().map(|rise| rise.down).collect()),
+            ipdv_rtt: varied(|d| d.rtt),
+            ipdv_up: varied(|d| d.up),
+            ipdv_down: varied(|d| d.down),
+            server_time: Series::of(within.collect()),
+            clock_steps: clocks.steps.clone(),
+            ..Figures::default()
+        }
+    }
+
+    /// From histograms.
+    fn near_figures(&self, past: &Past) -> Figures {
+        let mut all = past.clone();
+        self.spread(self.trips.len(), &mut all);
+        let spreads = &all.spreads;
+        Figures {
+            counts: all.counts,
+            rtt: spreads.rtt.series(),
+            up_rise: spreads.up_rise.series(),
+            down_rise: spreads.down_rise.series(),
+            ipdv_rtt: spreads.ipdv_rtt.series(),
+            ipdv_up: spreads.ipdv_up.series(),
+            ipdv_down: spreads.ipdv_down.series(),
+            server_time: spreads.within.series(),
+            clock_steps: all.steps,
+            ..Figures::default()
+        }
+    }
+
+    /// One-way delays above their least and without the difference of the clocks, of the last `most` probes
+    /// that were answered, in the order of sending. Times are since the first probe of all.
+    #[must_use]
+    pub fn rises(&self, most: usize) -> Vec<Point> {
+        let points = self.points();
+        let points = &points[points.len().saturating_sub(most)..];
+        rises(points, &clocks(points).unwrap_or_default())
     }
 
     /// Delays of the probes that were answered.
@@ -377,11 +548,10 @@ impl Trips {
             return Vec::new();
         }
         let of = |stamp: Stamp| if is_mono { stamp.mono } else { stamp.wall };
-        let start = self.trips.first().map_or(0, |trip| trip.sent.mono);
         let answered = self.trips.iter().filter_map(|trip| Some((trip, trip.reply?)));
         answered
             .map(|(trip, reply)| Point {
-                t: trip.sent.mono.saturating_sub(start),
+                t: trip.sent.mono.saturating_sub(self.start),
                 up: of(reply.server_receive).saturating_sub(of(trip.sent)),
                 down: of(reply.received).saturating_sub(of(reply.server_send)),
             })
@@ -391,39 +561,26 @@ impl Trips {
     /// Their fates.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts { sent: self.trips.len() as u64, ..Counts::default() };
-        for trip in &self.trips {
-            counts.received += u64::from(trip.reply.is_some());
-            counts.duplicates += u64::from(trip.duplicates);
-            counts.reordered += u64::from(trip.reordered);
-            match trip.fate {
-                Fate::Open => {}
-                Fate::LostUp => counts.lost_up += 1,
-                Fate::LostDown => counts.lost_down += 1,
-                Fate::Lost => counts.lost_unknown += 1,
-                Fate::Unanswered => counts.unanswered += 1,
-            }
-        }
+        let mut counts = self.past.as_ref().map_or_else(Counts::default, |past| past.counts);
+        self.trips.iter().for_each(|trip| counts.add(trip));
         counts
     }
 }
 
-/// The same values, each minus the smallest.
-#[allow(clippy::cast_precision_loss)]
-fn above_least(series: Series) -> Series {
-    let least = series.min;
-    let total =
-        series.total.saturating_sub(least.saturating_mul(i64::try_from(series.n).unwrap_or(i64::MAX)));
-    Series {
-        min: 0,
-        median: series.median - least,
-        mean: series.mean - least as f64,
-        p95: series.p95 - least,
-        p99: series.p99 - least,
-        max: series.max - least,
-        total,
-        ..series
+/// Delays above their least, without the difference of the clocks.
+fn rises(points: &[Point], clocks: &Clocks) -> Vec<Point> {
+    let parted = |point: &Point| {
+        let ahead = clocks.ahead(point.t);
+        Point { t: point.t, up: point.up.saturating_sub(ahead), down: point.down.saturating_add(ahead) }
+    };
+    let mut points: Vec<Point> = points.iter().map(parted).collect();
+    let up = points.iter().map(|point| point.up).min().unwrap_or(0);
+    let down = points.iter().map(|point| point.down).min().unwrap_or(0);
+    for point in &mut points {
+        point.up = point.up.saturating_sub(up);
+        point.down = point.down.saturating_sub(down);
     }
+    points
 }
 
 #[cfg(test)]
@@ -432,7 +589,7 @@ pub(crate) mod tests {
     use goodqueue_probe::echo::wire::Packet;
 
     pub(crate) fn sent(seq: u32, at: i64) -> Update {
-        Update::Sent { seq, at: Stamp { wall: 1_000_000 + at, mono: at } }
+        Update::Sent { seq, at: Stamp { wall: 1_000_000 + at, mono: at }, size: 60 }
     }
 
     /// A reply to a probe that took `up` and `down`, of a server whose wall clock is 500 ahead and whose
@@ -451,11 +608,11 @@ pub(crate) mod tests {
         let sent = Some(Stamp { wall: 1_000_000 + at, mono: at });
         let received = Stamp { wall: 1_000_000 + back, mono: back };
         let echo = Echo { packet, sent, received, reordered: false, duplicate: false };
-        Update::Reply { echo, tos: Some(0), ttl: Some(60) }
+        Update::Reply { echo, size: 60, tos: Some(0), ttl: Some(60) }
     }
 
     pub(crate) fn session() -> Trips {
-        let mut trips = Trips::new(Layout::FULL, 0);
+        let mut trips = Trips::new(Layout::FULL, IpFields::default());
         for (seq, up, down) in [(0, 100, 200), (1, 130, 200), (2, 100, 900), (4, 100, 210)] {
             let at = i64::from(seq) * 10_000;
             if seq == 4 {
@@ -499,15 +656,17 @@ pub(crate) mod tests {
         let counts = Counts { sent: 5, received: 4, lost_up: 1, ..Counts::default() };
         assert_eq!(trips.counts(), counts);
         trips.take(&reply(4, 40_000, 100, 300));
-        assert_eq!(trips.counts(), Counts { duplicates: 1, ..counts });
+        assert_eq!(trips.counts(), Counts { duplicates: 1, duplicates_down: 1, ..counts });
         let Update::Reply { mut echo, .. } = reply(3, 30_000, 100, 300) else { unreachable!() };
         echo.sent = None;
-        trips.take(&Update::Reply { echo, tos: Some(0x23), ttl: Some(50) });
+        trips.take(&Update::Reply { echo, size: 60, tos: Some(0x23), ttl: Some(50) });
         let counts = trips.counts();
         assert_eq!((counts.received, counts.lost_up, counts.reordered), (5, 0, 1), "late, and there");
-        assert_eq!(trips.delays(&trips.all()[3]).rtt, Some(400));
-        let marks = trips.marks();
-        assert_eq!((marks.dscp_changed, marks.dscp_seen, marks.ce), (1, Some(8), 1));
+        assert_eq!(trips.delays(&trips.kept()[3]).rtt, Some(400));
+        let marks = &trips.marks().down;
+        assert_eq!((marks.dscp_changed, marks.ecn_changed, marks.ce), (1, 1, 0));
+        assert_eq!(trips.marks().up.known(), 0, "the server says nothing");
+        assert_eq!(trips.bytes(), (300, 360));
         assert_eq!((marks.ttl_min, marks.ttl_max), (Some(50), Some(60)));
     }
 
@@ -527,7 +686,7 @@ pub(crate) mod tests {
     /// A server whose clocks gain 100 ppm, for 30 s.
     #[test]
     fn drift_is_subtracted_from_the_rise_and_reported() {
-        let mut trips = Trips::new(Layout::FULL, 0);
+        let mut trips = Trips::new(Layout::FULL, IpFields::default());
         for seq in 0..300 {
             let at = i64::from(seq) * 100_000_000;
             trips.take(&sent(seq, at));
@@ -545,13 +704,49 @@ pub(crate) mod tests {
         );
     }
 
+    /// The same session with and without an end: the histograms say what the values say, within three digits.
     #[test]
-    fn statistics_are_the_usual_ones() {
-        assert_eq!(Series::of(Vec::new()), None);
-        let one = Series::of(vec![7]).unwrap();
-        assert_eq!((one.min, one.median, one.p99, one.stddev), (7, 7, 7, 0.0));
-        let series = Series::of((1..=100).rev().collect()).unwrap();
-        assert_eq!((series.median, series.p95, series.p99, series.total), (50, 95, 99, 5050));
-        assert!((series.mean - 50.5).abs() < 1e-9 && (series.stddev - 29.011_491_975_882_016).abs() < 1e-9);
+    #[allow(clippy::cast_precision_loss)]
+    fn a_session_without_end_has_the_same_figures() {
+        const MS: i64 = 1_000_000;
+        let mut exact = Trips::new(Layout::FULL, IpFields::default());
+        let mut endless = Trips::without_end(Layout::FULL, IpFields::default(), 1_000 * MS);
+        let mut draws = goodqueue::Rng::new(5);
+        for seq in 0..5_000 {
+            let at = i64::from(seq) * 20 * MS;
+            let mut delay = || MS + i64::try_from(draws.below(50_000_000)).unwrap();
+            let update = match seq % 50 {
+                7 => Update::Lost { seq, way: Some(Direction::Up), unanswered: false },
+                8 => Update::Lost { seq, way: Some(Direction::Down), unanswered: false },
+                // In every hundred milliseconds, one probe waits nowhere.
+                n if n % 5 == 0 => reply(seq, at, MS, MS),
+                _ => reply(seq, at, delay(), delay()),
+            };
+            for trips in [&mut exact, &mut endless] {
+                trips.take(&sent(seq, at));
+                trips.take(&update);
+            }
+        }
+        assert_eq!((exact.kept().len(), endless.sent()), (5_000, 5_000));
+        assert!(endless.kept().len() < 1024 && endless.get(10).is_none());
+        let (exact, endless) = (exact.figures(), endless.figures());
+        assert_eq!(exact.counts, endless.counts);
+        assert!(exact.counts.lost_up == 100 && exact.counts.lost_down == 100);
+        for (name, a, b) in [
+            ("rtt", exact.rtt, endless.rtt),
+            ("up", exact.up_rise, endless.up_rise),
+            ("down", exact.down_rise, endless.down_rise),
+            ("ipdv", exact.ipdv_rtt, endless.ipdv_rtt),
+            ("ipdv up", exact.ipdv_up, endless.ipdv_up),
+            ("server", exact.server_time, endless.server_time),
+        ] {
+            let (a, b) = (a.unwrap(), b.unwrap());
+            assert_eq!(a.n, b.n, "{name}");
+            for (a, b) in [(a.median, b.median), (a.p95, b.p95), (a.p99, b.p99), (a.max, b.max)] {
+                // A rank is one value of either side of it.
+                assert!((a - b).abs() < 100_000 + a / 500, "{name}: {a} {b}");
+            }
+            assert!((a.mean - b.mean).abs() < 10_000.0 && (a.stddev - b.stddev).abs() < 10_000.0, "{name}");
+        }
     }
 }

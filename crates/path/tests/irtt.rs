@@ -1,5 +1,6 @@
 //! Our server and client with irtt's, both ways, over loopback and over a relay that delays, loses and
-//! reorders. Debian's program is `irtt`; another one, built from its source, is named by GOODQUEUE_IRTT.
+//! reorders. Debian's program is `irtt`; others, built from their source by `./check`, are named by
+//! GOODQUEUE_IRTT, with `:` between them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,6 +21,7 @@ use goodqueue_path::params::Params;
 use goodqueue_path::result::Trips;
 use goodqueue_path::server::listen::Listener;
 use goodqueue_path::server::{Limits, Server};
+use goodqueue_probe::echo::Schedule;
 use relay::{Relay, What};
 use serde_json::Value;
 
@@ -28,8 +30,9 @@ const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
 /// irtt's programs; without one the test is skipped, loudly.
 fn irtts(test: &str) -> Vec<String> {
-    let named = std::env::var("GOODQUEUE_IRTT").ok();
-    let programs = [Some("irtt".to_owned()), named].into_iter().flatten();
+    let named = std::env::var("GOODQUEUE_IRTT").unwrap_or_default();
+    let named = named.split(':').filter(|name| !name.is_empty());
+    let programs = ["irtt"].into_iter().chain(named).map(str::to_owned);
     let runs = |program: &String| {
         let output = Command::new(program).arg("version").stdout(Stdio::null()).status();
         output.is_ok_and(|status| status.success())
@@ -42,6 +45,28 @@ fn irtts(test: &str) -> Vec<String> {
         let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: irtt is not installed");
     }
     found
+}
+
+/// What `program` says of its version.
+fn version(program: &str) -> String {
+    let output = Command::new(program).arg("version").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().find_map(|line| line.strip_prefix("irtt version: ")).unwrap_or_default().to_owned()
+}
+
+/// Which versions the tests of this file have met.
+#[test]
+fn irtt_is_here_in_all_its_versions() {
+    let test = "irtt_is_here_in_all_its_versions";
+    let found: Vec<String> = irtts(test).iter().map(|program| version(program)).collect();
+    for wanted in ["0.9.0", "0.9.1", "0.9.2"] {
+        if !found.iter().any(|version| version == wanted) {
+            let why = format!("irtt {wanted} is not here; ./check installs or builds it");
+            assert!(std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_none(), "{test}: {why}");
+            use std::io::Write;
+            let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
+        }
+    }
 }
 
 /// Serves while `work` is done with the port.
@@ -95,7 +120,7 @@ impl Drop for Irtt {
 fn irtt_client(program: &str, at: SocketAddr, options: &[&str]) -> Value {
     let mut command = Command::new(program);
     command
-        .args(["client", "-Q", "-o", "-", "--timeouts=200ms,400ms,800ms"])
+        .args(["client", "-Q", "-o", "-", "--timeouts=200ms,400ms,800ms,1600ms"])
         .args(options)
         .arg(at.to_string());
     let output = command.output().unwrap();
@@ -122,7 +147,21 @@ fn plan(server: SocketAddr, params: Params, key: Option<&str>) -> Plan {
     let key = key.map(|key| Key::parse(key).unwrap());
     let wait = Span::from_secs(4);
     let (fill, loose) = (Fill::Rand(1), false);
-    Plan { server, local: None, params, key, loose, fill, ttl: None, fragments: None, timeouts, wait }
+    Plan {
+        server,
+        local: None,
+        params,
+        schedule: Schedule::Isochronous,
+        least_size: None,
+        silence: None,
+        key,
+        loose,
+        fill,
+        ttl: None,
+        fragments: None,
+        timeouts,
+        wait,
+    }
 }
 
 /// What our client makes of it.
@@ -139,7 +178,7 @@ fn our_client(plan: &Plan) -> (Trips, Summary, Value) {
     }
     let session = opened.unwrap();
     let (params, layout, local) = (session.params().clone(), session.layout(), session.local_addr().unwrap());
-    let mut trips = Trips::new(layout, u8::try_from(params.tos).unwrap());
+    let mut trips = Trips::new(layout, session.sent_ip());
     let summary = session.run(&stop, &mut |update| trips.take(&update)).unwrap();
     let (program, hostname, host) = ("test", "test", "test");
     let about = About { program, hostname, plan, host, local, params: &params, layout, summary: &summary };
@@ -199,7 +238,7 @@ fn our_client_takes_every_parameter_from_irtts_server() {
                 let figures = trips.figures();
                 assert_eq!(figures.up.is_some(), params.stamps != 0 && params.clocks != 2, "{params:?}");
                 assert_eq!(figures.server_time.is_some(), params.stamps == 3, "{params:?}");
-                assert_eq!(trips.marks().dscp_changed, 0, "{params:?}");
+                assert_eq!(trips.marks().down.dscp_changed, 0, "{params:?}");
             }
         }
         let server = Irtt::serve(&irtt, V4, &["--hmac=secret"]);
@@ -379,5 +418,106 @@ if len(sys.argv) > 1:
         assert_eq!(words[..2], [answered.as_str(), answered.as_str()], "{said}{error}");
         let rtt: f64 = words[2].parse().unwrap();
         assert!((rtt - trips.figures().rtt.unwrap().mean / 1e6).abs() < 1e-3, "{said}");
+    });
+}
+
+/// irtt's own reader of its files: `irtt report`, from 0.9.2 on.
+#[test]
+fn irtts_reader_takes_our_file() {
+    let test = "irtts_reader_takes_our_file";
+    let has_reader = |program: &String| version(program).as_str() >= "0.9.2";
+    let Some(irtt) = irtts(test).into_iter().find(has_reader) else {
+        assert!(std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_none(), "{test}: no irtt with a reader");
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: irtt 0.9.2 is not here; ./check builds it");
+        return;
+    };
+    with_server(None, |port| {
+        let params = Params { ip: 1, ..asked(20, 10) };
+        let (trips, _, file) = our_client(&plan(SocketAddr::new(V4, port), params, None));
+        let path = std::env::temp_dir().join(format!("goodqueue-report-{}.json", std::process::id()));
+        std::fs::write(&path, file.to_string()).unwrap();
+        let output = Command::new(&irtt).arg("report").arg(&path).output().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let (said, error) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{said}{error}");
+        let counts = trips.counts();
+        assert!(said.contains(&format!("{}/{}", counts.sent, counts.received)), "{said}");
+    });
+}
+
+/// Probes of random sizes at random times: our client with irtt's servers and with ours.
+#[test]
+fn random_sizes_and_times_are_answered() {
+    let varied = |at: SocketAddr, interval: i64| Plan {
+        schedule: Schedule::Poisson(1),
+        least_size: Some((100, 2)),
+        ..plan(at, Params { length: 1000, ip: 1, ..asked(50, interval) }, None)
+    };
+    let check = |at: SocketAddr, interval: i64, who: &str| {
+        let (trips, summary, _) = our_client(&varied(at, interval));
+        let counts = trips.counts();
+        // A Poisson process of mean 50; 20 to 90 is beyond 4 standard deviations.
+        assert!(counts.sent == counts.received && (20..90).contains(&counts.sent), "{who}: {counts:?}");
+        assert_eq!(summary.prober.refused, 0, "{who}");
+        let sizes: Vec<u16> = trips.kept().iter().map(|trip| trip.size).collect();
+        assert!(sizes.iter().all(|size| (100..=1000).contains(size)), "{who}: {sizes:?}");
+        assert!(sizes.iter().min() < Some(&300) && sizes.iter().max() > Some(&800), "{who}: {sizes:?}");
+    };
+    with_server(None, |port| check(SocketAddr::new(V4, port), 5, "ours"));
+    for irtt in irtts("random_sizes_and_times_are_answered") {
+        // irtt's server answers five at once, and one each 10 ms.
+        let server = Irtt::serve(&irtt, V4, &["-i", "1ms"]);
+        check(SocketAddr::new(V4, server.port), 20, &irtt);
+    }
+}
+
+/// A thousand probes a second, to our server.
+#[test]
+fn a_thousand_probes_a_second_are_answered() {
+    with_server(None, |port| {
+        let (trips, summary, _) = our_client(&plan(SocketAddr::new(V4, port), asked(2000, 1), None));
+        let (counts, misses) = (trips.counts(), summary.prober.timer_misses);
+        assert_eq!(counts.sent + misses, 2000);
+        assert_eq!(counts.sent, counts.received);
+        // What a busy machine leaves out is counted; the rest was sent within half an interval.
+        assert!(summary.prober.lateness.max_ns <= 500_000, "{:?}", summary.prober.lateness);
+    });
+}
+
+/// Every tenth probe is doubled on the way up, every thirteenth reply on the way down; every seventh probe is
+/// overtaken on the way up, every eleventh reply on the way down.
+fn doubled(up: bool, seq: u32) -> What {
+    match up {
+        true if seq % 10 == 4 => What::Twice,
+        false if seq % 13 == 6 => What::Twice,
+        true if seq % 7 == 3 => What::Delay(Duration::from_millis(27)),
+        false if seq % 11 == 2 => What::Delay(Duration::from_millis(27)),
+        _ => What::Delay(Duration::from_millis(2)),
+    }
+}
+
+#[test]
+fn duplicates_and_reordering_are_told_by_direction() {
+    with_server(None, |port| {
+        let relay = Relay::start(SocketAddr::new(V4, port), doubled);
+        let (trips, ..) = our_client(&plan(relay.address(), asked(200, 10), None));
+        // A probe that is doubled on the way up has two replies, each of which may be doubled.
+        for (seq, trip) in (0_u32..).zip(trips.kept()) {
+            let [twice_up, twice_down] = [seq % 10 == 4, seq % 13 == 6];
+            let expected = (u32::from(twice_up), u32::from(twice_down) * (1 + u32::from(twice_up)));
+            let found = (trip.duplicates_up, trip.duplicates_down);
+            // The second copy of a reply follows the reply to the second copy of the probe.
+            let both = twice_up && twice_down && found.0 + found.1 == 3;
+            assert!(found == expected || both, "{seq}: {found:?}");
+        }
+        let counts = trips.counts();
+        assert!(counts.reordered_up > 15 && counts.reordered_down > 10, "{counts:?}");
+        let is_late = |seq: &u32| seq % 7 == 3 && seq % 10 != 4;
+        let late = (0..u32::try_from(counts.sent).unwrap() - 5).filter(is_late);
+        let missed: Vec<u32> =
+            late.filter(|&seq| trips.get(seq).is_some_and(|trip| !trip.reordered_up)).collect();
+        assert!(missed.is_empty(), "{missed:?}");
     });
 }

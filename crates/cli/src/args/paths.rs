@@ -27,6 +27,9 @@ Examples:
   goodqueue probe 2001:db8::7 --dscp ef --size 172          # a telephone's packets
   goodqueue probe 192.0.2.7 --key-file key.txt --json
   goodqueue probe 192.0.2.7 --length 1h --stream csv > line.csv   # a line for each probe, at once
+  goodqueue probe 192.0.2.7 --length forever                # watch a line; Ctrl-C shows the table
+  goodqueue probe 192.0.2.7 --ecn ect1 --dscp nqb           # do L4S's marks survive the path?
+  goodqueue probe 192.0.2.7 --schedule poisson --size 100..1400
 
 Run goodqueue server or irtt server at the other end. The table shows one-way delays above their
 smallest value, so the two clocks need not agree; the file of -o also has the delays by both clocks.";
@@ -229,6 +232,19 @@ pub enum DfArg {
     Off,
 }
 
+/// Values of `--ecn`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EcnArg {
+    /// Queues drop probes, and mark none
+    NotEct,
+    /// Queues may mark probes (RFC 3168)
+    Ect0,
+    /// L4S queues may mark probes (RFC 9331)
+    Ect1,
+    /// Already marked
+    Ce,
+}
+
 /// The form of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum StreamArg {
@@ -244,18 +260,27 @@ pub struct ProbeArgs {
     /// The server: a name or an address; :PORT if it is not irtt's 2112
     #[arg(value_name = "HOST[:PORT]")]
     pub host: String,
-    /// How long to send
-    #[arg(short, long, default_value = "10s", value_name = "TIME")]
+    /// How long to send; `forever` ends with Ctrl-C
+    #[arg(short, long, default_value = "10s", value_name = "TIME|forever")]
     pub length: String,
-    /// Time between probes; by default irtt's server allows 10ms and ours 1ms
-    #[arg(short, long, default_value = "20ms", value_name = "TIME")]
-    pub interval: String,
-    /// UDP payload of a probe, bytes [default: what the protocol needs, 60]
-    #[arg(short, long, value_name = "BYTES")]
-    pub size: Option<u16>,
+    /// Time between probes [default: 20ms]. By default irtt's server allows 10ms and ours 1ms
+    #[arg(short, long, value_name = "TIME")]
+    pub interval: Option<String>,
+    /// When probes are sent: `isochronous` is each interval, `poisson` is at random with the interval as the
+    /// mean, `trace:FILE` takes the times between probes from a file, over and over: one on each line, such as
+    /// 20ms, or a Mahimahi trace
+    #[arg(long, default_value = "isochronous", value_name = "HOW")]
+    pub schedule: String,
+    /// UDP payload of a probe, bytes; 100..1400 draws each size at random [default: what the protocol needs:
+    /// 60, and 64 with our server]
+    #[arg(short, long, value_name = "BYTES|LEAST..MOST")]
+    pub size: Option<String>,
     /// DSCP of probes and replies: a name (EF, CS1, AF41), dscp:46 or tos:0xb8
     #[arg(long, default_value = "CS0", value_name = "DSCP")]
     pub dscp: String,
+    /// ECN field of probes and replies: ect1 is what L4S sends, ect0 is classic ECN
+    #[arg(long, value_enum, default_value = "not-ect", value_name = "ECN")]
+    pub ecn: EcnArg,
     /// The key of the server.
     #[command(flatten)]
     pub key: KeyArgs,

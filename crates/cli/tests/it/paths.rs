@@ -150,11 +150,13 @@ fn loopback_probes_are_printed_line_by_line() {
     let output = probed("csv");
     let (text, table) = (stdout(&output), stderr(&output));
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(rows[0][..4], ["seq", "sent_s", "rtt_ms", "up_ms"], "{text}");
+    assert_eq!(rows[0][..5], ["seq", "sent_s", "size", "rtt_ms", "up_ms"], "{text}");
     assert_eq!(rows.len(), 21, "{text}");
     for (seq, row) in rows[1..].iter().enumerate() {
-        let rtt: f64 = row[2].parse().expect("a round trip");
-        assert!(row[0] == seq.to_string() && (0.001..50.0).contains(&rtt) && row.len() == 10, "{row:?}");
+        let rtt: f64 = row[3].parse().expect("a round trip");
+        assert!(row[0] == seq.to_string() && (0.001..50.0).contains(&rtt) && row.len() == 13, "{row:?}");
+        // Size, and ToS byte and TTL of both ways.
+        assert_eq!((row[2], &row[9..]), ("64", &["0", "64", "0", "64"][..]), "{row:?}");
     }
     assert!(table.contains("round trip"), "the table is beside the lines: {table}");
     let lines: Vec<Value> = stdout(&probed("ndjson"))
@@ -162,7 +164,7 @@ fn loopback_probes_are_printed_line_by_line() {
         .map(|line| serde_json::from_str(line).expect("a JSON object a line"))
         .collect();
     assert_eq!(lines.len(), 20);
-    assert!(lines.iter().all(|line| line["rtt_ns"].as_i64() > Some(1000) && line["duplicate"] == false));
+    assert!(lines.iter().all(|line| line["rtt_ns"].as_i64() > Some(1000) && line["duplicate"].is_null()));
 
     // A reader that goes away ends the session.
     let mut command = goodqueue();
@@ -367,4 +369,129 @@ fn wrong_arguments_of_server_and_probe_are_refused() {
     refused("server --min-interval 1", &["--min-interval 1", "20ms"]);
     refused("server --max-size 60", &["--max-size 60", "76"]);
     refused("server --key 0x", &["--key", "at least one"]);
+}
+
+#[test]
+fn loopback_marks_are_told_as_sent_and_as_received() {
+    let server = Server::start(&["--bind", "127.0.0.1"]);
+    let said = |options: &str| {
+        stdout(&server.probe("127.0.0.1", &format!("--length 100ms --interval 5ms {options}")))
+    };
+    let text = said("--dscp ef --ecn ect1");
+    assert!(text.contains("DSCP EF and ECN ECT(1) arrived unchanged both ways"), "{text}");
+    assert!(!said("").contains("DSCP"), "nothing to say of an ordinary path");
+    let json: Value = serde_json::from_str(&said("--ecn ce --dscp cs1 --ttl 33 --json")).expect("JSON");
+    let (up, down) = (&json["marks"]["up"], &json["marks"]["down"]);
+    let sent = json["figures"]["counts"]["sent"].as_u64();
+    assert_eq!((up["known"].as_u64(), down["known"].as_u64()), (sent, sent), "{json}");
+    assert_eq!((up["sent"]["ttl"].as_u64(), up["ttl_min"].as_u64()), (Some(33), Some(33)));
+    assert_eq!(
+        (up["received"][0]["dscp"].as_str(), up["received"][0]["ecn"].as_str()),
+        (Some("CS1"), Some("CE"))
+    );
+    assert_eq!((up["ce"].as_u64(), up["ecn_changed"].as_u64()), (Some(0), Some(0)), "it was sent so");
+    // A size without room for our fields is what irtt's packets have.
+    let text = said("--dscp ef --size 60");
+    assert!(text.contains("60 bytes") && text.contains("is not known: a goodqueue server tells"), "{text}");
+}
+
+#[test]
+fn loopback_times_and_sizes_can_be_random_or_from_a_file() {
+    let (server, scratch) = (Server::start(&["--bind", "127.0.0.1"]), Scratch::new("schedule"));
+    let lines = |options: &str| -> Vec<Value> {
+        let output = server.probe("127.0.0.1", &format!("{options} --stream ndjson"));
+        assert_eq!(output.status.code(), Some(0), "{options}: {}", stderr(&output));
+        let text = stdout(&output);
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let number = |line: &Value, key: &str| line[key].as_i64().expect("a number");
+    let all = lines("--length 500ms --interval 2ms --schedule poisson --size 100..1400");
+    // 250 on average; 5 standard deviations are 79.
+    assert!((170..330).contains(&all.len()), "{}", all.len());
+    let sizes: Vec<i64> = all.iter().map(|line| number(line, "size")).collect();
+    assert!(sizes.iter().all(|size| (100..=1400).contains(size)) && sizes.iter().any(|size| *size > 1000));
+    let gaps: Vec<i64> =
+        all.windows(2).map(|pair| number(&pair[1], "sent_ns") - number(&pair[0], "sent_ns")).collect();
+    let short = gaps.iter().filter(|&&gap| gap < 1_000_000).count();
+    assert!(short > gaps.len() / 6, "{short} of {} are below half of the mean", gaps.len());
+
+    let file = scratch.path("gaps");
+    std::fs::write(&file, "# two at once, and a pause\n0ms\n20ms\n").expect("a file");
+    let all = lines(&format!("--length 200ms --schedule trace:{}", file.display()));
+    assert!((15..=20).contains(&all.len()), "two each 20 ms: {}", all.len());
+    std::fs::write(&file, "3\n3\n40\n").expect("a file");
+    let all = lines(&format!("--length 200ms --schedule trace:{}", file.display()));
+    assert!((10..=16).contains(&all.len()), "three each 40 ms: {}", all.len());
+    for (text, options, part) in [
+        ("20\nx\n", "", "line 2"),
+        ("", "", "no times"),
+        ("20ms\n", "--interval 10ms", "--interval"),
+        ("1us\n", "", "100us at least"),
+    ] {
+        std::fs::write(&file, text).expect("a file");
+        let output = run(&format!("probe 127.0.0.1 --schedule trace:{} {options}", file.display()));
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(stderr(&output).contains(part), "{text}: {}", stderr(&output));
+    }
+    for (options, part) in [
+        ("--schedule sometimes", "isochronous, poisson and trace:FILE"),
+        ("--schedule trace:/no/such/file", "No such file"),
+        ("--size 1400..100", "least size"),
+        ("--size many", "a number of bytes"),
+        ("--size 40", "takes 60 bytes"),
+        ("--ecn ect2", "ect0"),
+        ("--length forever -o x.json", "--stream"),
+    ] {
+        let output = run(&format!("probe 127.0.0.1 {options}"));
+        assert_eq!(output.status.code(), Some(2), "{options}");
+        assert!(stderr(&output).contains(part), "{options}: {}", stderr(&output));
+    }
+}
+
+/// A server that grants a second at a time, and that goes away and comes back.
+#[test]
+fn loopback_a_session_without_end_outlives_its_server() {
+    let server = Server::start(&["--bind", "127.0.0.1", "--max-length", "1s"]);
+    let port = server.port.clone();
+    let mut command = goodqueue();
+    command.args(["probe", "127.0.0.1", "--port", &port, "--length", "forever", "--stream", "ndjson"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+    let mut answered = |least: u64| {
+        let lines =
+            lines.by_ref().map(|line| serde_json::from_str::<Value>(&line.expect("a line")).expect("JSON"));
+        let is_answered = |line: &Value| line["rtt_ns"].is_i64() && line["seq"].as_u64() >= Some(least);
+        lines.filter(is_answered).map(|line| line["seq"].as_u64().expect("a number")).next().expect("a reply")
+    };
+    // Two renewals further on.
+    let seq = answered(120);
+    drop(server);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let _again = {
+        let mut command = goodqueue();
+        command.args(["server", "--port", &port, "--bind", "127.0.0.1", "--quiet"]);
+        Gone(command.spawn().expect("it starts"))
+    };
+    answered(seq + 50);
+    kill("INT", &child);
+    let rest: Vec<_> = lines.collect();
+    drop(rest);
+    let output = child.wait_with_output().expect("it ends");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    for part in
+        ["another session: the server's longest is over", "does not answer", "answers again", "round trip"]
+    {
+        assert!(said.contains(part), "`{part}` is not in:\n{said}");
+    }
+}
+
+/// A child that ends with its value.
+struct Gone(Child);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

@@ -11,6 +11,7 @@ use goodqueue_path::client::{OpenFailure, Plan, Session, Summary, Update};
 use goodqueue_path::fill::Fill;
 use goodqueue_path::key::Key;
 use goodqueue_path::params::Params;
+use goodqueue_probe::echo::Schedule;
 use goodqueue_probe::net::ClockWatch;
 use goodqueue_probe::{Probe, Sample, Test};
 
@@ -75,6 +76,9 @@ fn plan(asked: &PathTest, test: &Test, probe: &Probe, key: Option<&Key>) -> Plan
             tos: i64::from(probe.dscp.tos()),
             ..Params::default()
         },
+        schedule: Schedule::Isochronous,
+        least_size: None,
+        silence: None,
         key: key.cloned(),
         loose: false,
         fill: Fill::None,
@@ -98,7 +102,7 @@ impl Open {
         let mut first_ttl = None;
         let end = session.run(stop, &mut |update| {
             let sample = match update {
-                Update::Sent { seq, at: sent } => {
+                Update::Sent { seq, at: sent, .. } => {
                     sent_at.insert(seq, sent.mono.saturating_sub(at));
                     return;
                 }
@@ -128,6 +132,7 @@ impl Open {
                     let Some(sent) = sent_at.remove(&seq) else { return };
                     Sample::Lost { probe, seq, sent, way }
                 }
+                Update::Silent { .. } | Update::Renewed { .. } => return,
             };
             // A receiver that is gone wants no more.
             let _ = sink.send(sample);

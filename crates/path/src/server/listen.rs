@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use goodqueue_probe::echo::wire::MAX_DATAGRAM;
+use goodqueue_probe::echo::wire::{IpFields, MAX_DATAGRAM};
 use goodqueue_probe::net::{ClockWatch, Udp, random_u64, wait};
 
-use super::{Event, Server, ServerStats};
+use super::{Arrived, Event, Server, ServerStats};
 
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
@@ -23,6 +23,8 @@ const RECEIVE_BUFFER: u32 = 1 << 20;
 #[derive(Debug)]
 pub struct Listener {
     sockets: Vec<Udp>,
+    /// TTL of the packets that each sends, 0 if the kernel does not say.
+    ttls: Vec<u8>,
     /// The server's counters and number of sessions.
     published: Mutex<(ServerStats, usize)>,
 }
@@ -34,15 +36,16 @@ impl Listener {
     /// The address that is not available, and the kernel's error.
     pub fn bind(addresses: &[IpAddr], port: u16) -> Result<Listener, (SocketAddr, io::Error)> {
         let mut sockets: Vec<Udp> = Vec::with_capacity(addresses.len());
-        let mut port = port;
+        let (mut port, mut ttls) = (port, Vec::new());
         for &address in addresses {
             let at = SocketAddr::new(address, port);
             let socket = Udp::bind(at).map_err(|error| (at, error))?;
             port = socket.local_addr().map_err(|error| (at, error))?.port();
             socket.set_receive_buffer(RECEIVE_BUFFER).map_err(|error| (at, error))?;
+            ttls.push(socket.ttl().unwrap_or(0));
             sockets.push(socket);
         }
-        Ok(Listener { sockets, published: Mutex::default() })
+        Ok(Listener { sockets, ttls, published: Mutex::default() })
     }
 
     /// Where it listens.
@@ -79,7 +82,7 @@ impl Listener {
         while !stop.load(Ordering::Relaxed) {
             wait(&self.sockets, SLEEP, &mut ready)?;
             for &index in &ready {
-                answer(&self.sockets[index], server, &mut watch, &mut buf, events);
+                answer((&self.sockets[index], self.ttls[index]), server, &mut watch, &mut buf, events);
             }
             let now = watch.now().mono;
             if now.saturating_sub(swept) >= SWEEP {
@@ -96,7 +99,7 @@ impl Listener {
 
 /// Answers the datagrams that wait at one socket, up to a limit.
 fn answer(
-    socket: &Udp,
+    (socket, answer_ttl): (&Udp, u8),
     server: &mut Server,
     watch: &mut ClockWatch,
     buf: &mut [u8],
@@ -109,9 +112,10 @@ fn answer(
             continue;
         }
         let now = watch.now();
-        let recv = arrival.wall.map_or(now, |wall| watch.of_wall(wall));
+        let at = arrival.wall.map_or(now, |wall| watch.of_wall(wall));
+        let arrived = Arrived { at, ip: IpFields::of(arrival.tos, arrival.ttl), answer_ttl };
         let mut random = || random_u64().ok();
-        let answer = server.handle(arrival.from, recv, now, (buf, arrival.len), &mut random, events);
+        let answer = server.handle(arrival.from, arrived, now, (buf, arrival.len), &mut random, events);
         if let Some(answer) = answer {
             // An answer that cannot be sent is a probe lost on its way down.
             let _ = socket.answer(&arrival, &buf[..answer.len], answer.tos);

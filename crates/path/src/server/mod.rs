@@ -19,7 +19,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
 use goodqueue::Span;
-use goodqueue_probe::echo::wire::{Layout, Packet};
+use goodqueue_probe::echo::wire::{IpFields, Layout, Packet};
 use goodqueue_probe::echo::{Arrivals, Stamp};
 
 use limit::{CREDITS, Credits, PACES, Pace, Paces};
@@ -39,8 +39,9 @@ const HALF_OPEN_LIFE: i64 = 15_000_000_000;
 const GRACE: i64 = 5_000_000_000;
 /// A session's replies may catch up with this much time: probes that waited in a queue arrive together.
 const CATCH_UP: i64 = 2_000_000_000;
-/// At least this many probes may arrive together, as with irtt's server.
-const LEAST_BURST: i64 = 5;
+/// At least this many probes may arrive together, as those of a Poisson process sometimes do. irtt's server
+/// allows 5.
+const LEAST_BURST: i64 = 20;
 
 /// What a server allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +203,24 @@ pub enum Event {
     },
 }
 
+/// How a datagram came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// When.
+    pub at: Stamp,
+    /// Its IP header.
+    pub ip: IpFields,
+    /// The TTL or hop limit that an answer is sent with; 0 where it is not known.
+    pub answer_ttl: u8,
+}
+
+impl From<Stamp> for Arrived {
+    /// Of its IP header nothing is known.
+    fn from(at: Stamp) -> Arrived {
+        Arrived { at, ..Arrived::default() }
+    }
+}
+
 /// An answer, in the buffer in which the request was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
@@ -297,12 +316,12 @@ impl Server {
         ]
     }
 
-    /// Takes the datagram in the first `len` bytes of `buf`, received at `recv`; it is now `now`. The answer,
-    /// if there is one, is to be sent to `from`. `random` gives 64 bits that nobody can guess.
+    /// Takes the datagram in the first `len` bytes of `buf`; it is now `now`. The answer, if there is one, is
+    /// to be sent to `from`. `random` gives 64 bits that nobody can guess.
     pub fn handle(
         &mut self,
         from: SocketAddr,
-        recv: Stamp,
+        arrived: Arrived,
         now: Stamp,
         (buf, len): (&mut [u8], usize),
         random: &mut dyn FnMut() -> Option<u64>,
@@ -310,7 +329,7 @@ impl Server {
     ) -> Option<Answer> {
         self.stats.datagrams += 1;
         self.stats.received_bytes += len as u64;
-        let answer = self.answer(from, recv, now, (buf, len), random, events);
+        let answer = self.answer(from, arrived, now, (buf, len), random, events);
         self.stats.sent_bytes += answer.map_or(0, |answer| answer.len as u64);
         answer
     }
@@ -318,14 +337,14 @@ impl Server {
     fn answer(
         &mut self,
         from: SocketAddr,
-        recv: Stamp,
+        arrived: Arrived,
         now: Stamp,
         (buf, len): (&mut [u8], usize),
         random: &mut dyn FnMut() -> Option<u64>,
         events: &mut dyn FnMut(Event),
     ) -> Option<Answer> {
         if let Ok((token, closes)) = open::token_of_request(&buf[..len]) {
-            return self.probe(from, recv, now, (buf, len), (token, closes), events);
+            return self.probe(from, arrived, now, (buf, len), (token, closes), events);
         }
         let Ok(request) = OpenRequest::parse(&buf[..len]) else {
             self.stats.malformed += 1;
@@ -452,7 +471,7 @@ impl Server {
     fn probe(
         &mut self,
         from: SocketAddr,
-        recv: Stamp,
+        arrived: Arrived,
         now: Stamp,
         (buf, len): (&mut [u8], usize),
         (token, closes): (u64, bool),
@@ -497,8 +516,10 @@ impl Server {
             close: is_overdue,
             received,
             window,
-            server_receive: recv,
+            server_receive: arrived.at,
             server_send: now,
+            request_ip: arrived.ip,
+            reply_ip: IpFields { tos: session.tos, ttl: arrived.answer_ttl },
             ..request
         };
         session.layout.emit(&reply, &mut buf[..len]);

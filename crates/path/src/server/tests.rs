@@ -41,7 +41,8 @@ impl Desk {
         let (rng, events) = (&mut self.rng, &mut self.events);
         let random = &mut || Some(rng.next_u64());
         let place = (&mut buf[..], request.len());
-        let answer = self.server.handle(from, at(now), at(now), place, random, &mut |e| events.push(e))?;
+        let answer =
+            self.server.handle(from, at(now).into(), at(now), place, random, &mut |e| events.push(e))?;
         Some(buf[..answer.len].to_vec())
     }
 

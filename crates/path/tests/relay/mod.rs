@@ -16,6 +16,8 @@ pub(crate) enum What {
     Delay(Duration),
     /// It does not.
     Lose,
+    /// It does twice.
+    Twice,
 }
 
 /// Runs until it is dropped.
@@ -89,6 +91,12 @@ fn pass(
             match if is_handshake { What::Delay(Duration::ZERO) } else { what(up, seq) } {
                 What::Delay(delay) => sender.send((Instant::now() + delay, buf[..len].to_vec())).unwrap(),
                 What::Lose => {}
+                What::Twice => {
+                    for later in [0, 1] {
+                        let due = Instant::now() + Duration::from_millis(later);
+                        sender.send((due, buf[..len].to_vec())).unwrap();
+                    }
+                }
             }
         }
     });

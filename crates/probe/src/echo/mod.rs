@@ -1,4 +1,4 @@
-//! The isochronous UDP probe, without sockets or clocks. [`Prober`] sends on an absolute grid and accounts
+//! The UDP probe, without sockets or clocks. [`Prober`] sends on an absolute grid, or on another [`Schedule`], and accounts
 //! for every probe, [`Reflector`] answers, [`wire`] is the packet format (irtt protocol version 1).
 //!
 //! ```text
@@ -16,6 +16,7 @@ use goodqueue::Nanos;
 
 mod prober;
 mod reflector;
+mod schedule;
 pub mod wire;
 
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod tests;
 
 pub use prober::{Echo, Lateness, Prober, ProberConfig, ProberStats};
 pub use reflector::{Arrivals, Reflector, ReflectorStats};
+pub use schedule::{Gaps, GapsError, Schedule};
 pub use wire::{HEADER_LEN, Layout, PacketError};
 
 /// A moment on both clocks, in nanoseconds.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use goodqueue::{Nanos, Span};
 
 use super::Stamp;
+use super::schedule::{Due, Schedule};
 use super::wire::{Layout, MAX_DATAGRAM, Packet, PacketError};
 use crate::{Direction, Sample};
 
@@ -23,11 +24,11 @@ pub struct ProberConfig {
     pub token: u64,
     /// Start of the load on the monotonic clock: the zero of `sent`.
     pub origin: Nanos,
-    /// When the first probe is due, on the monotonic clock; the others follow on the grid of `interval`.
+    /// When the first probe is due, on the monotonic clock; the others follow as the schedule says.
     pub start: Nanos,
     /// No probe is due at or after this.
     pub stop: Nanos,
-    /// Spacing of the grid, at least 1 us; shorter ones are raised to that.
+    /// Mean time between probes, at least 1 us; shorter ones are raised to that.
     pub interval: Span,
     /// UDP payload in bytes, clamped to the length of the layout's header to 65507.
     pub payload: u32,
@@ -108,7 +109,7 @@ pub struct ProberStats {
     pub lost_unknown: u64,
     /// Probes that were given up although no later probe was answered: they may still have been in flight.
     pub unanswered: u64,
-    /// Slots of the grid that were skipped because they were more than half an interval late.
+    /// Probes that were left out because they were more than half an interval late.
     pub timer_misses: u64,
     /// Datagrams that were not a reply to this prober.
     pub refused: u64,
@@ -163,7 +164,7 @@ struct Slot {
     covered: bool,
 }
 
-/// Sends probes on an absolute grid and accounts for each of them exactly once: by one [`Sample::Echo`] that
+/// Sends probes when they are due and accounts for each of them exactly once: by one [`Sample::Echo`] that
 /// is not a duplicate, by one [`Sample::Lost`], or by one [`Sample::UnderWay`].
 ///
 /// Call, with a `now` that never goes backward: [`Prober::handle_datagram`] for each datagram, then
@@ -174,10 +175,9 @@ pub struct Prober {
     config: ProberConfig,
     interval: i64,
     payload: usize,
-    /// Next slot of the grid.
-    grid: u64,
-    /// Slots of the grid in all.
-    grid_len: u64,
+    due: Due,
+    /// Nothing more is sent.
+    stopped: bool,
     /// Slots of sent probes, in order; the first one has number `front`.
     slots: VecDeque<Slot>,
     front: u32,
@@ -194,16 +194,22 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// A prober that has sent nothing yet.
+    /// A prober that has sent nothing yet, and sends at fixed intervals.
     #[must_use]
     pub fn new(config: ProberConfig) -> Prober {
+        Prober::with_schedule(config, Schedule::Isochronous)
+    }
+
+    /// The same with any schedule.
+    #[must_use]
+    pub fn with_schedule(config: ProberConfig, schedule: Schedule) -> Prober {
         let interval = config.interval.0.clamp(1_000, MOST_TIMEOUT as u64 * 60);
         Prober {
             config,
             interval: interval.cast_signed(),
             payload: (config.payload as usize).clamp(config.layout.header_len(), MAX_DATAGRAM),
-            grid: 0,
-            grid_len: config.stop.since(config.start).0.div_ceil(interval),
+            due: Due::new(schedule, interval),
+            stopped: false,
             slots: VecDeque::new(),
             front: 0,
             unanswered: 0,
@@ -222,7 +228,12 @@ impl Prober {
         self.stats
     }
 
-    /// Length of every datagram that it sends, bytes.
+    /// Sets the UDP payload of the probes to come, bytes, within the bounds of [`ProberConfig::payload`].
+    pub fn set_payload(&mut self, payload: usize) {
+        self.payload = payload.clamp(self.config.layout.header_len(), MAX_DATAGRAM);
+    }
+
+    /// Length of the next datagram that it sends, bytes.
     #[must_use]
     pub fn payload(&self) -> usize {
         self.payload
@@ -231,14 +242,17 @@ impl Prober {
     /// Whether there is nothing more to send and nothing to wait for.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.grid >= self.grid_len && self.unanswered == 0
+        self.has_sent_all() && self.unanswered == 0
     }
 
-    /// When the next slot of the grid is due, on the monotonic clock.
+    /// When the next probe is due, on the monotonic clock.
     fn due(&self) -> Option<i64> {
-        let offset = self.grid.saturating_mul(self.interval.cast_unsigned());
-        let due = self.config.start.0.saturating_add(offset).min(i64::MAX as u64);
-        (self.grid < self.grid_len).then_some(due.cast_signed())
+        let due = self.config.start.0.saturating_add(self.due.at()).min(i64::MAX as u64);
+        (!self.stopped && due < self.config.stop.0).then_some(due.cast_signed())
+    }
+
+    fn has_sent_all(&self) -> bool {
+        self.due().is_none()
     }
 
     /// When to call again at the latest, on the monotonic clock; `None` when done. While probes are being
@@ -260,23 +274,20 @@ impl Prober {
         if late < 0 {
             return None;
         }
-        let half = self.interval / 2;
-        if late > half {
-            let passed = (late - half).cast_unsigned().div_ceil(self.interval.cast_unsigned());
-            let passed = passed.min(self.grid_len - self.grid);
-            self.grid += passed;
-            self.stats.timer_misses += passed;
+        while late > self.interval / 2 {
+            self.due.advance();
+            self.stats.timer_misses += 1;
             late = now.mono.saturating_sub(self.due()?);
-            if late < 0 {
-                return None;
-            }
+        }
+        if late < 0 {
+            return None;
         }
         let Some(seq) = self.front.checked_add(u32::try_from(self.slots.len()).unwrap_or(u32::MAX)) else {
             // All sequence numbers are used: the probe ends here.
-            self.grid = self.grid_len;
+            self.stopped = true;
             return None;
         };
-        self.grid += 1;
+        self.due.advance();
         self.stats.lateness.record(Span(late.cast_unsigned()));
         self.stats.sent += 1;
         self.slots.push_back(Slot { sent: now, answered: false, reached: false, covered: false });
@@ -442,7 +453,7 @@ impl Prober {
 
     /// Gives up probes that have waited too long, and forgets those that were answered that long ago.
     pub fn handle_timeout(&mut self, now: Stamp, sink: &mut dyn FnMut(Sample)) {
-        let over = self.grid >= self.grid_len
+        let over = self.has_sent_all()
             && now.mono >= self.last_sent.saturating_add(self.final_wait())
             && self.unanswered > 0;
         if self.is_patient() {
@@ -464,12 +475,12 @@ impl Prober {
     /// When the last probe was sent, on the monotonic clock; `None` while there are more to send.
     #[must_use]
     pub fn sent_all_at(&self) -> Option<Nanos> {
-        (self.grid >= self.grid_len).then(|| Nanos(self.last_sent.max(0).cast_unsigned()))
+        self.has_sent_all().then(|| Nanos(self.last_sent.max(0).cast_unsigned()))
     }
 
     /// Sends nothing more, but still waits for answers. For a run that is stopped.
     pub fn stop(&mut self) {
-        self.grid = self.grid_len;
+        self.stopped = true;
     }
 
     /// Ends the probe when the caller knows that nothing is in flight any more: unanswered probes are lost.

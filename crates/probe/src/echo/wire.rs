@@ -14,6 +14,8 @@
 //!  8  server receive, monotonic clock, i64 ns                                                 "
 //!  8  server send, wall clock, i64 ns                                                         "
 //!  8  server send, monotonic clock, i64 ns                                                    "
+//!  2  ToS byte and TTL of the request as it came; TTL 0 is not known        ours, where both ends agree
+//!  2  ToS byte and TTL of the reply as it is sent, likewise                                    "
 //!     payload, up to the negotiated length
 //! ```
 //!
@@ -81,6 +83,31 @@ pub struct Layout {
     pub stamps: StampAt,
     /// And their clocks.
     pub clocks: Clocks,
+    /// ToS byte and TTL: not irtt's, so only between two ends of ours that have agreed on it.
+    pub ip: bool,
+}
+
+/// What the IP header of a datagram says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IpFields {
+    /// ToS byte or traffic class: DSCP and ECN.
+    pub tos: u8,
+    /// TTL or hop limit; 0 where both fields are not known.
+    pub ttl: u8,
+}
+
+impl IpFields {
+    /// Both, where both are known.
+    #[must_use]
+    pub fn of(tos: Option<u8>, ttl: Option<u8>) -> IpFields {
+        tos.zip(ttl).map_or_else(IpFields::default, |(tos, ttl)| IpFields { tos, ttl })
+    }
+
+    /// Itself, if it is known.
+    #[must_use]
+    pub fn known(self) -> Option<IpFields> {
+        (self.ttl != 0).then_some(self)
+    }
 }
 
 /// The fields of an echo packet.
@@ -104,6 +131,10 @@ pub struct Packet {
     pub server_receive: Stamp,
     /// When the server sent the reply.
     pub server_send: Stamp,
+    /// The request's IP header as it came to the server.
+    pub request_ip: IpFields,
+    /// The reply's IP header as the server sends it.
+    pub reply_ip: IpFields,
 }
 
 /// Why bytes are not an echo packet.
@@ -145,10 +176,16 @@ fn put(bytes: &mut [u8], at: &mut usize, value: &[u8]) {
 
 impl Layout {
     /// All fields but the HMAC: what the probes of a test use.
-    pub const FULL: Layout =
-        Layout { hmac: false, count: true, window: true, stamps: StampAt::Both, clocks: Clocks::Both };
+    pub const FULL: Layout = Layout {
+        hmac: false,
+        count: true,
+        window: true,
+        stamps: StampAt::Both,
+        clocks: Clocks::Both,
+        ip: false,
+    };
 
-    /// Bytes up to the payload: 16 to 76.
+    /// Bytes up to the payload: 16 to 80.
     #[must_use]
     pub const fn header_len(self) -> usize {
         let stamps = match self.stamps {
@@ -159,7 +196,7 @@ impl Layout {
         let clocks = if matches!(self.clocks, Clocks::Both) { 2 } else { 1 };
         let hmac = if self.hmac { 16 } else { 0 };
         let statistics = if self.count { 4 } else { 0 } + if self.window { 8 } else { 0 };
-        16 + hmac + statistics + 8 * stamps * clocks
+        16 + hmac + statistics + 8 * stamps * clocks + if self.ip { 4 } else { 0 }
     }
 
     /// Whether a reply tells how long the server took.
@@ -229,6 +266,11 @@ impl Layout {
             let is_one = !matches!(self.stamps, StampAt::Both);
             packet.server_send = if is_one { packet.server_receive } else { self.take_stamp(bytes, at) };
         }
+        if self.ip {
+            let [tos, ttl, reply_tos, reply_ttl] = take(bytes, at);
+            packet.request_ip = IpFields { tos, ttl };
+            packet.reply_ip = IpFields { tos: reply_tos, ttl: reply_ttl };
+        }
         Ok(packet)
     }
 
@@ -269,6 +311,10 @@ impl Layout {
                 self.put_stamp(bytes, at, Stamp { wall, mono: middle(receive.mono, send.mono) });
             }
         }
+        if self.ip {
+            let (request, reply) = (packet.request_ip, packet.reply_ip);
+            put(bytes, at, &[request.tos, request.ttl, reply.tos, reply.ttl]);
+        }
     }
 }
 
@@ -287,6 +333,8 @@ mod tests {
         window: 0x3132_3334_3536_3738,
         server_receive: Stamp { wall: 0x4142_4344_4546_4748, mono: 0x5152_5354_5556_5758 },
         server_send: Stamp { wall: 0x6162_6364_6566_6768, mono: 0x7172_7374_7576_7778 },
+        request_ip: IpFields { tos: 0, ttl: 0 },
+        reply_ip: IpFields { tos: 0, ttl: 0 },
     };
 
     #[rustfmt::skip]
@@ -323,15 +371,29 @@ mod tests {
     pub(crate) fn layouts() -> impl Strategy<Value = Layout> {
         let stamps = [StampAt::None, StampAt::Send, StampAt::Receive, StampAt::Both, StampAt::Midpoint];
         let clocks = [Clocks::Wall, Clocks::Monotonic, Clocks::Both];
-        (any::<(bool, bool, bool)>(), 0..stamps.len(), 0..clocks.len()).prop_map(
-            move |((hmac, count, window), stamp, clock)| Layout {
+        (any::<(bool, bool, bool, bool)>(), 0..stamps.len(), 0..clocks.len()).prop_map(
+            move |((hmac, count, window, ip), stamp, clock)| Layout {
                 hmac,
                 count,
                 window,
                 stamps: stamps[stamp],
                 clocks: clocks[clock],
+                ip,
             },
         )
+    }
+
+    #[test]
+    fn ip_headers_follow_the_times() {
+        let layout = Layout { ip: true, ..Layout::FULL };
+        let [request_ip, reply_ip] = [(0xb9, 57), (0x02, 64)].map(|(tos, ttl)| IpFields { tos, ttl });
+        let packet = Packet { request_ip, reply_ip, ..PACKET };
+        let mut bytes = [0; HEADER_LEN + 4];
+        layout.emit(&packet, &mut bytes);
+        assert_eq!((&bytes[..HEADER_LEN], &bytes[HEADER_LEN..]), (&GOLDEN[..], &[0xb9, 57, 0x02, 64][..]));
+        assert_eq!(layout.parse(&bytes), Ok(packet));
+        assert_eq!(layout.parse(&bytes[..62]), Err(PacketError::Short(62)));
+        assert_eq!(IpFields::of(Some(3), None).known(), None);
     }
 
     #[test]

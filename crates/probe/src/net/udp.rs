@@ -99,6 +99,14 @@ impl Udp {
         sys::set_ttl(self.socket.as_fd(), self.v6, ttl)
     }
 
+    /// The TTL or hop limit of what it sends.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn ttl(&self) -> io::Result<u8> {
+        sys::ttl(self.socket.as_fd(), self.v6)
+    }
+
     /// With `false`, datagrams are not cut into fragments: the DF bit is set, and sending one that is too
     /// long is an error.
     ///
@@ -229,6 +237,7 @@ mod tests {
             let to = SocketAddr::new(asked.parse().unwrap(), server.local_addr().unwrap().port());
             let client = Udp::connect(to, None).unwrap();
             client.set_ttl(33).unwrap();
+            assert_eq!(client.ttl().unwrap(), 33);
             client.set_tos(0xb8).unwrap();
             client.send(b"hello").unwrap();
             let mut buf = [0; 16];

@@ -8,7 +8,7 @@ use std::ptr;
 
 use libc::{c_int, socklen_t};
 
-use super::{check, check_len, nanos, set_option};
+use super::{check, check_len, get_option, nanos, set_option};
 
 /// A socket address as the kernel has it.
 #[derive(Clone, Copy)]
@@ -410,6 +410,15 @@ pub(in crate::net) fn set_ttl(fd: BorrowedFd, v6: bool, ttl: u8) -> io::Result<(
     } else {
         set_option(fd, libc::IPPROTO_IP, libc::IP_TTL, &value)
     }
+}
+
+/// The TTL or hop limit of what the socket sends.
+pub(in crate::net) fn ttl(fd: BorrowedFd, v6: bool) -> io::Result<u8> {
+    let (level, name) =
+        if v6 { (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS) } else { (libc::IPPROTO_IP, libc::IP_TTL) };
+    let mut value = [0; size_of::<c_int>()];
+    get_option(fd, level, name, &mut value)?;
+    u8::try_from(c_int::from_ne_bytes(value)).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// Whether datagrams may be cut into fragments: with `false` the DF bit is set, and what is too long for the
