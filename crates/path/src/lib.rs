@@ -7,6 +7,7 @@
 //! * [`clocks`] finds how fast the two hosts' clocks drift apart.
 //! * [`result`] makes the figures of a session, [`irtt_json`] irtt's file of it.
 //! * [`metrics`] makes a page of what a server did, for Prometheus; [`http`] hands it out.
+//! * [`rpm`] is the test of responsiveness over HTTPS, server and client.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
 //!   packet itself is `goodqueue_probe::echo::wire`.
 #![forbid(unsafe_code)]
@@ -23,6 +24,7 @@ pub mod metrics;
 pub mod open;
 pub mod params;
 pub mod result;
+pub mod rpm;
 pub mod server;
 
 /// irtt's UDP port.

@@ -11,7 +11,7 @@
 //! * All tables have a size that is fixed at the start ([`Server::memory`]). A flood of strangers
 //!   displaces other strangers; sessions stay.
 
-mod limit;
+pub(crate) mod limit;
 pub mod listen;
 #[cfg(test)]
 mod tests;

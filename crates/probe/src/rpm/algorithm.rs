@@ -150,8 +150,9 @@ enum Stage {
 
 /// The algorithm at work in one direction.
 ///
-/// Call, with a `now` that never goes backward: what happened, then [`Algorithm::handle_timeout`], then do what
-/// [`Algorithm::poll_action`] says until it returns nothing; then wait until [`Algorithm::poll_timeout`].
+/// Call, with a `now` that never goes backward: what happened, then [`Algorithm::handle_timeout`], then do
+/// what [`Algorithm::poll_action`] says until it returns nothing; then wait until
+/// [`Algorithm::poll_timeout`].
 #[derive(Debug)]
 pub struct Algorithm {
     settings: Settings,
@@ -316,8 +317,8 @@ impl Algorithm {
         }
     }
 
-    /// Sends a probe if there is room for it. The two kinds take turns at equal distances, and their number is
-    /// the same.
+    /// Sends a probe if there is room for it. The two kinds take turns at equal distances, and their number
+    /// is the same.
     fn probe(&mut self, now: Nanos) {
         let per_second =
             if self.is_loaded { u64::from(self.settings.probes_per_second) } else { 2 * IDLE_PROBES };

@@ -109,7 +109,8 @@ impl Parts {
     #[must_use]
     pub fn foreign(&self) -> f64 {
         let terms = [Some(self.tcp), self.tls, Some(self.http)];
-        let (sum, count) = terms.iter().flatten().fold((0.0, 0.0), |(sum, count), term| (sum + term, count + 1.0));
+        let (sum, count) =
+            terms.iter().flatten().fold((0.0, 0.0), |(sum, count), term| (sum + term, count + 1.0));
         per_minute(sum / count)
     }
 

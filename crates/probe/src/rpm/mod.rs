@@ -1,5 +1,5 @@
-//! Responsiveness under working conditions, in round trips per minute (RPM), as draft-ietf-ippm-responsiveness
-//! defines it, without sockets and clocks.
+//! Responsiveness under working conditions, in round trips per minute (RPM), as
+//! draft-ietf-ippm-responsiveness defines it, without sockets and clocks.
 //!
 //! ```text
 //!              poll_action()  ──►  Open · Load · Foreign · Own       for the driver to do
@@ -12,8 +12,8 @@
 //! goodput and then responsiveness are stable. [`Parts`] makes the figure of what the probes took. The driver
 //! has sockets and real time, or virtual time.
 //!
-//! Sections are those of revision 05 and later ("Measuring Responsiveness Under Working Conditions"). Where the
-//! text leaves a choice, it is ours, and it is stated where it is made.
+//! Sections are those of revision 05 and later ("Measuring Responsiveness Under Working Conditions"). Where
+//! the text leaves a choice, it is ours, and it is stated where it is made.
 
 mod algorithm;
 mod figure;

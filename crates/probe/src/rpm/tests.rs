@@ -59,8 +59,8 @@ fn categories_begin_at_their_limits() {
     assert_eq!(names, ["poor", "fair", "fair", "good", "good", "excellent"]);
 }
 
-/// Runs the algorithm over a path: `goodput(s)` are the bytes of second `s` of the load, and every probe takes
-/// `rtt(s)` for each round trip. All actions, with their times.
+/// Runs the algorithm over a path: `goodput(s)` are the bytes of second `s` of the load, and every probe
+/// takes `rtt(s)` for each round trip. All actions, with their times.
 fn over_path(
     settings: Settings,
     goodput: impl Fn(u64) -> u64,
