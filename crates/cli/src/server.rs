@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 use goodqueue_experiment::Error;
 use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer, LoadStats, MOST_PENDING};
 use goodqueue_path::load::{Secret, word};
 use goodqueue_path::params::Refusal;
+use goodqueue_path::rpm::server::{Bounds as RpmBounds, RpmServer};
+use goodqueue_path::rpm::trust::Identity;
 use goodqueue_path::server::listen::Listener;
 use goodqueue_path::server::{Ending, Event, Limits, PrefixLengths, Server, ServerStats};
 use goodqueue_path::{http, metrics};
@@ -45,6 +47,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     let (listener, loads) = sockets(args, secret, key.is_some(), &limits)?;
     let addresses = listener.addresses();
     let metrics = args.metrics.as_deref().map(metrics).transpose()?;
+    let https = https(args, &limits)?;
     raise_open_files(args)?;
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let seed = random_u64().map_err(Error::machine)?;
@@ -55,7 +58,9 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     // Before the first thread: each thread inherits from the one that starts it.
     let rights = Rights::reduce(args.user.as_deref())?;
     let at = metrics.as_ref().and_then(|metrics| metrics.local_addr().ok());
-    voice.listening(&addresses, own, key.is_some(), word.as_deref(), at, &rights)?;
+    let reached =
+        Reached { addresses: &addresses, own, has_key: key.is_some(), word: word.as_deref(), metrics: at };
+    voice.listening(&reached, https.as_ref(), &rights)?;
     let (stop, missed) = (AtomicBool::new(false), AtomicU64::new(0));
     let (sender, news) = sync_channel(EVENTS);
     let mut server = Server::new(limits, key, seed);
@@ -72,16 +77,19 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
             listener.serve(&mut server, stop, &mut |event| tell(&sender, News::Probes(event)))
         });
         let telling = metrics.as_ref().map(|metrics| {
-            let loads = loads.as_ref();
-            scope.spawn(move || hand_out(metrics, listener, loads, stop))
+            let (loads, https) = (loads.as_ref(), https.as_ref().map(|(server, _)| server));
+            scope.spawn(move || hand_out(metrics, listener, loads, https, stop))
         });
+        let rpm = https.as_ref().map(|(server, _)| scope.spawn(move || server.serve(stop)));
         let told = tell_until_stopped(&voice, &news, &interrupt, stop);
         stop.store(true, Ordering::Relaxed);
         let panicked = |_| Error::Machine("a thread of the server panicked".into());
         let loaded = loading.map_or(Ok(Ok(())), |thread| thread.join().map_err(panicked));
         let served = serving.join().map_err(panicked);
         let handed_out = telling.map_or(Ok(Ok(())), |thread| thread.join().map_err(panicked));
+        let asked = rpm.map_or(Ok(Ok(())), |thread| thread.join().map_err(panicked));
         told?;
+        asked?.map_err(|error| Error::Machine(format!("waiting for HTTPS: {error}")))?;
         loaded?.map_err(|error| Error::Machine(format!("waiting for connections: {error}")))?;
         handed_out?.map_err(|error| Error::Machine(format!("waiting for requests: {error}")))?;
         served
@@ -95,7 +103,8 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
 
 /// Raises the limit of descriptors to what all bounds together need, as far as the system allows.
 fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
-    let fixed = MOST_PENDING + 4 * args.controls + http::MOST_CONNECTIONS + 64;
+    let https = if args.https.is_empty() { 0 } else { RpmBounds::default().connections };
+    let fixed = MOST_PENDING + 4 * args.controls + http::MOST_CONNECTIONS + https + 64;
     let wanted = fixed as u64 + args.loads as u64 * (2 * u64::from(args.flows) + 8);
     let granted = goodqueue_wire::raise_open_files(wanted).map_err(Error::machine)?;
     if granted < wanted && !args.quiet {
@@ -105,6 +114,48 @@ fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
         );
     }
     Ok(())
+}
+
+/// The server of RPM tests with its certificate, where it is asked for.
+fn https(args: &ServerArgs, limits: &Limits) -> Result<Option<(RpmServer, Identity)>, Error> {
+    if args.https.is_empty() {
+        return Ok(None);
+    }
+    let parse = |at: &String| {
+        let example = "an address and a port, as in 0.0.0.0:4443 or [::]:4443";
+        at.trim().parse::<SocketAddr>().map_err(|_| Error::Usage(format!("--https {at}: {example}")))
+    };
+    let addresses = args.https.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+    let rate = args.https_rate.parse::<Rate>().ok().filter(|rate| rate.0 >= 1_000_000);
+    let Some(Rate(rate)) = rate else {
+        let cure = "a rate of at least 1mbit, as in 200mbit";
+        return Err(Error::Usage(format!("--https-rate {}: {cure}", args.https_rate)));
+    };
+    let transfers = args.https_transfers;
+    if !(2..=10_000).contains(&transfers) {
+        return Err(Error::Usage(format!("--https-transfers {transfers}: from 2 to 10000")));
+    }
+    let identity = match (&args.https_cert, &args.https_key) {
+        (Some(cert), Some(key)) => {
+            let read = |flag: &str, path: &std::path::Path| {
+                std::fs::read(path)
+                    .map_err(|error| Error::Usage(format!("{flag} {}: {error}", path.display())))
+            };
+            Identity::from_pem(&read("--https-cert", cert)?, &read("--https-key", key)?)
+                .map_err(|error| Error::Usage(format!("--https-cert, --https-key: {error}")))?
+        }
+        _ => Identity::ephemeral().map_err(|error| Error::Machine(format!("a certificate: {error}")))?,
+    };
+    let bounds = RpmBounds {
+        transfers,
+        transfers_per_prefix: transfers / 2,
+        prefix: limits.prefix,
+        rate: rate / 8,
+        ..RpmBounds::default()
+    };
+    let server = RpmServer::bind(&addresses, identity.clone(), bounds)
+        .map_err(|(at, error)| refuse("TCP", "-ltnp", "--https", at, &error))?;
+    Ok(Some((server, identity)))
 }
 
 /// The socket of the counters.
@@ -121,12 +172,14 @@ fn hand_out(
     metrics: &TcpListener,
     probes: &Listener,
     loads: Option<&LoadServer>,
+    https: Option<&RpmServer>,
     stop: &AtomicBool,
 ) -> std::io::Result<()> {
     let text = || {
         let (stats, sessions) = probes.published();
         let loads = loads.map_or_else(LoadStats::default, LoadServer::stats);
-        metrics::text(env!("CARGO_PKG_VERSION"), &stats, sessions, &loads)
+        let https = https.map(RpmServer::stats);
+        metrics::text(env!("CARGO_PKG_VERSION"), &stats, sessions, &loads, https.as_ref())
     };
     http::serve(metrics, metrics::PAGE, &text, stop)
 }
@@ -305,6 +358,17 @@ fn own_address(v6: bool) -> Option<IpAddr> {
     socket.local_addr().ok().map(|addr| addr.ip()).filter(|ip| !ip.is_unspecified())
 }
 
+/// Where a server is reached.
+struct Reached<'a> {
+    addresses: &'a [SocketAddr],
+    /// An address to reach us at.
+    own: Option<IpAddr>,
+    has_key: bool,
+    /// That of loads, where it is not the key.
+    word: Option<&'a str>,
+    metrics: Option<SocketAddr>,
+}
+
 /// How events are printed.
 struct Voice {
     json: bool,
@@ -323,16 +387,13 @@ impl Voice {
         print(&format!("{}\n", text()))
     }
 
-    /// `own` is an address at which we can be reached. `word` is that for loads, if it is not the key.
     fn listening(
         &self,
-        addresses: &[SocketAddr],
-        own: Option<IpAddr>,
-        has_key: bool,
-        word: Option<&str>,
-        metrics: Option<SocketAddr>,
+        reached: &Reached<'_>,
+        https: Option<&(RpmServer, Identity)>,
         rights: &Rights,
     ) -> Result<(), Error> {
+        let Reached { addresses, own, has_key, word, metrics } = *reached;
         let port = addresses.first().map_or(0, SocketAddr::port);
         let names: Vec<String> = addresses.iter().map(|addr| bracketed(addr.ip())).collect();
         let host = own.map_or("THIS-HOST".to_owned(), |ip| ip.to_string());
@@ -350,15 +411,30 @@ impl Voice {
                 None => String::new(),
             };
             text += &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}\n");
+            if let Some((server, identity)) = https {
+                let port = server.addresses().first().map_or(443, SocketAddr::port);
+                let at = own.map_or(host.clone(), bracketed);
+                text += &format!(
+                    "for RPM:                          goodqueue test https://{at}:{port} --fingerprint {}\n",
+                    identity.fingerprint()
+                );
+            }
             if let Some(at) = metrics {
                 text += &format!("counters: http://{at}{}\n", metrics::PAGE.path);
             }
             text + &rights.to_string()
         };
-        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let words =
+            |addresses: &[SocketAddr]| -> Vec<String> { addresses.iter().map(ToString::to_string).collect() };
+        let addresses = words(addresses);
+        let https = https.map(|(server, identity)| {
+            json!({
+                "addresses": words(&server.addresses()), "fingerprint": identity.fingerprint().to_string(),
+            })
+        });
         let value = json!({
             "event": "listening", "addresses": addresses, "key": has_key, "word": word,
-            "metrics": metrics.map(|at| at.to_string()), "rights": rights.json(),
+            "metrics": metrics.map(|at| at.to_string()), "https": https, "rights": rights.json(),
         });
         self.say(text, value)
     }

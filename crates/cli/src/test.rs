@@ -2,13 +2,17 @@
 
 use std::time::SystemTime;
 
-use goodqueue_experiment::path::{self, PathTest};
+use goodqueue::Span;
+use goodqueue_experiment::path::{self, PathTest, RpmTest};
 use goodqueue_experiment::{Arm, Error, Request};
+use goodqueue_path::rpm::client::Place;
+use goodqueue_path::rpm::trust::{Fingerprint, Trust};
+use goodqueue_probe::rpm::Settings;
 use goodqueue_report::{Record, SCHEMA, headline};
 
 use crate::args::TestArgs;
 use crate::output::{self, Target};
-use crate::path_values::{Family, host_and_port, key_text, resolve};
+use crate::path_values::{Family, host_and_port, key_text, positive, resolve, span};
 use crate::progress::Progress;
 use crate::run::{complete, host, verdict};
 
@@ -17,7 +21,7 @@ use crate::run::{complete, host, verdict};
 /// # Errors
 /// How it ended, if it did not succeed. By then, what was measured has been shown and saved.
 pub fn command(args: &TestArgs) -> Result<(), Error> {
-    let asked = asked(args)?;
+    let asked = Asked::new(args)?;
     let target = args.output.as_deref().map(|path| Target::claim(path, asked.loads())).transpose()?;
     let mut record = asked.head(Record {
         schema: SCHEMA,
@@ -31,7 +35,7 @@ pub fn command(args: &TestArgs) -> Result<(), Error> {
     });
     let keep = Box::new(|record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record)));
     let mut progress = Progress::new(Arm::Path, args.quiet || args.json, keep)?;
-    let end = path::run(&asked, &mut record, &mut progress);
+    let end = asked.run(&mut record, &mut progress);
     drop(progress);
     if record.runs.is_empty() {
         if let Some(target) = target {
@@ -43,18 +47,116 @@ pub fn command(args: &TestArgs) -> Result<(), Error> {
     end.and(shown).and_then(|()| complete(&record)).and_then(|()| verdict(&record))
 }
 
-/// Reads the flags.
-fn asked(args: &TestArgs) -> Result<PathTest, Error> {
-    let (name, port) = host_and_port(&args.host)?;
-    let family = match (args.ipv4, args.ipv6) {
+/// What is asked for.
+enum Asked {
+    Path(PathTest),
+    Rpm(Box<RpmTest>),
+}
+
+impl Asked {
+    fn new(args: &TestArgs) -> Result<Asked, Error> {
+        match args.host.split_once("://") {
+            Some(("https", rest)) => rpm(args, rest).map(|test| Asked::Rpm(Box::new(test))),
+            Some((scheme, _)) => Err(Error::Usage(format!(
+                "{}: {scheme} is not spoken here; write https:// or a host alone",
+                args.host
+            ))),
+            None => asked(args).map(Asked::Path),
+        }
+    }
+
+    fn loads(&self) -> usize {
+        match self {
+            Asked::Path(test) => test.loads(),
+            Asked::Rpm(test) => test.loads(),
+        }
+    }
+
+    fn head(&self, own: Record) -> Record {
+        match self {
+            Asked::Path(test) => test.head(own),
+            Asked::Rpm(test) => test.head(own),
+        }
+    }
+
+    fn run(&self, record: &mut Record, progress: &mut Progress) -> Result<(), Error> {
+        match self {
+            Asked::Path(test) => path::run(test, record, progress),
+            Asked::Rpm(test) => test.run(record, progress),
+        }
+    }
+}
+
+/// The family of addresses that is asked for.
+fn family(args: &TestArgs) -> Option<Family> {
+    match (args.ipv4, args.ipv6) {
         (true, _) => Some(Family::V4),
         (_, true) => Some(Family::V6),
         _ => None,
+    }
+}
+
+/// The test of responsiveness, with a server at `rest` of an address of HTTPS.
+fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
+    let wrong = |text: String| Err(Error::Usage(text));
+    let path = rest.find('/').map_or("", |at| &rest[at..]);
+    if !matches!(path, "" | "/" | "/.well-known/nq") {
+        return wrong(format!(
+            "{}: the test has one place on each server, /.well-known/nq; leave {path} out",
+            args.host
+        ));
+    }
+    if let Some(test) = &args.test {
+        return wrong(format!("{test}: with https:// there is one test, RPM; leave {test} out"));
+    }
+    let of_others = [
+        ("--key", args.key.key.is_some() || args.key.key_file.is_some()),
+        ("--cc", args.cc.is_some()),
+        ("--locate", args.locate),
+    ];
+    if let Some((flag, _)) = of_others.iter().find(|(_, is_given)| *is_given) {
+        return wrong(format!("{flag}: not with https://; it belongs to `goodqueue test HOST`"));
+    }
+    let (name, port) = host_and_port(&rest[..rest.len() - path.len()])?;
+    let port = args.port.or(port).unwrap_or(443);
+    let trust = match &args.fingerprint {
+        Some(text) => match Fingerprint::parse(text) {
+            Some(fingerprint) => Trust::Pinned(fingerprint),
+            None => return wrong(format!("--fingerprint {text}: 64 hexadecimal digits are needed")),
+        },
+        None if args.insecure => Trust::Anybody,
+        None => Trust::Web,
     };
+    let interval = positive("rpm-interval", &args.rpm_interval)?;
+    let length = positive("length", args.length.as_deref().unwrap_or("20s"))?;
+    let most = args.flows.unwrap_or(16);
+    if most == 0 || most > 64 {
+        return wrong(format!("--flows {most}: from 1 to 64 connections"));
+    }
+    let limit = usize::try_from(length.0 / interval.0).unwrap_or(usize::MAX);
+    if limit == 0 || limit > 100_000 {
+        return wrong(format!(
+            "--length {length}: it must hold at least one --rpm-interval, of {interval}, and at most 100000"
+        ));
+    }
+    let settings = Settings { interval, most, limit, idle: span("idle", &args.idle)?, ..Settings::default() };
+    let family = family(args);
+    let step: Span = positive("step", &args.step)?;
+    let place = Place { address: resolve(name, port, family)?, host: name.to_owned(), trust };
+    RpmTest::discover(&args.host, &place, settings, step, &|host, port| resolve(host, port, family))
+}
+
+/// Makes sense of the flags.
+fn asked(args: &TestArgs) -> Result<PathTest, Error> {
+    let (name, port) = host_and_port(&args.host)?;
+    let family = family(args);
+    if args.fingerprint.is_some() || args.insecure {
+        return Err(Error::Usage("--fingerprint and --insecure: for servers of https:// alone".into()));
+    }
     let port = args.port.or(port).unwrap_or(goodqueue_path::PORT);
     let request = Request {
         test: args.test.clone().unwrap_or_default(),
-        length: args.length.clone(),
+        length: args.length.clone().unwrap_or_else(|| "10s".into()),
         idle: args.idle.clone(),
         step: args.step.clone(),
         probe_interval: args.probe_interval.clone(),

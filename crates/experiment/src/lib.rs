@@ -63,6 +63,8 @@ mod plan;
 mod radio;
 mod record;
 mod request;
+#[cfg(feature = "live")]
+mod rpm;
 pub mod simulate;
 mod source;
 pub mod text;

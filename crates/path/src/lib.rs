@@ -9,6 +9,7 @@
 //! * [`result`] computes the figures of a session, with [`series`] and [`marks`]; [`irtt_json`] writes irtt's
 //!   file of it.
 //! * [`metrics`] makes a page of a server's counters for Prometheus; [`http`] serves it.
+//! * [`rpm`] is the test of responsiveness over HTTPS, server and client.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
 //!   packet itself is `goodqueue_probe::echo::wire`.
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ pub mod open;
 mod order;
 pub mod params;
 pub mod result;
+pub mod rpm;
 pub mod series;
 pub mod server;
 

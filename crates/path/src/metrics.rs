@@ -4,6 +4,7 @@ use std::fmt::{Display, Write};
 
 use crate::http::Page;
 use crate::load::server::LoadStats;
+use crate::rpm::server::Stats as RpmStats;
 use crate::server::ServerStats;
 
 /// The path of the page.
@@ -11,7 +12,13 @@ pub const PAGE: Page = Page { path: "/metrics", media_type: "text/plain; version
 
 /// The page.
 #[must_use]
-pub fn text(version: &str, probes: &ServerStats, sessions: usize, load: &LoadStats) -> String {
+pub fn text(
+    version: &str,
+    probes: &ServerStats,
+    sessions: usize,
+    load: &LoadStats,
+    rpm: Option<&RpmStats>,
+) -> String {
     let mut page = Text(String::new());
     page.one("gauge", "info", "Version of the server.", &format!("{{version=\"{version}\"}}"), 1_u64);
     page.one("gauge", "sessions", "Sessions of probes that are open.", "", sessions);
@@ -66,6 +73,41 @@ pub fn text(version: &str, probes: &ServerStats, sessions: usize, load: &LoadSta
     page.count("load_flows_refused", "TCP flows of loads that were refused.", load.refused_flows);
     page.count("load_received_bytes", "Payload of uploads received.", load.received_bytes);
     page.count("load_sent_bytes", "Payload of downloads sent, by flows that have ended.", load.sent_bytes);
+    if let Some(rpm) = rpm {
+        page.count("rpm_connections", "Connections of RPM tests accepted.", rpm.accepted);
+        page.one(
+            "gauge",
+            "rpm_connections_open",
+            "Connections of RPM tests that are open.",
+            "",
+            rpm.connections,
+        );
+        page.split(
+            "rpm_connections_refused",
+            "Connections of RPM tests that were closed before they ended.",
+            "reason",
+            &[
+                ("rate", rpm.too_often),
+                ("full", rpm.full),
+                ("displaced", rpm.displaced),
+                ("failed", rpm.failed),
+            ],
+        );
+        page.count("rpm_requests", "Requests of RPM tests.", rpm.requests);
+        page.one("gauge", "rpm_transfers", "Downloads and uploads of RPM tests.", "", rpm.transfers);
+        page.count(
+            "rpm_transfers_started",
+            "Downloads and uploads of RPM tests that were begun.",
+            rpm.started,
+        );
+        page.count(
+            "rpm_transfers_refused",
+            "Downloads and uploads of RPM tests that were refused.",
+            rpm.refused,
+        );
+        page.count("rpm_received_bytes", "Payload of uploads of RPM tests received.", rpm.received_bytes);
+        page.count("rpm_sent_bytes", "Payload of downloads of RPM tests sent.", rpm.sent_bytes);
+    }
     page.0
 }
 
@@ -110,7 +152,10 @@ mod tests {
     #[test]
     fn the_page_is_in_prometheus_text_format() {
         let probes = ServerStats { sessions: 3, too_often: 4, ..ServerStats::default() };
-        let page = text("1.2.3", &probes, 2, &LoadStats { loads: 1, ..LoadStats::default() });
+        let page = text("1.2.3", &probes, 2, &LoadStats { loads: 1, ..LoadStats::default() }, None);
+        let rpm = RpmStats { full: 5, ..RpmStats::default() };
+        let with_rpm = text("1.2.3", &probes, 2, &LoadStats::default(), Some(&rpm));
+        assert!(with_rpm.contains("goodqueue_server_rpm_connections_refused_total{reason=\"full\"} 5\n"));
         let (mut names, mut values) = (BTreeSet::new(), BTreeMap::new());
         let mut lines = page.lines().peekable();
         while let Some(line) = lines.next() {

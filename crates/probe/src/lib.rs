@@ -4,7 +4,7 @@
 //! [`Params`] into a [`Test`] (which flows, which probes, when). [`echo`] has the isochronous UDP probe as
 //! state machines without sockets or clocks, so a simulator can drive them in virtual time. [`voip`] is a
 //! call over the same state machines, [`web`] a browser that loads pages, [`dash`] a video player, [`talk`] a
-//! video call and a game. The feature `net` adds the module `net`: the same test over real sockets, kernel
+//! video call and a game, [`rpm`] the responsiveness of draft-ietf-ippm-responsiveness. The feature `net` adds the module `net`: the same test over real sockets, kernel
 //! TCP and kernel receive timestamps (Linux).
 //!
 //! Measurements leave the crate as a stream of [`Sample`]s; the caller turns samples into a record. In all
@@ -26,6 +26,8 @@ mod extra;
 pub mod net;
 #[forbid(unsafe_code)]
 mod resolve;
+#[forbid(unsafe_code)]
+pub mod rpm;
 #[forbid(unsafe_code)]
 mod sample;
 #[forbid(unsafe_code)]

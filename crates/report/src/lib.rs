@@ -61,8 +61,9 @@ pub use path::TcpRtt;
 pub use record::{
     CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowSeries, HopRise, Host,
     LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue, ProbePlan, ProbeSeries,
-    QueueSeries, Record, Repetition, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries,
-    TalkWay, TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
+    QueueSeries, Record, Repetition, Responsiveness, RpmInterval, RpmPart, RpmPercentile, Run, SCHEMA,
+    SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay, TestPlan, UnderWay, Validity,
+    VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated};
 pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};

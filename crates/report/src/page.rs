@@ -9,6 +9,7 @@ mod glance;
 mod glossary;
 mod matrix;
 mod queues;
+mod rpm;
 mod tables;
 mod talks;
 mod wifi;

@@ -5,6 +5,7 @@
 
 mod path;
 mod repetition;
+mod rpm;
 mod talks;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::wifi::Radio;
 
 pub use path::{PathQueue, Sojourn};
 pub use repetition::Repetition;
+pub use rpm::{Responsiveness, RpmInterval, RpmPart, RpmPercentile};
 pub use talks::{TalkPlan, TalkSeries, TalkWay};
 
 /// Version of this layout; a reader refuses a higher one.
@@ -321,6 +323,9 @@ pub struct Run {
     /// Where the queue is, on a real path, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub located: Option<Located>,
+    /// Its responsiveness, in the test that measures it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rpm: Option<Responsiveness>,
     /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
     /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -3,6 +3,7 @@
 pub(crate) mod applications;
 mod queues;
 mod remarks;
+pub(crate) mod rpm;
 pub(crate) mod talks;
 pub(crate) mod videos;
 pub(crate) mod wifi;
@@ -199,6 +200,7 @@ fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Gro
         .chain(applications::blocks(record, all, width))
         .chain(videos::blocks(record, all, width))
         .chain(talks::blocks(record, all, width))
+        .chain(rpm::blocks(record, all))
         .collect()
 }
 

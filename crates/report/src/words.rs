@@ -2,6 +2,7 @@
 
 mod headline;
 mod real_path;
+mod rpm;
 
 use crate::record::{Direction, PathPlan, Record, Run};
 use crate::summary::Summary;

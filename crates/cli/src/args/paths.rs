@@ -10,6 +10,7 @@ Examples:
   goodqueue server --key-file key.txt       # only for those who have the key; it stays the same
   goodqueue server --bind 192.0.2.7 --bind 2001:db8::7 --sessions-per-network 4
   goodqueue server --min-interval 10ms --max-length 10min --json
+  goodqueue server --https 0.0.0.0:4443     # and RPM tests over HTTPS, for anybody
 
 The server sends an unknown address no more bytes than it received. It limits the rate of requests
 from each network, and it answers probes only from an address that has shown that it receives. The
@@ -18,7 +19,9 @@ after one second.
 
 Load goes over TCP, only to clients that have the word that the server prints, and only to the
 address from which they proved it (TLS 1.3; the server's key is derived from the word). With --key
-the word is that key, and probes need it too.";
+the word is that key, and probes need it too.
+
+With --https anybody may also load the line, through HTTPS, up to --https-rate for all together.";
 
 pub(super) const PROBE_EXAMPLES: &str = "\
 Examples:
@@ -40,16 +43,21 @@ Examples:
   goodqueue test 192.0.2.7 --key-file word.txt -o line            # with page, pictures and record
   goodqueue test 192.0.2.7 rrul --length 30s --key-file word.txt  # a test of `goodqueue tests`
   goodqueue test 192.0.2.7 ping --length 1min                     # without load, so without a key
+  goodqueue test https://rpm.example.net                          # round trips per minute (RPM)
 
 Without TEST it measures three loads, each after an idle time: downloads, uploads, both at once. It
 takes about 40 seconds. Run `goodqueue server` at the other end, close to the line that you test but
-not on it.";
+not on it.
+
+With https:// it measures responsiveness (RPM, draft-ietf-ippm-responsiveness) against any server of
+that test: downloads, then uploads, until the figures are stable.";
 
 /// `goodqueue test`.
 #[derive(Args, Debug)]
 pub struct TestArgs {
-    /// The server: a name or an address; :PORT if it is not 2112
-    #[arg(value_name = "HOST[:PORT]")]
+    /// The server: a name or an address; :PORT if it is not 2112. Or https://HOST[:PORT], a server of the RPM
+    /// test
+    #[arg(value_name = "HOST[:PORT]|https://HOST")]
     pub host: String,
     /// A test of `goodqueue tests` [default: downloads, then uploads, then both]
     #[arg(value_name = "TEST")]
@@ -66,18 +74,28 @@ pub struct TestArgs {
     /// Use IPv6 only
     #[arg(short = '6', long)]
     pub ipv6: bool,
-    /// Length of each load
-    #[arg(short, long, default_value = "10s", value_name = "TIME")]
-    pub length: String,
+    /// Length of each load; with https:// the longest [default: 10s; with https:// 20s]
+    #[arg(short, long, value_name = "TIME")]
+    pub length: Option<String>,
     /// Idle time before each load
     #[arg(long, default_value = "3s", value_name = "TIME")]
     pub idle: String,
-    /// TCP flows in each direction, for tests without a fixed number [default: 4]
+    /// TCP flows in each direction, for tests without a fixed number [default: 4]; with https:// the largest
+    /// number of connections [default: 16]
     #[arg(long, value_name = "N")]
     pub flows: Option<u32>,
     /// Congestion control of the senders [default: cubic]
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
+    /// Take the server of https:// by the SHA-256 of its certificate, which `goodqueue server` prints
+    #[arg(long, value_name = "SHA256", conflicts_with = "insecure", help_heading = "RPM over HTTPS")]
+    pub fingerprint: Option<String>,
+    /// Take any certificate from the server of https://
+    #[arg(long, help_heading = "RPM over HTTPS")]
+    pub insecure: bool,
+    /// Interval of the averages: the draft's ID. Four of them make an average
+    #[arg(long, default_value = "1s", value_name = "TIME", help_heading = "RPM over HTTPS")]
+    pub rpm_interval: String,
     /// Say where on the path the queue is: ask each router on the way about once a second
     #[arg(long)]
     pub locate: bool,
@@ -128,6 +146,22 @@ pub struct ServerArgs {
     /// them
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<String>,
+    /// Serve RPM tests (draft-ietf-ippm-responsiveness) over HTTPS at this address, for anybody; can be given
+    /// several times
+    #[arg(long, value_name = "ADDRESS:PORT", value_delimiter = ',', help_heading = "RPM over HTTPS")]
+    pub https: Vec<String>,
+    /// Its certificate, with the chain, as PEM [default: a new one that nobody vouches for]
+    #[arg(long, value_name = "FILE", requires = "https_key", help_heading = "RPM over HTTPS")]
+    pub https_cert: Option<PathBuf>,
+    /// The key of that certificate, as PEM
+    #[arg(long, value_name = "FILE", requires = "https_cert", help_heading = "RPM over HTTPS")]
+    pub https_key: Option<PathBuf>,
+    /// Largest load of all tests together, both directions
+    #[arg(long, default_value = "1gbit", value_name = "RATE", help_heading = "RPM over HTTPS")]
+    pub https_rate: String,
+    /// Largest number of downloads and uploads at the same time; half as many from one network
+    #[arg(long, default_value_t = 64, value_name = "N", help_heading = "RPM over HTTPS")]
+    pub https_transfers: usize,
     /// Largest number of sessions at the same time
     #[arg(long, default_value_t = 1000, value_name = "N", help_heading = "Limits")]
     pub sessions: usize,

@@ -20,6 +20,7 @@ mod random;
 mod real_path;
 mod reference;
 mod reproduce;
+mod rpm;
 mod simulated;
 mod traced;
 mod unit;

@@ -5,6 +5,7 @@ mod clocks;
 mod doubts;
 mod locate;
 mod probes;
+mod rpm;
 mod run;
 
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use crate::plan::TestOrder;
 use crate::record::test_plan;
 use crate::{Arm, Error, Request};
 
+pub use rpm::RpmTest;
 pub use run::run;
 
 /// Flows in each direction of the three loads, unless asked for otherwise.

@@ -10,7 +10,7 @@
 //! * All tables have a size that is fixed at the start ([`Server::memory`]). A flood from unknown addresses
 //!   displaces only other unknown addresses, never sessions.
 
-mod limit;
+pub(crate) mod limit;
 pub mod listen;
 #[cfg(test)]
 mod tests;

@@ -117,7 +117,7 @@ impl FlowEnd {
 }
 
 /// Linux `struct tcp_info` (`include/uapi/linux/tcp.h`, fields up to `tcpi_delivered_ce`, Linux 4.18).
-fn parse_tcp_info(info: &[u8; 256]) -> TcpSample {
+pub(super) fn parse_tcp_info(info: &[u8; 256]) -> TcpSample {
     let int = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
     let long = |at: usize| {
         let mut out = [0; 8];

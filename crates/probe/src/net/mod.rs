@@ -92,6 +92,23 @@ pub fn urgent_thread() -> bool {
     sys::urgent_thread()
 }
 
+/// Lets a TCP socket take data only while it holds fewer than `bytes` that it has not sent
+/// (`TCP_NOTSENT_LOWAT`), so that the data of an application does not wait within its own host.
+///
+/// # Errors
+/// The kernel's.
+pub fn bound_unsent(socket: impl std::os::fd::AsFd, bytes: u32) -> std::io::Result<()> {
+    sys::bound_unsent(socket.as_fd(), bytes)
+}
+
+/// What the kernel says of a TCP socket (`TCP_INFO`).
+///
+/// # Errors
+/// The kernel's.
+pub fn tcp_sample(socket: impl std::os::fd::AsFd) -> std::io::Result<crate::TcpSample> {
+    sys::tcp_info(socket.as_fd()).map(|info| flow::parse_tcp_info(&info))
+}
+
 /// The error of a connection as text.
 fn explain(error: &std::io::Error) -> String {
     match error.kind() {

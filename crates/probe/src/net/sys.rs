@@ -111,6 +111,12 @@ pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<[u8; 256]> {
     Ok(value)
 }
 
+/// Sets `TCP_NOTSENT_LOWAT`: the socket takes more only while it holds fewer bytes than this that it has not
+/// sent.
+pub(super) fn bound_unsent(fd: BorrowedFd, bytes: u32) -> io::Result<()> {
+    set_option(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes)
+}
+
 /// Sets the ToS byte or traffic class of what the socket sends.
 pub(super) fn set_tos(fd: BorrowedFd, v6: bool, tos: u8) -> io::Result<()> {
     let value = c_int::from(tos);

@@ -212,6 +212,7 @@ pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
     tcp_rtt(&mut b, record, summaries);
     pages(&mut b, record, summaries);
     videos(&mut b, record, summaries);
+    responsiveness(&mut b, record);
     talks(&mut b, record, summaries);
     calls(&mut b, record, summaries);
     for &direction in &directions {
@@ -377,6 +378,15 @@ fn videos(b: &mut Builder, record: &Record, summaries: &[Summary]) {
         b.figure(&chart, "", None, &escape(&chart.title));
     }
     b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn responsiveness(b: &mut Builder, record: &Record) {
+    if record.runs.iter().all(|run| run.rpm.is_none()) {
+        return;
+    }
+    b.open("rpm", "Responsiveness", super::rpm::LEAD);
+    b.html.push_str(&super::rpm::tables(record));
     b.close();
 }
 

@@ -51,6 +51,9 @@ impl Measured<'_> {
 
 /// The result of the comparison in one or two sentences, with the queues' names as separate pieces.
 pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
+    if super::rpm::is_of(record) {
+        return super::rpm::headline(record);
+    }
     if record.is_path() {
         return super::real_path::headline(record, all);
     }

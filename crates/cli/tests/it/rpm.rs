@@ -1,0 +1,289 @@
+//! RPM tests over HTTPS: the running server with other programs' clients, and the command against it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use goodqueue::{ETHERNET_FRAME, QueueSpec, Rate, Span};
+use goodqueue_wire::{Engine, EngineSpec, Frame, Lab, LabSpec, PathSpec};
+use serde_json::Value;
+
+use super::paths::{Server, counters};
+use super::{Scratch, goodqueue, live, run, skipped, stderr, stdout, turn};
+
+/// A server with HTTPS at a port of its own.
+fn server() -> (Server, String, String) {
+    let server = Server::start(&["--https", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+    let https = &server.listening["https"];
+    let at = https["addresses"][0].as_str().expect("an address").to_owned();
+    let fingerprint = https["fingerprint"].as_str().expect("a fingerprint").to_owned();
+    (server, at, fingerprint)
+}
+
+fn test(words: &str) -> Output {
+    goodqueue().arg("test").args(words.split_whitespace()).output().expect("the command starts")
+}
+
+/// Whether a program is there; where it is not, the test is skipped, loudly.
+fn has(test: &str, program: &str) -> bool {
+    let is_there = Command::new(program).arg("--version").output().is_ok();
+    if !is_there {
+        skipped(test, &format!("{program} is not installed"));
+    }
+    is_there
+}
+
+/// Kills a program that was left running.
+struct Gone(Child);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn loopback_curl_finds_all_that_the_draft_asks_of_a_server() {
+    if !has("loopback_curl_finds_all_that_the_draft_asks_of_a_server", "curl") {
+        return;
+    }
+    let (server, at, _) = server();
+    let curl = |path: &str, options: &str| {
+        let url = format!("https://{at}{path}");
+        let base = ["--silent", "--insecure", "--http2", "--max-time", "20"];
+        let output = Command::new("curl").args(base).args(options.split_whitespace()).arg(&url).output();
+        output.expect("curl runs")
+    };
+    let head = |path: &str, options: &str| -> String {
+        let format =
+            "-o /dev/null -w %{http_version}/%{http_code}/%{content_type}/%{size_download}/%{size_upload}";
+        stdout(&curl(path, &format!("{format} {options}")))
+    };
+    let text = stdout(&curl("/.well-known/nq", ""));
+    let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(document["version"], 1);
+    assert_eq!(document["urls"]["small_download_url"], format!("https://{at}/small"));
+    assert_eq!(document["urls"].as_object().map(serde_json::Map::len), Some(3));
+    let length = text.len();
+    assert_eq!(head("/.well-known/nq", ""), format!("2/200/application/json/{length}/0"));
+    assert_eq!(head("/small", ""), "2/200/application/octet-stream/1/0");
+    // A million bytes, then the client has enough.
+    let some = curl("/large", "--max-filesize 1000000");
+    assert_eq!(some.status.code(), Some(63), "the length says that it is larger: {some:?}");
+    let url = format!("https://{at}/large");
+    let mut child = Command::new("curl");
+    child.args(["--silent", "--insecure", "--http2", &url]).stdout(Stdio::piped());
+    let mut child = Gone(child.spawn().expect("curl runs"));
+    let mut bytes = vec![1; 1_000_000];
+    child.0.stdout.take().expect("piped").read_exact(&mut bytes).expect("a million bytes");
+    assert!(bytes.iter().all(|&byte| byte == 0));
+    drop(child);
+    let scratch = Scratch::new("rpm-upload");
+    let file = scratch.path("upload");
+    std::fs::write(&file, vec![7; 3_000_000]).expect("a file");
+    let upload = format!("--data-binary @{}", file.display());
+    assert_eq!(head("/upload", &upload), "2/200//0/3000000");
+    assert_eq!(head("/upload", ""), "2/405//0/0");
+    assert_eq!(head("/", ""), "2/404//0/0");
+    let counted = counters(&server);
+    assert!(counted["goodqueue_server_rpm_received_bytes_total"] >= 3_000_000, "{counted:?}");
+    assert!(counted["goodqueue_server_rpm_sent_bytes_total"] >= 1_000_000, "{counted:?}");
+    assert!(counted["goodqueue_server_rpm_transfers_started_total"] >= 3, "{counted:?}");
+}
+
+#[test]
+fn loopback_nghttp_asks_for_many_objects_on_one_connection() {
+    if !has("loopback_nghttp_asks_for_many_objects_on_one_connection", "nghttp") {
+        return;
+    }
+    let (_server, at, _) = server();
+    let url = format!("https://{at}/small");
+    let output = Command::new("nghttp").args(["-nv", "--no-verify-peer", "-m", "50", &url]).output();
+    let text = stdout(&output.expect("nghttp runs"));
+    // Debian 12's has no such option, and takes every certificate.
+    let text = if text.contains(":status") {
+        text
+    } else {
+        let output = Command::new("nghttp").args(["-nv", "-m", "50", &url]).output().expect("nghttp runs");
+        stdout(&output)
+    };
+    let plain: String = text.lines().map(|line| format!("{line}\n")).collect();
+    assert_eq!(plain.matches(":status: 200").count(), 50, "{plain}");
+    assert_eq!(plain.matches("negotiated protocol: h2").count(), 1, "{plain}");
+}
+
+#[test]
+fn loopback_the_command_measures_its_own_server() {
+    let _turn = turn();
+    let (server, at, fingerprint) = server();
+    let scratch = Scratch::new("rpm");
+    let folder = scratch.path("kept");
+    let words = "--length 3s --idle 1s --rpm-interval 250ms --flows 3";
+    let words = format!("https://{at} --fingerprint {fingerprint} {words} -o {}", folder.display());
+    let output = test(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    for part in
+        ["round trips per minute", "While downloads fill", "uploads fill", "new: TLS", "loaded: HTTP", "p99"]
+    {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    let record = super::kept(&folder);
+    assert_eq!((record["arm"].as_str(), record["test"]["name"].as_str()), (Some("path"), Some("rpm")));
+    for load in 0..2 {
+        let rpm = &record["runs"][load]["rpm"];
+        assert_eq!(rpm["tls"], "TLS 1.3");
+        // The figure follows from its parts.
+        let part = |name: &str| {
+            let parts = rpm["parts"].as_array().expect("parts");
+            let part = parts.iter().find(|part| part["name"] == name).expect(name);
+            part["trimmed_mean_ns"].as_f64().expect("a mean")
+        };
+        let foreign = 60e9 / ((part("tcp_f") + part("tls_f") + part("http_f")) / 3.0);
+        let expected = f64::midpoint(foreign, 60e9 / part("http_l"));
+        let ratio = rpm["rpm"].as_f64().expect("a figure") / expected;
+        assert!((ratio - 1.0).abs() < 1e-9, "{rpm}");
+    }
+    let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert!(page.contains("Parts of the figure"));
+    let again = goodqueue().arg("report").arg(&folder).output().expect("the command starts");
+    assert!(stdout(&again).contains("loaded: HTTP"), "{}", stdout(&again));
+    let counted = counters(&server);
+    assert_eq!(counted["goodqueue_server_rpm_transfers_refused_total"], 0);
+}
+
+#[test]
+fn what_is_wrong_with_an_address_of_https_is_said() {
+    for (words, part) in [
+        ("http://127.0.0.1", "https://"),
+        ("https://127.0.0.1/large", "leave /large out"),
+        ("https://127.0.0.1 rrul", "leave rrul out"),
+        ("https://127.0.0.1 --key aaaaaaaaaaaaaaaa", "--key"),
+        ("https://127.0.0.1 --locate", "--locate"),
+        ("https://127.0.0.1 --fingerprint 12", "64 hexadecimal digits"),
+        ("https://127.0.0.1 --length 500ms", "--rpm-interval"),
+        ("https://127.0.0.1 --flows 0", "--flows 0"),
+        ("127.0.0.1 --insecure", "https://"),
+    ] {
+        let output = run(&format!("test {words}"));
+        assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
+        assert!(stderr(&output).contains(part), "{words}: {}", stderr(&output));
+    }
+    for (words, part) in [
+        ("--https nowhere", "an address and a port"),
+        ("--https 127.0.0.1:0 --https-rate fast", "--https-rate fast"),
+        ("--https 127.0.0.1:0 --https-transfers 1", "--https-transfers 1"),
+        ("--https 127.0.0.1:0 --https-cert /nowhere --https-key /nowhere", "--https-cert /nowhere"),
+    ] {
+        let output = run(&format!("server --port 0 {words}"));
+        assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
+        assert!(stderr(&output).contains(part), "{words}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn loopback_a_server_that_is_none_is_named_with_the_cure() {
+    let nobody = run("test https://127.0.0.1:9 --insecure");
+    assert_eq!(nobody.status.code(), Some(3), "{}", stderr(&nobody));
+    assert!(stderr(&nobody).contains("goodqueue server --https"), "{}", stderr(&nobody));
+    let (_server, at, _) = server();
+    for trust in ["", "--fingerprint 0000000000000000000000000000000000000000000000000000000000000000"] {
+        let output = test(&format!("https://{at} {trust}"));
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains("fingerprint"), "{}", stderr(&output));
+    }
+}
+
+/// Resident memory, bytes.
+fn resident(server: &Server) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).expect("it runs");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
+    line.split_whitespace().next().and_then(|kb| kb.parse::<u64>().ok()).expect("a number") * 1024
+}
+
+/// Silent connections, again and again: memory stays, and a client gets in beside them.
+#[test]
+fn loopback_a_flood_of_https_connections_leaves_memory_flat() {
+    let _turn = turn();
+    let (server, at, fingerprint) = server();
+    let flood = || {
+        let all: Vec<TcpStream> = (0..1000).filter_map(|_| TcpStream::connect(&at).ok()).collect();
+        std::thread::sleep(Duration::from_millis(500));
+        drop(all);
+    };
+    flood();
+    std::thread::sleep(Duration::from_secs(1));
+    let before = resident(&server);
+    for _ in 0..4 {
+        flood();
+    }
+    std::thread::sleep(Duration::from_secs(3));
+    let grown = resident(&server).saturating_sub(before);
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "4000 HTTPS connections: {} kB more", grown >> 10);
+    assert!(grown < 512 << 10, "{grown} bytes");
+    let words =
+        format!("https://{at} --fingerprint {fingerprint} --length 1s --idle 0s --rpm-interval 500ms");
+    let output = test(&words);
+    assert!(matches!(output.status.code(), Some(0)), "{}", stderr(&output));
+}
+
+/// Client, line and server in namespaces; the line is the engine, whose delay is known.
+#[test]
+fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
+    let Some(_turn) = live("live_responsiveness_is_what_the_delay_of_the_path_makes_it") else { return };
+    let lab = Lab::new(&LabSpec::default()).expect("namespaces");
+    let (mbit, rtt_ms, packets) = (20, 40, 80);
+    let path = || {
+        let rate = Rate(mbit * 1_000_000);
+        let queue: QueueSpec = format!("pfifo:{packets}").parse().expect("a queue");
+        let draws = goodqueue::Rng::stream(1, 0, "queue");
+        let queue: goodqueue::AnyQueue<Frame> =
+            queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).expect("a queue");
+        let mut path = PathSpec::new(queue);
+        path.rate = Some(rate);
+        path.delays = vec![Span::from_millis(rtt_ms / 2)];
+        path
+    };
+    let _engine = Engine::start(&lab, EngineSpec::new(path(), path())).expect("an engine");
+    let host = Lab::server_address(false, 0).to_string();
+    let mut command = goodqueue();
+    command.args(["server", "--json", "--https", &format!("{host}:4443")]).stdout(Stdio::piped());
+    let mut server = Gone(lab.server().run(|| command.spawn()).expect("a namespace").expect("it starts"));
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
+    let mut command = goodqueue();
+    let words = "--insecure --json --idle 3s --length 12s --flows 4";
+    command.args(["test", &format!("https://{host}:4443")]).args(words.split_whitespace());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = lab.client().run(|| child.spawn()).expect("a namespace").expect("the command starts");
+    let output = child.wait_with_output().expect("it ends");
+    let record: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let full = packets as f64 * 1514.0 * 8.0 / (mbit as f64 * 1e3);
+    for load in 0..2 {
+        let rpm = &record["runs"][load]["rpm"];
+        let part = |name: &str, field: &str| {
+            let parts = rpm["parts"].as_array().expect("parts");
+            let part = parts.iter().find(|part| part["name"] == name).expect(name);
+            part[field].as_f64().unwrap_or_else(|| panic!("{part}")) / 1e6
+        };
+        let trip = rtt_ms as f64;
+        use std::io::Write;
+        for name in ["tcp_f", "tls_f", "http_f", "http_l"] {
+            let (idle, mean) = (part(name, "idle_ns"), part(name, "trimmed_mean_ns"));
+            let _ =
+                writeln!(std::io::stderr(), "load {load}, {name}: {idle:.1} ms idle, {mean:.1} ms loaded");
+            // No round trip is shorter than the path, and the certificate takes a millisecond of the line.
+            assert!(idle >= trip && idle < trip + 15.0, "{name}: {idle} ms idle");
+            // CUBIC keeps the queue between 0.7 of a full window and full.
+            assert!(mean >= trip && mean > idle, "{name}: {mean} ms");
+        }
+        let tcp = part("tcp_f", "trimmed_mean_ns") - trip;
+        assert!((0.4 * full..1.15 * full).contains(&tcp), "a queue of {tcp} ms; {full} ms is full");
+        let goodput = rpm["goodput_bps"].as_f64().expect("a goodput") / 1e6 / (mbit as f64 * 1448.0 / 1514.0);
+        assert!((0.85..=1.03).contains(&goodput), "{goodput} of what the line carries");
+    }
+}

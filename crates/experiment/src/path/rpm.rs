@@ -1,0 +1,366 @@
+//! Responsiveness against any server of draft-ietf-ippm-responsiveness: downloads, then uploads.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use goodqueue::Span;
+use goodqueue_path::rpm::client::{self, Ended, Event, Failure, Place};
+use goodqueue_path::rpm::document::Document;
+use goodqueue_path::rpm::trust::Trust;
+use goodqueue_probe::net::random_u64;
+use goodqueue_probe::rpm::{Answer, Confidence, Settings};
+use goodqueue_probe::{Direction as Way, Dscp, Flow, Probe, Sample, TcpSample, Test};
+use goodqueue_report::{LinkPlan, MISSING, Record, Run, SenderLimits};
+
+use super::direction;
+use super::doubts::{self, Look};
+use crate::collect::{Collector, QueueEnd};
+use crate::record::test_plan;
+use crate::rpm::responsiveness;
+use crate::{Arm, Error, Monitor, Turn};
+
+/// Name of the test.
+const NAME: &str = "rpm";
+/// Between two loads, so that the queue of the first is empty.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Names of the probes: the parts of the figure.
+const PROBES: [&str; 4] = ["new: TCP", "new: TLS", "new: HTTP", "loaded: HTTP"];
+/// The probe of self probes.
+const OWN: u32 = 3;
+
+/// A test of responsiveness, against a server whose document is known.
+#[derive(Clone, Debug)]
+pub struct RpmTest {
+    /// The server as typed.
+    url: String,
+    place: Place,
+    document: Document,
+    settings: Settings,
+    test: Test,
+}
+
+impl RpmTest {
+    /// Asks the server of `place` for its document. `resolve` finds the address of the host that it names.
+    ///
+    /// # Errors [`Error::Machine`] where there is no such server, [`Error::Usage`] where its certificate is
+    /// not trusted; both name the cure.
+    pub fn discover(
+        url: &str,
+        place: &Place,
+        settings: Settings,
+        step: Span,
+        resolve: &dyn Fn(&str, u16) -> Result<SocketAddr, Error>,
+    ) -> Result<RpmTest, Error> {
+        let port = place.address.port();
+        let document = client::discover(place, port).map_err(|failure| explain(url, place, &failure))?;
+        let host = document.small.host().unwrap_or_default().to_owned();
+        let is_same = document.host().eq_ignore_ascii_case(&place.host) && document.port() == port;
+        let address = if is_same { place.address } else { resolve(document.host(), document.port())? };
+        let place = Place { address, host, trust: place.trust };
+        let test = test(&settings, step, settings.limit);
+        Ok(RpmTest { url: url.to_owned(), place, document, settings, test })
+    }
+
+    /// How many loads there are.
+    #[must_use]
+    pub fn loads(&self) -> usize {
+        Way::BOTH.len()
+    }
+
+    /// The record before anything has run: `own`, and what is known.
+    #[must_use]
+    pub fn head(&self, own: Record) -> Record {
+        Record {
+            arm: Arm::Path.name().into(),
+            server: Some(self.url.clone()),
+            planned: LOADS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            test: test_plan(&self.test, &[]),
+            link: LinkPlan {
+                mtu_bytes: goodqueue::ETHERNET_MTU,
+                ip_version: if self.place.address.is_ipv6() { 6 } else { 4 },
+                ..LinkPlan::default()
+            },
+            ..own
+        }
+    }
+
+    /// Runs both loads; what was measured is in `record` however it ends.
+    ///
+    /// # Errors
+    /// The first reason to stop.
+    pub fn run(&self, record: &mut Record, monitor: &mut dyn Monitor) -> Result<(), Error> {
+        let turn = |(name, _): &(&str, Way)| Turn {
+            label: (*name).into(),
+            idle: self.test.idle,
+            load: self.test.load,
+        };
+        monitor.plan(&LOADS.iter().map(turn).collect::<Vec<_>>(), 1);
+        let (mut end, mut most) = (Ok(()), usize::MAX);
+        for (number, &(name, way)) in LOADS.iter().enumerate() {
+            if number > 0 {
+                thread::sleep(PAUSE);
+            }
+            monitor.begin(number);
+            let (run, ended) = self.one(number, name, way, monitor);
+            monitor.end(number, !run.as_ref().is_some_and(|run| run.complete));
+            if let Some(run) = run {
+                // A load ends when it is stable. The figures of all are of the part that all have.
+                let ran = run.rpm.as_ref().map_or(0, |rpm| rpm.intervals.len());
+                most = if run.complete { most.min(ran) } else { most };
+                record.test =
+                    test_plan(&test(&self.settings, self.test.step, most.min(self.settings.limit)), &[]);
+                record.runs.push(run);
+                end = monitor.keep(record);
+            }
+            end = end.and(ended);
+            if end.is_err() {
+                break;
+            }
+        }
+        monitor.close();
+        end
+    }
+
+    fn one(
+        &self,
+        number: usize,
+        name: &str,
+        way: Way,
+        monitor: &mut dyn Monitor,
+    ) -> (Option<Run>, Result<(), Error>) {
+        let run = client::Run {
+            place: self.place.clone(),
+            document: self.document.clone(),
+            direction: way,
+            settings: self.settings,
+            step: self.test.step,
+            seed: random_u64().unwrap_or(1),
+        };
+        let mut seen = Seen {
+            collector: Collector::new(name, &self.test),
+            first: first_flow(way, &self.settings),
+            flows: self.test.flows.len(),
+            tcp: BTreeMap::new(),
+            looks: None,
+        };
+        let (stop, mut signal) = (AtomicBool::new(false), None);
+        let ended = run.run(&stop, &mut |event| {
+            seen.take(&event);
+            if let Event::Passed { .. } = event {
+                monitor.update(number, 0, &seen.collector.latest());
+                signal = signal.or_else(|| monitor.stop());
+                stop.store(signal.is_some(), Ordering::Relaxed);
+            }
+        });
+        let Ended { outcome, tls, failure } = match ended {
+            Ok(ended) => ended,
+            Err(failure) => return (None, Err(explain(&self.url, &self.place, &failure))),
+        };
+        if outcome.intervals.is_empty() && outcome.idle.is_empty() {
+            let failed = failure.map(|failure| explain(&self.url, &self.place, &failure));
+            return (None, Err(failed.unwrap_or(Error::Interrupted(signal.unwrap_or(0)))));
+        }
+        let mut faults = Vec::new();
+        if let Some(failure) = &failure {
+            faults.push(format!("a connection that carried load ended: {failure}"));
+        }
+        let all = outcome.failed + outcome.samples.len() as u64;
+        if outcome.failed * 2 > all {
+            faults.push(format!("{} of {all} probes brought no answer", outcome.failed));
+        }
+        let is_complete = failure.is_none() && signal.is_none();
+        if outcome.parts.is_none() && is_complete {
+            faults.push("no probe of one of the two kinds was answered".into());
+        }
+        let mut run = seen.run(way, is_complete, faults);
+        run.rpm = Some(responsiveness(&outcome, &self.settings, tls));
+        let ways: Vec<Way> = self.test.flows.iter().map(|flow| flow.direction).collect();
+        run.doubts = doubts::of(&run, &ways, seen.looks.as_ref(), &[]);
+        // While connections are added, a rate that grows says nothing of the line.
+        if outcome.goodput_confidence == Confidence::High {
+            run.doubts.retain(|doubt| doubt.kind != goodqueue_report::DoubtKind::RateVaried);
+        }
+        let end = match (signal, failure) {
+            (Some(signal), _) => Err(Error::Interrupted(signal)),
+            (None, Some(failure)) => Err(explain(&self.url, &self.place, &failure)),
+            (None, None) => Ok(()),
+        };
+        (Some(run), end)
+    }
+}
+
+/// The loads, in order.
+const LOADS: [(&str, Way); 2] = [("download", Way::Down), ("upload", Way::Up)];
+
+/// The number of the first connection of a load among all.
+fn first_flow(way: Way, settings: &Settings) -> u32 {
+    if way == Way::Down { 0 } else { settings.most }
+}
+
+/// The test as the record has it: a connection more with each interval, downloads before uploads.
+fn test(settings: &Settings, step: Span, intervals: usize) -> Test {
+    let load = Span(settings.interval.0.saturating_mul(intervals as u64));
+    let flow = |(name, way): (&str, Way), number: u32| Flow {
+        name: format!("TCP {name}::{}", number + 1),
+        direction: way,
+        cc: String::new(),
+        dscp: Dscp::default(),
+        host: 0,
+        start: Span(
+            settings.interval.0.saturating_mul(u64::from((number + 1).saturating_sub(settings.first))),
+        ),
+        stop: load,
+    };
+    let flows = LOADS.iter().flat_map(|&load| (0..settings.most).map(move |number| flow(load, number)));
+    let interval = Span(2_000_000_000 / u64::from(settings.probes_per_second.max(1)));
+    let probe =
+        |name: &str| Probe { name: name.into(), host: 0, dscp: Dscp::default(), interval, payload: 0 };
+    Test {
+        name: NAME.into(),
+        about: "responsiveness (RPM): requests on new and on loaded connections, while HTTP/2 fills the line"
+            .into(),
+        idle: settings.idle,
+        load,
+        step,
+        flows: flows.collect(),
+        probes: PROBES.map(probe).into(),
+        voip: Vec::new(),
+        web: Vec::new(),
+        dash: Vec::new(),
+        talks: Vec::new(),
+    }
+}
+
+/// What was seen of a load.
+struct Seen {
+    collector: Collector,
+    first: u32,
+    flows: usize,
+    tcp: BTreeMap<u32, TcpSample>,
+    looks: Option<[Look; 2]>,
+}
+
+impl Seen {
+    fn take(&mut self, event: &Event) {
+        let flow =
+            |connection: u32| Some(self.first + connection).filter(|&flow| (flow as usize) < self.flows);
+        match *event {
+            Event::Probe { number, began, answer: Answer::Foreign { tcp, tls, http } } => {
+                let parts = [Some(tcp), tls, Some(http)];
+                for (probe, took) in (0..).zip(parts).filter_map(|(probe, took)| Some((probe, took?))) {
+                    self.echo(probe, number, began, took);
+                }
+            }
+            Event::Probe { number, began, answer: Answer::Own { http } } => {
+                self.echo(OWN, number, began, http)
+            }
+            Event::Lost { number, began, is_foreign } => {
+                let probe = if is_foreign { 2 } else { OWN };
+                self.collector.sample(&Sample::Lost { probe, seq: number, sent: began, way: None });
+            }
+            Event::Transferred { connection, t, bytes } => {
+                if let Some(flow) = flow(connection) {
+                    self.collector.sample(&Sample::Received { flow, t, bytes });
+                }
+            }
+            Event::Tcp { connection, t, info } => {
+                if let Some(flow) = flow(connection) {
+                    self.tcp.insert(flow, info);
+                    self.collector.sample(&Sample::Tcp { flow, t, info });
+                }
+            }
+            Event::Interval(_) => {}
+            Event::Passed { t } => {
+                self.collector.pass(t);
+                self.look(t);
+            }
+        }
+    }
+
+    fn echo(&mut self, probe: u32, seq: u32, sent: i64, took: Span) {
+        let rtt = i64::try_from(took.0).unwrap_or(i64::MAX);
+        let (up, down) = (MISSING, MISSING);
+        self.collector.sample(&Sample::Echo {
+            probe,
+            seq,
+            sent,
+            rtt,
+            up,
+            down,
+            reordered: false,
+            duplicate: false,
+        });
+    }
+
+    /// Looks at this machine under load, four times a second.
+    fn look(&mut self, t: i64) {
+        let is_due = self.looks.as_ref().is_none_or(|[_, last]| t >= last.t + 250_000_000);
+        if t >= 0 && is_due {
+            let now = Look::now(t);
+            match &mut self.looks {
+                Some([_, last]) => *last = now,
+                none => *none = Some([now.clone(), now]),
+            }
+        }
+    }
+
+    fn run(&mut self, way: Way, is_complete: bool, faults: Vec<String>) -> Run {
+        let nothing =
+            Test { flows: Vec::new(), probes: Vec::new(), ..test(&Settings::default(), Span(1), 1) };
+        let mut collector = std::mem::replace(&mut self.collector, Collector::new("", &nothing));
+        collector.finished(is_complete, faults, QueueEnd::default(), QueueEnd::default());
+        let mut run = collector.into_run();
+        run.loads = vec![direction(way)];
+        let sum = |of: fn(&TcpSample) -> u64| self.tcp.values().map(of).sum::<u64>() as f64;
+        let busy = sum(|info| info.busy_us);
+        if busy > 0.0 {
+            run.limits.push(SenderLimits {
+                direction: direction(way),
+                receiver: sum(|info| info.rwnd_limited_us) / busy,
+                sender: sum(|info| info.sndbuf_limited_us) / busy,
+            });
+        }
+        run
+    }
+}
+
+/// A failure, with its cure.
+fn explain(url: &str, place: &Place, failure: &Failure) -> Error {
+    let at = place.address;
+    let why = match failure {
+        Failure::Connect(error) => match error.kind() {
+            std::io::ErrorKind::ConnectionRefused => {
+                format!(
+                    "nobody listens at {at}; start `goodqueue server --https` there, or name another port"
+                )
+            }
+            std::io::ErrorKind::TimedOut => {
+                format!("no answer from {at}; does a firewall let the port through?")
+            }
+            _ => format!("{at}: {error}"),
+        },
+        Failure::Silent => format!("no answer from {at} within 10 s; does a firewall let the port through?"),
+        Failure::Tls(error) => {
+            let cure = match place.trust {
+                Trust::Web => {
+                    "add --fingerprint and what `goodqueue server` printed, or --insecure to take any certificate"
+                }
+                Trust::Pinned(_) => "is it the fingerprint that this server printed?",
+                Trust::Anybody => "is it a server of HTTPS?",
+            };
+            return Error::Usage(format!("{url}: TLS: {error}; {cure}"));
+        }
+        Failure::NoHttp2 => "it does not speak HTTP/2, which the test needs".into(),
+        Failure::Status(404) => {
+            "it has no document at /.well-known/nq, so it is no server for this test (status 404)".into()
+        }
+        Failure::Status(status @ (429 | 503)) => {
+            format!("it is busy (status {status}): try again in a minute")
+        }
+        other => other.to_string(),
+    };
+    Error::Machine(format!("{url}: {why}"))
+}

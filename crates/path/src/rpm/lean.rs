@@ -1,0 +1,140 @@
+//! TLS over TCP that keeps little data on its way to the network: what waits within a host is delay that no
+//! network made. At most about [`WAIT`] of data waits in the socket, and one frame above it (section
+//! "Interaction with End Systems"; the draft names `TCP_NOTSENT_LOWAT`).
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use goodqueue_probe::TcpSample;
+use goodqueue_probe::net::{bound_unsent, tcp_sample};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsStream;
+
+/// How long unsent data may take to be sent.
+const WAIT: Duration = Duration::from_millis(5);
+/// Between two looks at the rate.
+const LOOK: Duration = Duration::from_millis(100);
+/// Looks whose fastest counts, so that a pause does not make it timid.
+const LOOKS: usize = 10;
+/// Fewest and most bytes that may be unsent.
+const UNSENT: (usize, usize) = (4096, 262_144);
+/// Fewest and most bytes of a frame of data.
+const FRAME: (usize, usize) = (1400, 16_384);
+
+/// What a connection tells its users.
+#[derive(Debug)]
+pub(super) struct Gauge {
+    frame: AtomicUsize,
+    info: Mutex<Option<TcpSample>>,
+}
+
+impl Gauge {
+    /// Most bytes of the next frame of data.
+    pub(super) fn frame(&self) -> usize {
+        self.frame.load(Ordering::Relaxed)
+    }
+
+    /// What the kernel last said of the connection.
+    pub(super) fn info(&self) -> Option<TcpSample> {
+        *self.info.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Lean {
+    tls: TlsStream<TcpStream>,
+    gauge: Arc<Gauge>,
+    since: Instant,
+    written: usize,
+    /// Bytes a second of the last looks.
+    rates: [f64; LOOKS],
+    look: usize,
+}
+
+impl Lean {
+    pub(super) fn new(tls: impl Into<TlsStream<TcpStream>>) -> Lean {
+        let tls = tls.into();
+        // Where the kernel cannot, more waits.
+        let _ = bound_unsent(tls.get_ref().0, FRAME.1 as u32);
+        let gauge = Arc::new(Gauge { frame: AtomicUsize::new(FRAME.1), info: Mutex::default() });
+        Lean { tls, gauge, since: Instant::now(), written: 0, rates: [0.0; LOOKS], look: 0 }
+    }
+
+    pub(super) fn gauge(&self) -> Arc<Gauge> {
+        Arc::clone(&self.gauge)
+    }
+
+    /// Whether what was written before has gone to the socket.
+    fn poll_empty(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.tls.get_ref().1.wants_write() {
+            Pin::new(&mut self.tls).poll_flush(cx)
+        } else {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn note(&mut self, bytes: usize) {
+        self.written += bytes;
+        let took = self.since.elapsed();
+        if took < LOOK {
+            return;
+        }
+        self.rates[self.look % LOOKS] = self.written as f64 / took.as_secs_f64();
+        (self.look, self.written, self.since) = (self.look + 1, 0, Instant::now());
+        let rate = self.rates.iter().copied().fold(0.0, f64::max);
+        let wait = (rate * WAIT.as_secs_f64()) as usize;
+        let socket = self.tls.get_ref().0;
+        let _ = bound_unsent(socket, wait.clamp(UNSENT.0, UNSENT.1) as u32);
+        self.gauge.frame.store(wait.clamp(FRAME.0, FRAME.1), Ordering::Relaxed);
+        *self.gauge.info.lock().unwrap_or_else(PoisonError::into_inner) = tcp_sample(socket).ok();
+    }
+}
+
+impl AsyncRead for Lean {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tls).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Lean {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.poll_empty(cx))?;
+        let written = ready!(Pin::new(&mut self.tls).poll_write(cx, buf))?;
+        self.note(written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_empty(cx))?;
+        let written = ready!(Pin::new(&mut self.tls).poll_write_vectored(cx, bufs))?;
+        self.note(written);
+        Poll::Ready(Ok(written))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tls.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tls).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tls).poll_shutdown(cx)
+    }
+}

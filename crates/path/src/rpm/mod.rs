@@ -1,0 +1,15 @@
+//! Responsiveness (draft-ietf-ippm-responsiveness) over HTTP/2 and TLS: a server, a client for any server,
+//! and the document that tells the client what to ask for.
+//!
+//! * [`document`] is `/.well-known/nq`.
+//! * [`server`] serves it, one byte, a large object, and a sink for uploads, to strangers, within bounds.
+//! * [`client`] drives `goodqueue_probe::rpm` over sockets.
+//! * [`trust`] says whose certificates count.
+//!
+//! Both ends speak HTTP/2 alone. The algorithm and the figure have no sockets; they are in `goodqueue_probe`.
+
+pub mod client;
+pub mod document;
+mod lean;
+pub mod server;
+pub mod trust;
