@@ -3,6 +3,7 @@
 //! Times in series (`t_ns`, `sent_ns`) are nanoseconds from the start of the load; the idle lead-in is
 //! negative. Delays are in nanoseconds; [`MISSING`] marks a probe without one.
 
+mod found;
 mod path;
 mod repetition;
 mod talks;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wifi::Radio;
 
+pub use found::{FoundKind, FoundQueue};
 pub use path::{PathQueue, Sojourn};
 pub use repetition::Repetition;
 pub use talks::{TalkPlan, TalkSeries, TalkWay};
@@ -321,6 +323,9 @@ pub struct Run {
     /// Where the queue is, on a real path, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub located: Option<Located>,
+    /// What kind of queue each loaded direction has, on a real path; empty if nothing was loaded alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queue_kinds: Vec<FoundQueue>,
     /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
     /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -457,6 +462,10 @@ pub struct FlowSeries {
     pub srtt_us: Vec<u32>,
     /// Segments retransmitted since the flow began.
     pub retransmits: Vec<u32>,
+    /// Segments acknowledged with an echo of a CE mark since the flow began (`tcpi_delivered_ce`); empty if
+    /// there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ce_segments: Vec<u32>,
     /// Why the flow ended early, if it did.
     pub error: Option<String>,
 }
