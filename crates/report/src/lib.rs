@@ -53,7 +53,7 @@ pub use curves::{Curve, Curves, write_curves};
 pub use error::Error;
 pub use files::write_new;
 pub use folder::Folder;
-pub use kind::{debug, queue_kind};
+pub use kind::queue_kind;
 pub use merge::merge;
 pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]

@@ -323,9 +323,9 @@ pub struct Run {
     /// Where the queue is, on a real path, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub located: Option<Located>,
-    /// What kind of queue each loaded direction has, on a real path; empty if nothing was loaded alone.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub queue_kinds: Vec<FoundQueue>,
+    /// What kind of queue the loaded direction has, on a real path; absent if it was not loaded alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_kind: Option<FoundQueue>,
     /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
     /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use goodqueue_report::{Direction, FoundKind, Record};
 
 /// Which paths. The rules were made with the first set and are judged by the second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Set {
+pub(crate) enum Set {
     /// For whoever changes the rules.
     Development,
     /// For the table in `docs/queue-kind.md`.
@@ -25,13 +25,19 @@ impl Set {
 }
 
 /// A path, what its queue is, and the load that `goodqueue test` sends over it.
-pub struct Drawn {
+pub(crate) struct Drawn {
     /// What it is, in a line.
-    pub words: String,
+    pub(crate) words: String,
     /// Its kind of queue.
-    pub truth: FoundKind,
+    pub(crate) truth: FoundKind,
     /// The loaded direction.
-    pub way: Direction,
+    pub(crate) way: Direction,
+    /// The size of a FIFO that is limited in bytes.
+    pub(crate) bytes: Option<u64>,
+    /// The rate, bit/s.
+    pub(crate) bps: f64,
+    /// Whether the line loses packets at random, too.
+    pub(crate) is_lossy: bool,
     text: String,
     seed: u64,
 }
@@ -61,7 +67,7 @@ fn bytes(bps: f64, ms: f64) -> u64 {
 }
 
 /// Path `number` of a set.
-pub fn drawn(set: Set, number: u64) -> Drawn {
+pub(crate) fn drawn(set: Set, number: u64) -> Drawn {
     let mut draws = Draws(Rng::stream(set.seed(), number, "queue-kind"));
     let bps = draws.between(1e6, 1e9);
     let kbit = |bps: f64| format!("{}kbit", (bps / 1e3).round());
@@ -74,20 +80,26 @@ pub fn drawn(set: Set, number: u64) -> Drawn {
     let packets = draws.between(50.0, 1000.0).round();
     let (ms, step, low) =
         (draws.between(20.0, 500.0), draws.between(0.5, 4.0), draws.between(0.2, 0.5));
-    let fifo = format!("bfifo:{}", bytes(bps, ms));
-    let (truth, queue) = match draws.0.below(21) {
+    let (deep, fixed) = (bytes(bps, ms), draws.between(64e3, 2e6) as u64);
+    let choice = draws.0.below(21);
+    let size = match choice {
+        2 | 3 => Some(deep),
+        4 => Some(fixed),
+        _ => None,
+    };
+    let (truth, queue) = match choice {
         0 => (FoundKind::Fifo, format!("pfifo:{packets}")),
         1 => (FoundKind::Fifo, "pfifo:1000".into()),
-        2 => (FoundKind::Fifo, fifo),
+        2 => (FoundKind::Fifo, format!("bfifo:{deep}")),
         3 => (FoundKind::Fifo, format!("fifo:{ms:.0}ms")),
-        4 => (FoundKind::Fifo, format!("bfifo:{}", draws.between(64e3, 2e6).round())),
+        4 => (FoundKind::Fifo, format!("bfifo:{fixed}")),
         5 => (FoundKind::Fifo, format!("pfifo_fast:{packets}")),
         6 => (FoundKind::Fifo, format!("prio,leaf=pfifo,leaf.limit={packets}")),
         7 => (FoundKind::Aqm, "codel".into()),
         8 => (FoundKind::Aqm, "pie".into()),
         9 => {
-            // The thresholds at 10 and 30 ms.
-            let min = bytes(bps, 10.0);
+            // The thresholds at 10 and 30 ms, as far as RED's arithmetic in 32 bits goes.
+            let min = bytes(bps, 10.0).min(600_000);
             let (max, limit, rate) = (3 * min, 12 * min, kbit(bps));
             (FoundKind::Aqm, format!("red,limit={limit},min={min},max={max},bandwidth={rate}"))
         }
@@ -102,7 +114,7 @@ pub fn drawn(set: Set, number: u64) -> Drawn {
             let burst = bytes(bps, draws.between(10.0, 100.0));
             (FoundKind::Policer, format!("tbf,rate={},burst={burst},limit=3028", kbit(bps)))
         }
-        19 => (FoundKind::RateVaries, fifo),
+        19 => (FoundKind::RateVaries, format!("bfifo:{deep}")),
         _ => (FoundKind::RateVaries, ["fq_codel", "codel", "cake"][draws.0.below(3) as usize].into()),
     };
     let line = match truth {
@@ -150,12 +162,12 @@ pub fn drawn(set: Set, number: u64) -> Drawn {
     if ecn {
         words += ", ECN";
     }
-    Drawn { words, truth, way, text, seed }
+    Drawn { words, truth, way, bytes: size, bps, is_lossy: loss > 0.0, text, seed }
 }
 
 impl Drawn {
     /// What the test measures.
-    pub fn record(&self) -> Record {
+    pub(crate) fn record(&self) -> Record {
         let experiment = Experiment::parse(&self.text, "path.toml", Path::new("")).expect(&self.text);
         assert_eq!(experiment.seeds, [self.seed]);
         experiment.run().expect(&self.text)

@@ -24,6 +24,8 @@ pub(super) struct Step {
     pub(super) marks: u64,
     /// The median of the flows' smoothed round trips at its end; 0 if unknown.
     pub(super) srtt: i64,
+    /// The sum of the senders' windows at its end, segments.
+    pub(super) window: u64,
 }
 
 /// One probe under load.
@@ -71,9 +73,10 @@ impl Seen {
                 let ce = u64::from(flow.ce_segments.get(i).copied().unwrap_or(0)).max(marks);
                 let (row, srtt) = steps.entry(t).or_default();
                 row.t = t;
-                row.bytes += bytes;
+                row.bytes = row.bytes.saturating_add(bytes);
                 row.retransmits += now - retransmits;
                 row.marks += ce - marks;
+                row.window += u64::from(flow.cwnd_segments.get(i).copied().unwrap_or(0));
                 srtt.extend(flow.srtt_us.get(i).filter(|&&us| us > 0).map(|&us| i64::from(us) * 1000));
                 (retransmits, marks) = (now, ce);
             }
@@ -102,16 +105,16 @@ impl Seen {
             let delays = probe.rtt_ns.iter().zip(there.iter().zip(back));
             probe.sent_ns.iter().copied().zip(delays)
         };
-        let idle = || rows().filter(|&(t, (&rtt, _))| known(rtt) && t + rtt < 0);
+        let idle = || rows().filter(|&(t, (&rtt, _))| known(rtt) && t.saturating_add(rtt) < 0);
         let least = |of: fn(i64, i64, i64) -> i64| {
             idle().map(|(_, (&rtt, (&there, &back)))| of(rtt, there, back)).min()
         };
         self.base = least(|rtt, _, _| rtt)?;
         let (least_there, least_back) = (least(|_, there, _| there)?, least(|_, _, back| back)?);
-        let mut waits: Vec<i64> = idle().map(|(_, (_, (&there, _)))| there - least_there).collect();
+        let mut waits: Vec<i64> = idle().map(|(_, (_, (&there, _)))| there.saturating_sub(least_there)).collect();
         waits.sort_unstable();
         self.noise = percentile(&waits, 95)?;
-        let early = |t: i64| t + 2 * self.base < 0;
+        let early = |t: i64| t.saturating_add(self.base.saturating_mul(2)) < 0;
         let sent = rows().filter(|&(t, _)| early(t)).count() as u64;
         let lost = rows().filter(|&(t, (&rtt, _))| early(t) && !known(rtt)).count() as u64;
         self.idle_probes = [sent, lost];
@@ -121,7 +124,7 @@ impl Seen {
                 continue;
             }
             let (wait, back) = if known(rtt) {
-                (Some((there - least_there).max(0)), (back - least_back).max(0))
+                (Some(there.saturating_sub(least_there).max(0)), back.saturating_sub(least_back).max(0))
             } else {
                 (None, 0)
             };
@@ -130,9 +133,19 @@ impl Seen {
         Some(())
     }
 
+    /// When a step began, less so many round trips.
+    pub(super) fn before(&self, step: &Step, trips: i64) -> i64 {
+        step.t.saturating_sub(self.step).saturating_sub(step.srtt * trips)
+    }
+
+    /// Probes sent from `from` until before `to`.
+    pub(super) fn probes(&self, from: i64, to: i64) -> impl Iterator<Item = &Probe> {
+        let first = self.probes.partition_point(|probe| probe.t < from);
+        self.probes[first..].iter().take_while(move |probe| probe.t < to)
+    }
+
     /// Waits of probes sent from `from` until before `to`.
     pub(super) fn waits(&self, from: i64, to: i64) -> impl Iterator<Item = i64> {
-        let first = self.probes.partition_point(|probe| probe.t < from);
-        self.probes[first..].iter().take_while(move |probe| probe.t < to).filter_map(|probe| probe.wait)
+        self.probes(from, to).filter_map(|probe| probe.wait)
     }
 }
