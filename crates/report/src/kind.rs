@@ -149,7 +149,8 @@ impl Figures {
                 step.bytes as f64 * 8.0 * FRAME / PAYLOAD;
         }
         let whole = seen.end / 1_000_000_000;
-        let seconds: Vec<f64> = seconds.into_iter().filter(|(n, _)| *n < whole).map(|(_, bits)| bits).collect();
+        let seconds: Vec<f64> =
+            seconds.into_iter().filter(|(n, _)| *n < whole).map(|(_, bits)| bits).collect();
         let (bps, better) = (at(seconds.get(1..)?, 50), at(seconds.get(1..)?, 75));
         let late_seconds = seconds.get(2..).filter(|late| late.len() >= 3)?;
         if bps <= 0.0 {

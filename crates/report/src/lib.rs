@@ -61,10 +61,10 @@ pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
 pub use path::TcpRtt;
 pub use record::{
-    CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FoundKind, FoundQueue, FlowSeries, HopRise, Host,
-    LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue, ProbePlan, ProbeSeries,
-    QueueSeries, Record, Repetition, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries,
-    TalkWay, TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
+    CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowSeries, FoundKind, FoundQueue,
+    HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue,
+    ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Run, SCHEMA, SenderLimits, Simulation, Sojourn,
+    TalkPlan, TalkSeries, TalkWay, TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated};
 pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};

@@ -78,8 +78,7 @@ pub(crate) fn drawn(set: Set, number: u64) -> Drawn {
     // The other direction is up to 12 times faster or slower.
     let other = if draws.one_in(3) { bps * draws.between(1.0 / 12.0, 12.0) } else { bps };
     let packets = draws.between(50.0, 1000.0).round();
-    let (ms, step, low) =
-        (draws.between(20.0, 500.0), draws.between(0.5, 4.0), draws.between(0.2, 0.5));
+    let (ms, step, low) = (draws.between(20.0, 500.0), draws.between(0.5, 4.0), draws.between(0.2, 0.5));
     let (deep, fixed) = (bytes(bps, ms), draws.between(64e3, 2e6) as u64);
     let choice = draws.0.below(21);
     let size = match choice {

@@ -111,7 +111,8 @@ impl Seen {
         };
         self.base = least(|rtt, _, _| rtt)?;
         let (least_there, least_back) = (least(|_, there, _| there)?, least(|_, _, back| back)?);
-        let mut waits: Vec<i64> = idle().map(|(_, (_, (&there, _)))| there.saturating_sub(least_there)).collect();
+        let mut waits: Vec<i64> =
+            idle().map(|(_, (_, (&there, _)))| there.saturating_sub(least_there)).collect();
         waits.sort_unstable();
         self.noise = percentile(&waits, 95)?;
         let early = |t: i64| t.saturating_add(self.base.saturating_mul(2)) < 0;

@@ -138,9 +138,13 @@ fn kind(found: &FoundQueue) -> String {
             let at = rate((mbit * 10.0).round().max(1.0) as u64 * 100_000);
             format!("{load} wait in one FIFO of {about} {} ({} at {at}).", size(bytes), firm(ns))
         }
-        FoundKind::Aqm => format!("{load} wait in one queue that keeps itself short: active queue management (AQM)."),
+        FoundKind::Aqm => {
+            format!("{load} wait in one queue that keeps itself short: active queue management (AQM).")
+        }
         FoundKind::FlowQueueing => format!("{load} wait in a queue for each flow: flow queueing."),
-        FoundKind::Policer => format!("{load} meet a policer: it drops what exceeds its rate, and queues nothing."),
+        FoundKind::Policer => {
+            format!("{load} meet a policer: it drops what exceeds its rate, and queues nothing.")
+        }
         FoundKind::RateVaries => format!("{load} wait for a line whose rate varies."),
         FoundKind::Unknown => {
             let why = found.evidence.join("; ");
