@@ -21,6 +21,7 @@ struct FlowRow {
     cwnd_segments: u32,
     srtt_us: u32,
     retransmits: u32,
+    ce_segments: u32,
 }
 
 /// One probe's fate.
@@ -212,8 +213,8 @@ impl Collector {
             Sample::Tcp { flow, t, info } => {
                 let step = self.step_of(t);
                 let row = self.row(flow, step);
-                (row.cwnd_segments, row.srtt_us, row.retransmits) =
-                    (info.cwnd_segments, info.srtt_us, info.retransmits);
+                (row.cwnd_segments, row.srtt_us) = (info.cwnd_segments, info.srtt_us);
+                (row.retransmits, row.ce_segments) = (info.retransmits, info.delivered_ce);
             }
             Sample::Echo { probe, seq, sent, rtt, up, down, reordered, duplicate } => {
                 if let Some(series) = self.run.probes.get_mut(probe as usize) {
@@ -359,14 +360,19 @@ impl Collector {
     /// What was measured of the run.
     pub(crate) fn into_run(mut self) -> Run {
         for (series, rows) in self.run.flows.iter_mut().zip(self.flows) {
-            let mut retransmits = 0;
+            let (mut retransmits, mut marked) = (0, 0);
             for (t, row) in rows {
                 retransmits = retransmits.max(row.retransmits);
+                marked = marked.max(row.ce_segments);
                 series.t_ns.push(t);
                 series.rx_bytes.push(row.rx_bytes);
                 series.cwnd_segments.push(row.cwnd_segments);
                 series.srtt_us.push(row.srtt_us);
                 series.retransmits.push(retransmits);
+                series.ce_segments.push(marked);
+            }
+            if marked == 0 {
+                series.ce_segments.clear();
             }
         }
         for (probe, seq, waited_ns) in self.under_way {

@@ -26,6 +26,7 @@ mod files;
 pub mod flent;
 mod folder;
 mod json;
+mod kind;
 mod merge;
 mod mos;
 mod output;
@@ -52,6 +53,7 @@ pub use curves::{Curve, Curves, write_curves};
 pub use error::Error;
 pub use files::write_new;
 pub use folder::Folder;
+pub use kind::queue_kind;
 pub use merge::merge;
 pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
@@ -59,11 +61,11 @@ pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
 pub use path::TcpRtt;
 pub use record::{
-    CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowSeries, HopRise, Host,
-    LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue, ProbePlan, ProbeSeries,
-    QueueSeries, Record, Repetition, Responsiveness, RpmInterval, RpmPart, RpmPercentile, Run, SCHEMA,
-    SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay, TestPlan, UnderWay, Validity,
-    VideoPlan, VideoSeries,
+    CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowSeries, FoundKind, FoundQueue,
+    HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue,
+    ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Responsiveness, RpmInterval, RpmPart,
+    RpmPercentile, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay, TestPlan,
+    UnderWay, Validity, VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated};
 pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};

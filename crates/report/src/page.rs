@@ -207,8 +207,8 @@ fn findings(record: &Record, summaries: &[Summary]) -> String {
     if !found.is_empty() {
         banner(&mut out, "banner", "Other effects of the load.", &found);
     }
-    for (place, hops) in words::located(record) {
-        banner(&mut out, "banner", &place, &hops);
+    for (sentence, lines) in words::queue_kinds(record).into_iter().chain(words::located(record)) {
+        banner(&mut out, "banner", &sentence, &lines);
     }
     for advice in words::advice(record, summaries) {
         banner(&mut out, "banner", &advice, &[]);

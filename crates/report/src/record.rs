@@ -3,6 +3,7 @@
 //! Times in series (`t_ns`, `sent_ns`) are nanoseconds from the start of the load; the idle lead-in is
 //! negative. Delays are in nanoseconds; [`MISSING`] marks a probe without one.
 
+mod found;
 mod path;
 mod repetition;
 mod rpm;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::wifi::Radio;
 
+pub use found::{FoundKind, FoundQueue};
 pub use path::{PathQueue, Sojourn};
 pub use repetition::Repetition;
 pub use rpm::{Responsiveness, RpmInterval, RpmPart, RpmPercentile};
@@ -326,6 +328,9 @@ pub struct Run {
     /// Its responsiveness, in the test that measures it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rpm: Option<Responsiveness>,
+    /// What kind of queue the loaded direction has, on a real path; absent if it was not loaded alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_kind: Option<FoundQueue>,
     /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
     /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -462,6 +467,10 @@ pub struct FlowSeries {
     pub srtt_us: Vec<u32>,
     /// Segments retransmitted since the flow began.
     pub retransmits: Vec<u32>,
+    /// Segments acknowledged with an echo of a CE mark since the flow began (`tcpi_delivered_ce`); empty if
+    /// there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ce_segments: Vec<u32>,
     /// Why the flow ended early, if it did.
     pub error: Option<String>,
 }

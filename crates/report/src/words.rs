@@ -8,7 +8,7 @@ use crate::record::{Direction, PathPlan, Record, Run};
 use crate::summary::Summary;
 
 pub(crate) use headline::headline_pieces;
-pub(crate) use real_path::{advice, located};
+pub(crate) use real_path::{advice, located, queue_kinds};
 
 /// Why a step of the goodput may exceed the link's rate.
 pub(crate) const RELEASED: &str =
@@ -144,7 +144,7 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
 const NBSP: char = '\u{a0}';
 
 /// [`ms`], kept on one line.
-fn firm(ns: i64) -> String {
+pub(crate) fn firm(ns: i64) -> String {
     if (1..50_000).contains(&ns) {
         return format!("less{NBSP}than{NBSP}0.1{NBSP}ms");
     }

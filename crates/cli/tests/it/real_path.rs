@@ -148,6 +148,36 @@ fn live_a_path_that_keeps_delay_low_gets_that_sentence() {
     assert!((20.0..23.0).contains(&trip), "{trip} ms");
 }
 
+/// The kind of queue that an undisturbed load has found, of up to five.
+fn queue_kind(path: &Path, words: &str) -> Value {
+    for _ in 1..=5 {
+        let record = measured(path, words);
+        if doubts(&record).is_empty() {
+            return record["runs"][0]["queue_kind"].clone();
+        }
+        eprintln!("{words}: {:?}", doubts(&record));
+    }
+    panic!("{words}: disturbed five times: this machine is overloaded");
+}
+
+#[test]
+fn live_a_fifo_and_flow_queueing_are_told_apart() {
+    let Some(_turn) = live("live_a_fifo_and_flow_queueing_are_told_apart") else { return };
+    let path = Path::new([10, 20], 20, "pfifo:200");
+    for way in ["up", "down"] {
+        let found = queue_kind(&path, &format!("tcp_4{way} --length 10s --idle 2s"));
+        assert_eq!((&found["kind"], &found["direction"]), (&"fifo".into(), &way.into()), "{found}");
+        // Probes are packets, too, but small: a full queue has fewer bytes than 200 full frames.
+        let bytes = number(&found["bytes"]) / (200.0 * 1514.0);
+        assert!((0.7..=1.05).contains(&bytes), "{way}: {bytes} of the queue: {found}");
+    }
+    let path = Path::new([10, 20], 20, "fq_codel");
+    for way in ["up", "down"] {
+        let found = queue_kind(&path, &format!("tcp_4{way} --length 10s --idle 2s"));
+        assert_eq!(found["kind"], "flow_queueing", "{found}");
+    }
+}
+
 #[test]
 fn live_the_measurement_survives_a_dead_server_and_a_signal() {
     let Some(_turn) = live("live_the_measurement_survives_a_dead_server_and_a_signal") else { return };

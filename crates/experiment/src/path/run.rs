@@ -14,7 +14,7 @@ use goodqueue_path::load::message::Ended;
 use goodqueue_path::params::Refusal;
 use goodqueue_probe::net::{ClockWatch, FlowsSummary, NetError, SessionId, SharedClock, check, run_flows};
 use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
-use goodqueue_report::{Record, Run, SenderLimits};
+use goodqueue_report::{Record, Run, SenderLimits, queue_kind};
 
 use super::clocks::Delays;
 use super::doubts::{self, Look};
@@ -49,7 +49,8 @@ pub fn run(asked: &PathTest, record: &mut Record, monitor: &mut dyn Monitor) -> 
         monitor.begin(number);
         let (run, ended) = one(asked, number, load, control.as_mut(), monitor);
         monitor.end(number, !run.as_ref().is_some_and(|run| run.complete));
-        if let Some(run) = run {
+        if let Some(mut run) = run {
+            run.queue_kind = queue_kind(record, &run);
             record.runs.push(run);
             end = monitor.keep(record);
         }

@@ -301,7 +301,7 @@ impl<'a> Flow<'a> {
             cwnd_segments: vec![0; n],
             srtt_us: vec![0; n],
             retransmits: vec![0; n],
-            error: None,
+            ..FlowSeries::default()
         }
     }
 }

@@ -44,9 +44,9 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
         out.push(format!("pages: {}", applications::INCOMPLETE));
     }
-    for (place, hops) in words::located(record) {
-        out.push(place);
-        out.extend(hops.into_iter().map(|hop| format!("  {hop}")));
+    for (sentence, lines) in words::queue_kinds(record).into_iter().chain(words::located(record)) {
+        out.push(sentence);
+        out.extend(lines.into_iter().map(|line| format!("  {line}")));
     }
     out.extend(words::advice(record, all));
     out.extend(queues::left_out(record));

@@ -2,7 +2,7 @@
 
 use super::headline::{CURE_NS, effect};
 use super::{NBSP, Piece, firm, plain, rate};
-use crate::record::{Direction, HopRise, Located, Record, Run};
+use crate::record::{Direction, FoundKind, FoundQueue, HopRise, Located, Record, Run};
 use crate::summary::{Summary, loaded_in};
 
 /// Share of the measured goodput at which a shaper in front of the line is set: it must be the bottleneck.
@@ -106,12 +106,51 @@ fn held(load: &Load<'_>) -> Option<String> {
         [Direction::Down] => (load.summary.goodput_down_bps?, &load.summary.down),
         _ => return None,
     };
-    let bytes = bps as f64 / 8e9 * latency.added_p95_ns? as f64;
-    Some(match bytes {
+    Some(size(bps as f64 / 8e9 * latency.added_p95_ns? as f64))
+}
+
+/// Bytes as people write them.
+fn size(bytes: f64) -> String {
+    match bytes {
         1e7.. => format!("{:.0}{NBSP}MB", bytes / 1e6),
         1e6.. => format!("{:.1}{NBSP}MB", bytes / 1e6),
         _ => format!("{:.0}{NBSP}kB", bytes / 1e3),
-    })
+    }
+}
+
+/// What kind of queue each load has found, and why that is known: a sentence and its lines.
+pub(crate) fn queue_kinds(record: &Record) -> Vec<(String, Vec<String>)> {
+    let of = |found: &FoundQueue| {
+        let lines = if found.kind == FoundKind::Unknown { Vec::new() } else { found.evidence.clone() };
+        (kind(found), lines)
+    };
+    record.runs.iter().filter_map(|run| run.queue_kind.as_ref()).map(of).collect()
+}
+
+fn kind(found: &FoundQueue) -> String {
+    let load = who(&[found.direction]);
+    match found.kind {
+        FoundKind::Fifo => {
+            let (ns, bytes) = (found.wait_ns.unwrap_or(0), found.bytes.unwrap_or(0) as f64);
+            let about = if found.is_full == Some(false) { "at least" } else { "about" };
+            // Two digits are known.
+            let mbit = bytes * 8e3 / ns.max(1) as f64;
+            let at = rate((mbit * 10.0).round().max(1.0) as u64 * 100_000);
+            format!("{load} wait in one FIFO of {about} {} ({} at {at}).", size(bytes), firm(ns))
+        }
+        FoundKind::Aqm => {
+            format!("{load} wait in one queue that keeps itself short: active queue management (AQM).")
+        }
+        FoundKind::FlowQueueing => format!("{load} wait in a queue for each flow: flow queueing."),
+        FoundKind::Policer => {
+            format!("{load} meet a policer: it drops what exceeds its rate, and queues nothing.")
+        }
+        FoundKind::RateVaries => format!("{load} wait for a line whose rate varies."),
+        FoundKind::Unknown => {
+            let why = found.evidence.join("; ");
+            format!("What kind of queue {} meet is not known: {why}.", load.to_lowercase())
+        }
+    }
 }
 
 /// Where the queue is, and the rise of each router on the way: a sentence and its lines, for each load that

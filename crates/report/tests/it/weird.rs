@@ -168,6 +168,9 @@ fn all_forms(record: &Record) {
         assert!(!text.contains("NaN"), "{text}");
     }
     for run in &record.runs {
+        if let Some(found) = goodqueue_report::queue_kind(record, run) {
+            assert!(!found.evidence.is_empty(), "{found:?}");
+        }
         assert!(flent::file_name(record, run).len() <= 250);
     }
     assert!(csv::latency(record).ends_with('\n') && csv::queue(record).ends_with('\n'));
