@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use crate::args::ServerArgs;
 use crate::output::print;
-use crate::path_values::{bracketed, key, key_text, positive, span};
+use crate::path_values::{bracketed, key, key_text, positive, rate, span};
 use crate::rights::Rights;
 
 /// Events that may wait to be printed; more are left out, and counted.
@@ -64,17 +64,14 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
         let tell = move |sender: &SyncSender<News>, news| {
             missed.fetch_add(u64::from(sender.try_send(news).is_err()), Ordering::Relaxed);
         };
-        let of_load = sender.clone();
+        let (of_load, loads) = (sender.clone(), loads.as_ref());
         let loading = loads
-            .as_ref()
             .map(|loads| scope.spawn(move || loads.serve(stop, &|event| tell(&of_load, News::Load(event)))));
         let serving = scope.spawn(move || {
-            listener.serve(&mut server, stop, &mut |event| tell(&sender, News::Probes(event)))
+            listener.serve(&mut server, loads, stop, &mut |event| tell(&sender, News::Probes(event)))
         });
-        let telling = metrics.as_ref().map(|metrics| {
-            let loads = loads.as_ref();
-            scope.spawn(move || hand_out(metrics, listener, loads, stop))
-        });
+        let telling =
+            metrics.as_ref().map(|metrics| scope.spawn(move || hand_out(metrics, listener, loads, stop)));
         let told = tell_until_stopped(&voice, &news, &interrupt, stop);
         stop.store(true, Ordering::Relaxed);
         let panicked = |_| Error::Machine("a thread of the server panicked".into());
@@ -191,6 +188,7 @@ fn sockets(
         loads: args.loads,
         flows: args.flows,
         length,
+        udp: rate("udp-rate", &args.udp_rate)?,
     };
     let mut tries = if args.port == 0 { 16 } else { 1 };
     loop {

@@ -39,6 +39,7 @@ pub fn text(version: &str, probes: &ServerStats, sessions: usize, load: &LoadSta
             ("wrong_key", probes.wrong_key),
             ("wrong_token", probes.wrong_token),
             ("too_fast", probes.too_fast),
+            ("unknown_load", load.strange_datagrams),
         ],
     );
     page.count("udp_received_bytes", "UDP payload received.", probes.received_bytes);

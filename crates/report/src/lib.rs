@@ -60,9 +60,9 @@ pub use page::html;
 pub use path::TcpRtt;
 pub use record::{
     CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowSeries, HopRise, Host,
-    LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue, ProbePlan, ProbeSeries,
-    QueueSeries, Record, Repetition, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries,
-    TalkWay, TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
+    LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue, Peer, ProbePlan,
+    ProbeSeries, QueueSeries, Record, Repetition, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan,
+    TalkSeries, TalkWay, TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
 };
 pub use repeat::{Estimate, Repeated};
 pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};

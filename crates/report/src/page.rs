@@ -206,7 +206,7 @@ fn findings(record: &Record, summaries: &[Summary]) -> String {
     if !found.is_empty() {
         banner(&mut out, "banner", "Other effects of the load.", &found);
     }
-    for (place, hops) in words::located(record) {
+    for (place, hops) in words::located(record).into_iter().chain(words::observed(record, summaries)) {
         banner(&mut out, "banner", &place, &hops);
     }
     for advice in words::advice(record, summaries) {

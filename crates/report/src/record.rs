@@ -146,7 +146,7 @@ pub struct TestPlan {
     pub load_ns: u64,
     /// Step of the goodput series.
     pub step_ns: u64,
-    /// TCP flows.
+    /// TCP flows, then UDP flows.
     pub flows: Vec<FlowPlan>,
     /// Latency probes.
     pub probes: Vec<ProbePlan>,
@@ -164,7 +164,7 @@ pub struct TestPlan {
     pub talks: Vec<TalkPlan>,
 }
 
-/// One TCP flow as planned.
+/// One flow as planned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowPlan {
@@ -172,7 +172,7 @@ pub struct FlowPlan {
     pub name: String,
     /// Who sends.
     pub direction: Direction,
-    /// Congestion control of the sender, the kernel's name.
+    /// Congestion control of the sender, the kernel's name; empty for UDP, which has none.
     pub cc: String,
     /// DSCP name (`CS0`, `EF`, ...).
     pub dscp: String,
@@ -182,7 +182,7 @@ pub struct FlowPlan {
     pub start_ns: i64,
     /// When it stops.
     pub stop_ns: i64,
-    /// The rate limit of its sender, of payload; absent without a limit.
+    /// The rate limit of its sender, of payload, or the rate of UDP; absent without a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
 }
@@ -321,6 +321,9 @@ pub struct Run {
     /// Where the queue is, on a real path, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub located: Option<Located>,
+    /// What a second, near observer saw meanwhile, on a real path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Peer>,
     /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
     /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -385,6 +388,16 @@ pub struct Located {
     pub before: Option<u8>,
     /// Why the place is not known.
     pub unknown: Option<String>,
+}
+
+/// What a second observer saw: a server that is near, which was probed while the load ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Peer {
+    /// The observer as typed.
+    pub host: String,
+    /// Its probe.
+    pub probe: ProbeSeries,
 }
 
 /// A router on the way.

@@ -1,6 +1,7 @@
 //! The command as its users meet it. One binary, so it links once; live runs take turns.
 
 mod agreement;
+mod chain;
 mod circles;
 mod compare;
 mod cookbook;
@@ -13,9 +14,11 @@ mod live;
 mod live_wifi;
 mod locate;
 mod memory;
+mod observer;
 mod output;
 mod path_queues;
 mod paths;
+mod people;
 mod random;
 mod real_path;
 mod reference;

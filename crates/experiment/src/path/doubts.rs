@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use goodqueue_probe::Direction as Way;
-use goodqueue_report::{Doubt, DoubtKind, FlowSeries, Run};
+use goodqueue_probe::talk::{INPUT, STATE};
+use goodqueue_report::{Doubt, DoubtKind, FlowSeries, Run, TalkWay};
 
 use super::direction;
 use super::probes::Outcome;
@@ -137,9 +138,10 @@ fn other_traffic(run: &Run, ways: &[Way], [from, to]: [&Look; 2], way: Way) -> O
             .map(|(_, bytes)| bytes)
             .sum::<f64>()
     });
+    let [apps_up, apps_down] = of_applications(run, from.t, to.t);
     let (own, back, which) = match way {
-        Way::Up => (up, down, 1),
-        Way::Down => (down, up, 0),
+        Way::Up => (up + apps_up, down + apps_down, 1),
+        Way::Down => (down + apps_down, up + apps_up, 0),
     };
     if up + down < FEW {
         return None;
@@ -178,6 +180,25 @@ fn other_traffic(run: &Run, ways: &[Way], [from, to]: [&Look; 2], way: Way) -> O
             ),
         )
     })
+}
+
+/// Payload of pages, videos, calls with video and games, up and down, between two times: at most.
+fn of_applications(run: &Run, from: i64, to: i64) -> [f64; 2] {
+    let overlaps = |t: i64, took: i64| t <= to && t.saturating_add(took) >= from;
+    let fetched = |starts: &[i64], took: &[i64], bytes: &[u64]| {
+        let all = starts.iter().zip(took).zip(bytes);
+        all.filter(|((t, took), _)| overlaps(**t, **took)).map(|(_, bytes)| *bytes as f64).sum::<f64>()
+    };
+    let pages = run.web.iter().map(|page| fetched(&page.start_ns, &page.took_ns, &page.rx_bytes));
+    let videos = run.dash.iter().map(|video| fetched(&video.asked_ns, &video.took_ns, &video.rx_bytes));
+    let talked = |way: &TalkWay, tick: usize| {
+        let media = way.t_ns.iter().zip(&way.rx_bytes).filter(|(t, _)| overlaps(**t, 0));
+        let ticks = way.sent_ns.iter().filter(|t| overlaps(**t, 0)).count();
+        media.map(|(_, bytes)| *bytes as f64).sum::<f64>() + (ticks * tick) as f64
+    };
+    let up = run.talks.iter().map(|talk| talked(&talk.up, INPUT));
+    let down = run.talks.iter().map(|talk| talked(&talk.down, STATE));
+    [up.sum(), pages.chain(videos).chain(down).sum()]
 }
 
 /// The longest round trip less the shortest, ns.
@@ -239,7 +260,7 @@ fn rate_varied(run: &Run, ways: &[Way], way: Way) -> Option<Doubt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodqueue_report::{ProbeSeries, SenderLimits};
+    use goodqueue_report::{ProbeSeries, SenderLimits, VideoSeries};
 
     const S: i64 = 1_000_000_000;
 
@@ -275,6 +296,28 @@ mod tests {
     fn a_load_that_nothing_disturbs_is_believed() {
         // 20 Mbit/s for ten seconds are 25 MB; 1514 bytes on the line for 1448.
         assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 0.3, 0.1), &[]), []);
+    }
+
+    #[test]
+    fn what_applications_receive_is_of_the_test() {
+        let (quiet, probes) = (looks(26_200_000, 0.3, 0.1), &[]);
+        let received = |bytes: u64| {
+            let [from, mut to] = quiet.clone();
+            if let Some(eth0) = to.interfaces.get_mut("eth0") {
+                eth0[0] += bytes;
+            }
+            [from, to]
+        };
+        let segments = |count: u64| VideoSeries {
+            asked_ns: (0..5).map(|second| second * S).collect(),
+            took_ns: vec![S; 5],
+            rx_bytes: vec![count / 5; 5],
+            ..VideoSeries::default()
+        };
+        // A video of 8 Mbit/s beside the acknowledgements of the upload.
+        let beside = |bytes| Run { dash: vec![segments(bytes)], ..run(|_| 20) };
+        assert_eq!(kinds(&beside(10_000_000), &received(11_000_000), probes), []);
+        assert_eq!(kinds(&run(|_| 20), &received(11_000_000), probes), [DoubtKind::OtherTraffic]);
     }
 
     #[test]

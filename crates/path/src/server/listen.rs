@@ -3,12 +3,13 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use goodqueue_probe::echo::wire::MAX_DATAGRAM;
 use goodqueue_probe::net::{ClockWatch, Udp, random_u64, wait};
 
 use super::{Event, Server, ServerStats};
+use crate::load::server::LoadServer;
 
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
@@ -22,7 +23,7 @@ const RECEIVE_BUFFER: u32 = 1 << 20;
 /// Sockets of a server.
 #[derive(Debug)]
 pub struct Listener {
-    sockets: Vec<Udp>,
+    sockets: Vec<Arc<Udp>>,
     /// What is known of its server: what it did, and how many sessions it has.
     published: Mutex<(ServerStats, usize)>,
 }
@@ -33,14 +34,14 @@ impl Listener {
     /// # Errors
     /// The address that cannot be had, and the kernel's error.
     pub fn bind(addresses: &[IpAddr], port: u16) -> Result<Listener, (SocketAddr, io::Error)> {
-        let mut sockets: Vec<Udp> = Vec::with_capacity(addresses.len());
+        let mut sockets: Vec<Arc<Udp>> = Vec::with_capacity(addresses.len());
         let mut port = port;
         for &address in addresses {
             let at = SocketAddr::new(address, port);
             let socket = Udp::bind(at).map_err(|error| (at, error))?;
             port = socket.local_addr().map_err(|error| (at, error))?.port();
             socket.set_receive_buffer(RECEIVE_BUFFER).map_err(|error| (at, error))?;
-            sockets.push(socket);
+            sockets.push(Arc::new(socket));
         }
         Ok(Listener { sockets, published: Mutex::default() })
     }
@@ -62,7 +63,7 @@ impl Listener {
         *published = (server.stats(), server.sessions());
     }
 
-    /// Serves until `stop` is set. It asks for no priority: the kernel notes when a probe arrives, so a late
+    /// Serves until `stop` is set. Datagrams of loads go to `loads`. It asks for no priority: the kernel notes when a probe arrives, so a late
     /// answer does not show in a round trip, and a flood must not take the processor from others.
     ///
     /// # Errors
@@ -70,6 +71,7 @@ impl Listener {
     pub fn serve(
         &self,
         server: &mut Server,
+        loads: Option<&LoadServer>,
         stop: &AtomicBool,
         events: &mut dyn FnMut(Event),
     ) -> io::Result<ServerStats> {
@@ -79,7 +81,7 @@ impl Listener {
         while !stop.load(Ordering::Relaxed) {
             wait(&self.sockets, SLEEP, &mut ready)?;
             for &index in &ready {
-                answer(&self.sockets[index], server, &mut watch, &mut buf, events);
+                answer(&self.sockets[index], (server, loads), &mut watch, &mut buf, events);
             }
             let now = watch.now().mono;
             if now.saturating_sub(swept) >= SWEEP {
@@ -96,8 +98,8 @@ impl Listener {
 
 /// Answers what waits at one socket, up to a turn.
 fn answer(
-    socket: &Udp,
-    server: &mut Server,
+    socket: &Arc<Udp>,
+    (server, loads): (&mut Server, Option<&LoadServer>),
     watch: &mut ClockWatch,
     buf: &mut [u8],
     events: &mut dyn FnMut(Event),
@@ -106,6 +108,9 @@ fn answer(
         // An error is "nothing more", or that of an earlier answer.
         let Ok(arrival) = socket.receive(buf) else { return };
         if arrival.truncated {
+            continue;
+        }
+        if loads.is_some_and(|loads| loads.datagram(socket, &arrival, &buf[..arrival.len])) {
             continue;
         }
         let now = watch.now();

@@ -44,7 +44,7 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
         out.push(format!("pages: {}", applications::INCOMPLETE));
     }
-    for (place, hops) in words::located(record) {
+    for (place, hops) in words::located(record).into_iter().chain(words::observed(record, all)) {
         out.push(place);
         out.extend(hops.into_iter().map(|hop| format!("  {hop}")));
     }
