@@ -72,14 +72,15 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
     let typed = std::iter::once((args.host.as_str(), None)).chain(more);
     let (typed, peer): (Vec<_>, _) = (typed.collect(), args.peer.as_deref().map(split_key));
     let host = |&(text, own): &(&str, Option<&str>),
-                find: &dyn Fn(&str, u16) -> Result<SocketAddr, Error>| {
+                find: &dyn Fn(&str, u16) -> Result<SocketAddr, Error>|
+     -> Result<PathHost, Error> {
         let (name, port) = host_and_port(text)?;
         let address = find(name, args.port.or(port).unwrap_or(goodqueue_path::PORT))?;
         let key = own.map(str::to_owned).or_else(|| key.clone());
         Ok(PathHost { name: text.to_owned(), address, key })
     };
     // A test that does not exist is said before a name is looked up.
-    let unresolved = |_: &str, port| Ok(SocketAddr::from(([0, 0, 0, 0], port)));
+    let unresolved = |_: &str, port: u16| Ok(SocketAddr::from(([0, 0, 0, 0], port)));
     let hosts = typed.iter().map(|typed| host(typed, &unresolved)).collect::<Result<_, Error>>()?;
     PathTest::new(&request, hosts)?;
     let found = |name: &str, port| resolve(name, port, family);

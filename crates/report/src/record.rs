@@ -426,6 +426,8 @@ pub enum DoubtKind {
     PathChanged,
     /// The line's rate changed, as with Wi-Fi and mobile.
     RateVaried,
+    /// Nothing came back for a while: an interface was down, a machine slept.
+    Interrupted,
 }
 
 /// The identity of a simulated run. The same scenario and seed give the same values on every machine.

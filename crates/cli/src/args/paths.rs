@@ -103,8 +103,8 @@ pub struct TestArgs {
     /// Time between two probes
     #[arg(long, default_value = "20ms", value_name = "TIME")]
     pub probe_interval: String,
-    /// Step of the goodput series
-    #[arg(long, default_value = "200ms", value_name = "TIME")]
+    /// Step of the goodput series, and of what the kernels say of each flow (TCP_INFO)
+    #[arg(long, default_value = "50ms", value_name = "TIME")]
     pub step: String,
     /// Write record, page, pictures, CSV and .flent.gz files into this new folder; or write one file, in the
     /// format of its suffix: .html .svg .png .csv .parquet .md .json .gqz

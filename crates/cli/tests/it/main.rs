@@ -1,6 +1,7 @@
 //! The command as its users meet it. One binary, so it links once; live runs take turns.
 
 mod agreement;
+mod bad_paths;
 mod chain;
 mod circles;
 mod compare;
@@ -25,6 +26,7 @@ mod reference;
 mod reproduce;
 mod simulated;
 mod traced;
+mod udp_load;
 mod unit;
 mod usage;
 

@@ -52,7 +52,7 @@ impl Path {
     }
 
     /// `goodqueue test` at the client.
-    fn test(&self, words: &str) -> Output {
+    pub(super) fn test(&self, words: &str) -> Output {
         self.spawn(words).wait_with_output().expect("it ends")
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use goodqueue_probe::Direction as Way;
 use goodqueue_probe::talk::{INPUT, STATE};
-use goodqueue_report::{Doubt, DoubtKind, FlowSeries, Run, TalkWay};
+use goodqueue_report::{Doubt, DoubtKind, FlowSeries, MISSING, ProbeSeries, Run, TalkWay};
 
 use super::direction;
 use super::probes::Outcome;
@@ -25,6 +25,8 @@ const ACKNOWLEDGED: f64 = 66.0 / 1448.0;
 /// Share of replies with another TTL than the first from which the path has changed. A path that spreads its
 /// packets over several routes may show single ones.
 const OTHER_TTL: f64 = 0.05;
+/// Silence from which the path was interrupted, ns. A queue that is full loses some probes, not all for so long.
+const SILENCE: i64 = 1_500_000_000;
 /// How much faster the fastest second may be than the slowest, after the start.
 const VARIES: f64 = 2.0;
 /// What TCP takes to fill the line, ns.
@@ -85,6 +87,7 @@ pub(super) fn of(run: &Run, ways: &[Way], looks: Option<&[Look; 2]>, probes: &[O
         out.extend(Way::BOTH.into_iter().find_map(|way| other_traffic(run, ways, [from, to], way)));
     }
     out.extend(path_changed(probes));
+    out.extend(interrupted(run));
     out.extend(Way::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way)));
     out
 }
@@ -224,6 +227,34 @@ fn path_changed(probes: &[Outcome]) -> Option<Doubt> {
     ))
 }
 
+/// Whether a probe got no reply for a while and then did again.
+fn interrupted(run: &Run) -> Option<Doubt> {
+    let longest = |probe: &ProbeSeries| {
+        let mut since = None;
+        let mut longest = (0, 0);
+        for (&sent, &rtt) in probe.sent_ns.iter().zip(&probe.rtt_ns) {
+            if rtt == MISSING {
+                since = since.or(Some(sent));
+            } else if let Some(from) = since.take() {
+                longest = longest.max((sent - from, from));
+            }
+        }
+        longest
+    };
+    let (length, from) = run.probes.iter().map(longest).max()?;
+    (length >= SILENCE).then(|| {
+        doubt(
+            DoubtKind::Interrupted,
+            format!(
+                "the path was interrupted: no reply for {:.1} s, from {:.1} s of the load on (an interface was down, or a \
+                 machine slept); measure again",
+                length as f64 / 1e9,
+                from as f64 / 1e9
+            ),
+        )
+    })
+}
+
 /// Whether what the network carried changed by more than TCP does. Nothing is known of traffic both ways:
 /// there the queue of one direction delays the ACKs of the other, whose rate then varies on a line that does
 /// not change.
@@ -260,7 +291,7 @@ fn rate_varied(run: &Run, ways: &[Way], way: Way) -> Option<Doubt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodqueue_report::{ProbeSeries, SenderLimits, VideoSeries};
+    use goodqueue_report::{SenderLimits, VideoSeries};
 
     const S: i64 = 1_000_000_000;
 
@@ -296,6 +327,21 @@ mod tests {
     fn a_load_that_nothing_disturbs_is_believed() {
         // 20 Mbit/s for ten seconds are 25 MB; 1514 bytes on the line for 1448.
         assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 0.3, 0.1), &[]), []);
+    }
+
+    #[test]
+    fn silence_with_replies_after_it_is_an_interruption() {
+        let with_gap = |lost: std::ops::Range<i64>| {
+            let mut run = run(|_| 20);
+            run.probes[0].sent_ns = (0..100).map(|tenth| tenth * S / 10).collect();
+            let rtt = |tenth| if lost.contains(&tenth) { MISSING } else { 20_000_000 };
+            run.probes[0].rtt_ns = (0..100).map(rtt).collect();
+            run
+        };
+        let quiet = looks(26_200_000, 0.3, 0.1);
+        assert_eq!(kinds(&with_gap(40..54), &quiet, &[]), []);
+        assert_eq!(kinds(&with_gap(40..56), &quiet, &[]), [DoubtKind::Interrupted]);
+        assert_eq!(kinds(&with_gap(70..100), &quiet, &[]), [], "an end without replies has other reasons");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use goodqueue::Span;
 use goodqueue_path::client::OpenFailure;
 use goodqueue_path::hops::{Answer, Hops};
 use goodqueue_path::key::Key;
@@ -31,6 +32,8 @@ const LEAD: i64 = 300_000_000;
 const LOOK: Duration = Duration::from_millis(50);
 /// Between two loads, so that the queue of the first is empty.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Shortest load of which it is strange that nothing arrives.
+const BLACK_HOLE: Span = Span::from_secs(3);
 /// Most samples that a server may send of one load.
 const MOST_SAMPLES: u64 = 10_000_000;
 
@@ -149,6 +152,26 @@ fn one(
     (Some(run), end)
 }
 
+/// Whether connections were made and no data came through, in one direction: small packets arrive, those of
+/// full size do not.
+fn black_hole(run: &Run, part: &Test, numbers: &[u32], gathered: &Gathered) -> Option<String> {
+    let Some(Ok(LoadSummary { flows, .. })) = &gathered.load else { return None };
+    let way = Way::BOTH.into_iter().find(|way| {
+        let mut of_way =
+            part.flows.iter().zip(flows).zip(numbers).filter(|((plan, _), _)| plan.direction == *way);
+        let received =
+            |number: u32| run.flows.get(number as usize).map_or(0, |flow| flow.rx_bytes.iter().sum());
+        let is_empty = |number: u32| received(number) == 0_u64;
+        of_way.clone().next().is_some()
+            && of_way.all(|((_, flow), &number)| flow.connected.is_some() && is_empty(number))
+    })?;
+    let who = if way == Way::Up { "uploads" } else { "downloads" };
+    Some(format!(
+        "{who} connected, but no data arrived: packets of full size are lost on the way (an MTU black hole); lower the \
+         MTU of the interface, or let ICMP through where it is filtered"
+    ))
+}
+
 /// Whether a server may know this of the test: what it says of others is left out.
 fn is_of_host(part: &Test, host: usize, sample: &Sample) -> bool {
     let at = match *sample {
@@ -223,17 +246,18 @@ impl<'a> Underway<'a> {
         let idle = i64::try_from(part.idle.0).unwrap_or(i64::MAX);
         let at = ClockWatch::new().now().mono.saturating_add(LEAD).saturating_add(idle);
         let length_ns = i64::try_from(part.load.0).unwrap_or(i64::MAX);
-        let start = |(number, (host, control)): (usize, (&PathHost, &mut Option<Control>))| {
-            let Needs { flows, web, talks, udp, udp_bps } = Needs::of(&part, number);
-            let session = match control.as_mut().filter(|_| Needs::of(&part, number).any()) {
-                Some(control) => {
-                    let start = Start { flows, at_ns: at, length_ns, web, talks, udp, udp_bps };
-                    Some(control.start(start).map_err(|failure| explain(host, &failure))?)
-                }
-                None => None,
+        let start =
+            |(number, (host, control)): (usize, (&PathHost, &mut Option<Control>))| -> Result<Far, Error> {
+                let Needs { flows, web, talks, udp, udp_bps } = Needs::of(&part, number);
+                let session = match control.as_mut().filter(|_| Needs::of(&part, number).any()) {
+                    Some(control) => {
+                        let start = Start { flows, at_ns: at, length_ns, web, talks, udp, udp_bps };
+                        Some(control.start(start).map_err(|failure| explain(host, &failure))?)
+                    }
+                    None => None,
+                };
+                Ok(Far { server: host.address, session })
             };
-            Ok(Far { server: host.address, session })
-        };
         let far = asked.hosts.iter().zip(&mut *controls).enumerate().map(start).collect::<Result<_, _>>()?;
         let ahead = controls[0].as_ref().map_or(0, |control| control.ahead().0);
         let collector = Collector::new(&load.label, &asked.test);
@@ -286,12 +310,8 @@ impl<'a> Underway<'a> {
                 })
             });
             let with_session = (0..).zip(controls).zip(far).filter(|(_, far)| far.session.is_some());
-            let of_host = |((host, control), _): ((usize, &mut Option<Control>), _)| {
-                let control = control.as_mut()?;
-                Some((host, control))
-            };
             let told: Vec<_> = with_session
-                .filter_map(of_host)
+                .filter_map(|((host, control), _)| Some((host, control.as_mut()?)))
                 .map(|(host, control)| {
                     let sink = sink.clone();
                     let listening = scope.spawn(move || {
@@ -456,6 +476,19 @@ impl<'a> Underway<'a> {
         let udp = self.asked.test.udp.iter().map(|flow| flow.direction);
         let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
         run.doubts = doubts::of(&run, &ways, self.looks.as_ref(), &gathered.probes);
+        let hole = self.part.load.0 >= BLACK_HOLE.0 && self.signal.is_none();
+        let hole = Some(&gathered)
+            .filter(|_| hole)
+            .and_then(|gathered| black_hole(&run, &self.part, &self.numbers, gathered));
+        let end = match (hole, end) {
+            (Some(hole), end) => {
+                run.validity.valid = false;
+                run.validity.reasons.push(hole.clone());
+                // The server's messages are lost, too, where it is the way down.
+                end.map_err(|_| Error::Machine(hole))
+            }
+            (None, end) => end,
+        };
         let hops = one_way.zip(gathered.hops.as_ref());
         run.located = hops.map(|(way, answers)| locate(way, &run, answers, at, length));
         (run, end)

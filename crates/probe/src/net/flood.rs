@@ -272,8 +272,9 @@ impl<T> Floods<T> {
 /// Makes a datagram of `payload` bytes.
 fn send_data(flow: u32, payload: usize, send: &mut dyn FnMut(&[u8])) {
     let mut datagram = [0; UdpFlow::MOST_PAYLOAD as usize];
-    let datagram = &mut datagram[..payload.min(UdpFlow::MOST_PAYLOAD as usize)];
-    datagram[DATA..].copy_from_slice(&buffer()[DATA..datagram.len()]);
+    let len = payload.min(UdpFlow::MOST_PAYLOAD as usize);
+    let datagram = &mut datagram[..len];
+    datagram[DATA..].copy_from_slice(&buffer()[DATA..len]);
     Packet::Data { flow }.emit(datagram);
     send(datagram);
 }

@@ -54,7 +54,10 @@ pub(super) fn run(
             sys::send_to(sockets[socket].as_fd(), bytes, to, None, tos).is_ok()
         };
         let sleep = far.sessions.transmit(&mut |to, bytes, tos| send(to, bytes, tos));
-        let mut flood = |to: &To, bytes: &[u8], tos| drop(send(to, bytes, tos));
+        let mut flood = |to: &To, bytes: &[u8], tos| {
+            // What cannot be sent is lost, as in a full queue.
+            let _ = send(to, bytes, tos);
+        };
         let emit = &mut |sample| drop(sink.send(sample));
         let sleep = sleep.min(far.floods.pass_time(clock.t(), &mut flood, emit));
         sys::wait_readable(&fds, sleep, &mut ready).context("wait for", "probes")?;
