@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue_probe::Direction as Way;
+use goodqueue::Span;
 use goodqueue_probe::talk::{INPUT, STATE};
+use goodqueue_probe::{Direction as Way, UdpFlow};
 use goodqueue_report::{Doubt, DoubtKind, FlowSeries, MISSING, ProbeSeries, Run, TalkWay};
 
 use super::direction;
@@ -79,12 +80,22 @@ fn interfaces(text: &str) -> BTreeMap<String, [u64; 2]> {
 }
 
 /// All that speaks against a run, which has its series. `ways`: the directions of its flows. `looks`: near
-/// the start and near the end of the load.
-pub(super) fn of(run: &Run, ways: &[Way], looks: Option<&[Look; 2]>, probes: &[Outcome]) -> Vec<Doubt> {
+/// the start and near the end of the load. `udp`: the UDP flows, which are the last of the run's.
+pub(super) fn of(
+    run: &Run,
+    ways: &[Way],
+    udp: &[UdpFlow],
+    looks: Option<&[Look; 2]>,
+    probes: &[Outcome],
+) -> Vec<Doubt> {
     let mut out = Vec::new();
     if let Some([from, to]) = looks.filter(|[from, to]| to.t > from.t) {
         out.extend(processor(from, to));
-        out.extend(Way::BOTH.into_iter().find_map(|way| other_traffic(run, ways, [from, to], way)));
+        out.extend(
+            Way::BOTH
+                .into_iter()
+                .find_map(|way| other_traffic(run, ways, lost(run, udp, from.t, to.t), [from, to], way)),
+        );
     }
     out.extend(path_changed(probes));
     out.extend(interrupted(run));
@@ -134,7 +145,20 @@ fn processor(from: &Look, to: &Look) -> Option<Doubt> {
     ))
 }
 
-fn other_traffic(run: &Run, ways: &[Way], [from, to]: [&Look; 2], way: Way) -> Option<Doubt> {
+/// Payload of UDP flows up that was sent between two times and has not arrived.
+fn lost(run: &Run, udp: &[UdpFlow], from: i64, to: i64) -> f64 {
+    let signed = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
+    let series = run.flows.iter().rev().zip(udp.iter().rev());
+    let of = |(series, flow): (&FlowSeries, &UdpFlow)| {
+        let time = to.min(signed(flow.stop)).saturating_sub(from.max(signed(flow.start))).max(0);
+        let inside = series.t_ns.iter().zip(&series.rx_bytes).filter(|(t, _)| (from + 1..=to).contains(*t));
+        let received: u64 = inside.map(|(_, bytes)| bytes).sum();
+        (flow.rate.0 as f64 / 8e9 * time as f64 - received as f64).max(0.0)
+    };
+    series.filter(|(_, flow)| flow.direction == Way::Up).map(of).sum()
+}
+
+fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way: Way) -> Option<Doubt> {
     let [up, down] = [Way::Up, Way::Down].map(|way| {
         steps(run, ways, way)
             .filter(|(t, _)| (from.t + 1..=to.t).contains(t))
@@ -143,7 +167,7 @@ fn other_traffic(run: &Run, ways: &[Way], [from, to]: [&Look; 2], way: Way) -> O
     });
     let [apps_up, apps_down] = of_applications(run, from.t, to.t);
     let (own, back, which) = match way {
-        Way::Up => (up + apps_up, down + apps_down, 1),
+        Way::Up => (up + apps_up + lost, down + apps_down, 1),
         Way::Down => (down + apps_down, up + apps_up, 0),
     };
     if up + down < FEW {
@@ -320,7 +344,7 @@ mod tests {
     }
 
     fn kinds(run: &Run, looks: &[Look; 2], probes: &[Outcome]) -> Vec<DoubtKind> {
-        of(run, &[Way::Up], Some(looks), probes).into_iter().map(|doubt| doubt.kind).collect()
+        of(run, &[Way::Up], &[], Some(looks), probes).into_iter().map(|doubt| doubt.kind).collect()
     }
 
     #[test]

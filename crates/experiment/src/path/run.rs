@@ -475,7 +475,7 @@ impl<'a> Underway<'a> {
         let mut run = Run { loads, limits, peer, ..self.collector.into_run() };
         let udp = self.asked.test.udp.iter().map(|flow| flow.direction);
         let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
-        run.doubts = doubts::of(&run, &ways, self.looks.as_ref(), &gathered.probes);
+        run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, self.looks.as_ref(), &gathered.probes);
         let hole = self.part.load.0 >= BLACK_HOLE.0 && self.signal.is_none();
         let hole = Some(&gathered)
             .filter(|_| hole)

@@ -13,8 +13,11 @@ use super::talk::{self, Sessions};
 
 use crate::echo::wire::MAX_LEN;
 use crate::echo::{Reflector, ReflectorStats};
-use crate::{Dscp, MAX_FLOWS, Sample};
+use crate::{Dscp, MAX_FLOWS, Sample, UdpFlow};
 
+/// Longest datagram that comes: a probe's or a UDP flow's.
+const LONGEST: usize =
+    if MAX_LEN > UdpFlow::MOST_PAYLOAD as usize { MAX_LEN } else { UdpFlow::MOST_PAYLOAD as usize };
 /// Most conversations at a time.
 const MOST: usize = 64;
 /// Datagrams read from one socket before the others get their turn.
@@ -89,7 +92,7 @@ fn drain(
     watch: &mut ClockWatch,
     out: &mut ReflectorOutcome,
 ) {
-    let mut buf = [0; MAX_LEN];
+    let mut buf = [0; LONGEST];
     for _ in 0..TURN {
         // An error means that there is no more data, or it is that of an earlier reply.
         let Ok(datagram) = sys::receive(socket.as_fd(), &mut buf) else { return };
