@@ -19,12 +19,13 @@ pub(crate) struct Picture {
     columns: [VecDeque<f64>; 4],
     /// Highest values so far: of both rates, and of both delays.
     tops: [f64; 2],
-    /// When the next column begins.
+    /// When the next column begins, and how often the last one was noted.
     next_ms: u64,
+    times: f64,
 }
 
 impl Picture {
-    /// Takes note of the newest figures, `ms` after the start of the turn. A column has the last rate and the
+    /// Takes note of the newest figures, `ms` after the start of the turn. A column has the mean rate and the
     /// longest delay of its time.
     pub(crate) fn note(&mut self, ms: u64, latest: &Latest) {
         let rates = latest.goodput_bps.map(|bps| bps / 1e6);
@@ -32,18 +33,20 @@ impl Picture {
         let is_new = ms >= self.next_ms;
         if is_new {
             self.next_ms = (ms / COLUMN_MS + 1) * COLUMN_MS;
+            self.times = 0.0;
         }
+        self.times += 1.0;
         for (row, value) in [rates[0], rates[1], delays[0], delays[1]].into_iter().enumerate() {
             let column = &mut self.columns[row];
             if is_new {
                 column.push_back(value);
             } else if let Some(last) = column.back_mut() {
-                *last = if row < 2 { value } else { value.max(*last) };
+                *last = if row < 2 { *last + (value - *last) / self.times } else { value.max(*last) };
             }
             if column.len() > COLUMNS {
                 column.pop_front();
             }
-            self.tops[row / 2] = self.tops[row / 2].max(value);
+            self.tops[row / 2] = self.tops[row / 2].max(column.back().copied().unwrap_or(0.0));
         }
     }
 
@@ -83,9 +86,9 @@ mod tests {
     }
 
     #[test]
-    fn a_column_has_the_last_rate_and_the_longest_delay() {
+    fn a_column_has_the_mean_rate_and_the_longest_delay() {
         let mut picture = Picture::default();
-        for (ms, up, wait) in [(0, 2.0, 5), (100, 8.0, 40), (200, 4.0, 20), (250, 8.0, 80)] {
+        for (ms, up, wait) in [(0, 4.0, 5), (100, 6.0, 40), (200, 2.0, 20), (250, 8.0, 80)] {
             picture.note(ms, &latest(up, wait));
         }
         let lines: Vec<String> = picture.lines().lines().map(str::to_owned).collect();

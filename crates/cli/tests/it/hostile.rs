@@ -468,3 +468,27 @@ fn loopback_memory_of_each_kind_of_connection_is_what_the_page_says() {
         drop(sending.join().expect("it ends").expect("flows"));
     });
 }
+
+/// Datagrams that claim to be of a load: queries, hellos of calls, announcements of UDP flows down.
+#[test]
+fn loopback_forged_datagrams_of_loads_get_no_answer() {
+    let server = Server::start(&[]);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.connect(at(&server)).expect("it is bound");
+    socket.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
+    let mut query = [0; goodqueue_probe::echo::wire::HEADER_LEN];
+    goodqueue_probe::echo::wire::Layout::FULL
+        .emit(&goodqueue_probe::echo::wire::Packet::default(), &mut query);
+    let flood = [&b"GQu1\x01\x01\0\0\0\0\0\0\xe8\x03\0\0"[..], &[0x80; 32]].concat();
+    for round in 0..500_u32 {
+        for inner in [&query[..], &flood, &b"GQt1\x01"[..], &[]] {
+            let id = SessionId::random().expect("random bits");
+            let datagram = [&id.preface()[..], inner].concat();
+            // The kernel may have no room for more just then.
+            let _ =
+                socket.send(&datagram[..datagram.len() - usize::from(round % 2 == 1 && inner.is_empty())]);
+        }
+    }
+    let answer = socket.recv(&mut [0; 2000]);
+    assert!(answer.is_err(), "{answer:?}");
+}
