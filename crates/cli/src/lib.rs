@@ -11,6 +11,7 @@ pub mod list;
 mod memory;
 mod output;
 mod path_values;
+mod picture;
 pub mod probe;
 mod probe_marks;
 mod probe_table;

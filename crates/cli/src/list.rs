@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use clap_complete::Shell;
-use goodqueue::Span;
 use goodqueue::spec::{CATALOGUE, Parameter, Parameters, QueueInfo};
 use goodqueue::wifi::WifiParams;
-use goodqueue_probe::{Count, Direction, EXTRAS, FlowGroup, Names, TESTS, TestInfo};
+use goodqueue::{Rate, Span};
+use goodqueue_probe::{Count, Direction, EXTRAS, FlowGroup, Names, TESTS, TestInfo, UdpGroup, UdpPattern};
 use serde_json::{Value, json};
 
 use crate::args::{ListArgs, QueuesArgs};
@@ -184,7 +184,7 @@ pub fn tests(args: &ListArgs) -> Result<(), Error> {
     }
     text.push_str(
         "\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n\
-         Every test runs on either arm: in virtual time, or with --live in real time.\n",
+         Every test runs on each arm: in virtual time, with --live in real time, and over a real path (goodqueue test).\n",
     );
     print(&text)
 }
@@ -196,8 +196,23 @@ fn test_words(text: &mut String, test: &TestInfo) {
     for group in test.flows {
         let _ = writeln!(text, "    {}", group_words(group, test.default_flows));
     }
+    for group in test.udp {
+        let _ = writeln!(text, "    {}", udp_words(group));
+    }
     let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names).copied().collect();
     let _ = writeln!(text, "    probes: {}\n", probes.join(", "));
+}
+
+fn udp_words(group: &UdpGroup) -> String {
+    let rate = Rate(group.bps);
+    let rate = if group.is_asked { format!("{rate} (--udp-bandwidth)") } else { rate.to_string() };
+    let when = match group.pattern {
+        UdpPattern::Steady => "UDP up at".to_owned(),
+        UdpPattern::Hosts => "UDP up to each host at".to_owned(),
+        UdpPattern::Stagger => "UDP up to each host, one after the other, at".to_owned(),
+        UdpPattern::Bursts(seconds) => format!("UDP up in bursts of {seconds} s, D apart, at"),
+    };
+    format!("{when} {rate}, {} bytes a datagram", group.payload)
 }
 
 fn group_words(group: &FlowGroup, default: Option<u32>) -> String {
@@ -241,10 +256,15 @@ fn test_json(test: &TestInfo) -> Value {
             })
         })
         .collect();
+    let udp: Vec<Value> = test
+        .udp
+        .iter()
+        .map(|group| json!({ "name": group.name, "bps": group.bps, "payload_bytes": group.payload }))
+        .collect();
     let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names).copied().collect();
     json!({
         "name": test.name, "aliases": test.aliases, "about": test.about, "default_flows": test.default_flows,
-        "hosts": test.hosts, "flows": flows, "probes": probes,
+        "hosts": test.hosts, "flows": flows, "udp": udp, "probes": probes,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 use goodqueue_experiment::Error;
 use goodqueue_path::key::Key;
 
@@ -14,6 +14,12 @@ pub(crate) fn span(flag: &str, text: &str) -> Result<Span, Error> {
     span.ok().filter(|span| i64::try_from(span.0).is_ok()).ok_or_else(|| {
         Error::Usage(format!("--{flag} {text}: not a time; write a number and its unit: 20ms, 1.5s, 2min"))
     })
+}
+
+/// A rate, as `100mbit`; `0` is none.
+pub(crate) fn rate(flag: &str, text: &str) -> Result<Rate, Error> {
+    let rate = if text.trim() == "0" { Ok(Rate(0)) } else { text.parse() };
+    rate.map_err(|error| Error::Usage(format!("--{flag} {text}: {error}")))
 }
 
 /// A time of more than zero.

@@ -11,6 +11,8 @@ use goodqueue_report::Record;
 use goodqueue_wire::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::picture::Picture;
+
 /// A simulation that ends sooner needs no bar.
 const SOON: Duration = Duration::from_secs(1);
 
@@ -28,6 +30,8 @@ pub(crate) struct Progress<'a> {
     quiet: bool,
     is_terminal: bool,
     bar: Option<ProgressBar>,
+    /// Of a real path.
+    picture: Picture,
     turns: Vec<Turn>,
     /// How often each run is simulated.
     times: u32,
@@ -48,6 +52,7 @@ impl<'a> Progress<'a> {
             quiet,
             is_terminal: std::io::stderr().is_terminal(),
             bar: None,
+            picture: Picture::default(),
             turns: Vec::new(),
             times: 1,
             since: Instant::now(),
@@ -107,6 +112,11 @@ impl<'a> Progress<'a> {
             format!("waiting for the queue to drain  RTT {rtt:7.1} ms")
         } else {
             let left = total_ms.saturating_sub(done_ms).div_ceil(1000);
+            if self.arm == Arm::Path {
+                self.picture.note(done_ms, latest);
+                return bar
+                    .set_message(format!("{left:>3} s left  RTT {rtt:7.1} ms{}", self.picture.lines()));
+            }
             format!("{left:>3} s left  up {up:6.2}  down {down:6.2} Mbit/s  RTT {rtt:7.1} ms")
         });
     }
@@ -140,7 +150,7 @@ impl Monitor for Progress<'_> {
         if self.arm == Arm::Simulated {
             return;
         }
-        self.is_said = false;
+        (self.is_said, self.picture) = (false, Picture::default());
         let (number, of) = (turn + 1, self.turns.len());
         let turn = &self.turns[turn];
         let of = format!("{} ({number}/{of})", turn.label);

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::args::ServerArgs;
 use crate::output::print;
-use crate::path_values::{bracketed, key, key_text, positive, span};
+use crate::path_values::{bracketed, key, key_text, positive, rate, span};
 use crate::rights::Rights;
 
 /// Largest number of events that wait to be printed; more are left out and counted.
@@ -69,15 +69,14 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
         let tell = move |sender: &SyncSender<News>, news| {
             missed.fetch_add(u64::from(sender.try_send(news).is_err()), Ordering::Relaxed);
         };
-        let of_load = sender.clone();
+        let (of_load, loads) = (sender.clone(), loads.as_ref());
         let loading = loads
-            .as_ref()
             .map(|loads| scope.spawn(move || loads.serve(stop, &|event| tell(&of_load, News::Load(event)))));
         let serving = scope.spawn(move || {
-            listener.serve(&mut server, stop, &mut |event| tell(&sender, News::Probes(event)))
+            listener.serve(&mut server, loads, stop, &mut |event| tell(&sender, News::Probes(event)))
         });
         let telling = metrics.as_ref().map(|metrics| {
-            let (loads, https) = (loads.as_ref(), https.as_ref().map(|(server, _)| server));
+            let https = https.as_ref().map(|(server, _)| server);
             scope.spawn(move || hand_out(metrics, listener, loads, https, stop))
         });
         let rpm = https.as_ref().map(|(server, _)| scope.spawn(move || server.serve(stop)));
@@ -244,6 +243,7 @@ fn sockets(
         loads: args.loads,
         flows: args.flows,
         length,
+        udp: rate("udp-rate", &args.udp_rate)?,
     };
     let mut tries = if args.port == 0 { 16 } else { 1 };
     loop {

@@ -1,9 +1,10 @@
 //! `goodqueue test`: a test over a real path.
 
+use std::net::SocketAddr;
 use std::time::SystemTime;
 
 use goodqueue::Span;
-use goodqueue_experiment::path::{self, PathTest, RpmTest};
+use goodqueue_experiment::path::{self, PathHost, PathTest, RpmTest};
 use goodqueue_experiment::{Arm, Error, Request};
 use goodqueue_path::rpm::client::Place;
 use goodqueue_path::rpm::trust::{Fingerprint, Trust};
@@ -148,12 +149,12 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
 
 /// Makes sense of the flags.
 fn asked(args: &TestArgs) -> Result<PathTest, Error> {
-    let (name, port) = host_and_port(&args.host)?;
     let family = family(args);
     if args.fingerprint.is_some() || args.insecure {
         return Err(Error::Usage("--fingerprint and --insecure: for servers of https:// alone".into()));
     }
-    let port = args.port.or(port).unwrap_or(goodqueue_path::PORT);
+    // What people notice of the load, unless something else was asked for.
+    let people = ["voip", "web", "dash"].map(str::to_owned);
     let request = Request {
         test: args.test.clone().unwrap_or_default(),
         length: args.length.clone().unwrap_or_else(|| "10s".into()),
@@ -162,31 +163,69 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
         probe_interval: args.probe_interval.clone(),
         flows: args.flows,
         cc: args.cc.clone(),
-        // A call shows what people notice of the load.
-        with: if args.test.is_none() { vec!["voip".into()] } else { Vec::new() },
+        delay: args.delay.clone(),
+        udp_bandwidth: args.udp_bandwidth.clone(),
+        udp_pktsize: args.udp_pktsize,
+        with: if args.test.is_none() && args.with.is_empty() { people.to_vec() } else { args.with.clone() },
         ..Request::default()
     };
     let key = key_text(&args.key)?;
-    // An unknown test is reported before the name is resolved.
-    let unresolved = std::net::SocketAddr::from(([0, 0, 0, 0], port));
-    PathTest::new(&request, &args.host, unresolved, key.clone())?;
-    let mut test = PathTest::new(&request, &args.host, resolve(name, port, family)?, key)?;
+    let more: Vec<(&str, Option<&str>)> = args.more.iter().map(|text| split_key(text)).collect();
+    let typed = std::iter::once((args.host.as_str(), None)).chain(more);
+    let (typed, peer): (Vec<_>, _) = (typed.collect(), args.peer.as_deref().map(split_key));
+    let host = |&(text, own): &(&str, Option<&str>),
+                find: &dyn Fn(&str, u16) -> Result<SocketAddr, Error>|
+     -> Result<PathHost, Error> {
+        let (name, port) = host_and_port(text)?;
+        let address = find(name, args.port.or(port).unwrap_or(goodqueue_path::PORT))?;
+        let key = own.map(str::to_owned).or_else(|| key.clone());
+        Ok(PathHost { name: text.to_owned(), address, key })
+    };
+    // An unknown test is reported before a name is resolved.
+    let unresolved = |_: &str, port: u16| Ok(SocketAddr::from(([0, 0, 0, 0], port)));
+    let hosts = typed.iter().map(|typed| host(typed, &unresolved)).collect::<Result<_, Error>>()?;
+    PathTest::new(&request, hosts)?;
+    let found = |name: &str, port| resolve(name, port, family);
+    let hosts = typed.iter().map(|typed| host(typed, &found)).collect::<Result<_, Error>>()?;
+    let mut test = PathTest::new(&request, hosts)?;
     test.locate = args.locate;
+    // The key of the server is none of the observer's.
+    let own = |peer: PathHost, own: Option<&str>| PathHost { key: own.map(str::to_owned), ..peer };
+    test.peer = peer.map(|peer| host(&peer, &found).map(|found| own(found, peer.1))).transpose()?;
     Ok(test)
 }
 
-/// The command line without the key, since records are passed on.
+/// A host and its key, of `HOST=KEY`.
+fn split_key(text: &str) -> (&str, Option<&str>) {
+    text.split_once('=').map_or((text, None), |(host, key)| (host, Some(key)))
+}
+
+/// The command line without keys, since records are passed on.
 fn typed() -> Vec<String> {
     let mut words = vec!["goodqueue".to_owned()];
-    let mut is_key = false;
+    let mut before = String::new();
     for word in std::env::args().skip(1) {
-        if std::mem::replace(&mut is_key, word == "--key") {
-            words.push("WORD".into());
+        let is_host = |word: &str| ["-H", "--host", "--peer"].iter().any(|flag| word.starts_with(flag));
+        words.push(if before == "--key" {
+            "WORD".into()
         } else if word.starts_with("--key=") {
-            words.push("--key=WORD".into());
+            "--key=WORD".into()
+        } else if is_host(&before) || is_host(&word) {
+            // `--host=HOST=KEY` has two equals signs; a host has none.
+            let value =
+                word.strip_prefix("--").and_then(|rest| rest.split_once('=')).filter(|_| is_host(&word));
+            match (value, word.split_once('=')) {
+                (Some((flag, value)), _) => match value.split_once('=') {
+                    Some((host, _)) => format!("--{flag}={host}=WORD"),
+                    None => word.clone(),
+                },
+                (None, Some((host, _))) => format!("{host}=WORD"),
+                (None, None) => word.clone(),
+            }
         } else {
-            words.push(word);
-        }
+            word.clone()
+        });
+        before = word;
     }
     words
 }

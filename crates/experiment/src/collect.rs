@@ -74,6 +74,8 @@ pub(crate) struct Collector {
     /// Bytes received per direction and step: the newest two steps, for the progress line.
     steps: [BTreeMap<i64, u64>; 2],
     latest: Latest,
+    /// Least one-way delays of each probe, up and down.
+    least: Vec<[i64; 2]>,
 }
 
 /// One direction's queue at one moment; counts are since the run began.
@@ -151,20 +153,24 @@ impl Collector {
     /// For a run of `test` through `queue` (in its canonical words).
     pub(crate) fn new(queue: &str, test: &Test) -> Collector {
         let mut run = Run { queue: queue.to_owned(), ..Run::default() };
-        run.flows = vec![FlowSeries::default(); test.flows.len()];
+        let flows = test.flows.len() + test.udp.len();
+        run.flows = vec![FlowSeries::default(); flows];
         run.probes = vec![ProbeSeries::default(); test.probes.len()];
         run.voip = vec![CallSeries::default(); test.voip.len()];
         run.web = vec![PageSeries::default(); test.web.len()];
         run.dash = vec![VideoSeries::default(); test.dash.len()];
         run.talks = vec![TalkSeries::default(); test.talks.len()];
+        let ways =
+            test.flows.iter().map(|flow| flow.direction).chain(test.udp.iter().map(|flow| flow.direction));
         Collector {
             run,
             step_ns: i64::try_from(test.step.0).unwrap_or(i64::MAX),
-            upward: test.flows.iter().map(|flow| flow.direction == goodqueue_probe::Direction::Up).collect(),
-            flows: vec![BTreeMap::new(); test.flows.len()],
+            upward: ways.map(|way| way == Direction::Up).collect(),
+            flows: vec![BTreeMap::new(); flows],
             echoes: vec![Echoes::default(); test.streams().len()],
             under_way: Vec::new(),
             steps: [BTreeMap::new(), BTreeMap::new()],
+            least: vec![[i64::MAX; 2]; test.probes.len()],
             latest: Latest { t_ns: -i64::try_from(test.idle.0).unwrap_or(0), ..Latest::default() },
         }
     }
@@ -179,13 +185,27 @@ impl Collector {
         self.latest.t_ns = t_ns;
     }
 
-    /// Takes out of the one-way delays what the server's clock is ahead of the client's at each time.
+    /// Takes out of the one-way delays of each stream what its server's clock is ahead of the client's at
+    /// each time.
     #[cfg(feature = "live")]
-    pub(crate) fn shift_clocks(&mut self, ahead: &dyn Fn(i64) -> i64) {
-        for Echoes { sent, up, down, .. } in &mut self.echoes {
+    pub(crate) fn shift_clocks(&mut self, ahead: &dyn Fn(usize, i64) -> i64) {
+        for (stream, Echoes { sent, up, down, .. }) in self.echoes.iter_mut().enumerate() {
             for ((&sent, up), down) in sent.iter().zip(up).zip(down).filter(|((_, up), _)| **up != MISSING) {
-                *up = up.saturating_sub(ahead(sent));
-                *down = down.saturating_add(ahead(sent));
+                *up = up.saturating_sub(ahead(stream, sent));
+                *down = down.saturating_add(ahead(stream, sent));
+            }
+        }
+    }
+
+    /// The same for video calls and games.
+    #[cfg(feature = "live")]
+    pub(crate) fn shift_talks(&mut self, ahead: &dyn Fn(i64) -> i64) {
+        for talk in &mut self.run.talks {
+            for (way, sign) in [(&mut talk.up, -1), (&mut talk.down, 1)] {
+                let frames = way.captured_ns.iter().zip(&mut way.frame_took_ns);
+                for (&t, took) in frames.chain(way.sent_ns.iter().zip(&mut way.tick_took_ns)) {
+                    *took = took.saturating_add(sign * ahead(t));
+                }
             }
         }
     }
@@ -221,6 +241,11 @@ impl Collector {
                     series.reordered += u64::from(reordered);
                     series.duplicates += u64::from(duplicate);
                     self.latest.rtt_ns = if duplicate { self.latest.rtt_ns } else { rtt };
+                    for (way, delay) in [up, down].into_iter().enumerate() {
+                        let least = &mut self.least[probe as usize][way];
+                        *least = delay.min(*least);
+                        self.latest.above_least_ns[way] = delay.saturating_sub(*least);
+                    }
                 }
                 if !duplicate {
                     let echo = Echo { sent, rtt, up, down, fate: Fate::Arrived };

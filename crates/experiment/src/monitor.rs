@@ -14,6 +14,8 @@ pub struct Latest {
     pub goodput_bps: [f64; 2],
     /// Last round-trip time, ns.
     pub rtt_ns: i64,
+    /// Last one-way delay above the least so far, up and down, ns.
+    pub above_least_ns: [i64; 2],
 }
 
 /// A turn: one queue with one seed.

@@ -5,7 +5,7 @@ mod queues;
 mod seeds;
 mod values;
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 use goodqueue_probe::{Params, Test, TestError};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,12 @@ pub struct TestOrder {
     pub flows: Option<u32>,
     /// Congestion control, where the test leaves it open.
     pub cc: Option<String>,
+    /// Rate of UDP flows, where the test leaves it open, bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp_bps: Option<u64>,
+    /// UDP payload of their datagrams, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp_pktsize: Option<u32>,
     /// Calls and pages beside the test's own probes, in full (`voip:EF`, `web:small`).
     pub with: Vec<String>,
 }
@@ -134,6 +140,8 @@ impl TestOrder {
             probe_interval_ns: positive("--probe-interval", &args.probe_interval)?.0,
             flows: args.flows,
             cc: args.cc.clone(),
+            udp_bps: args.udp_bandwidth.as_deref().map(udp_bandwidth).transpose()?,
+            udp_pktsize: args.udp_pktsize,
             with: args.with.iter().map(|word| extra(word)).collect::<Result<_, _>>()?,
         };
         order.test()?;
@@ -153,6 +161,8 @@ impl TestOrder {
             probe_interval: Span(self.probe_interval_ns),
             flows: self.flows,
             cc: self.cc.clone(),
+            udp_bandwidth: self.udp_bps.map(Rate),
+            udp_pktsize: self.udp_pktsize,
             with: self.with.clone(),
             // As many as the test wants; an arm that has fewer says so.
             hosts: usize::MAX,
@@ -162,6 +172,11 @@ impl TestOrder {
             error => Error::Usage(named::words(&error)),
         })
     }
+}
+
+fn udp_bandwidth(text: &str) -> Result<u64, Error> {
+    let rate: Result<Rate, _> = text.parse();
+    rate.map(|rate| rate.0).map_err(|error| Error::Usage(format!("--udp-bandwidth {text}: {error}")))
 }
 
 /// A call, a page or a video, written in full.

@@ -116,6 +116,19 @@ pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan 
         stop_ns: signed(flow.stop),
         rate_bps: flows.get(number).and_then(|flow| flow.max_rate).map(|rate| rate.0),
     });
+    let udp = test.udp.iter().map(|flow| FlowPlan {
+        name: flow.name.clone(),
+        direction: match flow.direction {
+            Way::Up => Direction::Up,
+            Way::Down => Direction::Down,
+        },
+        cc: String::new(),
+        dscp: flow.dscp.to_string(),
+        host: u32::try_from(flow.host).unwrap_or(u32::MAX),
+        start_ns: signed(flow.start),
+        stop_ns: signed(flow.stop),
+        rate_bps: Some(flow.rate.0),
+    });
     let stream = |probe: &Probe| ProbePlan {
         name: probe.name.clone(),
         dscp: probe.dscp.to_string(),
@@ -150,7 +163,7 @@ pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan 
         idle_ns: test.idle.0,
         load_ns: test.load.0,
         step_ns: test.step.0,
-        flows: flows.collect(),
+        flows: flows.chain(udp).collect(),
         probes: test.probes.iter().map(stream).collect(),
         voip: test.voip.iter().map(stream).collect(),
         web: pages.collect(),

@@ -204,6 +204,15 @@ pub struct Request {
     /// prague too
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub cc: Option<String>,
+    /// Rate of UDP flows, in tests that leave it open (udp_flood, bursts)
+    #[cfg_attr(
+        any(test, feature = "clap"),
+        arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Load")
+    )]
+    pub udp_bandwidth: Option<String>,
+    /// UDP payload of the datagrams of UDP flows, bytes
+    #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "BYTES", help_heading = "Load"))]
+    pub udp_pktsize: Option<u32>,
     /// Step of the goodput series
     #[cfg_attr(
         any(test, feature = "clap"),
@@ -290,6 +299,8 @@ impl Default for Request {
             idle: IDLE.into(),
             flows: None,
             cc: None,
+            udp_bandwidth: None,
+            udp_pktsize: None,
             step: STEP.into(),
             probe_interval: PROBE_INTERVAL.into(),
             start_jitter: None,

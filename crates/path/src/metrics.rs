@@ -46,6 +46,7 @@ pub fn text(
             ("wrong_key", probes.wrong_key),
             ("wrong_token", probes.wrong_token),
             ("too_fast", probes.too_fast),
+            ("unknown_load", load.strange_datagrams),
         ],
     );
     page.count("udp_received_bytes", "UDP payload received.", probes.received_bytes);

@@ -76,7 +76,7 @@ fn with_server<T>(key: Option<&str>, work: impl FnOnce(u16) -> T) -> T {
     let mut server = Server::new(Limits::default(), key.map(|key| Key::parse(key).unwrap()), 1);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        scope.spawn(|| listener.serve(&mut server, &stop, &mut |_| {}).unwrap());
+        scope.spawn(|| listener.serve(&mut server, None, &stop, &mut |_| {}).unwrap());
         let _stops = Stops(&stop);
         work(port)
     })

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use goodqueue::Span;
 use goodqueue_path::load::client::{Control, Failure};
-use goodqueue_path::load::message::Why;
+use goodqueue_path::load::message::{Start, Why};
 use goodqueue_path::load::server::{Bounds, Event, LoadServer};
 use goodqueue_path::load::{Secret, word};
-use goodqueue_probe::net::{ClockWatch, SessionId, SharedClock, run_flows};
+use goodqueue_probe::net::{ClockWatch, Far, SessionId, SharedClock, run_load};
 use goodqueue_probe::{Direction, End, Params, Sample, Test, resolve};
 
 fn free_port() -> SocketAddr {
@@ -50,12 +50,18 @@ fn test(name: &str) -> Test {
 /// One load, and all samples of it.
 fn load(at: SocketAddr, control: &mut Control, test: &Test) -> Vec<Sample> {
     let start = ClockWatch::new().now().mono + 50_000_000;
-    let session = control.start(test.flows.len() as u32, start, test.load).unwrap();
+    let session = control.start(Start::of(test.flows.len() as u32, start, test.load)).unwrap();
     let (clock, (sink, samples)) = (SharedClock::starting_at(start), channel());
     let (done, mut far) = (AtomicBool::new(false), Vec::new());
     thread::scope(|scope| {
         let flows = scope.spawn(|| {
-            let end = run_flows(test, at, &session, &clock, &sink, &AtomicBool::new(false));
+            let end = run_load(
+                test,
+                &[Far { server: at, session: Some(session) }],
+                &clock,
+                &sink,
+                &AtomicBool::new(false),
+            );
             done.store(true, Ordering::Relaxed);
             end.unwrap()
         });
@@ -138,9 +144,16 @@ fn loopback_a_flow_is_only_accepted_from_the_address_of_its_control_connection()
         let test = test("tcp_1down");
         for (to, is_ours) in [(six, false), (at, true)] {
             let start = ClockWatch::new().now().mono;
-            let session = control.start(1, start, test.load).unwrap();
+            let session = control.start(Start::of(1, start, test.load)).unwrap();
             let (clock, (sink, _samples)) = (SharedClock::starting_at(start), channel());
-            let end = run_flows(&test, to, &session, &clock, &sink, &AtomicBool::new(false)).unwrap();
+            let end = run_load(
+                &test,
+                &[Far { server: to, session: Some(session) }],
+                &clock,
+                &sink,
+                &AtomicBool::new(false),
+            )
+            .unwrap();
             let ended = control.run(&mut |_| {}, &AtomicBool::new(true)).unwrap();
             assert_eq!(
                 (end.flows[0].bytes > 0, ended.cc.len() == 1),
@@ -164,14 +177,14 @@ fn loopback_what_a_server_does_not_allow_is_refused_with_its_limit() {
             Err(Failure::Refused(why)) => why,
             other => panic!("{other:?}"),
         };
-        assert_eq!(refused(open().start(3, now, Span::from_secs(1))), Why::Flows(2));
-        assert_eq!(refused(open().start(1, now, Span::from_secs(2))), Why::Length(1_000_000_000));
+        assert_eq!(refused(open().start(Start::of(3, now, Span::from_secs(1)))), Why::Flows(2));
+        assert_eq!(refused(open().start(Start::of(1, now, Span::from_secs(2)))), Why::Length(1_000_000_000));
         let mut first = open();
-        first.start(1, now, Span::from_secs(1)).unwrap();
-        assert_eq!(refused(open().start(1, now, Span::from_secs(1))), Why::Busy);
+        first.start(Start::of(1, now, Span::from_secs(1))).unwrap();
+        assert_eq!(refused(open().start(Start::of(1, now, Span::from_secs(1)))), Why::Busy);
         // Its place is free once it has ended.
         first.run(&mut |_| {}, &AtomicBool::new(true)).unwrap();
-        assert!(open().start(1, ClockWatch::new().now().mono, Span::from_secs(1)).is_ok());
+        assert!(open().start(Start::of(1, ClockWatch::new().now().mono, Span::from_secs(1))).is_ok());
     });
 }
 

@@ -20,6 +20,8 @@ pub struct TestInfo {
     pub about: &'static str,
     /// Its flows, group by group.
     pub flows: &'static [FlowGroup],
+    /// Its UDP flows.
+    pub udp: &'static [UdpGroup],
     /// Its probes.
     pub probes: &'static [ProbeGroup],
     /// Applications beside its probes, as in [`crate::Params::with`].
@@ -49,6 +51,34 @@ pub struct FlowGroup {
     pub lasts: Lasts,
     /// The host of each member.
     pub host: HostRule,
+}
+
+/// UDP flows that differ only in name, host and start.
+#[derive(Clone, Copy, Debug)]
+pub struct UdpGroup {
+    /// Name of the series; a burst has its number behind it.
+    pub name: &'static str,
+    /// When its flows send.
+    pub pattern: UdpPattern,
+    /// Rate of the payload where the user names none, bit/s.
+    pub bps: u64,
+    /// Whether the user's rate counts.
+    pub is_asked: bool,
+    /// UDP payload where the user names none, bytes.
+    pub payload: u32,
+}
+
+/// When UDP flows send.
+#[derive(Clone, Copy, Debug)]
+pub enum UdpPattern {
+    /// One, all the time, to the first host.
+    Steady,
+    /// One to each host, all the time.
+    Hosts,
+    /// One to each host. They start one after the other, evenly over the length, and stop together.
+    Stagger,
+    /// Bursts of so many seconds, D before each of them.
+    Bursts(u64),
 }
 
 /// Probes that differ only in name, mark and host.
@@ -120,9 +150,9 @@ const fn load(direction: Direction, count: Count, names: Names, dscp: &'static [
     FlowGroup { names, direction, count, cc: Cc::Asked, dscp, start: 0, lasts, host: HostRule::First }
 }
 
-/// One flow to each of four hosts.
+/// One flow to each host.
 const fn each(direction: Direction, names: &'static [&'static str], dscp: &'static [Dscp]) -> FlowGroup {
-    let group = load(direction, Count::Fixed(4), Names::List(names), dscp);
+    let group = load(direction, Count::Fixed(names.len() as u32), Names::List(names), dscp);
     FlowGroup { host: HostRule::Each, ..group }
 }
 
@@ -219,10 +249,62 @@ const ONE_HOST: TestInfo = TestInfo {
     aliases: &[],
     about: "",
     flows: &[],
+    udp: &[],
     probes: &[],
     with: &[],
     default_flows: None,
     hosts: 1,
+};
+/// UDP at the rate that the user names. Without one it is that of iperf, which flent runs for this.
+const FLOOD: UdpGroup = UdpGroup {
+    name: "UDP upload",
+    pattern: UdpPattern::Steady,
+    bps: 1_000_000,
+    is_asked: true,
+    payload: 1470,
+};
+const UP_5: &[&str] =
+    &["TCP upload BE0", "TCP upload BE1", "TCP upload BE2", "TCP upload BE3", "TCP upload BE4"];
+const UP_6: &[&str] = &[
+    "TCP upload BE1",
+    "TCP upload BE2",
+    "TCP upload BE3",
+    "TCP upload BE4",
+    "TCP upload BE5",
+    "TCP upload BE6",
+];
+const DOWN_6: &[&str] = &[
+    "TCP download BE1",
+    "TCP download BE2",
+    "TCP download BE3",
+    "TCP download BE4",
+    "TCP download BE5",
+    "TCP download BE6",
+];
+const PROBES_5: ProbeGroup = ProbeGroup {
+    names: &["Ping (ms) UDP0", "Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"],
+    dscp: BEST_EFFORT,
+    host: HostRule::Each,
+};
+const PROBES_6: ProbeGroup = ProbeGroup {
+    names: &[
+        "Ping (ms) UDP1",
+        "Ping (ms) UDP2",
+        "Ping (ms) UDP3",
+        "Ping (ms) UDP4",
+        "Ping (ms) UDP5",
+        "Ping (ms) UDP6",
+    ],
+    dscp: BEST_EFFORT,
+    host: HostRule::Each,
+};
+/// Bursts of 5 s, of datagrams of 500 bytes: the defaults of flent's `burst_length` and `burst_psize`.
+const BURSTS: UdpGroup = UdpGroup {
+    name: "Burst ",
+    pattern: UdpPattern::Bursts(5),
+    bps: 100_000_000,
+    is_asked: true,
+    payload: 500,
 };
 const FOUR_HOSTS: TestInfo = TestInfo { hosts: 4, probes: &[HOST_PROBES], ..ONE_HOST };
 
@@ -601,6 +683,68 @@ pub const TESTS: &[TestInfo] = &[
         about: "One download from each of 4 hosts at different distances, best effort",
         flows: &[each(DOWN, DOWN_BE, BEST_EFFORT)],
         ..FOUR_HOSTS
+    },
+    TestInfo {
+        name: "rtt_fair6be",
+        about: "One upload and one download to each of 6 hosts at different distances, best effort",
+        flows: &[each(UP, UP_6, BEST_EFFORT), each(DOWN, DOWN_6, BEST_EFFORT)],
+        probes: &[PROBES_6],
+        hosts: 6,
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "cisco_5tcpup",
+        about: "One upload to each of 5 hosts at different distances, best effort",
+        flows: &[each(UP, UP_5, BEST_EFFORT)],
+        probes: &[PROBES_5],
+        hosts: 5,
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "cisco_5tcpup_2udpflood",
+        about: "cisco_5tcpup beside 6 Mbit/s of UDP to the first host",
+        flows: &[each(UP, UP_5, BEST_EFFORT)],
+        udp: &[UdpGroup { bps: 6_000_000, is_asked: false, ..FLOOD }],
+        probes: &[PROBES_5],
+        hosts: 5,
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "udp_flood",
+        about: "UDP upload at a rate of its own (udp-bandwidth, 1 Mbit/s by default), whatever is lost",
+        udp: &[FLOOD],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "udp_flood_var_up",
+        about: "udp_flood to each of 4 hosts",
+        udp: &[UdpGroup { pattern: UdpPattern::Hosts, ..FLOOD }],
+        ..FOUR_HOSTS
+    },
+    TestInfo {
+        name: "udp_flood_var_up_stagger",
+        about: "udp_flood to each of 4 hosts, which start one after the other",
+        udp: &[UdpGroup { pattern: UdpPattern::Stagger, ..FLOOD }],
+        ..FOUR_HOSTS
+    },
+    TestInfo {
+        name: "bursts",
+        about: "Bursts of UDP up, 5 s long and D apart, at udp-bandwidth (100 Mbit/s by default)",
+        udp: &[BURSTS],
+        probes: &[RRUL_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "bursts_11e",
+        about: "bursts with a probe for each access category of Wi-Fi: VO, BK, VI, BE",
+        udp: &[BURSTS],
+        probes: &[ProbeGroup {
+            names: &["Ping (ms) UDP VO", "Ping (ms) UDP BK", "Ping (ms) UDP VI", "Ping (ms) UDP BE"],
+            dscp: &[Dscp::CS7, Dscp::CS1, Dscp::CS5, Dscp::CS0],
+            host: HostRule::First,
+        }],
+        ..ONE_HOST
     },
     TestInfo { name: "voip", about: "A call, no load", probes: &[ONE_PROBE], with: &["voip"], ..ONE_HOST },
     TestInfo {

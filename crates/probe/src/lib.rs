@@ -39,10 +39,12 @@ pub mod voip;
 #[forbid(unsafe_code)]
 pub mod web;
 
-pub use catalogue::{Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo};
+pub use catalogue::{
+    Cc, Count, FlowGroup, HostRule, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo, UdpGroup, UdpPattern,
+};
 pub use dscp::{Dscp, ParseDscpError};
 pub use extra::{EXTRAS, Extra, ExtraInfo, PageKind, ParseExtraError};
 pub use goodqueue::Direction;
 pub use resolve::{Params, resolve};
 pub use sample::{End, Sample, TcpSample};
-pub use test::{Flow, Probe, Test, TestError};
+pub use test::{Flow, Probe, Test, TestError, UdpFlow};

@@ -1,16 +1,16 @@
 //! Turns a test's name and the user's choices into a [`Test`].
 
-use goodqueue::Span;
+use goodqueue::{Bytes, Rate, Span};
 
 use crate::catalogue::{
-    Cc, Count, FlowGroup, HostRule, Lasts, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo,
+    Cc, Count, FlowGroup, HostRule, Lasts, MAX_FLOWS, Names, ProbeGroup, TESTS, TestInfo, UdpPattern,
 };
 use crate::dash::Video;
 use crate::extra::{self, Extra};
 use crate::talk::Talk;
-use crate::test::{Flow, Probe, Test, TestError};
+use crate::test::{Flow, Probe, Test, TestError, UdpFlow};
 use crate::web::Page;
-use crate::{echo, voip};
+use crate::{Direction, Dscp, echo, voip};
 
 /// The user's choices for a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,10 @@ pub struct Params {
     pub flows: Option<u32>,
     /// Congestion control for tests that do not set their own.
     pub cc: Option<String>,
+    /// Rate of the payload of UDP flows, for tests that do not set their own.
+    pub udp_bandwidth: Option<Rate>,
+    /// UDP payload of UDP flows, bytes.
+    pub udp_pktsize: Option<u32>,
     /// Time between two probes, 1 ms to 1 min.
     pub probe_interval: Span,
     /// Number of available server hosts.
@@ -43,7 +47,7 @@ impl Params {
 }
 
 impl Default for Params {
-    /// flent's values: 60 s, D and idle 5 s, step 0.2 s; also a probe every 10 ms, and 4 hosts, enough for
+    /// flent's values: 60 s, D and idle 5 s, step 0.2 s; also a probe every 10 ms, and 6 hosts, enough for
     /// every test.
     fn default() -> Params {
         Params {
@@ -53,8 +57,10 @@ impl Default for Params {
             step: Span::from_millis(200),
             flows: None,
             cc: None,
+            udp_bandwidth: None,
+            udp_pktsize: None,
             probe_interval: Span::from_millis(10),
-            hosts: 4,
+            hosts: 6,
             with: Vec::new(),
         }
     }
@@ -84,6 +90,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     }
     let flows: Vec<Flow> = info.flows.iter().flat_map(|group| group.flows(flows, params)).collect();
     let Extras { voip, web, dash, talks } = extras(info, params)?;
+    let udp = udp(info, params)?;
     let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
     within("length of the load", load, params.step, DAY)?;
     Ok(Test {
@@ -93,12 +100,68 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         load,
         step: params.step,
         flows,
+        udp,
         probes: info.probes.iter().flat_map(|group| group.probes(params)).collect(),
         voip,
         web,
         dash,
         talks,
     })
+}
+
+/// Highest rate of a UDP flow, and least time between two datagrams of one.
+const MOST_UDP: Rate = Rate(10_000_000_000);
+const LEAST_GAP: Span = Span(1_000);
+
+/// The UDP flows of the test.
+fn udp(info: &TestInfo, params: &Params) -> Result<Vec<UdpFlow>, TestError> {
+    let wrong = |what, why: String| Err(TestError::Udp { what, why });
+    if params.udp_bandwidth.is_some() && !info.udp.iter().any(|group| group.is_asked) {
+        return wrong("udp bandwidth", format!("`{}` has no UDP flow whose rate is open", info.name));
+    }
+    if params.udp_pktsize.is_some() && info.udp.is_empty() {
+        return wrong("udp pktsize", format!("`{}` has no UDP flow", info.name));
+    }
+    let (least, most) = (UdpFlow::LEAST_PAYLOAD, UdpFlow::MOST_PAYLOAD);
+    if let Some(size) = params.udp_pktsize.filter(|size| !(least..=most).contains(size)) {
+        return wrong("udp pktsize", format!("{size} bytes: it is {least} to {most}"));
+    }
+    let mut flows = Vec::new();
+    for group in info.udp {
+        let rate = params.udp_bandwidth.filter(|_| group.is_asked).unwrap_or(Rate(group.bps));
+        let payload = params.udp_pktsize.unwrap_or(group.payload);
+        if rate.0 == 0 || rate > MOST_UDP || rate.tx_time(Bytes(payload.into())) < LEAST_GAP {
+            return wrong("udp bandwidth", format!("{rate}: it is more than 0, and at most {MOST_UDP}"));
+        }
+        let flow = |name: String, host, start, stop| UdpFlow {
+            name,
+            direction: Direction::Up,
+            rate,
+            payload,
+            dscp: Dscp::CS0,
+            host,
+            start,
+            stop,
+        };
+        let to_host =
+            |host: usize, start| flow(format!("{} {}", group.name, host + 1), host, start, params.length);
+        match group.pattern {
+            UdpPattern::Steady => flows.push(flow(group.name.into(), 0, Span::ZERO, params.length)),
+            UdpPattern::Hosts => flows.extend((0..info.hosts).map(|host| to_host(host, Span::ZERO))),
+            UdpPattern::Stagger => {
+                let start = |host: usize| Span(params.length.0 / info.hosts as u64 * host as u64);
+                flows.extend((0..info.hosts).map(|host| to_host(host, start(host))));
+            }
+            UdpPattern::Bursts(seconds) => {
+                let (length, mut start) = (Span::from_secs(seconds), params.delay);
+                while start + length <= params.length && flows.len() < MAX_FLOWS as usize {
+                    flows.push(flow(format!("{}{}", group.name, flows.len()), 0, start, start + length));
+                    start = start + length + params.delay;
+                }
+            }
+        }
+    }
+    Ok(flows)
 }
 
 /// Applications beside the test's own probes.
@@ -261,7 +324,7 @@ impl HostRule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Direction::Down as DOWN, Direction::Up as UP};
+    use crate::Direction::{Down as DOWN, Up as UP};
     use proptest::prelude::*;
 
     fn params() -> Params {
@@ -275,6 +338,7 @@ mod tests {
             assert_eq!(test.name, info.name);
             assert!(test.hosts() <= info.hosts);
             let mut names: Vec<_> = test.flows.iter().map(|flow| &flow.name).collect();
+            names.extend(test.udp.iter().map(|flow| &flow.name));
             names.extend(test.probes.iter().map(|probe| &probe.name));
             let count = names.len();
             names.sort();
@@ -320,6 +384,26 @@ mod tests {
         assert_eq!(test.probes.iter().map(|p| p.host).collect::<Vec<_>>(), [0, 1, 2, 3]);
         let error = resolve("rtt_fair", &Params { hosts: 1, ..params() }).unwrap_err();
         assert_eq!(error.to_string(), "`rtt_fair` needs 4 server hosts, there are 1");
+    }
+
+    #[test]
+    fn udp_flows_have_their_rates_and_times() {
+        let secs = |flow: &UdpFlow| [flow.start, flow.stop].map(|span| span.0 / 1_000_000_000);
+        let test = resolve("udp_flood", &params()).unwrap();
+        assert_eq!((test.udp.len(), test.udp[0].rate, test.udp[0].payload), (1, Rate(1_000_000), 1470));
+        let asked = Params { udp_bandwidth: Some(Rate(9_000_000)), udp_pktsize: Some(200), ..params() };
+        let test = resolve("udp_flood_var_up_stagger", &asked).unwrap();
+        assert_eq!(test.udp.iter().map(secs).collect::<Vec<_>>(), [[0, 60], [15, 60], [30, 60], [45, 60]]);
+        assert_eq!((test.udp[3].rate, test.udp[3].payload, test.udp[3].host), (Rate(9_000_000), 200, 3));
+        let test = resolve("bursts", &params()).unwrap();
+        let bursts: Vec<_> = test.udp.iter().map(|flow| (flow.name.as_str(), secs(flow))).collect();
+        assert_eq!((bursts.len(), bursts[0], bursts[5]), (6, ("Burst 0", [5, 10]), ("Burst 5", [55, 60])));
+        let error = |name: &str, params: Params| resolve(name, &params).unwrap_err().to_string();
+        assert_eq!(error("rrul", asked.clone()), "udp bandwidth: `rrul` has no UDP flow whose rate is open");
+        let fixed = error("cisco_5tcpup_2udpflood", asked);
+        assert!(fixed.contains("whose rate is open"), "{fixed}");
+        let size = error("udp_flood", Params { udp_pktsize: Some(9000), ..params() });
+        assert_eq!(size, "udp pktsize: 9000 bytes: it is 64 to 1472");
     }
 
     #[test]
@@ -440,6 +524,8 @@ mod tests {
                 probe_interval: span(4, 1_000_000_000),
                 flows,
                 cc: None,
+                udp_bandwidth: None,
+                udp_pktsize: None,
                 hosts,
                 with: with.iter().map(|i| ["voip", "voip:ef", "web", "web:large", "wob"][*i].into()).collect(),
             };

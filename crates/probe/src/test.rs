@@ -1,6 +1,6 @@
 //! A resolved latency-under-load test: plain data that both a simulator and the socket layer run.
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 
 use crate::dash::Video;
 use crate::talk::Talk;
@@ -22,6 +22,8 @@ pub struct Test {
     pub step: Span,
     /// TCP flows; the index is the flow's number in samples.
     pub flows: Vec<Flow>,
+    /// UDP flows; their numbers in samples follow those of `flows`.
+    pub udp: Vec<UdpFlow>,
     /// Latency probes; the index is the probe's number in every sample.
     pub probes: Vec<Probe>,
     /// Calls ([`crate::voip`]), which are probes too; their numbers in samples follow those of `probes`.
@@ -54,6 +56,34 @@ pub struct Flow {
     pub stop: Span,
 }
 
+/// One UDP flow that sends at a constant rate, whatever becomes of its datagrams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UdpFlow {
+    /// Name of the series, flent's where flent has one (`UDP upload`).
+    pub name: String,
+    /// Who sends.
+    pub direction: Direction,
+    /// Rate of the UDP payload.
+    pub rate: Rate,
+    /// UDP payload of each datagram in bytes, [`UdpFlow::LEAST_PAYLOAD`] to [`UdpFlow::MOST_PAYLOAD`].
+    pub payload: u32,
+    /// DSCP.
+    pub dscp: Dscp,
+    /// Server host, counted from 0.
+    pub host: usize,
+    /// When it starts, from the start of the load.
+    pub start: Span,
+    /// When it stops, from the start of the load.
+    pub stop: Span,
+}
+
+impl UdpFlow {
+    /// Room for what both ends must know of a datagram.
+    pub const LEAST_PAYLOAD: u32 = 64;
+    /// What fits into an Ethernet frame with IPv4.
+    pub const MOST_PAYLOAD: u32 = 1472;
+}
+
 /// One isochronous UDP probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
@@ -80,6 +110,7 @@ impl Test {
     #[must_use]
     pub fn hosts(&self) -> usize {
         let flows = self.flows.iter().map(|flow| flow.host);
+        let flows = flows.chain(self.udp.iter().map(|flow| flow.host));
         let streams = self.streams().map(|stream| stream.host);
         let pages = self.web.iter().map(|page| page.host);
         let videos = self.dash.iter().map(|video| video.host);
@@ -151,6 +182,14 @@ pub enum TestError {
         need: usize,
         /// Hosts available.
         have: usize,
+    },
+    /// The rate or the payload of UDP flows is out of range, or the test has none.
+    #[error("{what}: {why}")]
+    Udp {
+        /// `udp bandwidth` or `udp pktsize`.
+        what: &'static str,
+        /// What is wrong.
+        why: String,
     },
     /// A time is out of range.
     #[error("{what} of {given}: it is {least} to {most}")]

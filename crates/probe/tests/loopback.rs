@@ -451,6 +451,7 @@ fn a_thousand_flows() {
         load,
         step: Span::from_millis(200),
         flows: (0..1000).map(flow).collect(),
+        udp: Vec::new(),
         probes: vec![probe],
         voip: Vec::new(),
         web: Vec::new(),

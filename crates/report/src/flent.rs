@@ -259,6 +259,11 @@ fn interpolate(samples: &[(f64, f64)], x: &[f64], step: f64) -> Vec<Option<f64>>
         .collect()
 }
 
+/// A time as flent has it: without a fraction where it has none, since some tests of its use it as an integer.
+fn seconds(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
+}
+
 fn metadata(record: &Record, run: &Run, names: &Names, clock: &Clock, series: &Value) -> Value {
     let start = Instant::parse(&record.started);
     let mut parameters = names.parameters.clone();
@@ -273,8 +278,8 @@ fn metadata(record: &Record, run: &Run, names: &Names, clock: &Clock, series: &V
         "HOST": names.hosts.first(),
         "HOSTS": names.hosts,
         "LOCAL_HOST": "goodqueue",
-        "LENGTH": load,
-        "TOTAL_LENGTH": total,
+        "LENGTH": seconds(load),
+        "TOTAL_LENGTH": seconds(total),
         "STEP_SIZE": step_s(record),
         "TIME": start.long(),
         "T0": start.long(),

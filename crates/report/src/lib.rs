@@ -62,7 +62,7 @@ pub use page::html;
 pub use path::TcpRtt;
 pub use record::{
     CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowSeries, FoundKind, FoundQueue,
-    HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue,
+    HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue, Peer,
     ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Responsiveness, RpmInterval, RpmPart,
     RpmPercentile, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay, TestPlan,
     UnderWay, Validity, VideoPlan, VideoSeries,

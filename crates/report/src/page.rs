@@ -207,7 +207,8 @@ fn findings(record: &Record, summaries: &[Summary]) -> String {
     if !found.is_empty() {
         banner(&mut out, "banner", "Other effects of the load.", &found);
     }
-    for (sentence, lines) in words::queue_kinds(record).into_iter().chain(words::located(record)) {
+    let said = words::queue_kinds(record).into_iter().chain(words::located(record));
+    for (sentence, lines) in said.chain(words::observed(record, summaries)) {
         banner(&mut out, "banner", &sentence, &lines);
     }
     for advice in words::advice(record, summaries) {

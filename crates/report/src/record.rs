@@ -150,7 +150,7 @@ pub struct TestPlan {
     pub load_ns: u64,
     /// Step of the goodput series.
     pub step_ns: u64,
-    /// TCP flows.
+    /// TCP flows, then UDP flows.
     pub flows: Vec<FlowPlan>,
     /// Latency probes.
     pub probes: Vec<ProbePlan>,
@@ -168,7 +168,7 @@ pub struct TestPlan {
     pub talks: Vec<TalkPlan>,
 }
 
-/// One TCP flow as planned.
+/// One flow as planned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowPlan {
@@ -176,7 +176,7 @@ pub struct FlowPlan {
     pub name: String,
     /// Who sends.
     pub direction: Direction,
-    /// Congestion control of the sender, the kernel's name.
+    /// Congestion control of the sender, the kernel's name; empty for UDP, which has none.
     pub cc: String,
     /// DSCP name (`CS0`, `EF`, ...).
     pub dscp: String,
@@ -186,7 +186,7 @@ pub struct FlowPlan {
     pub start_ns: i64,
     /// When it stops.
     pub stop_ns: i64,
-    /// The rate limit of its sender, of payload; absent without a limit.
+    /// The rate limit of its sender, of payload, or the rate of UDP; absent without a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
 }
@@ -331,6 +331,9 @@ pub struct Run {
     /// What kind of queue the loaded direction has, on a real path; absent if it was not loaded alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_kind: Option<FoundQueue>,
+    /// What a second, near observer saw meanwhile, on a real path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Peer>,
     /// Its own link, if the runs of a record differ in more than the queue; otherwise the record's link
     /// applies.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -397,6 +400,16 @@ pub struct Located {
     pub unknown: Option<String>,
 }
 
+/// What a second observer saw: a server that is near, which was probed while the load ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Peer {
+    /// The observer as typed.
+    pub host: String,
+    /// Its probe.
+    pub probe: ProbeSeries,
+}
+
 /// A router on the way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -423,6 +436,8 @@ pub enum DoubtKind {
     PathChanged,
     /// The line's rate changed, as with Wi-Fi and mobile.
     RateVaried,
+    /// Nothing came back for a while: an interface was down, a machine slept.
+    Interrupted,
 }
 
 /// The identity of a simulated run. The same scenario and seed give the same values on every machine.

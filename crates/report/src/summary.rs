@@ -442,7 +442,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-fn latency(
+pub(crate) fn latency(
     run: &Run,
     probes: &[ProbeSeries],
     column: fn(&ProbeSeries) -> &Vec<i64>,

@@ -8,7 +8,7 @@ use crate::record::{Direction, PathPlan, Record, Run};
 use crate::summary::Summary;
 
 pub(crate) use headline::headline_pieces;
-pub(crate) use real_path::{advice, located, queue_kinds};
+pub(crate) use real_path::{advice, located, observed, queue_kinds};
 
 /// Why a step of the goodput may exceed the link's rate.
 pub(crate) const RELEASED: &str =

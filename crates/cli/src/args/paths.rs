@@ -43,6 +43,9 @@ Examples:
   goodqueue test 192.0.2.7 --key-file word.txt -o line            # with page, pictures and record
   goodqueue test 192.0.2.7 rrul --length 30s --key-file word.txt  # a test of `goodqueue tests`
   goodqueue test 192.0.2.7 ping --length 1min                     # without load, so without a key
+  goodqueue test 192.0.2.7 --key-file word.txt --peer 192.168.1.1 # Wi-Fi or provider: who delays?
+  goodqueue test near.example.net rtt_fair -H a.example.net -H b.example.net -H c.example.net \
+    --key-file word.txt
   goodqueue test https://rpm.example.net                          # round trips per minute (RPM)
 
 Without TEST it measures three loads, each after an idle time: downloads, uploads, both at once. It
@@ -62,6 +65,18 @@ pub struct TestArgs {
     /// A test of `goodqueue tests` [default: downloads, then uploads, then both]
     #[arg(value_name = "TEST")]
     pub test: Option<String>,
+    /// A further server, for tests with several (rtt_fair); may be repeated. Its key, if it is not that of
+    /// --key, follows behind an equals sign
+    #[arg(short = 'H', long = "host", value_name = "HOST[:PORT][=KEY]")]
+    pub more: Vec<String>,
+    /// A second observer: a server in the same home or office, which is probed meanwhile. It tells the delay
+    /// of the own network (Wi-Fi) from the provider's
+    #[arg(long, value_name = "HOST[:PORT][=KEY]")]
+    pub peer: Option<String>,
+    /// Applications beside the load: voip, web, dash, videocall, game, each with :DSCP or as `goodqueue run
+    /// --with` has it [default without TEST: voip,web,dash]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub with: Vec<String>,
     /// The word that the server printed, or the server's key.
     #[command(flatten)]
     pub key: KeyArgs,
@@ -96,14 +111,23 @@ pub struct TestArgs {
     /// Interval of the averages: the draft's ID. Four of them make an average
     #[arg(long, default_value = "1s", value_name = "TIME", help_heading = "RPM over HTTPS")]
     pub rpm_interval: String,
+    /// Rate of UDP flows, where the test leaves it open (udp_flood, bursts)
+    #[arg(long, value_name = "RATE")]
+    pub udp_bandwidth: Option<String>,
+    /// UDP payload of the datagrams of UDP flows, bytes
+    #[arg(long, value_name = "BYTES")]
+    pub udp_pktsize: Option<u32>,
+    /// Unit of staggered starts in tests that have them
+    #[arg(long, default_value = "5s", value_name = "TIME")]
+    pub delay: String,
     /// Say where on the path the queue is: ask each router on the way about once a second
     #[arg(long)]
     pub locate: bool,
     /// Time between two probes
     #[arg(long, default_value = "20ms", value_name = "TIME")]
     pub probe_interval: String,
-    /// Step of the goodput series
-    #[arg(long, default_value = "200ms", value_name = "TIME")]
+    /// Step of the goodput series, and of what the kernels say of each flow (TCP_INFO)
+    #[arg(long, default_value = "50ms", value_name = "TIME")]
     pub step: String,
     /// Write record, page, pictures, CSV and .flent.gz files into this new folder; or write one file, in the
     /// format of its suffix: .html .svg .png .csv .parquet .md .json .gqz
@@ -177,6 +201,9 @@ pub struct ServerArgs {
     /// Largest number of flows of one load, in both directions together; 0 refuses all loads
     #[arg(long, default_value_t = 128, value_name = "N", help_heading = "Limits")]
     pub flows: u32,
+    /// Highest rate of UDP load in each direction, of a load; 0 refuses it
+    #[arg(long, default_value = "100mbit", value_name = "RATE", help_heading = "Limits")]
+    pub udp_rate: String,
     /// Largest number of loads at the same time
     #[arg(long, default_value_t = 4, value_name = "N", help_heading = "Limits")]
     pub loads: usize,

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 use goodqueue::Span;
 use goodqueue_path::load::Secret;
 use goodqueue_path::load::client::Control;
+use goodqueue_path::load::message::Start;
 use goodqueue_path::open::{OpenReply, OpenRequest};
 use goodqueue_path::params::Params;
-use goodqueue_probe::net::{ClockWatch, SessionId, SharedClock, run_flows};
+use goodqueue_probe::net::{ClockWatch, Far, SessionId, SharedClock, run_load};
 use goodqueue_probe::{Test, resolve};
 use serde_json::Value;
 
@@ -217,12 +218,19 @@ fn load(at: SocketAddr, secret: &Secret, test: &Test, meanwhile: impl FnOnce()) 
     let mut control = Control::open(at, secret).expect("a control connection");
     let flows = u32::try_from(test.flows.len()).expect("few");
     let start = ClockWatch::new().now().mono + 300_000_000;
-    let session = control.start(flows, start, test.load).expect("a load");
+    let session = control.start(Start::of(flows, start, test.load)).expect("a load");
     let (clock, (sink, _samples), done) =
         (SharedClock::starting_at(start), channel(), AtomicBool::new(false));
     thread::scope(|scope| {
         let sending = scope.spawn(|| {
-            let end = run_flows(test, at, &session, &clock, &sink, &AtomicBool::new(false)).expect("flows");
+            let end = run_load(
+                test,
+                &[Far { server: at, session: Some(session) }],
+                &clock,
+                &sink,
+                &AtomicBool::new(false),
+            )
+            .expect("flows");
             done.store(true, Ordering::Relaxed);
             end
         });
@@ -306,7 +314,7 @@ fn loopback_replays_and_forgeries_get_nothing() {
     // A whole control connection, with a load that has no flows.
     let said = record(at, |relay| {
         let mut control = Control::open(relay, &secret).expect("a control connection");
-        control.start(1, ClockWatch::new().now().mono, Span::from_secs(1)).expect("a load");
+        control.start(Start::of(1, ClockWatch::new().now().mono, Span::from_secs(1))).expect("a load");
         control.run(&mut |_| {}, &AtomicBool::new(true)).expect("an end");
     });
     assert_eq!(counters(&server)["loads_started_total"], 1);
@@ -430,7 +438,7 @@ fn loopback_memory_of_each_kind_of_connection_is_within_the_stated_bound() {
     let before = grown(&server, before, "control connection", many);
     let now = ClockWatch::new().now().mono;
     for control in &mut controls {
-        control.start(1, now, Span::from_secs(60)).expect("a load");
+        control.start(Start::of(1, now, Span::from_secs(60))).expect("a load");
     }
     grown(&server, before, "load", many);
     drop((server, unknown, half_open, controls));
@@ -441,14 +449,46 @@ fn loopback_memory_of_each_kind_of_connection_is_within_the_stated_bound() {
     let mut control = Control::open(at, &secret).expect("a place");
     let test = uploads(flows, 2000);
     let start = ClockWatch::new().now().mono + 100_000_000;
-    let session = control.start(flows, start, test.load).expect("a load");
+    let session = control.start(Start::of(flows, start, test.load)).expect("a load");
     let before = resident(&server);
     let (clock, (sink, _samples)) = (SharedClock::starting_at(start), channel());
     thread::scope(|scope| {
-        let sending = scope.spawn(|| run_flows(&test, at, &session, &clock, &sink, &AtomicBool::new(false)));
+        let sending = scope.spawn(|| {
+            run_load(
+                &test,
+                &[Far { server: at, session: Some(session) }],
+                &clock,
+                &sink,
+                &AtomicBool::new(false),
+            )
+        });
         thread::sleep(Duration::from_millis(700));
         grown(&server, before, "flow", u64::from(flows));
         control.run(&mut |_| {}, &AtomicBool::new(true)).expect("an end");
         drop(sending.join().expect("it ends").expect("flows"));
     });
+}
+
+/// Datagrams that claim to be of a load: queries, hellos of calls, announcements of UDP flows down.
+#[test]
+fn loopback_forged_datagrams_of_loads_get_no_answer() {
+    let server = Server::start(&[]);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.connect(at(&server)).expect("it is bound");
+    socket.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
+    let mut query = [0; goodqueue_probe::echo::wire::HEADER_LEN];
+    goodqueue_probe::echo::wire::Layout::FULL
+        .emit(&goodqueue_probe::echo::wire::Packet::default(), &mut query);
+    let flood = [&b"GQu1\x01\x01\0\0\0\0\0\0\xe8\x03\0\0"[..], &[0x80; 32]].concat();
+    for round in 0..500_u32 {
+        for inner in [&query[..], &flood, &b"GQt1\x01"[..], &[]] {
+            let id = SessionId::random().expect("random bits");
+            let datagram = [&id.preface()[..], inner].concat();
+            // The kernel may have no room for more just then.
+            let _ =
+                socket.send(&datagram[..datagram.len() - usize::from(round % 2 == 1 && inner.is_empty())]);
+        }
+    }
+    let answer = socket.recv(&mut [0; 2000]);
+    assert!(answer.is_err(), "{answer:?}");
 }

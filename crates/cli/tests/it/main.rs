@@ -1,6 +1,8 @@
 //! The command as its users meet it. One binary, so it links once; live runs take turns.
 
 mod agreement;
+mod bad_paths;
+mod chain;
 mod circles;
 mod compare;
 mod cookbook;
@@ -13,9 +15,11 @@ mod live;
 mod live_wifi;
 mod locate;
 mod memory;
+mod observer;
 mod output;
 mod path_queues;
 mod paths;
+mod people;
 mod random;
 mod real_path;
 mod reference;
@@ -23,6 +27,7 @@ mod reproduce;
 mod rpm;
 mod simulated;
 mod traced;
+mod udp_load;
 mod unit;
 mod usage;
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Scratch, goodqueue, kept, live, run, stderr, stdout};
 
 /// Client, line and server. The server prints the word of its loads.
-struct Path {
+pub(super) struct Path {
     lab: Lab,
     _engine: EngineHandle,
     server: Child,
@@ -20,9 +20,15 @@ struct Path {
 }
 
 impl Path {
-    /// Rates in Mbit/s, round trip in ms, up then down.
+    /// Rates in Mbit/s, up then down; round trip in ms.
     fn new(mbit: [u64; 2], rtt_ms: u64, queue: &str) -> Path {
-        let lab = Lab::new(&LabSpec::default()).expect("namespaces");
+        Path::to_hosts(mbit, &[rtt_ms], queue)
+    }
+
+    /// The same with several hosts, each with its round trip. The server listens at all of their addresses.
+    pub(super) fn to_hosts(mbit: [u64; 2], rtt_ms: &[u64], queue: &str) -> Path {
+        let hosts = u8::try_from(rtt_ms.len()).expect("few hosts");
+        let lab = Lab::new(&LabSpec { hosts, ..LabSpec::default() }).expect("namespaces");
         let path = |mbit: u64| {
             let rate = Rate(mbit * 1_000_000);
             let queue: QueueSpec = queue.parse().expect("a queue");
@@ -31,7 +37,7 @@ impl Path {
                 queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).expect("a queue");
             let mut path = PathSpec::new(queue);
             path.rate = Some(rate);
-            path.delays = vec![Span::from_micros(rtt_ms * 500)];
+            path.delays = rtt_ms.iter().map(|ms| Span::from_micros(ms * 500)).collect();
             path
         };
         let engine = Engine::start(&lab, EngineSpec::new(path(mbit[0]), path(mbit[1]))).expect("an engine");
@@ -46,7 +52,7 @@ impl Path {
     }
 
     /// `goodqueue test` at the client.
-    fn test(&self, words: &str) -> Output {
+    pub(super) fn test(&self, words: &str) -> Output {
         self.spawn(words).wait_with_output().expect("it ends")
     }
 
@@ -68,7 +74,7 @@ impl Drop for Path {
 
 /// The record that `goodqueue test` prints with `--json`, of a run that is valid. A machine that is too
 /// busy is given four more tries, which are printed.
-fn measured(path: &Path, words: &str) -> Value {
+pub(super) fn measured(path: &Path, words: &str) -> Value {
     measured_beside(path, words, || ())
 }
 
@@ -94,8 +100,13 @@ fn measured_beside<T>(path: &Path, words: &str, begin: impl Fn() -> T) -> Value 
     panic!("{words}: not valid five times: this machine is overloaded");
 }
 
-fn number(value: &Value) -> f64 {
+pub(super) fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Pages that were loaded completely.
+pub(super) fn pages(page: &Value) -> usize {
+    page["complete"].as_array().map_or(0, |all| all.iter().filter(|one| **one == Value::Bool(true)).count())
 }
 
 /// Payload's share of an Ethernet frame with its headers and TCP's timestamps: 1448 of 1514 bytes.
@@ -109,6 +120,12 @@ fn live_a_bloated_upload_is_found_and_named() {
     let record = measured(&path, &format!("--length 6s --idle 2s -o {}", folder.display()));
     assert_eq!((record["arm"].as_str(), record["runs"].as_array().map(Vec::len)), (Some("path"), Some(3)));
     let [down, up, both] = [0, 1, 2].map(|run| &record["runs"][run]["summary"]);
+    // A call and a page beside each load; a video where the way down is loaded in any case.
+    for run in record["runs"].as_array().expect("runs") {
+        assert!(run["summary"]["voip"][0].is_object() && pages(&run["web"][0]) > 1, "{}", run["web"]);
+        let segments = run["dash"][0]["bitrate_bps"].as_array().map_or(0, Vec::len);
+        assert_eq!(segments > 0, run["queue"] != "upload", "{segments} segments beside {}", run["queue"]);
+    }
     // What a direction carries alone: at most its line, and nearly that.
     for (summary, way, mbit) in [(down, "down", 50.0), (up, "up", 10.0)] {
         let goodput = number(&summary[format!("goodput_{way}_bps")]) / 1e6 / (mbit * PAYLOAD);
@@ -200,6 +217,28 @@ fn live_the_measurement_survives_a_dead_server_and_a_signal() {
     }
 }
 
+#[test]
+fn live_several_servers_at_different_distances() {
+    let Some(_turn) = live("live_several_servers_at_different_distances") else { return };
+    let path = Path::to_hosts([20, 20], &[10, 20, 40, 80], "fq_codel");
+    let more: Vec<String> =
+        (1..4).map(|host| format!("-H {}={}", Lab::server_address(false, host), path.word)).collect();
+    let record = measured(&path, &format!("rtt_fair4be --length 5s --idle 1s {}", more.join(" ")));
+    let run = &record["runs"][0];
+    for (probe, rtt) in [10.0, 20.0, 40.0, 80.0].into_iter().enumerate() {
+        let idle = number(&run["summary"]["probes"][probe]["rtt"]["idle_ns"]) / 1e6;
+        assert!((rtt..rtt + 3.0).contains(&idle), "host {probe}: {idle} ms");
+    }
+    let flows = run["flows"].as_array().expect("flows");
+    for flow in flows {
+        let bytes: u64 = flow["rx_bytes"].as_array().expect("steps").iter().filter_map(Value::as_u64).sum();
+        assert!(bytes > 500_000, "{bytes} bytes: each flow carries something");
+    }
+    assert_eq!(flows.len(), 8);
+    let command = record["command"].to_string();
+    assert!(!command.contains(&path.word) && command.contains("=WORD"), "{command}");
+}
+
 /// Sends UDP packets of 1200 bytes from one host to another at so many Mbit/s, after `wait` and for `time`.
 fn flood(from: &Netns, to: &Netns, to_client: bool, mbit: u64, wait: Duration, time: Duration) {
     let any = "0.0.0.0:0";
@@ -271,7 +310,10 @@ fn loopback_errors_are_named_before_anything_is_sent() {
         ("127.0.0.1", 2, "add --key and the word"),
         ("127.0.0.1 --key short", 2, "at least 12 characters"),
         ("127.0.0.1 rrull --key averylongword", 2, "no test is called `rrull`"),
-        ("127.0.0.1 rtt_fair --key averylongword", 2, "needs 4 server hosts"),
+        ("127.0.0.1 rtt_fair --key averylongword", 2, "needs 4 server hosts; there is 1: add the others"),
+        ("127.0.0.1 rrul -H 127.0.0.2 --key averylongword", 2, "rrul needs 1 server host; there are 2"),
+        ("127.0.0.1 http-rrul", 2, "add --key and the word"),
+        ("127.0.0.1 http", 2, "add --key and the word"),
         ("127.0.0.1:1 --key averylongword", 3, "TCP port 1: nobody listens there; start `goodqueue server`"),
         ("127.0.0.1:1 ping --length 1s", 3, "UDP port 1: nobody listens there"),
         ("127.0.0.1 --key averylongword --length 0s", 2, "--length 0s"),

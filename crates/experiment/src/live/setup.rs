@@ -104,8 +104,9 @@ impl Setup {
         let ([radio], Some(wire)) = (&scenario.radios[..], scenario.links.first()) else {
             return refuse("of experiments it runs those over [wifi]; others run in the simulator".into());
         };
-        if !scenario.sources.is_empty() {
-            let what = "[[udp]] is simulated only: live there are TCP, probes, calls and pages; leave it out";
+        if scenario.sources.len() > test.udp.len() {
+            let what =
+                "[[udp]] is simulated only: live there are the UDP flows of tests (udp_flood); leave it out";
             return refuse(what.into());
         }
         if scenario.flows.iter().any(|flow| flow.bytes.is_some()) {

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue_probe::Direction as Way;
-use goodqueue_report::{Doubt, DoubtKind, FlowSeries, Run};
+use goodqueue::Span;
+use goodqueue_probe::talk::{INPUT, STATE};
+use goodqueue_probe::{Direction as Way, UdpFlow};
+use goodqueue_report::{Doubt, DoubtKind, FlowSeries, MISSING, ProbeSeries, Run, TalkWay};
 
 use super::direction;
 use super::probes::Outcome;
@@ -24,6 +26,8 @@ const ACKNOWLEDGED: f64 = 66.0 / 1448.0;
 /// Share of replies with another TTL than the first from which the path has changed. A path that spreads its
 /// packets over several routes may show single ones.
 const OTHER_TTL: f64 = 0.05;
+/// Silence from which the path was interrupted, ns. A queue that is full loses some probes, not all for so long.
+const SILENCE: i64 = 1_500_000_000;
 /// How much faster the fastest second may be than the slowest, after the start.
 const VARIES: f64 = 2.0;
 /// What TCP takes to fill the line, ns.
@@ -76,14 +80,25 @@ fn interfaces(text: &str) -> BTreeMap<String, [u64; 2]> {
 }
 
 /// All that speaks against a run, which has its series. `ways`: the directions of its flows. `looks`: near
-/// the start and near the end of the load.
-pub(super) fn of(run: &Run, ways: &[Way], looks: Option<&[Look; 2]>, probes: &[Outcome]) -> Vec<Doubt> {
+/// the start and near the end of the load. `udp`: the UDP flows, which are the last of the run's.
+pub(super) fn of(
+    run: &Run,
+    ways: &[Way],
+    udp: &[UdpFlow],
+    looks: Option<&[Look; 2]>,
+    probes: &[Outcome],
+) -> Vec<Doubt> {
     let mut out = Vec::new();
     if let Some([from, to]) = looks.filter(|[from, to]| to.t > from.t) {
         out.extend(processor(from, to));
-        out.extend(Way::BOTH.into_iter().find_map(|way| other_traffic(run, ways, [from, to], way)));
+        out.extend(
+            Way::BOTH
+                .into_iter()
+                .find_map(|way| other_traffic(run, ways, lost(run, udp, from.t, to.t), [from, to], way)),
+        );
     }
     out.extend(path_changed(probes));
+    out.extend(interrupted(run));
     out.extend(Way::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way)));
     out
 }
@@ -130,16 +145,30 @@ fn processor(from: &Look, to: &Look) -> Option<Doubt> {
     ))
 }
 
-fn other_traffic(run: &Run, ways: &[Way], [from, to]: [&Look; 2], way: Way) -> Option<Doubt> {
+/// Payload of UDP flows up that was sent between two times and has not arrived.
+fn lost(run: &Run, udp: &[UdpFlow], from: i64, to: i64) -> f64 {
+    let signed = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
+    let series = run.flows.iter().rev().zip(udp.iter().rev());
+    let of = |(series, flow): (&FlowSeries, &UdpFlow)| {
+        let time = to.min(signed(flow.stop)).saturating_sub(from.max(signed(flow.start))).max(0);
+        let inside = series.t_ns.iter().zip(&series.rx_bytes).filter(|(t, _)| (from + 1..=to).contains(*t));
+        let received: u64 = inside.map(|(_, bytes)| bytes).sum();
+        (flow.rate.0 as f64 / 8e9 * time as f64 - received as f64).max(0.0)
+    };
+    series.filter(|(_, flow)| flow.direction == Way::Up).map(of).sum()
+}
+
+fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way: Way) -> Option<Doubt> {
     let [up, down] = [Way::Up, Way::Down].map(|way| {
         steps(run, ways, way)
             .filter(|(t, _)| (from.t + 1..=to.t).contains(t))
             .map(|(_, bytes)| bytes)
             .sum::<f64>()
     });
+    let [apps_up, apps_down] = of_applications(run, from.t, to.t);
     let (own, back, which) = match way {
-        Way::Up => (up, down, 1),
-        Way::Down => (down, up, 0),
+        Way::Up => (up + apps_up + lost, down + apps_down, 1),
+        Way::Down => (down + apps_down, up + apps_up, 0),
     };
     if up + down < FEW {
         return None;
@@ -180,6 +209,25 @@ fn other_traffic(run: &Run, ways: &[Way], [from, to]: [&Look; 2], way: Way) -> O
     })
 }
 
+/// Payload of pages, videos, calls with video and games, up and down, between two times: at most.
+fn of_applications(run: &Run, from: i64, to: i64) -> [f64; 2] {
+    let overlaps = |t: i64, took: i64| t <= to && t.saturating_add(took) >= from;
+    let fetched = |starts: &[i64], took: &[i64], bytes: &[u64]| {
+        let all = starts.iter().zip(took).zip(bytes);
+        all.filter(|((t, took), _)| overlaps(**t, **took)).map(|(_, bytes)| *bytes as f64).sum::<f64>()
+    };
+    let pages = run.web.iter().map(|page| fetched(&page.start_ns, &page.took_ns, &page.rx_bytes));
+    let videos = run.dash.iter().map(|video| fetched(&video.asked_ns, &video.took_ns, &video.rx_bytes));
+    let talked = |way: &TalkWay, tick: usize| {
+        let media = way.t_ns.iter().zip(&way.rx_bytes).filter(|(t, _)| overlaps(**t, 0));
+        let ticks = way.sent_ns.iter().filter(|t| overlaps(**t, 0)).count();
+        media.map(|(_, bytes)| *bytes as f64).sum::<f64>() + (ticks * tick) as f64
+    };
+    let up = run.talks.iter().map(|talk| talked(&talk.up, INPUT));
+    let down = run.talks.iter().map(|talk| talked(&talk.down, STATE));
+    [up.sum(), pages.chain(videos).chain(down).sum()]
+}
+
 /// The longest round trip less the shortest, ns.
 fn waits(run: &Run) -> f64 {
     let trips = || run.probes.iter().flat_map(|probe| &probe.rtt_ns).filter(|&&rtt| rtt >= 0);
@@ -201,6 +249,34 @@ fn path_changed(probes: &[Outcome]) -> Option<Doubt> {
              measure again"
         ),
     ))
+}
+
+/// Whether a probe got no reply for a while and then did again.
+fn interrupted(run: &Run) -> Option<Doubt> {
+    let longest = |probe: &ProbeSeries| {
+        let mut since = None;
+        let mut longest = (0, 0);
+        for (&sent, &rtt) in probe.sent_ns.iter().zip(&probe.rtt_ns) {
+            if rtt == MISSING {
+                since = since.or(Some(sent));
+            } else if let Some(from) = since.take() {
+                longest = longest.max((sent - from, from));
+            }
+        }
+        longest
+    };
+    let (length, from) = run.probes.iter().map(longest).max()?;
+    (length >= SILENCE).then(|| {
+        doubt(
+            DoubtKind::Interrupted,
+            format!(
+                "the path was interrupted: no reply for {:.1} s, from {:.1} s of the load on (an interface was down, or a \
+                 machine slept); measure again",
+                length as f64 / 1e9,
+                from as f64 / 1e9
+            ),
+        )
+    })
 }
 
 /// Whether what the network carried changed by more than TCP does. Nothing is known of traffic both ways:
@@ -239,7 +315,7 @@ fn rate_varied(run: &Run, ways: &[Way], way: Way) -> Option<Doubt> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodqueue_report::{ProbeSeries, SenderLimits};
+    use goodqueue_report::{SenderLimits, VideoSeries};
 
     const S: i64 = 1_000_000_000;
 
@@ -268,13 +344,50 @@ mod tests {
     }
 
     fn kinds(run: &Run, looks: &[Look; 2], probes: &[Outcome]) -> Vec<DoubtKind> {
-        of(run, &[Way::Up], Some(looks), probes).into_iter().map(|doubt| doubt.kind).collect()
+        of(run, &[Way::Up], &[], Some(looks), probes).into_iter().map(|doubt| doubt.kind).collect()
     }
 
     #[test]
     fn a_load_that_nothing_disturbs_is_believed() {
         // 20 Mbit/s for ten seconds are 25 MB; 1514 bytes on the line for 1448.
         assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 0.3, 0.1), &[]), []);
+    }
+
+    #[test]
+    fn silence_with_replies_after_it_is_an_interruption() {
+        let with_gap = |lost: std::ops::Range<i64>| {
+            let mut run = run(|_| 20);
+            run.probes[0].sent_ns = (0..100).map(|tenth| tenth * S / 10).collect();
+            let rtt = |tenth| if lost.contains(&tenth) { MISSING } else { 20_000_000 };
+            run.probes[0].rtt_ns = (0..100).map(rtt).collect();
+            run
+        };
+        let quiet = looks(26_200_000, 0.3, 0.1);
+        assert_eq!(kinds(&with_gap(40..54), &quiet, &[]), []);
+        assert_eq!(kinds(&with_gap(40..56), &quiet, &[]), [DoubtKind::Interrupted]);
+        assert_eq!(kinds(&with_gap(70..100), &quiet, &[]), [], "an end without replies has other reasons");
+    }
+
+    #[test]
+    fn what_applications_receive_is_of_the_test() {
+        let (quiet, probes) = (looks(26_200_000, 0.3, 0.1), &[]);
+        let received = |bytes: u64| {
+            let [from, mut to] = quiet.clone();
+            if let Some(eth0) = to.interfaces.get_mut("eth0") {
+                eth0[0] += bytes;
+            }
+            [from, to]
+        };
+        let segments = |count: u64| VideoSeries {
+            asked_ns: (0..5).map(|second| second * S).collect(),
+            took_ns: vec![S; 5],
+            rx_bytes: vec![count / 5; 5],
+            ..VideoSeries::default()
+        };
+        // A video of 8 Mbit/s beside the acknowledgements of the upload.
+        let beside = |bytes| Run { dash: vec![segments(bytes)], ..run(|_| 20) };
+        assert_eq!(kinds(&beside(10_000_000), &received(11_000_000), probes), []);
+        assert_eq!(kinds(&run(|_| 20), &received(11_000_000), probes), [DoubtKind::OtherTraffic]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod clocks;
 mod doubts;
 mod locate;
+mod peer;
 mod probes;
 mod rpm;
 mod run;
@@ -12,6 +13,7 @@ use std::net::SocketAddr;
 
 use goodqueue::Span;
 use goodqueue_path::load::Secret;
+use goodqueue_probe::web::CONNECTIONS;
 use goodqueue_probe::{Direction as Way, Test};
 use goodqueue_report::{Direction, LinkPlan, Record};
 
@@ -27,16 +29,26 @@ const FLOWS: u32 = 4;
 /// The name of the test without a name.
 const THREE_LOADS: &str = "download_upload_both";
 
+/// A server at the other end of a path.
+#[derive(Clone, Debug)]
+pub struct PathHost {
+    /// The server as typed.
+    pub name: String,
+    /// Its address; UDP and TCP have the same port.
+    pub address: SocketAddr,
+    /// The key: the word that the server printed. Tests without load need none, unless the server's probes
+    /// do.
+    pub key: Option<String>,
+}
+
 /// A test over a real path.
 #[derive(Clone, Debug)]
 pub struct PathTest {
-    /// The server's address; UDP and TCP have the same port.
-    pub server: SocketAddr,
-    /// The server as typed.
-    pub host: String,
-    /// The key: the word that the server printed. Tests without flows need none, unless the server's probes
-    /// do.
-    pub key: Option<String>,
+    /// The servers, in the order of the test's hosts.
+    pub hosts: Vec<PathHost>,
+    /// A second observer, which is near: a server that is probed meanwhile, so that the delay before it is
+    /// told apart from the delay behind it.
+    pub peer: Option<PathHost>,
     /// Whether to say where on the path the queue is.
     pub locate: bool,
     test: Test,
@@ -48,6 +60,8 @@ pub struct PathTest {
 pub(crate) struct Load {
     label: String,
     directions: Vec<Way>,
+    /// Whether videos are played. A video loads the way down, so it would blur what an upload does.
+    has_video: bool,
 }
 
 impl PathTest {
@@ -57,38 +71,42 @@ impl PathTest {
     ///
     /// # Errors
     /// [`Error::Usage`] names the flag, the value and the cure.
-    pub fn new(
-        request: &Request,
-        host: &str,
-        server: SocketAddr,
-        key: Option<String>,
-    ) -> Result<PathTest, Error> {
+    pub fn new(request: &Request, hosts: Vec<PathHost>) -> Result<PathTest, Error> {
         let (test, loads) = if request.test.is_empty() { three_loads(request)? } else { named(request)? };
-        if test.hosts() > 1 {
-            let (name, hosts) = (&test.name, test.hosts());
+        let (name, need) = (&test.name, test.hosts().max(1));
+        if need != hosts.len() {
+            let more = if need > hosts.len() { ": add the others, each with --host" } else { "" };
             return Err(Error::Usage(format!(
-                "{name} needs {hosts} server hosts; over a real path there is one"
+                "{name} needs {need} server host{}; there {} {}{more}",
+                if need == 1 { "" } else { "s" },
+                if hosts.len() == 1 { "is" } else { "are" },
+                hosts.len(),
             )));
         }
-        if !test.web.is_empty() || !test.dash.is_empty() || !test.talks.is_empty() {
-            return Err(Error::Usage(
-                "--with: over a real path there are telephone calls (voip) only; pages, videos, video calls and games \
-                 run in the simulator and with `goodqueue run --live`"
-                    .into(),
-            ));
+        for (number, PathHost { name: host, key, .. }) in hosts.iter().enumerate() {
+            let is_loaded = Needs::of(&test, number).any();
+            match key.as_deref().map(Secret::of) {
+                None if is_loaded => {
+                    let cure = if hosts.len() == 1 {
+                        "--key and the word".to_owned()
+                    } else {
+                        format!("--key, or =KEY behind {host}, and the word")
+                    };
+                    return Err(Error::Usage(format!(
+                        "{name} sends load, and the server takes load only from those who have its key: add {cure} that \
+                         `goodqueue server` printed",
+                    )));
+                }
+                Some(None) if is_loaded => {
+                    return Err(Error::Usage(format!(
+                        "--key: a key for load has at least {} characters; take the word that `goodqueue server` printed",
+                        goodqueue_path::load::word::LEAST
+                    )));
+                }
+                _ => {}
+            }
         }
-        match key.as_deref().map(Secret::of) {
-            None if !test.flows.is_empty() => Err(Error::Usage(format!(
-                "{} sends load, and the server takes load only from those who have its key: add --key and the word \
-                 that `goodqueue server` printed",
-                test.name
-            ))),
-            Some(None) if !test.flows.is_empty() => Err(Error::Usage(format!(
-                "--key: a key for load has at least {} characters; take the word that `goodqueue server` printed",
-                goodqueue_path::load::word::LEAST
-            ))),
-            _ => Ok(PathTest { server, host: host.to_owned(), key, locate: false, test, loads }),
-        }
+        Ok(PathTest { hosts, peer: None, locate: false, test, loads })
     }
 
     /// The test, with the flows of all loads.
@@ -114,12 +132,12 @@ impl PathTest {
     pub fn head(&self, own: Record) -> Record {
         Record {
             arm: Arm::Path.name().into(),
-            server: Some(self.host.clone()),
+            server: Some(self.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ")),
             planned: self.loads.iter().map(|load| load.label.clone()).collect(),
             test: test_plan(&self.test, &[]),
             link: LinkPlan {
                 mtu_bytes: goodqueue::ETHERNET_MTU,
-                ip_version: if self.server.is_ipv6() { 6 } else { 4 },
+                ip_version: if self.hosts.iter().any(|host| host.address.is_ipv6()) { 6 } else { 4 },
                 ..LinkPlan::default()
             },
             ..own
@@ -127,11 +145,46 @@ impl PathTest {
     }
 }
 
+/// What a test wants of one of its hosts, beside probes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    flows: u32,
+    web: u32,
+    talks: u32,
+    udp: u32,
+    udp_bps: u64,
+}
+
+impl Needs {
+    fn of(test: &Test, host: usize) -> Needs {
+        let many = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let pages = test.web.iter().filter(|page| page.host == host).count();
+        let videos = test.dash.iter().filter(|video| video.host == host).count();
+        // The connections of a page that was given up may overlap with those of the next.
+        let udp = || test.udp.iter().filter(|flow| flow.host == host);
+        let rate = |way: Way| udp().filter(|flow| flow.direction == way).map(|flow| flow.rate.0).sum();
+        let of_pages = if pages > 0 { 4 * CONNECTIONS } else { 0 };
+        Needs {
+            flows: many(test.flows.iter().filter(|flow| flow.host == host).count()),
+            web: many(of_pages + 2 * videos),
+            talks: many(test.talks.iter().filter(|talk| talk.host == host).count()),
+            udp: many(udp().count()),
+            udp_bps: Way::BOTH.into_iter().map(rate).max().unwrap_or(0),
+        }
+    }
+
+    fn any(self) -> bool {
+        self != Needs::default()
+    }
+}
+
 fn named(request: &Request) -> Result<(Test, Vec<Load>), Error> {
     let test = TestOrder::resolve(request)?.test()?;
-    let is_loaded = |way: &Way| test.flows.iter().any(|flow| flow.direction == *way);
+    let ways = test.flows.iter().map(|flow| flow.direction).chain(test.udp.iter().map(|flow| flow.direction));
+    let ways: Vec<Way> = ways.collect();
+    let is_loaded = |way: &Way| ways.contains(way);
     let directions = Way::BOTH.into_iter().filter(is_loaded).collect();
-    let load = Load { label: test.name.clone(), directions };
+    let load = Load { label: test.name.clone(), directions, has_video: true };
     Ok((test, vec![load]))
 }
 
@@ -148,8 +201,11 @@ fn three_loads(request: &Request) -> Result<(Test, Vec<Load>), Error> {
         ..up
     };
     test.flows.splice(0..0, down.flows);
-    let load =
-        |label: &str, directions: &[Way]| Load { label: label.into(), directions: directions.to_vec() };
+    let load = |label: &str, directions: &[Way]| Load {
+        label: label.into(),
+        directions: directions.to_vec(),
+        has_video: directions.contains(&Way::Down),
+    };
     let loads =
         vec![load("download", &[Way::Down]), load("upload", &[Way::Up]), load("both", &[Way::Up, Way::Down])];
     Ok((test, loads))

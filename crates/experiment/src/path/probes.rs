@@ -1,6 +1,7 @@
 //! The probes of a test over a real path: a session of irtt's protocol for each, in a thread of its own.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -15,7 +16,7 @@ use goodqueue_probe::echo::Schedule;
 use goodqueue_probe::net::ClockWatch;
 use goodqueue_probe::{Probe, Sample, Test};
 
-use super::PathTest;
+use super::{PathHost, PathTest};
 
 /// How long a reply is waited for at least, and each request to open a session.
 const WAIT: Span = Span::from_secs(4);
@@ -42,28 +43,38 @@ pub(super) struct Outcome {
     pub(super) ttls: Option<(u8, u8)>,
 }
 
-/// Opens the sessions of all probes and calls of the test, one after the other.
+/// Opens the sessions of all probes and calls of the test, one after the other, and that of the second
+/// observer, which has the next number. `keys`: one for each host, and the observer's.
 ///
 /// # Errors
-/// The first failure.
-pub(super) fn open(asked: &PathTest, key: Option<&Key>, stop: &AtomicBool) -> Result<Vec<Open>, OpenFailure> {
+/// The host of the first failure.
+pub(super) fn open<'a>(
+    asked: &'a PathTest,
+    keys: &[Option<Key>],
+    stop: &AtomicBool,
+) -> Result<Vec<Open>, (&'a PathHost, OpenFailure)> {
     let test = &asked.test;
     let idle = i64::try_from(test.idle.0).unwrap_or(i64::MAX);
-    let count = test.streams().len() as u64;
-    let open = |(number, probe): (u32, &Probe)| {
+    let peer = asked.peer.as_ref().zip(test.streams().next());
+    let streams = test.streams().map(|probe| (&asked.hosts[probe.host], &keys[probe.host], probe));
+    let all: Vec<_> =
+        streams.chain(peer.map(|(peer, probe)| (peer, &keys[asked.hosts.len()], probe))).collect();
+    let count = all.len() as u64;
+    let open = |(number, (host, key, probe)): (u32, (&'a PathHost, &Option<Key>, &Probe))| {
         // Probes are spread over the interval, so that they do not queue behind each other.
         let spread = probe.interval.0 * u64::from(number) / count;
-        let plan = plan(asked, test, probe, key);
+        let plan = plan(host.address, test, probe, key.as_ref());
         let start = i64::try_from(spread).unwrap_or(0) - idle;
-        Ok(Open { session: Session::open(plan, stop)?, number, start })
+        let session = Session::open(plan, stop).map_err(|failure| (host, failure))?;
+        Ok(Open { session, number, start })
     };
-    (0..).zip(test.streams()).map(open).collect()
+    (0..).zip(all).map(open).collect()
 }
 
-fn plan(asked: &PathTest, test: &Test, probe: &Probe, key: Option<&Key>) -> Plan {
+fn plan(server: SocketAddr, test: &Test, probe: &Probe, key: Option<&Key>) -> Plan {
     let ns = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
     Plan {
-        server: asked.server,
+        server,
         local: None,
         params: Params {
             version: 1,

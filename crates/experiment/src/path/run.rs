@@ -5,22 +5,24 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use goodqueue::Span;
 use goodqueue_path::client::OpenFailure;
 use goodqueue_path::hops::{Answer, Hops};
 use goodqueue_path::key::Key;
 use goodqueue_path::load::Secret;
 use goodqueue_path::load::client::{Control, Failure};
-use goodqueue_path::load::message::Ended;
+use goodqueue_path::load::message::{Ended, Start};
 use goodqueue_path::params::Refusal;
-use goodqueue_probe::net::{ClockWatch, FlowsSummary, NetError, SessionId, SharedClock, check, run_flows};
+use goodqueue_probe::net::{ClockWatch, Far, LoadSummary, NetError, SharedClock, check, run_load};
 use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
 use goodqueue_report::{Record, Run, SenderLimits, queue_kind};
 
 use super::clocks::Delays;
 use super::doubts::{self, Look};
 use super::locate::locate;
+use super::peer::Observer;
 use super::probes::{self, Outcome};
-use super::{Load, PathTest, direction};
+use super::{Load, Needs, PathHost, PathTest, direction};
 use crate::collect::{Collector, QueueEnd};
 use crate::{Error, Monitor, Turn};
 
@@ -30,6 +32,8 @@ const LEAD: i64 = 300_000_000;
 const LOOK: Duration = Duration::from_millis(50);
 /// Between two loads, so that the queue of the first is empty.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Shortest load of which it is strange that nothing arrives.
+const BLACK_HOLE: Span = Span::from_secs(3);
 /// Most samples that a server may send of one load.
 const MOST_SAMPLES: u64 = 10_000_000;
 
@@ -40,14 +44,14 @@ const MOST_SAMPLES: u64 = 10_000_000;
 pub fn run(asked: &PathTest, record: &mut Record, monitor: &mut dyn Monitor) -> Result<(), Error> {
     let turn = |load: &Load| Turn { label: load.label.clone(), idle: asked.test.idle, load: asked.test.load };
     monitor.plan(&asked.loads.iter().map(turn).collect::<Vec<_>>(), 1);
-    let mut control = connect(asked)?;
+    let mut controls = connect(asked)?;
     let mut end = Ok(());
     for (number, load) in asked.loads.iter().enumerate() {
         if number > 0 {
             thread::sleep(PAUSE);
         }
         monitor.begin(number);
-        let (run, ended) = one(asked, number, load, control.as_mut(), monitor);
+        let (run, ended) = one(asked, number, load, &mut controls, &mut record.warnings, monitor);
         monitor.end(number, !run.as_ref().is_some_and(|run| run.complete));
         if let Some(mut run) = run {
             run.queue_kind = queue_kind(record, &run);
@@ -63,22 +67,26 @@ pub fn run(asked: &PathTest, record: &mut Record, monitor: &mut dyn Monitor) -> 
     end
 }
 
-/// The control connection, where there is a key for one. A test without flows does without it: a server of
-/// irtt has none.
-fn connect(asked: &PathTest) -> Result<Option<Control>, Error> {
-    // The congestion control of downloads is the server's, which says what it lacks.
-    let uploads = asked.test.flows.iter().filter(|flow| flow.direction == Way::Up).cloned().collect();
-    check(&Test { flows: uploads, ..asked.test.clone() }, 1).map_err(Error::machine)?;
-    let Some(secret) = asked.key.as_deref().and_then(Secret::of) else { return Ok(None) };
-    match Control::open(asked.server, &secret) {
-        Err(Failure::Connect(_)) if asked.test.flows.is_empty() => Ok(None),
-        opened => opened.map(Some).map_err(|failure| explain(asked, &failure)),
-    }
+/// The control connections, one for each host, where there is a key for it. A host that gets no load does
+/// without one: a server of irtt has none.
+fn connect(asked: &PathTest) -> Result<Vec<Option<Control>>, Error> {
+    // The congestion control of downloads, pages and videos is the server's, which says what it lacks.
+    let flows = asked.test.flows.iter().filter(|flow| flow.direction == Way::Up).cloned().collect();
+    let own = Test { flows, web: Vec::new(), dash: Vec::new(), ..asked.test.clone() };
+    check(&own, asked.hosts.len()).map_err(Error::machine)?;
+    let open = |(number, host): (usize, &PathHost)| {
+        let Some(secret) = host.key.as_deref().and_then(Secret::of) else { return Ok(None) };
+        match Control::open(host.address, &secret) {
+            Err(Failure::Connect(_)) if !Needs::of(&asked.test, number).any() => Ok(None),
+            opened => opened.map(Some).map_err(|failure| explain(host, &failure)),
+        }
+    };
+    asked.hosts.iter().enumerate().map(open).collect()
 }
 
 /// A failure of the control connection, with its cure.
-fn explain(asked: &PathTest, failure: &Failure) -> Error {
-    let (host, port) = (&asked.host, asked.server.port());
+fn explain(host: &PathHost, failure: &Failure) -> Error {
+    let (host, port) = (&host.name, host.address.port());
     match failure {
         Failure::Connect(error) => {
             let why = match error.kind() {
@@ -102,8 +110,8 @@ fn explain(asked: &PathTest, failure: &Failure) -> Error {
 }
 
 /// A session of probes that did not open, with its cure.
-fn explain_open(asked: &PathTest, failure: &OpenFailure) -> Error {
-    let (host, port) = (&asked.host, asked.server.port());
+fn explain_open(host: &PathHost, failure: &OpenFailure) -> Error {
+    let (host, port) = (&host.name, host.address.port());
     let why = match failure {
         OpenFailure::Unreachable => {
             "nobody listens there; start `goodqueue server` at the other end".to_owned()
@@ -129,18 +137,56 @@ fn one(
     asked: &PathTest,
     number: usize,
     load: &Load,
-    mut control: Option<&mut Control>,
+    controls: &mut [Option<Control>],
+    warnings: &mut Vec<String>,
     monitor: &mut dyn Monitor,
 ) -> (Option<Run>, Result<(), Error>) {
-    let begun = Underway::begin(asked, load, control.as_deref_mut());
-    let (mut underway, probes, session) = match begun {
+    let (mut underway, probes, far) = match Underway::begin(asked, load, controls) {
         Ok(begun) => begun,
         Err(error) => return (None, Err(error)),
     };
-    let control = control.filter(|_| session.is_some());
-    let gathered = underway.run(probes, session, control, number, monitor);
+    let gathered = underway.run(probes, &far, controls, number, monitor);
+    if let Some(Ok(LoadSummary { warnings: new, .. })) = &gathered.load {
+        warnings.extend(new.iter().map(|warning| format!("{}: {warning}", load.label)));
+    }
     let (run, end) = underway.finish(gathered);
     (Some(run), end)
+}
+
+/// Whether connections were made and no data came through, in one direction: small packets arrive, those of
+/// full size do not.
+fn black_hole(run: &Run, part: &Test, numbers: &[u32], gathered: &Gathered) -> Option<String> {
+    let Some(Ok(LoadSummary { flows, .. })) = &gathered.load else { return None };
+    let way = Way::BOTH.into_iter().find(|way| {
+        let mut of_way =
+            part.flows.iter().zip(flows).zip(numbers).filter(|((plan, _), _)| plan.direction == *way);
+        let received =
+            |number: u32| run.flows.get(number as usize).map_or(0, |flow| flow.rx_bytes.iter().sum());
+        let is_empty = |number: u32| received(number) == 0_u64;
+        of_way.clone().next().is_some()
+            && of_way.all(|((_, flow), &number)| flow.connected.is_some() && is_empty(number))
+    })?;
+    let who = if way == Way::Up { "uploads" } else { "downloads" };
+    Some(format!(
+        "{who} connected, but no data arrived: packets of full size are lost on the way (an MTU black hole); lower the \
+         MTU of the interface, or let ICMP through where it is filtered"
+    ))
+}
+
+/// Whether a server may know this of the test: what it says of others is left out.
+fn is_of_host(part: &Test, host: usize, sample: &Sample) -> bool {
+    let at = match *sample {
+        Sample::Received { flow, .. } | Sample::Tcp { flow, .. } | Sample::FlowEnd { flow, .. } => {
+            let tcp = part.flows.get(flow as usize).map(|flow| flow.host);
+            let udp = (flow as usize).checked_sub(part.flows.len()).and_then(|udp| part.udp.get(udp));
+            tcp.or_else(|| udp.map(|flow| flow.host))
+        }
+        Sample::Shown { talk, .. } | Sample::Interval { talk, .. } | Sample::Tick { talk, .. } => {
+            part.talks.get(talk as usize).map(|talk| talk.host)
+        }
+        _ => None,
+    };
+    at == Some(host)
 }
 
 /// A load under way.
@@ -152,8 +198,12 @@ struct Underway<'a> {
     numbers: Vec<u32>,
     /// The start of the load on this host's monotonic clock.
     at: i64,
+    /// How far the first server's clock was thought to be ahead of ours when the load began.
+    ahead: i64,
     collector: Collector,
-    delays: Delays,
+    /// The delays of each host's probes.
+    delays: Vec<Delays>,
+    peer: Observer,
     /// The kernel's last `tcp_info` of each flow of `part`.
     tcp: Vec<TcpSample>,
     /// This machine, near the start and near the end of the load.
@@ -163,59 +213,79 @@ struct Underway<'a> {
 
 /// The results of the threads of a load.
 struct Gathered {
-    flows: Option<Result<FlowsSummary, NetError>>,
-    far: Option<Result<Ended, Failure>>,
+    load: Option<Result<LoadSummary, NetError>>,
+    /// By the number of the host.
+    far: Vec<(usize, Result<Ended, Failure>)>,
     probes: Vec<Outcome>,
     hops: Option<Vec<Answer>>,
 }
 
-type Begun<'a> = (Underway<'a>, Vec<probes::Open>, Option<SessionId>);
+type Begun<'a> = (Underway<'a>, Vec<probes::Open>, Vec<Far>);
 
 impl<'a> Underway<'a> {
-    /// Opens the sessions of the probes, and that of the load.
-    fn begin(asked: &'a PathTest, load: &'a Load, control: Option<&mut Control>) -> Result<Begun<'a>, Error> {
-        let needs_key = control.as_ref().map_or(asked.key.is_some(), |control| control.welcome().hmac);
-        let key = asked.key.as_deref().filter(|_| needs_key).map(|text| Key::parse(text.trim()));
-        let key = key.transpose().map_err(|error| Error::Usage(format!("--key: {error}")))?;
-        let probes = probes::open(asked, key.as_ref(), &AtomicBool::new(false))
-            .map_err(|failure| explain_open(asked, &failure))?;
+    /// Opens the sessions of the probes, and those of the load.
+    fn begin(
+        asked: &'a PathTest,
+        load: &'a Load,
+        controls: &mut [Option<Control>],
+    ) -> Result<Begun<'a>, Error> {
+        let needs = controls.iter().map(|control| control.as_ref().map(|control| control.welcome().hmac));
+        let hosts = asked.hosts.iter().zip(needs).chain(asked.peer.iter().map(|peer| (peer, None)));
+        let keys = hosts.map(|(host, needs)| {
+            let text = host.key.as_deref().filter(|_| needs.unwrap_or(true));
+            let key = text.map(|text| Key::parse(text.trim())).transpose();
+            key.map_err(|error| Error::Usage(format!("--key: {error}")))
+        });
+        let keys: Vec<Option<Key>> = keys.collect::<Result<_, _>>()?;
+        let probes = probes::open(asked, &keys, &AtomicBool::new(false))
+            .map_err(|(host, failure)| explain_open(host, &failure))?;
         let of_load =
             (0..).zip(&asked.test.flows).filter(|(_, flow)| load.directions.contains(&flow.direction));
         let (numbers, flows): (Vec<u32>, Vec<_>) = of_load.map(|(i, flow)| (i, flow.clone())).unzip();
-        let part = Test { flows, ..asked.test.clone() };
+        let dash = if load.has_video { asked.test.dash.clone() } else { Vec::new() };
+        let part = Test { flows, dash, ..asked.test.clone() };
         let idle = i64::try_from(part.idle.0).unwrap_or(i64::MAX);
         let at = ClockWatch::new().now().mono.saturating_add(LEAD).saturating_add(idle);
-        let session = match control.filter(|_| !part.flows.is_empty()) {
-            Some(control) => {
-                let flows = u32::try_from(part.flows.len()).unwrap_or(u32::MAX);
-                Some(control.start(flows, at, part.load).map_err(|failure| explain(asked, &failure))?)
-            }
-            None => None,
-        };
+        let length_ns = i64::try_from(part.load.0).unwrap_or(i64::MAX);
+        let start =
+            |(number, (host, control)): (usize, (&PathHost, &mut Option<Control>))| -> Result<Far, Error> {
+                let Needs { flows, web, talks, udp, udp_bps } = Needs::of(&part, number);
+                let session = match control.as_mut().filter(|_| Needs::of(&part, number).any()) {
+                    Some(control) => {
+                        let start = Start { flows, at_ns: at, length_ns, web, talks, udp, udp_bps };
+                        Some(control.start(start).map_err(|failure| explain(host, &failure))?)
+                    }
+                    None => None,
+                };
+                Ok(Far { server: host.address, session })
+            };
+        let far = asked.hosts.iter().zip(&mut *controls).enumerate().map(start).collect::<Result<_, _>>()?;
+        let ahead = controls[0].as_ref().map_or(0, |control| control.ahead().0);
         let collector = Collector::new(&load.label, &asked.test);
         let tcp = vec![TcpSample::default(); part.flows.len()];
-        let (delays, looks, signal) = (Delays::default(), None, None);
+        let delays = asked.hosts.iter().map(|_| Delays::default()).collect();
+        let (peer, looks, signal) = (Observer::new(asked), None, None);
         Ok((
-            Underway { asked, load, part, numbers, at, collector, delays, tcp, looks, signal },
+            Underway { asked, load, part, numbers, at, ahead, collector, delays, peer, tcp, looks, signal },
             probes,
-            session,
+            far,
         ))
     }
 
-    /// Runs flows and probes, and takes in what they see.
+    /// Runs load and probes, and takes in what they see.
     fn run(
         &mut self,
         probes: Vec<probes::Open>,
-        session: Option<SessionId>,
-        control: Option<&mut Control>,
+        far: &[Far],
+        controls: &mut [Option<Control>],
         number: usize,
         monitor: &mut dyn Monitor,
     ) -> Gathered {
         let (sink, samples) = channel();
         let (stop, done) = (AtomicBool::new(false), AtomicBool::new(false));
-        let (part, at, server, length) = (self.part.clone(), self.at, self.asked.server, self.length());
+        let (part, at, length) = (self.part.clone(), self.at, self.length());
         // Without a socket for it the routers are not asked, and the place is not known.
-        let hops = if self.one_way().is_some() { Hops::open(server).ok() } else { None };
+        let hops = if self.one_way().is_some() { Hops::open(far[0].server).ok() } else { None };
         thread::scope(|scope| {
             let (stop, done, part) = (&stop, &done, &part);
             let probing: Vec<_> = probes
@@ -225,12 +295,14 @@ impl<'a> Underway<'a> {
                     scope.spawn(move || probe.run(at, &sink, stop))
                 })
                 .collect();
-            let flows = session.map(|session| {
+            let load = far.iter().any(|far| far.session.is_some()).then(|| {
                 let sink = sink.clone();
                 scope.spawn(move || {
                     let clock = SharedClock::starting_at(at);
-                    let end = run_flows(part, server, &session, &clock, &sink, stop);
-                    let failed = |end: &FlowsSummary| end.flows.iter().all(|flow| flow.error.is_some());
+                    let end = run_load(part, far, &clock, &sink, stop);
+                    let failed = |end: &LoadSummary| {
+                        !end.flows.is_empty() && end.flows.iter().all(|flow| flow.error.is_some())
+                    };
                     if end.as_ref().map_or(true, failed) {
                         stop.store(true, Ordering::Relaxed);
                     }
@@ -238,23 +310,24 @@ impl<'a> Underway<'a> {
                     end
                 })
             });
-            let far = control.map(|control| {
-                let sink = sink.clone();
-                scope.spawn(move || {
-                    let mut left = MOST_SAMPLES;
-                    let take = &mut |sample: Sample| {
-                        let is_of_a_flow = matches!(
-                            sample,
-                            Sample::Received { .. } | Sample::Tcp { .. } | Sample::FlowEnd { .. }
-                        );
-                        if is_of_a_flow && left > 0 {
-                            left -= 1;
-                            let _ = sink.send(sample);
-                        }
-                    };
-                    control.run(take, done)
+            let with_session = (0..).zip(controls).zip(far).filter(|(_, far)| far.session.is_some());
+            let told: Vec<_> = with_session
+                .filter_map(|((host, control), _)| Some((host, control.as_mut()?)))
+                .map(|(host, control)| {
+                    let sink = sink.clone();
+                    let listening = scope.spawn(move || {
+                        let mut left = MOST_SAMPLES;
+                        let take = &mut |sample: Sample| {
+                            if left > 0 && is_of_host(part, host, &sample) {
+                                left -= 1;
+                                let _ = sink.send(sample);
+                            }
+                        };
+                        control.run(take, done)
+                    });
+                    (host, listening)
                 })
-            });
+                .collect();
             let hops = hops.map(|hops| {
                 scope.spawn(move || {
                     let mut answers = Vec::new();
@@ -264,9 +337,11 @@ impl<'a> Underway<'a> {
             });
             drop(sink);
             self.watch(&samples, number, stop, monitor);
+            let told =
+                told.into_iter().map(|(host, thread)| (host, thread.join().unwrap_or(Err(Failure::Order))));
             Gathered {
-                flows: flows.map(|thread| thread.join().unwrap_or(Err(NetError::Thread("flows")))),
-                far: far.map(|thread| thread.join().unwrap_or(Err(Failure::Order))),
+                load: load.map(|thread| thread.join().unwrap_or(Err(NetError::Thread("flows")))),
+                far: told.collect(),
                 probes: probing.into_iter().map(|thread| thread.join().unwrap_or_default()).collect(),
                 hops: hops.map(|thread| thread.join().unwrap_or_default()),
             }
@@ -332,23 +407,35 @@ impl<'a> Underway<'a> {
 
     /// Takes in a sample. Flows have their numbers in `part`; what the server invents is left out.
     fn take(&mut self, mut sample: Sample) {
+        // A step ends within the load, or while the queue drains after it.
+        let most = self.part.load.0.cast_signed().saturating_add(120_000_000_000);
         if let Sample::Received { flow, t, .. }
         | Sample::Tcp { flow, t, .. }
         | Sample::FlowEnd { flow, t, .. } = &mut sample
         {
             let part = *flow as usize;
-            let Some(&number) = self.numbers.get(part) else { return };
-            // A step ends within the load, or while the queue drains after it.
-            let most = self.part.load.0.cast_signed().saturating_add(120_000_000_000);
+            let udp = part.checked_sub(self.part.flows.len()).filter(|udp| *udp < self.part.udp.len());
+            let of_udp = udp.and_then(|udp| u32::try_from(self.asked.test.flows.len() + udp).ok());
+            let Some(number) = self.numbers.get(part).copied().or(of_udp) else { return };
             if !(-most..=most).contains(t) {
                 return;
             }
             *flow = number;
-            if let Sample::Tcp { info, .. } = &sample {
-                self.tcp[part] = *info;
+            if let (Sample::Tcp { info, .. }, Some(last)) = (&sample, self.tcp.get_mut(part)) {
+                *last = *info;
             }
         }
-        self.delays.note(&sample);
+        if let Sample::Shown { t, .. } | Sample::Interval { t, .. } | Sample::Tick { t, .. } = &sample
+            && !(-most..=most).contains(t)
+        {
+            return;
+        }
+        if let Sample::Echo { probe, .. } | Sample::Lost { probe, .. } = &sample {
+            match self.asked.test.streams().nth(*probe as usize) {
+                Some(stream) => self.delays[stream.host].note(&sample),
+                None => return self.peer.take(sample),
+            }
+        }
         self.collector.sample(&sample);
     }
 
@@ -368,21 +455,41 @@ impl<'a> Underway<'a> {
     /// The run, and how it ended.
     fn finish(mut self, gathered: Gathered) -> (Run, Result<(), Error>) {
         let faults = self.faults(&gathered);
-        let end = match (self.signal, &gathered.flows, &gathered.far) {
+        let lost = gathered.far.iter().find_map(|(host, end)| Some((host, end.as_ref().err()?)));
+        let end = match (self.signal, &gathered.load, lost) {
             (Some(signal), ..) => Err(Error::Interrupted(signal)),
             (None, Some(Err(error)), _) => Err(Error::machine(error)),
-            (None, _, Some(Err(failure))) => Err(explain(self.asked, failure)),
+            (None, _, Some((&host, failure))) => Err(explain(&self.asked.hosts[host], failure)),
             _ => Ok(()),
         };
-        let correction = std::mem::take(&mut self.delays).correction();
-        self.collector.shift_clocks(&|t| correction.ahead(t));
+        let corrections: Vec<_> =
+            std::mem::take(&mut self.delays).into_iter().map(Delays::correction).collect();
+        let hosts: Vec<usize> = self.asked.test.streams().map(|stream| stream.host).collect();
+        self.collector.shift_clocks(&|stream, t| corrections[hosts[stream]].ahead(t));
+        // What both ends already took for the difference of their clocks is not taken out once more.
+        self.collector.shift_talks(&|t| corrections[0].ahead(t).saturating_sub(self.ahead));
         self.collector.finished(end.is_ok(), faults, QueueEnd::default(), QueueEnd::default());
         let limits = Way::BOTH.into_iter().filter_map(|way| self.limits(way)).collect();
         let loads = self.load.directions.iter().map(|&way| direction(way)).collect();
         let (at, length, one_way) = (self.at, self.length(), self.one_way());
-        let mut run = Run { loads, limits, ..self.collector.into_run() };
-        let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).collect();
-        run.doubts = doubts::of(&run, &ways, self.looks.as_ref(), &gathered.probes);
+        let peer = self.peer.finish();
+        let mut run = Run { loads, limits, peer, ..self.collector.into_run() };
+        let udp = self.asked.test.udp.iter().map(|flow| flow.direction);
+        let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
+        run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, self.looks.as_ref(), &gathered.probes);
+        let hole = self.part.load.0 >= BLACK_HOLE.0 && self.signal.is_none();
+        let hole = Some(&gathered)
+            .filter(|_| hole)
+            .and_then(|gathered| black_hole(&run, &self.part, &self.numbers, gathered));
+        let end = match (hole, end) {
+            (Some(hole), end) => {
+                run.validity.valid = false;
+                run.validity.reasons.push(hole.clone());
+                // The server's messages are lost, too, where it is the way down.
+                end.map_err(|_| Error::Machine(hole))
+            }
+            (None, end) => end,
+        };
         let hops = one_way.zip(gathered.hops.as_ref());
         run.located = hops.map(|(way, answers)| locate(way, &run, answers, at, length));
         (run, end)
@@ -391,13 +498,17 @@ impl<'a> Underway<'a> {
     /// Why the result is not valid.
     fn faults(&self, gathered: &Gathered) -> Vec<String> {
         let mut faults = Vec::new();
-        if let Some(Ok(flows)) = &gathered.flows
-            && flows.flows.iter().all(|flow| flow.connected.is_none())
+        if let Some(Ok(LoadSummary { flows, .. })) = &gathered.load
+            && !flows.is_empty()
+            && flows.iter().all(|flow| flow.connected.is_none())
         {
             faults.push("no flow ever connected".to_owned());
         }
-        if let Some(Ok(Ended { error: Some(error), .. })) = &gathered.far {
-            faults.push(format!("the server ended the load: {error}"));
+        for (host, end) in &gathered.far {
+            if let Ok(Ended { error: Some(error), .. }) = end {
+                let name = &self.asked.hosts[*host].name;
+                faults.push(format!("the server {name} ended the load: {error}"));
+            }
         }
         for (probe, Outcome { summary, error, .. }) in self.asked.test.streams().zip(&gathered.probes) {
             let (name, stats) = (&probe.name, &summary.prober);

@@ -65,6 +65,8 @@ struct Turn<'a> {
     airs: Airs,
     passed: Passed<'a>,
     flows: Vec<FlowState>,
+    /// Bytes of each UDP flow that its receiver has told.
+    udp: Vec<u64>,
     next_step: i64,
     next_look: i64,
     /// Virtual time between two questions whether to go on.
@@ -105,6 +107,7 @@ impl<'a> Turn<'a> {
             airs: Airs::new(job),
             passed,
             flows: vec![FlowState::default(); job.test.flows.len()],
+            udp: vec![0; job.test.udp.len()],
             next_step: signed(job.test.step).max(1),
             next_look: -signed(job.test.idle),
             slice: slice(job),
@@ -198,6 +201,19 @@ impl<'a> Turn<'a> {
             self.flows[index].is_connected |= view.is_established;
             if view.is_established {
                 self.collector.sample(&Sample::Tcp { flow: number(index), t, info: view.info });
+            }
+        }
+        self.udp_step(t);
+    }
+
+    /// The same of UDP flows, whose datagrams may wait in a queue after their stop.
+    fn udp_step(&mut self, t: i64) {
+        for (index, flow) in self.test().udp.iter().enumerate().filter(|(_, flow)| signed(flow.start) < t) {
+            let received = self.simulation.arrivals(index).received * u64::from(flow.payload);
+            let bytes = received - std::mem::replace(&mut self.udp[index], received);
+            if bytes > 0 || t <= signed(flow.stop) {
+                let flow = number(self.test().flows.len() + index);
+                self.collector.sample(&Sample::Received { flow, t, bytes });
             }
         }
     }

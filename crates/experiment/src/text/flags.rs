@@ -41,6 +41,8 @@ fn of_flag(args: &Request, flag: &str) -> Result<Vec<Override>, Error> {
         "probe-interval" => one(&["test", "probe_interval"], &args.probe_interval),
         "flows" => plain(&["test", "flows"], args.flows.unwrap_or(0).to_string()),
         "cc" => text(&["test", "cc"], &args.cc),
+        "udp-bandwidth" => text(&["test", "udp_bandwidth"], &args.udp_bandwidth),
+        "udp-pktsize" => plain(&["test", "udp_pktsize"], args.udp_pktsize.unwrap_or(0).to_string()),
         "with" => listed(flag, &["test", "with"], args.with.iter()),
         "queue" => {
             let queues = crate::plan::words(args.queue.as_deref().unwrap_or_default())?;

@@ -167,6 +167,10 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
         probe_interval: given("probe_interval", defaults.probe_interval)?,
         flows: section.plain("flows", read::count)?.map(|flows| u32::try_from(flows).unwrap_or(u32::MAX)),
         cc: section.plain("cc", read::words::<CcKind>)?.map(|cc| cc.name().into()),
+        udp_bandwidth: section.plain("udp_bandwidth", read::rate)?,
+        udp_pktsize: section
+            .plain("udp_pktsize", read::count)?
+            .map(|size| u32::try_from(size).unwrap_or(u32::MAX)),
         hosts,
         with: with.unwrap_or_default().into_iter().map(|word| word.value.to_string()).collect(),
     };
@@ -177,7 +181,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     if let Some(name) = section.read("name", read::text)? {
         return catalogue_test(&name.value, name.at, &params).map(|test| (test, false));
     }
-    for name in ["flows", "cc", "delay"] {
+    for name in ["flows", "cc", "delay", "udp_bandwidth", "udp_pktsize"] {
         if let Some((_, value)) = section.get(name) {
             let what = format!("`{name}` is of a test of the catalogue: give its `name`, or use [[flow]]");
             return Err(Wrong::new(value.span().start, what));

@@ -1,12 +1,12 @@
 //! A network with its load: the scenario of a variant.
 
-use goodqueue::{Nanos, Span};
+use goodqueue::{Bytes, Nanos, Span};
 use goodqueue_probe::dash::PlayerConfig;
 use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
-use goodqueue_probe::{Direction, Test};
+use goodqueue_probe::{Direction, Test, UdpFlow};
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Browse, Flow, NodeId, Opener, Probe, ProbeKind, Scenario, Source, Talk, Watch};
+use goodqueue_sim::{Browse, Flow, NodeId, Opener, Pattern, Probe, ProbeKind, Scenario, Source, Talk, Watch};
 
 use super::load::{Load, Own, client_name, server_name};
 use super::network::Network;
@@ -42,6 +42,8 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
     scenario.browsers = browsers(&load.test, &pairs);
     scenario.players = players(&load.test, &pairs)?;
     scenario.talks = talks(&load.test, &pairs);
+    // Those of the test come first: their places there are their places here.
+    scenario.sources = load.test.udp.iter().map(|flow| udp(&load.test, flow, &pairs)).collect();
     for named in &load.sources {
         let [from, to] = &named.ends;
         let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
@@ -104,6 +106,28 @@ fn flows(test: &Test, own: &[Own], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>
     };
     test.flows.iter().zip(own).map(flow).collect()
 }
+
+/// A UDP flow of the test. The rate is that of the payload.
+fn udp(test: &Test, flow: &UdpFlow, pairs: &[(NodeId, NodeId)]) -> Source {
+    let (client, server) = pairs[flow.host];
+    let (from, to) = match flow.direction {
+        Direction::Up => (client, server),
+        Direction::Down => (server, client),
+    };
+    let interval = flow.rate.tx_time(Bytes(flow.payload.into()));
+    Source {
+        from,
+        to,
+        pattern: Pattern::Constant { interval },
+        len: flow.payload + UDP_FRAME,
+        dscp: flow.dscp.value(),
+        start: test.idle + flow.start,
+        stop: Some(test.idle + flow.stop),
+    }
+}
+
+/// Bytes of a frame before its UDP payload: headers of UDP, IPv4 and Ethernet.
+const UDP_FRAME: u32 = 8 + 20 + 14;
 
 /// The probes of the test. Those with one interval share its grid, and are spread over it as those of the
 /// live arm.

@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use goodqueue::Span;
 use goodqueue_probe::Sample;
 use goodqueue_probe::net::{ClockWatch, SessionId};
 use rustls::{ClientConnection, StreamOwned};
@@ -38,6 +37,9 @@ pub enum Failure {
     /// The server refused.
     #[error(transparent)]
     Refused(Why),
+    /// The server is of a release that did not have this yet, or does not allow it.
+    #[error("the server has no {0}: it is an older goodqueue, or was started without")]
+    Older(&'static str),
     /// The server said nothing in time.
     #[error("the server no longer answers")]
     Silent,
@@ -88,7 +90,7 @@ impl Control {
         let config = tls::client(secret).map_err(Failure::Stranger)?;
         let tls = ClientConnection::new(config, tls::name()).map_err(Failure::Stranger)?;
         let (stream, lines) = (StreamOwned::new(tls, socket), Lines::new(MOST_TOLD));
-        let welcome = Welcome { version: VERSION, hmac: false, flows: 0, length_ns: 0 };
+        let welcome = Welcome { version: VERSION, ..Welcome::default() };
         let mut control = Control { stream, lines, welcome, ahead: 0, rtt: 0 };
         control.shake_hands()?;
         let exported = tls::exported(&control.stream.conn).map_err(Failure::Stranger)?;
@@ -175,14 +177,22 @@ impl Control {
         Ok(())
     }
 
-    /// Begins a load of `flows` connections that starts at `at`, a time of this host's monotonic clock, and
-    /// lasts `length`. Returns the session that the flows name.
+    /// Begins a load that starts at `at_ns`, a time of this host's monotonic clock. Returns the session that
+    /// its connections and datagrams name.
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn start(&mut self, flows: u32, at: i64, length: Span) -> Result<SessionId, Failure> {
-        let length_ns = i64::try_from(length.0).unwrap_or(i64::MAX);
-        self.say(&Ask::Start(Start { flows, at_ns: at.saturating_add(self.ahead), length_ns }))?;
+    pub fn start(&mut self, load: Start) -> Result<SessionId, Failure> {
+        for (asked, allowed, what) in [
+            (load.web, u64::from(self.welcome.web), "pages and videos"),
+            (load.talks, u64::from(self.welcome.talks), "video calls and games"),
+            (load.udp, self.welcome.udp_bps, "UDP load"),
+        ] {
+            if asked > 0 && allowed == 0 {
+                return Err(Failure::Older(what));
+            }
+        }
+        self.say(&Ask::Start(Start { at_ns: load.at_ns.saturating_add(self.ahead), ..load }))?;
         match self.answer(PATIENCE, &AtomicBool::new(false))? {
             Tell::Started { session } => SessionId::from_hex(&session).ok_or(Failure::Order),
             _ => Err(Failure::Order),

@@ -17,6 +17,7 @@
 
 use std::io::{self, ErrorKind, Read};
 
+use goodqueue::Span;
 use goodqueue_probe::Sample;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -49,7 +50,7 @@ pub enum Ask {
 }
 
 /// A load to begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// Connections at a time.
     pub flows: u32,
@@ -57,6 +58,31 @@ pub struct Start {
     pub at_ns: i64,
     /// How long it lasts, nanoseconds.
     pub length_ns: i64,
+    /// Connections for pages and videos at a time, beside the flows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub web: u32,
+    /// Video calls and games.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub talks: u32,
+    /// UDP flows.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub udp: u32,
+    /// Rate of all UDP flows together in a direction, the larger of both, bit/s.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub udp_bps: u64,
+}
+
+impl Start {
+    /// A load of TCP flows alone.
+    #[must_use]
+    pub fn of(flows: u32, at_ns: i64, length: Span) -> Start {
+        let length_ns = i64::try_from(length.0).unwrap_or(i64::MAX);
+        Start { flows, at_ns, length_ns, ..Start::default() }
+    }
+}
+
+fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 /// A message of a server.
@@ -86,7 +112,7 @@ pub enum Tell {
 }
 
 /// The server's first message.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
     /// [`VERSION`].
     pub version: u32,
@@ -96,6 +122,15 @@ pub struct Welcome {
     pub flows: u32,
     /// Longest load, nanoseconds.
     pub length_ns: i64,
+    /// Most connections for pages and videos; a server that is older than they are does not say.
+    #[serde(default)]
+    pub web: u32,
+    /// Most video calls and games; the same.
+    #[serde(default)]
+    pub talks: u32,
+    /// Highest rate of UDP flows in a direction, bit/s; the same.
+    #[serde(default)]
+    pub udp_bps: u64,
 }
 
 /// The end of a load at the server.
@@ -127,6 +162,21 @@ pub enum Why {
     /// More flows than a load may have.
     #[error("the server allows {0} flows at a time")]
     Flows(u32),
+    /// More connections for pages and videos than a load may have.
+    #[error("the server allows {0} connections for pages and videos at a time")]
+    Web(u32),
+    /// More video calls and games than a load may have.
+    #[error("the server allows {0} video calls and games at a time")]
+    Talks(u32),
+    /// More UDP flows than a load may have.
+    #[error("the server allows {0} UDP flows at a time")]
+    Udp(u32),
+    /// A higher rate of UDP than a load may have, bit/s.
+    #[error(
+        "the server allows {} of UDP in each direction: ask for less, or start it with a higher --udp-rate",
+        goodqueue::Rate(*.0)
+    )]
+    UdpRate(u64),
     /// Longer than a load may be, in nanoseconds.
     #[error("the server allows loads of {}", goodqueue::Span(.0.unsigned_abs()))]
     Length(i64),
@@ -194,13 +244,29 @@ mod tests {
 
     #[test]
     fn messages_are_as_documented() {
-        let start = Ask::Start(Start { flows: 4, at_ns: -5, length_ns: 7 });
+        let start = Ask::Start(Start::of(4, -5, Span(7)));
         assert_eq!(line(&start), "{\"start\":{\"flows\":4,\"at_ns\":-5,\"length_ns\":7}}\n");
+        let start = Ask::Start(Start { web: 24, talks: 1, ..Start::of(0, 1, Span(2)) });
+        let asked = "{\"start\":{\"flows\":0,\"at_ns\":1,\"length_ns\":2,\"web\":24,\"talks\":1}}\n";
+        assert_eq!(line(&start), asked);
         assert_eq!(line(&Ask::Stop(())), "{\"stop\":null}\n");
         assert_eq!(line(&Tell::Refused(Why::Flows(8))), "{\"refused\":{\"flows\":8}}\n");
         let samples = Tell::Samples(vec![Sample::Received { flow: 1, t: 2, bytes: 3 }]);
         let text = line(&samples);
         assert_eq!(Lines::new(1000).message::<Tell>(&mut text.as_bytes()).unwrap(), Some(samples));
+    }
+
+    /// What an older program does not say is none; what a newer one says beyond this is left alone.
+    #[test]
+    fn programs_of_two_releases_understand_each_other() {
+        let old = "{\"welcome\":{\"version\":1,\"hmac\":false,\"flows\":128,\"length_ns\":5}}\n";
+        let Ok(Some(Tell::Welcome(welcome))) = Lines::new(1000).message(&mut old.as_bytes()) else {
+            panic!("a welcome");
+        };
+        assert_eq!((welcome.flows, welcome.web, welcome.talks, welcome.udp_bps), (128, 0, 0, 0));
+        let new = "{\"start\":{\"flows\":4,\"at_ns\":1,\"length_ns\":2,\"smell\":[3]}}\n";
+        let asked = Lines::new(1000).message(&mut new.as_bytes()).unwrap();
+        assert_eq!(asked, Some(Ask::Start(Start::of(4, 1, Span(2)))));
     }
 
     #[test]

@@ -14,10 +14,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 use goodqueue_probe::net::{
-    ClockWatch, Feeder, FlowLimits, FlowServer, NetError, Outbox, PREFACE_LEN, ServerSummary, SessionId,
-    SharedClock, bind_tcp, wait,
+    Arrival, ClockWatch, DatagramFeeder, DatagramServer, Feeder, FloodLimits, FlowLimits, FlowServer,
+    NetError, Outbox, PREFACE_LEN, ServerSummary, SessionId, SharedClock, Udp, bind_tcp, wait,
 };
 use goodqueue_probe::{Direction, End, Sample};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -49,6 +49,13 @@ pub const STACK: usize = 512 * 1024;
 const MOST_SAMPLES: usize = 8192;
 /// Number of connections of a load one after the other, for each that it may have at a time.
 const CONNECTIONS: usize = 32;
+/// Connections of a load for pages and videos at a time. A browser has six to each server, and those of a
+/// page that was given up may overlap with the next one's.
+pub const WEB: u32 = 64;
+/// Video calls and games of a load.
+pub const TALKS: u32 = 8;
+/// UDP flows of a load.
+pub const UDP: u32 = 64;
 /// Samples in one message.
 const BATCH: usize = 256;
 
@@ -67,6 +74,8 @@ pub struct Bounds {
     pub flows: u32,
     /// Longest load.
     pub length: Span,
+    /// Highest rate of the UDP flows of a load in each direction.
+    pub udp: Rate,
 }
 
 impl Default for Bounds {
@@ -78,6 +87,7 @@ impl Default for Bounds {
             loads: 4,
             flows: 128,
             length: Span::from_secs(3600),
+            udp: Rate(100_000_000),
         }
     }
 }
@@ -123,6 +133,8 @@ pub struct LoadStats {
     pub displaced: u64,
     /// Connections closed because they did not speak our protocol, or named no load.
     pub strange: u64,
+    /// Datagrams that named no load, or came from another address than its control connection.
+    pub strange_datagrams: u64,
     /// Connections whose purpose is not known yet.
     pub pending: u64,
     /// Control connections that are open.
@@ -163,6 +175,7 @@ impl LoadStats {
 /// A server of loads, bound to its addresses.
 pub struct LoadServer {
     stats: Mutex<LoadStats>,
+    sessions: Mutex<HashMap<SessionId, Fed>>,
     listeners: Vec<TcpListener>,
     bounds: Bounds,
     hmac: bool,
@@ -176,7 +189,14 @@ struct Shared<'a> {
     stop: &'a AtomicBool,
     events: &'a (dyn Fn(Event) + Sync),
     seats: Mutex<Seats>,
-    sessions: Mutex<HashMap<SessionId, (IpAddr, Feeder)>>,
+}
+
+/// Where the connections and datagrams of a load go.
+struct Fed {
+    /// The address of its control connection.
+    from: IpAddr,
+    connections: Feeder,
+    datagrams: Option<DatagramFeeder>,
 }
 
 /// A connection that has not shown its purpose.
@@ -213,13 +233,28 @@ impl LoadServer {
         let bind = |&at: &SocketAddr| bind_tcp(at).map_err(|error| (at, error));
         let listeners = addresses.iter().map(bind).collect::<Result<_, _>>()?;
         let config = tls::server(&secret).expect("Ed25519 takes any seed");
-        Ok(LoadServer { stats: Mutex::default(), listeners, bounds, hmac, secret, config })
+        let (stats, sessions) = (Mutex::default(), Mutex::default());
+        Ok(LoadServer { stats, sessions, listeners, bounds, hmac, secret, config })
     }
 
     /// Its counters and current numbers.
     #[must_use]
     pub fn stats(&self) -> LoadStats {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands a datagram that came to `socket` to its load: true if its first bytes are those of a load's
+    /// datagrams. One that names no load, or comes from another address than its control connection, is lost.
+    pub fn datagram(&self, socket: &Arc<Udp>, arrival: &Arrival, bytes: &[u8]) -> bool {
+        let Some(id) = bytes.first_chunk().and_then(SessionId::parse) else { return false };
+        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        match sessions.get(&id) {
+            Some(Fed { from, datagrams: Some(datagrams), .. }) if *from == arrival.from.ip() => {
+                datagrams.hand(socket, *arrival, bytes);
+            }
+            _ => self.count(|stats| stats.strange_datagrams += 1),
+        }
+        true
     }
 
     fn count(&self, count: impl FnOnce(&mut LoadStats)) {
@@ -231,13 +266,7 @@ impl LoadServer {
     /// # Errors
     /// The kernel's error if it cannot wait for connections.
     pub fn serve(&self, stop: &AtomicBool, events: &(dyn Fn(Event) + Sync)) -> io::Result<()> {
-        let shared = Shared {
-            server: self,
-            stop,
-            events,
-            seats: Mutex::default(),
-            sessions: Mutex::new(HashMap::new()),
-        };
+        let shared = Shared { server: self, stop, events, seats: Mutex::default() };
         thread::scope(|scope| {
             let (mut pending, mut ready) = (Vec::<Pending>::new(), Vec::new());
             while !stop.load(Ordering::Relaxed) {
@@ -360,11 +389,11 @@ impl Shared<'_> {
 
     /// Passes a flow to its session, if it comes from the address of the session's control connection.
     fn take_flow(&self, id: &SessionId, one: Pending) {
-        let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((from, feeder)) = sessions.get(id)
-            && *from == one.peer.ip()
+        let sessions = self.server.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(fed) = sessions.get(id)
+            && fed.from == one.peer.ip()
         {
-            feeder.hand(one.stream, one.peer);
+            fed.connections.hand(one.stream, one.peer);
         } else {
             self.server.count(|stats| stats.strange += 1);
         }
@@ -567,6 +596,9 @@ impl Control<'_> {
             hmac: self.shared.server.hmac,
             flows: bounds.flows,
             length_ns: signed(bounds.length),
+            web: WEB,
+            talks: TALKS,
+            udp_bps: bounds.udp.0,
         }))?;
         // From here on reads end after a moment, so that a stop is noticed.
         self.stream.sock.until = None;
@@ -590,8 +622,22 @@ impl Control<'_> {
     /// One load, from its start to its end.
     fn load(&mut self, start: &Start) -> io::Result<()> {
         let bounds = self.shared.server.bounds;
-        if start.flows == 0 || start.flows > bounds.flows {
+        let has_datagrams = start.web > 0 || start.talks > 0 || start.udp > 0;
+        let has_none = start.flows == 0 && !has_datagrams;
+        if has_none || start.flows > bounds.flows {
             return self.refuse(Why::Flows(bounds.flows));
+        }
+        if start.web > WEB {
+            return self.refuse(Why::Web(WEB));
+        }
+        if start.talks > TALKS {
+            return self.refuse(Why::Talks(TALKS));
+        }
+        if start.udp > UDP {
+            return self.refuse(Why::Udp(UDP));
+        }
+        if start.udp_bps > bounds.udp.0 {
+            return self.refuse(Why::UdpRate(bounds.udp.0));
         }
         let most = signed(bounds.length);
         let now = ClockWatch::new().now().mono;
@@ -601,16 +647,20 @@ impl Control<'_> {
         }
         // A flow that was aborted may still be open here when the next connects.
         let flows = start.flows as usize * 2;
-        let limits = FlowLimits { flows, served: flows * CONNECTIONS, until: start.length_ns };
-        let (server, feeder) = FlowServer::new(limits)?;
+        let web = start.web as usize;
+        let limits = FlowLimits { flows, served: flows * CONNECTIONS, web, until: start.length_ns };
+        let (server, connections) = FlowServer::new(limits)?;
+        let floods = FloodLimits { flows: start.udp as usize, bps: start.udp_bps, until: start.length_ns };
+        let answering = has_datagrams.then(|| DatagramServer::new(start.talks as usize, floods));
+        let (answerer, datagrams) = answering.unzip();
         let id = SessionId::random()?;
         {
-            let mut sessions = self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sessions = self.shared.server.sessions.lock().unwrap_or_else(PoisonError::into_inner);
             if sessions.len() >= bounds.loads {
                 drop(sessions);
                 return self.refuse(Why::Busy);
             }
-            sessions.insert(id, (self.peer.ip(), feeder));
+            sessions.insert(id, Fed { from: self.peer.ip(), connections, datagrams });
         }
         self.shared.server.count(|stats| {
             stats.started += 1;
@@ -619,8 +669,9 @@ impl Control<'_> {
         let length = Span(start.length_ns.unsigned_abs());
         self.shared.tell(Event::Started { from: self.peer, flows: start.flows, length });
         let until = start.at_ns.saturating_add(start.length_ns).saturating_add(OVERTIME);
-        let ended = self.serve_flows(&server, &id, SharedClock::starting_at(start.at_ns), until);
-        self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        let ended =
+            self.serve_load(&server, answerer.as_ref(), &id, SharedClock::starting_at(start.at_ns), until);
+        self.shared.server.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         let summary = ended.as_ref().map_or_else(|_| ServerSummary::default(), Clone::clone);
         let flows = summary.flows.len() as u64;
         self.shared.server.count(|stats| {
@@ -637,33 +688,38 @@ impl Control<'_> {
         }))
     }
 
-    /// Serves flows in a thread of their own, and passes on their samples, until the client sends a stop.
-    fn serve_flows(
+    /// Serves flows and datagrams in threads of their own, and passes on their samples, until the client sends
+    /// a stop.
+    fn serve_load(
         &mut self,
         server: &FlowServer,
+        answerer: Option<&DatagramServer>,
         id: &SessionId,
         clock: SharedClock,
         until: i64,
     ) -> Result<ServerSummary, NetError> {
         let samples = Outbox::new(MOST_SAMPLES);
         let stop = AtomicBool::new(false);
+        let no_thread = |source| NetError::System { operation: "start", object: "a thread".into(), source };
         thread::scope(|scope| {
             let (stop, clock, outbox) = (&stop, &clock, &samples);
-            let flows = thread::Builder::new().name("flows".into()).stack_size(STACK);
-            let serving = flows.spawn_scoped(scope, move || server.run(clock, outbox, stop));
-            let serving = serving.map_err(|source| NetError::System {
-                operation: "start",
-                object: "a thread".into(),
-                source,
-            })?;
-            let talked = self.talk(&samples, id, until);
+            let thread = |name: &str| thread::Builder::new().name(name.into()).stack_size(STACK);
+            let serving = thread("flows").spawn_scoped(scope, move || server.run(clock, outbox, stop));
+            let serving = serving.map_err(no_thread)?;
+            let answering = answerer.map(|answerer| {
+                thread("datagrams").spawn_scoped(scope, move || answerer.run(clock, outbox, stop))
+            });
+            let answering = answering.transpose().map_err(no_thread);
+            let talked = if answering.is_ok() { self.talk(&samples, id, until) } else { Ok(()) };
             stop.store(true, Ordering::Relaxed);
             let summary = serving.join().map_err(|_| NetError::Thread("flows"))?;
+            let answered = answering?.map_or(Ok(Ok(())), thread::ScopedJoinHandle::join);
             // The last samples come with the end of the flows.
             let last = self.pass_on(&samples).map(drop);
             let lost =
                 |source| NetError::System { operation: "write to", object: "the client".into(), source };
             talked.and(last).map_err(lost)?;
+            answered.map_err(|_| NetError::Thread("datagrams"))??;
             summary
         })
     }

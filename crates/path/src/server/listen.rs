@@ -3,12 +3,13 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use goodqueue_probe::echo::wire::{IpFields, MAX_DATAGRAM};
 use goodqueue_probe::net::{ClockWatch, Udp, random_u64, wait};
 
 use super::{Arrived, Event, Server, ServerStats};
+use crate::load::server::LoadServer;
 
 /// Longest sleep, so that a stop is noticed.
 const SLEEP: u64 = 100_000_000;
@@ -22,7 +23,7 @@ const RECEIVE_BUFFER: u32 = 1 << 20;
 /// Sockets of a server.
 #[derive(Debug)]
 pub struct Listener {
-    sockets: Vec<Udp>,
+    sockets: Vec<Arc<Udp>>,
     /// TTL of the packets that each sends, 0 if the kernel does not say.
     ttls: Vec<u8>,
     /// The server's counters and number of sessions.
@@ -35,7 +36,7 @@ impl Listener {
     /// # Errors
     /// The address that is not available, and the kernel's error.
     pub fn bind(addresses: &[IpAddr], port: u16) -> Result<Listener, (SocketAddr, io::Error)> {
-        let mut sockets: Vec<Udp> = Vec::with_capacity(addresses.len());
+        let mut sockets: Vec<Arc<Udp>> = Vec::with_capacity(addresses.len());
         let (mut port, mut ttls) = (port, Vec::new());
         for &address in addresses {
             let at = SocketAddr::new(address, port);
@@ -43,7 +44,7 @@ impl Listener {
             port = socket.local_addr().map_err(|error| (at, error))?.port();
             socket.set_receive_buffer(RECEIVE_BUFFER).map_err(|error| (at, error))?;
             ttls.push(socket.ttl().unwrap_or(0));
-            sockets.push(socket);
+            sockets.push(Arc::new(socket));
         }
         Ok(Listener { sockets, ttls, published: Mutex::default() })
     }
@@ -65,14 +66,16 @@ impl Listener {
         *published = (server.stats(), server.sessions());
     }
 
-    /// Serves until `stop` is set. It does not raise its priority. The kernel records when a probe arrives,
-    /// so a late answer does not count in a round trip, and a flood must not take the processor from others.
+    /// Serves until `stop` is set. Datagrams of loads go to `loads`. It does not raise its priority. The kernel
+    /// records when a probe arrives, so a late answer does not count in a round trip, and a flood must not take
+    /// the processor from others.
     ///
     /// # Errors
     /// The kernel's error if it cannot wait for datagrams.
     pub fn serve(
         &self,
         server: &mut Server,
+        loads: Option<&LoadServer>,
         stop: &AtomicBool,
         events: &mut dyn FnMut(Event),
     ) -> io::Result<ServerStats> {
@@ -82,7 +85,8 @@ impl Listener {
         while !stop.load(Ordering::Relaxed) {
             wait(&self.sockets, SLEEP, &mut ready)?;
             for &index in &ready {
-                answer((&self.sockets[index], self.ttls[index]), server, &mut watch, &mut buf, events);
+                let socket = (&self.sockets[index], self.ttls[index]);
+                answer(socket, (server, loads), &mut watch, &mut buf, events);
             }
             let now = watch.now().mono;
             if now.saturating_sub(swept) >= SWEEP {
@@ -99,8 +103,8 @@ impl Listener {
 
 /// Answers the datagrams that wait at one socket, up to a limit.
 fn answer(
-    (socket, answer_ttl): (&Udp, u8),
-    server: &mut Server,
+    (socket, answer_ttl): (&Arc<Udp>, u8),
+    (server, loads): (&mut Server, Option<&LoadServer>),
     watch: &mut ClockWatch,
     buf: &mut [u8],
     events: &mut dyn FnMut(Event),
@@ -109,6 +113,9 @@ fn answer(
         // An error is "nothing more", or that of an earlier answer.
         let Ok(arrival) = socket.receive(buf) else { return };
         if arrival.truncated {
+            continue;
+        }
+        if loads.is_some_and(|loads| loads.datagram(socket, &arrival, &buf[..arrival.len])) {
             continue;
         }
         let now = watch.now();

@@ -9,6 +9,7 @@ use std::sync::mpsc::Sender;
 
 use goodqueue::{Nanos, Span};
 
+use super::client::Far;
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::explain;
@@ -55,6 +56,8 @@ impl FetchOutcome {
 struct Connection {
     stream: TcpStream,
     open: bool,
+    /// What goes in front of its first request.
+    preface: Vec<u8>,
     cc: String,
 }
 
@@ -62,6 +65,8 @@ struct Connection {
 struct Remote {
     server: SocketAddr,
     cc: String,
+    /// In front of each query, and of what each connection sends first.
+    preface: Vec<u8>,
 }
 
 /// A browser or a player with its sockets, opened but not started.
@@ -82,16 +87,14 @@ fn now() -> Nanos {
 
 impl Fetch {
     /// The browser for the test's pages, if there are any, and a player for each of its videos.
-    pub(super) fn all(
-        test: &Test,
-        hosts: &[IpAddr],
-        port: u16,
-        clock: &SharedClock,
-    ) -> Result<Vec<Fetch>, NetError> {
+    /// `servers`: one for each host of the test.
+    pub(super) fn all(test: &Test, servers: &[Far], clock: &SharedClock) -> Result<Vec<Fetch>, NetError> {
         let ns = |span: goodqueue::Span| i64::try_from(span.0).unwrap_or(i64::MAX);
         let (origin, stop) = (clock.nanos(0), clock.nanos(ns(test.load)));
-        let remote =
-            |host: usize, cc: &str| Remote { server: SocketAddr::new(hosts[host], port), cc: cc.into() };
+        let remote = |host: usize, cc: &str| {
+            let far = servers[host];
+            Remote { server: far.server, cc: cc.into(), preface: far.preface() }
+        };
         // Different from the tokens of probes, which count up from the same moment.
         let token = !(clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 40);
         let mut all = Vec::new();
@@ -110,7 +113,8 @@ impl Fetch {
         for (video, plan) in (0..).zip(&test.dash) {
             let player = Player::new(PlayerConfig { video, origin, late: Span::ZERO, stop });
             let remotes = vec![remote(plan.host, &plan.cc)];
-            all.push(Fetch::open(Box::new(player), remotes, token.wrapping_sub(1 + u64::from(video)))?);
+            let token = token.wrapping_sub(1 + u64::from(video));
+            all.push(Fetch::open(Box::new(player), remotes, token)?);
         }
         Ok(all)
     }
@@ -120,7 +124,7 @@ impl Fetch {
         let timer = Timer::new().context("create", "timer")?;
         epoll.add(timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
         let mut sockets = Vec::new();
-        for (index, &Remote { server, .. }) in (0u64..).zip(&remotes) {
+        for (index, Remote { server, .. }) in (0u64..).zip(&remotes) {
             let any: IpAddr = if server.is_ipv6() { [0u16; 8].into() } else { [0u8; 4].into() };
             let socket = UdpSocket::bind((any, 0)).context("open UDP for", server)?;
             socket.set_nonblocking(true).context("set UDP nonblocking for", server)?;
@@ -197,8 +201,10 @@ impl Fetch {
 
     /// A query is a datagram of the echo protocol, which the server's reflector answers.
     fn ask(&self, query: u32, page: usize) {
-        let mut datagram = [0; HEADER_LEN];
-        Layout::FULL.emit(&Packet { token: self.token, seq: query, ..Packet::default() }, &mut datagram);
+        let mut query_packet = [0; HEADER_LEN];
+        let packet = Packet { token: self.token, seq: query, ..Packet::default() };
+        Layout::FULL.emit(&packet, &mut query_packet);
+        let datagram = [&self.remotes[page].preface[..], &query_packet].concat();
         if self.sockets[page].send(&datagram).is_err() {
             // The error may have been that of an earlier datagram.
             let _ = self.sockets[page].send(&datagram);
@@ -206,26 +212,27 @@ impl Fetch {
     }
 
     fn connect(&mut self, connection: u32, page: usize) -> io::Result<()> {
-        let Remote { server, cc } = &self.remotes[page];
-        let (server, cc) = (*server, cc.clone());
+        let Remote { server, cc, preface } = &self.remotes[page];
+        let (server, cc, preface) = (*server, cc.clone(), preface.clone());
         let socket = sys::tcp_socket(server.ip())?;
         sys::connect(socket.as_fd(), server)?;
         self.epoll.add(socket.as_fd(), Interest::Write, u64::from(connection))?;
         let stream = TcpStream::from(socket);
         stream.set_nodelay(true)?;
-        self.connections.insert(connection, Connection { stream, open: false, cc });
+        self.connections.insert(connection, Connection { stream, open: false, preface, cc });
         Ok(())
     }
 
     /// Writes a request. The socket has room for it, because all earlier requests have been answered.
     fn send(&mut self, connection: u32, request: u32, response: u64) -> io::Result<()> {
-        let Some(Connection { stream, cc, .. }) = self.connections.get_mut(&connection) else {
+        let Some(Connection { stream, cc, preface, .. }) = self.connections.get_mut(&connection) else {
             return Err(ErrorKind::NotConnected.into());
         };
-        let mut bytes = buffer()[..request.max(request::LEN as u32) as usize].to_vec();
-        let header = Request { request: bytes.len() as u32, response, cc: cc.clone() };
-        bytes[..request::LEN].copy_from_slice(&header.emit());
-        stream.write_all(&bytes)
+        let preface = std::mem::take(preface);
+        let length = request.max(request::LEN as u32);
+        let header = Request { request: length, response, cc: cc.clone() }.emit();
+        let rest = &buffer()[request::LEN..length as usize];
+        stream.write_all(&[&preface, &header[..], rest].concat())
     }
 
     /// The event of a ready socket.

@@ -7,11 +7,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::thread;
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use super::browse::{Fetch, FetchOutcome};
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
+use super::flood::Flooding;
 use super::load::{FlowOutcome, Load, LoadOutcome};
 use super::probe::{PathState, ProbeOutcome, Probes, ProbesOutcome};
 use super::session::SessionId;
@@ -24,6 +25,22 @@ use crate::{Sample, Test};
 /// Files that client and server open beside the sockets of flows and probes (epoll, timer, listeners),
 /// generously.
 const OTHER_FILES: u64 = 32;
+
+/// A server of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Far {
+    /// Its address; UDP and TCP have the same port.
+    pub server: SocketAddr,
+    /// At a server of many clients, the session that it has granted.
+    pub session: Option<SessionId>,
+}
+
+impl Far {
+    /// The first bytes of each connection and of each datagram.
+    pub(super) fn preface(&self) -> Vec<u8> {
+        self.session.map_or(Vec::new(), |session| session.preface().to_vec())
+    }
+}
 
 /// The results of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -93,8 +110,13 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
     let pages = if test.web.is_empty() { 0 } else { CONNECTIONS * 4 + test.web.len() };
     // Epoll, timer, a socket for queries, and both ends of the connection.
     let videos = test.dash.len() * 5;
-    let sockets =
-        (test.flows.len() * 2 + test.streams().len() + pages + videos + test.talks.len() + hosts * 2) as u64;
+    let sockets = (test.flows.len() * 2
+        + test.streams().len()
+        + pages
+        + videos
+        + test.talks.len()
+        + test.udp.len()
+        + hosts * 2) as u64;
     let need = open + sockets + OTHER_FILES;
     if need > limit { Err(NetError::OpenFiles { need, limit }) } else { Ok(()) }
 }
@@ -123,18 +145,65 @@ pub fn run_client(
     stop: &AtomicBool,
 ) -> Result<ClientSummary, NetError> {
     check(test, hosts.len())?;
+    let far = |&host| Far { server: SocketAddr::new(host, port), session: None };
+    let servers: Vec<Far> = hosts.iter().map(far).collect();
     let probes = Probes::open(test, hosts, port, clock, path.longest())?;
-    let fetches = Fetch::all(test, hosts, port, clock)?;
-    let talks = Talks::open(test, hosts, port, clock)?;
-    let load = Load::new(test, (hosts, port), None, clock, sink)?;
+    let applications = Applications::open(test, &servers, clock)?;
+    let load = Load::new(test, &servers, clock, sink)?;
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
         let thread = |name: &str| thread::Builder::new().name(name.into());
         let run = || probes.run(path, sink, &[stop, &end]);
         let probes = thread("probes").spawn_scoped(scope, run).context("start", "the probes' thread")?;
-        let ends = [stop, &end];
+        let applications = applications.start(scope, clock, sink, [stop, &end])?;
+        sys::ordinary_thread();
+        let load = load.run(stop);
+        end.store(has_failed(&load), Ordering::Relaxed);
+        let probes = probes.join().map_err(|_| NetError::Thread("probes"))??;
+        let (fetched, talks) = applications.join()?;
+        Ok(summary(test, load?, probes, &fetched, &talks))
+    })
+}
+
+/// Whether there is nothing left to measure: all flows have failed.
+fn has_failed(load: &Result<LoadOutcome, NetError>) -> bool {
+    match load {
+        Ok(load) => !load.flows.is_empty() && load.flows.iter().all(|flow| flow.error.is_some()),
+        Err(_) => true,
+    }
+}
+
+/// UDP flows, pages, videos, calls and games of a test, opened but not started.
+struct Applications {
+    fetches: Vec<Fetch>,
+    talks: Talks,
+    flooding: Flooding,
+}
+
+/// Those that run, in threads of their own.
+struct Running<'scope> {
+    fetching: Vec<ScopedJoinHandle<'scope, Result<FetchOutcome, NetError>>>,
+    talking: ScopedJoinHandle<'scope, Result<TalksOutcome, NetError>>,
+    flooding: ScopedJoinHandle<'scope, Result<(), NetError>>,
+}
+
+impl Applications {
+    fn open(test: &Test, servers: &[Far], clock: &SharedClock) -> Result<Applications, NetError> {
+        let (fetches, talks) = (Fetch::all(test, servers, clock)?, Talks::open(test, servers, clock)?);
+        Ok(Applications { fetches, talks, flooding: Flooding::open(test, servers)? })
+    }
+
+    /// They end with the load, or when one of `ends` is set.
+    fn start<'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        clock: &'scope SharedClock,
+        sink: &'scope Sender<Sample>,
+        ends: [&'scope AtomicBool; 2],
+    ) -> Result<Running<'scope>, NetError> {
+        let thread = |name: &str| thread::Builder::new().name(name.into());
         let mut fetching = Vec::new();
-        for fetch in fetches {
+        for fetch in self.fetches {
             let run = move || {
                 sys::ordinary_thread();
                 fetch.run(sink, &ends)
@@ -142,52 +211,92 @@ pub fn run_client(
             let started = thread("fetch").spawn_scoped(scope, run);
             fetching.push(started.context("start", "a thread for pages or a video")?);
         }
-        let run = move || talks.run(sink, &ends);
-        let talks =
-            thread("talks").spawn_scoped(scope, run).context("start", "the thread of calls and games")?;
-        sys::ordinary_thread();
-        let load = load.run(stop);
-        let failed = match &load {
-            Ok(load) => !load.flows.is_empty() && load.flows.iter().all(|flow| flow.error.is_some()),
-            Err(_) => true,
+        let talks = self.talks;
+        let started = thread("talks").spawn_scoped(scope, move || talks.run(sink, &ends));
+        let talking = started.context("start", "the thread of calls and games")?;
+        let flooding = self.flooding;
+        let run = move || {
+            sys::ordinary_thread();
+            flooding.run(clock, sink, &ends)
         };
-        end.store(failed, Ordering::Relaxed);
-        let probes = probes.join().map_err(|_| NetError::Thread("probes"))??;
-        let mut fetched = FetchOutcome::default();
-        for thread in fetching {
-            fetched = fetched.and(thread.join().map_err(|_| NetError::Thread("pages and videos"))??);
-        }
-        let talks = talks.join().map_err(|_| NetError::Thread("calls and games"))??;
-        Ok(summary(test, load?, probes, &fetched, &talks))
-    })
+        let started = thread("udp").spawn_scoped(scope, run);
+        Ok(Running { fetching, talking, flooding: started.context("start", "the thread of UDP flows")? })
+    }
 }
 
-/// Runs the flows of `test`, and nothing else of it, against a server of many clients ([`super::FlowServer`])
-/// that has granted `session`. Blocks until the last flow has stopped, or `stop` is set. The samples are
-/// goodput of downloads, the sender's view of uploads, and this end of each flow.
+impl Running<'_> {
+    fn join(self) -> Result<(FetchOutcome, TalksOutcome), NetError> {
+        let mut fetched = FetchOutcome::default();
+        for thread in self.fetching {
+            fetched = fetched.and(thread.join().map_err(|_| NetError::Thread("pages and videos"))??);
+        }
+        let talks = self.talking.join().map_err(|_| NetError::Thread("calls and games"))??;
+        self.flooding.join().map_err(|_| NetError::Thread("UDP flows"))??;
+        Ok((fetched, talks))
+    }
+}
+
+/// Runs the flows, TCP and UDP, the pages, videos, calls and games of `test`, and nothing else of it, against servers of many
+/// clients ([`super::FlowServer`], [`super::DatagramServer`]), one for each of the test's hosts. Blocks until
+/// the load has ended, or `stop` is set. The samples are goodput of downloads, the sender's view of uploads, this
+/// end of each flow, and what pages, videos, calls and games see here.
 ///
 /// # Errors
-/// [`NetError::System`]. A failed flow is not an error: see [`FlowOutcome::error`].
-pub fn run_flows(
+/// [`NetError::Hosts`] and [`NetError::System`]. A failed flow is not an error: see [`FlowOutcome::error`].
+pub fn run_load(
     test: &Test,
-    server: SocketAddr,
-    session: &SessionId,
+    servers: &[Far],
     clock: &SharedClock,
     sink: &Sender<Sample>,
     stop: &AtomicBool,
-) -> Result<FlowsSummary, NetError> {
-    let hosts = vec![server.ip(); test.hosts().max(1)];
-    let load = Load::new(test, (&hosts, server.port()), Some(session), clock, sink)?.run(stop)?;
-    Ok(FlowsSummary { flows: load.flows, step_lateness: load.lateness })
+) -> Result<LoadSummary, NetError> {
+    if test.hosts() > servers.len() {
+        return Err(NetError::Hosts { need: test.hosts(), have: servers.len() });
+    }
+    let applications = Applications::open(test, servers, clock)?;
+    let load = Load::new(test, servers, clock, sink)?;
+    let end = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let applications = applications.start(scope, clock, sink, [stop, &end])?;
+        let load = load.run(stop);
+        end.store(has_failed(&load), Ordering::Relaxed);
+        let (fetched, talks) = applications.join()?;
+        let (load, mut warnings) = (load?, Vec::new());
+        of_applications(test, &fetched, &talks, &mut warnings);
+        Ok(LoadSummary { flows: load.flows, step_lateness: load.lateness, warnings })
+    })
 }
 
-/// The results of [`run_flows`].
+/// The results of [`run_load`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FlowsSummary {
+pub struct LoadSummary {
     /// One for each flow of the test.
     pub flows: Vec<FlowOutcome>,
     /// Lateness of the steps of the goodput series; a late step counts bytes of the next one.
     pub step_lateness: Lateness,
+    /// What to read before trusting pages, videos, calls and games, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// What went wrong with pages, videos, calls and games.
+fn of_applications(test: &Test, pages: &FetchOutcome, talks: &TalksOutcome, warnings: &mut Vec<String>) {
+    if let Some(error) = &pages.error {
+        warnings.push(format!("{} page loads failed, the last one because: {error}", pages.failed));
+    }
+    for &page in &pages.idle_too_short {
+        let name = test.web.get(page as usize).map_or("", |page| page.name.as_str());
+        let idle = test.idle;
+        warnings.push(format!(
+            "the {name} page was not complete within the idle time of {idle}: increase the idle time"
+        ));
+    }
+    for (video, error) in &pages.broken {
+        let name = test.dash.get(*video as usize).map_or("", |video| video.name.as_str());
+        warnings.push(format!("the {name} ended early: {error}"));
+    }
+    for (name, errors) in &talks.send_errors {
+        warnings.push(format!("{name}: the kernel refused {errors} datagrams"));
+    }
 }
 
 fn summary(
@@ -225,23 +334,7 @@ fn summary(
             warnings.push(format!("{name}: the server's port was unreachable {} times", outcome.unreachable));
         }
     }
-    if let Some(error) = &pages.error {
-        warnings.push(format!("{} page loads failed, the last one because: {error}", pages.failed));
-    }
-    for &page in &pages.idle_too_short {
-        let name = test.web.get(page as usize).map_or("", |page| page.name.as_str());
-        let idle = test.idle;
-        warnings.push(format!(
-            "the {name} page was not complete within the idle time of {idle}: increase the idle time"
-        ));
-    }
-    for (video, error) in &pages.broken {
-        let name = test.dash.get(*video as usize).map_or("", |video| video.name.as_str());
-        warnings.push(format!("the {name} ended early: {error}"));
-    }
-    for (name, errors) in &talks.send_errors {
-        warnings.push(format!("{name}: the kernel refused {errors} datagrams"));
-    }
+    of_applications(test, pages, talks, &mut warnings);
     let half = test.step.0 / 2;
     if load.lateness.max_ns > half {
         let ms = load.lateness.max_ns as f64 / 1e6;

@@ -1,19 +1,19 @@
 //! The client side of all flows, in one loop.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use goodqueue::Span;
 
+use super::client::Far;
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::explain;
 use super::flow::{FlowEnd, Grid};
 use super::header::FlowHeader;
-use super::session::SessionId;
 use super::sys::{self, Epoll, Interest, Timer};
 use crate::echo::Lateness;
 use crate::{Direction, End, Sample, Test};
@@ -53,9 +53,7 @@ enum State {
 /// The loop over all flows.
 pub(super) struct Load<'a> {
     test: &'a Test,
-    hosts: &'a [IpAddr],
-    port: u16,
-    session: Option<&'a SessionId>,
+    servers: &'a [Far],
     clock: &'a SharedClock,
     sink: &'a Sender<Sample>,
     epoll: Epoll,
@@ -72,11 +70,10 @@ fn ns(span: Span) -> i64 {
 }
 
 impl<'a> Load<'a> {
-    /// `session`: at a server of many clients, which of its sessions the flows belong to.
+    /// `servers`: one for each host of the test.
     pub(super) fn new(
         test: &'a Test,
-        (hosts, port): (&'a [IpAddr], u16),
-        session: Option<&'a SessionId>,
+        servers: &'a [Far],
         clock: &'a SharedClock,
         sink: &'a Sender<Sample>,
     ) -> Result<Load<'a>, NetError> {
@@ -87,9 +84,7 @@ impl<'a> Load<'a> {
         agenda.sort_unstable_by(|a, b| b.cmp(a));
         Ok(Load {
             test,
-            hosts,
-            port,
-            session,
+            servers,
             clock,
             sink,
             epoll: Epoll::new().context("create", "epoll")?,
@@ -177,7 +172,7 @@ impl<'a> Load<'a> {
     /// A connecting socket, with congestion control and DSCP set before the first packet.
     fn connect(&self, index: usize) -> io::Result<TcpStream> {
         let flow = &self.test.flows[index];
-        let server = SocketAddr::new(self.hosts[flow.host], self.port);
+        let server = self.servers[flow.host].server;
         let socket = sys::tcp_socket(server.ip())?;
         if flow.direction == Direction::Up {
             sys::set_cc(socket.as_fd(), &flow.cc)?;
@@ -219,8 +214,7 @@ impl<'a> Load<'a> {
             Direction::Down => End::Receiver,
         };
         let result = stream.take_error().and_then(|error| error.map_or(Ok(()), Err));
-        let preface = self.session.map(SessionId::preface);
-        let opening = [preface.as_ref().map_or(&[][..], |preface| preface), &header.emit()].concat();
+        let opening = [&self.servers[flow.host].preface()[..], &header.emit()].concat();
         let result = result.and_then(|()| stream.write_all(&opening));
         let running = FlowEnd::new(index as u32, end, stream);
         let result = result

@@ -52,7 +52,11 @@ mod clock;
 #[cfg(test)]
 mod control_tests;
 #[forbid(unsafe_code)]
+mod datagrams;
+#[forbid(unsafe_code)]
 mod error;
+#[forbid(unsafe_code)]
+mod flood;
 #[forbid(unsafe_code)]
 mod flow;
 #[forbid(unsafe_code)]
@@ -75,9 +79,13 @@ mod talk;
 #[forbid(unsafe_code)]
 mod udp;
 
-pub use client::{ClientSummary, FlowsSummary, available_congestion_controls, check, run_client, run_flows};
+pub use client::{
+    ClientSummary, Far, LoadSummary, available_congestion_controls, check, run_client, run_load,
+};
 pub use clock::{ClockWatch, SharedClock};
+pub use datagrams::{DatagramFeeder, DatagramServer};
 pub use error::NetError;
+pub use flood::FloodLimits;
 pub use load::FlowOutcome;
 pub use probe::{PathState, ProbeOutcome};
 pub use server::{ServedFlow, Server, ServerSummary};

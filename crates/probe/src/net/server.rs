@@ -17,7 +17,6 @@ use super::header::{self, FlowHeader};
 use super::request::Request;
 use super::session::{FlowLimits, FlowServer, Outbox};
 use super::sys::{self, Epoll, Interest, Timer};
-use super::talk::Sessions;
 use super::{explain, reflect};
 use crate::echo::ReflectorStats;
 use crate::{Direction, End, Sample};
@@ -131,10 +130,7 @@ impl Server {
         let failed = AtomicBool::new(false);
         thread::scope(|scope| {
             let name = thread::Builder::new().name("reflector".into());
-            let both = || {
-                let mut sessions = Sessions::new(clock, sink);
-                reflect::run(&self.reflectors, &mut sessions, stop, &failed)
-            };
+            let both = || reflect::run(&self.reflectors, clock, sink, stop, &failed);
             let reflector = name.spawn_scoped(scope, both).context("start", "the reflector's thread")?;
             sys::ordinary_thread();
             let served = Loop::new(Source::Listeners(&self.listeners), clock, Sink::All(sink))
@@ -335,9 +331,11 @@ impl<'a> Loop<'a> {
 
     /// Ends the flows of a session that go on for too long after their planned stop.
     fn end_overdue(&mut self, t: i64) {
+        let until = self.limits.map_or(i64::MAX, |limits| limits.until);
         let is_overdue = |connection: &Connection| match connection {
             Connection::Flow { stop, .. } => t > stop.saturating_add(OVERTIME),
-            _ => false,
+            Connection::Web(_) => t > until.saturating_add(OVERTIME),
+            Connection::Unknown { .. } => false,
         };
         let overdue: Vec<u64> =
             self.connections.iter().filter(|(_, one)| is_overdue(one)).map(|(&token, _)| token).collect();
@@ -382,7 +380,7 @@ impl<'a> Loop<'a> {
     }
 
     fn take_in(&mut self, stream: TcpStream, peer: SocketAddr) -> Result<(), NetError> {
-        let most = self.limits.map_or(MAX_CONNECTIONS, |limits| limits.flows);
+        let most = self.limits.map_or(MAX_CONNECTIONS, |limits| limits.flows + limits.web);
         if self.connections.len() >= most {
             self.forget_silent(self.clock.t());
         }
@@ -440,7 +438,8 @@ impl<'a> Loop<'a> {
 
     /// Turns a connection into one for web data; false if its socket does not permit that.
     fn begin_web(&mut self, token: u64, first: &Request) -> bool {
-        if self.limits.is_some() {
+        let web = self.connections.values().filter(|one| matches!(one, Connection::Web(_))).count();
+        if self.limits.is_some_and(|limits| web >= limits.web) {
             return false;
         }
         let Some(Connection::Unknown { stream, .. }) = self.connections.remove(&token) else {

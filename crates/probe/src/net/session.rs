@@ -71,10 +71,12 @@ impl SessionId {
 /// What the flows of a session may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
-    /// Most connections at a time.
+    /// Most flows at a time.
     pub flows: usize,
-    /// Most connections one after the other.
+    /// Most flows one after the other.
     pub served: usize,
+    /// Most connections for pages and videos at a time, beside the flows.
+    pub web: usize,
     /// Latest planned stop of a flow, nanoseconds from the start of the load.
     pub until: i64,
 }
@@ -146,7 +148,7 @@ impl FlowServer {
         wake.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
         let waiting = Arc::new(Mutex::new(Vec::new()));
-        let feeder = Feeder { most: limits.flows, waiting: Arc::clone(&waiting), wake };
+        let feeder = Feeder { most: limits.flows + limits.web, waiting: Arc::clone(&waiting), wake };
         Ok((FlowServer { limits, waiting, woken }, feeder))
     }
 

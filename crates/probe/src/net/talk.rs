@@ -2,26 +2,25 @@
 //! thread.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-use goodqueue::Nanos;
+use goodqueue::{Nanos, Span};
 
+use super::client::Far;
 use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
+use super::session::PREFACE_LEN;
 use super::sys;
 use crate::echo::wire::MAX_LEN;
 use crate::talk::{self, PAYLOAD, Peer, PeerConfig};
-use crate::{Dscp, Sample, Test};
+use crate::{Sample, Test};
 
 /// Longest sleep, so that a stop is noticed.
-const SLEEP: u64 = 100_000_000;
-/// Most conversations of a server at a time.
-const MOST: usize = 64;
-
-fn nanos(mono: i64) -> Nanos {
+pub(super) const SLEEP: u64 = 100_000_000;
+pub(super) fn nanos(mono: i64) -> Nanos {
     Nanos(mono.max(0).cast_unsigned())
 }
 
@@ -34,6 +33,8 @@ struct Running {
     name: String,
     socket: UdpSocket,
     peer: Box<dyn Peer>,
+    /// In front of each datagram.
+    preface: Vec<u8>,
     send_errors: u64,
 }
 
@@ -50,18 +51,15 @@ pub(super) struct TalksOutcome {
 }
 
 impl Talks {
-    pub(super) fn open(
-        test: &Test,
-        hosts: &[IpAddr],
-        port: u16,
-        clock: &SharedClock,
-    ) -> Result<Talks, NetError> {
-        let ns = |span: goodqueue::Span| i64::try_from(span.0).unwrap_or(i64::MAX);
+    /// `servers`: one for each host of the test.
+    pub(super) fn open(test: &Test, servers: &[Far], clock: &SharedClock) -> Result<Talks, NetError> {
+        let ns = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
         // Different from the tokens of probes and queries.
         let token = clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 20;
         let mut running = Vec::with_capacity(test.talks.len());
         for (talk, plan) in (0u32..).zip(&test.talks) {
-            let server = SocketAddr::new(hosts[plan.host], port);
+            let far = servers[plan.host];
+            let server = far.server;
             let config = PeerConfig {
                 talk,
                 token: token.wrapping_add(u64::from(talk)),
@@ -78,7 +76,8 @@ impl Talks {
             sys::receive_tos_and_time(socket.as_fd(), v6).context("set timestamps of", &plan.name)?;
             socket.connect(server).context("connect UDP", server)?;
             let name = plan.name.clone();
-            running.push(Running { name, socket, peer: talk::client(config), send_errors: 0 });
+            let preface = far.preface();
+            running.push(Running { name, socket, peer: talk::client(config), preface, send_errors: 0 });
         }
         Ok(Talks { running })
     }
@@ -116,10 +115,13 @@ impl Talks {
 
 impl Running {
     fn transmit(&mut self) {
-        let mut buf = [0; PAYLOAD];
-        while let Some(len) = self.peer.poll_transmit(now(), &mut buf) {
+        let mut buf = [0; PREFACE_LEN + PAYLOAD];
+        let first = self.preface.len();
+        buf[..first].copy_from_slice(&self.preface);
+        while let Some(len) = self.peer.poll_transmit(now(), &mut buf[first..]) {
+            let datagram = &buf[..first + len];
             // The first error may be that of an earlier datagram.
-            let sent = self.socket.send(&buf[..len]).or_else(|_| self.socket.send(&buf[..len]));
+            let sent = self.socket.send(datagram).or_else(|_| self.socket.send(datagram));
             self.send_errors += u64::from(sent.is_err());
         }
     }
@@ -139,68 +141,69 @@ impl Running {
 }
 
 /// Arrival time of a datagram: the kernel's timestamp, converted to the monotonic clock.
-fn arrival(watch: &mut ClockWatch, wall: Option<i64>) -> Nanos {
+pub(super) fn arrival(watch: &mut ClockWatch, wall: Option<i64>) -> Nanos {
     let now = watch.now();
     nanos(wall.map_or(now, |wall| watch.of_wall(wall)).mono.min(now.mono))
 }
 
-/// A conversation at the server, and its client's address.
-struct Session {
+/// A conversation at the server, and how its client is reached.
+struct Session<T> {
     peer: Box<dyn Peer>,
-    socket: usize,
-    from: sys::SockAddr,
+    to: T,
     tos: u8,
+    /// When the client was last heard.
+    heard: Nanos,
 }
 
 /// The server side of the calls and games that have sent a hello.
-pub(super) struct Sessions<'a> {
-    sink: &'a Sender<Sample>,
+pub(super) struct Sessions<T> {
     origin: Nanos,
-    sessions: BTreeMap<u64, Session>,
+    most: usize,
+    silence: Option<Span>,
+    sessions: BTreeMap<u64, Session<T>>,
     pub(super) send_errors: u64,
 }
 
-impl<'a> Sessions<'a> {
-    pub(super) fn new(clock: &SharedClock, sink: &'a Sender<Sample>) -> Sessions<'a> {
-        Sessions { sink, origin: clock.nanos(0), sessions: BTreeMap::new(), send_errors: 0 }
+impl<T> Sessions<T> {
+    /// At most `most` at a time. Those whose client has not been heard for `silence` are over.
+    pub(super) fn new(clock: &SharedClock, most: usize, silence: Option<Span>) -> Sessions<T> {
+        Sessions { origin: clock.nanos(0), most, silence, sessions: BTreeMap::new(), send_errors: 0 }
     }
 
-    /// Handles a datagram from socket number `socket`; false if it does not belong to a call or a game.
+    /// Handles a datagram of `len` bytes, of which `bytes` are the first, from a client that is reached by
+    /// `to` with this ToS byte; false if it does not belong to a call or a game.
     pub(super) fn handle(
         &mut self,
-        socket: usize,
-        datagram: &sys::Datagram,
-        bytes: &[u8],
-        watch: &mut ClockWatch,
+        at: Nanos,
+        (len, bytes): (usize, &[u8]),
+        to: impl FnOnce() -> (T, u8),
+        sink: &mut dyn FnMut(Sample),
     ) -> bool {
         let Some(token) = talk::token(bytes) else { return false };
-        if !self.sessions.contains_key(&token) && self.sessions.len() < MOST {
+        if !self.sessions.contains_key(&token) && self.sessions.len() < self.most {
             let Some((_, peer)) = talk::accept(bytes, self.origin) else { return true };
-            let tos = Dscp::of_tos(datagram.messages.tos.unwrap_or(0)).tos();
-            let from = datagram.from;
-            self.sessions.insert(token, Session { peer, socket, from, tos });
+            let (to, tos) = to();
+            self.sessions.insert(token, Session { peer, to, tos, heard: at });
         }
         if let Some(session) = self.sessions.get_mut(&token) {
-            let at = arrival(watch, datagram.messages.wall);
-            let sink = self.sink;
-            session.peer.handle_datagram(at, bytes.len(), bytes, &mut |sample| {
-                let _ = sink.send(sample);
-            });
+            session.heard = at;
+            session.peer.handle_datagram(at, len, bytes, sink);
         }
         true
     }
 
-    /// Sends what is due, and returns how long to sleep at most, ns.
-    pub(super) fn transmit(&mut self, sockets: &[UdpSocket]) -> u64 {
+    /// Sends what is due by way of `send`, which says whether the kernel took it. Returns how long to sleep
+    /// at most, ns.
+    pub(super) fn transmit(&mut self, send: &mut dyn FnMut(&T, &[u8], u8) -> bool) -> u64 {
         let mut buf = [0; PAYLOAD];
         for session in self.sessions.values_mut() {
             while let Some(len) = session.peer.poll_transmit(now(), &mut buf) {
-                let socket = sockets[session.socket].as_fd();
-                let sent = sys::send_to(socket, &buf[..len], &session.from, None, session.tos);
-                self.send_errors += u64::from(sent.is_err());
+                self.send_errors += u64::from(!send(&session.to, &buf[..len], session.tos));
             }
         }
-        self.sessions.retain(|_, session| session.peer.poll_timeout().is_some());
+        let silence = self.silence;
+        let is_heard = |session: &Session<T>| silence.is_none_or(|most| now().since(session.heard) < most);
+        self.sessions.retain(|_, session| session.peer.poll_timeout().is_some() && is_heard(session));
         let wake = self.sessions.values().filter_map(|session| session.peer.poll_timeout()).min();
         wake.map_or(SLEEP, |wake| wake.since(now()).0.min(SLEEP))
     }

@@ -4,7 +4,7 @@ use goodqueue::Nanos;
 
 use super::receiver::MediaReceiver;
 use super::sender::MediaSender;
-use super::wire::{self, Packet};
+use super::wire::{self, Feedback, Media, Packet};
 use super::{Greeting, Peer, PeerConfig, Side};
 use crate::{Direction, Sample};
 
@@ -59,10 +59,13 @@ impl Peer for Call {
             if self.told.len() < 64 {
                 self.told.push(self.receiver.interval(now, &self.config));
             }
+            let feedback = Feedback { echo: self.config.sent(feedback.echo), ..feedback };
             return Some(wire::emit(token, &Packet::Feedback(feedback), wire::FEEDBACK, buf));
         }
         let sender = self.sender.get_or_insert_with(|| MediaSender::new(&self.config, now));
         let (media, len) = sender.poll(now)?;
+        let (captured, sent) = (self.config.sent(media.captured), self.config.sent(media.sent));
+        let media = Media { captured, sent, ..media };
         Some(wire::emit(token, &Packet::Media(media), len, buf))
     }
 
@@ -77,10 +80,14 @@ impl Peer for Call {
         self.told.drain(..).for_each(&mut *sink);
         match packet {
             Packet::Media(media) => {
+                let (captured, sent) =
+                    (self.config.received(media.captured), self.config.received(media.sent));
+                let media = Media { captured, sent, ..media };
                 let len = len.saturating_sub(MediaReceiver::HEADER);
                 self.receiver.media(now, len, &media, &self.config, sink);
             }
             Packet::Feedback(feedback) => {
+                let feedback = Feedback { echo: self.config.received(feedback.echo), ..feedback };
                 if let Some(sender) = &mut self.sender {
                     sender.feedback(now, &feedback);
                 }

@@ -84,8 +84,8 @@ impl Peer for Game {
             return None;
         }
         self.next = Some(number.saturating_add(1));
-        let echo = self.input.take().map(|(sent, at)| (sent, now.since(at).0));
-        let tick = Tick { number, sent: now.0, echo };
+        let echo = self.input.take().map(|(sent, at)| (self.config.sent(sent), now.since(at).0));
+        let tick = Tick { number, sent: self.config.sent(now.0), echo };
         let (packet, len) = match self.side {
             Side::Client => (Packet::Input(tick), INPUT),
             Side::Server => (Packet::State(tick), STATE),
@@ -103,6 +103,9 @@ impl Peer for Game {
             (Side::Client, Packet::State(tick)) => (Direction::Down, tick),
             _ => return,
         };
+        let received = |sent| self.config.received(sent);
+        let echo = tick.echo.map(|(sent, held)| (received(sent), held));
+        let tick = Tick { sent: received(tick.sent), echo, ..tick };
         self.greeting.heard();
         if !self.is_new(tick.number) {
             return;

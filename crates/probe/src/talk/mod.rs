@@ -129,6 +129,17 @@ impl PeerConfig {
     fn t(&self, at: Nanos) -> i64 {
         signed(at.0).saturating_sub(signed(self.origin.0))
     }
+
+    /// A time of this end's clock as a datagram has it: from the start of the load. The clocks of two hosts
+    /// began at different times.
+    fn sent(&self, at: u64) -> u64 {
+        at.wrapping_sub(self.origin.0)
+    }
+
+    /// A time of a datagram on this end's clock.
+    fn received(&self, sent: u64) -> u64 {
+        sent.wrapping_add(self.origin.0)
+    }
 }
 
 fn signed(ns: u64) -> i64 {

@@ -55,9 +55,9 @@ pub struct Media {
     pub index: u16,
     /// Packets of the frame, 1 to [`MOST_PACKETS`].
     pub count: u16,
-    /// When the frame was captured, the sender's monotonic clock, ns.
+    /// When the frame was captured, ns from the start of the load; negative as two's complement.
     pub captured: u64,
-    /// When the datagram was sent.
+    /// When the datagram was sent, in the same way.
     pub sent: u64,
     /// Round trip measured by the sender, µs; 0: none yet.
     pub rtt_us: u32,
@@ -98,7 +98,7 @@ pub struct Nack {
 pub struct Tick {
     /// Number of the tick.
     pub number: u32,
-    /// When it was sent, the sender's monotonic clock, ns.
+    /// When it was sent, ns from the start of the load; negative as two's complement.
     pub sent: u64,
     /// From the server: `sent` of the newest input, and the time since it arrived, ns.
     pub echo: Option<(u64, u64)>,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{Direction, Record};
+use crate::record::{Direction, FlowPlan, ProbePlan, Record};
 
 /// A record in flent's terms. Flows and probes that the test has no place for have no name.
 pub(crate) struct Names {
@@ -80,7 +80,8 @@ const SQUARE: &[&str] = &["TCP cubic 2", "TCP reno", "TCP westwood"];
 const UP: &[&str] = &["TCP upload"];
 const DOWN: &[&str] = &["TCP download"];
 
-const FIXED: [Fixed; 29] = [
+const FIXED: [Fixed; 30] = [
+    ("udp_flood", &[&["UDP upload"]], &[PING]),
     ("rrul", &[RRUL_UP, RRUL_DOWN], RRUL),
     ("rrul_be", &[BE_UP, BE_DOWN], BE),
     ("rrul_up", &[RRUL_UP], RRUL),
@@ -122,7 +123,8 @@ pub(crate) fn of(record: &Record) -> Names {
     let hosts = record.test.flows.iter().map(|f| f.host).chain(record.test.probes.iter().map(|p| p.host));
     let hosts = hosts.max().unwrap_or(0).min(9999) + 1;
     let hosts: Vec<String> = (1..=hosts).map(|i| format!("host{i}")).collect();
-    let mut names = fixed(record).or_else(|| fair(record, &hosts)).unwrap_or_else(|| counted(record));
+    let known = hosted(record, &hosts).or_else(|| fixed(record)).or_else(|| fair(record, &hosts));
+    let mut names = known.unwrap_or_else(|| counted(record));
     names.hosts = hosts;
     names
 }
@@ -160,6 +162,40 @@ fn fixed(record: &Record) -> Option<Names> {
         test: test.into(),
         flows: record.test.flows.iter().map(|flow| Some(flow.name.clone())).collect(),
         probes: (0..given.len()).map(by_place).collect(),
+        hosts: Vec::new(),
+        parameters: BTreeMap::new(),
+    })
+}
+
+/// Tests whose flows flent names after their hosts, and bursts, which it has no series for.
+fn hosted(record: &Record, hosts: &[String]) -> Option<Names> {
+    let test = record.test.name.as_str();
+    let host = |i: u32| hosts.get(i as usize).cloned().unwrap_or_default();
+    let is_udp = |flow: &FlowPlan| flow.cc.is_empty();
+    let flow = |flow: &FlowPlan| match test {
+        "bursts" | "bursts_11e" => None,
+        "cisco_5tcpup" | "cisco_5tcpup_2udpflood" if !is_udp(flow) => {
+            Some(format!("TCP upload BE{} {}", flow.host, host(flow.host)))
+        }
+        "cisco_5tcpup_2udpflood" => Some("UDP upload".into()),
+        _ => Some(format!("UDP upload {}", host(flow.host))),
+    };
+    let probe = |probe: &ProbePlan| match test {
+        "bursts" | "bursts_11e" => probe.name.clone(),
+        "cisco_5tcpup" | "cisco_5tcpup_2udpflood" => format!("{PING}{} {}", probe.host, host(probe.host)),
+        _ => format!("{PING} {}", host(probe.host)),
+    };
+    let fits = match test {
+        "bursts" | "bursts_11e" | "udp_flood_var_up" | "udp_flood_var_up_stagger" => {
+            record.test.flows.iter().all(is_udp)
+        }
+        "cisco_5tcpup" | "cisco_5tcpup_2udpflood" => true,
+        _ => false,
+    };
+    fits.then(|| Names {
+        test: test.into(),
+        flows: record.test.flows.iter().map(flow).collect(),
+        probes: record.test.probes.iter().map(|plan| Some(probe(plan))).collect(),
         hosts: Vec::new(),
         parameters: BTreeMap::new(),
     })

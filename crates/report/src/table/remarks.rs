@@ -44,7 +44,8 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
         out.push(format!("pages: {}", applications::INCOMPLETE));
     }
-    for (sentence, lines) in words::queue_kinds(record).into_iter().chain(words::located(record)) {
+    let said = words::queue_kinds(record).into_iter().chain(words::located(record));
+    for (sentence, lines) in said.chain(words::observed(record, all)) {
         out.push(sentence);
         out.extend(lines.into_iter().map(|line| format!("  {line}")));
     }

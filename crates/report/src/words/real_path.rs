@@ -3,7 +3,7 @@
 use super::headline::{CURE_NS, effect};
 use super::{NBSP, Piece, firm, plain, rate};
 use crate::record::{Direction, FoundKind, FoundQueue, HopRise, Located, Record, Run};
-use crate::summary::{Summary, loaded_in};
+use crate::summary::{Summary, latency, load_span, loaded_in, loaded_span};
 
 /// Share of the measured goodput at which a shaper in front of the line is set: it must be the bottleneck.
 const SHAPE: f64 = 0.95;
@@ -189,6 +189,53 @@ fn place(located: &Located) -> String {
     let far = located.before.map_or_else(|| "the server".to_owned(), name);
     let (from, to) = if located.direction == Direction::Up { (&near, &far) } else { (&far, &near) };
     format!("packets wait at {from}, or in a modem behind it, on the way to {to}.")
+}
+
+/// Least share of the rise that must be on one side of the observer, to say that it is there.
+const MOSTLY: f64 = 0.7;
+
+/// Whether the delay arises before or behind the second observer: a sentence and its evidence, for each load
+/// of one direction that was watched.
+pub(crate) fn observed(record: &Record, all: &[Summary]) -> Vec<(String, Vec<String>)> {
+    let loads = loads(record, all);
+    let of = |load: &Load<'_>| {
+        let run = &record.runs[load.index];
+        let peer = run.peer.as_ref()?;
+        let probe = std::slice::from_ref(&peer.probe);
+        let spans = [load_span(record, run), loaded_span(record, run)];
+        let near = latency(run, probe, |probe| &probe.rtt_ns, spans[0], spans[1]);
+        let (host, load_words) = (&peer.host, who(&load.directions));
+        let Some(rise) = near.added_mean_ns else {
+            return Some((
+                format!("{load_words}: {host} answered too few probes to say where packets wait."),
+                vec![],
+            ));
+        };
+        let evidence = vec![
+            format!("to {host}: {} without load, {} more under load", firm(near.idle_ns?), firm(rise.max(0))),
+            format!(
+                "to the server: {} without load, {} more under load",
+                firm(load.summary.rtt.idle_ns?),
+                firm(load.rise.max(0))
+            ),
+        ];
+        let share = rise.max(0) as f64 / load.rise.max(1) as f64;
+        let words = if load.rise < CURE_NS {
+            format!("{load_words} add so little that there is nothing to tell apart.")
+        } else if share >= MOSTLY {
+            format!(
+                "{load_words}: packets wait on the way to {host}, so in your own network (Wi-Fi), not at the provider."
+            )
+        } else if share <= 1.0 - MOSTLY {
+            format!(
+                "{load_words}: packets wait beyond {host}, so at the modem or the provider, not in your own network."
+            )
+        } else {
+            format!("{load_words}: packets wait both on the way to {host} and beyond it.")
+        };
+        Some((words, evidence))
+    };
+    loads.iter().filter_map(of).collect()
 }
 
 /// What to do, a sentence each. Empty elsewhere than on real paths.

@@ -116,6 +116,22 @@ fn flent_reads_and_draws_them() {
     both.test.flows.iter_mut().for_each(|f| f.host = 0);
     both.test.probes.iter_mut().for_each(|p| p.host = 0);
     plots(&dir.join("both"), &both, "rrul_be_nflows", &["all_scaled"], &[]);
+    // UDP load: one flow, one for each host, and bursts, of which flent draws the probes alone.
+    let udp = |mut record: Record, test: &str, most: usize, name: fn(usize) -> String| {
+        record.test.name = test.into();
+        record.test.flows.truncate(most);
+        for (i, flow) in record.test.flows.iter_mut().enumerate() {
+            (flow.name, flow.cc) = (name(i), String::new());
+        }
+        record.runs.iter_mut().for_each(|run| run.flows.truncate(most));
+        record
+    };
+    let flood = udp(fixture::square(), "udp_flood", 1, |_| "UDP upload".into());
+    plots(&dir.join("flood"), &flood, "udp_flood", &["totals", "ping"], &["ping_cdf"]);
+    let var = udp(fixture::rtt_fair(), "udp_flood_var_up", 4, |i| format!("UDP upload {}", i + 1));
+    plots(&dir.join("var"), &var, "udp_flood_var_up", &["upload", "ping"], &[]);
+    let bursts = udp(fixture::rrul_of(10), "bursts", 2, |i| format!("Burst {i}"));
+    plots(&dir.join("bursts"), &bursts, "bursts", &["ping", "ping_cdf"], &[]);
     std::fs::remove_dir_all(&dir).unwrap();
 }
 

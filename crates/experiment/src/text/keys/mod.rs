@@ -101,6 +101,8 @@ pub(crate) static TEST: Table = Table {
             "cubic",
             "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague",
         ),
+        key("udp_bandwidth", Kind::Rate, "the test's", "rate of UDP flows, in tests that leave it open"),
+        key("udp_pktsize", count(64, 1472), "the test's", "UDP payload of the datagrams of UDP flows, bytes"),
         key(
             "with",
             Kind::List(&Kind::Text),

@@ -97,6 +97,7 @@ impl TestStations {
         let several = test.hosts() > 1;
         let mut spread = Test {
             flows: Vec::new(),
+            udp: Vec::new(),
             probes: Vec::new(),
             voip: Vec::new(),
             web: Vec::new(),
@@ -119,7 +120,24 @@ impl TestStations {
                 probe.host = of(probe.host);
                 probe
             });
+            spread.udp = test
+                .udp
+                .iter()
+                .cloned()
+                .map(|mut flow| {
+                    flow.host = of(flow.host);
+                    flow
+                })
+                .collect();
             spread.probes = probes.filter(|probe| self.all[probe.host].probe).collect();
+        }
+        for (host, station) in self.all.iter().enumerate().filter(|(_, station)| station.load && !several) {
+            let own = test.udp.iter().cloned();
+            spread.udp.extend(own.map(|flow| goodqueue_probe::UdpFlow {
+                name: format!("{} {}", flow.name, station.name),
+                host,
+                ..flow
+            }));
         }
         for (host, station) in self.all.iter().enumerate() {
             let named = |name: &str| format!("{name} {}", station.name);

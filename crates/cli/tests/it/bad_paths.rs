@@ -1,0 +1,88 @@
+//! Paths that break during a test: what was measured is kept, and what is wrong is named.
+
+use std::process::Output;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::chain::{Chain, has_tbf};
+use super::faults::signal;
+use super::{live, stderr};
+
+/// A test over client, router and server, during which `meanwhile` happens.
+fn tested(words: &str, meanwhile: impl FnOnce(&Chain, u32)) -> (Output, Value) {
+    let chain = Chain::new(3);
+    let far = chain.server(2);
+    let child = chain.spawn(1, &far, &format!("{words} --json"));
+    meanwhile(&chain, far.child.id());
+    let output = child.wait_with_output().expect("it ends");
+    let record = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{words}: exit {:?}, {error}: {}", output.status.code(), stderr(&output))
+    });
+    (output, record)
+}
+
+fn rx_bytes(record: &Value) -> u64 {
+    let steps = record["runs"][0]["flows"][0]["rx_bytes"].as_array().expect("steps");
+    steps.iter().filter_map(Value::as_u64).sum()
+}
+
+fn a_server_that_stops_answering() {
+    let (output, record) = tested("tcp_2up --length 8s --idle 1s", |chain, server| {
+        chain.narrow(0, "right");
+        std::thread::sleep(Duration::from_secs(5));
+        signal(server, "STOP");
+    });
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the server no longer answers"), "{}", stderr(&output));
+    assert!(rx_bytes(&record) > 100_000, "what was measured is kept");
+    assert!(record["runs"][0]["summary"]["grade"].is_null());
+}
+
+fn a_black_hole() {
+    let (output, record) = tested("tcp_2up --length 4s --idle 1s", |chain, _| {
+        // What is longer than the bucket is deep is dropped.
+        chain.sh(1, "tc qdisc add dev right root tbf rate 50mbit burst 1200 limit 100kb");
+    });
+    assert!(matches!(output.status.code(), Some(1 | 3)), "{}", stderr(&output));
+    let reasons = record["runs"][0]["validity"]["reasons"].to_string();
+    assert!(
+        reasons.contains("uploads connected, but no data arrived") && reasons.contains("MTU"),
+        "{reasons}"
+    );
+    let probes = record["runs"][0]["summary"]["rtt"]["n"].as_u64();
+    assert!(probes > Some(100), "small packets arrive: {probes:?}");
+}
+
+fn an_interface_that_goes_down_and_comes_back() {
+    let (output, record) = tested("tcp_2up --length 12s --idle 1s", |chain, _| {
+        chain.narrow(0, "right");
+        std::thread::sleep(Duration::from_secs(5));
+        chain.sh(1, "ip link set left down; sleep 2; ip link set left up");
+    });
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+    let run = &record["runs"][0];
+    let doubts = run["doubts"].as_array().expect("doubts");
+    let words = doubts.iter().find(|doubt| doubt["kind"] == "interrupted").expect("an interruption");
+    assert!(words["evidence"].as_str().is_some_and(|text| text.contains("no reply for")), "{words}");
+    assert!(rx_bytes(&record) > 1_000_000 && run["summary"]["grade"].is_null());
+}
+
+#[test]
+fn live_paths_that_break_are_named_and_what_was_measured_is_kept() {
+    let test = "live_paths_that_break_are_named_and_what_was_measured_is_kept";
+    let Some(_turn) = live(test) else { return };
+    if !has_tbf(test) {
+        return;
+    }
+    std::thread::scope(|scope| {
+        let all = [
+            scope.spawn(a_server_that_stops_answering),
+            scope.spawn(a_black_hole),
+            scope.spawn(an_interface_that_goes_down_and_comes_back),
+        ];
+        for one in all {
+            one.join().expect("it holds");
+        }
+    });
+}
