@@ -49,7 +49,7 @@ impl Queue {
             guard: Guard::new(now, Drops::new(drops, extras)),
             full_above: config.full_above(),
             which: spec.kind(),
-            flows: spec.params().discipline().flows().map(u64::from),
+            flows: spec.params().properties().flows().map(u64::from),
             kind,
         }))
     }

@@ -72,7 +72,7 @@ fn of_queue(text: &str) -> Result<Footprint, Error> {
             let params = setup.params(Link { rate: RATE, mtu: ETHERNET_FRAME });
             Some(params.memory_limit_at(params.bandwidth.0 / 8).into())
         }
-        params => params.discipline().memory_limit().map(u64::from),
+        params => params.properties().memory_limit().map(u64::from),
     };
     let parts = spec.memory::<Header>(RATE, ETHERNET_FRAME).map_err(Error::usage)?;
     Ok(Footprint { queue: spec.to_string(), parts, frames, linux: linux(&spec) })

@@ -263,7 +263,7 @@ impl QueueSpec {
     ) -> Result<AnyQueue<P, R::Memory>, R::Error> {
         let leaf = self.leaf();
         let each = leaf.map_or(Ok(0), |leaf| leaf.places(link))?;
-        let needed = self.params().discipline().places(link, each)?;
+        let needed = self.params().properties().places(link, each)?;
         // The queue of a class, with its own random numbers.
         let mut class = |room: &mut R| {
             let leaf = leaf.ok_or(BuildError::NoPlace)?;

@@ -40,12 +40,20 @@ pub trait Packet: Copy + Default + 'static {
     fn flow_hash(&self) -> u32;
     /// The DS byte: DSCP in the high six bits, ECN in the low two.
     fn dsfield(&self) -> u8;
-    /// Sets CE if the packet is ECN-capable; returns whether it is (also if it already has CE). A caller with
-    /// a real header rewrites it when the packet is delivered.
-    fn set_ce(&mut self) -> bool;
-    /// Sets the DSCP to 0 and leaves the ECN field; the owner is notified ([`crate::Observer::washed`]). Only
-    /// `cake` with `wash` calls it, so packets for other queues may do nothing.
-    fn clear_dscp(&mut self) {}
+    /// Changes the DS byte. A caller with a real header rewrites it when the packet is delivered.
+    fn set_dsfield(&mut self, dsfield: u8);
+    /// Sets CE if the packet is ECN-capable; returns whether it is (also if it already has CE).
+    fn set_ce(&mut self) -> bool {
+        let is_capable = self.ecn() != Ecn::NotEct;
+        if is_capable {
+            self.set_dsfield(self.dsfield() | 3);
+        }
+        is_capable
+    }
+    /// Sets the DSCP to 0 and leaves the ECN field; the owner is notified ([`crate::Observer::washed`]).
+    fn clear_dscp(&mut self) {
+        self.set_dsfield(self.dsfield() & 3);
+    }
     /// The ECN field of [`Packet::dsfield`].
     fn ecn(&self) -> Ecn {
         Ecn::of(self.dsfield())
@@ -80,14 +88,7 @@ impl Packet for Header {
     fn dsfield(&self) -> u8 {
         self.dsfield
     }
-    fn set_ce(&mut self) -> bool {
-        let capable = self.dsfield & 3 != 0;
-        if capable {
-            self.dsfield |= 3;
-        }
-        capable
-    }
-    fn clear_dscp(&mut self) {
-        self.dsfield &= 3;
+    fn set_dsfield(&mut self, dsfield: u8) {
+        self.dsfield = dsfield;
     }
 }

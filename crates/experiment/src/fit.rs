@@ -30,7 +30,7 @@ pub(crate) fn room(port: &PortSpec) -> u64 {
             let places = spec.places(link).unwrap_or(0).min(MAX_PACKETS);
             // Each flow keeps a place of its own, in each of cake's tins.
             let tins = if matches!(spec.params(), QueueParams::Cake(_)) { 8 } else { 1 };
-            let flows = spec.params().discipline().flows().unwrap_or(0);
+            let flows = spec.params().properties().flows().unwrap_or(0);
             places.saturating_add(u64::from(flows) * tins)
         }
         Discipline::Classes(tree) => room_of_tree(tree),

@@ -134,15 +134,8 @@ impl Packet for Token {
     fn dsfield(&self) -> u8 {
         self.dsfield
     }
-    fn set_ce(&mut self) -> bool {
-        let capable = self.dsfield & 3 != 0;
-        if capable {
-            self.dsfield |= 3;
-        }
-        capable
-    }
-    fn clear_dscp(&mut self) {
-        self.dsfield &= 3;
+    fn set_dsfield(&mut self, dsfield: u8) {
+        self.dsfield = dsfield;
     }
 }
 

@@ -1,7 +1,7 @@
 //! `cake` with the keywords of tc for links, round trips and so on.
 
 use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
-use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, params, words};
+use crate::spec::{BuildError, Link, MAX_BYTES, Properties, params, words};
 use crate::{Rate, Span};
 
 words! { Diffserv:
@@ -152,7 +152,7 @@ impl Setup {
     }
 }
 
-impl Discipline for Setup {
+impl Properties for Setup {
     /// As many packets as fit into the memory limit at 768 bytes each, the memory of the smallest packets in
     /// Linux.
     fn places(&self, link: Link, _: u64) -> Result<u64, BuildError> {

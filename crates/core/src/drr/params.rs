@@ -1,7 +1,7 @@
 //! Parameters of `drr`.
 
 use super::By;
-use crate::spec::{BuildError, Conflict, Discipline, Link, params, words};
+use crate::spec::{BuildError, Conflict, Link, Properties, params, words};
 
 words! { By: Flow = "flow", Dscp = "dscp" }
 
@@ -30,7 +30,7 @@ impl Params {
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn check(&self) -> Result<(), Conflict> {
         if self.weights.contains(&0) { Err(Conflict::NoWeight) } else { Ok(()) }
     }

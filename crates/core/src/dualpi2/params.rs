@@ -2,7 +2,7 @@
 
 use crate::Span;
 use crate::spec::{
-    BuildError, Discipline, Field, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Unit, Value, params, words,
+    BuildError, Field, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Properties, Unit, Value, params, words,
 };
 
 /// The length of the L queue above which all its packets are marked.
@@ -127,7 +127,7 @@ impl Params {
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
     }

@@ -2,7 +2,7 @@
 
 use super::Limit;
 use crate::Span;
-use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_PACKETS, depth, packets_in, params};
+use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, depth, packets_in, params};
 
 params! {
     /// Parameters of `pfifo`.
@@ -37,13 +37,13 @@ impl FifoParams {
     }
 }
 
-impl Discipline for PfifoParams {
+impl Properties for PfifoParams {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
     }
 }
 
-impl Discipline for BfifoParams {
+impl Properties for BfifoParams {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(packets_in(self.limit.into()))
     }
@@ -53,7 +53,7 @@ impl Discipline for BfifoParams {
     }
 }
 
-impl Discipline for FifoParams {
+impl Properties for FifoParams {
     fn places(&self, link: Link, _: u64) -> Result<u64, BuildError> {
         Ok(packets_in(depth(self.time, link)?.0))
     }

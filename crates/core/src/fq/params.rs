@@ -1,7 +1,7 @@
 //! Parameters and counters of `fq`.
 
 use crate::jiffies::{self, HZ};
-use crate::spec::{BuildError, Discipline, Link, MAX_MICROS, MAX_PACKETS, params};
+use crate::spec::{BuildError, Link, MAX_MICROS, MAX_PACKETS, Properties, params};
 use crate::{Rate, Span};
 
 /// The largest rate in tc's 32 bits of bytes per second.
@@ -68,7 +68,7 @@ impl Params {
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
     }

@@ -2,7 +2,7 @@
 
 use crate::Span;
 use crate::codel::{LawParams, MAX_TIME, Parity};
-use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_PACKETS, params};
+use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
 
 params! {
     /// Parameters of `fq_codel` (tc-fq_codel(8)).
@@ -59,7 +59,7 @@ impl Params {
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
     }

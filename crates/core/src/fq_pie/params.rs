@@ -3,7 +3,7 @@
 use crate::Span;
 use crate::jiffies::HZ;
 use crate::pie::LawParams;
-use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, params};
+use crate::spec::{BuildError, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Properties, params};
 
 params! {
     /// Parameters of `fq_pie` (tc-fq_pie(8)).
@@ -60,7 +60,7 @@ impl Params {
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
     }

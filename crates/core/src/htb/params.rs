@@ -2,7 +2,7 @@
 
 use super::{ClassParams, Map};
 use crate::Rate;
-use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, params, words};
+use crate::spec::{BuildError, Link, MAX_BYTES, Properties, params, words};
 use crate::tbf::LinkLayer;
 
 /// A tree of sqm-scripts.
@@ -97,7 +97,7 @@ impl Params {
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn places(&self, _: Link, leaf: u64) -> Result<u64, BuildError> {
         Ok(match self.sqm {
             Sqm::Simplest => leaf,

@@ -3,7 +3,7 @@
 use super::LawParams;
 use crate::Span;
 use crate::jiffies::HZ;
-use crate::spec::{BuildError, Discipline, Link, MAX_MICROS, MAX_PACKETS, params};
+use crate::spec::{BuildError, Link, MAX_MICROS, MAX_PACKETS, Properties, params};
 
 params! {
     /// Parameters of `pie` (tc-pie(8)).
@@ -47,7 +47,7 @@ impl Params {
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
     }

@@ -1,7 +1,7 @@
 //! Parameters of `prio` and `pfifo_fast`.
 
 use super::{MAX_BANDS, Priomap};
-use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_PACKETS, params};
+use crate::spec::{BuildError, Conflict, Link, MAX_PACKETS, Properties, params};
 
 params! {
     /// Parameters of `pfifo_fast`.
@@ -29,13 +29,13 @@ params! {
 /// Bands of `pfifo_fast` (Linux `PFIFO_FAST_BANDS`).
 pub const PFIFO_FAST_BANDS: u32 = 3;
 
-impl Discipline for PfifoFastParams {
+impl Properties for PfifoFastParams {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(u64::from(self.limit) * u64::from(PFIFO_FAST_BANDS))
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn check(&self) -> Result<(), Conflict> {
         let is_there = |&band: &u8| u32::from(band) < self.bands;
         if self.priomap.iter().all(is_there) { Ok(()) } else { Err(Conflict::NoBand) }

@@ -2,7 +2,7 @@
 
 use super::error::ParamsError;
 use super::{LawParams, Params, remaining};
-use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_BYTES, Parameters, packets_in, params};
+use crate::spec::{BuildError, Conflict, Link, MAX_BYTES, Parameters, Properties, packets_in, params};
 use crate::{Bytes, Rate};
 
 params! {
@@ -74,7 +74,7 @@ impl Setup {
     }
 }
 
-impl Discipline for Setup {
+impl Properties for Setup {
     fn check(&self) -> Result<(), Conflict> {
         self.params().map(|_| ()).map_err(Conflict::Red)
     }

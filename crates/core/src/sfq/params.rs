@@ -4,7 +4,7 @@ use super::MAX_DEPTH;
 use crate::Span;
 use crate::jiffies::HZ;
 use crate::red::LawParams;
-use crate::spec::{BuildError, Discipline, Link, MAX_BYTES, MAX_PACKETS, params};
+use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
 
 params! {
     /// `sfq` with the parameters of tc-sfq(8).
@@ -64,7 +64,7 @@ impl Setup {
     }
 }
 
-impl Discipline for Setup {
+impl Properties for Setup {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
     }

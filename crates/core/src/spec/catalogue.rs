@@ -1,6 +1,6 @@
 //! The list of queues. The name, description and parameters of each are declared in its own folder.
 
-use super::parameter::{Discipline, Parameter, Parameters};
+use super::parameter::{Parameter, Parameters, Properties};
 use super::value::Unit;
 use crate::{cake, codel, drr, dualpi2, fifo, fq, fq_codel, fq_pie, htb, pie, prio, red, sfq, tbf, wheel};
 
@@ -83,13 +83,13 @@ macro_rules! queues {
 
             /// The queue's properties that follow from the parameters.
             #[must_use]
-            pub fn discipline(&self) -> &dyn Discipline {
+            pub fn properties(&self) -> &dyn Properties {
                 match self {
                     $(QueueParams::$kind(params) => params,)+
                 }
             }
 
-            pub(super) fn discipline_mut(&mut self) -> &mut dyn Discipline {
+            pub(super) fn properties_mut(&mut self) -> &mut dyn Properties {
                 match self {
                     $(QueueParams::$kind(params) => params,)+
                 }

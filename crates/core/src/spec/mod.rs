@@ -33,7 +33,7 @@ pub use error::SpecError;
 pub use fault::Fault;
 pub use need::{BuildError, Link, MAX_PACKETS, packets_in};
 pub(crate) use need::{MAX_BYTES, MAX_MICROS, depth};
-pub use parameter::{Access, Default, Discipline, Field, Kind, Parameter, Parameters, Word};
+pub use parameter::{Access, Default, Field, Kind, Parameter, Parameters, Properties, Word};
 pub(crate) use parameter::{digits_of, params, words};
 pub use value::{Unit, Value};
 
@@ -71,12 +71,12 @@ impl Given {
 
     /// The value given for the parameter with index `at`.
     fn get(&self, at: usize) -> Option<Value> {
-        if self.given >> at & 1 == 1 { self.params.discipline().get(at) } else { None }
+        if self.given >> at & 1 == 1 { self.params.properties().get(at) } else { None }
     }
 
     /// Sets the parameter with index `at` to a value in its range.
     fn set(&mut self, at: usize, value: Value) {
-        if self.params.discipline_mut().set(at, value) {
+        if self.params.properties_mut().set(at, value) {
             self.given |= 1 << at;
         }
     }
@@ -188,13 +188,13 @@ impl QueueSpec {
     /// it shapes nothing, or only single flows.
     #[must_use]
     pub fn shaped_rate(&self) -> Option<Rate> {
-        self.params().discipline().shaped_rate()
+        self.params().properties().shaped_rate()
     }
 
     /// Whether it can hold packets back although the line is idle.
     #[must_use]
     pub fn is_shaper(&self) -> bool {
-        self.params().discipline().is_shaper() || self.leaf().is_some_and(|leaf| leaf.is_shaper())
+        self.params().properties().is_shaper() || self.leaf().is_some_and(|leaf| leaf.is_shaper())
     }
 
     /// Number of packets for which the queue has places on this link; for a queue with classes the sum over
@@ -204,7 +204,7 @@ impl QueueSpec {
     /// If the queue cannot be built for the link.
     pub fn places(&self, link: Link) -> Result<u64, BuildError> {
         let leaf = self.leaf().map_or(Ok(0), |leaf| leaf.places(link))?;
-        self.params().discipline().places(link, leaf)
+        self.params().properties().places(link, leaf)
     }
 
     /// Fails if parameters contradict each other.
@@ -212,7 +212,7 @@ impl QueueSpec {
         if self.leaf.is_some_and(|leaf| leaf.info().has_leaves()) {
             return Err(Conflict::Nested);
         }
-        self.params().discipline().check()
+        self.params().properties().check()
     }
 }
 

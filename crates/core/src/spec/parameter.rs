@@ -279,7 +279,7 @@ pub trait Access {
 }
 
 /// Properties of a queue that follow from its parameters.
-pub trait Discipline: Access {
+pub trait Properties: Access {
     /// Fails if parameters contradict each other.
     ///
     /// # Errors

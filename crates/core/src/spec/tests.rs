@@ -156,13 +156,13 @@ fn the_catalogue_is_whole() {
                 let value = value().expect(name);
                 assert_eq!(parameter.check(value), Ok(value), "{name}");
                 assert_eq!(parameter.read(&parameter.default_text()), Ok(Some(value)), "{name}");
-                assert_eq!(params.discipline().get(at), Some(value), "{name}");
+                assert_eq!(params.properties().get(at), Some(value), "{name}");
             }
             let Some((min, max)) = parameter.range else { continue };
             for value in [min, max] {
                 assert_eq!(parameter.read(&value.to_string()), Ok(Some(value)), "{name}");
-                assert!(params.discipline_mut().set(at, value), "{name}");
-                assert_eq!(params.discipline().get(at), Some(value), "{name}: its field holds its range");
+                assert!(params.properties_mut().set(at, value), "{name}");
+                assert_eq!(params.properties().get(at), Some(value), "{name}: its field holds its range");
             }
         }
     }

@@ -26,7 +26,7 @@ impl QueueSpec {
     /// `limit=1000`.
     #[must_use]
     pub fn too_small_for(&self, frame: u32) -> Option<String> {
-        let name = self.params().discipline().too_small_for(frame)?;
+        let name = self.params().properties().too_small_for(frame)?;
         let parameter = self.info().parameters.iter().find(|parameter| parameter.name == name)?;
         Some(alloc::format!("{name}={}", self.text(parameter)))
     }

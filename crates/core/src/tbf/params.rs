@@ -2,7 +2,7 @@
 
 use super::Effective;
 use crate::Rate;
-use crate::spec::{BuildError, Conflict, Discipline, Link, MAX_BYTES, packets_in, params, words};
+use crate::spec::{BuildError, Conflict, Link, MAX_BYTES, Properties, packets_in, params, words};
 
 /// How a link frames packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Params {
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn check(&self) -> Result<(), Conflict> {
         Effective::new(self, Link::ethernet(self.rate)).map(|_| ()).map_err(Conflict::Tbf)
     }

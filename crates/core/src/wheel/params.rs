@@ -2,7 +2,7 @@
 
 use super::MAX_SLOTS;
 use crate::Span;
-use crate::spec::{BuildError, Discipline, Link, MAX_PACKETS, params};
+use crate::spec::{BuildError, Link, MAX_PACKETS, Properties, params};
 
 params! {
     /// Parameters of `wheel`.
@@ -37,7 +37,7 @@ impl Params {
     }
 }
 
-impl Discipline for Params {
+impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
     }

@@ -57,12 +57,8 @@ impl Packet for Frame {
     fn dsfield(&self) -> u8 {
         self.dsfield
     }
-    fn set_ce(&mut self) -> bool {
-        let capable = self.dsfield & 3 != 0;
-        if capable {
-            self.dsfield |= 3;
-        }
-        capable
+    fn set_dsfield(&mut self, dsfield: u8) {
+        self.dsfield = dsfield;
     }
 }
 
@@ -83,8 +79,8 @@ impl Packet for Skb {
     fn dsfield(&self) -> u8 {
         self.0.dsfield
     }
-    fn set_ce(&mut self) -> bool {
-        self.0.set_ce()
+    fn set_dsfield(&mut self, dsfield: u8) {
+        self.0.dsfield = dsfield;
     }
 }
 
