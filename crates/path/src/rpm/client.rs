@@ -26,7 +26,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::TlsConnector;
 
 use super::document::{self, Document, Invalid, bare};
-use super::lean::{Gauge, Lean};
+use super::lean::{Gauge, Lean, Socket};
 use super::trust::Trust;
 
 /// How long a connection, a request or a probe may take.
@@ -197,11 +197,11 @@ impl Connection {
         let began = Instant::now();
         let stream = TcpStream::connect(place.address).await.map_err(Failure::Connect)?;
         let tcp = began.elapsed();
-        stream.set_nodelay(true).map_err(Failure::Connect)?;
+        let socket = Socket::new(stream).map_err(Failure::Connect)?;
         let name = ServerName::try_from(bare(&place.host).to_owned())
             .map_err(|_| Failure::Tls(format!("{}: not a name for a certificate", place.host)))?;
         let began = Instant::now();
-        let tls = TlsConnector::from(Arc::clone(config)).connect(name, stream).await;
+        let tls = TlsConnector::from(Arc::clone(config)).connect(name, socket).await;
         let took = began.elapsed();
         let tls = tls.map_err(|error| Failure::Tls(error.to_string()))?;
         let state = tls.get_ref().1;

@@ -3,6 +3,7 @@
 //! "Interaction with End Systems"; the draft names `TCP_NOTSENT_LOWAT`).
 
 use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use goodqueue_probe::TcpSample;
 use goodqueue_probe::net::{bound_unsent, tcp_sample};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
@@ -25,6 +27,57 @@ const LOOKS: usize = 10;
 const UNSENT: (usize, usize) = (4096, 262_144);
 /// Fewest and most bytes of a frame of data.
 const FRAME: (usize, usize) = (1400, 16_384);
+
+/// A socket that ends what it sends with each write (`MSG_EOR`). Linux would otherwise add later writes to
+/// what waits to be sent, up to 64 kB, without a look at `TCP_NOTSENT_LOWAT`.
+#[derive(Debug)]
+pub(super) struct Socket(TcpStream);
+
+impl Socket {
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn new(stream: TcpStream) -> io::Result<Socket> {
+        stream.set_nodelay(true)?;
+        Ok(Socket(stream))
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.0.poll_write_ready(cx))?;
+            let send = || SockRef::from(&self.0).send_with_flags(buf, libc::MSG_EOR | libc::MSG_NOSIGNAL);
+            match self.0.try_io(Interest::WRITABLE, send) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                sent => return Poll::Ready(sent),
+            }
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
 
 /// What a connection tells its users.
 #[derive(Debug)]
@@ -48,7 +101,7 @@ impl Gauge {
 /// A connection.
 #[derive(Debug)]
 pub(super) struct Lean {
-    tls: TlsStream<TcpStream>,
+    tls: TlsStream<Socket>,
     gauge: Arc<Gauge>,
     since: Instant,
     written: usize,
@@ -58,7 +111,7 @@ pub(super) struct Lean {
 }
 
 impl Lean {
-    pub(super) fn new(tls: impl Into<TlsStream<TcpStream>>) -> Lean {
+    pub(super) fn new(tls: impl Into<TlsStream<Socket>>) -> Lean {
         let tls = tls.into();
         // Where the kernel cannot, more waits.
         let _ = bound_unsent(tls.get_ref().0, FRAME.1 as u32);

@@ -27,7 +27,7 @@ use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::document::{self, Document};
-use super::lean::{Gauge, Lean};
+use super::lean::{Gauge, Lean, Socket};
 use super::trust::Identity;
 use crate::server::PrefixLengths;
 use crate::server::limit::{Pace, Paces, Prefix};
@@ -305,9 +305,9 @@ impl Shared {
         }
         let number = seats.next;
         seats.next += 1;
-        let shared = Arc::clone(self);
+        // It is the task's from the start, so that it is given back even if the task never runs.
+        let place = Place { shared: Arc::clone(self), number };
         let task = tokio::spawn(async move {
-            let place = Place { shared, number };
             if connection(&place, stream, prefix).await.is_none() {
                 place.shared.count(|stats| stats.failed += 1);
             }
@@ -387,8 +387,8 @@ impl Drop for Transfer {
 async fn connection(place: &Place, stream: TcpStream, prefix: Prefix) -> Option<()> {
     let since = Instant::now();
     let shared = &place.shared;
-    stream.set_nodelay(true).ok()?;
-    let tls = TlsAcceptor::from(shared.identity.config()).accept(stream);
+    let socket = Socket::new(stream).ok()?;
+    let tls = TlsAcceptor::from(shared.identity.config()).accept(socket);
     let lean = Lean::new(tokio_rustls::TlsStream::from(timeout(HANDSHAKE, tls).await.ok()?.ok()?));
     let gauge = lean.gauge();
     let mut builder = h2::server::Builder::new();

@@ -8,7 +8,8 @@ pub(super) fn is_of(record: &Record) -> bool {
     record.runs.iter().any(|run| run.rpm.is_some())
 }
 
-/// `While downloads fill the line, a round trip takes about 94 ms: 640 RPM, fair. Without load it takes 21 ms.`
+/// `While downloads fill the line, a request takes about 94 ms: 640 round trips per minute (RPM), which is
+/// fair. Without load it takes 21 ms.`
 pub(super) fn headline(record: &Record) -> Vec<Piece> {
     let mut out = Vec::new();
     for (index, run) in record.runs.iter().enumerate() {
