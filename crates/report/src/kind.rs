@@ -24,7 +24,7 @@
 //!    4.2), and RED drops some 2 % (tc-red(8)).
 //! 8. **AQM.** Packets were lost at waits that differ, or far below the longest: the queue was not full. A
 //!    FIFO on a line that also loses packets at random looks like this. So either the losses are too many for
-//!    that (as in 4), or the waits are those that an AQM keeps.
+//!    that (as in 4), or the waits are those that an AQM keeps. None has a target below CoDel's 5 ms.
 //!
 //! [RFC 9438]: https://www.rfc-editor.org/rfc/rfc9438
 
@@ -61,6 +61,8 @@ const SAME: (f64, f64) = (3.0, 0.05);
 const LEAST_LOSSES: usize = 4;
 /// Fewest steps in which packets waited from which the rate can be compared.
 const LEAST_STEPS: usize = 10;
+/// The least target of an AQM, ns: that of CoDel (RFC 8289, section 4.3). Below it nothing is dropped.
+const TARGET: f64 = 5e6;
 
 /// What kind of queue the direction has that `run` loads, as far as the run shows it; `None` if it loads
 /// both, or none.
@@ -364,7 +366,8 @@ impl Figures {
         let (full, all) = (self.full_losses(), self.before_losses.len());
         let is_early = 2 * full <= all || FULL * FULL * self.longest > self.longest_late;
         let is_kept = self.p95 <= KEPT + 5.0 * self.packet;
-        if all < LEAST_LOSSES || !is_early || !(is_kept || self.is_not_random()) {
+        if all < LEAST_LOSSES || self.longest_late < TARGET || !is_early || !(is_kept || self.is_not_random())
+        {
             return None;
         }
         let [least, most] = [0, 100].map(|p| at(&self.before_losses, p) as i64);
