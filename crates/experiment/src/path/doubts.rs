@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 1.0, 2.5), &[]), [DoubtKind::Processor]);
         let halved = run(|second| if second < 5 { 28 } else { 12 });
         assert_eq!(kinds(&halved, &quiet(), &[]), [DoubtKind::RateVaried]);
-        let both = of(&halved, &[Way::Up, Way::Down], Some(&quiet()), &[]);
+        let both = of(&halved, &[Way::Up, Way::Down], &[], Some(&quiet()), &[]);
         assert_eq!(both, [], "ACKs wait behind the data of the other direction");
         // TCP recovers from one loss; that is no other rate.
         let dip = run(|second| if second == 5 { 5 } else { 20 });

@@ -63,7 +63,9 @@ impl Listener {
         *published = (server.stats(), server.sessions());
     }
 
-    /// Serves until `stop` is set. Datagrams of loads go to `loads`. It asks for no priority: the kernel notes when a probe arrives, so a late
+    /// Serves until `stop` is set. Datagrams of loads go to `loads`.
+    ///
+    /// It asks for no priority: the kernel notes when a probe arrives, so a late
     /// answer does not show in a round trip, and a flood must not take the processor from others.
     ///
     /// # Errors
