@@ -259,7 +259,7 @@ fn interpolate(samples: &[(f64, f64)], x: &[f64], step: f64) -> Vec<Option<f64>>
         .collect()
 }
 
-/// A time as flent has it: without a fraction where it has none, since some tests of its use it as an integer.
+/// A time as flent has it: without a fraction where it has none. Some tests of its take it for an integer.
 fn seconds(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
 }

@@ -26,7 +26,7 @@ const ACKNOWLEDGED: f64 = 66.0 / 1448.0;
 /// Share of replies with another TTL than the first from which the path has changed. A path that spreads its
 /// packets over several routes may show single ones.
 const OTHER_TTL: f64 = 0.05;
-/// Silence from which the path was interrupted, ns. A queue that is full loses some probes, not all for so long.
+/// Silence from which the path was interrupted, ns. A full queue loses some probes, not all for so long.
 const SILENCE: i64 = 1_500_000_000;
 /// How much faster the fastest second may be than the slowest, after the start.
 const VARIES: f64 = 2.0;
@@ -398,7 +398,7 @@ mod tests {
         assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 1.0, 2.5), &[]), [DoubtKind::Processor]);
         let halved = run(|second| if second < 5 { 28 } else { 12 });
         assert_eq!(kinds(&halved, &quiet(), &[]), [DoubtKind::RateVaried]);
-        let both = of(&halved, &[Way::Up, Way::Down], Some(&quiet()), &[]);
+        let both = of(&halved, &[Way::Up, Way::Down], &[], Some(&quiet()), &[]);
         assert_eq!(both, [], "ACKs wait behind the data of the other direction");
         // TCP recovers from one loss; that is no other rate.
         let dip = run(|second| if second == 5 { 5 } else { 20 });

@@ -9,12 +9,12 @@ use std::sync::mpsc::Sender;
 
 use goodqueue::{Nanos, Span};
 
-use super::client::Far;
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::explain;
 use super::flow::buffer;
 use super::request::{self, Request};
+use super::session::Far;
 use super::sys::{self, Epoll, Interest, Timer};
 use crate::dash::{Player, PlayerConfig};
 use crate::echo::HEADER_LEN;

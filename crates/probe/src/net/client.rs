@@ -15,7 +15,7 @@ use super::error::{Context, NetError};
 use super::flood::Flooding;
 use super::load::{FlowOutcome, Load, LoadOutcome};
 use super::probe::{PathState, ProbeOutcome, Probes, ProbesOutcome};
-use super::session::SessionId;
+use super::session::Far;
 use super::sys;
 use super::talk::{Talks, TalksOutcome};
 use crate::echo::Lateness;
@@ -25,22 +25,6 @@ use crate::{Sample, Test};
 /// Files that client and server open beside the sockets of flows and probes (epoll, timer, listeners),
 /// generously.
 const OTHER_FILES: u64 = 32;
-
-/// A server of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Far {
-    /// Its address; UDP and TCP have the same port.
-    pub server: SocketAddr,
-    /// At a server of many clients, the session that it has granted.
-    pub session: Option<SessionId>,
-}
-
-impl Far {
-    /// The first bytes of each connection and of each datagram.
-    pub(super) fn preface(&self) -> Vec<u8> {
-        self.session.map_or(Vec::new(), |session| session.preface().to_vec())
-    }
-}
 
 /// The results of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -236,10 +220,10 @@ impl Running<'_> {
     }
 }
 
-/// Runs the flows, TCP and UDP, the pages, videos, calls and games of `test`, and nothing else of it, against servers of many
-/// clients ([`super::FlowServer`], [`super::DatagramServer`]), one for each of the test's hosts. Blocks until
-/// the load has ended, or `stop` is set. The samples are goodput of downloads, the sender's view of uploads, this
-/// end of each flow, and what pages, videos, calls and games see here.
+/// Runs the flows, TCP and UDP, the pages, videos, calls and games of `test`, and nothing else of it, against
+/// servers of many clients ([`super::FlowServer`], [`super::DatagramServer`]), one for each of the test's
+/// hosts. Blocks until the load has ended, or `stop` is set. The samples are goodput of downloads, the sender's
+/// view of uploads, this end of each flow, and what pages, videos, calls and games see here.
 ///
 /// # Errors
 /// [`NetError::Hosts`] and [`NetError::System`]. A failed flow is not an error: see [`FlowOutcome::error`].

@@ -1,5 +1,6 @@
-//! The far end of one client's queries, calls, games and UDP flows, at a server of many clients: whoever receives the
-//! datagrams knows by their first bytes whose they are ([`SessionId`](super::SessionId)), and hands them over.
+//! The far end of one client's queries, calls, games and UDP flows, at a server of many clients: whoever
+//! receives the datagrams knows by their first bytes whose they are ([`SessionId`](super::SessionId)), and
+//! hands them over.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -55,8 +56,8 @@ pub struct DatagramServer {
 }
 
 impl DatagramServer {
-    /// A server for at most `talks` calls and games at a time and for UDP flows within `floods`, and what hands
-    /// it datagrams.
+    /// A server for at most `talks` calls and games at a time and for UDP flows within `floods`, and what
+    /// hands it datagrams.
     #[must_use]
     pub fn new(talks: usize, floods: FloodLimits) -> (DatagramServer, DatagramFeeder) {
         let waiting = Arc::new(Waiting::default());

@@ -24,11 +24,10 @@ use std::sync::mpsc::Sender;
 
 use goodqueue::{Bytes, Rate, Span};
 
-use super::client::Far;
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::flow::{Grid, buffer};
-use super::session::PREFACE_LEN;
+use super::session::{Far, PREFACE_LEN};
 use super::sys;
 use crate::{Direction, Sample, Test, UdpFlow};
 

@@ -8,12 +8,12 @@ use std::sync::mpsc::Sender;
 
 use goodqueue::Span;
 
-use super::client::Far;
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::explain;
 use super::flow::{FlowEnd, Grid};
 use super::header::FlowHeader;
+use super::session::Far;
 use super::sys::{self, Epoll, Interest, Timer};
 use crate::echo::Lateness;
 use crate::{Direction, End, Sample, Test};

@@ -79,9 +79,7 @@ mod talk;
 #[forbid(unsafe_code)]
 mod udp;
 
-pub use client::{
-    ClientSummary, Far, LoadSummary, available_congestion_controls, check, run_client, run_load,
-};
+pub use client::{ClientSummary, LoadSummary, available_congestion_controls, check, run_client, run_load};
 pub use clock::{ClockWatch, SharedClock};
 pub use datagrams::{DatagramFeeder, DatagramServer};
 pub use error::NetError;
@@ -89,7 +87,7 @@ pub use flood::FloodLimits;
 pub use load::FlowOutcome;
 pub use probe::{PathState, ProbeOutcome};
 pub use server::{ServedFlow, Server, ServerSummary};
-pub use session::{Feeder, FlowLimits, FlowServer, Outbox, PREFACE_LEN, SessionId};
+pub use session::{Far, Feeder, FlowLimits, FlowServer, Outbox, PREFACE_LEN, SessionId};
 pub use udp::{Arrival, Icmp, Udp, bind_tcp, random_u64, wait};
 
 /// Requests real-time scheduling (`SCHED_FIFO`, priority 1) for the calling thread, and returns whether it

@@ -68,6 +68,22 @@ impl SessionId {
     }
 }
 
+/// A server of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Far {
+    /// Its address; UDP and TCP have the same port.
+    pub server: SocketAddr,
+    /// At a server of many clients, the session that it has granted.
+    pub session: Option<SessionId>,
+}
+
+impl Far {
+    /// The first bytes of each connection and of each datagram.
+    pub(super) fn preface(&self) -> Vec<u8> {
+        self.session.map_or(Vec::new(), |session| session.preface().to_vec())
+    }
+}
+
 /// What the flows of a session may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {

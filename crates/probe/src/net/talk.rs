@@ -9,10 +9,9 @@ use std::sync::mpsc::Sender;
 
 use goodqueue::{Nanos, Span};
 
-use super::client::Far;
 use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
-use super::session::PREFACE_LEN;
+use super::session::{Far, PREFACE_LEN};
 use super::sys;
 use crate::echo::wire::MAX_LEN;
 use crate::talk::{self, PAYLOAD, Peer, PeerConfig};
