@@ -250,15 +250,12 @@ impl RpmServer {
 async fn accept(shared: Arc<Shared>, listener: tokio::net::TcpListener, paces: Arc<Mutex<Paces>>) {
     let began = Instant::now();
     loop {
-        let (stream, peer) = match listener.accept().await {
-            Ok(accepted) => accepted,
-            Err(_) => {
-                // No more files, or a connection that is gone: those who wait go first.
-                if !shared.lock_seats().displace(|_| true) {
-                    sleep(Duration::from_millis(10)).await;
-                }
-                continue;
+        let Ok((stream, peer)) = listener.accept().await else {
+            // No more files, or a connection that is gone: those who wait go first.
+            if !shared.lock_seats().displace(|_| true) {
+                sleep(Duration::from_millis(10)).await;
             }
+            continue;
         };
         shared.count(|stats| stats.accepted += 1);
         let now = i64::try_from(began.elapsed().as_nanos()).unwrap_or(i64::MAX);
