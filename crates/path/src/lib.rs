@@ -6,8 +6,8 @@
 //! * [`client`] opens a session, drives the prober of `goodqueue-probe` over it and hands out every probe.
 //! * [`endless`] has one session follow on another, for as long as one likes.
 //! * [`clocks`] finds how fast the two hosts' clocks drift apart.
-//! * [`result`] makes the figures of a session, with [`series`] and [`marks`]; [`irtt_json`] makes irtt's file
-//!   of it.
+//! * [`result`] makes the figures of a session, with [`series`] and [`marks`].
+//! * [`irtt_json`] makes irtt's file of a session.
 //! * [`metrics`] makes a page of what a server did, for Prometheus; [`http`] hands it out.
 //! * [`open`] and [`params`] are the packets of the handshake, [`key`] is the HMAC over all packets. The echo
 //!   packet itself is `goodqueue_probe::echo::wire`.
