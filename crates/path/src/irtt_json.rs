@@ -1,8 +1,8 @@
-//! The file of a session in irtt's own JSON format, number 1: what irtt's readers and flent's take. Durations
-//! are whole nanoseconds; what is not known is left out. Of `send_call` and `timer_error` there are no
-//! values: irtt measures its own calls and timers with them. `start_time` is an object of both clocks, as
-//! irtt 0.9.1 and later have it. Each round trip has two keys of ours that irtt does not know: `size`, and `ip`
-//! with ToS byte and TTL as received each way.
+//! The file of a session in irtt's own JSON format, number 1: what irtt's readers and flent's take.
+//! Durations are whole nanoseconds; what is not known is left out. Of `send_call` and `timer_error` there
+//! are no values: irtt measures its own calls and timers with them. `start_time` is an object of both
+//! clocks, as irtt 0.9.1 and later have it. Each round trip has two keys of ours that irtt does not know:
+//! `size`, and `ip` with ToS byte and TTL as received each way.
 
 use std::net::SocketAddr;
 
