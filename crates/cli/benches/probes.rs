@@ -1,9 +1,9 @@
 //! Round trips of `goodqueue probe` beside those of fping and irtt: the table of docs/performance.md.
 //!
-//! `cargo bench -p goodqueue-cli --bench probes`. All programs measure the same path at the same time, one probe
-//! each 10 ms: over loopback, and over a veth pair between two namespaces where this user may make them. Of
-//! several rounds the middle one counts, figure by figure. Exit code 1 if a bar is missed: our median is no
-//! higher than fping's; our 99th percentile and our standard deviation are below irtt's.
+//! `cargo bench -p goodqueue-cli --bench probes`. All programs measure the same path at the same time,
+//! one probe each 10 ms: over loopback, and over a veth pair between two namespaces where this user may
+//! make them. Of several rounds the middle one counts, figure by figure. Exit code 1 if a bar is missed:
+//! our median is no higher than fping's; our 99th percentile and our standard deviation are below irtt's.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitCode, Stdio};

@@ -316,8 +316,8 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// A view, where the terminal can have one. It asks the terminal where the cursor is, so both outputs must be
-    /// one.
+    /// A view, where the terminal can have one. It asks the terminal where the cursor is, so both outputs
+    /// must be one.
     pub(crate) fn new(title: String) -> Option<View> {
         if !io::stdout().is_terminal() || !io::stderr().is_terminal() || !io::stdin().is_terminal() {
             return None;

@@ -36,10 +36,11 @@ fn probe(trips: &mut Trips, seq: u32) {
         ..Packet::default()
     };
     let received = at(sent + 2 * MS + wait);
-    let echo = Echo { packet, sent: Some(at(sent)), received, reordered: seq % 7 == 0, duplicate: false };
+    let echo =
+        Echo { packet, sent: Some(at(sent)), received, reordered: seq.is_multiple_of(7), duplicate: false };
     let reply = Update::Reply { echo, size: 64, tos: Some(0), ttl: Some(60) };
     trips.take(&reply);
-    if seq % 50 == 0 {
+    if seq.is_multiple_of(50) {
         trips.take(&reply);
     }
 }

@@ -327,9 +327,9 @@ pub struct ProbeArgs {
     /// Time between probes [default: 20ms]. By default irtt's server allows 10ms and ours 1ms
     #[arg(short, long, value_name = "TIME")]
     pub interval: Option<String>,
-    /// When probes are sent: `isochronous` is each interval, `poisson` is at random with the interval as the
-    /// mean, `trace:FILE` takes the times between probes from a file, over and over: one on each line, such as
-    /// 20ms, or a Mahimahi trace
+    /// When probes are sent: `isochronous` is each interval, `poisson` is at random with the interval as
+    /// the mean, `trace:FILE` takes the times between probes from a file, over and over: one on each
+    /// line, such as 20ms, or a Mahimahi trace
     #[arg(long, default_value = "isochronous", value_name = "HOW")]
     pub schedule: String,
     /// UDP payload of a probe, bytes; 100..1400 draws each size at random [default: what the protocol needs:

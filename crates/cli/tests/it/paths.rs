@@ -466,7 +466,8 @@ fn loopback_a_session_without_end_outlives_its_server() {
     // Two renewals further on.
     let seq = answered(120);
     drop(server);
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    // Beyond the 4 s for which the last probes of a session are waited for.
+    std::thread::sleep(std::time::Duration::from_secs(8));
     let _again = {
         let mut command = goodqueue();
         command.args(["server", "--port", &port, "--bind", "127.0.0.1", "--quiet"]);

@@ -178,7 +178,7 @@ impl RpmTest {
         let mut run = seen.run(way, is_complete, faults);
         run.rpm = Some(responsiveness(&outcome, &self.settings, tls));
         let ways: Vec<Way> = self.test.flows.iter().map(|flow| flow.direction).collect();
-        run.doubts = doubts::of(&run, &ways, seen.looks.as_ref(), &[]);
+        run.doubts = doubts::of(&run, &ways, &[], seen.looks.as_ref(), &[]);
         // While connections are added, a rate that grows says nothing of the line.
         if outcome.goodput_confidence == Confidence::High {
             run.doubts.retain(|doubt| doubt.kind != goodqueue_report::DoubtKind::RateVaried);
@@ -226,6 +226,7 @@ fn test(settings: &Settings, step: Span, intervals: usize) -> Test {
         load,
         step,
         flows: flows.collect(),
+        udp: Vec::new(),
         probes: PROBES.map(probe).into(),
         voip: Vec::new(),
         web: Vec::new(),

@@ -1,5 +1,6 @@
-//! The UDP probe, without sockets or clocks. [`Prober`] sends on an absolute grid, or on another [`Schedule`], and accounts
-//! for every probe, [`Reflector`] answers, [`wire`] is the packet format (irtt protocol version 1).
+//! The UDP probe, without sockets or clocks. [`Prober`] sends on an absolute grid, or on another
+//! [`Schedule`], and accounts for every probe, [`Reflector`] answers, [`wire`] is the packet format (irtt
+//! protocol version 1).
 //!
 //! ```text
 //!              poll_transmit(now)  ──►  datagram  ──►  Reflector::handle(recv, now)

@@ -12,8 +12,9 @@ const MOST_LINES: usize = 1_000_000;
 pub enum Schedule {
     /// The interval, always.
     Isochronous,
-    /// Times of an exponential distribution with the interval as their mean: the probes are a Poisson process,
-    /// which is never in step with what it samples (RFC 2330, section 11.1). The seed of the draws.
+    /// Times of an exponential distribution with the interval as their mean: the probes are a Poisson
+    /// process, which is never in step with what it samples (RFC 2330, section 11.1). The seed of the
+    /// draws.
     Poisson(u64),
     /// Times of a file, over and over.
     Trace(Gaps),
