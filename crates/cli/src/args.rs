@@ -47,7 +47,7 @@ pub enum Command {
     Probe(Box<ProbeArgs>),
     /// Run the far end of a path, for `test`, `probe` and irtt's client; built for the open internet
     #[command(after_help = paths::SERVER_EXAMPLES)]
-    Server(ServerArgs),
+    Server(Box<ServerArgs>),
     /// Replay decision vectors recorded from Linux and show the first difference
     Replay(ReplayArgs),
     /// Simulate experiments that ran on a real kernel, and compare the figures

@@ -50,7 +50,7 @@ pub fn command(args: &TestArgs) -> Result<(), Error> {
 
 /// What is asked for.
 enum Asked {
-    Path(PathTest),
+    Path(Box<PathTest>),
     Rpm(Box<RpmTest>),
 }
 
@@ -62,7 +62,7 @@ impl Asked {
                 "{}: {scheme} is not spoken here; write https:// or a host alone",
                 args.host
             ))),
-            None => asked(args).map(Asked::Path),
+            None => asked(args).map(|test| Asked::Path(Box::new(test))),
         }
     }
 

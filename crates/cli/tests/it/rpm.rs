@@ -235,9 +235,9 @@ fn loopback_a_flood_of_https_connections_leaves_memory_flat() {
 fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
     let Some(_turn) = live("live_responsiveness_is_what_the_delay_of_the_path_makes_it") else { return };
     let lab = Lab::new(&LabSpec::default()).expect("namespaces");
-    let (mbit, rtt_ms, packets) = (20, 40, 80);
+    let (mbit, rtt_ms, packets) = (20_u32, 40, 80_u32);
     let path = || {
-        let rate = Rate(mbit * 1_000_000);
+        let rate = Rate(u64::from(mbit) * 1_000_000);
         let queue: QueueSpec = format!("pfifo:{packets}").parse().expect("a queue");
         let draws = goodqueue::Rng::stream(1, 0, "queue");
         let queue: goodqueue::AnyQueue<Frame> =
@@ -262,7 +262,7 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
     let output = child.wait_with_output().expect("it ends");
     let record: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
-    let full = packets as f64 * 1514.0 * 8.0 / (mbit as f64 * 1e3);
+    let full = f64::from(packets) * 1514.0 * 8.0 / (f64::from(mbit) * 1e3);
     for load in 0..2 {
         let rpm = &record["runs"][load]["rpm"];
         let part = |name: &str, field: &str| {

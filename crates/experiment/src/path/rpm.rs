@@ -256,7 +256,7 @@ impl Seen {
                 }
             }
             Event::Probe { number, began, answer: Answer::Own { http } } => {
-                self.echo(OWN, number, began, http)
+                self.echo(OWN, number, began, http);
             }
             Event::Lost { number, began, is_foreign } => {
                 let probe = if is_foreign { 2 } else { OWN };
