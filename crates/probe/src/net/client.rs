@@ -222,8 +222,8 @@ impl Running<'_> {
 
 /// Runs the flows, TCP and UDP, the pages, videos, calls and games of `test`, and nothing else of it, against
 /// servers of many clients ([`super::FlowServer`], [`super::DatagramServer`]), one for each of the test's
-/// hosts. Blocks until the load has ended, or `stop` is set. The samples are goodput of downloads, the sender's
-/// view of uploads, this end of each flow, and what pages, videos, calls and games see here.
+/// hosts. Blocks until the load has ended, or `stop` is set. The samples are goodput of downloads, the
+/// sender's view of uploads, this end of each flow, and what pages, videos, calls and games see here.
 ///
 /// # Errors
 /// [`NetError::Hosts`] and [`NetError::System`]. A failed flow is not an error: see [`FlowOutcome::error`].
