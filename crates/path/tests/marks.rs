@@ -79,7 +79,7 @@ fn measured(size: i64, change: fn(bool, u8, u32) -> u8) -> Trips {
         wait: Span::from_secs(4),
     };
     thread::scope(|scope| {
-        scope.spawn(|| listener.serve(&mut server, &stop, &mut |_| {}).unwrap());
+        scope.spawn(|| listener.serve(&mut server, None, &stop, &mut |_| {}).unwrap());
         scope.spawn(|| remark(&front, &back, &stop, change));
         let session = Session::open(plan, &stop).unwrap();
         let mut trips = Trips::new(session.layout(), session.sent_ip());

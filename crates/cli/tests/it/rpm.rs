@@ -283,7 +283,8 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
         }
         let tcp = part("tcp_f", "trimmed_mean_ns") - trip;
         assert!((0.4 * full..1.15 * full).contains(&tcp), "a queue of {tcp} ms; {full} ms is full");
-        let goodput = rpm["goodput_bps"].as_f64().expect("a goodput") / 1e6 / (mbit as f64 * 1448.0 / 1514.0);
+        let goodput =
+            rpm["goodput_bps"].as_f64().expect("a goodput") / 1e6 / (f64::from(mbit) * 1448.0 / 1514.0);
         assert!((0.85..=1.03).contains(&goodput), "{goodput} of what the line carries");
     }
 }
