@@ -688,8 +688,8 @@ impl Control<'_> {
         }))
     }
 
-    /// Serves flows and datagrams in threads of their own, and passes on their samples, until the client sends
-    /// a stop.
+    /// Serves flows and datagrams in threads of their own, and passes on their samples, until the client
+    /// sends a stop.
     fn serve_load(
         &mut self,
         server: &FlowServer,
