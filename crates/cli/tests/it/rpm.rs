@@ -88,9 +88,9 @@ fn loopback_curl_finds_all_that_the_draft_asks_of_a_server() {
     assert_eq!(head("/upload", ""), "2/405//0/0");
     assert_eq!(head("/", ""), "2/404//0/0");
     let counted = counters(&server);
-    assert!(counted["goodqueue_server_rpm_received_bytes_total"] >= 3_000_000, "{counted:?}");
-    assert!(counted["goodqueue_server_rpm_sent_bytes_total"] >= 1_000_000, "{counted:?}");
-    assert!(counted["goodqueue_server_rpm_transfers_started_total"] >= 3, "{counted:?}");
+    assert!(counted["rpm_received_bytes_total"] >= 3_000_000, "{counted:?}");
+    assert!(counted["rpm_sent_bytes_total"] >= 1_000_000, "{counted:?}");
+    assert!(counted["rpm_transfers_started_total"] >= 3, "{counted:?}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn loopback_the_command_measures_its_own_server() {
     let again = goodqueue().arg("report").arg(&folder).output().expect("the command starts");
     assert!(stdout(&again).contains("loaded: HTTP"), "{}", stdout(&again));
     let counted = counters(&server);
-    assert_eq!(counted["goodqueue_server_rpm_transfers_refused_total"], 0);
+    assert_eq!(counted["rpm_transfers_refused_total"], 0);
 }
 
 #[test]
@@ -281,7 +281,8 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
             // CUBIC keeps the queue between 0.7 of a full window and full.
             assert!(mean >= trip && mean > idle, "{name}: {mean} ms");
         }
-        let tcp = part("tcp_f", "trimmed_mean_ns") - trip;
+        // The mean also has the handshakes whose SYN was lost, which take a second more.
+        let tcp = part("tcp_f", "p50_ns") - trip;
         assert!((0.4 * full..1.15 * full).contains(&tcp), "a queue of {tcp} ms; {full} ms is full");
         let goodput =
             rpm["goodput_bps"].as_f64().expect("a goodput") / 1e6 / (f64::from(mbit) * 1448.0 / 1514.0);
