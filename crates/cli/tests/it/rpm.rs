@@ -230,12 +230,10 @@ fn loopback_a_flood_of_https_connections_leaves_memory_flat() {
     assert!(matches!(output.status.code(), Some(0)), "{}", stderr(&output));
 }
 
-/// Client, line and server in namespaces; the line is the engine, whose delay is known.
-#[test]
-fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
-    let Some(_turn) = live("live_responsiveness_is_what_the_delay_of_the_path_makes_it") else { return };
+/// A test of responsiveness over the engine: Mbit/s, round trip in ms and packets of its FIFO. `None` if the
+/// machine was too busy for the engine, or the test itself doubts its result.
+fn over_engine(mbit: u32, rtt_ms: u64, packets: u32) -> Option<Value> {
     let lab = Lab::new(&LabSpec::default()).expect("namespaces");
-    let (mbit, rtt_ms, packets) = (20_u32, 40, 80_u32);
     let path = || {
         let rate = Rate(u64::from(mbit) * 1_000_000);
         let queue: QueueSpec = format!("pfifo:{packets}").parse().expect("a queue");
@@ -247,7 +245,7 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
         path.delays = vec![Span::from_millis(rtt_ms / 2)];
         path
     };
-    let _engine = Engine::start(&lab, EngineSpec::new(path(), path())).expect("an engine");
+    let engine = Engine::start(&lab, EngineSpec::new(path(), path())).expect("an engine");
     let host = Lab::server_address(false, 0).to_string();
     let mut command = goodqueue();
     command.args(["server", "--json", "--https", &format!("{host}:4443")]).stdout(Stdio::piped());
@@ -262,6 +260,22 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
     let output = child.wait_with_output().expect("it ends");
     let record: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let validity = engine.stop().expect("the engine ends").validity();
+    let doubts: Vec<&Value> = (0..2).filter_map(|load| record["runs"][load].get("doubts")).collect();
+    if validity.valid && doubts.is_empty() {
+        return Some(record);
+    }
+    eprintln!("{:?}, {doubts:?}", validity.reasons);
+    None
+}
+
+/// The line is the engine, whose delay is known. A disturbed run is repeated, four times at most.
+#[test]
+fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
+    let Some(_turn) = live("live_responsiveness_is_what_the_delay_of_the_path_makes_it") else { return };
+    let (mbit, rtt_ms, packets) = (20_u32, 40, 80_u32);
+    let record = (0..5).find_map(|_| over_engine(mbit, rtt_ms, packets));
+    let record = record.expect("one run of five without a disturbance: this machine is overloaded");
     let full = f64::from(packets) * 1514.0 * 8.0 / (f64::from(mbit) * 1e3);
     for load in 0..2 {
         let rpm = &record["runs"][load]["rpm"];
