@@ -10,11 +10,13 @@ use crate::{Nanos, Packet};
 
 impl<P: Packet, M: Memory> TxStack<P, M> {
     /// The clock tick that contains `now` (Linux `jiffies`).
+    #[inline]
     fn tick(&self, now: Nanos) -> u64 {
         now.0 / self.tick_ns
     }
 
     /// Whether a tick is at most 0.1 s ago; ath9k's own scheduler does not check this.
+    #[inline]
     pub(super) fn is_recent(&self, last_active: u64, now: Nanos) -> bool {
         self.params.ath9k_scheduler
             || self.tick(now) <= last_active.saturating_add(u64::from(self.params.hz / 10))
@@ -27,6 +29,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     }
 
     /// Whether AQL allows this station to send.
+    #[inline]
     pub(super) fn is_within_aql(&self, account: &Account) -> bool {
         !self.params.aql || !self.params.aql_enable || self.pending.allows(account, self.aql_threshold)
     }
@@ -131,6 +134,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         self.schedule.head(ac).map(|place| TxqId::at(place, self.capacity.stations))
     }
 
+    #[inline]
     fn refill(&mut self, station: StationId, ac: Ac, turns: i64) {
         let station = &mut self.stations[station.0 as usize];
         let weight = station.weight;
@@ -167,6 +171,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     /// (Linux 6.1 `ieee80211_return_txq`). An empty queue whose station is in debt and was active in the last
     /// 100 ms stays on the list, so that a station does not lose its debt by going idle. An unknown queue is
     /// ignored.
+    #[inline]
     pub fn return_txq(&mut self, now: Nanos, txq: TxqId, force: bool) {
         if let Some(place) = self.place(txq) {
             self.put_on_list(now, txq, place, force);
@@ -179,6 +184,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         self.return_txq(now, txq, true);
     }
 
+    #[inline]
     pub(super) fn put_on_list(&mut self, now: Nanos, txq: TxqId, place: u32, force: bool) {
         if self.schedule.nodes[place as usize].on == Listing::Off {
             self.put_unlisted(now, txq, place, force);
@@ -231,6 +237,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
+    #[inline]
     fn list(&mut self, ac: Ac, txq: TxqId, place: u32, on: Listing, at_head: bool) {
         self.schedule.insert(ac, place, on, at_head);
         if let Some(station) = txq.station() {
@@ -239,6 +246,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     }
 
     /// Removes a queue from the lists, if it is on one.
+    #[inline]
     pub(super) fn unlist(&mut self, ac: Ac, place: u32) {
         let is_listed = self.schedule.remove(ac, place);
         if is_listed && let Some(station) = TxqId::at(place, self.capacity.stations).station() {

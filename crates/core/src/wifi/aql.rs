@@ -28,6 +28,7 @@ impl Estimate {
     pub const ZERO: Estimate = Estimate(0);
 
     /// Stores `micros` us: the low 16 bits, at most 4095, rounded down to a multiple of 4.
+    #[inline]
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub const fn from_micros(micros: u32) -> Estimate {
@@ -36,6 +37,7 @@ impl Estimate {
     }
 
     /// us.
+    #[inline]
     #[must_use]
     pub const fn micros(self) -> u16 {
         self.0
@@ -50,6 +52,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
+    #[inline]
     pub(super) fn add(&mut self, account: &mut Account, ac: Ac, estimate: Estimate) {
         let micros = u32::from(estimate.0);
         account.pending = account.pending.saturating_add(micros);
@@ -59,6 +62,7 @@ impl Pending {
     }
 
     /// A packet is no longer in flight. No number falls below 0.
+    #[inline]
     pub(super) fn remove(&mut self, account: Option<&mut Account>, ac: Ac, estimate: Estimate) {
         if let Some(account) = account {
             account.pending = account.pending.saturating_sub(u32::from(estimate.0));
@@ -69,6 +73,7 @@ impl Pending {
     }
 
     /// Whether a station may have one more packet in flight.
+    #[inline]
     pub(super) const fn allows(&self, account: &Account, threshold: u32) -> bool {
         account.pending < account.limits.low
             || (self.total < threshold && account.pending < account.limits.high)

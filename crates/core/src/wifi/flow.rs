@@ -38,24 +38,18 @@ turn!(Flow, deficit, owner = NIL);
 #[derive(Clone, Copy, Debug)]
 pub struct Tin {
     pub(super) lists: RoundRobin,
+    pub(super) backlog_bytes: u32,
+    pub(super) backlog_packets: u32,
     /// Links in the list of queues whose fall-back flow holds packets.
     pub(super) fallback_prev: u32,
     pub(super) fallback_next: u32,
-    pub(super) codel: Counters,
-    pub(super) counters: TinCounters,
-}
-
-/// Backlog of one queue, and what it has counted.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct TinCounters {
-    pub(super) backlog_bytes: u32,
-    pub(super) backlog_packets: u32,
     pub(super) flows: u32,
     pub(super) overlimit: u32,
     pub(super) collisions: u32,
     pub(super) had_packets: bool,
     pub(super) tx_bytes: u64,
     pub(super) tx_packets: u64,
+    pub(super) codel: Counters,
     pub(super) codel_drop_len: u64,
     pub(super) limit_drops: u64,
 }
@@ -64,10 +58,19 @@ impl Default for Tin {
     fn default() -> Self {
         Tin {
             lists: RoundRobin::EMPTY,
+            backlog_bytes: 0,
+            backlog_packets: 0,
             fallback_prev: NIL,
             fallback_next: NIL,
+            flows: 0,
+            overlimit: 0,
+            collisions: 0,
+            had_packets: false,
+            tx_bytes: 0,
+            tx_packets: 0,
             codel: Counters::default(),
-            counters: TinCounters::default(),
+            codel_drop_len: 0,
+            limit_drops: 0,
         }
     }
 }

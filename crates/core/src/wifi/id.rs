@@ -64,6 +64,7 @@ impl Tid {
     }
 
     /// The access category of the user priority, TID modulo 8 (IEEE 802.11-2020 table 10-1).
+    #[inline]
     #[must_use]
     pub const fn ac(self) -> Ac {
         const OF: [Ac; 8] = [Ac::Be, Ac::Bk, Ac::Bk, Ac::Be, Ac::Vi, Ac::Vi, Ac::Vo, Ac::Vo];
@@ -89,6 +90,7 @@ pub struct TxqId(u32);
 
 impl TxqId {
     /// The queue of one TID of a station.
+    #[inline]
     #[must_use]
     pub const fn new(station: StationId, tid: Tid) -> TxqId {
         // Stations from 2^27 on have no queue; keep their numbers out of the valid range.
@@ -103,6 +105,7 @@ impl TxqId {
     }
 
     /// The queue of this number; `None` if there cannot be one.
+    #[inline]
     #[must_use]
     pub const fn from_number(number: u32) -> Option<TxqId> {
         let is_one = number & MULTICAST == 0 || number & !MULTICAST <= u16::MAX as u32;
@@ -110,12 +113,14 @@ impl TxqId {
     }
 
     /// Its number: 16 times the station plus the TID; for a multicast queue 2^31 plus the interface.
+    #[inline]
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 
     /// The station; `None` for a multicast queue.
+    #[inline]
     #[must_use]
     pub const fn station(self) -> Option<StationId> {
         if self.0 & MULTICAST == 0 { Some(StationId(self.0 >> 4)) } else { None }
@@ -129,6 +134,7 @@ impl TxqId {
     }
 
     /// The TID; 0 for a multicast queue.
+    #[inline]
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub const fn tid(self) -> Tid {
@@ -136,17 +142,20 @@ impl TxqId {
     }
 
     /// The access category.
+    #[inline]
     #[must_use]
     pub const fn ac(self) -> Ac {
         self.tid().ac()
     }
 
     /// The index of the queue: first the queues of `stations` stations, then those of the interfaces.
+    #[inline]
     pub(super) const fn place(self, stations: u32) -> u32 {
         if self.0 & MULTICAST == 0 { self.0 } else { (stations << 4).saturating_add(self.0 & !MULTICAST) }
     }
 
     /// The queue of an index.
+    #[inline]
     pub(super) const fn at(place: u32, stations: u32) -> TxqId {
         if place < stations << 4 { TxqId(place) } else { TxqId(MULTICAST | (place - (stations << 4))) }
     }

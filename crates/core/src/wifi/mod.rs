@@ -405,12 +405,14 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     }
 
     /// The index of a present station.
+    #[inline]
     fn present(&self, station: StationId) -> Option<usize> {
         let at = station.0 as usize;
         self.stations.get(at).filter(|station| station.is_present).map(|_| at)
     }
 
     /// The index of a queue whose station or interface is present.
+    #[inline]
     fn place(&self, txq: TxqId) -> Option<u32> {
         let is_known = match txq.station() {
             Some(station) => self.present(station).is_some(),

@@ -1,5 +1,6 @@
 //! Limits of the radio: tracks the flows that hold packets, finds the fattest, and drops from it.
 
+use super::flow::Tin;
 use super::fq::Fq;
 use crate::arena::NIL;
 use crate::memory::Memory;
@@ -14,6 +15,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// The flow `index` got its first packet: it can now be the fattest.
+    #[inline]
     pub(super) fn occupy(&mut self, index: u32) {
         if let Some(word) = self.occupied.get_mut(index as usize / 64).filter(|_| index < self.pool) {
             *word |= 1 << (index % 64);
@@ -34,19 +36,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
 
     /// The flow `index` lost its last packet.
     pub(super) fn vacate(&mut self, index: u32) {
-        if index < self.pool {
-            self.occupied[index as usize / 64] &= !(1 << (index % 64));
-            return;
-        }
-        let tin = &self.tins[(index - self.pool) as usize];
-        let (prev, next) = (tin.fallback_prev, tin.fallback_next);
-        match self.tins.get_mut(prev as usize) {
-            Some(prev) => prev.fallback_next = next,
-            None => self.fallbacks = next,
-        }
-        if let Some(next) = self.tins.get_mut(next as usize) {
-            next.fallback_prev = prev;
-        }
+        vacate(&mut self.occupied, &mut self.tins, &mut self.fallbacks, self.pool, index);
     }
 
     /// The flow with the most bytes. Among equals it is the lowest index of the pool. A fall-back flow is the
@@ -76,8 +66,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// Handles a packet, the last of the flow `arrived`, that brought the radio over a limit.
-    // See `enqueue`.
     #[cold]
+    #[inline(never)]
     pub(super) fn overflow(&mut self, now: Nanos, arrived: u32, observer: &mut impl Observer<P>) -> Verdict {
         let mut verdict = Verdict::Enqueued;
         let mut out_of_memory = self.is_over_memory();
@@ -101,19 +91,36 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     fn drop_batch(&mut self, now: Nanos, index: u32, reason: Reason, observer: &mut impl Observer<P>) {
         let flow = &mut self.flows[index as usize];
         let tin = &mut self.tins[flow.owner as usize];
-        tin.counters.overlimit = tin.counters.overlimit.wrapping_add(1);
+        tin.overlimit = tin.overlimit.wrapping_add(1);
         for _ in 0..(flow.backlog_packets / 2).clamp(1, BATCH) {
             let Some((packet, _)) = self.arena.pop(&mut flow.packets) else { break };
             flow.backlog_bytes = flow.backlog_bytes.wrapping_sub(packet.len());
             flow.backlog_packets -= 1;
-            tin.counters.backlog_bytes = tin.counters.backlog_bytes.wrapping_sub(packet.len());
-            tin.counters.backlog_packets -= 1;
-            tin.counters.limit_drops += 1;
+            tin.backlog_bytes = tin.backlog_bytes.wrapping_sub(packet.len());
+            tin.backlog_packets -= 1;
+            tin.limit_drops += 1;
             self.totals.remove(&packet);
             observer.dropped(now, packet, reason);
         }
         if flow.backlog_packets == 0 {
             self.vacate(index);
         }
+    }
+}
+
+/// The flow `index` lost its last packet. `pool` flows come before the fall-back flows.
+pub(super) fn vacate(occupied: &mut [u64], tins: &mut [Tin], fallbacks: &mut u32, pool: u32, index: u32) {
+    if index < pool {
+        occupied[index as usize / 64] &= !(1 << (index % 64));
+        return;
+    }
+    let tin = &tins[(index - pool) as usize];
+    let (prev, next) = (tin.fallback_prev, tin.fallback_next);
+    match tins.get_mut(prev as usize) {
+        Some(prev) => prev.fallback_next = next,
+        None => *fallbacks = next,
+    }
+    if let Some(next) = tins.get_mut(next as usize) {
+        next.fallback_prev = prev;
     }
 }

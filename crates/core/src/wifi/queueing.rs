@@ -29,6 +29,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     /// Enqueues a packet and schedules the queue; then drops from the radio's fattest flow while the radio is
     /// over a limit, which can hit this packet. `len` is the length with the 802.11 header. The driver must
     /// then run a round. A packet for an unknown station or interface is dropped ([`Reason::Flush`]).
+    #[inline]
     pub fn enqueue(&mut self, now: Nanos, txq: TxqId, packet: P, observer: &mut impl Observer<P>) -> Verdict {
         let Some(place) = self.place(txq) else {
             observer.dropped(now, packet, Reason::Flush);
@@ -41,7 +42,6 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
 
     /// Dequeues the next packet of a queue, with its estimated airtime, which is in flight from now on (Linux
     /// 6.1 `ieee80211_tx_dequeue`). `None` if the queue is [held](TxStack::held), empty or unknown.
-    // Inlined for the bar of a call from C (75): otherwise `gq_wifi_dequeue` adds 81.
     #[inline]
     pub fn tx_dequeue(
         &mut self,
@@ -72,6 +72,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     }
 
     /// Why [`TxStack::tx_dequeue`] would deliver nothing although the queue is not empty.
+    #[inline]
     pub fn held(&self, txq: TxqId) -> Option<Held> {
         let station = &self.stations[self.present(txq.station()?)?];
         if !self.is_within_aql(&station.accounts[txq.ac().index()]) {
@@ -82,6 +83,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
 
     /// A packet was acknowledged or given up: its estimate is no longer in flight. The station may have been
     /// removed since (Linux 6.1 `ieee80211_sta_update_pending_airtime`).
+    #[inline]
     pub fn tx_completed(&mut self, station: StationId, ac: Ac, estimate: Estimate) {
         let at = self.present(station);
         let account = at.map(|at| self.stations[at].account(ac));
@@ -117,12 +119,14 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
+    #[inline]
     pub(super) fn is_stopped(&self, txq: TxqId) -> bool {
         txq.station()
             .is_some_and(|station| self.stations[station.0 as usize].stopped & 1 << txq.tid().number() != 0)
     }
 
+    #[inline]
     pub(super) fn has_backlog(&self, place: u32) -> bool {
-        self.fq.tin(place).is_some_and(|tin| tin.counters.backlog_packets > 0)
+        self.fq.tin(place).is_some_and(|tin| tin.backlog_packets > 0)
     }
 }

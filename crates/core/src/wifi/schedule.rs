@@ -70,6 +70,7 @@ impl<N: DerefMut<Target = [Node]>> Schedule<N> {
         Schedule { nodes, categories: [Category { active: EMPTY, new: EMPTY, listed: 0, round: 0 }; 4] }
     }
 
+    #[inline]
     pub(super) const fn category(&mut self, ac: Ac) -> &mut Category {
         &mut self.categories[ac as usize]
     }
@@ -84,6 +85,7 @@ impl<N: DerefMut<Target = [Node]>> Schedule<N> {
     }
 
     /// The next queue.
+    #[inline]
     pub(super) const fn head(&self, ac: Ac) -> Option<u32> {
         let category = &self.categories[ac as usize];
         let head = if category.new.head == NIL { category.active.head } else { category.new.head };
@@ -114,6 +116,7 @@ impl<N: DerefMut<Target = [Node]>> Schedule<N> {
     }
 
     /// Puts a queue that is on no list at the head or the tail of one.
+    #[inline]
     pub(super) fn insert(&mut self, ac: Ac, place: u32, on: Listing, at_head: bool) {
         let category = &mut self.categories[ac.index()];
         category.listed += 1;
@@ -132,6 +135,7 @@ impl<N: DerefMut<Target = [Node]>> Schedule<N> {
     }
 
     /// Removes a queue from its list; returns whether it was on one.
+    #[inline]
     pub(super) fn remove(&mut self, ac: Ac, place: u32) -> bool {
         let node = &mut self.nodes[place as usize];
         let Node { prev, next, on, .. } = *node;
@@ -154,6 +158,7 @@ impl<N: DerefMut<Target = [Node]>> Schedule<N> {
     }
 
     /// Moves a listed queue behind all others.
+    #[inline]
     pub(super) fn move_to_tail(&mut self, ac: Ac, place: u32) {
         self.remove(ac, place);
         self.insert(ac, place, Listing::Active, false);

@@ -43,11 +43,13 @@ impl Account {
     }
 
     /// The effective deficit, which decides the station's turn: the deficit less airtime in flight.
+    #[inline]
     pub(super) fn effective(&self) -> i64 {
         i64::from(self.deficit) - i64::from(self.pending)
     }
 
     /// Adds `turns` weights to the deficit.
+    #[inline]
     pub(super) fn refill(&mut self, weight: u16, turns: i64) {
         let sum = i64::from(self.deficit) + turns * i64::from(weight);
         self.deficit = i32::try_from(sum).unwrap_or(i32::MAX);
@@ -55,6 +57,7 @@ impl Account {
 
     /// Charges airtime that was used in another category, us. The debt is limited to [`MOST_DEBT`], so that a
     /// station that has stopped is not locked out for long.
+    #[inline]
     pub(super) fn charge(&mut self, micros: u32) {
         let charged = self.deficit.saturating_sub_unsigned(micros).max(-MOST_DEBT);
         self.deficit = charged.min(self.deficit);
@@ -108,6 +111,7 @@ impl Station {
         }
     }
 
+    #[inline]
     pub(super) const fn account(&mut self, ac: Ac) -> &mut Account {
         &mut self.accounts[ac as usize]
     }

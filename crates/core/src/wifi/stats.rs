@@ -2,7 +2,7 @@
 
 use super::TxStack;
 use super::aql::AqlLimits;
-use super::flow::{FlowState, Tin};
+use super::flow::FlowState;
 use super::id::{Ac, InterfaceId, StationId, TxqId};
 use crate::memory::Memory;
 use crate::{Packet, Span};
@@ -144,21 +144,21 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
 
     /// A queue's counters; `None` for an unknown queue.
     pub fn txq_stats(&self, txq: TxqId) -> Option<TxqStats> {
-        let Tin { codel, counters, .. } = self.fq.tin(self.place(txq)?)?;
+        let tin = self.fq.tin(self.place(txq)?)?;
         Some(TxqStats {
-            backlog_bytes: counters.backlog_bytes,
-            backlog_packets: counters.backlog_packets,
-            flows: counters.flows,
-            overlimit: counters.overlimit,
-            overlimit_drops: counters.limit_drops,
-            collisions: counters.collisions,
-            tx_bytes: counters.tx_bytes,
-            tx_packets: counters.tx_packets,
-            codel_drops: codel.drop_count,
-            codel_drop_len: counters.codel_drop_len,
-            ecn_marks: codel.ecn_mark,
-            maxpacket: codel.maxpacket,
-            had_packets: counters.had_packets,
+            backlog_bytes: tin.backlog_bytes,
+            backlog_packets: tin.backlog_packets,
+            flows: tin.flows,
+            overlimit: tin.overlimit,
+            overlimit_drops: tin.limit_drops,
+            collisions: tin.collisions,
+            tx_bytes: tin.tx_bytes,
+            tx_packets: tin.tx_packets,
+            codel_drops: tin.codel.drop_count,
+            codel_drop_len: tin.codel_drop_len,
+            ecn_marks: tin.codel.ecn_mark,
+            maxpacket: tin.codel.maxpacket,
+            had_packets: tin.had_packets,
         })
     }
 
@@ -174,6 +174,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     }
 
     /// Whether a queue waits in a category.
+    #[inline]
     pub const fn has_scheduled(&self, ac: Ac) -> bool {
         self.schedule.head(ac).is_some()
     }

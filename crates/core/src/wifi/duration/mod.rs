@@ -100,6 +100,7 @@ impl Estimator {
     }
 
     /// Airtime of a single frame of `len` bytes, us.
+    #[inline]
     pub(super) const fn single(&self, len: u32) -> u32 {
         match *self {
             Estimator::Legacy { rate, overhead } => (len.wrapping_mul(80) / rate).wrapping_add(overhead),
@@ -109,6 +110,7 @@ impl Estimator {
     }
 
     /// Expected airtime of a frame of `len` bytes, us; in an aggregate if `ampdu`.
+    #[inline]
     pub(super) const fn expected(&self, len: u32, ampdu: bool) -> u32 {
         let len = len.wrapping_add(HEADERS);
         match *self {
