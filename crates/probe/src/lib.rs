@@ -5,7 +5,8 @@
 //! state machines without sockets or clocks, so a simulator can drive them in virtual time. [`voip`] is a
 //! call over the same state machines, [`web`] a browser that loads pages, [`dash`] a video player, [`talk`] a
 //! video call and a game. The feature `net` adds the module `net`: the same test over real sockets, kernel
-//! TCP and kernel receive timestamps (Linux).
+//! TCP and kernel receive timestamps (Linux). The feature `quic` adds the module `quic`: flows over QUIC, again
+//! as state machines.
 //!
 //! Measurements leave the crate as a stream of [`Sample`]s; the caller turns samples into a record. In all
 //! samples `t` is in nanoseconds from the start of the load, negative in the idle lead-in. Bytes are
@@ -24,6 +25,9 @@ pub mod echo;
 mod extra;
 #[cfg(all(feature = "net", target_os = "linux"))]
 pub mod net;
+#[cfg(feature = "quic")]
+#[forbid(unsafe_code)]
+pub mod quic;
 #[forbid(unsafe_code)]
 mod resolve;
 #[forbid(unsafe_code)]
@@ -32,6 +36,8 @@ mod sample;
 pub mod talk;
 #[forbid(unsafe_code)]
 mod test;
+#[forbid(unsafe_code)]
+mod transport;
 #[forbid(unsafe_code)]
 pub mod voip;
 #[forbid(unsafe_code)]
@@ -44,3 +50,4 @@ pub use goodqueue::Direction;
 pub use resolve::{Params, resolve};
 pub use sample::{End, Sample, TcpSample};
 pub use test::{Flow, Probe, Test, TestError};
+pub use transport::{ParseQuicCcError, ParseTransportError, QuicCc, Transport};
