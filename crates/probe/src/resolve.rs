@@ -10,7 +10,7 @@ use crate::extra::{self, Extra};
 use crate::talk::Talk;
 use crate::test::{Flow, Probe, Test, TestError};
 use crate::web::Page;
-use crate::{echo, voip};
+use crate::{QuicCc, Transport, echo, voip};
 
 /// The user's choices for a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Params {
     pub flows: Option<u32>,
     /// Congestion control for tests that do not set their own.
     pub cc: Option<String>,
+    /// What carries the flows.
+    pub transport: Transport,
     /// Time between two probes, 1 ms to 1 min.
     pub probe_interval: Span,
     /// Number of available server hosts.
@@ -53,6 +55,7 @@ impl Default for Params {
             step: Span::from_millis(200),
             flows: None,
             cc: None,
+            transport: Transport::Tcp,
             probe_interval: Span::from_millis(10),
             hosts: 4,
             with: Vec::new(),
@@ -82,7 +85,8 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     if let Some(cc) = &params.cc {
         check_cc(info, cc)?;
     }
-    let flows: Vec<Flow> = info.flows.iter().flat_map(|group| group.flows(flows, params)).collect();
+    let flows = info.flows.iter().flat_map(|group| group.flows(flows, params));
+    let flows: Vec<Flow> = flows.map(|flow| carried(flow, params.transport)).collect::<Result<_, _>>()?;
     let Extras { voip, web, dash, talks } = extras(info, params)?;
     let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
     within("length of the load", load, params.step, DAY)?;
@@ -101,6 +105,17 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     })
 }
 
+/// A flow of the catalogue, which is TCP there, over `transport`. Over QUIC it has another name.
+fn carried(flow: Flow, transport: Transport) -> Result<Flow, TestError> {
+    match transport {
+        Transport::Tcp => Ok(flow),
+        Transport::Quic => {
+            let cc = flow.cc.parse::<QuicCc>()?.name().into();
+            Ok(Flow { name: flow.name.replacen("TCP", "QUIC", 1), transport, cc, ..flow })
+        }
+    }
+}
+
 /// Applications beside the test's own probes.
 #[derive(Default)]
 struct Extras {
@@ -113,7 +128,9 @@ struct Extras {
 /// The calls, pages, videos and games of the test and those that were asked for.
 fn extras(info: &TestInfo, params: &Params) -> Result<Extras, TestError> {
     let (mut out, mut seen) = (Extras::default(), Vec::new());
-    let cc = params.cc.as_deref().unwrap_or(Params::DEFAULT_CC);
+    // Pages and videos are fetched over TCP.
+    let asked = params.cc.as_deref().filter(|_| params.transport == Transport::Tcp);
+    let cc = asked.unwrap_or(Params::DEFAULT_CC);
     for word in info.with.iter().copied().chain(params.with.iter().map(String::as_str)) {
         let extra: Extra = word.parse()?;
         if seen.contains(&extra) {
@@ -228,6 +245,7 @@ impl FlowGroup {
                 Names::Numbered(stem) => format!("{stem}{}", i + 1),
             },
             direction: self.direction,
+            transport: Transport::Tcp,
             cc: cc.into(),
             dscp: self.dscp[i % self.dscp.len()],
             host: self.host.of(i),

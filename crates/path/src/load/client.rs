@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use goodqueue::Span;
-use goodqueue_probe::Sample;
 use goodqueue_probe::net::{ClockWatch, SessionId};
+use goodqueue_probe::quic::ClientKeys;
+use goodqueue_probe::{Sample, Transport};
 use rustls::{ClientConnection, StreamOwned};
 
 use super::message::{self, Ask, Ended, Lines, MOST_TOLD, Start, Tell, VERSION, Welcome, Why};
@@ -52,6 +53,14 @@ pub enum Failure {
     Stopped,
 }
 
+/// The client's keys for flows over QUIC: a server is accepted if it has the secret.
+///
+/// # Errors
+/// [`Failure::Stranger`], which does not happen: every secret makes keys.
+pub fn quic_keys(secret: &Secret) -> Result<ClientKeys, Failure> {
+    tls::quic_client(secret).map_err(Failure::Stranger)
+}
+
 /// A control connection at the client.
 pub struct Control {
     stream: StreamOwned<ClientConnection, TcpStream>,
@@ -88,7 +97,7 @@ impl Control {
         let config = tls::client(secret).map_err(Failure::Stranger)?;
         let tls = ClientConnection::new(config, tls::name()).map_err(Failure::Stranger)?;
         let (stream, lines) = (StreamOwned::new(tls, socket), Lines::new(MOST_TOLD));
-        let welcome = Welcome { version: VERSION, hmac: false, flows: 0, length_ns: 0 };
+        let welcome = Welcome { version: VERSION, hmac: false, flows: 0, length_ns: 0, quic: None };
         let mut control = Control { stream, lines, welcome, ahead: 0, rtt: 0 };
         control.shake_hands()?;
         let exported = tls::exported(&control.stream.conn).map_err(Failure::Stranger)?;
@@ -176,13 +185,24 @@ impl Control {
     }
 
     /// Begins a load of `flows` connections that starts at `at`, a time of this host's monotonic clock, and
-    /// lasts `length`. Returns the session that the flows name.
+    /// lasts `length`. Returns the session that the flows name. `transport`: what the flows are; those of
+    /// QUIC go to the port of [`Welcome::quic`].
     ///
     /// # Errors
     /// [`Failure`].
-    pub fn start(&mut self, flows: u32, at: i64, length: Span) -> Result<SessionId, Failure> {
+    pub fn start(
+        &mut self,
+        flows: u32,
+        at: i64,
+        length: Span,
+        transport: Transport,
+    ) -> Result<SessionId, Failure> {
+        let quic = transport == Transport::Quic;
+        if quic && self.welcome.quic.is_none() {
+            return Err(Failure::Refused(Why::NoQuic));
+        }
         let length_ns = i64::try_from(length.0).unwrap_or(i64::MAX);
-        self.say(&Ask::Start(Start { flows, at_ns: at.saturating_add(self.ahead), length_ns }))?;
+        self.say(&Ask::Start(Start { flows, at_ns: at.saturating_add(self.ahead), length_ns, quic }))?;
         match self.answer(PATIENCE, &AtomicBool::new(false))? {
             Tell::Started { session } => SessionId::from_hex(&session).ok_or(Failure::Order),
             _ => Err(Failure::Order),

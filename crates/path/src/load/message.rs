@@ -56,6 +56,14 @@ pub struct Start {
     pub at_ns: i64,
     /// How long it lasts, nanoseconds.
     pub length_ns: i64,
+    /// Whether the flows are QUIC connections to the port of [`Welcome::quic`].
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub quic: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature.
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// What a server says.
@@ -95,6 +103,9 @@ pub struct Welcome {
     pub flows: u32,
     /// Longest load, nanoseconds.
     pub length_ns: i64,
+    /// The UDP port of QUIC flows, at a server that takes some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quic: Option<u16>,
 }
 
 /// The end of a load at the server.
@@ -106,6 +117,9 @@ pub struct Ended {
     pub refused: u64,
     /// Why it ended by itself, if it did.
     pub error: Option<String>,
+    /// Thousandths of the load's time for which the server's thread of QUIC had a processor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_permille: Option<u32>,
 }
 
 /// Why a server refuses.
@@ -129,6 +143,9 @@ pub enum Why {
     /// Longer than it may be, in nanoseconds.
     #[error("the server allows loads of {}", goodqueue::Span(.0.unsigned_abs()))]
     Length(i64),
+    /// No flows over QUIC.
+    #[error("the server takes no load over QUIC")]
+    NoQuic,
     /// Not what comes next.
     #[error("the server did not expect this message")]
     Order,
@@ -193,7 +210,7 @@ mod tests {
 
     #[test]
     fn messages_are_as_documented() {
-        let start = Ask::Start(Start { flows: 4, at_ns: -5, length_ns: 7 });
+        let start = Ask::Start(Start { flows: 4, at_ns: -5, length_ns: 7, quic: false });
         assert_eq!(line(&start), "{\"start\":{\"flows\":4,\"at_ns\":-5,\"length_ns\":7}}\n");
         assert_eq!(line(&Ask::Stop(())), "{\"stop\":null}\n");
         assert_eq!(line(&Tell::Refused(Why::Flows(8))), "{\"refused\":{\"flows\":8}}\n");

@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 
 use goodqueue::Span;
 use goodqueue_probe::net::{
-    ClockWatch, Feeder, FlowLimits, FlowServer, NetError, Outbox, PREFACE_LEN, ServerSummary, SessionId,
-    SharedClock, bind_tcp, wait,
+    ClockWatch, Feeder, FlowLimits, FlowServer, NetError, Outbox, PREFACE_LEN, QuicServer, ServerSummary,
+    SessionId, SharedClock, bind_tcp, wait,
 };
+use goodqueue_probe::quic::ServerKeys;
 use goodqueue_probe::{Direction, End, Sample};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -168,6 +169,7 @@ pub struct LoadServer {
     hmac: bool,
     secret: Secret,
     config: Arc<ServerConfig>,
+    quic: Option<(QuicServer, ServerKeys)>,
 }
 
 /// What all threads share.
@@ -176,8 +178,11 @@ struct Shared<'a> {
     stop: &'a AtomicBool,
     events: &'a (dyn Fn(Event) + Sync),
     seats: Mutex<Seats>,
-    sessions: Mutex<HashMap<SessionId, (IpAddr, Feeder)>>,
+    sessions: Mutex<HashMap<SessionId, Session>>,
 }
+
+/// Where a session's flows come from, and who takes their connections; nobody does where they are of QUIC.
+type Session = (IpAddr, Option<Feeder>);
 
 /// A connection that has not said its purpose.
 struct Pending {
@@ -197,7 +202,7 @@ enum Purpose {
 }
 
 impl LoadServer {
-    /// Binds TCP `port` at `addresses`. `hmac`: whether the server of probes at the same port needs a key.
+    /// Binds TCP at `addresses`. `hmac`: whether the server of probes at the same port needs a key.
     ///
     /// # Errors
     /// The address that cannot be had, and the kernel's error.
@@ -213,7 +218,27 @@ impl LoadServer {
         let bind = |&at: &SocketAddr| bind_tcp(at).map_err(|error| (at, error));
         let listeners = addresses.iter().map(bind).collect::<Result<_, _>>()?;
         let config = tls::server(&secret).expect("Ed25519 takes any seed");
-        Ok(LoadServer { stats: Mutex::default(), listeners, bounds, hmac, secret, config })
+        Ok(LoadServer { stats: Mutex::default(), listeners, bounds, hmac, secret, config, quic: None })
+    }
+
+    /// Takes load over QUIC, too, at UDP `port` of `addresses`; with port 0, at one that the system chooses.
+    ///
+    /// # Errors
+    /// The address that cannot be had, and the kernel's error.
+    ///
+    /// # Panics
+    /// Never: Ed25519 takes any seed.
+    pub fn bind_quic(&mut self, addresses: &[IpAddr], port: u16) -> Result<(), (SocketAddr, io::Error)> {
+        let Bounds { loads, flows, .. } = self.bounds;
+        let server = QuicServer::bind(addresses, port, loads * flows as usize * 2)?;
+        self.quic = Some((server, tls::quic_server(&self.secret).expect("Ed25519 takes any seed")));
+        Ok(())
+    }
+
+    /// The UDP port of QUIC, where it takes load over it.
+    #[must_use]
+    pub fn quic_port(&self) -> Option<u16> {
+        self.quic.as_ref().map(|(server, _)| server.port())
     }
 
     /// What it has done, and has at the moment.
@@ -229,7 +254,7 @@ impl LoadServer {
     /// Serves until `stop` is set, which it notices within 0.1 s. `events` must not wait.
     ///
     /// # Errors
-    /// The kernel's, where it cannot wait for connections.
+    /// The kernel's, where it cannot wait for connections or datagrams.
     pub fn serve(&self, stop: &AtomicBool, events: &(dyn Fn(Event) + Sync)) -> io::Result<()> {
         let shared = Shared {
             server: self,
@@ -240,6 +265,11 @@ impl LoadServer {
         };
         thread::scope(|scope| {
             let (mut pending, mut ready) = (Vec::<Pending>::new(), Vec::new());
+            let quic = self.quic.as_ref().map(|(server, keys)| {
+                let name = thread::Builder::new().name("quic".into()).stack_size(STACK);
+                name.spawn_scoped(scope, move || server.serve(keys, stop))
+            });
+            let quic = quic.transpose()?;
             while !stop.load(Ordering::Relaxed) {
                 let listeners = self.listeners.iter().map(AsRawFd::as_raw_fd);
                 let waiting = pending.iter().map(|pending| pending.stream.as_raw_fd());
@@ -281,7 +311,8 @@ impl LoadServer {
                 }
                 self.count(|stats| stats.pending = pending.len() as u64);
             }
-            Ok(())
+            let served = quic.map_or(Ok(Ok(())), thread::ScopedJoinHandle::join);
+            served.map_err(|_| io::Error::other("the thread of QUIC panicked"))?.map_err(io::Error::other)
         })
     }
 }
@@ -361,7 +392,7 @@ impl Shared<'_> {
     /// Hands a flow to its session, if it comes from where the session's control connection comes from.
     fn take_flow(&self, id: &SessionId, one: Pending) {
         let sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((from, feeder)) = sessions.get(id)
+        if let Some((from, Some(feeder))) = sessions.get(id)
             && *from == one.peer.ip()
         {
             feeder.hand(one.stream, one.peer);
@@ -567,6 +598,7 @@ impl Control<'_> {
             hmac: self.shared.server.hmac,
             flows: bounds.flows,
             length_ns: signed(bounds.length),
+            quic: self.shared.server.quic_port(),
         }))?;
         // From here on reads end after a moment, so that a stop is noticed.
         self.stream.sock.until = None;
@@ -602,6 +634,10 @@ impl Control<'_> {
         // A flow that was aborted may still be open here when the next connects.
         let flows = start.flows as usize * 2;
         let limits = FlowLimits { flows, served: flows * CONNECTIONS, until: start.length_ns };
+        let quic = self.shared.server.quic.as_ref().map(|(server, _)| server).filter(|_| start.quic);
+        if start.quic && quic.is_none() {
+            return self.refuse(Why::NoQuic);
+        }
         let (server, feeder) = FlowServer::new(limits)?;
         let id = SessionId::random()?;
         {
@@ -610,7 +646,7 @@ impl Control<'_> {
                 drop(sessions);
                 return self.refuse(Why::Busy);
             }
-            sessions.insert(id, (self.peer.ip(), feeder));
+            sessions.insert(id, (self.peer.ip(), quic.is_none().then_some(feeder)));
         }
         self.shared.server.count(|stats| {
             stats.started += 1;
@@ -619,9 +655,13 @@ impl Control<'_> {
         let length = Span(start.length_ns.unsigned_abs());
         self.shared.tell(Event::Started { from: self.peer, flows: start.flows, length });
         let until = start.at_ns.saturating_add(start.length_ns).saturating_add(OVERTIME);
-        let ended = self.serve_flows(&server, &id, SharedClock::starting_at(start.at_ns), until);
+        let clock = SharedClock::starting_at(start.at_ns);
+        let ended = match quic {
+            None => self.serve_flows(&server, &id, clock, until).map(|summary| (summary, None)),
+            Some(quic) => self.serve_quic(quic, &id, limits, clock, until),
+        };
         self.shared.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        let summary = ended.as_ref().map_or_else(|_| ServerSummary::default(), Clone::clone);
+        let (summary, busy) = ended.as_ref().map_or_else(|_| Default::default(), Clone::clone);
         let flows = summary.flows.len() as u64;
         self.shared.server.count(|stats| {
             stats.loads -= 1;
@@ -634,6 +674,7 @@ impl Control<'_> {
             cc: downloads.map(|flow| (flow.flow, flow.cc.clone())).collect(),
             refused: summary.refused,
             error: ended.err().map(|error| error.to_string()),
+            busy_permille: busy,
         }))
     }
 
@@ -661,11 +702,29 @@ impl Control<'_> {
             let summary = serving.join().map_err(|_| NetError::Thread("flows"))?;
             // The last samples come with the end of the flows.
             let last = self.pass_on(&samples).map(drop);
-            let lost =
-                |source| NetError::System { operation: "write to", object: "the client".into(), source };
             talked.and(last).map_err(lost)?;
             summary
         })
+    }
+
+    /// The same for flows over QUIC, which the thread of all loads serves. Returns how busy that was, in
+    /// thousandths of the load's time, too.
+    fn serve_quic(
+        &mut self,
+        server: &QuicServer,
+        id: &SessionId,
+        limits: FlowLimits,
+        clock: SharedClock,
+        until: i64,
+    ) -> Result<(ServerSummary, Option<u32>), NetError> {
+        let samples = Arc::new(Outbox::new(MOST_SAMPLES));
+        let load = server.begin(*id, self.peer.ip(), limits, clock, Arc::clone(&samples));
+        let talked = self.talk(&samples, id, until);
+        let ended = load.end();
+        let last = self.pass_on(&samples).map(drop);
+        talked.and(last).map_err(lost)?;
+        let (summary, busy) = ended?;
+        Ok((summary, Some((busy * 1000.0).round() as u32)))
     }
 
     /// Until the client says stop, or the load has gone on for too long.
@@ -699,6 +758,11 @@ impl Control<'_> {
             }
         }
     }
+}
+
+/// The client no longer takes what it is told.
+fn lost(source: io::Error) -> NetError {
+    NetError::System { operation: "write to", object: "the client".into(), source }
 }
 
 fn signed(span: Span) -> i64 {

@@ -19,7 +19,7 @@ use super::sys;
 use super::talk::{Talks, TalksOutcome};
 use crate::echo::Lateness;
 use crate::web::CONNECTIONS;
-use crate::{Sample, Test};
+use crate::{Sample, Test, Transport};
 
 /// Files that client and server open beside the sockets of flows and probes (epoll, timer, listeners),
 /// generously.
@@ -64,7 +64,9 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
     if test.hosts() > hosts {
         return Err(NetError::Hosts { need: test.hosts(), have: hosts });
     }
-    let flows = test.flows.iter().map(|flow| flow.cc.as_str());
+    // Those of QUIC are not the kernel's.
+    let flows = test.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
+    let flows = flows.map(|flow| flow.cc.as_str());
     let pages = test.web.iter().map(|page| page.cc.as_str());
     let videos = test.dash.iter().map(|video| video.cc.as_str());
     let names: BTreeSet<&str> = flows.chain(pages).chain(videos).collect();

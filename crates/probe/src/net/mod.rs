@@ -61,6 +61,9 @@ mod header;
 mod load;
 #[forbid(unsafe_code)]
 mod probe;
+#[cfg(feature = "quic")]
+#[forbid(unsafe_code)]
+mod quic;
 #[forbid(unsafe_code)]
 mod reflect;
 #[forbid(unsafe_code)]
@@ -80,6 +83,8 @@ pub use clock::{ClockWatch, SharedClock};
 pub use error::NetError;
 pub use load::FlowOutcome;
 pub use probe::{PathState, ProbeOutcome};
+#[cfg(feature = "quic")]
+pub use quic::{QuicLoad, QuicServer, run_quic_flows};
 pub use server::{ServedFlow, Server, ServerSummary};
 pub use session::{Feeder, FlowLimits, FlowServer, Outbox, PREFACE_LEN, SessionId};
 pub use udp::{Arrival, Icmp, Udp, bind_tcp, random_u64, wait};

@@ -25,11 +25,11 @@ use crate::{Direction, End, Sample};
 /// Most connections at a time; further ones are closed at once and counted.
 const MAX_CONNECTIONS: usize = 4096;
 /// How long a connection may take to send its header, in nanoseconds.
-const HEADER_WAIT: i64 = 10_000_000_000;
+pub(super) const HEADER_WAIT: i64 = 10_000_000_000;
 /// How long before its planned stop a flow may end without an error, in nanoseconds.
-const EARLY: i64 = 50_000_000;
+pub(super) const EARLY: i64 = 50_000_000;
 /// How long after its planned stop a flow may go on at a server of many clients, in nanoseconds.
-const OVERTIME: i64 = 2_000_000_000;
+pub(super) const OVERTIME: i64 = 2_000_000_000;
 const TIMER: u64 = u64::MAX;
 
 /// Listening TCP and UDP sockets, with the same port number on each address.

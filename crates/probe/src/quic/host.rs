@@ -58,6 +58,24 @@ impl Default for Settings {
     }
 }
 
+/// The keys of a client; what concerns transport is of [`Settings`].
+#[derive(Clone, Debug)]
+pub struct ClientKeys {
+    /// Those of resets and connection IDs.
+    pub own: EndpointConfig,
+    /// Those of the handshake.
+    pub client: ClientConfig,
+}
+
+/// The keys of a server; what concerns transport is of [`Settings`].
+#[derive(Clone, Debug)]
+pub struct ServerKeys {
+    /// Those of resets and connection IDs.
+    pub own: EndpointConfig,
+    /// Those of the handshake and of the tokens of Retry.
+    pub server: ServerConfig,
+}
+
 /// A datagram that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -197,13 +215,13 @@ impl Settings {
 impl Host {
     /// A client.
     #[must_use]
-    pub fn client(settings: Settings, own: EndpointConfig, client: ClientConfig) -> Host {
+    pub fn client(settings: Settings, ClientKeys { own, client }: ClientKeys) -> Host {
         Host::new(settings, own, Some(client), None)
     }
 
-    /// A server. `server` brings its keys; what concerns transport is of `settings`.
+    /// A server.
     #[must_use]
-    pub fn server(settings: Settings, own: EndpointConfig, mut server: ServerConfig) -> Host {
+    pub fn server(settings: Settings, ServerKeys { own, mut server }: ServerKeys) -> Host {
         // A flow stays where it began, and its first packets need no room: it is accepted at once or never.
         server.migration(false).max_incoming(1).incoming_buffer_size(0).incoming_buffer_size_total(0);
         Host::new(settings, own, None, Some(server))

@@ -26,8 +26,8 @@ struct Pair {
 
 impl Pair {
     fn new(settings: Settings) -> Pair {
-        let client = Host::client(settings, plain::endpoint(1), plain::client());
-        let server = Host::server(settings, plain::endpoint(2), plain::server());
+        let client = Host::client(settings, plain::client(1));
+        let server = Host::server(settings, plain::server(2));
         let (rate, delay, buffer) = (10_000_000, 10 * MS, 50_000);
         let (free, sent) = ([0; 2], [0; 2]);
         let (wire, events) = (VecDeque::new(), Vec::new());

@@ -16,4 +16,4 @@ pub mod control;
 pub mod host;
 pub mod plain;
 
-pub use host::{Arrival, Event, Host, OPENING, Outgoing, Settings, View};
+pub use host::{Arrival, ClientKeys, Event, Host, OPENING, Outgoing, ServerKeys, Settings, View};

@@ -14,6 +14,8 @@ use quinn_proto::{
     ConnectError, ConnectionId, ConnectionIdGenerator, EndpointConfig, Side, TransportError, TransportErrorCode,
 };
 
+use super::{ClientKeys, ServerKeys};
+
 /// Bytes of the messages, as OpenSSL and rustls send them: the client's first; the server's first, and its
 /// others with an Ed25519 key and signature; the client's last.
 const CLIENT_HELLO: usize = 280;
@@ -25,9 +27,8 @@ const TAG: usize = 16;
 /// Bytes of a connection ID.
 const ID: usize = 8;
 
-/// The configuration of a simulated end whose random bits follow from `seed`.
-#[must_use]
-pub fn endpoint(seed: u64) -> EndpointConfig {
+/// What is random at a simulated end follows from `seed`.
+fn endpoint(seed: u64) -> EndpointConfig {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let mut config = EndpointConfig::new(Arc::new(Plain));
@@ -35,18 +36,19 @@ pub fn endpoint(seed: u64) -> EndpointConfig {
     config
 }
 
-/// The client's side of the handshake.
+/// A simulated client whose random bits follow from `seed`.
 #[must_use]
-pub fn client() -> quinn_proto::ClientConfig {
-    let mut config = quinn_proto::ClientConfig::new(Arc::new(Plain));
-    config.initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&[0x5c; ID])));
-    config
+pub fn client(seed: u64) -> ClientKeys {
+    let mut client = quinn_proto::ClientConfig::new(Arc::new(Plain));
+    client.initial_dst_cid_provider(Arc::new(|| ConnectionId::new(&[0x5c; ID])));
+    ClientKeys { own: endpoint(seed), client }
 }
 
-/// The server's side.
+/// A simulated server whose random bits follow from `seed`.
 #[must_use]
-pub fn server() -> quinn_proto::ServerConfig {
-    quinn_proto::ServerConfig::new(Arc::new(Plain), Arc::new(Plain))
+pub fn server(seed: u64) -> ServerKeys {
+    let server = quinn_proto::ServerConfig::new(Arc::new(Plain), Arc::new(Plain));
+    ServerKeys { own: endpoint(seed), server }
 }
 
 /// Connection IDs one after the other.
