@@ -95,6 +95,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
 
 /// As many descriptors as all bounds together may take, as far as the system allows.
 fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
+    // Sockets, epoll and timer of QUIC are among the last ones.
     let fixed = MOST_PENDING + 4 * args.controls + http::MOST_CONNECTIONS + 64;
     let wanted = fixed as u64 + args.loads as u64 * (2 * u64::from(args.flows) + 8);
     let granted = goodqueue_wire::raise_open_files(wanted).map_err(Error::machine)?;
@@ -198,10 +199,28 @@ fn sockets(
         let listener = listener(args)?;
         let Some(secret) = secret.clone() else { return Ok((listener, None)) };
         match LoadServer::bind(&listener.addresses(), secret, has_key, bounds) {
-            Ok(loads) => return Ok((listener, Some(loads))),
+            Ok(mut loads) => {
+                let own: Vec<IpAddr> = listener.addresses().iter().map(SocketAddr::ip).collect();
+                match loads.bind_quic(&own, quic_port(args)?) {
+                    Ok(()) => return Ok((listener, Some(loads))),
+                    Err((_, error)) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
+                    Err((at, error)) => return Err(refuse("UDP", "-ulpn", "--quic-port", at, &error)),
+                }
+            }
             Err((_, error)) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
             Err((at, error)) => return Err(refuse("TCP", "-ltnp", "--port", at, &error)),
         }
+    }
+}
+
+/// The port of load over QUIC.
+fn quic_port(args: &ServerArgs) -> Result<u16, Error> {
+    match (args.quic_port, args.port) {
+        (Some(port), _) => Ok(port),
+        (None, 0) => Ok(0),
+        (None, port) => port.checked_add(1).ok_or_else(|| {
+            Error::Usage(format!("--port {port}: there is no port after it for QUIC; add --quic-port"))
+        }),
     }
 }
 

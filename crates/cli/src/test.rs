@@ -60,6 +60,7 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
         probe_interval: args.probe_interval.clone(),
         flows: args.flows,
         cc: args.cc.clone(),
+        transport: args.transport.clone(),
         // A call shows what the load does to people.
         with: if args.test.is_none() { vec!["voip".into()] } else { Vec::new() },
         ..Request::default()

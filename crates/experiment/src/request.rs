@@ -204,6 +204,10 @@ pub struct Request {
     /// prague too
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub cc: Option<String>,
+    /// What carries the flows: tcp or quic. QUIC (quinn) has the congestion controls cubic and newreno; over a
+    /// real path bbr, too [default: tcp]
+    #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
+    pub transport: Option<String>,
     /// Step of the goodput series
     #[cfg_attr(
         any(test, feature = "clap"),
@@ -290,6 +294,7 @@ impl Default for Request {
             idle: IDLE.into(),
             flows: None,
             cc: None,
+            transport: None,
             step: STEP.into(),
             probe_interval: PROBE_INTERVAL.into(),
             start_jitter: None,

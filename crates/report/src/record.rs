@@ -164,7 +164,7 @@ pub struct TestPlan {
     pub talks: Vec<TalkPlan>,
 }
 
-/// One TCP flow as planned.
+/// One flow as planned.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowPlan {
@@ -172,7 +172,10 @@ pub struct FlowPlan {
     pub name: String,
     /// Who sends.
     pub direction: Direction,
-    /// Congestion control of the sender, the kernel's name.
+    /// What carries it: `quic`; absent for TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// Congestion control of the sender, the kernel's name, or that of quinn.
     pub cc: String,
     /// DSCP name (`CS0`, `EF`, ...).
     pub dscp: String,

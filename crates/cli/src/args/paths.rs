@@ -68,12 +68,16 @@ pub struct TestArgs {
     /// Idle time before each load
     #[arg(long, default_value = "3s", value_name = "TIME")]
     pub idle: String,
-    /// TCP flows in each direction, where the test leaves it open [default: 4]
+    /// Flows in each direction, where the test leaves it open [default: 4]
     #[arg(long, value_name = "N")]
     pub flows: Option<u32>,
     /// Congestion control of the senders [default: cubic]
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
+    /// What carries the flows: tcp (the kernels'), or quic (quinn; congestion controls cubic, newreno, bbr)
+    /// [default: tcp]
+    #[arg(long, value_name = "NAME")]
+    pub transport: Option<String>,
     /// Say where on the path the queue is: ask each router on the way about once a second
     #[arg(long)]
     pub locate: bool,
@@ -113,6 +117,9 @@ pub struct ServerArgs {
     /// UDP port; 0 lets the system choose one
     #[arg(long, default_value_t = goodqueue_path::PORT, value_name = "PORT")]
     pub port: u16,
+    /// UDP port of load over QUIC [default: the port after --port; with --port 0 one that the system chooses]
+    #[arg(long, value_name = "PORT")]
+    pub quic_port: Option<u16>,
     /// The key that clients must have.
     #[command(flatten)]
     pub key: KeyArgs,

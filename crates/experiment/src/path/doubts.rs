@@ -130,6 +130,21 @@ fn processor(from: &Look, to: &Look) -> Option<Doubt> {
     ))
 }
 
+/// The same of the server's thread of QUIC: the thousandths of the load for which it had a processor.
+pub(super) fn server_processor(permille: u32) -> Option<Doubt> {
+    let share = f64::from(permille) / 1000.0;
+    (share >= BUSY).then(|| {
+        doubt(
+            DoubtKind::Processor,
+            format!(
+                "the server's processor was too busy: its thread of QUIC used one for {} % of the load; measure with \
+                 --transport tcp, or with a faster server",
+                percent(share)
+            ),
+        )
+    })
+}
+
 fn other_traffic(run: &Run, ways: &[Way], [from, to]: [&Look; 2], way: Way) -> Option<Doubt> {
     let [up, down] = [Way::Up, Way::Down].map(|way| {
         steps(run, ways, way)
@@ -295,6 +310,13 @@ mod tests {
         assert_eq!(kinds(&run(|_| 20), &quiet(), &[probe.clone()]), [DoubtKind::PathChanged]);
         probe.other_ttl = 4;
         assert_eq!(kinds(&run(|_| 20), &quiet(), &[probe]), []);
+    }
+
+    #[test]
+    fn a_busy_server_is_named() {
+        assert_eq!(server_processor(899), None);
+        let doubt = server_processor(951).unwrap();
+        assert!(doubt.kind == DoubtKind::Processor && doubt.evidence.contains("95 %"), "{doubt:?}");
     }
 
     #[test]

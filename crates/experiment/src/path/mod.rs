@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 use goodqueue::Span;
 use goodqueue_path::load::Secret;
-use goodqueue_probe::{Direction as Way, Test};
+use goodqueue_probe::{Direction as Way, Test, Transport};
 use goodqueue_report::{Direction, LinkPlan, Record};
 
 use crate::plan::TestOrder;
@@ -89,6 +89,12 @@ impl PathTest {
         }
     }
 
+    /// What carries its flows.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.test.flows.first().map_or(Transport::Tcp, |flow| flow.transport)
+    }
+
     /// The test, with the flows of all loads.
     #[must_use]
     pub fn test(&self) -> &Test {
@@ -140,9 +146,11 @@ fn three_loads(request: &Request) -> Result<(Test, Vec<Load>), Error> {
     };
     let (down, up) = (of("tcp_ndown")?, of("tcp_nup")?);
     let n = up.flows.len();
+    let is_quic = up.flows.iter().any(|flow| flow.transport == Transport::Quic);
+    let kind = if is_quic { "QUIC" } else { "TCP" };
     let mut test = Test {
         name: THREE_LOADS.into(),
-        about: format!("downloads, then uploads, then both at once: {n} TCP flows each"),
+        about: format!("downloads, then uploads, then both at once: {n} {kind} flows each"),
         ..up
     };
     test.flows.splice(0..0, down.flows);

@@ -1,5 +1,6 @@
 //! Runs the loads of a test over a real path, one after the other.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -9,12 +10,15 @@ use goodqueue_path::client::OpenFailure;
 use goodqueue_path::hops::{Answer, Hops};
 use goodqueue_path::key::Key;
 use goodqueue_path::load::Secret;
-use goodqueue_path::load::client::{Control, Failure};
-use goodqueue_path::load::message::Ended;
+use goodqueue_path::load::client::{Control, Failure, quic_keys};
+use goodqueue_path::load::message::{Ended, Why};
 use goodqueue_path::params::Refusal;
-use goodqueue_probe::net::{ClockWatch, FlowsSummary, NetError, SessionId, SharedClock, check, run_flows};
-use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
-use goodqueue_report::{Record, Run, SenderLimits};
+use goodqueue_probe::net::{
+    ClockWatch, FlowsSummary, NetError, SessionId, SharedClock, check, run_flows, run_quic_flows,
+};
+use goodqueue_probe::quic::ClientKeys;
+use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test, Transport};
+use goodqueue_report::{DoubtKind, Record, Run, SenderLimits};
 
 use super::clocks::Delays;
 use super::doubts::{self, Look};
@@ -95,6 +99,9 @@ fn explain(asked: &PathTest, failure: &Failure) -> Error {
         Failure::Key => Error::Usage(format!(
             "{host}: the key is wrong; --key is the word that `goodqueue server` printed when it was started"
         )),
+        Failure::Refused(Why::NoQuic) => Error::Machine(format!(
+            "{host}: the server takes no load over QUIC; leave --transport out, or update the server"
+        )),
         Failure::Stopped => Error::Interrupted(0),
         other => Error::Machine(format!("{host}, TCP port {port}: {other}")),
     }
@@ -168,7 +175,14 @@ struct Gathered {
     hops: Option<Vec<Answer>>,
 }
 
-type Begun<'a> = (Underway<'a>, Vec<probes::Open>, Option<SessionId>);
+/// A load that the server has granted.
+struct Session {
+    id: SessionId,
+    /// Where QUIC flows go, and their keys.
+    quic: Option<(SocketAddr, ClientKeys)>,
+}
+
+type Begun<'a> = (Underway<'a>, Vec<probes::Open>, Option<Session>);
 
 impl<'a> Underway<'a> {
     /// Opens the sessions of the probes, and that of the load.
@@ -187,7 +201,17 @@ impl<'a> Underway<'a> {
         let session = match control.filter(|_| !part.flows.is_empty()) {
             Some(control) => {
                 let flows = u32::try_from(part.flows.len()).unwrap_or(u32::MAX);
-                Some(control.start(flows, at, part.load).map_err(|failure| explain(asked, &failure))?)
+                let transport = asked.transport();
+                let started = control.start(flows, at, part.load, transport);
+                let session = started.map_err(|failure| explain(asked, &failure))?;
+                let quic = match (transport, control.welcome().quic, asked.key.as_deref().and_then(Secret::of)) {
+                    (Transport::Quic, Some(port), Some(secret)) => {
+                        let keys = quic_keys(&secret).map_err(|failure| explain(asked, &failure))?;
+                        Some((SocketAddr::new(asked.server.ip(), port), keys))
+                    }
+                    _ => None,
+                };
+                Some(Session { id: session, quic })
             }
             None => None,
         };
@@ -205,7 +229,7 @@ impl<'a> Underway<'a> {
     fn run(
         &mut self,
         probes: Vec<probes::Open>,
-        session: Option<SessionId>,
+        session: Option<Session>,
         control: Option<&mut Control>,
         number: usize,
         monitor: &mut dyn Monitor,
@@ -228,7 +252,11 @@ impl<'a> Underway<'a> {
                 let sink = sink.clone();
                 scope.spawn(move || {
                     let clock = SharedClock::starting_at(at);
-                    let end = run_flows(part, server, &session, &clock, &sink, stop);
+                    let Session { id, quic } = session;
+                    let end = match quic {
+                        None => run_flows(part, server, &id, &clock, &sink, stop),
+                        Some((at, keys)) => run_quic_flows(part, at, &id, &keys, &clock, &sink, stop),
+                    };
                     let failed = |end: &FlowsSummary| end.flows.iter().all(|flow| flow.error.is_some());
                     if end.as_ref().map_or(true, failed) {
                         stop.store(true, Ordering::Relaxed);
@@ -382,6 +410,11 @@ impl<'a> Underway<'a> {
         let mut run = Run { loads, limits, ..self.collector.into_run() };
         let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).collect();
         run.doubts = doubts::of(&run, &ways, self.looks.as_ref(), &gathered.probes);
+        if let Some(Ok(Ended { busy_permille: Some(busy), .. })) = &gathered.far
+            && !run.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Processor)
+        {
+            run.doubts.extend(doubts::server_processor(*busy));
+        }
         let hops = one_way.zip(gathered.hops.as_ref());
         run.located = hops.map(|(way, answers)| locate(way, &run, answers, at, length));
         (run, end)

@@ -131,6 +131,10 @@ pub struct Host {
     client: Option<ClientConfig>,
     server: Option<ServerConfig>,
     flows: BTreeMap<usize, Flow>,
+    /// The number of the flow of each connection. quinn gives its own numbers again.
+    numbers: BTreeMap<usize, usize>,
+    /// The number of the next flow.
+    next: usize,
     /// Flows that may have something to send, each once.
     ready: VecDeque<usize>,
     timers: BTreeSet<(Instant, usize)>,
@@ -142,6 +146,7 @@ pub struct Host {
 }
 
 struct Flow {
+    handle: ConnectionHandle,
     connection: Connection,
     chosen: Chosen,
     stream: Option<StreamId>,
@@ -155,7 +160,12 @@ struct Flow {
     received: u64,
     sent: u64,
     is_connected: bool,
+    /// Nothing more is read or written.
     is_over: bool,
+    /// Our owner has closed it.
+    is_closed: bool,
+    /// quinn has forgotten the connection.
+    is_drained: bool,
     is_ready: bool,
     timer: Option<Instant>,
 }
@@ -247,6 +257,8 @@ impl Host {
             client,
             server,
             flows: BTreeMap::new(),
+            numbers: BTreeMap::new(),
+            next: 0,
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
             answers: VecDeque::new(),
@@ -272,9 +284,9 @@ impl Host {
         let at = instant(now);
         let connected = self.endpoint.connect(at, config, server, "goodqueue");
         let (handle, connection) = connected.map_err(|error| error.to_string())?;
-        self.add(handle, connection, chosen, Role::Client, opening.to_vec(), sends.is_some());
-        self.touch(handle.0);
-        Ok(handle.0)
+        let number = self.add(handle, connection, chosen, Role::Client, opening.to_vec(), sends.is_some());
+        self.touch(number);
+        Ok(number)
     }
 
     fn add(
@@ -285,8 +297,9 @@ impl Host {
         role: Role,
         opening: Vec<u8>,
         is_sender: bool,
-    ) {
+    ) -> usize {
         let flow = Flow {
+            handle,
             connection,
             chosen,
             stream: None,
@@ -298,10 +311,16 @@ impl Host {
             sent: 0,
             is_connected: false,
             is_over: false,
+            is_closed: false,
+            is_drained: false,
             is_ready: false,
             timer: None,
         };
-        self.flows.insert(handle.0, flow);
+        let number = self.next;
+        self.next += 1;
+        self.numbers.insert(handle.0, number);
+        self.flows.insert(number, flow);
+        number
     }
 
     /// The server serves the flow that an [`Event::Opening`] has described. `sends`: the congestion control
@@ -321,10 +340,15 @@ impl Host {
         self.touch(number);
     }
 
-    /// Closes a flow at once: the other end hears of it, and nothing more is sent.
+    /// Closes a flow at once: the other end hears of it, and nothing more is sent. One that has ended by
+    /// itself is to be closed, too: until then it can be viewed.
     pub fn close(&mut self, now: Nanos, number: usize) {
         let Some(flow) = self.flows.get_mut(&number) else { return };
-        flow.is_over = true;
+        (flow.is_over, flow.is_closed) = (true, true);
+        if flow.is_drained {
+            self.flows.remove(&number);
+            return;
+        }
         flow.connection.close(instant(now), VarInt::from_u32(DONE), Bytes::new());
         self.touch(number);
     }
@@ -336,9 +360,11 @@ impl Host {
         let (ecn, data) = (EcnCodepoint::from_bits(ecn), BytesMut::from(bytes));
         match self.endpoint.handle(at, from, to, ecn, data, &mut answer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some(flow) = self.flows.get_mut(&handle.0) {
+                if let Some(&number) = self.numbers.get(&handle.0)
+                    && let Some(flow) = self.flows.get_mut(&number)
+                {
                     flow.connection.handle_event(event);
-                    self.advance(at, handle.0);
+                    self.advance(at, number);
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => self.take_in(at, incoming, bytes.len()),
@@ -377,8 +403,8 @@ impl Host {
         match self.endpoint.accept(incoming, at, &mut answer, config) {
             Ok((handle, connection)) => {
                 let role = Role::Server { is_begun: false };
-                self.add(handle, connection, chosen, role, Vec::new(), false);
-                self.advance(at, handle.0);
+                let number = self.add(handle, connection, chosen, role, Vec::new(), false);
+                self.advance(at, number);
             }
             Err(error) => {
                 self.refused += 1;
@@ -405,21 +431,31 @@ impl Host {
 
     /// Passes on what connection and endpoint tell each other, and what the connection tells us.
     fn exchange(&mut self, number: usize, at: Instant) {
-        let Some(flow) = self.flows.get_mut(&number) else { return };
+        let Some(flow) = self.flows.get_mut(&number).filter(|flow| !flow.is_drained) else { return };
         let mut is_drained = false;
         while let Some(event) = flow.connection.poll_endpoint_events() {
             is_drained |= event.is_drained();
-            let back: Option<ConnectionEvent> = self.endpoint.handle_event(ConnectionHandle(number), event);
+            let back: Option<ConnectionEvent> = self.endpoint.handle_event(flow.handle, event);
             if let Some(event) = back {
                 flow.connection.handle_event(event);
             }
         }
         self.take_events(number, at);
-        if is_drained && let Some(flow) = self.flows.remove(&number) {
-            if let Some(timer) = flow.timer {
-                self.timers.remove(&(timer, number));
-            }
-            self.ready.retain(|&other| other != number);
+        if is_drained {
+            self.forget(number);
+        }
+    }
+
+    /// quinn has forgotten the connection of a flow.
+    fn forget(&mut self, number: usize) {
+        let Some(flow) = self.flows.get_mut(&number) else { return };
+        flow.is_drained = true;
+        self.numbers.remove(&flow.handle.0);
+        if let Some(timer) = flow.timer.take() {
+            self.timers.remove(&(timer, number));
+        }
+        if flow.is_closed {
+            self.flows.remove(&number);
         }
     }
 
@@ -479,7 +515,7 @@ impl Host {
             return Some(self.outgoing(&transmit, None));
         }
         while let Some(number) = self.ready.pop_front() {
-            let Some(flow) = self.flows.get_mut(&number) else { continue };
+            let Some(flow) = self.flows.get_mut(&number).filter(|flow| !flow.is_drained) else { continue };
             if let Some(transmit) = flow.connection.poll_transmit(at, 1, buf) {
                 self.ready.push_back(number);
                 return Some(self.outgoing(&transmit, Some(number)));
@@ -497,7 +533,7 @@ impl Host {
     }
 
     fn set_timer(&mut self, number: usize) {
-        let Some(flow) = self.flows.get_mut(&number) else { return };
+        let Some(flow) = self.flows.get_mut(&number).filter(|flow| !flow.is_drained) else { return };
         let next = flow.connection.poll_timeout();
         if next != flow.timer {
             if let Some(before) = flow.timer {
@@ -511,6 +547,12 @@ impl Host {
     /// The next event of a flow.
     pub fn poll_event(&mut self) -> Option<(usize, Event)> {
         self.events.pop_front()
+    }
+
+    /// Payload of a flow that was received in order, bytes.
+    #[must_use]
+    pub fn received(&self, number: usize) -> u64 {
+        self.flows.get(&number).map_or(0, |flow| flow.received)
     }
 
     /// The address of the other end of a flow.

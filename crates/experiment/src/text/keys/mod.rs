@@ -97,6 +97,7 @@ pub(crate) static TEST: Table = Table {
             "cubic",
             "congestion control, where the test leaves it open: cubic, reno, bbr, dctcp, prague",
         ),
+        key("transport", Kind::Text, "tcp", "what carries its flows: tcp, or quic with cubic or newreno"),
         key(
             "with",
             Kind::List(&Kind::Text),
@@ -346,14 +347,15 @@ pub(crate) static VARIANT: Table = Table {
     also: None,
 };
 
-/// TCP flows.
+/// Flows of the load.
 pub(crate) static FLOW: Table = Table {
     name: "flow",
-    doc: "A group of like TCP flows between the client and a server.",
+    doc: "A group of like flows between the client and a server.",
     keys: &[
         key("count", count(1, MOST_FLOWS), "1", "how many"),
         key("from", Kind::Text, "client", "the host that sends"),
         key("to", Kind::Text, "server", "the host that receives"),
+        key("transport", Kind::Text, "tcp", "what carries them: tcp, or quic with cubic or newreno"),
         key("cc", Kind::Text, "cubic", "congestion control: cubic, reno, bbr, dctcp, prague"),
         key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
         key("start", time(FROM_NOTHING, DAY), "0s", "when the first begins, from the start of the load"),

@@ -359,9 +359,9 @@ impl<'a> Serving<'a> {
     /// Ends a flow, once. `error`: why, which counts only before its time was over.
     fn close(&mut self, index: usize, number: usize, error: Option<String>) {
         let socket = &mut self.sockets[index];
-        let Some(served) = socket.flows.remove(&number) else { return };
         let view = socket.host.view(now(), number);
         socket.host.close(now(), number);
+        let Some(served) = socket.flows.remove(&number) else { return };
         let Some(working) = self.loads.get_mut(&served.session) else { return };
         let (flow, t) = (served.flow, working.load.clock.t());
         let bytes = view.received - served.told;
