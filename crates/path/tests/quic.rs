@@ -81,27 +81,36 @@ fn load(tcp: SocketAddr, test: &Test) -> (FlowsSummary, Ended, Vec<Sample>) {
 #[test]
 fn loopback_flows_go_both_ways_with_each_congestion_control() {
     served(Bounds::default(), |tcp, _| {
-        for (name, cc) in [("tcp_2up", "cubic"), ("tcp_2down", "reno"), ("tcp_2down", "bbr"), ("tcp_2up", "bbr")] {
+        for (name, cc) in
+            [("tcp_2up", "cubic"), ("tcp_2down", "reno"), ("tcp_2down", "bbr"), ("tcp_2up", "bbr")]
+        {
             let test = test(name, cc);
             let (flows, ended, samples) = load(tcp, &test);
             let cc = test.flows[0].cc.clone();
             assert_eq!((ended.refused, &ended.error), (0, &None), "{name} {cc}");
-            assert!(flows.flows.iter().all(|flow| flow.error.is_none() && flow.connected.is_some()), "{flows:?}");
+            assert!(
+                flows.flows.iter().all(|flow| flow.error.is_none() && flow.connected.is_some()),
+                "{flows:?}"
+            );
             let is_down = name.contains("down");
             let told = if is_down { vec![(0, cc.clone()), (1, cc.clone())] } else { vec![] };
             assert_eq!(ended.cc, told, "who sends says with what");
             for (index, flow) in (0u32..).zip(&flows.flows) {
-                let own = || samples.iter().filter(|sample| {
-                    matches!(sample, Sample::Received { flow, .. } | Sample::Tcp { flow, .. }
+                let own = || {
+                    samples.iter().filter(|sample| {
+                        matches!(sample, Sample::Received { flow, .. } | Sample::Tcp { flow, .. }
                         | Sample::FlowEnd { flow, .. } if *flow == index)
-                });
+                    })
+                };
                 let received: u64 =
                     own().map(|s| if let Sample::Received { bytes, .. } = s { *bytes } else { 0 }).sum();
                 assert!(received > 500_000, "{name} {cc}: {received} bytes");
-                let ends: Vec<_> = own().filter_map(|sample| match sample {
-                    Sample::FlowEnd { end, bytes_total, error: None, .. } => Some((*end, *bytes_total)),
-                    _ => None,
-                }).collect();
+                let ends: Vec<_> = own()
+                    .filter_map(|sample| match sample {
+                        Sample::FlowEnd { end, bytes_total, error: None, .. } => Some((*end, *bytes_total)),
+                        _ => None,
+                    })
+                    .collect();
                 assert_eq!(ends.len(), 2, "each end says once that it is over, without an error: {ends:?}");
                 for (end, bytes) in ends {
                     if end == End::Receiver {

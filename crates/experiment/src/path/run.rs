@@ -204,13 +204,14 @@ impl<'a> Underway<'a> {
                 let transport = asked.transport();
                 let started = control.start(flows, at, part.load, transport);
                 let session = started.map_err(|failure| explain(asked, &failure))?;
-                let quic = match (transport, control.welcome().quic, asked.key.as_deref().and_then(Secret::of)) {
-                    (Transport::Quic, Some(port), Some(secret)) => {
-                        let keys = quic_keys(&secret).map_err(|failure| explain(asked, &failure))?;
-                        Some((SocketAddr::new(asked.server.ip(), port), keys))
-                    }
-                    _ => None,
-                };
+                let quic =
+                    match (transport, control.welcome().quic, asked.key.as_deref().and_then(Secret::of)) {
+                        (Transport::Quic, Some(port), Some(secret)) => {
+                            let keys = quic_keys(&secret).map_err(|failure| explain(asked, &failure))?;
+                            Some((SocketAddr::new(asked.server.ip(), port), keys))
+                        }
+                        _ => None,
+                    };
                 Some(Session { id: session, quic })
             }
             None => None,

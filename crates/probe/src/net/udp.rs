@@ -138,7 +138,13 @@ impl Udp {
     /// # Errors
     /// The kernel's.
     #[cfg(feature = "quic")]
-    pub(super) fn send_to(&self, to: SocketAddr, from: Option<IpAddr>, bytes: &[u8], tos: u8) -> io::Result<()> {
+    pub(super) fn send_to(
+        &self,
+        to: SocketAddr,
+        from: Option<IpAddr>,
+        bytes: &[u8],
+        tos: u8,
+    ) -> io::Result<()> {
         let to = sys::SockAddr::new(to);
         sys::send_to(self.socket.as_fd(), bytes, &to, from.filter(|_| self.any), tos)
     }

@@ -174,7 +174,9 @@ struct Flow {
 enum Role {
     Client,
     /// The server, and whether it has read the opening.
-    Server { is_begun: bool },
+    Server {
+        is_begun: bool,
+    },
 }
 
 /// quinn takes times of the standard library's monotonic clock, which has no zero. Whichever moment stands
@@ -245,12 +247,8 @@ impl Host {
     ) -> Host {
         // Nobody else is to guess the protocol; a fixed bit lets a reader tell it from others (RFC 9443).
         own.grease_quic_bit(false);
-        let endpoint = Endpoint::new(
-            Arc::new(own),
-            server.clone().map(Arc::new),
-            settings.search.is_some(),
-            None,
-        );
+        let endpoint =
+            Endpoint::new(Arc::new(own), server.clone().map(Arc::new), settings.search.is_some(), None);
         Host {
             settings,
             endpoint,

@@ -100,7 +100,10 @@ fn a_flow_fills_the_line_in_either_direction() {
             let share = (pair.received(receiver, flow) - before) as f64 * 8.0 / 5.0 / 10e6;
             assert!((0.85..0.98).contains(&share), "{cc} to {receiver}: {share}");
             let view = pair.hosts[1 - receiver].view(Nanos(pair.now), flow);
-            assert!(view.is_connected && view.info.srtt_us >= 20_000 && view.info.cwnd_segments > 10, "{view:?}");
+            assert!(
+                view.is_connected && view.info.srtt_us >= 20_000 && view.info.cwnd_segments > 10,
+                "{view:?}"
+            );
             assert_eq!(pair.hosts[1 - receiver].cc(flow), Some(cc));
             assert!(view.info.busy_us > 9_000_000 && view.info.rwnd_limited_us < 1_000_000, "{view:?}");
             if cc != QuicCc::Bbr {

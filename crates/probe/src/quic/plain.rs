@@ -11,7 +11,8 @@ use quinn_proto::crypto::{
 };
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{
-    ConnectError, ConnectionId, ConnectionIdGenerator, EndpointConfig, Side, TransportError, TransportErrorCode,
+    ConnectError, ConnectionId, ConnectionIdGenerator, EndpointConfig, Side, TransportError,
+    TransportErrorCode,
 };
 
 use super::{ClientKeys, ServerKeys};
@@ -175,8 +176,15 @@ impl ServerConfig for Plain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// A message of so many bytes, with our parameters if they go into it, and whether keys follow.
-    Write { len: usize, has_params: bool, then_keys: bool },
-    Read { len: usize, has_params: bool },
+    Write {
+        len: usize,
+        has_params: bool,
+        then_keys: bool,
+    },
+    Read {
+        len: usize,
+        has_params: bool,
+    },
 }
 
 /// The messages as the client sees them; the server reads what the client writes, and the other way round.

@@ -135,13 +135,8 @@ impl Quic {
                 Opener::Sender => (spec.from, spec.to, 0),
                 Opener::Receiver => (spec.to, spec.from, 1),
             };
-            let ends = Conversation {
-                client,
-                server,
-                protocol: UDP,
-                number: NUMBERS + number,
-                ipv6: scenario.ipv6,
-            };
+            let ends =
+                Conversation { client, server, protocol: UDP, number: NUMBERS + number, ipv6: scenario.ipv6 };
             let random = |end| Rng::stream(scenario.seed, number as u64, end).next_u64();
             let flow = QuicFlow {
                 hosts: [
