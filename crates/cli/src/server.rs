@@ -55,7 +55,8 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     // Before the first thread: each thread takes over what the one that starts it has.
     let rights = Rights::reduce(args.user.as_deref())?;
     let at = metrics.as_ref().and_then(|metrics| metrics.local_addr().ok());
-    voice.listening(&addresses, own, key.is_some(), word.as_deref(), at, &rights)?;
+    let quic = loads.as_ref().and_then(LoadServer::quic_port);
+    voice.listening(&addresses, quic, own, key.is_some(), word.as_deref(), at, &rights)?;
     let (stop, missed) = (AtomicBool::new(false), AtomicU64::new(0));
     let (sender, news) = sync_channel(EVENTS);
     let mut server = Server::new(limits, key, seed);
@@ -342,10 +343,13 @@ impl Voice {
         print(&format!("{}\n", text()))
     }
 
-    /// `own`: an address to reach us at. `word`: that of loads, where it is not the key.
+    /// `quic`: the UDP port of load over QUIC. `own`: an address to reach us at. `word`: that of loads, where
+    /// it is not the key.
+    #[allow(clippy::too_many_arguments)] // What there is to say at the start.
     fn listening(
         &self,
         addresses: &[SocketAddr],
+        quic: Option<u16>,
         own: Option<IpAddr>,
         has_key: bool,
         word: Option<&str>,
@@ -357,7 +361,8 @@ impl Voice {
         let host = own.map_or("THIS-HOST".to_owned(), |ip| ip.to_string());
         let with_port = if port == goodqueue_path::PORT { String::new() } else { format!(" --port {port}") };
         let text = || {
-            let mut text = format!("listening on port {port} of {}\n", names.join(" and "));
+            let quic = quic.map_or(String::new(), |port| format!(", and on UDP port {port} for QUIC"));
+            let mut text = format!("listening on port {port} of {}{quic}\n", names.join(" and "));
             let key = if has_key { " --key-file FILE" } else { "" };
             text += &match word {
                 Some(word) => format!(
@@ -376,7 +381,7 @@ impl Voice {
         };
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         let value = json!({
-            "event": "listening", "addresses": addresses, "key": has_key, "word": word,
+            "event": "listening", "addresses": addresses, "quic_port": quic, "key": has_key, "word": word,
             "metrics": metrics.map(|at| at.to_string()), "rights": rights.json(),
         });
         self.say(text, value)
