@@ -17,7 +17,7 @@ use goodqueue_path::load::client::Control;
 use goodqueue_path::open::{OpenReply, OpenRequest};
 use goodqueue_path::params::Params;
 use goodqueue_probe::net::{ClockWatch, SessionId, SharedClock, run_flows};
-use goodqueue_probe::{Test, resolve};
+use goodqueue_probe::{Test, Transport, resolve};
 use serde_json::Value;
 
 use super::paths::{Server, counters};
@@ -217,7 +217,7 @@ fn load(at: SocketAddr, secret: &Secret, test: &Test, meanwhile: impl FnOnce()) 
     let mut control = Control::open(at, secret).expect("a control connection");
     let flows = u32::try_from(test.flows.len()).expect("few");
     let start = ClockWatch::new().now().mono + 300_000_000;
-    let session = control.start(flows, start, test.load).expect("a load");
+    let session = control.start(flows, start, test.load, Transport::Tcp).expect("a load");
     let (clock, (sink, _samples), done) =
         (SharedClock::starting_at(start), channel(), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -306,7 +306,7 @@ fn loopback_replays_and_forgeries_get_nothing() {
     // A whole control connection, with a load that has no flows.
     let said = record(at, |relay| {
         let mut control = Control::open(relay, &secret).expect("a control connection");
-        control.start(1, ClockWatch::new().now().mono, Span::from_secs(1)).expect("a load");
+        control.start(1, ClockWatch::new().now().mono, Span::from_secs(1), Transport::Tcp).expect("a load");
         control.run(&mut |_| {}, &AtomicBool::new(true)).expect("an end");
     });
     assert_eq!(counters(&server)["loads_started_total"], 1);
@@ -430,7 +430,7 @@ fn loopback_memory_of_each_kind_of_connection_is_what_the_page_says() {
     let before = grown(&server, before, "control connection", many);
     let now = ClockWatch::new().now().mono;
     for control in &mut controls {
-        control.start(1, now, Span::from_secs(60)).expect("a load");
+        control.start(1, now, Span::from_secs(60), Transport::Tcp).expect("a load");
     }
     grown(&server, before, "load", many);
     drop((server, unknown, half_open, controls));
@@ -441,7 +441,7 @@ fn loopback_memory_of_each_kind_of_connection_is_what_the_page_says() {
     let mut control = Control::open(at, &secret).expect("a place");
     let test = uploads(flows, 2000);
     let start = ClockWatch::new().now().mono + 100_000_000;
-    let session = control.start(flows, start, test.load).expect("a load");
+    let session = control.start(flows, start, test.load, Transport::Tcp).expect("a load");
     let before = resident(&server);
     let (clock, (sink, _samples)) = (SharedClock::starting_at(start), channel());
     thread::scope(|scope| {
