@@ -15,7 +15,7 @@ use goodqueue_path::load::message::Why;
 use goodqueue_path::load::server::{Bounds, Event, LoadServer};
 use goodqueue_path::load::{Secret, word};
 use goodqueue_probe::net::{ClockWatch, SessionId, SharedClock, run_flows};
-use goodqueue_probe::{Direction, End, Params, Sample, Test, resolve};
+use goodqueue_probe::{Direction, End, Params, Sample, Test, Transport, resolve};
 
 fn free_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
@@ -50,7 +50,7 @@ fn test(name: &str) -> Test {
 /// One load, and all samples of it.
 fn load(at: SocketAddr, control: &mut Control, test: &Test) -> Vec<Sample> {
     let start = ClockWatch::new().now().mono + 50_000_000;
-    let session = control.start(test.flows.len() as u32, start, test.load).unwrap();
+    let session = control.start(test.flows.len() as u32, start, test.load, Transport::Tcp).unwrap();
     let (clock, (sink, samples)) = (SharedClock::starting_at(start), channel());
     let (done, mut far) = (AtomicBool::new(false), Vec::new());
     thread::scope(|scope| {
@@ -138,7 +138,7 @@ fn loopback_a_flow_is_taken_from_the_address_of_its_control_connection_alone() {
         let test = test("tcp_1down");
         for (to, is_ours) in [(six, false), (at, true)] {
             let start = ClockWatch::new().now().mono;
-            let session = control.start(1, start, test.load).unwrap();
+            let session = control.start(1, start, test.load, Transport::Tcp).unwrap();
             let (clock, (sink, _samples)) = (SharedClock::starting_at(start), channel());
             let end = run_flows(&test, to, &session, &clock, &sink, &AtomicBool::new(false)).unwrap();
             let ended = control.run(&mut |_| {}, &AtomicBool::new(true)).unwrap();
