@@ -204,8 +204,7 @@ pub struct Request {
     /// prague too
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub cc: Option<String>,
-    /// What carries the flows: tcp or quic. QUIC (quinn) has the congestion controls cubic and newreno; over a
-    /// real path bbr, too [default: tcp]
+    /// What carries the flows: tcp, or quic with the congestion control cubic or newreno [default: tcp]
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub transport: Option<String>,
     /// Step of the goodput series

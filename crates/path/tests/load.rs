@@ -164,14 +164,17 @@ fn loopback_what_a_server_does_not_allow_is_refused_with_its_limit() {
             Err(Failure::Refused(why)) => why,
             other => panic!("{other:?}"),
         };
-        assert_eq!(refused(open().start(3, now, Span::from_secs(1))), Why::Flows(2));
-        assert_eq!(refused(open().start(1, now, Span::from_secs(2))), Why::Length(1_000_000_000));
+        assert_eq!(refused(open().start(3, now, Span::from_secs(1), Transport::Tcp)), Why::Flows(2));
+        assert_eq!(
+            refused(open().start(1, now, Span::from_secs(2), Transport::Tcp)),
+            Why::Length(1_000_000_000)
+        );
         let mut first = open();
-        first.start(1, now, Span::from_secs(1)).unwrap();
-        assert_eq!(refused(open().start(1, now, Span::from_secs(1))), Why::Busy);
+        first.start(1, now, Span::from_secs(1), Transport::Tcp).unwrap();
+        assert_eq!(refused(open().start(1, now, Span::from_secs(1), Transport::Tcp)), Why::Busy);
         // Its place is free once it has ended.
         first.run(&mut |_| {}, &AtomicBool::new(true)).unwrap();
-        assert!(open().start(1, ClockWatch::new().now().mono, Span::from_secs(1)).is_ok());
+        assert!(open().start(1, ClockWatch::new().now().mono, Span::from_secs(1), Transport::Tcp).is_ok());
     });
 }
 

@@ -5,8 +5,8 @@
 //! state machines without sockets or clocks, so a simulator can drive them in virtual time. [`voip`] is a
 //! call over the same state machines, [`web`] a browser that loads pages, [`dash`] a video player, [`talk`] a
 //! video call and a game. The feature `net` adds the module `net`: the same test over real sockets, kernel
-//! TCP and kernel receive timestamps (Linux). The feature `quic` adds the module `quic`: flows over QUIC, again
-//! as state machines.
+//! TCP and kernel receive timestamps (Linux). The feature `quic` adds the module `quic`: flows over QUIC,
+//! again as state machines.
 //!
 //! Measurements leave the crate as a stream of [`Sample`]s; the caller turns samples into a record. In all
 //! samples `t` is in nanoseconds from the start of the load, negative in the idle lead-in. Bytes are

@@ -458,6 +458,7 @@ mod tests {
                 probe_interval: span(4, 1_000_000_000),
                 flows,
                 cc: None,
+                transport: if tame { Transport::Tcp } else { Transport::Quic },
                 hosts,
                 with: with.iter().map(|i| ["voip", "voip:ef", "web", "web:large", "wob"][*i].into()).collect(),
             };

@@ -146,3 +146,22 @@ fn what_the_simulator_has_not_is_refused() {
     assert!(refusal(quic(QuicCc::Bbr)).contains("no BBR over QUIC"));
     assert!(refusal(Flow { bytes: Some(5), ..quic(QuicCc::Cubic) }).contains("no end of its own"));
 }
+
+/// The table of docs/limits.md: one flow over TCP and one over QUIC, both CUBIC, downloads, 20 Mbit/s and
+/// 20 ms, 20 s.
+#[test]
+fn the_page_says_how_quic_and_tcp_share_a_queue() {
+    let page = include_str!("../../../docs/limits.md");
+    let mut missing = String::new();
+    for queue in ["pfifo:100", "pfifo:1000", "codel", "pie", "fq_codel", "sfq"] {
+        let mut scenario = line(queue);
+        scenario.flows.extend([download(tcp()), download(quic(QuicCc::Cubic))]);
+        let simulation = run(&scenario);
+        let [tcp, quic] = [0, 1].map(|flow| goodput(&simulation, flow));
+        let row = format!("| `{queue}` | {tcp:.2} | {quic:.2} | {:.2} |\n", quic / tcp);
+        if !page.contains(&row) {
+            missing += &row;
+        }
+    }
+    assert_eq!(missing, "", "rows that docs/limits.md lacks");
+}

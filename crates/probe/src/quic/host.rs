@@ -22,9 +22,7 @@ pub const OPENING: usize = 84;
 /// that every path carries.
 const LEAST_PAYLOAD: u16 = 1200;
 /// What a client may send before a server knows what the flow is, bytes.
-const BEFORE_OPENING: u32 = 64 * 1024;
-/// Most connections at a time of which a server does not know what they are.
-pub const MOST_UNKNOWN: usize = 64;
+const BEFORE_OPENING: u32 = 32 * 1024;
 /// A connection that hears nothing for so long is over.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Data that is written at a time.
@@ -387,8 +385,7 @@ impl Host {
             }
             return;
         }
-        let unknown = self.flows.values().filter(|flow| flow.is_unknown()).count();
-        if self.flows.len() >= self.settings.connections || unknown >= MOST_UNKNOWN {
+        if self.flows.len() >= self.settings.connections {
             self.refused += 1;
             let transmit = self.endpoint.refuse(incoming, &mut answer);
             return self.answer(transmit, answer, asked);

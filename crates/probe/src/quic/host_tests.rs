@@ -58,6 +58,9 @@ impl Pair {
                         assert_eq!(opening, [7; OPENING]);
                         self.hosts[side].begin(Nanos(self.now), flow, sends, 1 << 20);
                     }
+                    if let Event::Ended(_) = event {
+                        self.hosts[side].close(Nanos(self.now), flow);
+                    }
                     self.events.push((side, flow, event));
                 }
             }
