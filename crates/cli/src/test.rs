@@ -163,6 +163,7 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
         probe_interval: args.probe_interval.clone(),
         flows: args.flows,
         cc: args.cc.clone(),
+        transport: args.transport.clone(),
         delay: args.delay.clone(),
         udp_bandwidth: args.udp_bandwidth.clone(),
         udp_pktsize: args.udp_pktsize,
