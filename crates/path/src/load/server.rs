@@ -760,7 +760,7 @@ impl Control<'_> {
             let answering = answering.transpose().map_err(no_thread);
             // The server's one thread of QUIC serves the flows of all loads.
             let quic = quic.map(|(server, limits)| {
-                server.begin(*id, self.peer.ip(), limits, clock.clone(), Arc::clone(&samples))
+                server.begin(*id, self.peer.ip(), limits, *clock, Arc::clone(&samples))
             });
             let talked = if answering.is_ok() { self.talk(&samples, id, until) } else { Ok(()) };
             stop.store(true, Ordering::Relaxed);
