@@ -58,8 +58,8 @@ that test: downloads, then uploads, until the figures are stable.";
 /// `goodqueue test`.
 #[derive(Args, Debug)]
 pub struct TestArgs {
-    /// The server: a name or an address; :PORT if it is not 2112. Or https://HOST[:PORT], a server of the RPM
-    /// test
+    /// The server: a name or an address; :PORT if it is not 2112. https://HOST is a server of the RPM test,
+    /// whose port is 443
     #[arg(value_name = "HOST[:PORT]|https://HOST")]
     pub host: String,
     /// A test of `goodqueue tests` [default: downloads, then uploads, then both]

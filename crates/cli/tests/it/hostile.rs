@@ -91,11 +91,13 @@ struct Flood {
     received: u64,
 }
 
+/// Bytes sent and received, by address and port.
+type Balances = HashMap<SocketAddr, [usize; 2]>;
+
 /// Requests from many networks, each from an address of its own. No address gets more than it sent. A port
-/// may come again: then what it sent earlier counts, too.
-fn flood_of_opens(at: SocketAddr, over: &AtomicBool) -> Flood {
+/// may come again, also in a later flood: then what it sent earlier counts, too.
+fn flood_of_opens(at: SocketAddr, balances: &mut Balances, over: &AtomicBool) -> Flood {
     let ([padded, bare], mut flood, mut network) = (requests(), Flood::default(), 0_u32);
-    let mut balances: HashMap<SocketAddr, [usize; 2]> = HashMap::new();
     let mut buf = [0; 2048];
     while !over.load(Ordering::Relaxed) {
         let sockets: Vec<(UdpSocket, usize)> = (0..100)
@@ -135,10 +137,10 @@ fn loopback_a_flood_of_open_requests_does_not_disturb_a_session() {
     let _turn = turn();
     let server = Server::start(&["--bind", "127.0.0.1", "--metrics", "127.0.0.1:0"]);
     let alone = beside(&server, "1s", |_| {});
-    let mut memory = Vec::new();
+    let (mut memory, mut balances) = (Vec::new(), Balances::new());
     for round in 0..3 {
         let mut flood = Flood::default();
-        let beside = beside(&server, "2s", |over| flood = flood_of_opens(at(&server), over));
+        let beside = beside(&server, "2s", |over| flood = flood_of_opens(at(&server), &mut balances, over));
         memory.push(resident(&server));
         let Flood { datagrams, sent, answers, received } = flood;
         let median = |of: &Value| of["figures"]["rtt"]["median"].as_f64().unwrap_or(0.0) / 1e3;

@@ -88,9 +88,9 @@ fn loopback_curl_finds_all_that_the_draft_asks_of_a_server() {
     assert_eq!(head("/upload", ""), "2/405//0/0");
     assert_eq!(head("/", ""), "2/404//0/0");
     let counted = counters(&server);
-    assert!(counted["goodqueue_server_rpm_received_bytes_total"] >= 3_000_000, "{counted:?}");
-    assert!(counted["goodqueue_server_rpm_sent_bytes_total"] >= 1_000_000, "{counted:?}");
-    assert!(counted["goodqueue_server_rpm_transfers_started_total"] >= 3, "{counted:?}");
+    assert!(counted["rpm_received_bytes_total"] >= 3_000_000, "{counted:?}");
+    assert!(counted["rpm_sent_bytes_total"] >= 1_000_000, "{counted:?}");
+    assert!(counted["rpm_transfers_started_total"] >= 3, "{counted:?}");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn loopback_the_command_measures_its_own_server() {
     let again = goodqueue().arg("report").arg(&folder).output().expect("the command starts");
     assert!(stdout(&again).contains("loaded: HTTP"), "{}", stdout(&again));
     let counted = counters(&server);
-    assert_eq!(counted["goodqueue_server_rpm_transfers_refused_total"], 0);
+    assert_eq!(counted["rpm_transfers_refused_total"], 0);
 }
 
 #[test]
@@ -230,12 +230,10 @@ fn loopback_a_flood_of_https_connections_leaves_memory_flat() {
     assert!(matches!(output.status.code(), Some(0)), "{}", stderr(&output));
 }
 
-/// Client, line and server in namespaces; the line is the engine, whose delay is known.
-#[test]
-fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
-    let Some(_turn) = live("live_responsiveness_is_what_the_delay_of_the_path_makes_it") else { return };
+/// A test of responsiveness over the engine: Mbit/s, round trip in ms and packets of its FIFO. `None` if the
+/// machine was too busy for the engine, or the test itself doubts its result.
+fn over_engine(mbit: u32, rtt_ms: u64, packets: u32) -> Option<Value> {
     let lab = Lab::new(&LabSpec::default()).expect("namespaces");
-    let (mbit, rtt_ms, packets) = (20_u32, 40, 80_u32);
     let path = || {
         let rate = Rate(u64::from(mbit) * 1_000_000);
         let queue: QueueSpec = format!("pfifo:{packets}").parse().expect("a queue");
@@ -247,7 +245,7 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
         path.delays = vec![Span::from_millis(rtt_ms / 2)];
         path
     };
-    let _engine = Engine::start(&lab, EngineSpec::new(path(), path())).expect("an engine");
+    let engine = Engine::start(&lab, EngineSpec::new(path(), path())).expect("an engine");
     let host = Lab::server_address(false, 0).to_string();
     let mut command = goodqueue();
     command.args(["server", "--json", "--https", &format!("{host}:4443")]).stdout(Stdio::piped());
@@ -262,6 +260,22 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
     let output = child.wait_with_output().expect("it ends");
     let record: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let validity = engine.stop().expect("the engine ends").validity();
+    let doubts: Vec<&Value> = (0..2).filter_map(|load| record["runs"][load].get("doubts")).collect();
+    if validity.valid && doubts.is_empty() {
+        return Some(record);
+    }
+    eprintln!("{:?}, {doubts:?}", validity.reasons);
+    None
+}
+
+/// The line is the engine, whose delay is known. A disturbed run is repeated, four times at most.
+#[test]
+fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
+    let Some(_turn) = live("live_responsiveness_is_what_the_delay_of_the_path_makes_it") else { return };
+    let (mbit, rtt_ms, packets) = (20_u32, 40, 80_u32);
+    let record = (0..5).find_map(|_| over_engine(mbit, rtt_ms, packets));
+    let record = record.expect("one run of five without a disturbance: this machine is overloaded");
     let full = f64::from(packets) * 1514.0 * 8.0 / (f64::from(mbit) * 1e3);
     for load in 0..2 {
         let rpm = &record["runs"][load]["rpm"];
@@ -276,12 +290,13 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
             let (idle, mean) = (part(name, "idle_ns"), part(name, "trimmed_mean_ns"));
             let _ =
                 writeln!(std::io::stderr(), "load {load}, {name}: {idle:.1} ms idle, {mean:.1} ms loaded");
-            // No round trip is shorter than the path, and the certificate takes a millisecond of the line.
-            assert!(idle >= trip && idle < trip + 15.0, "{name}: {idle} ms idle");
+            // Each part takes one round trip of the path, and the two ends compute: fewer than two round trips.
+            assert!(idle >= trip && idle < 2.0 * trip, "{name}: {idle} ms idle");
             // CUBIC keeps the queue between 0.7 of a full window and full.
             assert!(mean >= trip && mean > idle, "{name}: {mean} ms");
         }
-        let tcp = part("tcp_f", "trimmed_mean_ns") - trip;
+        // The mean also has the handshakes whose SYN was lost, which take a second more.
+        let tcp = part("tcp_f", "p50_ns") - trip;
         assert!((0.4 * full..1.15 * full).contains(&tcp), "a queue of {tcp} ms; {full} ms is full");
         let goodput =
             rpm["goodput_bps"].as_f64().expect("a goodput") / 1e6 / (f64::from(mbit) * 1448.0 / 1514.0);

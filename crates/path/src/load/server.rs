@@ -736,8 +736,9 @@ impl Control<'_> {
         }))
     }
 
-    /// Serves the ends of a load in threads of their own, and passes on their samples, until the client sends
-    /// a stop. Returns how busy the thread of QUIC was, in thousandths of the load's time, if it had flows.
+    /// Serves the ends of a load in threads of their own, and passes on their samples, until the client
+    /// sends a stop. Returns how busy the thread of QUIC was, in thousandths of the load's time, if the load
+    /// has flows over QUIC.
     fn serve_load(
         &mut self,
         ends: &Ends<'_>,

@@ -66,9 +66,9 @@ impl Listener {
         *published = (server.stats(), server.sessions());
     }
 
-    /// Serves until `stop` is set. Datagrams of loads go to `loads`. It does not raise its priority. The kernel
-    /// records when a probe arrives, so a late answer does not count in a round trip, and a flood must not take
-    /// the processor from others.
+    /// Serves until `stop` is set. Datagrams of loads go to `loads`. It does not raise its priority. The
+    /// kernel records when a probe arrives, so a late answer does not count in a round trip, and a flood must
+    /// not take the processor from others.
     ///
     /// # Errors
     /// The kernel's error if it cannot wait for datagrams.
