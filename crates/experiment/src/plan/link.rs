@@ -11,6 +11,7 @@ use crate::Error;
 use crate::Request;
 use crate::text::lines;
 use crate::text::share::{QueueText, RateWords};
+use crate::text::simple::{RATE, RTT, each_round_trip};
 use crate::text::trace;
 
 /// The link between client and server.
@@ -52,11 +53,6 @@ pub struct LinkOrder {
     pub shape_down: Option<String>,
 }
 
-/// Rate where no flag names one.
-const RATE: Rate = Rate(20_000_000);
-/// Base round-trip time where no flag names one.
-const RTT: &str = "20ms";
-
 impl LinkOrder {
     pub(super) fn resolve(
         args: &Request,
@@ -79,16 +75,19 @@ impl LinkOrder {
             };
         }
         let [up, down] = rates;
-        let rtt = match (&args.rtt, line) {
-            (None, Some(line)) => round_trips(&line.rtt.to_string(), hosts)?,
-            (typed, _) => round_trips(typed.as_deref().unwrap_or(RTT), hosts)?,
+        let rtt = match &args.rtt {
+            Some(text) => round_trips(text)?,
+            None => vec![line.map_or(RTT, |line| line.rtt)],
         };
+        let rtt = each_round_trip(rtt, hosts).map_err(|why| {
+            Error::Usage(format!("--rtt {}: {why}", args.rtt.as_deref().unwrap_or("as given by the line")))
+        })?;
         let (shape_up, shape_down) = shape(args)?;
         let name = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
         Ok(LinkOrder {
             up_bps: up.0,
             down_bps: down.0,
-            rtt_ns: rtt,
+            rtt_ns: rtt.iter().map(|rtt| rtt.0).collect(),
             loss: share("--loss", &args.loss)?,
             ring: ring(args.ring)?,
             bql: args.bql,
@@ -101,18 +100,6 @@ impl LinkOrder {
             shape_up,
             shape_down,
         })
-    }
-
-    /// Whether the line has a buffer of its own that the queues are compared with.
-    #[must_use]
-    pub fn has_buffer(&self) -> bool {
-        self.is_shaped() || self.buffer.is_some() || self.line.is_some()
-    }
-
-    /// Whether a router before the modem shapes.
-    #[must_use]
-    pub fn is_shaped(&self) -> bool {
-        self.shape_up.is_some() || self.shape_down.is_some()
     }
 }
 
@@ -149,32 +136,11 @@ fn ring(packets: Option<u32>) -> Result<Option<u32>, Error> {
     }
 }
 
-/// The longest base round-trip time: what a frame has to be kept for is memory.
-const LONGEST_RTT: Span = Span(10_000_000_000);
-
-/// One time per host. A single value is that of the first host; each further host is twice as far as
-/// the one before, since a test with several hosts is about round-trip times that differ.
-fn round_trips(text: &str, hosts: usize) -> Result<Vec<u64>, Error> {
-    let typed = text.split(',').map(|word| span("--rtt", word)).collect::<Result<Vec<_>, _>>();
-    let typed = typed.map_err(|end| match end {
+/// The times of a list.
+fn round_trips(text: &str) -> Result<Vec<Span>, Error> {
+    text.split(',').map(|word| span("--rtt", word)).collect::<Result<_, _>>().map_err(|end| match end {
         // A list with an empty element: the element alone would not say what was typed.
         Error::Usage(why) if text.contains(',') => Error::Usage(format!("{why} (in --rtt {text})")),
         end => end,
-    })?;
-    let spans = match typed.as_slice() {
-        [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host))).collect(),
-        many if many.len() == hosts => typed,
-        many => {
-            return Err(Error::Usage(format!(
-                "--rtt {text}: {} times for {hosts} server host{}; give one, or one for each",
-                many.len(),
-                if hosts == 1 { "" } else { "s" }
-            )));
-        }
-    };
-    if let Some(long) = spans.iter().max().filter(|&&rtt| rtt > LONGEST_RTT) {
-        let farthest = if hosts > 1 { ": the farthest host would be " } else { ": " };
-        return Err(Error::Usage(format!("--rtt {text}{farthest}{long}, and {LONGEST_RTT} is the most")));
-    }
-    Ok(spans.iter().map(|rtt| rtt.0).collect())
+    })
 }

@@ -11,7 +11,7 @@ use crate::text::simple::default_queues;
 
 /// The queues of `--queue`, or those that this link is compared with by default, in their canonical words.
 pub(super) fn queues(text: Option<&str>, link: &LinkOrder) -> Result<Vec<String>, Error> {
-    let default = default_queues(link.is_shaped(), link.has_buffer()).join(",");
+    let default = default_queues(link)?.join(",");
     let text = text.unwrap_or(&default);
     let specs = read(text)?;
     let mut words: Vec<String> = Vec::new();

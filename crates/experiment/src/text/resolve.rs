@@ -19,7 +19,7 @@ use super::network::{Context, Network};
 use super::overrides::{self, Override};
 use super::read::{self, At, Read, Section, Wrong};
 use super::share::QueueText;
-use super::simple::{ALONE, Simple, default_queues};
+use super::simple::{ALONE, Simple};
 use super::switches::{self, Switch};
 use super::wifi::{TestStations, Wifi, check_limits};
 use super::{scenario, trees};
@@ -405,7 +405,7 @@ fn queues(root: &Section<'_>, form: &Form<'_>) -> Read<Vec<QueueText>> {
     let Some(list) = root.read("queues", read::list(read::queue_text))? else {
         let queues = match form {
             Form::Simple(simple) => simple.queues(),
-            _ => default_queues(false, false),
+            _ => Simple::default().queues(),
         };
         return Ok(queues.iter().filter_map(|queue| queue.parse().ok()).collect());
     };

@@ -17,6 +17,7 @@ use super::links::{LineWords, Link, OneWay, QueueWords, ShaperWords};
 use super::load::{client_name, server_name};
 use super::read::{self, At, Read, Section, Wrong};
 use super::share::{QueueText, RateWords};
+use crate::Error;
 use crate::plan::LinkOrder;
 
 /// `[link]`, as far as it is given.
@@ -50,9 +51,9 @@ pub(super) enum Place<'a> {
 /// What a side without another queue is called.
 pub(crate) const ALONE: &str = "modem alone";
 /// Rate where none is given.
-const RATE: Rate = Rate(20_000_000);
+pub(crate) const RATE: Rate = Rate(20_000_000);
 /// Base round-trip time where none is given.
-const RTT: Span = Span::from_millis(20);
+pub(crate) const RTT: Span = Span::from_millis(20);
 /// Longest base round-trip time.
 const LONGEST_RTT: Span = Span::from_secs(10);
 /// The modem's buffer where none is given: what Linux gives a device (`txqueuelen` 1000).
@@ -149,7 +150,11 @@ impl Simple {
 
     /// The queues under comparison where none is named.
     pub(super) fn queues(&self) -> &'static [&'static str] {
-        default_queues(self.is_shaped(), self.has_buffer())
+        match (self.is_shaped(), self.has_buffer()) {
+            (true, _) => &["cake"],
+            (false, true) => &["codel", "fq_codel"],
+            (false, false) => &["pfifo:1000", "codel", "fq_codel"],
+        }
     }
 
     /// Where this queue under comparison is; without one the line is alone.
@@ -278,35 +283,33 @@ impl Simple {
     fn round_trips(&self, hosts: usize) -> Read<Vec<Span>> {
         let ready_made = || self.line.map(|line| At { at: line.at, value: vec![line.value.rtt] });
         let given = self.rtt.clone().or_else(ready_made).unwrap_or_else(|| At { at: 0, value: vec![RTT] });
-        let spans: Vec<Span> = match given.value.as_slice() {
-            [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host.min(63)))).collect(),
-            many if many.len() == hosts => given.value,
-            many => {
-                let what = format!(
-                    "{} round-trip times for {hosts} server host(s): give one, or one for each",
-                    many.len()
-                );
-                return Err(Wrong::new(given.at, what));
-            }
-        };
-        match spans.iter().max().filter(|&&longest| longest > LONGEST_RTT) {
-            Some(long) => {
-                let what =
-                    format!("rtt: the farthest host would be {long} away, and {LONGEST_RTT} is the most");
-                Err(Wrong::new(given.at, what))
-            }
-            None => Ok(spans),
-        }
+        each_round_trip(given.value, hosts).map_err(|why| Wrong::new(given.at, format!("rtt: {why}")))
     }
 }
 
-/// The queues under comparison where none is named.
-pub(crate) const fn default_queues(is_shaped: bool, has_buffer: bool) -> &'static [&'static str] {
-    match (is_shaped, has_buffer) {
-        (true, _) => &["cake"],
-        (false, true) => &["codel", "fq_codel"],
-        (false, false) => &["pfifo:1000", "codel", "fq_codel"],
+/// One round-trip time for each host. A single value is that of the first host; each further host is twice as
+/// far as the one before, since a test with several hosts is about round-trip times that differ.
+pub(crate) fn each_round_trip(given: Vec<Span>, hosts: usize) -> Result<Vec<Span>, String> {
+    let spans: Vec<Span> = match given.as_slice() {
+        [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host.min(63)))).collect(),
+        many if many.len() == hosts => given,
+        many => {
+            let s = if hosts == 1 { "" } else { "s" };
+            return Err(format!(
+                "{} times for {hosts} server host{s}: give one, or one for each",
+                many.len()
+            ));
+        }
+    };
+    match spans.iter().max().filter(|&&longest| longest > LONGEST_RTT) {
+        Some(long) => Err(format!("the farthest host would be {long} away, and {LONGEST_RTT} is the most")),
+        None => Ok(spans),
     }
+}
+
+/// The queues that are compared on this link where no flag names any.
+pub(crate) fn default_queues(link: &LinkOrder) -> Result<&'static [&'static str], Error> {
+    Simple::of_flags(link).map(|simple| simple.queues()).map_err(|wrong| Error::Usage(wrong.what))
 }
 
 fn ready_made(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<&'static lines::Line> {
