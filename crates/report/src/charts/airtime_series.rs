@@ -191,17 +191,12 @@ fn stack(ctx: &Context<'_>, queue: usize, radio: &Radio, (from, to): (f64, f64))
             scene.shape(layer.ink, true, joined(parts));
         }
         let Layer { name, colour, values, .. } = layer;
-        series.push(HoverSeries { queue, name, unit: "%", values, upper: None, colour: Some(colour) });
+        let colour = Some(colour);
+        series.push(HoverSeries { colour, ..HoverSeries::new(queue, name, "%", values) });
     }
     let half = places.width_ns / 2e9;
-    let hover = Hover {
-        area: [LEFT, top, width, height],
-        domain: frame.x.domain(),
-        log: false,
-        places: (places.edge(0) + half, places.edge(places.count.max(1)) - half),
-        unit: "s",
-        series,
-    };
+    let ends = (places.edge(0) + half, places.edge(places.count.max(1)) - half);
+    let hover = Hover::new([LEFT, top, width, height], &frame.x, ends, "s", series);
     Chart { id: String::new(), title: String::new(), scene, hover: Some(hover) }
 }
 
@@ -286,16 +281,10 @@ fn lines(ctx: &Context<'_>, queue: usize, radio: &Radio, trips: &[Vec<i64>], x: 
         scene.shape(Ink::Line { queue: colour, shade: 0 }, false, vec![points]);
         let at = |i: usize| x.value_at(i as f64 / (DELAYS - 1) as f64);
         let values = (0..DELAYS).map(|i| share_below(sorted, at(i))).collect();
-        series.push(HoverSeries { queue, name, unit: "%", values, upper: None, colour: Some(colour) });
+        let colour = Some(colour);
+        series.push(HoverSeries { colour, ..HoverSeries::new(queue, name, "%", values) });
     }
-    let hover = Hover {
-        area: [LEFT, top, width, height],
-        domain: x.domain(),
-        log: x.is_log(),
-        places: x.domain(),
-        unit: "ms",
-        series,
-    };
+    let hover = Hover::new([LEFT, top, width, height], &x, x.domain(), "ms", series);
     Chart { id: String::new(), title: String::new(), scene, hover: Some(hover) }
 }
 

@@ -64,8 +64,7 @@ impl Lines {
             words: fit_text(Type::Label(queue), ctx.name(queue), self.room - 12.0),
         };
         self.labels.extend(last.map(label));
-        let (name, unit) = (ctx.name(queue).into(), self.unit);
-        self.series.push(HoverSeries { queue, name, unit, values, upper: None, colour: None });
+        self.series.push(HoverSeries::new(queue, ctx.name(queue), self.unit, values));
     }
 
     /// The chart of these lines, which `scene` holds.

@@ -117,24 +117,11 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         scene.close();
         let at = |i: usize| x.value_at(i as f64 / (PLACES - 1) as f64);
         let values = (0..PLACES).map(|i| share_below(sorted, at(i))).collect();
-        series.push(HoverSeries {
-            queue,
-            name: ctx.name(queue).into(),
-            unit: "%",
-            values,
-            upper: None,
-            colour: None,
-        });
+        series.push(HoverSeries::new(queue, ctx.name(queue), "%", values));
     }
     line_labels(ctx, &mut scene, &frame, &all);
-    let hover = Hover {
-        area: [frame.left, frame.top, frame.width, frame.height],
-        domain: x.domain(),
-        log: x.is_log(),
-        places: x.domain(),
-        unit: "ms",
-        series,
-    };
+    let area = [frame.left, frame.top, frame.width, frame.height];
+    let hover = Hover::new(area, &x, x.domain(), "ms", series);
     Chart {
         id: format!("cdf-{}-{}", delay.key(), suffix(log)),
         title: format!("{words_of}: cumulative distribution{}", ctx.under_load()),
@@ -211,24 +198,11 @@ pub(crate) fn histogram(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         frame.draw(&mut scene, Sides { x: last.then_some(title.as_str()), y: Some("%") });
         draw_row(ctx, &mut scene, &frame, queue, &all[queue], shares);
         let values = shares.iter().map(|s| Some(*s)).collect();
-        series.push(HoverSeries {
-            queue,
-            name: ctx.name(queue).into(),
-            unit: "%",
-            values,
-            upper: None,
-            colour: None,
-        });
+        series.push(HoverSeries::new(queue, ctx.name(queue), "%", values));
     }
     let half = 0.5 / BARS as f64;
-    let hover = Hover {
-        area: [left, top, right - left, low - top],
-        domain: x.domain(),
-        log: x.is_log(),
-        places: (x.value_at(half), x.value_at(1.0 - half)),
-        unit: "ms",
-        series,
-    };
+    let area = [left, top, right - left, low - top];
+    let hover = Hover::new(area, &x, (x.value_at(half), x.value_at(1.0 - half)), "ms", series);
     Chart {
         id: format!("histogram-{}-{}", delay.key(), suffix(log)),
         title: format!("{words_of}: histogram{}", ctx.under_load()),

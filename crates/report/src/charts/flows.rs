@@ -34,13 +34,9 @@ pub(crate) fn quantiles(lines: &[FlowLine], bins: usize) -> Vec<Option<Quantiles
 
 /// Values for the pointer in a chart of many flows: the sum, the highest, the median and the lowest flow.
 pub(crate) fn quantile_series(queue: usize, data: &[Option<Quantiles>], more: &str) -> Vec<HoverSeries> {
-    let of = |name: &str, value: fn(&Quantiles) -> f64| HoverSeries {
-        queue,
-        name: format!("{name}{more}"),
-        unit: "Mbit/s",
-        values: data.iter().map(|q| q.as_ref().map(value)).collect(),
-        upper: None,
-        colour: None,
+    let of = |name: &str, value: fn(&Quantiles) -> f64| {
+        let values = data.iter().map(|q| q.as_ref().map(value)).collect();
+        HoverSeries::new(queue, format!("{name}{more}"), "Mbit/s", values)
     };
     vec![
         of("all flows", |q| q.sum),
@@ -183,14 +179,7 @@ fn flows_of(ctx: &Context<'_>, queue: usize, lines: &[FlowLine], top_value: f64)
                 labels.push(EndLabel { queue, x: frame.right() + 8.0, y, words });
             }
         }
-        series.push(HoverSeries {
-            queue,
-            name: name.clone(),
-            unit: "Mbit/s",
-            values: values.clone(),
-            upper: None,
-            colour: None,
-        });
+        series.push(HoverSeries::new(queue, name.clone(), "Mbit/s", values.clone()));
     }
     end_labels(&mut scene, &frame, labels);
     name_at_peaks(ctx, &mut scene, &frame, (queue, lines), &early);

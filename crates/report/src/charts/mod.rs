@@ -37,6 +37,7 @@ pub(crate) use sequence::draw as sequence;
 pub(crate) use style::css;
 
 use data::Bins;
+use scale::Scale;
 use scene::{Anchor, wrap};
 use style::Type;
 
@@ -69,6 +70,19 @@ pub(crate) struct Hover {
     pub(crate) series: Vec<HoverSeries>,
 }
 
+impl Hover {
+    /// Over an area whose horizontal axis is `x`.
+    fn new(
+        area: [f64; 4],
+        x: &Scale,
+        places: (f64, f64),
+        unit: &'static str,
+        series: Vec<HoverSeries>,
+    ) -> Hover {
+        Hover { area, domain: x.domain(), log: x.is_log(), places, unit, series }
+    }
+}
+
 /// One series of [`Hover`], a value per place.
 #[derive(Clone, Debug)]
 pub(crate) struct HoverSeries {
@@ -80,6 +94,18 @@ pub(crate) struct HoverSeries {
     pub(crate) upper: Option<Vec<Option<f64>>>,
     /// Its colour, if it is not the queue's.
     pub(crate) colour: Option<usize>,
+}
+
+impl HoverSeries {
+    /// Values alone, in the queue's colour.
+    fn new(
+        queue: usize,
+        name: impl Into<String>,
+        unit: &'static str,
+        values: Vec<Option<f64>>,
+    ) -> HoverSeries {
+        HoverSeries { queue, name: name.into(), unit, values, upper: None, colour: None }
+    }
 }
 
 /// What all charts of one record share.

@@ -122,7 +122,7 @@ fn column(
     let area = [left, top + NAME, width, y_top + LATENCY - top - NAME];
     let bins = &ctx.coarse;
     let places = (bins.middle_s(0), bins.middle_s(bins.count.saturating_sub(1)));
-    Hover { area, domain: (from, to), log: false, places, unit: "s", series }
+    Hover::new(area, &x, places, "s", series)
 }
 
 /// Values of the fine bins at the middles of the coarse ones.
@@ -178,14 +178,8 @@ fn stack(
         if many {
             continue;
         }
-        series.push(HoverSeries {
-            queue,
-            name: format!("{name} {}", direction_name(direction)),
-            unit: "Mbit/s",
-            values,
-            upper: None,
-            colour: None,
-        });
+        let name = format!("{name} {}", direction_name(direction));
+        series.push(HoverSeries::new(queue, name, "Mbit/s", values));
     }
 }
 

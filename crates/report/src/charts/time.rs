@@ -28,14 +28,9 @@ pub(crate) fn room_for<'a>(names: impl Iterator<Item = &'a str>) -> f64 {
 
 /// The area, the places and the unit of a time chart.
 pub(crate) fn hover(frame: &Frame, bins: &Bins, series: Vec<HoverSeries>) -> Hover {
-    Hover {
-        area: [frame.left, frame.top, frame.width, frame.height],
-        domain: frame.x.domain(),
-        log: false,
-        places: (bins.middle_s(0), bins.middle_s(bins.count.saturating_sub(1))),
-        unit: "s",
-        series,
-    }
+    let area = [frame.left, frame.top, frame.width, frame.height];
+    let places = (bins.middle_s(0), bins.middle_s(bins.count.saturating_sub(1)));
+    Hover::new(area, &frame.x, places, "s", series)
 }
 
 /// Draws band and line of one queue.
