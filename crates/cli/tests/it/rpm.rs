@@ -290,7 +290,8 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
             let (idle, mean) = (part(name, "idle_ns"), part(name, "trimmed_mean_ns"));
             let _ =
                 writeln!(std::io::stderr(), "load {load}, {name}: {idle:.1} ms idle, {mean:.1} ms loaded");
-            // Each part takes one round trip of the path, and the two ends compute: fewer than two round trips.
+            // Each part takes one round trip of the path, and the two ends compute: less than two
+            // round trips.
             assert!(idle >= trip && idle < 2.0 * trip, "{name}: {idle} ms idle");
             // CUBIC keeps the queue between 0.7 of a full window and full.
             assert!(mean >= trip && mean > idle, "{name}: {mean} ms");
