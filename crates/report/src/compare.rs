@@ -14,8 +14,8 @@ use serde::Serialize;
 
 use crate::baseline::baseline;
 use crate::record::{Direction, ProbeSeries, Record, Repetition, Run};
-use crate::repeat::student_975;
 use crate::stats::{Span, known};
+use crate::summary::repeat::student_975;
 use crate::summary::{Summary, loaded_span, steps};
 
 /// Shortest block of the bootstrap.

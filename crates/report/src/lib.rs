@@ -33,15 +33,12 @@ mod output;
 mod page;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod path;
 mod record;
-mod repeat;
 mod stats;
 mod summary;
 pub mod table;
 mod talks;
 pub mod trace;
-mod verdict;
 mod videos;
 mod voice;
 pub mod wifi;
@@ -59,7 +56,6 @@ pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
 pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
-pub use path::TcpRtt;
 pub use record::{
     CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowSeries, FoundKind, FoundQueue,
     HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue, Peer,
@@ -67,10 +63,11 @@ pub use record::{
     RpmPercentile, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay, TestPlan,
     UnderWay, Validity, VideoPlan, VideoSeries,
 };
-pub use repeat::{Estimate, Repeated};
-pub use summary::{FlowSummary, Latency, ProbeSummary, QueueSummary, Summary, ramp_ns};
+pub use summary::{
+    DirectionVerdict, Estimate, FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary,
+    RadioSummary, Repeated, SATURATED_PERCENT, StationSummary, Summary, TcpRtt, ramp_ns,
+};
 pub use talks::{CallWay, GameSummary, GameWay, TalkSummary, game_mos};
-pub use verdict::{DirectionVerdict, Grade, Letter, SATURATED_PERCENT};
 pub use videos::VideoSummary;
 pub use voice::Voice;
 pub use words::headline;

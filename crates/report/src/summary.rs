@@ -23,19 +23,27 @@
 
 use std::collections::HashMap;
 
+mod path;
+mod radio;
+pub(crate) mod repeat;
+pub(crate) mod verdict;
+
 use serde::{Deserialize, Serialize};
 
 use crate::applications::{self, CallSummary, PageSummary};
 use crate::baseline::{baseline, idle_samples};
-use crate::path::{self, TcpRtt};
 use crate::record::Sojourn;
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
-use crate::repeat::Repeated;
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
 use crate::talks::{self, TalkSummary};
-use crate::verdict::{self, DirectionVerdict, Grade};
 use crate::videos::{self, VideoSummary};
-use crate::wifi::RadioSummary;
+
+pub use path::TcpRtt;
+pub(crate) use path::{rows, shown_words};
+pub(crate) use radio::round_trips;
+pub use radio::{RadioSummary, StationSummary};
+pub use repeat::{Estimate, Repeated};
+pub use verdict::{DirectionVerdict, Grade, Letter, SATURATED_PERCENT};
 
 /// Longest ramp cut from the start of the load.
 const RAMP_MAX_NS: u64 = 2_000_000_000;

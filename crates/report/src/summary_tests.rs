@@ -1,7 +1,7 @@
 use super::*;
 use crate::MISSING;
 use crate::record::{PathPlan, ProbePlan, Validity};
-use crate::verdict::Letter;
+use crate::summary::Letter;
 
 const S: i64 = 1_000_000_000;
 const MS: i64 = 1_000_000;

@@ -13,10 +13,9 @@ use std::fmt::Write as _;
 
 use crate::baseline::idle_range;
 use crate::record::{Direction, ProbeSeries};
-use crate::repeat::{self, Repeated};
 use crate::stats::whole_percent;
+use crate::summary::{Grade, Letter, Repeated, repeat, verdict};
 use crate::summary::{Latency, Summary, direction_name, distances_differ, loaded_directions};
-use crate::verdict::{self, Grade, Letter};
 
 use crate::{Record, Run};
 

@@ -1,5 +1,6 @@
 //! Sentences about a record.
 
+mod figures;
 mod headline;
 mod real_path;
 mod rpm;
@@ -7,33 +8,14 @@ mod rpm;
 use crate::record::{Direction, PathPlan, Record, Run};
 use crate::summary::Summary;
 
+use figures::NBSP;
+pub(crate) use figures::{firm, ms, rate};
 pub(crate) use headline::headline_pieces;
 pub(crate) use real_path::{advice, located, observed, queue_kinds};
 
 /// Why a step of the goodput may exceed the link's rate.
 pub(crate) const RELEASED: &str =
     "a retransmission that fills a gap releases at once what had arrived behind the gap";
-
-/// Milliseconds for a sentence, with one decimal below ten.
-pub(crate) fn ms(ns: i64) -> String {
-    let value = ns as f64 / 1e6;
-    if value.abs() < 9.95 {
-        format!("{:.1} ms", (value * 10.0).round() / 10.0 + 0.0)
-    } else {
-        format!("{value:.0} ms")
-    }
-}
-
-/// A rate as people write it: `100 Mbit/s`.
-pub(crate) fn rate(bps: u64) -> String {
-    let (value, unit) = match bps {
-        1_000_000_000.. => (bps as f64 / 1e9, "Gbit/s"),
-        1_000_000.. => (bps as f64 / 1e6, "Mbit/s"),
-        _ => (bps as f64 / 1e3, "kbit/s"),
-    };
-    let text = format!("{value:.2}");
-    format!("{}{NBSP}{unit}", text.trim_end_matches('0').trim_end_matches('.'))
-}
 
 /// The text with a capital first letter.
 pub(crate) fn capital(words: &str) -> String {
@@ -140,17 +122,6 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
     }
 }
 
-/// A no-break space.
-const NBSP: char = '\u{a0}';
-
-/// [`ms`], kept on one line.
-pub(crate) fn firm(ns: i64) -> String {
-    if (1..50_000).contains(&ns) {
-        return format!("less{NBSP}than{NBSP}0.1{NBSP}ms");
-    }
-    ms(ns).replace(' ', "\u{a0}")
-}
-
 /// A part of a sentence; a queue's name has the index of its run.
 pub(crate) struct Piece {
     pub(crate) queue: Option<usize>,
@@ -187,13 +158,5 @@ mod tests {
         let names: Vec<String> =
             ["TCP upload::3", "TCP download BE2", "x", "TCP upload", "TCP bbr 1"].map(short_flow).to_vec();
         assert_eq!(names, ["flow 3", "BE2", "x", "TCP upload", "bbr 1"]);
-    }
-
-    #[test]
-    fn rates_and_times_in_words() {
-        assert_eq!(rate(100_000_000), "100\u{a0}Mbit/s");
-        assert_eq!(rate(2_500_000_000), "2.5\u{a0}Gbit/s");
-        assert_eq!(ms(-20_000), "0.0 ms");
-        assert_eq!(ms(396_400_000), "396 ms");
     }
 }

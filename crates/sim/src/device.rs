@@ -6,12 +6,12 @@ use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Owner, Port, PortStats, Que
 
 use crate::error::BuildError;
 use crate::fifo_line::FifoLine;
-use crate::frame::Token;
 use crate::implementation::Implementation;
 use crate::lanes::NEVER;
 use crate::own_queue::{EitherQueue, Running};
 use crate::scenario::{Discipline, PortSpec};
 use crate::shaped::Shaped;
+use crate::token::Token;
 use crate::wifi::DeviceId;
 
 /// The radio of a link on the air, and the two devices that the link is between.

@@ -1,13 +1,11 @@
 //! Packets on their way, in one arena. A queue sees a [`Token`] of each.
 
-use goodqueue::{Nanos, Packet};
+use goodqueue::Nanos;
 
 use crate::path::Place;
 use crate::tap::{Tap, What};
 use crate::tcp::{Blocks, Flags, Header, Sack};
-
-/// Index of a frame in [`Frames`].
-pub(crate) type FrameId = u32;
+use crate::token::{FrameId, Token};
 
 /// Number of frames that there is room for at first.
 const LEAST: usize = 64;
@@ -108,34 +106,6 @@ impl Frame {
     /// What a queue sees of it.
     pub(crate) fn token(&self, id: FrameId) -> Token {
         Token { frame: id, len: self.len, flow_hash: self.flow_hash, dsfield: self.dsfield }
-    }
-}
-
-/// What a queue sees of a frame, in 16 bytes. Its methods are those of [`Packet`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Token {
-    /// Where the frame is.
-    pub(crate) frame: FrameId,
-    len: u32,
-    flow_hash: u32,
-    dsfield: u8,
-}
-
-impl Packet for Token {
-    fn len(&self) -> u32 {
-        self.len
-    }
-    fn truesize(&self) -> u32 {
-        crate::tcp::truesize(self.len)
-    }
-    fn flow_hash(&self) -> u32 {
-        self.flow_hash
-    }
-    fn dsfield(&self) -> u8 {
-        self.dsfield
-    }
-    fn set_dsfield(&mut self, dsfield: u8) {
-        self.dsfield = dsfield;
     }
 }
 

@@ -2,8 +2,9 @@
 
 use goodqueue::details::{Details, Gso, MOST_OPTIONS, TcpHeader};
 
-use crate::frame::{Frame, Frames, Kind, Token};
+use crate::frame::{Frame, Frames, Kind};
 use crate::tcp::Blocks;
+use crate::token::Token;
 
 /// Two no-operation options, which come before timestamps and SACK blocks.
 const PADDING: [u8; 2] = [1, 1];

@@ -76,6 +76,7 @@ pub mod switch;
 mod tap;
 pub mod tcp;
 mod timers;
+mod token;
 mod trace;
 pub mod wifi;
 
@@ -85,7 +86,6 @@ pub use determinism::{Difference, Event, difference};
 pub use dumbbell::Dumbbell;
 pub use engine::{Arrivals, FlowView, LinkView, Simulation};
 pub use error::BuildError;
-pub use frame::Token;
 pub use link::LinkCounters;
 pub use loss::Loss;
 pub use own_queue::{NamedQueue, OwnQueue, Report};
@@ -96,6 +96,7 @@ pub use scenario::{
     Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,
 };
 pub use tap::{Leg, TraceEvent, What};
+pub use token::Token;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

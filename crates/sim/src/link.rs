@@ -7,13 +7,14 @@ use goodqueue::{Departure, Nanos, Observer, Origin, PacketInfo, Reason, Rng, Soc
 use crate::credits::{Credit, Credits};
 use crate::device::Device;
 use crate::error::BuildError;
-use crate::frame::{Frame, FrameId, Frames, Token};
+use crate::frame::{Frame, Frames};
 use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::propagation::{Fate, Propagation};
 use crate::scenario;
 use crate::sojourn::Sojourn;
 use crate::tap::What;
+use crate::token::{FrameId, Token};
 
 /// What a link took in, lost and marked, since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

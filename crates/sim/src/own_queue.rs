@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
-use crate::frame::{FrameId, Token};
 use crate::scenario::Discipline;
+use crate::token::{FrameId, Token};
 
 /// A queue of one's own: two methods. [`Discipline::own`] makes a [`Discipline`] of it. Each link gets its
 /// own clone.

@@ -2,10 +2,11 @@
 
 use goodqueue::{Nanos, Rng, Span};
 
-use crate::frame::{Frame, FrameId, Frames, NO_FRAME};
+use crate::frame::{Frame, Frames, NO_FRAME};
 use crate::lanes::NEVER;
 use crate::loss::LossState;
 use crate::scenario;
+use crate::token::FrameId;
 
 /// The frames on their way, in the order of arrival, as a linked list through the frames.
 #[derive(Debug)]

@@ -5,8 +5,8 @@
 
 use goodqueue::{Backlog, Bytes, Nanos, Owner, Packet, Queue, Serializer, Span, Stats, Verdict};
 
-use crate::frame::Token;
 use crate::scenario::{Shaper, ShaperKind};
+use crate::token::Token;
 
 /// The shaper at work. The bucket is counted in time: the time that its bytes take at the rate.
 #[derive(Clone, Debug)]

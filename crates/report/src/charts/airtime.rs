@@ -7,7 +7,8 @@ use super::scene::{Anchor, Point, Scene, fit_text, text_width};
 use super::style::{Ink, Type};
 use crate::record::Run;
 use crate::summary::Summary;
-use crate::wifi::{AirEvent, AirEvents, AirKind, Radio, RadioSummary, StationSummary};
+use crate::summary::{RadioSummary, StationSummary};
+use crate::wifi::{AirEvent, AirEvents, AirKind, Radio};
 use crate::words;
 
 const WIDTH: f64 = 1060.0;

@@ -10,7 +10,8 @@ use super::time::time_title;
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::Run;
 use crate::summary::Summary;
-use crate::wifi::{Radio, Shares, Station, round_trips};
+use crate::summary::round_trips;
+use crate::wifi::{Radio, Shares, Station};
 
 const WIDTH: f64 = 470.0;
 const LEFT: f64 = 62.0;

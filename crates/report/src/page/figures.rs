@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::{airtime, applications, queues};
 use crate::charts::{self, Chart, Delay, Hover, escape};
-use crate::path::shown_words;
 use crate::record::{Direction, Record, Run};
+use crate::summary::shown_words;
 use crate::summary::{Summary, direction_name, loaded_directions};
 use crate::words;
 

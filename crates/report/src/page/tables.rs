@@ -6,12 +6,11 @@ use super::glance::chip;
 use super::{Colours, glossary, matrix};
 use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
-use crate::repeat::{self, Repeated};
+use crate::summary::{Repeated, repeat, verdict};
 use crate::summary::{Summary, distances_differ, loaded_directions};
 use crate::table::{
     any_lost, at_least, cut_off, fraction, idle, lost_percent, mbit, mean_at_least, ms, percent,
 };
-use crate::verdict;
 
 /// The number to sort by, and the markup to show.
 type Cell<'a> = dyn Fn(&Run, &Summary) -> (Option<f64>, String) + 'a;

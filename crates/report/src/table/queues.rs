@@ -1,10 +1,10 @@
 //! Tables of the queues on the path, of the round trip that TCP measured, and of sojourn times.
 
 use super::{Column, Group, ms, queue_column, short, width};
-use crate::path::rows;
 use crate::record::Run;
 use crate::record::{PathQueue, Sojourn};
 use crate::summary::direction_name;
+use crate::summary::rows;
 use crate::{Record, Summary};
 
 /// Longest name of a queue on the path; a longer one is shortened here and complete in page and CSV.

@@ -3,7 +3,8 @@
 use super::{Column, Group, QUEUE_WIDTH, fraction, mbit, ms, short, width};
 use crate::charts::name_of;
 use crate::record::Run;
-use crate::wifi::{RadioSummary, Station, StationSummary};
+use crate::summary::{RadioSummary, StationSummary};
+use crate::wifi::Station;
 use crate::{Record, Summary};
 
 /// Longest name or rate of a station shown.

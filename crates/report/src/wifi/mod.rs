@@ -6,17 +6,12 @@
 //! report for each station, in the kernel's microseconds, as in the debugfs file `airtime`.
 
 mod events;
-mod summary;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 pub use events::{AirEvent, AirEvents, AirKind};
-pub(crate) use summary::round_trips;
-pub use summary::{RadioSummary, StationSummary};
 
 /// Default step of [`Shares`]: 100 ms.
 pub const SHARE_STEP_NS: u64 = 100_000_000;

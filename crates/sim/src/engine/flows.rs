@@ -10,7 +10,7 @@ use crate::address::{Conversation, lower_headers};
 use crate::credits::Credit;
 use crate::device::Device;
 use crate::error::BuildError;
-use crate::frame::{Frame, FrameId, Kind};
+use crate::frame::{Frame, Kind};
 use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::path::Place;
@@ -19,6 +19,7 @@ use crate::scenario::{Opener, Scenario};
 use crate::tap::What;
 use crate::tcp::cc::{Cc, CcKind};
 use crate::tcp::{Config, Opening, Rest, Rx, Tx, WIFI_PACING_SHIFT};
+use crate::token::FrameId;
 
 /// All flows, and when they start and stop.
 #[derive(Debug)]

@@ -11,10 +11,11 @@ use super::sources::Sources;
 use super::talks::Talks;
 use super::web_clients::WebClients;
 use crate::error::BuildError;
-use crate::frame::{FrameId, Kind};
+use crate::frame::Kind;
 use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::scenario::Scenario;
+use crate::token::FrameId;
 
 /// Everything that runs on hosts, and what it measured.
 #[derive(Debug)]

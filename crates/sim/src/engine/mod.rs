@@ -47,11 +47,11 @@ mod web_clients;
 use goodqueue::{FlowHasher, Nanos};
 
 use crate::error::BuildError;
-use crate::frame::FrameId;
 use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::path::END;
 use crate::scenario::Scenario;
+use crate::token::FrameId;
 use agenda::Agenda;
 use hosts::Hosts;
 use log::EventLog;

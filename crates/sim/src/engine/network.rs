@@ -12,7 +12,7 @@ use crate::address::address;
 use crate::credits::{Credit, Credits};
 use crate::device::{AirEnds, Device, SwitchPort};
 use crate::error::BuildError;
-use crate::frame::{Frame, FrameId, Frames};
+use crate::frame::{Frame, Frames};
 use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::link::{FAR, Link, NEAR};
@@ -21,6 +21,7 @@ use crate::path::{Paths, Place};
 use crate::propagation::Fate;
 use crate::scenario::{self, NodeId, Scenario};
 use crate::tap::What;
+use crate::token::FrameId;
 use crate::wifi::Radio;
 
 /// Links, switches and radios, and the frames on their way over them.

@@ -7,12 +7,13 @@ use goodqueue::{Nanos, Observer, Reason};
 use crate::credits::Credit;
 use crate::device::{AirEnds, Device};
 use crate::error::BuildError;
-use crate::frame::{self, FrameId, Frames, Token};
+use crate::frame::{self, Frames};
 use crate::lanes::Lane;
 use crate::link::{Link, Losses};
 use crate::loss::Loss;
 use crate::path::Paths;
 use crate::scenario::{self, Scenario};
+use crate::token::{FrameId, Token};
 use crate::wifi::{AirEvent, DeviceId, Frame, Radio, Sink, tid_of};
 
 /// A radio at work.

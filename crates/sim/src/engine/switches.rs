@@ -8,13 +8,14 @@ use goodqueue::{
 
 use crate::device::{Device, SwitchPort};
 use crate::error::BuildError;
-use crate::frame::{Frames, Token};
+use crate::frame::Frames;
 use crate::lanes::{Lane, NEVER};
 use crate::link::{Link, Losses};
 use crate::own_queue::{EitherQueue, NamedQueue, Running};
 use crate::path::Paths;
 use crate::scenario::{self, Discipline, PortSpec, Scenario};
 use crate::switch::{Ports, Switch, SwitchSpec};
+use crate::token::Token;
 
 /// A switch at work.
 #[derive(Debug)]

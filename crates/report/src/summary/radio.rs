@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Radio, Station};
 use crate::record::{Record, Run};
 use crate::stats::{bits_per_second, jain, known, permille};
-use crate::summary::{FlowSummary, loaded_span};
+use crate::wifi::{Radio, Station};
+
+use super::{FlowSummary, loaded_span};
 
 /// Everything derived from one radio.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -143,3 +144,7 @@ pub(crate) fn round_trips(record: &Record, run: &Run, station: &Station) -> Vec<
     rtts.sort_unstable();
     rtts
 }
+
+#[cfg(test)]
+#[path = "radio_tests.rs"]
+mod tests;

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Direction, FlowSeries, PathQueue, QueueSeries, Record, Run};
 use crate::stats::{Span, percentile};
-use crate::summary::{QueueSummary, Summary};
+
+use super::{QueueSummary, Summary};
 
 impl Run {
     /// The series of the queue that is shown for a direction: the queue in which packets waited longest on
@@ -35,7 +36,7 @@ pub(crate) fn drops_and_marks(run: &Run) -> Option<[u64; 2]> {
 /// A sentence that says which queue is shown for a direction, if there are other candidates.
 pub(crate) fn shown_words(run: &Run, direction: Direction) -> Option<String> {
     let shown = run.shown_queue(direction).filter(|_| is_ambiguous(run, direction))?;
-    let way = crate::summary::direction_name(direction);
+    let way = super::direction_name(direction);
     let longest =
         run.path.iter().filter(|queue| queue.direction == direction).map(PathQueue::mean_sojourn_ns).max();
     let why = if longest == Some(shown.mean_sojourn_ns()) { ": packets waited longest there" } else { "" };

@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Record, Repetition, Run};
-use crate::summary::Summary;
+
+use super::Summary;
 
 impl Repetition {
     /// The figures of `run`. It need not be one of `record`'s runs, but must be of the same test.

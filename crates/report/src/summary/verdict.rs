@@ -21,10 +21,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Direction, Record, Run, SenderLimits};
-use crate::repeat;
 use crate::stats::whole_percent;
-use crate::summary::{Latency, Summary, direction_name, loaded_in};
-use crate::words;
+use crate::words::ms;
+
+use super::{Latency, Summary, direction_name, loaded_in, repeat};
 
 /// Utilisation from which a direction counts as saturated, in whole percent.
 pub const SATURATED_PERCENT: u32 = 80;
@@ -303,7 +303,7 @@ fn starved(summary: &Summary, verdict: &DirectionVerdict) -> Option<String> {
     Some(format!(
         "{flows} get {} % of their line because their ACKs wait {} in the queue for {theirs}.",
         whole_percent(used),
-        words::ms(wait),
+        ms(wait),
     ))
 }
 
