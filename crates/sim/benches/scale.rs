@@ -202,13 +202,16 @@ fn weigh() -> Result<bool, String> {
         };
         let packets = mbit as f64 * 1e6 * ROUND_TRIP / PACKET / count;
         let verdict = |is_met| if is_met { "met" } else { "missed" };
+        // With few flows the peak is at another moment of the set-up, and the difference says nothing.
+        let idle = (flows >= 1000).then_some(idle);
+        let (idle_bytes, idle_verdict) =
+            idle.map_or(("-".into(), "-"), |idle: f64| (format!("{idle:.0}"), verdict(idle <= IDLE)));
         println!(
-            "| {flows} | {mbit} | {loaded:.0} | {added} | {idle:.0} | {packets:.1} | {:.0} | {} | {} |",
+            "| {flows} | {mbit} | {loaded:.0} | {added} | {idle_bytes} | {packets:.1} | {:.0} | {} | {idle_verdict} |",
             packets * IN_FLIGHT,
             verdict(loaded <= LOADED),
-            verdict(idle <= IDLE)
         );
-        is_within &= loaded <= LOADED && idle <= IDLE;
+        is_within &= loaded <= LOADED && idle.is_none_or(|idle| idle <= IDLE);
     }
     Ok(is_within)
 }

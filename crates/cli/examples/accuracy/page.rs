@@ -1,0 +1,127 @@
+//! The page: each tool's error, and how many of its figures are within the bars.
+
+use std::fmt::Write;
+
+use crate::line::Line;
+use crate::truth::Figures;
+
+/// Goodput is right within 1 %.
+const GOODPUT: f64 = 0.01;
+/// A rise is right within 3 % or 0.3 ms.
+const RISE: [f64; 2] = [0.03, 0.3];
+
+/// What a tool said of a load, beside the truth.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    line: usize,
+    way: usize,
+    tool: &'static str,
+    said: Figures,
+    truth: Figures,
+    /// Why the tool itself doubts its result.
+    doubts: Option<String>,
+}
+
+impl Row {
+    pub(crate) fn new(tool: &'static str, said: Figures, truth: Figures, doubts: Option<String>) -> Row {
+        Row { line: 0, way: 0, tool, said, truth, doubts }
+    }
+
+    /// The same with its path and direction.
+    pub(crate) fn on(self, line: usize, way: usize) -> Row {
+        Row { line, way, ..self }
+    }
+
+    /// Relative error of goodput.
+    fn goodput(&self) -> Option<f64> {
+        Some(self.said.goodput? / self.truth.goodput? - 1.0)
+    }
+
+    /// Error of the median (0) or the 95th percentile (1) of the rise, ms, and whether that is within the bar.
+    fn rise(&self, which: usize) -> Option<(f64, bool)> {
+        let (said, truth) = (self.said.rise?[which], self.truth.rise?[which]);
+        let error = said - truth;
+        Some((error, error.abs() <= RISE[1] || error.abs() <= RISE[0] * truth.abs()))
+    }
+}
+
+/// How many of how many are right.
+fn share(right: impl Iterator<Item = Option<bool>>) -> String {
+    let known: Vec<bool> = right.flatten().collect();
+    if known.is_empty() {
+        "–".into()
+    } else {
+        format!("{} of {}", known.iter().filter(|&&is| is).count(), known.len())
+    }
+}
+
+pub(crate) fn page(lines: &[Line], rows: &[Row]) -> String {
+    let mut out = String::from(HEAD);
+    out += "\n| tool | goodput | rise, median | rise, 95th percentile | direction | grade |\n|---|---|---|---|---|---|\n";
+    for tool in ["goodqueue", "irtt", "fping", "iperf3"] {
+        let of: Vec<&Row> = rows.iter().filter(|row| row.tool == tool).collect();
+        let _ = writeln!(
+            out,
+            "| {tool} | {} | {} | {} | {} | {} |",
+            share(of.iter().map(|row| Some(row.goodput()?.abs() <= GOODPUT))),
+            share(of.iter().map(|row| Some(row.rise(0)?.1))),
+            share(of.iter().map(|row| Some(row.rise(1)?.1))),
+            share(of.iter().map(|row| Some(row.said.way? == row.way))),
+            share(of.iter().map(|row| Some(row.said.grade? == row.truth.grade?))),
+        );
+    }
+    out += TABLE;
+    for row in rows {
+        let line = &lines[row.line - 1];
+        let goodput = row.goodput().map_or("–".into(), |error| format!("{:+.2} %", error * 100.0));
+        let rise = |which: usize| match (row.rise(which), row.truth.rise) {
+            (Some((error, right)), Some(truth)) => {
+                format!("{error:+.2} of {:.1}{}", truth[which], if right { "" } else { " **missed**" })
+            }
+            _ => "–".into(),
+        };
+        let _ = writeln!(
+            out,
+            "| {} | {} / {} Mbit/s, {} ms, {}{} | {} | {} | {goodput}{} | {} | {} | {} |",
+            row.line,
+            line.mbit[0],
+            line.mbit[1],
+            line.rtt_ms,
+            line.queue,
+            if line.loss > 0.0 { format!(", {} % loss", line.loss * 100.0) } else { String::new() },
+            ["up", "down"][row.way],
+            row.tool,
+            if row.goodput().is_some_and(|error| error.abs() > GOODPUT) { " **missed**" } else { "" },
+            rise(0),
+            rise(1),
+            row.doubts.as_deref().unwrap_or(""),
+        );
+    }
+    out
+}
+
+const HEAD: &str = "\
+# Accuracy
+
+How far are the figures of `goodqueue test` and of other tools from the truth? The path is the live engine: an emulated
+line between two network namespaces. Its queues write down when each packet came and left. The truth of a tool's run follows from
+that record of the same run:
+
+* **Goodput**: TCP payload that came over the line, in the interval that the tool's figure is of.
+* **Rise**: how long the tool's own probes waited in both queues, minus the median before the load. The percentiles are over the
+  loaded interval without its first seconds.
+
+The other tools ran as their users run them: iperf3 makes the load while irtt and fping measure delay. irtt and fping print no
+figure of the loaded interval, so it is computed from their single probes, as Goodqueue computes its own. flent needs netperf for
+its loads, which Debian does not have in its main archive, so it is not here.
+
+A figure is right if goodput is within 1 %, and a rise within 3 % or 0.3 ms.
+";
+
+const TABLE: &str = "
+Errors of all figures, as *said minus true*; rises in ms, *of* the true rise. The last column says why Goodqueue doubts its own
+result, if it does; it then gives no grade.
+
+| path | | load | tool | goodput | rise, median | rise, 95th | doubts |
+|---|---|---|---|---|---|---|---|
+";
