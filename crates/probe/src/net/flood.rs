@@ -187,8 +187,9 @@ struct Served<T> {
     count: Count,
 }
 
-/// The server's end of UDP flows.
-pub(super) struct Floods<T> {
+/// The server's end of UDP flows, without sockets. `T` is where a flow's datagrams go. Times are nanoseconds
+/// from the start of the load.
+pub struct Floods<T> {
     limits: FloodLimits,
     /// Bytes in front of what is handed to it, which count.
     preface: usize,
@@ -196,18 +197,14 @@ pub(super) struct Floods<T> {
 }
 
 impl<T> Floods<T> {
-    pub(super) fn new(limits: FloodLimits, preface: usize) -> Floods<T> {
+    /// A server within `limits`, to which each datagram is handed without its first `preface` bytes.
+    pub fn new(limits: FloodLimits, preface: usize) -> Floods<T> {
         Floods { limits, preface, flows: BTreeMap::new() }
     }
 
     /// Handles a datagram of `len` bytes, of which `bytes` are the first, that arrived at `t`; false if it is
     /// none of a UDP flow.
-    pub(super) fn handle(
-        &mut self,
-        t: i64,
-        (len, bytes): (usize, &[u8]),
-        to: impl FnOnce() -> (T, u8),
-    ) -> bool {
+    pub fn handle(&mut self, t: i64, (len, bytes): (usize, &[u8]), to: impl FnOnce() -> (T, u8)) -> bool {
         match Packet::parse(bytes) {
             None => return false,
             Some(Packet::Data { flow }) => {
@@ -240,7 +237,7 @@ impl<T> Floods<T> {
 
     /// Sends what is due at `t` by way of `send`, hands out the steps that have passed, and returns how long
     /// to sleep at most, ns.
-    pub(super) fn pass_time(
+    pub fn pass_time(
         &mut self,
         t: i64,
         send: &mut dyn FnMut(&T, &[u8], u8),

@@ -83,7 +83,7 @@ pub use client::{ClientSummary, LoadSummary, available_congestion_controls, chec
 pub use clock::{ClockWatch, SharedClock};
 pub use datagrams::{DatagramFeeder, DatagramServer};
 pub use error::NetError;
-pub use flood::FloodLimits;
+pub use flood::{FloodLimits, Floods};
 pub use load::FlowOutcome;
 pub use probe::{PathState, ProbeOutcome};
 pub use server::{ServedFlow, Server, ServerSummary};
