@@ -8,10 +8,11 @@ use std::fmt::Write as _;
 
 use crate::applications::{PageSummary, call_name, page_name};
 use crate::record::{Direction, Fate};
+use crate::summary::verdict;
 use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
 use crate::videos::{VideoSummary, video_name};
 use crate::voice::Voice;
-use crate::{MISSING, Record, Sojourn, data, verdict};
+use crate::{MISSING, Record, Sojourn, data};
 
 pub use talks::{frames, games, video_calls};
 pub use wifi::{airtime, stations};

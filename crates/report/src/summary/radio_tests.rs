@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::record::{ProbeSeries, Record, Run};
+use crate::wifi::Accounting;
 use crate::{MISSING, Summary};
 
 const S: u64 = 1_000_000_000;
