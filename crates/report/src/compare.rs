@@ -15,8 +15,7 @@ use serde::Serialize;
 use crate::baseline::baseline;
 use crate::record::{Direction, ProbeSeries, Record, Repetition, Run};
 use crate::stats::{Span, known};
-use crate::summary::repeat::student_975;
-use crate::summary::{Summary, loaded_span, steps};
+use crate::summary::{Summary, loaded_span, repeat::student_975, steps};
 
 /// Shortest block of the bootstrap.
 const BLOCK_NS: i64 = 1_000_000_000;

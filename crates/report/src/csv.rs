@@ -8,8 +8,7 @@ use std::fmt::Write as _;
 
 use crate::applications::{PageSummary, call_name, page_name};
 use crate::record::{Direction, Fate};
-use crate::summary::verdict;
-use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
+use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps, verdict};
 use crate::videos::{VideoSummary, video_name};
 use crate::voice::Voice;
 use crate::{MISSING, Record, Sojourn, data};

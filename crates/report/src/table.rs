@@ -14,8 +14,10 @@ use std::fmt::Write as _;
 use crate::baseline::idle_range;
 use crate::record::{Direction, ProbeSeries};
 use crate::stats::whole_percent;
-use crate::summary::{Grade, Letter, Repeated, repeat, verdict};
-use crate::summary::{Latency, Summary, direction_name, distances_differ, loaded_directions};
+use crate::summary::{
+    Grade, Latency, Letter, Repeated, Summary, direction_name, distances_differ, loaded_directions, repeat,
+    verdict,
+};
 
 use crate::{Record, Run};
 

@@ -6,8 +6,7 @@ use super::scale::{Scale, nice_step};
 use super::scene::{Anchor, Point, Scene, fit_text, text_width};
 use super::style::{Ink, Type};
 use crate::record::Run;
-use crate::summary::Summary;
-use crate::summary::{RadioSummary, StationSummary};
+use crate::summary::{RadioSummary, StationSummary, Summary};
 use crate::wifi::{AirEvent, AirEvents, AirKind, Radio};
 use crate::words;
 

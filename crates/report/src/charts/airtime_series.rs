@@ -9,8 +9,7 @@ use super::style::{Ink, Type};
 use super::time::time_title;
 use super::{Chart, Context, Hover, HoverSeries, slug};
 use crate::record::Run;
-use crate::summary::Summary;
-use crate::summary::round_trips;
+use crate::summary::{Summary, round_trips};
 use crate::wifi::{Radio, Shares, Station};
 
 const WIDTH: f64 = 470.0;

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use super::{cell, field, maybe_ms, seconds};
 use crate::record::Record;
-use crate::summary::StationSummary;
-use crate::summary::Summary;
+use crate::summary::{StationSummary, Summary};
 use crate::wifi::{AccessCategory, Shares, Station};
 
 /// `stations.csv`: a row per run, radio and station. Counts are since the run began.

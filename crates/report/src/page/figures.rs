@@ -7,8 +7,7 @@ use serde::Serialize;
 use super::{airtime, applications, queues};
 use crate::charts::{self, Chart, Delay, Hover, escape};
 use crate::record::{Direction, Record, Run};
-use crate::summary::shown_words;
-use crate::summary::{Summary, direction_name, loaded_directions};
+use crate::summary::{Summary, direction_name, loaded_directions, shown_words};
 use crate::words;
 
 const SCALES: [(&str, &str); 2] = [("linear", "linear"), ("log", "logarithmic")];

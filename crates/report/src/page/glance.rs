@@ -5,8 +5,7 @@ use std::fmt::Write as _;
 use super::glossary;
 use crate::charts::escape;
 use crate::record::{Record, Run};
-use crate::summary::Letter;
-use crate::summary::{Summary, loaded_directions};
+use crate::summary::{Letter, Summary, loaded_directions};
 use crate::words;
 
 /// Most bars; more queues get a matrix.

@@ -6,8 +6,7 @@ use super::glance::chip;
 use super::{Colours, glossary, matrix};
 use crate::charts::escape;
 use crate::record::{Direction, Record, Run};
-use crate::summary::{Repeated, repeat, verdict};
-use crate::summary::{Summary, distances_differ, loaded_directions};
+use crate::summary::{Repeated, Summary, distances_differ, loaded_directions, repeat, verdict};
 use crate::table::{
     any_lost, at_least, cut_off, fraction, idle, lost_percent, mbit, mean_at_least, ms, percent,
 };

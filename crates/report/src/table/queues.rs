@@ -3,8 +3,7 @@
 use super::{Column, Group, ms, queue_column, short, width};
 use crate::record::Run;
 use crate::record::{PathQueue, Sojourn};
-use crate::summary::direction_name;
-use crate::summary::rows;
+use crate::summary::{direction_name, rows};
 use crate::{Record, Summary};
 
 /// Longest name of a queue on the path; a longer one is shortened here and complete in page and CSV.

@@ -2,8 +2,7 @@
 
 use super::{QUEUE_WIDTH, WIDE, applications, cut_off, queues, short, width, wifi};
 use crate::applications::page_name;
-use crate::summary::shown_words;
-use crate::summary::{Summary, loaded_directions};
+use crate::summary::{Summary, loaded_directions, shown_words};
 use crate::videos::video_name;
 use crate::{Record, Run, words};
 

@@ -10,8 +10,7 @@
 
 use super::{NBSP, Piece, firm, plain};
 use crate::record::{Direction, Record};
-use crate::summary::verdict;
-use crate::summary::{Latency, Summary, loaded_directions};
+use crate::summary::{Latency, Summary, loaded_directions, verdict};
 
 /// One-way delay from which a call suffers (ITU-T G.114).
 const CALL_NS: i64 = 150_000_000;
