@@ -33,6 +33,15 @@ impl Line {
     }
 }
 
+/// What a TCP header acknowledges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acked {
+    /// The connection, in the direction of the packet.
+    pub(crate) connection: u64,
+    /// Acknowledgement number: all before it has arrived in order.
+    pub(crate) ack: u32,
+}
+
 /// A packet that a queue took in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passed {
@@ -42,8 +51,8 @@ pub(crate) struct Passed {
     pub(crate) left: Option<Nanos>,
     /// Length with the Ethernet header, bytes.
     pub(crate) len: u32,
-    /// Its TCP payload, bytes; `None` for UDP and ICMP.
-    pub(crate) payload: Option<u32>,
+    /// `None` for UDP and ICMP.
+    pub(crate) tcp: Option<Acked>,
 }
 
 impl Passed {
@@ -68,10 +77,10 @@ const SLOTS: usize = 1 << 20;
 
 impl Queue<Frame> for Logged {
     fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut impl Owner<Frame>) -> Verdict {
-        let payload = owner.tcp(&packet).map(|tcp| tcp.payload);
+        let tcp = owner.tcp(&packet).map(|tcp| Acked { connection: tcp.connection, ack: tcp.ack });
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         self.places[packet.cookie as usize % SLOTS] = log.len();
-        log.push(Passed { arrived: now, left: None, len: packet.len, payload });
+        log.push(Passed { arrived: now, left: None, len: packet.len, tcp });
         drop(log);
         self.queue.enqueue(now, packet, owner)
     }

@@ -128,7 +128,7 @@ fn ours(line: &Line, way: usize, program: &str) -> Result<Vec<Row>, String> {
     };
     let probes = truth::probes(line, &logs, 60..400);
     let truth = Figures {
-        goodput: Some(truth::goodput(line, &logs[way], window)),
+        goodput: Some(truth::goodput(&logs[1 - way], window)),
         ..truth::rises(&probes, way, window)
     };
     let doubts = run["doubts"].as_array().filter(|doubts| !doubts.is_empty());
@@ -149,11 +149,11 @@ fn theirs(line: &Line, way: usize) -> Result<Vec<Row>, String> {
     let window = Window { load, from: load + ramp, to: load + length };
     // iperf3's figure is of the whole load.
     let whole = Window { from: load, ..window };
-    let carried = truth::goodput(line, &logs[way], whole);
+    let acked = truth::goodput(&logs[1 - way], whole);
     let iperf3 = Figures { goodput: Some(others.iperf3), ..Figures::default() };
     let truth_of = |len| truth::rises(&truth::probes(line, &logs, len), way, window);
     Ok(vec![
-        Row::new("iperf3", iperf3, Figures { goodput: Some(carried), ..Figures::default() }, None),
+        Row::new("iperf3", iperf3, Figures { goodput: Some(acked), ..Figures::default() }, None),
         // 60 bytes of irtt, 28 of UDP and IPv4, 14 of Ethernet; fping's ICMP message has 64.
         Row::new("irtt", truth::rises(&others.irtt, way, window), truth_of(102..103), None),
         Row::new("fping", truth::rises(&others.fping, way, window), truth_of(98..99), None),

@@ -107,7 +107,8 @@ How far are the figures of `goodqueue test` and of other tools from the truth? T
 line between two network namespaces. Its queues write down when each packet came and left. The truth of a tool's run follows from
 that record of the same run:
 
-* **Goodput**: TCP payload that came over the line, in the interval that the tool's figure is of.
+* **Goodput**: TCP payload that arrived in order in the interval that the tool's figure is of. The queue for ACKs shows it: how far
+  the acknowledgement number of each connection rose.
 * **Rise**: how long the tool's own probes waited in both queues, minus the median before the load. The percentiles are over the
   loaded interval without its first seconds.
 

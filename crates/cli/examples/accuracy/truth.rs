@@ -1,9 +1,11 @@
 //! What the queues have written down, as figures.
 
+use std::collections::BTreeMap;
+
 use goodqueue::Nanos;
 use goodqueue_report::Letter;
 
-use crate::line::{Line, Passed};
+use crate::line::{Acked, Line, Passed};
 use crate::tools::Probe;
 
 /// Figures of one load, of a tool or of the truth. What a tool does not say is absent.
@@ -43,19 +45,28 @@ pub(crate) fn load_start(log: &[Passed]) -> i64 {
     log.iter().find(|passed| passed.len >= 1500).map(|passed| ns(passed.arrived)).expect("a load")
 }
 
-/// TCP payload that came over the line within the window, Mbit/s.
-pub(crate) fn goodput(line: &Line, log: &[Passed], window: Window) -> f64 {
-    let delay = line.delay().0.cast_signed();
-    let came = |passed: &&Passed| passed.left.is_some_and(|left| window.has(ns(left) + delay));
-    let bytes: u64 = log.iter().filter(came).filter_map(|passed| passed.payload.map(u64::from)).sum();
-    // A line loses packets after they have left its queue.
-    let share = 1.0 - line.loss;
-    bytes as f64 * 8.0 * share / ((window.to - window.from) as f64 / 1e3)
+/// TCP payload that arrived in order within the window, Mbit/s: how far the acknowledgements of all connections
+/// rose that came to `acks`, the queue of the other direction.
+pub(crate) fn goodput(acks: &[Passed], window: Window) -> f64 {
+    // For each connection, the first number and the last one before the window's start and end.
+    let mut known: BTreeMap<u64, [u32; 2]> = BTreeMap::new();
+    let carried = acks.iter().filter_map(|passed| Some((ns(passed.arrived), passed.tcp?)));
+    for (at, Acked { connection, ack }) in carried.filter(|(at, tcp)| *at < window.to && tcp.ack != 0) {
+        let [before, last] = known.entry(connection).or_insert([ack; 2]);
+        if ack.wrapping_sub(*last).cast_signed() > 0 {
+            *last = ack;
+        }
+        if at < window.from {
+            *before = *last;
+        }
+    }
+    let bytes: u64 = known.values().map(|[before, last]| u64::from(last.wrapping_sub(*before))).sum();
+    bytes as f64 * 8.0 / ((window.to - window.from) as f64 / 1e3)
 }
 
 /// The probes of one tool, which are not TCP and have the length `len`: how long each waited up and down.
 pub(crate) fn probes(line: &Line, logs: &[Vec<Passed>; 2], len: std::ops::Range<u32>) -> Vec<Probe> {
-    let is_probe = |passed: &&Passed| passed.payload.is_none() && len.contains(&passed.len);
+    let is_probe = |passed: &&Passed| passed.tcp.is_none() && len.contains(&passed.len);
     let mut replies = logs[1].iter().filter(is_probe).filter(|passed| passed.left.is_some()).peekable();
     let mut found = Vec::new();
     for up in logs[0].iter().filter(is_probe) {
