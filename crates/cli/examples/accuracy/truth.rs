@@ -1,6 +1,6 @@
 //! What the queues have written down, as figures.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use goodqueue::Nanos;
 use goodqueue_report::Letter;
@@ -45,13 +45,17 @@ pub(crate) fn load_start(log: &[Passed]) -> i64 {
     log.iter().find(|passed| passed.len >= 1500).map(|passed| ns(passed.arrived)).expect("a load")
 }
 
-/// TCP payload that arrived in order within the window, Mbit/s: how far the acknowledgements of all connections
-/// rose that came to `acks`, the queue of the other direction.
+/// TCP payload that arrived in order within the window, Mbit/s: how far the acknowledgements rose that came to
+/// `acks`, the queue of the other direction. Connections from before the load are no load.
 pub(crate) fn goodput(acks: &[Passed], window: Window) -> f64 {
-    // For each connection, the first number and the last one before the window's start and end.
+    // For each connection, the last number before the window's start and before its end.
     let mut known: BTreeMap<u64, [u32; 2]> = BTreeMap::new();
+    let mut older = BTreeSet::new();
     let carried = acks.iter().filter_map(|passed| Some((ns(passed.arrived), passed.tcp?)));
     for (at, Acked { connection, ack }) in carried.filter(|(at, tcp)| *at < window.to && tcp.ack != 0) {
+        if at < window.load {
+            older.insert(connection);
+        }
         let [before, last] = known.entry(connection).or_insert([ack; 2]);
         if ack.wrapping_sub(*last).cast_signed() > 0 {
             *last = ack;
@@ -60,6 +64,7 @@ pub(crate) fn goodput(acks: &[Passed], window: Window) -> f64 {
             *before = *last;
         }
     }
+    known.retain(|connection, _| !older.contains(connection));
     let bytes: u64 = known.values().map(|[before, last]| u64::from(last.wrapping_sub(*before))).sum();
     bytes as f64 * 8.0 / ((window.to - window.from) as f64 / 1e3)
 }
