@@ -147,8 +147,8 @@ fn theirs(line: &Line, way: usize) -> Result<Vec<Row>, String> {
     let load = truth::load_start(&logs[way]);
     let (ramp, length) = (RAMP.as_nanos() as i64, LOAD.as_nanos() as i64);
     let window = Window { load, from: load + ramp, to: load + length };
-    // iperf3's figure is of the whole load.
-    let whole = Window { from: load, ..window };
+    // iperf3's figure is of the whole load. It opens its connections before that.
+    let whole = Window { load: i64::MIN, from: load, ..window };
     let acked = truth::goodput(&logs[1 - way], whole);
     let iperf3 = Figures { goodput: Some(others.iperf3), ..Figures::default() };
     let truth_of = |len| truth::rises(&truth::probes(line, &logs, len), way, window);
