@@ -38,8 +38,10 @@ pub(crate) enum Kind {
     /// Back to the client.
     ToClient,
     /// From the client of a flow over QUIC to its server.
+    #[cfg_attr(not(feature = "quic"), allow(dead_code))]
     QuicToServer,
     /// Back to the client.
+    #[cfg_attr(not(feature = "quic"), allow(dead_code))]
     QuicToClient,
 }
 

@@ -25,6 +25,8 @@ const LEAST_PAYLOAD: u16 = 1200;
 const BEFORE_OPENING: u32 = 32 * 1024;
 /// A connection that hears nothing for so long is over.
 const SILENCE: Duration = Duration::from_secs(30);
+/// Answers to strangers that may wait to be sent. Further ones are not kept: to the other end they are lost.
+const MOST_ANSWERS: usize = 1024;
 /// Data that is written at a time.
 static DATA: [u8; 64 * 1024] = [0; 64 * 1024];
 /// The error code of a flow that is closed.
@@ -349,7 +351,7 @@ impl Host {
         self.touch(number);
     }
 
-    /// Takes in a datagram. An answer to one that belongs to no flow is never longer than that.
+    /// Takes in a datagram. An answer to one that belongs to no flow is never longer than the datagram.
     pub fn handle(&mut self, now: Nanos, arrival: Arrival, bytes: &[u8]) {
         let (at, mut answer) = (instant(now), Vec::new());
         let Arrival { from, to, ecn } = arrival;
@@ -369,9 +371,9 @@ impl Host {
         }
     }
 
-    /// Keeps an answer, if it is no longer than what it answers.
+    /// Keeps an answer, if it is no longer than what it answers, and not too many wait.
     fn answer(&mut self, transmit: Transmit, answer: Vec<u8>, asked: usize) {
-        if transmit.size <= asked {
+        if transmit.size <= asked && self.answers.len() < MOST_ANSWERS {
             self.answers.push_back((transmit, answer));
         }
     }

@@ -187,6 +187,26 @@ fn a_stranger_gets_no_more_bytes_than_it_sent() {
 }
 
 #[test]
+fn answers_that_nobody_sends_take_bounded_memory() {
+    let mut pair = Pair::new(Settings::default());
+    pair.connect(Some(QuicCc::Cubic));
+    let mut first = Vec::new();
+    pair.hosts[0].poll_transmit(Nanos(0), &mut first).unwrap();
+    // The kernel has no room for answers, and Initials of new connections and stray packets go on coming.
+    for number in 0..10_000_u32 {
+        let from = SocketAddr::new(IpAddr::from(number.to_be_bytes()), 4000);
+        let mut initial = first.clone();
+        // The client's choice of the server's connection ID.
+        initial[6..10].copy_from_slice(&number.to_be_bytes());
+        pair.hosts[1].handle(Nanos(0), Arrival { from, to: None, ecn: 0 }, &initial);
+        pair.hosts[1].handle(Nanos(0), Arrival { from, to: None, ecn: 0 }, &[0x40; 1200]);
+    }
+    let server = &pair.hosts[1];
+    assert_eq!((server.answers.len(), server.connections()), (MOST_ANSWERS, 0));
+    assert!(server.events.is_empty() && server.timers.is_empty() && server.ready.is_empty());
+}
+
+#[test]
 fn connections_are_bounded() {
     let mut pair = Pair::new(Settings { connections: 3, ..Settings::default() });
     for _ in 0..5 {
