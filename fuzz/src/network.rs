@@ -159,6 +159,7 @@ impl Load {
                     from,
                     to,
                     cc: [CcKind::Reno, CcKind::Cubic, CcKind::Bbr][usize::from(kind % 3)],
+                    quic: None,
                     dscp: kind >> 2,
                     opener: if ends & 8 == 0 { Opener::Sender } else { Opener::Receiver },
                     start,

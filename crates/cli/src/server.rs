@@ -58,8 +58,14 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     // Before the first thread: each thread inherits from the one that starts it.
     let rights = Rights::reduce(args.user.as_deref())?;
     let at = metrics.as_ref().and_then(|metrics| metrics.local_addr().ok());
-    let reached =
-        Reached { addresses: &addresses, own, has_key: key.is_some(), word: word.as_deref(), metrics: at };
+    let reached = Reached {
+        addresses: &addresses,
+        quic: loads.as_ref().and_then(LoadServer::quic_port),
+        own,
+        has_key: key.is_some(),
+        word: word.as_deref(),
+        metrics: at,
+    };
     voice.listening(&reached, https.as_ref(), &rights)?;
     let (stop, missed) = (AtomicBool::new(false), AtomicU64::new(0));
     let (sender, news) = sync_channel(EVENTS);
@@ -103,6 +109,7 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
 /// Raises the limit of descriptors to what all bounds together need, as far as the system allows.
 fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
     let https = if args.https.is_empty() { 0 } else { RpmBounds::default().connections };
+    // Sockets, epoll and timer of QUIC are among the last ones.
     let fixed = MOST_PENDING + 4 * args.controls + http::MOST_CONNECTIONS + https + 64;
     let wanted = fixed as u64 + args.loads as u64 * (2 * u64::from(args.flows) + 8);
     let granted = goodqueue_wire::raise_open_files(wanted).map_err(Error::machine)?;
@@ -251,10 +258,28 @@ fn sockets(
         let listener = listener(args)?;
         let Some(secret) = secret.clone() else { return Ok((listener, None)) };
         match LoadServer::bind(&listener.addresses(), secret, has_key, bounds) {
-            Ok(loads) => return Ok((listener, Some(loads))),
+            Ok(mut loads) => {
+                let own: Vec<IpAddr> = listener.addresses().iter().map(SocketAddr::ip).collect();
+                match loads.bind_quic(&own, quic_port(args)?) {
+                    Ok(()) => return Ok((listener, Some(loads))),
+                    Err((_, error)) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
+                    Err((at, error)) => return Err(refuse("UDP", "-ulpn", "--quic-port", at, &error)),
+                }
+            }
             Err((_, error)) if tries > 0 && error.kind() == ErrorKind::AddrInUse => {}
             Err((at, error)) => return Err(refuse("TCP", "-ltnp", "--port", at, &error)),
         }
+    }
+}
+
+/// The port of load over QUIC.
+fn quic_port(args: &ServerArgs) -> Result<u16, Error> {
+    match (args.quic_port, args.port) {
+        (Some(port), _) => Ok(port),
+        (None, 0) => Ok(0),
+        (None, port) => port.checked_add(1).ok_or_else(|| {
+            Error::Usage(format!("--port {port}: there is no port after it for QUIC; add --quic-port"))
+        }),
     }
 }
 
@@ -361,6 +386,8 @@ fn own_address(v6: bool) -> Option<IpAddr> {
 /// Where a server is reached.
 struct Reached<'a> {
     addresses: &'a [SocketAddr],
+    /// The UDP port of load over QUIC.
+    quic: Option<u16>,
     /// An address to reach us at.
     own: Option<IpAddr>,
     has_key: bool,
@@ -393,13 +420,14 @@ impl Voice {
         https: Option<&(RpmServer, Identity)>,
         rights: &Rights,
     ) -> Result<(), Error> {
-        let Reached { addresses, own, has_key, word, metrics } = *reached;
+        let Reached { addresses, quic, own, has_key, word, metrics } = *reached;
         let port = addresses.first().map_or(0, SocketAddr::port);
         let names: Vec<String> = addresses.iter().map(|addr| bracketed(addr.ip())).collect();
         let host = own.map_or("THIS-HOST".to_owned(), |ip| ip.to_string());
         let with_port = if port == goodqueue_path::PORT { String::new() } else { format!(" --port {port}") };
         let text = || {
-            let mut text = format!("listening on port {port} of {}\n", names.join(" and "));
+            let quic = quic.map_or(String::new(), |port| format!(", and on UDP port {port} for QUIC"));
+            let mut text = format!("listening on port {port} of {}{quic}\n", names.join(" and "));
             let key = if has_key { " --key-file FILE" } else { "" };
             text += &match word {
                 Some(word) => format!(
@@ -433,7 +461,7 @@ impl Voice {
             })
         });
         let value = json!({
-            "event": "listening", "addresses": addresses, "key": has_key, "word": word,
+            "event": "listening", "addresses": addresses, "quic_port": quic, "key": has_key, "word": word,
             "metrics": metrics.map(|at| at.to_string()), "https": https, "rights": rights.json(),
         });
         self.say(text, value)

@@ -113,6 +113,7 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     let of_others = [
         ("--key", args.key.key.is_some() || args.key.key_file.is_some()),
         ("--cc", args.cc.is_some()),
+        ("--transport", args.transport.is_some()),
         ("--locate", args.locate),
     ];
     if let Some((flag, _)) = of_others.iter().find(|(_, is_given)| *is_given) {
@@ -163,6 +164,7 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
         probe_interval: args.probe_interval.clone(),
         flows: args.flows,
         cc: args.cc.clone(),
+        transport: args.transport.clone(),
         delay: args.delay.clone(),
         udp_bandwidth: args.udp_bandwidth.clone(),
         udp_pktsize: args.udp_pktsize,

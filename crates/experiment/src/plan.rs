@@ -6,7 +6,7 @@ mod seeds;
 mod values;
 
 use goodqueue::{Rate, Span};
-use goodqueue_probe::{Params, Test, TestError};
+use goodqueue_probe::{Params, Test, TestError, Transport};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -60,6 +60,9 @@ pub struct TestOrder {
     pub flows: Option<u32>,
     /// Congestion control, where the test leaves it open.
     pub cc: Option<String>,
+    /// Transport of the flows, where it is not TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
     /// Rate of UDP flows, where the test leaves it open, bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp_bps: Option<u64>,
@@ -114,6 +117,12 @@ impl Plan {
             let why = "the live arm's line has one rate; leave --live out, or give --up and --down a rate";
             return refuse(if trace_up.is_some() { "--trace-up" } else { "--trace-down" }, why);
         }
+        if self.test.transport()? == Transport::Quic {
+            return refuse(
+                "--transport quic",
+                "the live arm's load is the kernel's TCP; leave --live out, or measure a real path with `goodqueue test`",
+            );
+        }
         if self.seeds.len() > 1 {
             return refuse("--seeds", "a live run is done once; leave --live out, or run it several times");
         }
@@ -140,12 +149,18 @@ impl TestOrder {
             probe_interval_ns: positive("--probe-interval", &args.probe_interval)?.0,
             flows: args.flows,
             cc: args.cc.clone(),
+            transport: args.transport.clone(),
             udp_bps: args.udp_bandwidth.as_deref().map(udp_bandwidth).transpose()?,
             udp_pktsize: args.udp_pktsize,
             with: args.with.iter().map(|word| extra(word)).collect::<Result<_, _>>()?,
         };
         order.test()?;
         Ok(order)
+    }
+
+    fn transport(&self) -> Result<Transport, Error> {
+        let parsed = self.transport.as_deref().map(str::parse).transpose();
+        parsed.map(Option::unwrap_or_default).map_err(|error| Error::Usage(format!("--transport: {error}")))
     }
 
     /// The test itself.
@@ -161,6 +176,7 @@ impl TestOrder {
             probe_interval: Span(self.probe_interval_ns),
             flows: self.flows,
             cc: self.cc.clone(),
+            transport: self.transport()?,
             udp_bandwidth: self.udp_bps.map(Rate),
             udp_pktsize: self.udp_pktsize,
             with: self.with.clone(),
@@ -168,6 +184,7 @@ impl TestOrder {
             hosts: usize::MAX,
         };
         goodqueue_probe::resolve(&self.name, &params).map_err(|error| match error {
+            TestError::QuicCc(error) => Error::Usage(format!("--transport quic: {error}")),
             TestError::Twice(_) => Error::Usage(format!("--with: {error}")),
             error => Error::Usage(named::words(&error)),
         })

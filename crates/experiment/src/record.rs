@@ -2,7 +2,7 @@
 
 use goodqueue::{ETHERNET_MTU, Span};
 use goodqueue_probe::talk::App;
-use goodqueue_probe::{Direction as Way, Probe, Test};
+use goodqueue_probe::{Direction as Way, Probe, Test, Transport};
 use goodqueue_report::{
     Direction, FlowPlan, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, TalkPlan, TestPlan, VideoPlan,
 };
@@ -109,6 +109,7 @@ pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan 
             Way::Up => Direction::Up,
             Way::Down => Direction::Down,
         },
+        transport: (flow.transport != Transport::Tcp).then(|| flow.transport.name().into()),
         cc: flow.cc.clone(),
         dscp: flow.dscp.to_string(),
         host: u32::try_from(flow.host).unwrap_or(u32::MAX),
@@ -122,6 +123,7 @@ pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan 
             Way::Up => Direction::Up,
             Way::Down => Direction::Down,
         },
+        transport: None,
         cc: String::new(),
         dscp: flow.dscp.to_string(),
         host: u32::try_from(flow.host).unwrap_or(u32::MAX),

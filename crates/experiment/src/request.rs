@@ -204,6 +204,9 @@ pub struct Request {
     /// prague too
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub cc: Option<String>,
+    /// Transport of the flows: tcp, or quic with the congestion control cubic or newreno [default: tcp]
+    #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
+    pub transport: Option<String>,
     /// Rate of UDP flows, in tests that leave it open (udp_flood, bursts)
     #[cfg_attr(
         any(test, feature = "clap"),
@@ -299,6 +302,7 @@ impl Default for Request {
             idle: IDLE.into(),
             flows: None,
             cc: None,
+            transport: None,
             udp_bandwidth: None,
             udp_pktsize: None,
             step: STEP.into(),

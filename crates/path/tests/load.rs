@@ -57,7 +57,7 @@ fn load(at: SocketAddr, control: &mut Control, test: &Test) -> Vec<Sample> {
         let flows = scope.spawn(|| {
             let end = run_load(
                 test,
-                &[Far { server: at, session: Some(session) }],
+                &[Far { server: at, session: Some(session), quic: None }],
                 &clock,
                 &sink,
                 &AtomicBool::new(false),
@@ -148,7 +148,7 @@ fn loopback_a_flow_is_only_accepted_from_the_address_of_its_control_connection()
             let (clock, (sink, _samples)) = (SharedClock::starting_at(start), channel());
             let end = run_load(
                 &test,
-                &[Far { server: to, session: Some(session) }],
+                &[Far { server: to, session: Some(session), quic: None }],
                 &clock,
                 &sink,
                 &AtomicBool::new(false),

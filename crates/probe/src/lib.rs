@@ -6,6 +6,7 @@
 //! call over the same state machines, [`web`] a browser that loads pages, [`dash`] a video player, [`talk`] a
 //! video call and a game, [`rpm`] the responsiveness of draft-ietf-ippm-responsiveness. The feature `net`
 //! adds the module `net`: the same test over real sockets, kernel TCP and kernel receive timestamps (Linux).
+//! The feature `quic`, which `net` includes, adds the module `quic`: flows over QUIC, as state machines too.
 //!
 //! Measurements leave the crate as a stream of [`Sample`]s; the caller turns samples into a record. In all
 //! samples `t` is in nanoseconds from the start of the load, negative in the idle lead-in. Bytes are
@@ -24,6 +25,9 @@ pub mod echo;
 mod extra;
 #[cfg(all(feature = "net", target_os = "linux"))]
 pub mod net;
+#[cfg(feature = "quic")]
+#[forbid(unsafe_code)]
+pub mod quic;
 #[forbid(unsafe_code)]
 mod resolve;
 #[forbid(unsafe_code)]
@@ -34,6 +38,8 @@ mod sample;
 pub mod talk;
 #[forbid(unsafe_code)]
 mod test;
+#[forbid(unsafe_code)]
+mod transport;
 #[forbid(unsafe_code)]
 pub mod voip;
 #[forbid(unsafe_code)]
@@ -48,3 +54,4 @@ pub use goodqueue::Direction;
 pub use resolve::{Params, resolve};
 pub use sample::{End, Sample, TcpSample};
 pub use test::{Flow, Probe, Test, TestError, UdpFlow};
+pub use transport::{ParseQuicCcError, ParseTransportError, QuicCc, Transport};

@@ -10,7 +10,7 @@ use crate::extra::{self, Extra};
 use crate::talk::Talk;
 use crate::test::{Flow, Probe, Test, TestError, UdpFlow};
 use crate::web::Page;
-use crate::{Direction, Dscp, echo, voip};
+use crate::{Direction, Dscp, QuicCc, Transport, echo, voip};
 
 /// The user's choices for a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Params {
     pub flows: Option<u32>,
     /// Congestion control for tests that do not set their own.
     pub cc: Option<String>,
+    /// Transport of the flows.
+    pub transport: Transport,
     /// Rate of the payload of UDP flows, for tests that do not set their own.
     pub udp_bandwidth: Option<Rate>,
     /// UDP payload of UDP flows, bytes.
@@ -57,6 +59,7 @@ impl Default for Params {
             step: Span::from_millis(200),
             flows: None,
             cc: None,
+            transport: Transport::Tcp,
             udp_bandwidth: None,
             udp_pktsize: None,
             probe_interval: Span::from_millis(10),
@@ -88,7 +91,8 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     if let Some(cc) = &params.cc {
         check_cc(info, cc)?;
     }
-    let flows: Vec<Flow> = info.flows.iter().flat_map(|group| group.flows(flows, params)).collect();
+    let flows = info.flows.iter().flat_map(|group| group.flows(flows, params));
+    let flows: Vec<Flow> = flows.map(|flow| carried(flow, params.transport)).collect::<Result<_, _>>()?;
     let Extras { voip, web, dash, talks } = extras(info, params)?;
     let udp = udp(info, params)?;
     let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
@@ -107,6 +111,17 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         dash,
         talks,
     })
+}
+
+/// A flow of the catalogue, which is TCP there, over `transport`. Over QUIC it has another name.
+fn carried(flow: Flow, transport: Transport) -> Result<Flow, TestError> {
+    match transport {
+        Transport::Tcp => Ok(flow),
+        Transport::Quic => {
+            let cc = flow.cc.parse::<QuicCc>()?.name().into();
+            Ok(Flow { name: flow.name.replacen("TCP", "QUIC", 1), transport, cc, ..flow })
+        }
+    }
 }
 
 /// Highest rate of a UDP flow, and least time between two datagrams of one.
@@ -176,7 +191,9 @@ struct Extras {
 /// The calls, pages, videos and games of the test and those that were asked for.
 fn extras(info: &TestInfo, params: &Params) -> Result<Extras, TestError> {
     let (mut out, mut seen) = (Extras::default(), Vec::new());
-    let cc = params.cc.as_deref().unwrap_or(Params::DEFAULT_CC);
+    // Pages and videos are fetched over TCP.
+    let asked = params.cc.as_deref().filter(|_| params.transport == Transport::Tcp);
+    let cc = asked.unwrap_or(Params::DEFAULT_CC);
     for word in info.with.iter().copied().chain(params.with.iter().map(String::as_str)) {
         let extra: Extra = word.parse()?;
         if seen.contains(&extra) {
@@ -291,6 +308,7 @@ impl FlowGroup {
                 Names::Numbered(stem) => format!("{stem}{}", i + 1),
             },
             direction: self.direction,
+            transport: Transport::Tcp,
             cc: cc.into(),
             dscp: self.dscp[i % self.dscp.len()],
             host: self.host.of(i),
@@ -524,6 +542,7 @@ mod tests {
                 probe_interval: span(4, 1_000_000_000),
                 flows,
                 cc: None,
+                transport: if tame { Transport::Tcp } else { Transport::Quic },
                 udp_bandwidth: None,
                 udp_pktsize: None,
                 hosts,

@@ -5,7 +5,7 @@ use goodqueue::{Rate, Span};
 use crate::dash::Video;
 use crate::talk::Talk;
 use crate::web::Page;
-use crate::{Direction, Dscp, ParseExtraError};
+use crate::{Direction, Dscp, ParseExtraError, ParseQuicCcError, Transport};
 
 /// A test with every number filled in, from [`crate::resolve`] or made by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Test {
     pub load: Span,
     /// Step of the goodput series.
     pub step: Span,
-    /// TCP flows; the index is the flow's number in samples.
+    /// The flows of the load; the index is the flow's number in samples.
     pub flows: Vec<Flow>,
     /// UDP flows; their numbers in samples follow those of `flows`.
     pub udp: Vec<UdpFlow>,
@@ -37,14 +37,17 @@ pub struct Test {
     pub talks: Vec<Talk>,
 }
 
-/// One TCP flow that sends as much as its congestion control permits.
+/// One flow that sends as much as its congestion control permits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Name of the series, flent's where flent has one (`TCP upload BE`, `TCP download::1`).
     pub name: String,
     /// Who sends.
     pub direction: Direction,
-    /// Congestion control of the sender, the kernel's name (`cubic`), at most 15 bytes.
+    /// Its transport.
+    pub transport: Transport,
+    /// Congestion control of the sender, at most 15 bytes: the kernel's name (`cubic`), or that of
+    /// [`crate::QuicCc`].
     pub cc: String,
     /// DSCP of both directions of the connection.
     pub dscp: Dscp,
@@ -167,6 +170,9 @@ pub enum TestError {
     /// The name of a congestion control is malformed.
     #[error("`{0}` is no name of a congestion control (1 to 15 letters, digits, `_`, `-`)")]
     Cc(String),
+    /// QUIC has no such congestion control.
+    #[error(transparent)]
+    QuicCc(#[from] ParseQuicCcError),
     /// An extra cannot be parsed.
     #[error(transparent)]
     With(#[from] ParseExtraError),

@@ -11,7 +11,7 @@ use goodqueue::Span;
 use goodqueue_probe::net::{
     ClientSummary, NetError, PathState, Server, ServerSummary, SharedClock, check, run_client,
 };
-use goodqueue_probe::{Direction, Dscp, End, Flow, Params, Probe, Sample, Test, resolve};
+use goodqueue_probe::{Direction, Dscp, End, Flow, Params, Probe, Sample, Test, Transport, resolve};
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
@@ -436,6 +436,7 @@ fn a_thousand_flows() {
     let flow = |i: usize| Flow {
         name: format!("flow {i}"),
         direction: if i.is_multiple_of(2) { Direction::Up } else { Direction::Down },
+        transport: Transport::Tcp,
         cc: "cubic".into(),
         dscp: Dscp::CS0,
         host: 0,

@@ -176,7 +176,10 @@ pub struct FlowPlan {
     pub name: String,
     /// Who sends.
     pub direction: Direction,
-    /// Congestion control of the sender, the kernel's name; empty for UDP, which has none.
+    /// Its transport: `quic`; absent for TCP, and for UDP, whose `cc` is empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transport: Option<String>,
+    /// Congestion control of the sender, the kernel's name or quinn's; empty for UDP, which has none.
     pub cc: String,
     /// DSCP name (`CS0`, `EF`, ...).
     pub dscp: String,

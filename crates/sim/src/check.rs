@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use goodqueue::Span;
+use goodqueue_probe::QuicCc;
 
 use crate::error::BuildError;
-use crate::scenario::{Link, NodeId, Pattern, ProbeKind, Scenario};
+use crate::scenario::{Flow, Link, NodeId, Pattern, ProbeKind, Scenario};
 
 /// The most nodes of a scenario; the same limit holds for links, flows, sources and probes.
 pub const MOST: usize = 1_000_000;
@@ -38,6 +39,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
     for (index, flow) in scenario.flows.iter().enumerate() {
         ends(flow.from, flow.to, nodes)
             .and_then(|()| dscp(flow.dscp))
+            .and_then(|()| quic(flow))
             .map_err(|why| BuildError::Invalid { what: "flow", index, why })?;
     }
     for (index, source) in scenario.sources.iter().enumerate() {
@@ -139,6 +141,20 @@ fn ends(from: NodeId, to: NodeId, nodes: usize) -> Result<(), String> {
 
 fn dscp(dscp: u8) -> Result<(), String> {
     if dscp < 64 { Ok(()) } else { Err(format!("DSCP {dscp}: it is 0 to 63")) }
+}
+
+fn quic(flow: &Flow) -> Result<(), String> {
+    match flow.quic {
+        Some(QuicCc::Bbr) => {
+            let why = "the simulator has no BBR over QUIC: quinn's takes random bits from the system, so no two runs \
+                       would be alike; it has cubic and newreno, and bbr over TCP";
+            Err(why.into())
+        }
+        Some(_) if flow.bytes.is_some() || flow.max_rate.is_some() => {
+            Err("a flow over QUIC has no end of its own and no rate limit".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn frame(len: u32) -> Result<(), String> {

@@ -35,6 +35,12 @@ pub(crate) enum Kind {
     ToServer,
     /// Back to the client.
     ToClient,
+    /// From the client of a flow over QUIC to its server.
+    #[cfg_attr(not(feature = "quic"), allow(dead_code))]
+    QuicToServer,
+    /// Back to the client.
+    #[cfg_attr(not(feature = "quic"), allow(dead_code))]
+    QuicToClient,
 }
 
 /// A packet on its way.
@@ -135,6 +141,8 @@ pub(crate) struct Frames {
     pub(crate) lost_probes: Vec<LostProbe>,
     /// Datagrams of calls and games that were lost: the number of the call or game, and that of the datagram.
     pub(crate) lost_talks: Vec<(u32, u64)>,
+    /// Datagrams of QUIC that were lost: the number of the flow, and that of the datagram.
+    pub(crate) lost_quic: Vec<(u32, u64)>,
     /// Payload of a full segment, bytes. A longer one is a super-packet.
     pub(crate) mss: u32,
     /// For each place of a path, the hashes of the two hosts that its frames go between.
@@ -153,6 +161,7 @@ impl Default for Frames {
             free_blocks: Vec::new(),
             lost_probes: Vec::new(),
             lost_talks: Vec::new(),
+            lost_quic: Vec::new(),
             mss: u32::MAX,
             hosts: Vec::new(),
             tap: Tap::default(),
@@ -269,6 +278,9 @@ impl Frames {
         } else if matches!(frame.kind, Kind::ToServer | Kind::ToClient) {
             let lost = (frame.owner, frame.segment.ack);
             self.lost_talks.push(lost);
+        } else if matches!(frame.kind, Kind::QuicToServer | Kind::QuicToClient) {
+            let lost = (frame.owner, frame.segment.ack);
+            self.lost_quic.push(lost);
         }
         self.remove(id);
     }

@@ -23,6 +23,8 @@ pub enum LaneOwner {
     WebClient(u32),
     /// A video call or a game.
     Talk(u32),
+    /// A flow over QUIC.
+    Quic(u32),
     /// A probe.
     Probe(u32),
     /// A UDP source.
@@ -44,6 +46,7 @@ impl fmt::Display for LaneOwner {
             LaneOwner::Report(link) => write!(f, "report of link {link}'s device"),
             LaneOwner::WebClient(client) => write!(f, "browser or player {client}"),
             LaneOwner::Talk(talk) => write!(f, "call or game {talk}"),
+            LaneOwner::Quic(flow) => write!(f, "QUIC flow {flow}"),
             LaneOwner::Probe(probe) => write!(f, "probe {probe}"),
             LaneOwner::Source(source) => write!(f, "source {source}"),
             LaneOwner::Sender(flow) => write!(f, "sender of flow {flow}"),
@@ -69,7 +72,7 @@ impl LaneOwner {
             LaneOwner::Source(index) => {
                 scenario.sources.get(index as usize).map(|source| (source.from, source.to))
             }
-            LaneOwner::Sender(index) | LaneOwner::Receiver(index) => {
+            LaneOwner::Quic(index) | LaneOwner::Sender(index) | LaneOwner::Receiver(index) => {
                 scenario.flows.get(index as usize).map(|flow| (flow.from, flow.to))
             }
         };

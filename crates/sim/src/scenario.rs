@@ -8,6 +8,7 @@ use goodqueue::port::Line;
 use goodqueue::spec::SpecError;
 use goodqueue::{ClassTree, QueueSpec, Rate, RingSpec, Serializer, Span};
 
+use goodqueue_probe::QuicCc;
 use goodqueue_probe::dash::PlayerConfig;
 use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
@@ -29,7 +30,7 @@ pub struct Scenario {
     pub nodes: Vec<String>,
     /// Directed links.
     pub links: Vec<Link>,
-    /// TCP flows.
+    /// Flows over TCP or QUIC.
     pub flows: Vec<Flow>,
     /// UDP sources.
     pub sources: Vec<Source>,
@@ -238,15 +239,19 @@ pub enum Opener {
     Receiver,
 }
 
-/// A TCP flow.
+/// A flow over TCP, or over QUIC.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Host that sends.
     pub from: NodeId,
     /// Host that receives.
     pub to: NodeId,
-    /// Congestion control of the sender.
+    /// Congestion control of the sender, over TCP.
     pub cc: CcKind,
+    /// Over QUIC, in place of TCP, with this congestion control. BBR is not to be had: quinn's takes random
+    /// bits from the system. Such a flow has neither `bytes` nor `max_rate`, and nothing of
+    /// [`Scenario::tcp`] but `ecn` concerns it.
+    pub quic: Option<QuicCc>,
     /// Differentiated services code point of both directions, 0 to 63.
     pub dscp: u8,
     /// Who opens the connection.
@@ -267,7 +272,7 @@ impl Flow {
     #[must_use]
     pub const fn new(from: NodeId, to: NodeId, cc: CcKind) -> Flow {
         let (start, opener) = (Span::ZERO, Opener::Sender);
-        Flow { from, to, cc, dscp: 0, opener, start, stop: None, bytes: None, max_rate: None }
+        Flow { from, to, cc, quic: None, dscp: 0, opener, start, stop: None, bytes: None, max_rate: None }
     }
 }
 

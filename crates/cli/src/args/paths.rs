@@ -95,13 +95,17 @@ pub struct TestArgs {
     /// Idle time before each load
     #[arg(long, default_value = "3s", value_name = "TIME")]
     pub idle: String,
-    /// TCP flows in each direction, for tests without a fixed number [default: 4]; with https:// the largest
+    /// Flows in each direction, for tests without a fixed number [default: 4]; with https:// the largest
     /// number of connections [default: 16]
     #[arg(long, value_name = "N")]
     pub flows: Option<u32>,
     /// Congestion control of the senders [default: cubic]
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
+    /// Transport of the flows: tcp (the kernels'), or quic (quinn; congestion controls cubic, newreno, bbr)
+    /// [default: tcp]
+    #[arg(long, value_name = "NAME")]
+    pub transport: Option<String>,
     /// Take the server of https:// by the SHA-256 of its certificate, which `goodqueue server` prints
     #[arg(long, value_name = "SHA256", conflicts_with = "insecure", help_heading = "RPM over HTTPS")]
     pub fingerprint: Option<String>,
@@ -159,6 +163,9 @@ pub struct ServerArgs {
     /// UDP port; 0 lets the system choose one
     #[arg(long, default_value_t = goodqueue_path::PORT, value_name = "PORT")]
     pub port: u16,
+    /// UDP port of load over QUIC [default: the port after --port; with --port 0 one that the system chooses]
+    #[arg(long, value_name = "PORT")]
+    pub quic_port: Option<u16>,
     /// The key that clients must have.
     #[command(flatten)]
     pub key: KeyArgs,

@@ -227,7 +227,7 @@ fn load(at: SocketAddr, secret: &Secret, test: &Test, meanwhile: impl FnOnce()) 
         let sending = scope.spawn(|| {
             let end = run_load(
                 test,
-                &[Far { server: at, session: Some(session) }],
+                &[Far { server: at, session: Some(session), quic: None }],
                 &clock,
                 &sink,
                 &AtomicBool::new(false),
@@ -458,7 +458,7 @@ fn loopback_memory_of_each_kind_of_connection_is_within_the_stated_bound() {
         let sending = scope.spawn(|| {
             run_load(
                 &test,
-                &[Far { server: at, session: Some(session) }],
+                &[Far { server: at, session: Some(session), quic: None }],
                 &clock,
                 &sink,
                 &AtomicBool::new(false),

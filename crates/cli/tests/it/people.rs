@@ -41,3 +41,16 @@ fn live_pages_videos_calls_and_games_beside_a_load() {
     }
     assert_eq!(talks.len(), 2);
 }
+
+#[test]
+fn live_pages_and_videos_are_served_beside_a_load_over_quic() {
+    let Some(_turn) = live("live_pages_and_videos_are_served_beside_a_load_over_quic") else { return };
+    let path = Path::to_hosts([20, 20], &[20], "fq_codel");
+    let record = measured(&path, "tcp_2up --transport quic --with web,dash --length 6s --idle 3s");
+    let (run, flows) = (&record["runs"][0], &record["test"]["flows"]);
+    assert!(flows.as_array().expect("flows").iter().all(|flow| flow["transport"] == "quic"), "{flows}");
+    assert!(number(&run["summary"]["goodput_up_bps"]) > 10e6, "{}", run["summary"]);
+    assert!(pages(&run["web"][0]) >= 3, "{}", run["web"]);
+    assert!(run["web"][0]["error"].is_null() && run["dash"][0]["error"].is_null());
+    assert!(numbers(&run["dash"][0]["rx_bytes"]).iter().sum::<f64>() > 100e3, "{}", run["dash"]);
+}

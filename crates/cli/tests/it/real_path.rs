@@ -165,6 +165,30 @@ fn live_a_path_that_keeps_delay_low_gets_that_sentence() {
     assert!((20.0..23.0).contains(&trip), "{trip} ms");
 }
 
+/// Payload's share of an Ethernet frame with a packet of QUIC: of 1514 bytes, 14 of Ethernet, 20 of IP, 8 of
+/// UDP, 10 to 13 of the short header, 16 of the tag, and 3 to 13 of the STREAM frame.
+const QUIC_PAYLOAD: f64 = 1436.0 / 1514.0;
+
+#[test]
+fn live_quic_fills_the_line_both_ways() {
+    let Some(_turn) = live("live_quic_fills_the_line_both_ways") else { return };
+    let path = Path::new([10, 20], 20, "pfifo:100");
+    let record = measured(&path, "--transport quic --flows 2 --length 6s --idle 2s");
+    let flows = record["test"]["flows"].as_array().expect("flows");
+    assert!(flows.iter().all(|flow| flow["transport"] == "quic"), "{flows:?}");
+    for (run, way, mbit) in [(0, "down", 20.0), (1, "up", 10.0)] {
+        let run = &record["runs"][run];
+        let share = number(&run["summary"][format!("goodput_{way}_bps")]) / 1e6 / (mbit * QUIC_PAYLOAD);
+        assert!((0.9..=1.03).contains(&share), "{way}: {share} of what the line carries");
+        // 100 packets take 121 ms at 10 Mbit/s and 61 ms at 20. CUBIC fills them, whatever carries it.
+        let full = 100.0 * 1514.0 * 8.0 / (mbit * 1e3);
+        let rise = number(&run["summary"][way]["added_p95_ns"]) / 1e6;
+        assert!((0.5 * full..1.1 * full).contains(&rise), "{way}: {rise} ms of {full}");
+    }
+    let output = path.test("tcp_1up --length 1s --transport quic --cc vegas");
+    assert!(output.status.code() == Some(2) && stderr(&output).contains("newreno"), "{}", stderr(&output));
+}
+
 /// The kind of queue that an undisturbed load has found, of up to five.
 fn queue_kind(path: &Path, words: &str) -> Value {
     for _ in 1..=5 {

@@ -71,6 +71,37 @@ fn seeds_change_the_flows_in_a_fifo_unless_starts_are_exact() {
 }
 
 #[test]
+fn load_over_quic_is_deterministic_and_beside_tcp() {
+    let output = run("run tcp_nup --transport quic --length 2s --loss 1% --check-determinism --quiet");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output).matches("two runs agree in all ").count(), 3, "{}", stderr(&output));
+    let record = measured("rrul --transport quic --length 3s --queue fq_codel --cc newreno");
+    let flow = &record["test"]["flows"][0];
+    let words = ["name", "transport", "cc"].map(|key| flow[key].as_str().unwrap_or_default());
+    assert_eq!(words, ["QUIC upload BE", "quic", "newreno"]);
+    assert!(number(&record["runs"][0]["summary"], "goodput_up_bps") > 5e6);
+    let scratch = Scratch::new("quic");
+    let file = scratch.path("both.toml");
+    let text = "queues = [\"fq_codel\"]\n[test]\nlength = \"5s\"\n[link]\nrate = \"10mbit\"\nrtt = \"20ms\"\n[[flow]]\n\
+                [[flow]]\ntransport = \"quic\"\n";
+    std::fs::write(&file, text).expect("a file");
+    let record = measured(&file.display().to_string());
+    let names: Vec<_> =
+        record["test"]["flows"].as_array().expect("flows").iter().map(|f| &f["name"]).collect();
+    assert_eq!(names, ["TCP upload::1", "QUIC upload::2"]);
+    assert_eq!(record["test"]["flows"][0]["transport"], Value::Null);
+    for (words, part) in [
+        ("tcp_1up --transport quic --cc bbr", "no BBR over QUIC"),
+        ("tcp_1up --transport quic --cc vegas", "cubic, newreno and bbr"),
+        ("tcp_1up --transport sctp", "tcp or quic"),
+        ("tcp_1up --transport quic --live", "the kernel's TCP"),
+    ] {
+        let output = run(&format!("run {words} --length 1s"));
+        assert!(output.status.code() == Some(2) && stderr(&output).contains(part), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn both_runs_of_a_check_agree() {
     let output = run("run tcp_nup --sim --length 2s --loss 1% --check-determinism --quiet");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

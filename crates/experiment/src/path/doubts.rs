@@ -145,6 +145,21 @@ fn processor(from: &Look, to: &Look) -> Option<Doubt> {
     ))
 }
 
+/// The same of a server's thread of QUIC: the thousandths of the load for which it had a processor.
+pub(super) fn server_processor(name: &str, permille: u32) -> Option<Doubt> {
+    let share = f64::from(permille) / 1000.0;
+    (share >= BUSY).then(|| {
+        doubt(
+            DoubtKind::Processor,
+            format!(
+                "the processor of the server {name} was too busy: its thread of QUIC used one for {} % of the load; \
+                 measure with --transport tcp, or with a faster server",
+                percent(share)
+            ),
+        )
+    })
+}
+
 /// Payload of UDP flows up that was sent between two times and has not arrived.
 fn lost(run: &Run, udp: &[UdpFlow], from: i64, to: i64) -> f64 {
     let signed = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
@@ -408,6 +423,17 @@ mod tests {
         assert_eq!(kinds(&run(|_| 20), &quiet(), &[probe.clone()]), [DoubtKind::PathChanged]);
         probe.other_ttl = 4;
         assert_eq!(kinds(&run(|_| 20), &quiet(), &[probe]), []);
+    }
+
+    #[test]
+    fn a_busy_server_is_named() {
+        assert_eq!(server_processor("far", 899), None);
+        let doubt = server_processor("far", 951).unwrap();
+        assert!(
+            doubt.kind == DoubtKind::Processor && doubt.evidence.contains("far was too busy"),
+            "{doubt:?}"
+        );
+        assert!(doubt.evidence.contains("95 %"), "{doubt:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use goodqueue::Span;
 use goodqueue_path::load::Secret;
 use goodqueue_probe::web::CONNECTIONS;
-use goodqueue_probe::{Direction as Way, Test};
+use goodqueue_probe::{Direction as Way, Test, Transport};
 use goodqueue_report::{Direction, LinkPlan, Record};
 
 use crate::plan::TestOrder;
@@ -150,6 +150,7 @@ impl PathTest {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     flows: u32,
+    transport: Transport,
     web: u32,
     talks: u32,
     udp: u32,
@@ -165,8 +166,10 @@ impl Needs {
         let udp = || test.udp.iter().filter(|flow| flow.host == host);
         let rate = |way: Way| udp().filter(|flow| flow.direction == way).map(|flow| flow.rate.0).sum();
         let of_pages = if pages > 0 { 4 * CONNECTIONS } else { 0 };
+        let flows = || test.flows.iter().filter(|flow| flow.host == host);
         Needs {
-            flows: many(test.flows.iter().filter(|flow| flow.host == host).count()),
+            flows: many(flows().count()),
+            transport: flows().next().map_or(Transport::Tcp, |flow| flow.transport),
             web: many(of_pages + 2 * videos),
             talks: many(test.talks.iter().filter(|talk| talk.host == host).count()),
             udp: many(udp().count()),
@@ -196,9 +199,13 @@ fn three_loads(request: &Request) -> Result<(Test, Vec<Load>), Error> {
     };
     let (down, up) = (of("tcp_ndown")?, of("tcp_nup")?);
     let n = up.flows.len();
+    let kind = match up.flows.first().map(|flow| flow.transport) {
+        Some(Transport::Quic) => "QUIC",
+        Some(Transport::Tcp) | None => "TCP",
+    };
     let mut test = Test {
         name: THREE_LOADS.into(),
-        about: format!("downloads, then uploads, then both at once: {n} TCP flows each"),
+        about: format!("downloads, then uploads, then both at once: {n} {kind} flows each"),
         ..up
     };
     test.flows.splice(0..0, down.flows);

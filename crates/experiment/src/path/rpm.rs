@@ -12,7 +12,7 @@ use goodqueue_path::rpm::document::Document;
 use goodqueue_path::rpm::trust::Trust;
 use goodqueue_probe::net::random_u64;
 use goodqueue_probe::rpm::{Answer, Confidence, Settings};
-use goodqueue_probe::{Direction as Way, Dscp, Flow, Probe, Sample, TcpSample, Test};
+use goodqueue_probe::{Direction as Way, Dscp, Flow, Probe, Sample, TcpSample, Test, Transport};
 use goodqueue_report::{LinkPlan, MISSING, Record, Run, SenderLimits};
 
 use super::direction;
@@ -206,6 +206,7 @@ fn test(settings: &Settings, step: Span, intervals: usize) -> Test {
     let flow = |(name, way): (&str, Way), number: u32| Flow {
         name: format!("TCP {name}::{}", number + 1),
         direction: way,
+        transport: Transport::Tcp,
         cc: String::new(),
         dscp: Dscp::default(),
         host: 0,

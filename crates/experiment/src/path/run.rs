@@ -15,7 +15,7 @@ use goodqueue_path::load::message::{Ended, Start};
 use goodqueue_path::params::Refusal;
 use goodqueue_probe::net::{ClockWatch, Far, LoadSummary, NetError, SharedClock, check, run_load};
 use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
-use goodqueue_report::{Record, Run, SenderLimits, queue_kind};
+use goodqueue_report::{DoubtKind, Record, Run, SenderLimits, queue_kind};
 
 use super::clocks::Delays;
 use super::doubts::{self, Look};
@@ -249,15 +249,17 @@ impl<'a> Underway<'a> {
         let length_ns = i64::try_from(part.load.0).unwrap_or(i64::MAX);
         let start =
             |(number, (host, control)): (usize, (&PathHost, &mut Option<Control>))| -> Result<Far, Error> {
-                let Needs { flows, web, talks, udp, udp_bps } = Needs::of(&part, number);
+                let Needs { flows, transport, web, talks, udp, udp_bps } = Needs::of(&part, number);
                 let session = match control.as_mut().filter(|_| Needs::of(&part, number).any()) {
                     Some(control) => {
-                        let start = Start { flows, at_ns: at, length_ns, web, talks, udp, udp_bps };
+                        let at_ns = at;
+                        let start = Start { flows, at_ns, length_ns, transport, web, talks, udp, udp_bps };
                         Some(control.start(start).map_err(|failure| explain(host, &failure))?)
                     }
                     None => None,
                 };
-                Ok(Far { server: host.address, session })
+                let quic = control.as_ref().and_then(|control| control.quic().cloned());
+                Ok(Far { server: host.address, session, quic })
             };
         let far = asked.hosts.iter().zip(&mut *controls).enumerate().map(start).collect::<Result<_, _>>()?;
         let ahead = controls[0].as_ref().map_or(0, |control| control.ahead().0);
@@ -477,6 +479,13 @@ impl<'a> Underway<'a> {
         let udp = self.asked.test.udp.iter().map(|flow| flow.direction);
         let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
         run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, self.looks.as_ref(), &gathered.probes);
+        if !run.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Processor) {
+            let busy = gathered.far.iter().filter_map(|(host, end)| {
+                let permille = end.as_ref().ok()?.busy_permille?;
+                doubts::server_processor(&self.asked.hosts[*host].name, permille)
+            });
+            run.doubts.extend(busy);
+        }
         let hole = self.part.load.0 >= BLACK_HOLE.0 && self.signal.is_none();
         let hole = Some(&gathered)
             .filter(|_| hole)

@@ -1,7 +1,7 @@
 //! The load of the hosts: the test of the catalogue, and the file's own flows, probes and sources.
 
 use goodqueue::{ETHERNET_FRAME, Rate, Span};
-use goodqueue_probe::{Direction, Dscp, Flow, Params, Probe, Test};
+use goodqueue_probe::{Direction, Dscp, Flow, Params, Probe, QuicCc, Test, Transport};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Pattern, Source};
 
@@ -159,6 +159,11 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     let section = read::table(key, value, &TEST)?;
     let given = |name, default| Ok(section.plain(name, read::span)?.unwrap_or(default));
     let with = section.plain("with", read::list(named::read_extra))?;
+    let transport = section.plain("transport", read::words::<Transport>)?.unwrap_or_default();
+    let cc = match transport {
+        Transport::Tcp => section.plain("cc", read::words::<CcKind>)?.map(|cc| cc.name().into()),
+        Transport::Quic => section.plain("cc", read::words::<QuicCc>)?.map(|cc| cc.name().into()),
+    };
     let params = Params {
         length: given("length", defaults.length)?,
         delay: given("delay", defaults.delay)?,
@@ -166,7 +171,8 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
         step: given("step", defaults.step)?,
         probe_interval: given("probe_interval", defaults.probe_interval)?,
         flows: section.plain("flows", read::count)?.map(|flows| u32::try_from(flows).unwrap_or(u32::MAX)),
-        cc: section.plain("cc", read::words::<CcKind>)?.map(|cc| cc.name().into()),
+        cc,
+        transport,
         udp_bandwidth: section.plain("udp_bandwidth", read::rate)?,
         udp_pktsize: section
             .plain("udp_pktsize", read::count)?
@@ -181,7 +187,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     if let Some(name) = section.read("name", read::text)? {
         return catalogue_test(&name.value, name.at, &params).map(|test| (test, false));
     }
-    for name in ["flows", "cc", "delay", "udp_bandwidth", "udp_pktsize"] {
+    for name in ["flows", "cc", "transport", "delay", "udp_bandwidth", "udp_pktsize"] {
         if let Some((_, value)) = section.get(name) {
             let what = format!("`{name}` is of a test of the catalogue: give its `name`, or use [[flow]]");
             return Err(Wrong::new(value.span().start, what));
@@ -220,21 +226,39 @@ fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &F
         let what = format!("the last of these flows would begin at {last}, and they stop at {stop}");
         return Err(Wrong::new(section.at, what));
     }
-    let cc = section.plain("cc", read::words::<CcKind>)?.unwrap_or(CcKind::Cubic);
+    let transport = section.plain("transport", read::words::<Transport>)?.unwrap_or_default();
+    let cc = match transport {
+        Transport::Tcp => section.plain("cc", read::words::<CcKind>)?.unwrap_or(CcKind::Cubic).name(),
+        Transport::Quic => section.plain("cc", read::words::<QuicCc>)?.unwrap_or(QuicCc::Cubic).name(),
+    };
     let dscp = section.plain("dscp", read::words::<Dscp>)?.unwrap_or_default();
     let send = section.read("bytes", read::bytes)?;
+    if transport == Transport::Quic {
+        for key in ["bytes", "rate"] {
+            if let Some((key, _)) = section.get(key) {
+                let what = format!("{}: a flow over QUIC has no end of its own and no rate limit", key.name);
+                return Err(Wrong::new(section.at, what));
+            }
+        }
+    }
     if let Some(none) = send.filter(|send| send.value == 0) {
         return Err(Wrong::new(none.at, "bytes = 0: a flow sends a byte at least"));
     }
     let rate = section.plain("rate", read::rate)?;
     let before = test.flows.iter().filter(|flow| flow.direction == direction).count() as u64;
-    let stem = if direction == Direction::Up { "TCP upload::" } else { "TCP download::" };
+    let stem = match (transport, direction) {
+        (Transport::Tcp, Direction::Up) => "TCP upload::",
+        (Transport::Tcp, Direction::Down) => "TCP download::",
+        (Transport::Quic, Direction::Up) => "QUIC upload::",
+        (Transport::Quic, Direction::Down) => "QUIC download::",
+    };
     let each = found.iter().flat_map(|place| (0..count.value).map(move |index| (place, index)));
     for (number, ((host, name), index)) in (before + 1..).zip(each) {
         test.flows.push(Flow {
             name: format!("{stem}{number}{name}"),
             direction,
-            cc: cc.name().into(),
+            transport,
+            cc: cc.into(),
             dscp,
             host: *host,
             start: start + stagger * index,

@@ -1,6 +1,6 @@
 //! Tests, calls, pages and videos by their names, and what is near a wrong name: for flags and files alike.
 
-use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError};
+use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError, Transport};
 use goodqueue_sim::tcp::cc::CcKind;
 use toml::Spanned;
 use toml::de::DeValue;
@@ -49,7 +49,9 @@ pub(crate) fn words(error: &TestError) -> String {
 
 /// Whether the simulator has the congestion controls of the test's flows; else why not, with the nearest.
 pub(super) fn check_cc(test: &Test) -> Result<(), String> {
-    let wrong = test.flows.iter().find_map(|flow| Some((&flow.cc, flow.cc.parse::<CcKind>().err()?)));
+    // Those of QUIC were checked with the test.
+    let mut flows = test.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
+    let wrong = flows.find_map(|flow| Some((&flow.cc, flow.cc.parse::<CcKind>().err()?)));
     match wrong {
         Some((cc, error)) => Err(format!("{error}{}", did_you_mean(cc, &CcKind::ALL.map(CcKind::name)))),
         None => Ok(()),

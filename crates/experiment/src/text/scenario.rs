@@ -4,7 +4,7 @@ use goodqueue::{Bytes, Nanos, Span};
 use goodqueue_probe::dash::PlayerConfig;
 use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
-use goodqueue_probe::{Direction, Test, UdpFlow};
+use goodqueue_probe::{Direction, QuicCc, Test, Transport, UdpFlow};
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Browse, Flow, NodeId, Opener, Pattern, Probe, ProbeKind, Scenario, Source, Talk, Watch};
 
@@ -99,10 +99,16 @@ fn flows(test: &Test, own: &[Own], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>
             Direction::Up => (client, server, Opener::Sender),
             Direction::Down => (server, client, Opener::Receiver),
         };
-        let cc = flow.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
+        let wrong = |error: &dyn std::fmt::Display| Wrong::new(0, error.to_string());
+        let (cc, quic) = match flow.transport {
+            Transport::Tcp => (flow.cc.parse::<CcKind>().map_err(|error| wrong(&error))?, None),
+            Transport::Quic => {
+                (CcKind::Cubic, Some(flow.cc.parse::<QuicCc>().map_err(|error| wrong(&error))?))
+            }
+        };
         let dscp = flow.dscp.value();
         let (start, stop) = (test.idle + flow.start, Some(test.idle + flow.stop));
-        Ok(Flow { from, to, cc, dscp, opener, start, stop, bytes, max_rate })
+        Ok(Flow { from, to, cc, quic, dscp, opener, start, stop, bytes, max_rate })
     };
     test.flows.iter().zip(own).map(flow).collect()
 }

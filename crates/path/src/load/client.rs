@@ -5,8 +5,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use goodqueue_probe::Sample;
-use goodqueue_probe::net::{ClockWatch, SessionId};
+use goodqueue_probe::net::{ClockWatch, QuicFar, SessionId};
+use goodqueue_probe::quic::ClientKeys;
+use goodqueue_probe::{Sample, Transport};
 use rustls::{ClientConnection, StreamOwned};
 
 use super::message::{self, Ask, Ended, Lines, MOST_TOLD, Start, Tell, VERSION, Welcome, Why};
@@ -54,11 +55,20 @@ pub enum Failure {
     Stopped,
 }
 
+/// The client's keys for flows over QUIC: a server is accepted if it has the secret.
+///
+/// # Errors
+/// [`Failure::Stranger`], which does not happen: every secret makes keys.
+pub fn quic_keys(secret: &Secret) -> Result<ClientKeys, Failure> {
+    tls::quic_client(secret).map_err(Failure::Stranger)
+}
+
 /// A control connection at the client.
 pub struct Control {
     stream: StreamOwned<ClientConnection, TcpStream>,
     lines: Lines,
     welcome: Welcome,
+    quic: Option<QuicFar>,
     /// The server's monotonic clock minus ours, nanoseconds.
     ahead: i64,
     /// The round trip of that measurement; half of it is the largest error.
@@ -91,7 +101,7 @@ impl Control {
         let tls = ClientConnection::new(config, tls::name()).map_err(Failure::Stranger)?;
         let (stream, lines) = (StreamOwned::new(tls, socket), Lines::new(MOST_TOLD));
         let welcome = Welcome { version: VERSION, ..Welcome::default() };
-        let mut control = Control { stream, lines, welcome, ahead: 0, rtt: 0 };
+        let mut control = Control { stream, lines, welcome, quic: None, ahead: 0, rtt: 0 };
         control.shake_hands()?;
         let exported = tls::exported(&control.stream.conn).map_err(Failure::Stranger)?;
         let proof = secret.proof(&exported).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -99,6 +109,9 @@ impl Control {
         match control.answer(PATIENCE, &AtomicBool::new(false))? {
             Tell::Welcome(welcome) => control.welcome = welcome,
             _ => return Err(Failure::Order),
+        }
+        if let Some(port) = control.welcome.quic {
+            control.quic = Some(QuicFar { port, keys: quic_keys(secret)? });
         }
         control.compare_clocks()?;
         Ok(control)
@@ -123,6 +136,12 @@ impl Control {
     #[must_use]
     pub fn welcome(&self) -> &Welcome {
         &self.welcome
+    }
+
+    /// Where the server accepts flows over QUIC, if it does.
+    #[must_use]
+    pub fn quic(&self) -> Option<&QuicFar> {
+        self.quic.as_ref()
     }
 
     /// The server's monotonic clock minus ours, and its largest error: half the round trip. Nanoseconds.
@@ -183,7 +202,9 @@ impl Control {
     /// # Errors
     /// [`Failure`].
     pub fn start(&mut self, load: Start) -> Result<SessionId, Failure> {
+        let is_quic = load.transport == Transport::Quic;
         for (asked, allowed, what) in [
+            (is_quic.into(), self.welcome.quic.map_or(0, u64::from), "load over QUIC"),
             (load.web, u64::from(self.welcome.web), "pages and videos"),
             (load.talks, u64::from(self.welcome.talks), "video calls and games"),
             (load.udp, self.welcome.udp_bps, "UDP load"),

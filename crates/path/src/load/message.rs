@@ -18,7 +18,7 @@
 use std::io::{self, ErrorKind, Read};
 
 use goodqueue::Span;
-use goodqueue_probe::Sample;
+use goodqueue_probe::{Sample, Transport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -58,17 +58,20 @@ pub struct Start {
     pub at_ns: i64,
     /// How long it lasts, nanoseconds.
     pub length_ns: i64,
+    /// Transport of the flows; those over QUIC connect to the port of [`Welcome::quic`].
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub transport: Transport,
     /// Connections for pages and videos at a time, beside the flows.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub web: u32,
     /// Video calls and games.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub talks: u32,
     /// UDP flows.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub udp: u32,
     /// Rate of all UDP flows together in a direction, the larger of both, bit/s.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub udp_bps: u64,
 }
 
@@ -81,8 +84,8 @@ impl Start {
     }
 }
 
-fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
-    *number == N::default()
+fn is_default<V: Default + PartialEq>(value: &V) -> bool {
+    *value == V::default()
 }
 
 /// A message of a server.
@@ -131,6 +134,9 @@ pub struct Welcome {
     /// Highest rate of UDP flows in a direction, bit/s; the same.
     #[serde(default)]
     pub udp_bps: u64,
+    /// The UDP port of flows over QUIC, if the server accepts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quic: Option<u16>,
 }
 
 /// The end of a load at the server.
@@ -142,6 +148,9 @@ pub struct Ended {
     pub refused: u64,
     /// Why it ended by itself, if it did.
     pub error: Option<String>,
+    /// Thousandths of the load's time for which the server's thread of QUIC had a processor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_permille: Option<u32>,
 }
 
 /// Why a server refuses.
@@ -180,6 +189,9 @@ pub enum Why {
     /// Longer than a load may be, in nanoseconds.
     #[error("the server allows loads of {}", goodqueue::Span(.0.unsigned_abs()))]
     Length(i64),
+    /// No flows over QUIC.
+    #[error("the server takes no load over QUIC")]
+    NoQuic,
     /// A message at the wrong time.
     #[error("the server did not expect this message")]
     Order,
@@ -248,6 +260,9 @@ mod tests {
         assert_eq!(line(&start), "{\"start\":{\"flows\":4,\"at_ns\":-5,\"length_ns\":7}}\n");
         let start = Ask::Start(Start { web: 24, talks: 1, ..Start::of(0, 1, Span(2)) });
         let asked = "{\"start\":{\"flows\":0,\"at_ns\":1,\"length_ns\":2,\"web\":24,\"talks\":1}}\n";
+        assert_eq!(line(&start), asked);
+        let start = Ask::Start(Start { transport: Transport::Quic, ..Start::of(2, 1, Span(2)) });
+        let asked = "{\"start\":{\"flows\":2,\"at_ns\":1,\"length_ns\":2,\"transport\":\"quic\"}}\n";
         assert_eq!(line(&start), asked);
         assert_eq!(line(&Ask::Stop(())), "{\"stop\":null}\n");
         assert_eq!(line(&Tell::Refused(Why::Flows(8))), "{\"refused\":{\"flows\":8}}\n");

@@ -1,4 +1,4 @@
-//! Load over real paths: TCP flows between a client and a server that anybody may reach.
+//! Load over real paths: TCP or QUIC flows between a client and a server that anybody may reach.
 //!
 //! One TCP port takes two kinds of connections. A **control connection** is TLS 1.3. Both ends have one
 //! [`Secret`]: the server's key is derived from it, and the client proves that it has it too. The client
@@ -6,6 +6,9 @@
 //! A **flow** begins with the 128 random bits of its load, which were sent only over the control connection.
 //! It is accepted only from the address of the control connection. So the server sends load only to those who
 //! asked for it.
+//!
+//! QUIC flows go to a UDP port of their own ([`goodqueue_probe::net::QuicServer`]). Their handshake has the
+//! server's key of the control connection, and each flow begins with the same bits.
 //!
 //! * [`word`]: the secret, and the word as which it is printed.
 //! * [`message`]: the messages of the control connection, one JSON object on each line.

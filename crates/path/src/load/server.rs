@@ -17,9 +17,10 @@ use std::time::{Duration, Instant};
 use goodqueue::{Rate, Span};
 use goodqueue_probe::net::{
     Arrival, ClockWatch, DatagramFeeder, DatagramServer, Feeder, FloodLimits, FlowLimits, FlowServer,
-    NetError, Outbox, PREFACE_LEN, ServerSummary, SessionId, SharedClock, Udp, bind_tcp, wait,
+    NetError, Outbox, PREFACE_LEN, QuicServer, ServerSummary, SessionId, SharedClock, Udp, bind_tcp, wait,
 };
-use goodqueue_probe::{Direction, End, Sample};
+use goodqueue_probe::quic::ServerKeys;
+use goodqueue_probe::{Direction, End, Sample, Transport};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::message::{self, Ask, Ended, Lines, MOST_ASKED, Start, Tell, VERSION, Welcome, Why};
@@ -184,6 +185,7 @@ pub struct LoadServer {
     hmac: bool,
     secret: Secret,
     config: Arc<ServerConfig>,
+    quic: Option<(QuicServer, ServerKeys)>,
 }
 
 /// The state that all threads share.
@@ -200,6 +202,17 @@ struct Fed {
     from: IpAddr,
     connections: Feeder,
     datagrams: Option<DatagramFeeder>,
+}
+
+/// Our ends of a load.
+#[derive(Clone, Copy)]
+struct Ends<'a> {
+    /// Of flows over TCP, pages and videos.
+    connections: &'a FlowServer,
+    /// Of queries, calls, games and UDP flows.
+    datagrams: Option<&'a DatagramServer>,
+    /// Of flows over QUIC, with what they may do.
+    quic: Option<(&'a QuicServer, FlowLimits)>,
 }
 
 /// A connection that has not shown its purpose.
@@ -220,7 +233,7 @@ enum Purpose {
 }
 
 impl LoadServer {
-    /// Binds TCP `port` at `addresses`. `hmac`: whether the server of probes at the same port needs a key.
+    /// Binds TCP at `addresses`. `hmac`: whether the server of probes at the same port needs a key.
     ///
     /// # Errors
     /// The address that cannot be had, and the kernel's error.
@@ -237,7 +250,27 @@ impl LoadServer {
         let listeners = addresses.iter().map(bind).collect::<Result<_, _>>()?;
         let config = tls::server(&secret).expect("Ed25519 takes any seed");
         let (stats, sessions) = (Mutex::default(), Mutex::default());
-        Ok(LoadServer { stats, sessions, listeners, bounds, hmac, secret, config })
+        Ok(LoadServer { stats, sessions, listeners, bounds, hmac, secret, config, quic: None })
+    }
+
+    /// Accepts load over QUIC, too, at UDP `port` of `addresses`; port 0 is one that the system chooses.
+    ///
+    /// # Errors
+    /// The address that is not available, and the kernel's error.
+    ///
+    /// # Panics
+    /// Never: Ed25519 takes any seed.
+    pub fn bind_quic(&mut self, addresses: &[IpAddr], port: u16) -> Result<(), (SocketAddr, io::Error)> {
+        let Bounds { loads, flows, .. } = self.bounds;
+        let server = QuicServer::bind(addresses, port, loads * flows as usize * 2)?;
+        self.quic = Some((server, tls::quic_server(&self.secret).expect("Ed25519 takes any seed")));
+        Ok(())
+    }
+
+    /// The UDP port of QUIC, if it accepts load over it.
+    #[must_use]
+    pub fn quic_port(&self) -> Option<u16> {
+        self.quic.as_ref().map(|(server, _)| server.port())
     }
 
     /// Its counters and current numbers.
@@ -267,11 +300,16 @@ impl LoadServer {
     /// Serves until `stop` is set, which it notices within 0.1 s. `events` must not wait.
     ///
     /// # Errors
-    /// The kernel's error if it cannot wait for connections.
+    /// The kernel's error if it cannot wait for connections or datagrams.
     pub fn serve(&self, stop: &AtomicBool, events: &(dyn Fn(Event) + Sync)) -> io::Result<()> {
         let shared = Shared { server: self, stop, events, seats: Mutex::default() };
         thread::scope(|scope| {
             let (mut pending, mut ready) = (Vec::<Pending>::new(), Vec::new());
+            let quic = self.quic.as_ref().map(|(server, keys)| {
+                let name = thread::Builder::new().name("quic".into()).stack_size(STACK);
+                name.spawn_scoped(scope, move || server.serve(keys, stop))
+            });
+            let quic = quic.transpose()?;
             while !stop.load(Ordering::Relaxed) {
                 let listeners = self.listeners.iter().map(AsRawFd::as_raw_fd);
                 let waiting = pending.iter().map(|pending| pending.stream.as_raw_fd());
@@ -313,7 +351,8 @@ impl LoadServer {
                 }
                 self.count(|stats| stats.pending = pending.len() as u64);
             }
-            Ok(())
+            let served = quic.map_or(Ok(Ok(())), thread::ScopedJoinHandle::join);
+            served.map_err(|_| io::Error::other("the thread of QUIC panicked"))?.map_err(io::Error::other)
         })
     }
 }
@@ -602,6 +641,7 @@ impl Control<'_> {
             web: WEB,
             talks: TALKS,
             udp_bps: bounds.udp.0,
+            quic: self.shared.server.quic_port(),
         }))?;
         // From here on reads end after a moment, so that a stop is noticed.
         self.stream.sock.until = None;
@@ -652,7 +692,13 @@ impl Control<'_> {
         let flows = start.flows as usize * 2;
         let web = start.web as usize;
         let limits = FlowLimits { flows, served: flows * CONNECTIONS, web, until: start.length_ns };
-        let (server, connections) = FlowServer::new(limits)?;
+        let quic = self.shared.server.quic.as_ref().map(|(server, _)| server);
+        let (quic, of_tcp) = match (start.transport, quic) {
+            (Transport::Tcp, _) => (None, limits),
+            (Transport::Quic, Some(quic)) => (Some(quic), FlowLimits { flows: 0, served: 0, ..limits }),
+            (Transport::Quic, None) => return self.refuse(Why::NoQuic),
+        };
+        let (server, connections) = FlowServer::new(of_tcp)?;
         let floods = FloodLimits { flows: start.udp as usize, bps: start.udp_bps, until: start.length_ns };
         let answering = has_datagrams.then(|| DatagramServer::new(start.talks as usize, floods));
         let (answerer, datagrams) = answering.unzip();
@@ -672,10 +718,11 @@ impl Control<'_> {
         let length = Span(start.length_ns.unsigned_abs());
         self.shared.tell(Event::Started { from: self.peer, flows: start.flows, length });
         let until = start.at_ns.saturating_add(start.length_ns).saturating_add(OVERTIME);
-        let ended =
-            self.serve_load(&server, answerer.as_ref(), &id, SharedClock::starting_at(start.at_ns), until);
+        let quic = quic.map(|quic| (quic, limits));
+        let ends = Ends { connections: &server, datagrams: answerer.as_ref(), quic };
+        let ended = self.serve_load(&ends, &id, SharedClock::starting_at(start.at_ns), until);
         self.shared.server.sessions.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        let summary = ended.as_ref().map_or_else(|_| ServerSummary::default(), Clone::clone);
+        let (summary, busy) = ended.as_ref().map_or_else(|_| Default::default(), Clone::clone);
         let flows = summary.flows.len() as u64;
         self.shared.server.count(|stats| {
             stats.loads -= 1;
@@ -688,45 +735,54 @@ impl Control<'_> {
             cc: downloads.map(|flow| (flow.flow, flow.cc.clone())).collect(),
             refused: summary.refused,
             error: ended.err().map(|error| error.to_string()),
+            busy_permille: busy,
         }))
     }
 
-    /// Serves flows and datagrams in threads of their own, and passes on their samples, until the client
-    /// sends a stop.
+    /// Serves the ends of a load in threads of their own, and passes on their samples, until the client
+    /// sends a stop. Returns how busy the thread of QUIC was, in thousandths of the load's time, if the load
+    /// has flows over QUIC.
     fn serve_load(
         &mut self,
-        server: &FlowServer,
-        answerer: Option<&DatagramServer>,
+        ends: &Ends<'_>,
         id: &SessionId,
         clock: SharedClock,
         until: i64,
-    ) -> Result<ServerSummary, NetError> {
-        let samples = Outbox::new(MOST_SAMPLES);
+    ) -> Result<(ServerSummary, Option<u32>), NetError> {
+        let samples = Arc::new(Outbox::new(MOST_SAMPLES));
         let stop = AtomicBool::new(false);
         let no_thread = |source| NetError::System { operation: "start", object: "a thread".into(), source };
         thread::scope(|scope| {
-            let (stop, clock, outbox) = (&stop, &clock, &samples);
+            let (stop, clock, outbox) = (&stop, &clock, &*samples);
             let thread = |name: &str| thread::Builder::new().name(name.into()).stack_size(STACK);
-            let serving = thread("flows").spawn_scoped(scope, move || server.run(clock, outbox, stop));
+            let Ends { connections, datagrams, quic } = *ends;
+            let serving = thread("flows").spawn_scoped(scope, move || connections.run(clock, outbox, stop));
             let serving = serving.map_err(no_thread)?;
-            let answering = answerer.map(|answerer| {
+            let answering = datagrams.map(|answerer| {
                 thread("datagrams").spawn_scoped(scope, move || answerer.run(clock, outbox, stop))
             });
             let answering = answering.transpose().map_err(no_thread);
+            // The server's one thread of QUIC serves the flows of all loads.
+            let quic = quic.map(|(server, limits)| {
+                server.begin(*id, self.peer.ip(), limits, *clock, Arc::clone(&samples))
+            });
             let mut held = Vec::new();
             let talked = if answering.is_ok() { self.talk(&samples, &mut held, id, until) } else { Ok(()) };
             stop.store(true, Ordering::Relaxed);
+            let over_quic = quic.map(|load| load.end());
             let summary = serving.join().map_err(|_| NetError::Thread("flows"))?;
             let answered = answering?.map_or(Ok(Ok(())), thread::ScopedJoinHandle::join);
             // The last samples come with the end of the flows.
             let last = self.pass_on(&samples, &mut held).and_then(|_| {
                 held.chunks(BATCH).try_for_each(|batch| self.say(&Tell::Samples(batch.to_vec())))
             });
-            let lost =
-                |source| NetError::System { operation: "write to", object: "the client".into(), source };
             talked.and(last).map_err(lost)?;
             answered.map_err(|_| NetError::Thread("datagrams"))??;
-            summary
+            let mut summary = summary?;
+            let Some((own, busy)) = over_quic.transpose()? else { return Ok((summary, None)) };
+            summary.flows.extend(own.flows);
+            summary.refused += own.refused;
+            Ok((summary, Some((busy * 1000.0).round() as u32)))
         })
     }
 
@@ -772,6 +828,11 @@ impl Control<'_> {
             }
         }
     }
+}
+
+/// The client no longer takes what it is told.
+fn lost(source: io::Error) -> NetError {
+    NetError::System { operation: "write to", object: "the client".into(), source }
 }
 
 fn signed(span: Span) -> i64 {

@@ -2,7 +2,11 @@
 //! that has the secret knows the key in advance. There are no certificates and no authorities.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use goodqueue_probe::quic::{ClientKeys, ServerKeys};
+use quinn_proto::EndpointConfig;
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
@@ -16,6 +20,10 @@ use super::word::Secret;
 
 /// The name of the protocol inside (ALPN), which identifies a server of another version.
 const ALPN: &[u8] = b"goodqueue/1";
+/// The same for flows over QUIC.
+const QUIC_ALPN: &[u8] = b"goodqueue-flow/1";
+/// How long the token of a Retry is valid.
+const RETRY: Duration = Duration::from_secs(15);
 /// The label of the exported bits over which the client's proof is computed (RFC 5705).
 const LABEL: &[u8] = b"EXPORTER-goodqueue-client";
 /// An Ed25519 private key in PKCS #8 is its seed after these octets (RFC 8410, section 7).
@@ -55,6 +63,26 @@ pub(super) fn client(secret: &Secret) -> Result<Arc<ClientConfig>, Error> {
     config.alpn_protocols = vec![ALPN.to_vec()];
     config.resumption = rustls::client::Resumption::disabled();
     Ok(Arc::new(config))
+}
+
+/// The server's keys for QUIC flows. Its key in the handshake is that of the control connection.
+pub(super) fn quic_server(secret: &Secret) -> Result<ServerKeys, Error> {
+    let mut tls = ServerConfig::clone(&*server(secret)?);
+    tls.alpn_protocols = vec![QUIC_ALPN.to_vec()];
+    let tls = QuicServerConfig::try_from(tls).map_err(|_| Error::General("no cipher for Initials".into()))?;
+    // The keys of resets and tokens are random, and new in each process.
+    let mut server = quinn_proto::ServerConfig::with_crypto(Arc::new(tls));
+    server.retry_token_lifetime(RETRY);
+    Ok(ServerKeys { own: EndpointConfig::default(), server })
+}
+
+/// The client's keys for QUIC flows: it accepts the one server that has the secret.
+pub(super) fn quic_client(secret: &Secret) -> Result<ClientKeys, Error> {
+    let mut tls = ClientConfig::clone(&*client(secret)?);
+    tls.alpn_protocols = vec![QUIC_ALPN.to_vec()];
+    let tls = QuicClientConfig::try_from(tls).map_err(|_| Error::General("no cipher for Initials".into()))?;
+    let client = quinn_proto::ClientConfig::new(Arc::new(tls));
+    Ok(ClientKeys { own: EndpointConfig::default(), client })
 }
 
 /// The exported bits of a connection over which the client's proof is computed.

@@ -92,7 +92,7 @@ impl Fetch {
         let ns = |span: goodqueue::Span| i64::try_from(span.0).unwrap_or(i64::MAX);
         let (origin, stop) = (clock.nanos(0), clock.nanos(ns(test.load)));
         let remote = |host: usize, cc: &str| {
-            let far = servers[host];
+            let far = &servers[host];
             Remote { server: far.server, cc: cc.into(), preface: far.preface() }
         };
         // Different from the tokens of probes, which count up from the same moment.

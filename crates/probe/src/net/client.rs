@@ -15,12 +15,13 @@ use super::error::{Context, NetError};
 use super::flood::Flooding;
 use super::load::{FlowOutcome, Load, LoadOutcome};
 use super::probe::{PathState, ProbeOutcome, Probes, ProbesOutcome};
+use super::quic::QuicFlows;
 use super::session::Far;
 use super::sys;
 use super::talk::{Talks, TalksOutcome};
 use crate::echo::Lateness;
 use crate::web::CONNECTIONS;
-use crate::{Sample, Test};
+use crate::{Flow, Sample, Test, Transport};
 
 /// Files that client and server open beside the sockets of flows and probes (epoll, timer, listeners),
 /// generously.
@@ -65,7 +66,9 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
     if test.hosts() > hosts {
         return Err(NetError::Hosts { need: test.hosts(), have: hosts });
     }
-    let flows = test.flows.iter().map(|flow| flow.cc.as_str());
+    // Those of QUIC are not the kernel's.
+    let flows = test.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
+    let flows = flows.map(|flow| flow.cc.as_str());
     let pages = test.web.iter().map(|page| page.cc.as_str());
     let videos = test.dash.iter().map(|video| video.cc.as_str());
     let names: BTreeSet<&str> = flows.chain(pages).chain(videos).collect();
@@ -129,7 +132,7 @@ pub fn run_client(
     stop: &AtomicBool,
 ) -> Result<ClientSummary, NetError> {
     check(test, hosts.len())?;
-    let far = |&host| Far { server: SocketAddr::new(host, port), session: None };
+    let far = |&host| Far { server: SocketAddr::new(host, port), session: None, quic: None };
     let servers: Vec<Far> = hosts.iter().map(far).collect();
     let probes = Probes::open(test, hosts, port, clock, path.longest())?;
     let applications = Applications::open(test, &servers, clock)?;
@@ -220,13 +223,15 @@ impl Running<'_> {
     }
 }
 
-/// Runs the flows, TCP and UDP, the pages, videos, calls and games of `test`, and nothing else of it, against
-/// servers of many clients ([`super::FlowServer`], [`super::DatagramServer`]), one for each of the test's
-/// hosts. Blocks until the load has ended, or `stop` is set. The samples are goodput of downloads, the
-/// sender's view of uploads, this end of each flow, and what pages, videos, calls and games see here.
+/// Runs the flows of `test`, all over TCP or all over QUIC, its UDP flows, pages, videos, calls and games,
+/// and nothing else of it, against servers of many clients ([`super::FlowServer`], [`super::QuicServer`],
+/// [`super::DatagramServer`]), one for each of the test's hosts. Blocks until the load has ended, or `stop`
+/// is set. The samples are goodput of downloads, the sender's view of uploads, this end of each flow, and
+/// what pages, videos, calls and games see here.
 ///
 /// # Errors
-/// [`NetError::Hosts`] and [`NetError::System`]. A failed flow is not an error: see [`FlowOutcome::error`].
+/// [`NetError::Hosts`], [`NetError::Transports`] and [`NetError::System`]. A failed flow is not an error: see
+/// [`FlowOutcome::error`].
 pub fn run_load(
     test: &Test,
     servers: &[Far],
@@ -237,12 +242,20 @@ pub fn run_load(
     if test.hosts() > servers.len() {
         return Err(NetError::Hosts { need: test.hosts(), have: servers.len() });
     }
+    let is_quic = |flow: &Flow| flow.transport == Transport::Quic;
+    let over_quic = test.flows.iter().any(is_quic);
+    if over_quic && !test.flows.iter().all(is_quic) {
+        return Err(NetError::Transports);
+    }
     let applications = Applications::open(test, servers, clock)?;
-    let load = Load::new(test, servers, clock, sink)?;
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
         let applications = applications.start(scope, clock, sink, [stop, &end])?;
-        let load = load.run(stop);
+        let load = if over_quic {
+            QuicFlows::new(test, servers, clock, sink).and_then(|flows| flows.run(stop))
+        } else {
+            Load::new(test, servers, clock, sink).and_then(|load| load.run(stop))
+        };
         end.store(has_failed(&load), Ordering::Relaxed);
         let (fetched, talks) = applications.join()?;
         let (load, mut warnings) = (load?, Vec::new());

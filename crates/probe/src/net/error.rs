@@ -47,6 +47,9 @@ pub enum NetError {
         /// Hosts given.
         have: usize,
     },
+    /// Some flows of the test are over TCP, others over QUIC.
+    #[error("the flows of a test over sockets have one transport: tcp or quic")]
+    Transports,
     /// A thread panicked: a bug in the program.
     #[error("the {0} thread panicked")]
     Thread(&'static str),

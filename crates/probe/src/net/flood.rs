@@ -296,7 +296,7 @@ impl Flooding {
         let ns = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
         let mut running = Vec::with_capacity(test.udp.len());
         for (number, flow) in (test.flows.len()..).zip(&test.udp) {
-            let far = servers[flow.host];
+            let far = &servers[flow.host];
             let v6 = far.server.is_ipv6();
             let any: IpAddr = if v6 { [0u16; 8].into() } else { [0u8; 4].into() };
             let socket = UdpSocket::bind((any, 0)).context("open UDP for", &flow.name)?;

@@ -66,6 +66,8 @@ mod load;
 #[forbid(unsafe_code)]
 mod probe;
 #[forbid(unsafe_code)]
+mod quic;
+#[forbid(unsafe_code)]
 mod reflect;
 #[forbid(unsafe_code)]
 mod request;
@@ -86,8 +88,9 @@ pub use error::NetError;
 pub use flood::{FloodLimits, Floods};
 pub use load::FlowOutcome;
 pub use probe::{PathState, ProbeOutcome};
+pub use quic::{QuicLoad, QuicServer};
 pub use server::{ServedFlow, Server, ServerSummary};
-pub use session::{Far, Feeder, FlowLimits, FlowServer, Outbox, PREFACE_LEN, SessionId};
+pub use session::{Far, Feeder, FlowLimits, FlowServer, Outbox, PREFACE_LEN, QuicFar, SessionId};
 pub use udp::{Arrival, Icmp, Udp, bind_tcp, random_u64, wait};
 
 /// Requests real-time scheduling (`SCHED_FIFO`, priority 1) for the calling thread, and returns whether it

@@ -24,11 +24,11 @@ use crate::{Direction, End, Sample};
 /// Most connections at a time; further ones are closed at once and counted.
 const MAX_CONNECTIONS: usize = 4096;
 /// How long a connection may take to send its header, in nanoseconds.
-const HEADER_WAIT: i64 = 10_000_000_000;
+pub(super) const HEADER_WAIT: i64 = 10_000_000_000;
 /// How long before its planned stop a flow may end without an error, in nanoseconds.
-const EARLY: i64 = 50_000_000;
+pub(super) const EARLY: i64 = 50_000_000;
 /// How long after its planned stop a flow may go on at a server of many clients, in nanoseconds.
-const OVERTIME: i64 = 2_000_000_000;
+pub(super) const OVERTIME: i64 = 2_000_000_000;
 const TIMER: u64 = u64::MAX;
 
 /// Listening TCP and UDP sockets, with the same port number on each address.
@@ -384,8 +384,7 @@ impl<'a> Loop<'a> {
         if self.connections.len() >= most {
             self.forget_silent(self.clock.t());
         }
-        let is_served = self.limits.is_some_and(|limits| self.summary.flows.len() >= limits.served);
-        if self.connections.len() >= most || is_served || stream.set_nonblocking(true).is_err() {
+        if self.connections.len() >= most || stream.set_nonblocking(true).is_err() {
             self.summary.refused += 1;
             return Ok(());
         }
@@ -472,9 +471,11 @@ impl<'a> Loop<'a> {
     /// Turns a connection into a flow; false if the socket or the grid does not permit that.
     fn begin(&mut self, token: u64, header: &FlowHeader) -> bool {
         let step = header.step.0.cast_signed();
-        if self.grid.is_some_and(|grid| grid.step() != step)
-            || self.limits.is_some_and(|limits| header.stop > limits.until)
-        {
+        let open = || self.connections.values().filter(|one| matches!(one, Connection::Flow { .. })).count();
+        let is_beyond = |limits: FlowLimits| {
+            header.stop > limits.until || open() >= limits.flows || self.summary.flows.len() >= limits.served
+        };
+        if self.grid.is_some_and(|grid| grid.step() != step) || self.limits.is_some_and(is_beyond) {
             return false;
         }
         let Some(Connection::Unknown { stream, peer, .. }) = self.connections.remove(&token) else {

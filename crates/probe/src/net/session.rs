@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::sys;
 use crate::Sample;
+use crate::quic::ClientKeys;
 
 /// Bytes in front of a flow's header.
 pub const PREFACE_LEN: usize = 20;
@@ -69,12 +70,23 @@ impl SessionId {
 }
 
 /// A server of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Far {
     /// Its address; UDP and TCP have the same port.
     pub server: SocketAddr,
     /// At a server of many clients, the session that it has granted.
     pub session: Option<SessionId>,
+    /// Where it accepts flows over QUIC, if it does.
+    pub quic: Option<QuicFar>,
+}
+
+/// A server's end of flows over QUIC.
+#[derive(Clone, Debug)]
+pub struct QuicFar {
+    /// Its UDP port.
+    pub port: u16,
+    /// The client's side of TLS.
+    pub keys: ClientKeys,
 }
 
 impl Far {

@@ -17,7 +17,7 @@ pub(super) use datagram::*;
 /// Nanoseconds of a clock.
 fn clock(id: libc::clockid_t) -> i64 {
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `ts` is a valid timespec to write to; the two clocks used always exist on Linux.
+    // SAFETY: `ts` is a valid timespec to write to; the clocks used always exist on Linux.
     unsafe { libc::clock_gettime(id, &raw mut ts) };
     nanos(&ts)
 }
@@ -43,6 +43,11 @@ pub(super) fn monotonic() -> i64 {
 /// `CLOCK_REALTIME` in nanoseconds.
 pub(super) fn realtime() -> i64 {
     clock(libc::CLOCK_REALTIME)
+}
+
+/// For how long the calling thread has had a processor, nanoseconds.
+pub(super) fn thread_time() -> i64 {
+    clock(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// -1 is an error, anything else a result.
@@ -213,6 +218,8 @@ pub(super) enum Interest {
     Read,
     /// Room to write, or a connection made.
     Write,
+    /// Any of them.
+    Both,
 }
 
 impl Interest {
@@ -220,6 +227,7 @@ impl Interest {
         match self {
             Interest::Read => libc::EPOLLIN as u32,
             Interest::Write => libc::EPOLLOUT as u32,
+            Interest::Both => (libc::EPOLLIN | libc::EPOLLOUT) as u32,
         }
     }
 }

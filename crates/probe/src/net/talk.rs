@@ -57,7 +57,7 @@ impl Talks {
         let token = clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 20;
         let mut running = Vec::with_capacity(test.talks.len());
         for (talk, plan) in (0u32..).zip(&test.talks) {
-            let far = servers[plan.host];
+            let far = &servers[plan.host];
             let server = far.server;
             let config = PeerConfig {
                 talk,

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 use super::sys;
 
@@ -141,6 +141,21 @@ impl Udp {
         sys::send_to(self.socket.as_fd(), bytes, &to, arrival.to.filter(|_| self.any), tos)
     }
 
+    /// Sends to `to` with this ToS byte, from the local address `from` where the socket has none of its own.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn send_to(
+        &self,
+        to: SocketAddr,
+        from: Option<IpAddr>,
+        bytes: &[u8],
+        tos: u8,
+    ) -> io::Result<()> {
+        let to = sys::SockAddr::new(to);
+        sys::send_to(self.socket.as_fd(), bytes, &to, from.filter(|_| self.any), tos)
+    }
+
     /// Takes the next datagram that waits.
     ///
     /// # Errors
@@ -180,6 +195,12 @@ impl Udp {
     #[must_use]
     pub fn transmitted(&self) -> Option<(u32, i64)> {
         sys::transmitted(self.socket.as_fd())
+    }
+}
+
+impl AsFd for Udp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

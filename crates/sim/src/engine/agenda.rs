@@ -28,6 +28,7 @@ struct FirstTimers {
     sources: Lane,
     web_clients: Lane,
     talks: Lane,
+    quic: Lane,
     flows: Lane,
 }
 
@@ -42,14 +43,17 @@ impl Agenda {
         let sources = probes + scenario.probes.len() as Lane;
         let web_clients = sources + scenario.sources.len() as Lane;
         let talks = web_clients + (scenario.browsers.len() + scenario.players.len()) as Lane;
-        let flows = talks + scenario.talks.len() as Lane;
+        let quic = talks + scenario.talks.len() as Lane;
+        // One for each flow, whatever carries it, if QUIC carries any.
+        let has_quic = scenario.flows.iter().any(|flow| flow.quic.is_some());
+        let flows = quic + if has_quic { scenario.flows.len() as Lane } else { 0 };
         let mut agenda = Agenda {
             now: Nanos::ZERO,
             horizon: Nanos::ZERO,
             lanes: Lanes::new(0),
             owners: Vec::new(),
             timers: Timers::default(),
-            first: FirstTimers { reports, probes, sources, web_clients, talks, flows },
+            first: FirstTimers { reports, probes, sources, web_clients, talks, quic, flows },
         };
         agenda.make_room(scenario.flows.len());
         agenda
@@ -100,6 +104,7 @@ impl Agenda {
             LaneOwner::Source(source) => first.sources + source,
             LaneOwner::WebClient(client) => first.web_clients + client,
             LaneOwner::Talk(talk) => first.talks + talk,
+            LaneOwner::Quic(flow) => first.quic + flow,
             LaneOwner::Sender(flow) => first.flows + 2 * flow,
             LaneOwner::Receiver(flow) => first.flows + 2 * flow + 1,
         })
@@ -111,6 +116,8 @@ impl Agenda {
         if timer >= first.flows {
             let (flow, is_receiver) = ((timer - first.flows) / 2, (timer - first.flows) % 2 == 1);
             if is_receiver { LaneOwner::Receiver(flow) } else { LaneOwner::Sender(flow) }
+        } else if timer >= first.quic {
+            LaneOwner::Quic(timer - first.quic)
         } else if timer >= first.talks {
             LaneOwner::Talk(timer - first.talks)
         } else if timer >= first.web_clients {

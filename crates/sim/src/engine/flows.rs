@@ -172,7 +172,8 @@ impl Flows {
         let tcp = Arc::new(scenario.tcp.clamped());
         let script = &mut flows.script.entries;
         script.reserve_exact(scenario.flows.len());
-        for (index, spec) in scenario.flows.iter().enumerate() {
+        // Those of QUIC have a place here, so that numbers agree, and never start.
+        for (index, spec) in scenario.flows.iter().enumerate().filter(|(_, spec)| spec.quic.is_none()) {
             script.push((moment(spec.start), Action::Start(index as u32)));
             if let Some(stop) = spec.stop {
                 script.push((moment(stop), Action::Stop(index as u32)));

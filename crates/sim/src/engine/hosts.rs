@@ -6,6 +6,7 @@ use super::agenda::{Agenda, moment};
 use super::flows::{Flows, Role};
 use super::network::Network;
 use super::probes::Probes;
+use super::quic::Quic;
 use super::samples::Samples;
 use super::sources::Sources;
 use super::talks::Talks;
@@ -25,6 +26,7 @@ pub(crate) struct Hosts {
     pub(super) sources: Sources,
     pub(super) web_clients: WebClients,
     pub(super) talks: Talks,
+    pub(super) quic: Quic,
     pub(super) samples: Samples,
 }
 
@@ -41,13 +43,14 @@ impl Hosts {
             sources: Sources::new(scenario, agenda, network)?,
             web_clients: WebClients::new(scenario, agenda, network)?,
             talks: Talks::new(scenario, agenda, network)?,
+            quic: Quic::new(scenario, agenda, network)?,
             samples: Samples::new(moment(scenario.origin)),
         })
     }
 
     /// A timer of `owner` is due.
     pub(super) fn due(&mut self, agenda: &mut Agenda, network: &mut Network, owner: LaneOwner) {
-        let Hosts { flows, probes, sources, web_clients, talks, samples } = self;
+        let Hosts { flows, probes, sources, web_clients, talks, quic, samples } = self;
         match owner {
             LaneOwner::Port(_) | LaneOwner::Arrival(_) | LaneOwner::Switch(_) | LaneOwner::Radio(_) => {}
             LaneOwner::Script => flows.run_script(agenda, network),
@@ -58,6 +61,7 @@ impl Hosts {
                 web_clients.due(agenda, network, flows, samples, client as usize);
             }
             LaneOwner::Talk(talk) => talks.due(agenda, network, talk as usize),
+            LaneOwner::Quic(flow) => quic.due(agenda, network, flow as usize),
             LaneOwner::Sender(flow) => flows.sender_due(agenda, network, flow as usize),
             LaneOwner::Receiver(flow) => flows.receiver_due(agenda, network, flow as usize),
         }
@@ -89,7 +93,7 @@ impl Hosts {
 
     /// Handles a frame that is neither data nor acknowledgement of a TCP flow.
     fn receive_datagram(&mut self, agenda: &mut Agenda, network: &mut Network, owner: usize, id: FrameId) {
-        let Hosts { flows, probes, sources, web_clients, talks, samples } = self;
+        let Hosts { flows, probes, sources, web_clients, talks, quic, samples } = self;
         let frame = *network.frames.get(id);
         match frame.kind {
             Kind::Data | Kind::Ack => {}
@@ -100,6 +104,8 @@ impl Hosts {
             Kind::Answer => web_clients.answer_arrived(agenda, network, flows, samples, (owner, &frame)),
             Kind::ToServer => talks.datagram_arrived(agenda, &frame, samples, owner, true),
             Kind::ToClient => talks.datagram_arrived(agenda, &frame, samples, owner, false),
+            Kind::QuicToServer => quic.datagram_arrived(agenda, network, &frame, owner, true),
+            Kind::QuicToClient => quic.datagram_arrived(agenda, network, &frame, owner, false),
         }
         network.frames.remove(id);
     }

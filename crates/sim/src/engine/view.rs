@@ -15,7 +15,8 @@ use crate::tap::TraceEvent;
 use crate::tcp::TxStats;
 use crate::wifi::{AirEvent, Radio};
 
-/// A TCP flow between two steps.
+/// A flow between two steps. Of the state of one over QUIC some figures mean something like that of TCP, and
+/// it has no counters ([`goodqueue_probe::quic::Host::view`]).
 #[derive(Clone, Copy, Debug)]
 pub struct FlowView {
     /// Payload bytes that the receiving application has read.
@@ -143,6 +144,9 @@ impl Simulation {
     /// Flow `index` of the scenario.
     #[must_use]
     pub fn flow(&self, index: usize) -> FlowView {
+        if let Some(view) = self.hosts.quic.view(self.agenda.now, index) {
+            return view;
+        }
         let flow = self.hosts.flows.get(index);
         let (window, stats) = (flow.tx.window(), flow.tx.stats());
         let micros = |span: goodqueue::Span| u32::try_from(span.0 / 1000).unwrap_or(u32::MAX);

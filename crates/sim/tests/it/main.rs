@@ -8,6 +8,8 @@ mod network;
 mod own_congestion_control;
 mod own_queue;
 mod pages;
+#[cfg(feature = "quic")]
+mod quic;
 mod reference;
 mod super_packets;
 mod switch;

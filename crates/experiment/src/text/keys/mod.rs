@@ -101,6 +101,7 @@ pub(crate) static TEST: Table = Table {
             "cubic",
             "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague",
         ),
+        key("transport", Kind::Text, "tcp", "transport of its flows: tcp, or quic with cubic or newreno"),
         key("udp_bandwidth", Kind::Rate, "the test's", "rate of UDP flows, in tests that leave it open"),
         key("udp_pktsize", count(64, 1472), "the test's", "UDP payload of the datagrams of UDP flows, bytes"),
         key(
@@ -357,14 +358,15 @@ pub(crate) static VARIANT: Table = Table {
     also: None,
 };
 
-/// TCP flows.
+/// Flows of the load.
 pub(crate) static FLOW: Table = Table {
     name: "flow",
-    doc: "A group of equal TCP flows between two hosts.",
+    doc: "A group of equal flows between two hosts.",
     keys: &[
         key("count", count(1, MOST_FLOWS), "1", "number of flows"),
         key("from", Kind::Text, "client", "the host that sends"),
         key("to", Kind::Text, "server", "the host that receives"),
+        key("transport", Kind::Text, "tcp", "transport of the flows: tcp, or quic with cubic or newreno"),
         key("cc", Kind::Text, "cubic", "congestion control: cubic, reno, bbr, dctcp, prague"),
         key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
         key("start", time(FROM_NOTHING, DAY), "0s", "start of the first flow, from the start of the load"),

@@ -1,0 +1,343 @@
+//! The client side of QUIC flows, in one loop. Each flow has a socket of its own, so that queues that tell
+//! flows apart see it as one.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+
+use goodqueue::{Nanos, Span};
+
+use super::{LONGEST, RECEIVE_BUFFER, TURN, settings};
+use crate::net::clock::SharedClock;
+use crate::net::error::{Context, NetError};
+use crate::net::flow::Grid;
+use crate::net::header::FlowHeader;
+use crate::net::load::{FlowOutcome, LoadOutcome};
+use crate::net::session::{Far, QuicFar};
+use crate::net::sys::{self, Epoll, Interest, Timer};
+use crate::net::udp::Udp;
+use crate::quic::{Arrival, Event, Host, OPENING, View};
+use crate::{Direction, End, Flow, QuicCc, Sample, Test};
+
+const TIMER: u64 = u64::MAX;
+/// Bytes of a download that may wait for others that are missing: what Linux's TCP allows by default
+/// (`net.ipv4.tcp_rmem`), rounded up.
+const WINDOW: u32 = 8 << 20;
+
+/// A socket with the connection of one flow.
+struct Running {
+    udp: Udp,
+    host: Host,
+    number: usize,
+    server: SocketAddr,
+    end: End,
+    /// Payload that samples have told of.
+    told: u64,
+    /// A datagram that the kernel had no room for.
+    waiting: Option<Vec<u8>>,
+    is_connected: bool,
+}
+
+enum State {
+    Waiting,
+    Running(Box<Running>),
+    Over,
+}
+
+/// The loop over all flows.
+pub(in crate::net) struct QuicFlows<'a> {
+    test: &'a Test,
+    servers: &'a [Far],
+    clock: &'a SharedClock,
+    sink: &'a Sender<Sample>,
+    epoll: Epoll,
+    timer: Timer,
+    grid: Grid,
+    states: Vec<State>,
+    /// Starts and stops in descending order of time: `(t, is start, flow)`.
+    agenda: Vec<(i64, bool, usize)>,
+    out: LoadOutcome,
+}
+
+fn ns(span: Span) -> i64 {
+    i64::try_from(span.0).unwrap_or(i64::MAX)
+}
+
+fn now() -> Nanos {
+    Nanos(sys::monotonic().max(0).cast_unsigned())
+}
+
+const fn end_of(direction: Direction) -> End {
+    match direction {
+        Direction::Up => End::Sender,
+        Direction::Down => End::Receiver,
+    }
+}
+
+impl<'a> QuicFlows<'a> {
+    /// `servers`: one for each host of the test, each with the session that it has granted.
+    pub(in crate::net) fn new(
+        test: &'a Test,
+        servers: &'a [Far],
+        clock: &'a SharedClock,
+        sink: &'a Sender<Sample>,
+    ) -> Result<QuicFlows<'a>, NetError> {
+        let entries = |(i, flow): (usize, &Flow)| [(ns(flow.start), true, i), (ns(flow.stop), false, i)];
+        let mut agenda: Vec<_> = test.flows.iter().enumerate().flat_map(entries).collect();
+        agenda.sort_unstable_by(|a, b| b.cmp(a));
+        let flows = vec![FlowOutcome::default(); test.flows.len()];
+        Ok(QuicFlows {
+            test,
+            servers,
+            clock,
+            sink,
+            epoll: Epoll::new().context("create", "epoll")?,
+            timer: Timer::new().context("create", "timer")?,
+            grid: Grid::after(0, ns(test.step).max(1)),
+            states: test.flows.iter().map(|_| State::Waiting).collect(),
+            agenda,
+            out: LoadOutcome { flows, ..LoadOutcome::default() },
+        })
+    }
+
+    /// Runs until the last flow has stopped, all flows have failed or `stop` is set. What the sender's state
+    /// means is at [`Host::view`].
+    pub(in crate::net) fn run(mut self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
+        self.epoll.add(self.timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
+        let (mut tokens, mut buf) = (Vec::new(), vec![0; LONGEST]);
+        while !stop.load(Ordering::Relaxed) && !self.states.iter().all(|s| matches!(s, State::Over)) {
+            self.pass_time();
+            for index in 0..self.states.len() {
+                self.turn(index);
+            }
+            self.timer.set(self.next()).context("set", "timer")?;
+            self.epoll.wait(&mut tokens).context("wait for", "flows")?;
+            for &token in tokens.iter().filter(|&&token| token != TIMER) {
+                let index = token as usize;
+                if let Some(State::Running(flow)) = self.states.get_mut(index)
+                    && let Err(error) = flow.receive(&mut buf)
+                {
+                    self.end(index, Some(explain(&error)));
+                }
+            }
+        }
+        for flow in 0..self.states.len() {
+            self.end(flow, Some("the run was stopped".into()));
+        }
+        Ok(self.out)
+    }
+
+    /// When something is next to be done, on the monotonic clock.
+    fn next(&self) -> i64 {
+        let planned = self.agenda.last().map_or(i64::MAX, |&(t, ..)| t).min(self.grid.next());
+        let timeouts = self.states.iter().filter_map(|state| match state {
+            State::Running(flow) => flow.host.poll_timeout(),
+            _ => None,
+        });
+        let timeout = timeouts.min().map_or(i64::MAX, |at| i64::try_from(at.0).unwrap_or(i64::MAX));
+        self.clock.mono(planned).min(timeout)
+    }
+
+    /// Samples the steps that have passed, and starts and stops flows that are due, in order of time.
+    fn pass_time(&mut self) {
+        let t = self.clock.t();
+        loop {
+            let due = self.agenda.last().copied().filter(|&(at, ..)| at <= t);
+            let step_first = due.is_none_or(|(at, ..)| self.grid.next() <= at);
+            if step_first && let Some(end) = self.grid.pass(t) {
+                self.out.lateness.record(Span((t - end).max(0).cast_unsigned()));
+                self.tick(end, t);
+                continue;
+            }
+            let Some((_, is_start, index)) = due else { return };
+            self.agenda.pop();
+            if is_start {
+                match self.start(index) {
+                    Ok(flow) => self.states[index] = State::Running(Box::new(flow)),
+                    Err(error) => self.end(index, Some(error)),
+                }
+                continue;
+            }
+            let is_connected = matches!(&self.states[index], State::Running(flow) if flow.is_connected);
+            let error = (!is_connected).then(|| "not connected by its planned stop".to_owned());
+            self.end(index, error);
+        }
+    }
+
+    fn tick(&mut self, end: i64, t: i64) {
+        for (flow, state) in (0u32..).zip(&mut self.states) {
+            let State::Running(running) = state else { continue };
+            let View { info, is_connected, .. } = running.view();
+            let sample = match running.end {
+                End::Receiver => Sample::Received { flow, t: end, bytes: running.take_received() },
+                End::Sender if is_connected => Sample::Tcp { flow, t, info },
+                End::Sender => continue,
+            };
+            // A receiver that is gone no longer wants samples; the run is stopped by other means.
+            let _ = self.sink.send(sample);
+        }
+    }
+
+    fn start(&self, index: usize) -> Result<Running, String> {
+        let flow = &self.test.flows[index];
+        let end = end_of(flow.direction);
+        let far = &self.servers[flow.host];
+        let (Some(session), Some(QuicFar { port, keys })) = (&far.session, &far.quic) else {
+            return Err("the server accepts no flows over QUIC".into());
+        };
+        let server = SocketAddr::new(far.server.ip(), *port);
+        let cc: QuicCc = flow.cc.parse().map_err(|error| format!("{error}"))?;
+        let header = FlowHeader {
+            flow: u32::try_from(index).unwrap_or(u32::MAX),
+            direction: flow.direction,
+            dscp: flow.dscp,
+            start: ns(flow.start),
+            stop: ns(flow.stop),
+            step: self.test.step,
+            cc: cc.name().into(),
+        };
+        let mut opening = [0; OPENING];
+        let preface = session.preface();
+        opening[..preface.len()].copy_from_slice(&preface);
+        opening[preface.len()..].copy_from_slice(&header.emit());
+        let udp = self.socket(index, server).map_err(|error| explain(&error))?;
+        let settings = settings(server.is_ipv6(), WINDOW, 1);
+        let mut host = Host::client(settings, keys.clone());
+        let sends = (end == End::Sender).then_some(cc);
+        let number = host.connect(now(), server, &opening, sends)?;
+        Ok(Running { udp, host, number, server, end, told: 0, waiting: None, is_connected: false })
+    }
+
+    fn socket(&self, index: usize, server: SocketAddr) -> io::Result<Udp> {
+        let udp = Udp::connect(server, None)?;
+        udp.set_tos(self.test.flows[index].dscp.tos())?;
+        udp.set_fragments(false)?;
+        udp.set_receive_buffer(RECEIVE_BUFFER)?;
+        self.epoll.add(udp.as_fd(), Interest::Read, index as u64)?;
+        Ok(udp)
+    }
+
+    /// Handles what is due of a flow, and sends what it may.
+    fn turn(&mut self, index: usize) {
+        let State::Running(flow) = &mut self.states[index] else { return };
+        let at = now();
+        if flow.host.poll_timeout().is_some_and(|due| due <= at) {
+            flow.host.handle_timeout(at);
+        }
+        let (had_room, sent) = (flow.waiting.is_none(), flow.send());
+        if had_room != flow.waiting.is_none() {
+            let interest = if had_room { Interest::Both } else { Interest::Read };
+            // If this fails, the loop still looks ten times a second.
+            let _ = self.epoll.change(flow.udp.as_fd(), interest, index as u64);
+        }
+        let mut error = sent.err().map(|error| explain(&error));
+        while let Some((number, event)) = flow.host.poll_event() {
+            match event {
+                Event::Connected => {
+                    flow.is_connected = true;
+                    self.out.flows[index].connected = Some(self.clock.t());
+                    let cc = flow.host.cc(number).map(QuicCc::name);
+                    self.out.flows[index].cc = cc.unwrap_or_default().into();
+                }
+                Event::Ended(why) => error = Some(why),
+                Event::Opening(_) => {}
+            }
+        }
+        if error.is_some() {
+            self.end(index, error);
+        }
+    }
+
+    /// Ends a flow, once.
+    fn end(&mut self, index: usize, error: Option<String>) {
+        let t = self.clock.t();
+        let flow = u32::try_from(index).unwrap_or(u32::MAX);
+        let end = end_of(self.test.flows[index].direction);
+        let mut bytes_total = 0;
+        match std::mem::replace(&mut self.states[index], State::Over) {
+            State::Over => return,
+            State::Waiting => {}
+            State::Running(mut running) => {
+                let view = running.view();
+                bytes_total = if end == End::Receiver { view.received } else { view.sent };
+                let bytes = running.take_received();
+                if end == End::Receiver && bytes > 0 {
+                    let _ = self.sink.send(Sample::Received { flow, t: self.grid.next(), bytes });
+                }
+                running.host.close(now(), running.number);
+                // The other end hears of it, or finds that nothing more comes.
+                let _ = running.send();
+            }
+        }
+        let _ = self.sink.send(Sample::FlowEnd { flow, t, end, bytes_total, error: error.clone() });
+        (self.out.flows[index].bytes, self.out.flows[index].error) = (bytes_total, error);
+    }
+}
+
+impl Running {
+    fn view(&self) -> View {
+        self.host.view(now(), self.number)
+    }
+
+    /// Payload received since the last call.
+    fn take_received(&mut self) -> u64 {
+        let received = self.view().received;
+        received - std::mem::replace(&mut self.told, received)
+    }
+
+    fn receive(&mut self, buf: &mut [u8]) -> io::Result<()> {
+        for _ in 0..TURN {
+            match self.udp.receive(buf) {
+                Ok(datagram) if datagram.truncated => {}
+                Ok(datagram) => {
+                    let ecn = datagram.tos.unwrap_or(0) & 3;
+                    let arrival = Arrival { from: self.server, to: None, ecn };
+                    self.host.handle(now(), arrival, &buf[..datagram.len]);
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Ok(()),
+                    ErrorKind::Interrupted => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends until there is nothing to send, or no room in the kernel.
+    fn send(&mut self) -> io::Result<()> {
+        let mut buf = self.waiting.take().unwrap_or_default();
+        loop {
+            if buf.is_empty() && self.host.poll_transmit(now(), &mut buf).is_none() {
+                return Ok(());
+            }
+            match self.udp.send(&buf) {
+                Ok(()) => buf.clear(),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.waiting = Some(buf);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused && !self.is_connected => {
+                    return Err(error);
+                }
+                // Too long for the path, no buffer, or not let through: lost, as a packet may be anywhere.
+                Err(_) => buf.clear(),
+            }
+        }
+    }
+}
+
+fn explain(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::ConnectionRefused => "nobody listens at the server's UDP port".into(),
+        _ => error.to_string(),
+    }
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("fd", &self.udp.as_raw_fd()).field("host", &self.host).finish()
+    }
+}

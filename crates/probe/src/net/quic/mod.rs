@@ -1,0 +1,33 @@
+//! QUIC flows over UDP sockets. The connections are those of [`crate::quic`]; here are their datagrams, the
+//! clock, and the rules of a server that anybody may reach:
+//!
+//! * it takes datagrams only from addresses that have a load, and answers nobody else;
+//! * from those it takes a connection only once they have shown that they receive at their port (Retry);
+//! * a connection is a flow once it has named the load, which only the load's client was told, and comes from
+//!   the load's address. Then it may be sent data.
+
+mod client;
+mod server;
+
+pub(super) use client::QuicFlows;
+pub use server::{QuicLoad, QuicServer};
+
+use super::header;
+use super::session::PREFACE_LEN;
+use crate::quic::{OPENING, Settings};
+
+const _: () = assert!(OPENING == PREFACE_LEN + header::LEN, "the opening is preface and header");
+
+/// Longest datagram that we take, bytes.
+const LONGEST: usize = 2048;
+/// Datagrams that one socket receives or sends before others get their turn.
+const TURN: usize = 256;
+/// Bytes of datagrams that may wait to be read, as far as `net.core.rmem_max` allows.
+const RECEIVE_BUFFER: u32 = 4 << 20;
+
+/// How connections behave over a real path. It is searched for the largest packet up to that of Ethernet.
+/// Packets are not ECN-capable, as Linux's TCP by default.
+fn settings(v6: bool, window: u32, connections: usize) -> Settings {
+    let search = Some(if v6 { 1452 } else { 1472 });
+    Settings { search, window, connections, ..Settings::default() }
+}

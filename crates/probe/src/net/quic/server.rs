@@ -1,0 +1,497 @@
+//! The server side of QUIC flows: one thread for the flows of all loads.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use goodqueue::Nanos;
+
+use super::{LONGEST, RECEIVE_BUFFER, TURN, settings};
+use crate::net::clock::SharedClock;
+use crate::net::error::{Context, NetError};
+use crate::net::flow::Grid;
+use crate::net::header::{self, FlowHeader};
+use crate::net::server::{EARLY, HEADER_WAIT, OVERTIME, ServedFlow, ServerSummary};
+use crate::net::session::{FlowLimits, Outbox, PREFACE_LEN, SessionId};
+use crate::net::sys::{self, Epoll, Interest, Timer};
+use crate::net::udp::Udp;
+use crate::quic::{Arrival, Event, Host, OPENING, Outgoing, ServerKeys};
+use crate::{Direction, End, QuicCc, Sample};
+
+const TIMER: u64 = u64::MAX;
+/// How long the end of a load may take. The thread looks ten times a second.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes that may wait at the server for others that are missing, in all flows of a load together, and in
+/// one flow at most and at least.
+const MOST_WAITING: u32 = 32 << 20;
+const MOST_WINDOW: u32 = 8 << 20;
+const LEAST_WINDOW: u32 = 128 << 10;
+
+/// UDP sockets at one port, and the loads whose flows come there.
+#[derive(Debug)]
+pub struct QuicServer {
+    sockets: Vec<Udp>,
+    port: u16,
+    connections: usize,
+    loads: Mutex<HashMap<SessionId, Arc<QuicLoad>>>,
+    /// Grows when `loads` changes.
+    changes: AtomicU64,
+}
+
+/// The flows of one load. Dropping it does not end it: [`QuicLoad::end`] does.
+#[derive(Debug)]
+pub struct QuicLoad {
+    from: IpAddr,
+    limits: FlowLimits,
+    clock: SharedClock,
+    outbox: Arc<Outbox>,
+    is_over: AtomicBool,
+    end: Mutex<Option<Result<QuicEnd, NetError>>>,
+    ended: Condvar,
+}
+
+/// What came of a load: its flows, and the share of its time for which the thread had a processor.
+type QuicEnd = (ServerSummary, f64);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl QuicServer {
+    /// Binds UDP `port` at `addresses`; with port 0, one that the system chooses. `connections`: most at a
+    /// time at each address.
+    ///
+    /// # Errors
+    /// The address that cannot be had, and the kernel's error.
+    pub fn bind(
+        addresses: &[IpAddr],
+        mut port: u16,
+        connections: usize,
+    ) -> Result<QuicServer, (SocketAddr, io::Error)> {
+        let mut sockets = Vec::new();
+        for &ip in addresses {
+            let at = SocketAddr::new(ip, port);
+            let bind = || {
+                let udp = Udp::bind(at)?;
+                udp.set_fragments(false)?;
+                udp.set_receive_buffer(RECEIVE_BUFFER)?;
+                Ok((udp.local_addr()?.port(), udp))
+            };
+            let (bound, udp) = bind().map_err(|error| (at, error))?;
+            port = bound;
+            sockets.push(udp);
+        }
+        Ok(QuicServer { sockets, port, connections, loads: Mutex::default(), changes: AtomicU64::new(0) })
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Takes flows that name `session` and come from `from`, until [`QuicLoad::end`]. Their samples go to
+    /// `outbox`.
+    pub fn begin(
+        &self,
+        session: SessionId,
+        from: IpAddr,
+        limits: FlowLimits,
+        clock: SharedClock,
+        outbox: Arc<Outbox>,
+    ) -> Arc<QuicLoad> {
+        let (is_over, end, ended) = (AtomicBool::new(false), Mutex::new(None), Condvar::new());
+        let load = Arc::new(QuicLoad { from, limits, clock, outbox, is_over, end, ended });
+        lock(&self.loads).insert(session, Arc::clone(&load));
+        self.changes.fetch_add(1, Ordering::Release);
+        load
+    }
+
+    /// Serves until `stop` is set, which it notices within 0.1 s. `keys`: the server's side of TLS.
+    ///
+    /// # Errors
+    /// [`NetError::System`] where it cannot wait for datagrams.
+    pub fn serve(&self, keys: &ServerKeys, stop: &AtomicBool) -> Result<(), NetError> {
+        let mut serving = Serving::new(self, keys)?;
+        let result = serving.run(stop);
+        serving.end_all();
+        result
+    }
+}
+
+impl QuicLoad {
+    /// Ends the load: its flows are closed, and the address is nobody again unless it has another load.
+    /// Returns what there was, and the share of the load's time for which the serving thread had a
+    /// processor.
+    ///
+    /// # Errors
+    /// [`NetError::System`] where nobody took the samples in time; [`NetError::Thread`] where the server does
+    /// not serve.
+    pub fn end(&self) -> Result<(ServerSummary, f64), NetError> {
+        self.is_over.store(true, Ordering::Release);
+        let waiting = lock(&self.end);
+        let waited = self.ended.wait_timeout_while(waiting, PATIENCE, |end| end.is_none());
+        let (mut end, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        end.take().unwrap_or(Err(NetError::Thread("QUIC")))
+    }
+
+    fn set_end(&self, end: Result<QuicEnd, NetError>) {
+        self.outbox.close();
+        *lock(&self.end) = Some(end);
+        self.ended.notify_all();
+    }
+}
+
+/// A flow that is served, of the load of its session.
+struct Served {
+    session: SessionId,
+    flow: u32,
+    end: End,
+    stop: i64,
+    tos: u8,
+    told: u64,
+}
+
+/// A load as the thread has it.
+struct Working {
+    load: Arc<QuicLoad>,
+    grid: Option<Grid>,
+    summary: ServerSummary,
+    /// Whether a sample found no room.
+    is_full: bool,
+    /// The monotonic clock and the thread's time on a processor when the load started.
+    since: Option<[i64; 2]>,
+}
+
+impl Working {
+    fn emit(&mut self, sample: Sample) {
+        self.is_full |= !self.load.outbox.put(sample);
+    }
+}
+
+/// A socket and its connections.
+struct Socket<'a> {
+    udp: &'a Udp,
+    host: Host,
+    /// By the number of the connection.
+    flows: BTreeMap<usize, Served>,
+    /// A datagram that the kernel had no room for.
+    waiting: Option<(Outgoing, Vec<u8>)>,
+}
+
+struct Serving<'a> {
+    server: &'a QuicServer,
+    epoll: Epoll,
+    timer: Timer,
+    sockets: Vec<Socket<'a>>,
+    loads: HashMap<SessionId, Working>,
+    seen: u64,
+}
+
+fn now() -> Nanos {
+    Nanos(sys::monotonic().max(0).cast_unsigned())
+}
+
+impl<'a> Serving<'a> {
+    fn new(server: &'a QuicServer, keys: &ServerKeys) -> Result<Serving<'a>, NetError> {
+        let epoll = Epoll::new().context("create", "epoll")?;
+        let timer = Timer::new().context("create", "timer")?;
+        epoll.add(timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
+        let mut sockets = Vec::new();
+        for (token, udp) in (0u64..).zip(&server.sockets) {
+            epoll.add(udp.as_fd(), Interest::Read, token).context("watch", "a UDP socket")?;
+            let v6 = udp.local_addr().is_ok_and(|at| at.is_ipv6());
+            let settings = settings(v6, MOST_WINDOW, server.connections);
+            let host = Host::server(settings, keys.clone());
+            sockets.push(Socket { udp, host, flows: BTreeMap::new(), waiting: None });
+        }
+        Ok(Serving { server, epoll, timer, sockets, loads: HashMap::new(), seen: 0 })
+    }
+
+    fn run(&mut self, stop: &AtomicBool) -> Result<(), NetError> {
+        let (mut tokens, mut buf) = (Vec::new(), vec![0; LONGEST]);
+        while !stop.load(Ordering::Relaxed) {
+            let is_more = self.send();
+            let next = if is_more { 1 } else { self.next() };
+            self.timer.set(next).context("set", "timer")?;
+            self.epoll.wait(&mut tokens).context("wait for", "datagrams")?;
+            self.take_loads();
+            for &token in tokens.iter().filter(|&&token| token != TIMER) {
+                self.receive(token as usize, &mut buf);
+            }
+            let at = now();
+            for socket in &mut self.sockets {
+                socket.host.handle_timeout(at);
+            }
+            for index in 0..self.sockets.len() {
+                self.take_events(index);
+            }
+            self.pass_time();
+        }
+        Ok(())
+    }
+
+    /// When something is next to be done, on the monotonic clock.
+    fn next(&self) -> i64 {
+        let timeouts = self.sockets.iter().filter_map(|socket| socket.host.poll_timeout());
+        let timeouts = timeouts.map(|at| i64::try_from(at.0).unwrap_or(i64::MAX));
+        let steps = self.loads.values();
+        let steps = steps.filter_map(|one| one.grid.map(|grid| one.load.clock.mono(grid.next())));
+        timeouts.chain(steps).min().unwrap_or(i64::MAX)
+    }
+
+    /// Takes in the loads that have begun.
+    fn take_loads(&mut self) {
+        let changes = self.server.changes.load(Ordering::Acquire);
+        if std::mem::replace(&mut self.seen, changes) == changes {
+            return;
+        }
+        for (&session, load) in lock(&self.server.loads).iter() {
+            self.loads.entry(session).or_insert_with(|| {
+                let (grid, summary) = (None, ServerSummary::default());
+                Working { load: Arc::clone(load), grid, summary, is_full: false, since: None }
+            });
+        }
+    }
+
+    /// Takes datagrams from addresses that have a load. All others are nobody, and get nothing.
+    fn receive(&mut self, index: usize, buf: &mut [u8]) {
+        let Some(socket) = self.sockets.get_mut(index) else { return };
+        for _ in 0..TURN {
+            match socket.udp.receive(buf) {
+                Ok(datagram) => {
+                    let is_known = self.loads.values().any(|one| one.load.from == datagram.from.ip());
+                    if is_known && !datagram.truncated {
+                        let ecn = datagram.tos.unwrap_or(0) & 3;
+                        let arrival = Arrival { from: datagram.from, to: datagram.to, ecn };
+                        socket.host.handle(now(), arrival, &buf[..datagram.len]);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // The error of an earlier datagram of ours.
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Sends until there is nothing to send, no room in the kernel, or the turn is over: then true.
+    fn send(&mut self) -> bool {
+        let mut is_more = false;
+        for (token, socket) in (0u64..).zip(&mut self.sockets) {
+            let had_room = socket.waiting.is_none();
+            is_more |= socket.send();
+            if had_room != socket.waiting.is_none() {
+                let interest = if had_room { Interest::Both } else { Interest::Read };
+                // If this fails, the loop still looks ten times a second.
+                let _ = self.epoll.change(socket.udp.as_fd(), interest, token);
+            }
+        }
+        is_more
+    }
+
+    fn take_events(&mut self, index: usize) {
+        while let Some((number, event)) = self.sockets[index].host.poll_event() {
+            match event {
+                Event::Connected => {}
+                Event::Opening(opening) => {
+                    if self.open(index, number, &opening).is_none() {
+                        self.sockets[index].host.close(now(), number);
+                    }
+                }
+                Event::Ended(why) => self.close(index, number, Some(why)),
+            }
+        }
+    }
+
+    /// Begins the flow that a connection has described; `None` where it may not be.
+    fn open(&mut self, index: usize, number: usize, opening: &[u8; OPENING]) -> Option<()> {
+        let socket = &mut self.sockets[index];
+        let (preface, rest) = opening.split_first_chunk::<PREFACE_LEN>()?;
+        let session = SessionId::parse(preface)?;
+        let peer = socket.host.peer(number)?;
+        let working = self.loads.get_mut(&session).filter(|one| one.load.from == peer.ip())?;
+        let header = FlowHeader::parse(<&[u8; header::LEN]>::try_from(rest).ok()?);
+        let limits = working.load.limits;
+        let open = socket.flows.values().filter(|flow| flow.session == session).count();
+        let is_allowed = |header: &FlowHeader| {
+            let step = header.step.0.cast_signed();
+            header.stop <= limits.until
+                && open < limits.flows
+                && working.summary.flows.len() < limits.served
+                && working.grid.is_none_or(|grid| grid.step() == step)
+        };
+        let Some(header) = header.filter(is_allowed) else {
+            working.summary.refused += 1;
+            return None;
+        };
+        let end = match header.direction {
+            Direction::Up => End::Receiver,
+            Direction::Down => End::Sender,
+        };
+        let t = working.load.clock.t();
+        let cc = match header.cc.parse::<QuicCc>() {
+            Ok(cc) => cc,
+            Err(error) => {
+                let error = Some(format!("server: {error}"));
+                working.emit(Sample::FlowEnd { flow: header.flow, t, end, bytes_total: 0, error });
+                return None;
+            }
+        };
+        let flows = u32::try_from(limits.flows / 2).unwrap_or(u32::MAX).max(1);
+        let window = (MOST_WAITING / flows).clamp(LEAST_WINDOW, MOST_WINDOW);
+        socket.host.begin(now(), number, (end == End::Sender).then_some(cc), window);
+        working.start_grid(&header, end, t);
+        working.summary.flows.push(ServedFlow {
+            flow: header.flow,
+            direction: header.direction,
+            cc: if end == End::Sender { cc.name().into() } else { String::new() },
+            peer,
+        });
+        let (flow, stop, tos) = (header.flow, header.stop, header.dscp.tos());
+        socket.flows.insert(number, Served { session, flow, end, stop, tos, told: 0 });
+        Some(())
+    }
+
+    /// Ends a flow, once. `error`: why, which counts only before its time was over.
+    fn close(&mut self, index: usize, number: usize, error: Option<String>) {
+        let socket = &mut self.sockets[index];
+        let view = socket.host.view(now(), number);
+        socket.host.close(now(), number);
+        let Some(served) = socket.flows.remove(&number) else { return };
+        let Some(working) = self.loads.get_mut(&served.session) else { return };
+        let (flow, t) = (served.flow, working.load.clock.t());
+        let bytes = view.received - served.told;
+        if served.end == End::Receiver && bytes > 0 {
+            let step = working.grid.map_or(t, |grid| grid.next());
+            working.emit(Sample::Received { flow, t: step, bytes });
+        }
+        let bytes_total = if served.end == End::Receiver { view.received } else { view.sent };
+        let error = error.filter(|_| t < served.stop - EARLY);
+        working.emit(Sample::FlowEnd { flow, t, end: served.end, bytes_total, error });
+    }
+
+    /// Samples the steps that have passed, and ends what is over.
+    fn pass_time(&mut self) {
+        let at = now();
+        for (session, working) in &mut self.loads {
+            let t = working.load.clock.t();
+            if t >= 0 {
+                working.since.get_or_insert_with(|| [sys::monotonic(), sys::thread_time()]);
+            }
+            while let Some(end) = working.grid.as_mut().and_then(|grid| grid.pass(t)) {
+                for socket in &mut self.sockets {
+                    let flows = socket.flows.iter_mut().filter(|(_, served)| served.session == *session);
+                    for (&number, served) in flows {
+                        let (view, flow) = (socket.host.view(at, number), served.flow);
+                        working.emit(match served.end {
+                            End::Sender => Sample::Tcp { flow, t, info: view.info },
+                            End::Receiver => {
+                                let before = std::mem::replace(&mut served.told, view.received);
+                                Sample::Received { flow, t: end, bytes: view.received - before }
+                            }
+                        });
+                    }
+                }
+            }
+        }
+        for index in 0..self.sockets.len() {
+            let loads = &self.loads;
+            let is_overdue = |served: &Served| {
+                let working = loads.get(&served.session);
+                working.is_none_or(|one| one.load.clock.t() > served.stop.saturating_add(OVERTIME))
+            };
+            let flows = self.sockets[index].flows.iter();
+            let overdue: Vec<usize> =
+                flows.filter(|(_, served)| is_overdue(served)).map(|(&number, _)| number).collect();
+            for number in overdue {
+                self.close(index, number, None);
+            }
+        }
+        let is_over = |one: &Working| one.is_full || one.load.is_over.load(Ordering::Acquire);
+        let over: Vec<SessionId> =
+            self.loads.iter().filter(|(_, one)| is_over(one)).map(|(&session, _)| session).collect();
+        for session in over {
+            self.end_load(session);
+        }
+    }
+
+    fn end_load(&mut self, session: SessionId) {
+        for index in 0..self.sockets.len() {
+            let flows = self.sockets[index].flows.iter();
+            let own: Vec<usize> =
+                flows.filter(|(_, served)| served.session == session).map(|(&number, _)| number).collect();
+            for number in own {
+                self.close(index, number, None);
+            }
+        }
+        lock(&self.server.loads).remove(&session);
+        let Some(working) = self.loads.remove(&session) else { return };
+        let busy = working.since.map_or(0.0, |[mono, time]| {
+            let passed = (sys::monotonic() - mono).max(1) as f64;
+            (sys::thread_time() - time) as f64 / passed
+        });
+        let end = if working.is_full {
+            Err(io::Error::from(ErrorKind::WouldBlock)).context("hand on", "samples that nobody reads")
+        } else {
+            Ok((working.summary, busy))
+        };
+        working.load.set_end(end);
+    }
+
+    fn end_all(&mut self) {
+        self.take_loads();
+        let all: Vec<SessionId> = self.loads.keys().copied().collect();
+        for session in all {
+            self.end_load(session);
+        }
+        self.send();
+    }
+}
+
+impl Working {
+    /// Starts the grid with the first flow, and emits the steps of an upload that passed while it connected.
+    fn start_grid(&mut self, header: &FlowHeader, end: End, t: i64) {
+        let step = header.step.0.cast_signed();
+        let grid = *self.grid.get_or_insert_with(|| Grid::after(t, step));
+        let mut passed = Grid::after(header.start, step);
+        let until = grid.next() - step;
+        if end == End::Receiver && until - header.start <= HEADER_WAIT {
+            while let Some(t) = passed.pass(until) {
+                self.emit(Sample::Received { flow: header.flow, t, bytes: 0 });
+            }
+        }
+    }
+}
+
+impl Socket<'_> {
+    /// Sends; true if there is more.
+    fn send(&mut self) -> bool {
+        let mut buf = Vec::new();
+        for _ in 0..TURN {
+            let outgoing = match self.waiting.take() {
+                Some((outgoing, bytes)) => {
+                    buf = bytes;
+                    outgoing
+                }
+                None => match self.host.poll_transmit(now(), &mut buf) {
+                    Some(outgoing) => outgoing,
+                    None => return false,
+                },
+            };
+            let tos = outgoing.flow.and_then(|number| self.flows.get(&number)).map_or(0, |served| served.tos);
+            match self.udp.send_to(outgoing.to, outgoing.from, &buf, tos | outgoing.ecn) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.waiting = Some((outgoing, buf));
+                    return false;
+                }
+                // Too long for the path, no buffer, or not let through: lost, as a packet may be anywhere.
+                Ok(()) | Err(_) => {}
+            }
+        }
+        true
+    }
+}
