@@ -5,7 +5,7 @@
 //! state machines without sockets or clocks, so a simulator can drive them in virtual time. [`voip`] is a
 //! call over the same state machines, [`web`] a browser that loads pages, [`dash`] a video player, [`talk`] a
 //! video call and a game, [`rpm`] the responsiveness of draft-ietf-ippm-responsiveness. The feature `net`
-//! adds the module `net`: the same test over real sockets, kernel TCP and kernel receive timestamps (Linux).
+//! adds the module `net`: the same test over real sockets, kernel TCP and, on Linux, kernel receive timestamps.
 //!
 //! Measurements leave the crate as a stream of [`Sample`]s; the caller turns samples into a record. In all
 //! samples `t` is in nanoseconds from the start of the load, negative in the idle lead-in. Bytes are
@@ -22,7 +22,7 @@ mod dscp;
 pub mod echo;
 #[forbid(unsafe_code)]
 mod extra;
-#[cfg(all(feature = "net", target_os = "linux"))]
+#[cfg(feature = "net")]
 pub mod net;
 #[forbid(unsafe_code)]
 mod resolve;
