@@ -162,10 +162,14 @@ pub(super) fn set_tos(fd: BorrowedFd, v6: bool, tos: u8) -> io::Result<()> {
     }
 }
 
-/// Requests the ToS byte and the kernel's receive time with every datagram.
+/// Requests the ToS byte and, where the kernel has it, its receive time with every datagram. What takes the
+/// place of a kernel (gVisor, qemu-user) may lack it; a result then says so.
 pub(super) fn receive_tos_and_time(fd: BorrowedFd, v6: bool) -> io::Result<()> {
     let on: c_int = 1;
-    set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
+    match set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {}
+        other => other?,
+    }
     if v6 {
         set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, &on)
     } else {

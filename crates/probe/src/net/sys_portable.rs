@@ -1,5 +1,5 @@
-//! What `sys.rs` does on Linux, for all other systems, as far as they can: with plain sockets and the clocks of
-//! the standard library. What they cannot is in [`LACKS`], and a result says it. `sys_windows.rs` and
+//! What `sys.rs` does on Linux, for all other systems, as far as they can, with plain sockets and the clocks
+//! of the standard library. What they cannot is in [`LACKS`], and a result says it. `sys_windows.rs` and
 //! `sys_unix.rs` have the calls that differ.
 #![allow(unsafe_code)]
 
