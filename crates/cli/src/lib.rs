@@ -19,9 +19,17 @@ mod probe_view;
 mod progress;
 pub mod replay;
 pub mod reproduce;
+#[cfg(target_os = "linux")]
 mod rights;
 pub mod run;
+#[cfg(target_os = "linux")]
 pub mod server;
 mod stream;
+#[cfg(target_os = "linux")]
+pub mod system;
+// The same for all other systems.
+#[cfg(not(target_os = "linux"))]
+#[path = "system_portable.rs"]
+pub mod system;
 pub mod test;
 pub mod truth;

@@ -4,23 +4,18 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
-use goodqueue_cli::{airtime, compare, list, probe, replay, reproduce, run, server, test, truth};
-use goodqueue_experiment::live;
+use goodqueue_cli::{airtime, compare, list, probe, replay, reproduce, run, system, test, truth};
 use goodqueue_proof::truth::simulate;
 
 fn main() -> ExitCode {
-    // A file that grows too long is an error to tell about, and no program started from here needs more
-    // rights.
-    goodqueue_wire::survive_the_file_size_limit();
-    // It cannot fail on Linux 3.5 and later.
-    let _ = goodqueue_wire::no_new_privileges();
+    system::begin();
     let matches = Cli::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let end = match cli.command {
         Command::Run(args) => run::run(&args, &args::given(&matches)),
         Command::Test(args) => test::command(&args),
         Command::Probe(args) => probe::command(&args),
-        Command::Server(args) => server::command(&args),
+        Command::Server(args) => system::server(&args),
         Command::Replay(args) => replay::command(&args),
         Command::Truth(args) => truth::command(&args, &simulate),
         Command::Reproduce(args) => reproduce::command(&args),
@@ -33,7 +28,7 @@ fn main() -> ExitCode {
         Command::Schema => list::schema(),
         Command::Completions { shell } => list::completions(shell, &mut Cli::command()),
         Command::Man => list::man(Cli::command()),
-        Command::LiveWorker => live::worker(),
+        Command::LiveWorker => system::live_worker(),
     };
     match end {
         Ok(()) => ExitCode::SUCCESS,

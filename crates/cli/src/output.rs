@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use goodqueue::Span;
@@ -12,7 +11,8 @@ use goodqueue_report::{Error as ReportError, Folder, Record, SUFFIXES};
 use serde::Serialize;
 
 use goodqueue_experiment::Error;
-use goodqueue_wire::Lock;
+
+use crate::system::Lock;
 
 /// Name of the record in a result folder.
 const RECORD: &str = "record.gqz";
@@ -55,7 +55,7 @@ impl Target {
         }
         let name =
             path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-        let is_folder = path.is_dir() || path.as_os_str().as_bytes().ends_with(b"/");
+        let is_folder = path.is_dir() || ends_as_folder(path);
         if !is_folder && SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
             if sides > 1 && name.ends_with(".flent.gz") {
                 return Err(refuse("a .flent.gz holds one queue: name a folder, or compare one"));
@@ -147,6 +147,12 @@ impl Target {
             let _ = std::fs::remove_dir(folder.path());
         }
     }
+}
+
+/// Whether it ends in a separator.
+fn ends_as_folder(path: &Path) -> bool {
+    let last = path.as_os_str().as_encoded_bytes().last();
+    last.is_some_and(|&byte| std::path::is_separator(char::from(byte)))
 }
 
 /// The suffix of a file name: `pdf`, but not the end of `run.2` or `v1.2`.

@@ -1,8 +1,8 @@
 //! Reads the values typed after `server`, `probe` and `test`.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 
-use goodqueue::{Rate, Span};
+use goodqueue::Span;
 use goodqueue_experiment::Error;
 use goodqueue_path::key::Key;
 
@@ -14,12 +14,6 @@ pub(crate) fn span(flag: &str, text: &str) -> Result<Span, Error> {
     span.ok().filter(|span| i64::try_from(span.0).is_ok()).ok_or_else(|| {
         Error::Usage(format!("--{flag} {text}: not a time; write a number and its unit: 20ms, 1.5s, 2min"))
     })
-}
-
-/// A rate, as `100mbit`; `0` is none.
-pub(crate) fn rate(flag: &str, text: &str) -> Result<Rate, Error> {
-    let rate = if text.trim() == "0" { Ok(Rate(0)) } else { text.parse() };
-    rate.map_err(|error| Error::Usage(format!("--{flag} {text}: {error}")))
 }
 
 /// A time of more than zero.
@@ -99,14 +93,6 @@ pub(crate) enum Family {
 impl std::fmt::Display for Family {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(if *self == Family::V4 { "IPv4" } else { "IPv6" })
-    }
-}
-
-/// An address as it is written in front of a port.
-pub(crate) fn bracketed(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(v4) => v4.to_string(),
-        IpAddr::V6(v6) => format!("[{v6}]"),
     }
 }
 

@@ -22,7 +22,6 @@ use goodqueue_path::result::Trips;
 use goodqueue_probe::Dscp;
 use goodqueue_probe::echo::{Gaps, Schedule};
 use goodqueue_probe::net::{ClockWatch, random_u64};
-use goodqueue_wire::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{ClockArg, DfArg, EcnArg, ProbeArgs, StampsArg, StatsArg};
@@ -31,6 +30,7 @@ use crate::path_values::{Family, host_and_port, key, positive, resolve, span};
 use crate::probe_table::Shown;
 use crate::probe_view::{Events, Minutes, View};
 use crate::stream;
+use crate::system::Interrupt;
 
 /// Time between two checks for a signal.
 const LOOK: Duration = Duration::from_millis(100);

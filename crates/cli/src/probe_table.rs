@@ -6,6 +6,7 @@ use goodqueue_path::client::Summary;
 use goodqueue_path::marks::Marks;
 use goodqueue_path::result::{Counts, Figures};
 use goodqueue_path::series::Series;
+use goodqueue_probe::net::LACKS;
 use serde_json::{Value, json};
 
 use crate::probe_marks;
@@ -171,6 +172,9 @@ impl Shown<'_> {
         if summary.closed_by_server {
             out.push("the server ended the session".into());
         }
+        out.extend(
+            LACKS.probes.iter().map(|what| format!("not available on {}: {what}", std::env::consts::OS)),
+        );
         out
     }
 

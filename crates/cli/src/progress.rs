@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use goodqueue_experiment::{Arm, Error, Latest, Monitor, Turn};
 use goodqueue_report::Record;
-use goodqueue_wire::Interrupt;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::picture::Picture;
+use crate::system::Interrupt;
 
 /// A simulation that ends sooner needs no bar.
 const SOON: Duration = Duration::from_secs(1);

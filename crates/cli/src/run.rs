@@ -11,6 +11,7 @@ use crate::again;
 use crate::args::{ReportArgs, RunArgs};
 use crate::output::{self, Target};
 use crate::progress::Progress;
+use crate::system;
 
 /// Runs the requested comparison and shows it. `given` has the flags that were typed.
 ///
@@ -125,8 +126,7 @@ fn record(args: &RunArgs) -> Record {
 }
 
 pub(crate) fn host() -> Host {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-    let kernel = format!("{} {}", read("/proc/sys/kernel/ostype"), read("/proc/sys/kernel/osrelease"));
+    let kernel = system::kernel();
     let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     Host { kernel, cpus: u32::try_from(cpus).unwrap_or(u32::MAX), ..Host::default() }
 }

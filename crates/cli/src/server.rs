@@ -17,13 +17,13 @@ use goodqueue_path::server::listen::Listener;
 use goodqueue_path::server::{Ending, Event, Limits, PrefixLengths, Server, ServerStats};
 use goodqueue_path::{http, metrics};
 use goodqueue_probe::net::{bind_tcp, random_u64};
-use goodqueue_wire::Interrupt;
 use serde_json::{Value, json};
 
 use crate::args::ServerArgs;
 use crate::output::print;
-use crate::path_values::{bracketed, key, key_text, positive, rate, span};
+use crate::path_values::{key, key_text, positive, span};
 use crate::rights::Rights;
+use crate::system::Interrupt;
 
 /// Largest number of events that wait to be printed; more are left out and counted.
 const EVENTS: usize = 1024;
@@ -104,6 +104,20 @@ pub fn command(args: &ServerArgs) -> Result<(), Error> {
     }
     let stats = stats.map_err(|error| Error::Machine(format!("waiting for datagrams: {error}")))?;
     voice.stopped(&stats, missed.into_inner())
+}
+
+/// A rate, as `100mbit`; `0` is none.
+fn rate(flag: &str, text: &str) -> Result<Rate, Error> {
+    let rate = if text.trim() == "0" { Ok(Rate(0)) } else { text.parse() };
+    rate.map_err(|error| Error::Usage(format!("--{flag} {text}: {error}")))
+}
+
+/// An address as it is written in front of a port.
+fn bracketed(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(v4) => v4.to_string(),
+        IpAddr::V6(v6) => format!("[{v6}]"),
+    }
 }
 
 /// Raises the limit of descriptors to what all bounds together need, as far as the system allows.

@@ -54,7 +54,7 @@ impl Asked {
             let experiment = if plan.arm == Arm::Simulated { Some(of_plan(&plan)?) } else { None };
             Asked { arm: plan.arm, test: plan.test.test()?, experiment, source: Source::Plan(plan.into()) }
         };
-        #[cfg(feature = "live")]
+        #[cfg(all(feature = "live", target_os = "linux"))]
         if let (Arm::Live, Some(experiment)) = (asked.arm, &asked.experiment) {
             crate::live::check(experiment)?;
         }
@@ -138,7 +138,7 @@ impl Asked {
             (None, _) => own,
         };
         self.arm.name().clone_into(&mut head.arm);
-        #[cfg(feature = "live")]
+        #[cfg(all(feature = "live", target_os = "linux"))]
         if let (Arm::Live, Some(experiment)) = (self.arm, &self.experiment) {
             head.warnings.extend(crate::live::warnings(experiment));
         }
@@ -160,13 +160,20 @@ impl Asked {
             (Arm::Simulated, Some(experiment)) => {
                 simulate::run(experiment.jobs(), wishes, record, traces, monitor)
             }
-            #[cfg(feature = "live")]
+            #[cfg(all(feature = "live", target_os = "linux"))]
             (Arm::Live, experiment) => {
                 crate::live::run(&self.test, experiment.as_ref(), &self.source, record, monitor)
             }
-            _ => Err(Error::Machine("this build has no live arm (feature `live`, Linux)".into())),
+            _ => Err(no_live_arm()),
         }
     }
+}
+
+/// Why `--live` is wrong here.
+fn no_live_arm() -> Error {
+    Error::Usage(
+        "--live: this build has no live arm, which needs Linux; the simulated arm runs the same test".into(),
+    )
 }
 
 impl Experiment {

@@ -8,7 +8,7 @@
 //! [`path`] is the third arm: a test over a real path to a server, into the same record.
 //!
 //! The simulated arm needs no file, clock, socket or thread and builds for `wasm32-unknown-unknown`. The live
-//! arm and real paths (feature `live`) are Linux's.
+//! arm and real paths need the feature `live`, and the live arm needs Linux.
 //!
 //! # `rrul` over three queues, with grades
 //!
@@ -54,7 +54,7 @@ pub mod figure;
 mod fit;
 mod hint;
 mod input;
-#[cfg(feature = "live")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 pub mod live;
 mod monitor;
 #[cfg(feature = "live")]

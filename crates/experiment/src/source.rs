@@ -6,7 +6,10 @@ use crate::text::link_file::Flags;
 
 /// Where it comes from: the process of a live run reads it again.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "live"), expect(dead_code, reason = "read by live runs alone"))]
+#[cfg_attr(
+    not(all(feature = "live", target_os = "linux")),
+    expect(dead_code, reason = "read by live runs alone")
+)]
 pub(crate) enum Source {
     /// Flags alone.
     Plan(Box<Plan>),

@@ -560,8 +560,7 @@ impl Running<'_> {
     }
 }
 
-/// Linux's error for a datagram that is longer than the path allows.
-pub const EMSGSIZE: i32 = 90;
+pub use goodqueue_probe::net::EMSGSIZE;
 
 /// Reports what the prober says about probes without an answer.
 fn tell(sample: &Sample, sink: &mut dyn FnMut(Update)) {

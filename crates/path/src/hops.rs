@@ -8,11 +8,10 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use goodqueue_probe::echo::Stamp;
-use goodqueue_probe::net::{ClockWatch, Udp, wait};
+use goodqueue_probe::net::{AsRawFd, ClockWatch, RawFd, Udp, wait};
 
 /// Largest number of hops that are asked.
 pub const MOST: u8 = 30;

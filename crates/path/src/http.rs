@@ -4,11 +4,10 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use goodqueue_probe::net::wait;
+use goodqueue_probe::net::{AsRawFd, RawFd, wait};
 
 /// Longest request, bytes.
 pub const MOST_BYTES: usize = 4096;

@@ -5,7 +5,7 @@
 //! state machines without sockets or clocks, so a simulator can drive them in virtual time. [`voip`] is a
 //! call over the same state machines, [`web`] a browser that loads pages, [`dash`] a video player, [`talk`] a
 //! video call and a game, [`rpm`] the responsiveness of draft-ietf-ippm-responsiveness. The feature `net`
-//! adds the module `net`: the same test over real sockets, kernel TCP and kernel receive timestamps (Linux).
+//! adds the module `net`: the same test over real sockets and kernel TCP, with kernel receive times on Linux.
 //! The feature `quic`, which `net` includes, adds the module `quic`: flows over QUIC, as state machines too.
 //!
 //! Measurements leave the crate as a stream of [`Sample`]s; the caller turns samples into a record. In all
@@ -23,7 +23,7 @@ mod dscp;
 pub mod echo;
 #[forbid(unsafe_code)]
 mod extra;
-#[cfg(all(feature = "net", target_os = "linux"))]
+#[cfg(feature = "net")]
 pub mod net;
 #[cfg(feature = "quic")]
 #[forbid(unsafe_code)]

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 
 use goodqueue::Span;
 use goodqueue_path::load::Secret;
+use goodqueue_probe::net::LACKS;
 use goodqueue_probe::web::CONNECTIONS;
 use goodqueue_probe::{Direction as Way, Test, Transport};
 use goodqueue_report::{Direction, LinkPlan, Record};
@@ -141,9 +142,16 @@ impl PathTest {
                 ip_version: if self.hosts.iter().any(|host| host.address.is_ipv6()) { 6 } else { 4 },
                 ..LinkPlan::default()
             },
+            warnings: own.warnings.iter().cloned().chain(lacks()).collect(),
             ..own
         }
     }
+}
+
+/// What this system cannot do or tell, a sentence each.
+pub(super) fn lacks() -> impl Iterator<Item = String> {
+    let all = LACKS.probes.iter().chain(LACKS.loads);
+    all.map(|what| format!("not available on {}: {what}", std::env::consts::OS))
 }
 
 /// What a test wants of one of its hosts, beside probes.

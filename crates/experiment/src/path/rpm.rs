@@ -83,6 +83,7 @@ impl RpmTest {
                 ip_version: if self.place.address.is_ipv6() { 6 } else { 4 },
                 ..LinkPlan::default()
             },
+            warnings: own.warnings.iter().cloned().chain(super::lacks()).collect(),
             ..own
         }
     }

@@ -14,7 +14,7 @@ use goodqueue_report::trace::Trace;
 use crate::{Error, Monitor};
 
 pub use job::{Job, PathLink};
-#[cfg(feature = "live")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 pub(crate) use passed::{path_queue, sojourn, unbalanced};
 
 /// Options of a run.

@@ -8,7 +8,6 @@
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -16,8 +15,9 @@ use std::time::{Duration, Instant};
 
 use goodqueue::{Rate, Span};
 use goodqueue_probe::net::{
-    Arrival, ClockWatch, DatagramFeeder, DatagramServer, Feeder, FloodLimits, FlowLimits, FlowServer,
-    NetError, Outbox, PREFACE_LEN, QuicServer, ServerSummary, SessionId, SharedClock, Udp, bind_tcp, wait,
+    Arrival, AsRawFd, ClockWatch, DatagramFeeder, DatagramServer, Feeder, FloodLimits, FlowLimits,
+    FlowServer, NetError, Outbox, PREFACE_LEN, QuicServer, RawFd, ServerSummary, SessionId, SharedClock, Udp,
+    bind_tcp, wait,
 };
 use goodqueue_probe::quic::ServerKeys;
 use goodqueue_probe::{Direction, End, Sample, Transport};

@@ -3,7 +3,6 @@
 //! "Interaction with End Systems"; the draft names `TCP_NOTSENT_LOWAT`).
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use goodqueue_probe::TcpSample;
-use goodqueue_probe::net::{bound_unsent, tcp_sample};
+use goodqueue_probe::net::{AsFd, BorrowedFd, WHOLE, bound_unsent, tcp_sample};
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
@@ -62,7 +61,7 @@ impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         loop {
             ready!(self.0.poll_write_ready(cx))?;
-            let send = || SockRef::from(&self.0).send_with_flags(buf, libc::MSG_EOR | libc::MSG_NOSIGNAL);
+            let send = || SockRef::from(&self.0).send_with_flags(buf, WHOLE);
             match self.0.try_io(Interest::WRITABLE, send) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 sent => return Poll::Ready(sent),

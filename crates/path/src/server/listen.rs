@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use goodqueue_probe::echo::wire::{IpFields, MAX_DATAGRAM};
-use goodqueue_probe::net::{ClockWatch, Udp, random_u64, wait};
+use goodqueue_probe::net::{AsRawFd, ClockWatch, RawFd, Udp, random_u64, wait};
 
 use super::{Arrived, Event, Server, ServerStats};
 use crate::load::server::LoadServer;
@@ -80,10 +80,11 @@ impl Listener {
         events: &mut dyn FnMut(Event),
     ) -> io::Result<ServerStats> {
         let (mut watch, mut ready) = (ClockWatch::new(), Vec::with_capacity(self.sockets.len()));
+        let fds: Vec<RawFd> = self.sockets.iter().map(|socket| socket.as_raw_fd()).collect();
         let mut buf = vec![0; MAX_DATAGRAM];
         let mut swept = watch.now().mono;
         while !stop.load(Ordering::Relaxed) {
-            wait(&self.sockets, SLEEP, &mut ready)?;
+            wait(&fds, SLEEP, &mut ready)?;
             for &index in &ready {
                 let socket = (&self.sockets[index], self.ttls[index]);
                 answer(socket, (server, loads), &mut watch, &mut buf, events);

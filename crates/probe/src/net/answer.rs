@@ -2,11 +2,10 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::AsFd;
 
 use super::flow::buffer;
 use super::request::{self, Request};
-use super::sys::{self, Interest};
+use super::sys::{self, AsFd, Interest};
 
 /// Most bytes that one connection transfers before the others get their turn.
 const TURN: u64 = 128 * 1024;

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -15,7 +14,7 @@ use super::explain;
 use super::flow::buffer;
 use super::request::{self, Request};
 use super::session::Far;
-use super::sys::{self, Epoll, Interest, Timer};
+use super::sys::{self, AsFd, Epoll, Interest, Timer};
 use crate::dash::{Player, PlayerConfig};
 use crate::echo::HEADER_LEN;
 use crate::echo::wire::{Layout, MAX_LEN, Packet};
@@ -122,7 +121,7 @@ impl Fetch {
     fn open(fetcher: Box<dyn Fetcher>, remotes: Vec<Remote>, token: u64) -> Result<Fetch, NetError> {
         let epoll = Epoll::new().context("create", "epoll")?;
         let timer = Timer::new().context("create", "timer")?;
-        epoll.add(timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
+        epoll.add_timer(&timer, TIMER).context("watch", "timer")?;
         let mut sockets = Vec::new();
         for (index, Remote { server, .. }) in (0u64..).zip(&remotes) {
             let any: IpAddr = if server.is_ipv6() { [0u16; 8].into() } else { [0u8; 4].into() };

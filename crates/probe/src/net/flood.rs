@@ -18,7 +18,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -28,7 +27,7 @@ use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::flow::{Grid, buffer};
 use super::session::{Far, PREFACE_LEN};
-use super::sys;
+use super::sys::{self, AsFd, AsRawFd, RawFd};
 use crate::{Direction, Sample, Test, UdpFlow};
 
 /// Bytes of an announcement.

@@ -2,10 +2,9 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
-use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
-use super::sys::{self, Interest};
+use super::sys::{self, AsFd, Interest};
 use crate::{End, Sample, TcpSample};
 
 /// Length of the data that a sender writes repeatedly: pseudo-random bytes, so that no link compresses them.

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -14,7 +13,7 @@ use super::explain;
 use super::flow::{FlowEnd, Grid};
 use super::header::FlowHeader;
 use super::session::Far;
-use super::sys::{self, Epoll, Interest, Timer};
+use super::sys::{self, AsFd, Epoll, Interest, Timer};
 use crate::echo::Lateness;
 use crate::{Direction, End, Sample, Test};
 
@@ -101,7 +100,7 @@ impl<'a> Load<'a> {
 
     /// Runs until the last flow has stopped, all flows have failed or `stop` is set.
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
-        self.epoll.add(self.timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
+        self.epoll.add_timer(&self.timer, TIMER).context("watch", "timer")?;
         let mut tokens = Vec::new();
         while !stop.load(Ordering::Relaxed) && !self.states.iter().all(|s| matches!(s, State::Over)) {
             self.pass_time();

@@ -1,4 +1,5 @@
-//! Tests over real sockets: kernel TCP as load, UDP probes with kernel receive times (Linux).
+//! Tests over real sockets: kernel TCP as load, UDP probes with kernel receive times. Systems other than
+//! Linux lack some of it: [`LACKS`].
 //!
 //! [`Server::run`] is the far end, [`run_client`] the near end. Both block until their work is done, use the
 //! network namespace of the calling thread, and emit [`crate::Sample`]s. On one machine they share a
@@ -49,7 +50,7 @@ mod browse;
 mod client;
 #[forbid(unsafe_code)]
 mod clock;
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod control_tests;
 #[forbid(unsafe_code)]
 mod datagrams;
@@ -75,6 +76,11 @@ mod request;
 mod server;
 #[forbid(unsafe_code)]
 mod session;
+#[cfg(target_os = "linux")]
+mod sys;
+// The same for all other systems.
+#[cfg(not(target_os = "linux"))]
+#[path = "sys_portable.rs"]
 mod sys;
 #[forbid(unsafe_code)]
 mod talk;
@@ -91,7 +97,19 @@ pub use probe::{PathState, ProbeOutcome};
 pub use quic::{QuicLoad, QuicServer};
 pub use server::{ServedFlow, Server, ServerSummary};
 pub use session::{Far, Feeder, FlowLimits, FlowServer, Outbox, PREFACE_LEN, QuicFar, SessionId};
+pub use sys::{AsFd, AsRawFd, BorrowedFd, EMSGSIZE, LACKS, RawFd, WHOLE};
+#[cfg(not(target_os = "linux"))]
+pub use sys::{interrupted, watch_interrupts};
 pub use udp::{Arrival, Icmp, Udp, bind_tcp, random_u64, wait};
+
+/// What a system lacks, each in words that follow "not available:". [`LACKS`] has this system's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lacks {
+    /// For probes.
+    pub probes: &'static [&'static str],
+    /// For tests with load, beside those.
+    pub loads: &'static [&'static str],
+}
 
 /// Requests real-time scheduling (`SCHED_FIFO`, priority 1) for the calling thread, and returns whether it
 /// was granted. A thread that will drop its privileges calls this first, and then [`run_client`] or
@@ -106,7 +124,7 @@ pub fn urgent_thread() -> bool {
 ///
 /// # Errors
 /// The kernel's.
-pub fn bound_unsent(socket: impl std::os::fd::AsFd, bytes: u32) -> std::io::Result<()> {
+pub fn bound_unsent(socket: &impl AsFd, bytes: u32) -> std::io::Result<()> {
     sys::bound_unsent(socket.as_fd(), bytes)
 }
 
@@ -114,7 +132,7 @@ pub fn bound_unsent(socket: impl std::os::fd::AsFd, bytes: u32) -> std::io::Resu
 ///
 /// # Errors
 /// The kernel's.
-pub fn tcp_sample(socket: impl std::os::fd::AsFd) -> std::io::Result<crate::TcpSample> {
+pub fn tcp_sample(socket: &impl AsFd) -> std::io::Result<crate::TcpSample> {
     sys::tcp_info(socket.as_fd()).map(|info| flow::parse_tcp_info(&info))
 }
 

@@ -1,7 +1,6 @@
 //! The probes of a test over UDP sockets, all in a separate thread, so that load does not delay them.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -9,7 +8,7 @@ use goodqueue::{Nanos, Span};
 
 use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
-use super::sys;
+use super::sys::{self, AsFd, AsRawFd, RawFd};
 use crate::echo::wire::MAX_LEN;
 use crate::echo::{Layout, Prober, ProberConfig, ProberStats};
 use crate::{Dscp, Probe, Sample, Test};

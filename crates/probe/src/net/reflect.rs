@@ -1,14 +1,13 @@
 //! The reflector over UDP sockets, in a separate thread, with the servers of calls, games and UDP flows.
 
 use std::net::UdpSocket;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
 use super::flood::{FloodLimits, Floods};
-use super::sys;
+use super::sys::{self, AsFd, AsRawFd, RawFd};
 use super::talk::{self, Sessions};
 
 use crate::echo::wire::MAX_LEN;

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
@@ -16,7 +15,7 @@ use super::flow::{FlowEnd, Grid};
 use super::header::{self, FlowHeader};
 use super::request::Request;
 use super::session::{FlowLimits, FlowServer, Outbox};
-use super::sys::{self, Epoll, Interest, Timer};
+use super::sys::{self, AsFd, Epoll, Interest, Timer};
 use super::{explain, reflect};
 use crate::echo::ReflectorStats;
 use crate::{Direction, End, Sample};
@@ -258,7 +257,7 @@ impl<'a> Loop<'a> {
     }
 
     fn run(&mut self, stop: &AtomicBool) -> Result<ServerSummary, NetError> {
-        self.epoll.add(self.timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
+        self.epoll.add_timer(&self.timer, TIMER).context("watch", "timer")?;
         match self.source {
             Source::Listeners(listeners) => {
                 for (index, (addr, listener)) in (0u64..).zip(listeners) {

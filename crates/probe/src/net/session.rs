@@ -8,13 +8,11 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::sys;
+use super::sys::{self, AsFd, BorrowedFd, Waker};
 use crate::Sample;
 use crate::quic::ClientKeys;
 
@@ -155,7 +153,7 @@ type Handed = (TcpStream, SocketAddr);
 pub struct FlowServer {
     limits: FlowLimits,
     waiting: Arc<Mutex<Vec<Handed>>>,
-    woken: UnixStream,
+    woken: Waker,
 }
 
 /// Hands connections to a [`FlowServer`].
@@ -163,7 +161,7 @@ pub struct FlowServer {
 pub struct Feeder {
     most: usize,
     waiting: Arc<Mutex<Vec<Handed>>>,
-    wake: UnixStream,
+    wake: Waker,
 }
 
 impl FlowServer {
@@ -172,9 +170,7 @@ impl FlowServer {
     /// # Errors
     /// The kernel's, where there are no more files.
     pub fn new(limits: FlowLimits) -> io::Result<(FlowServer, Feeder)> {
-        let (wake, woken) = UnixStream::pair()?;
-        wake.set_nonblocking(true)?;
-        woken.set_nonblocking(true)?;
+        let [wake, woken] = sys::wakers()?;
         let waiting = Arc::new(Mutex::new(Vec::new()));
         let feeder = Feeder { most: limits.flows + limits.web, waiting: Arc::clone(&waiting), wake };
         Ok((FlowServer { limits, waiting, woken }, feeder))
@@ -186,8 +182,7 @@ impl FlowServer {
 
     /// The connections that were handed over since the last call.
     pub(super) fn handed(&self) -> Vec<Handed> {
-        // However often it was woken, one look is enough.
-        let _ = (&self.woken).read(&mut [0; 64]);
+        sys::rest(&self.woken);
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -205,8 +200,7 @@ impl Feeder {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() < self.most {
             waiting.push((stream, peer));
-            // If it would block, the server has been woken already.
-            let _ = (&self.wake).write(&[1]);
+            sys::wake(&self.wake);
         }
     }
 }

@@ -5,7 +5,8 @@
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::ptr;
 
 use libc::{c_int, socklen_t};
@@ -13,6 +14,39 @@ use libc::{c_int, socklen_t};
 mod datagram;
 
 pub(super) use datagram::*;
+pub use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+
+/// This system lacks nothing.
+pub const LACKS: super::Lacks = super::Lacks { probes: &[], loads: &[] };
+
+/// The error of a datagram that is longer than the path allows.
+pub const EMSGSIZE: i32 = libc::EMSGSIZE;
+
+/// Flags with which a program sends what is to leave as one piece (`MSG_EOR`).
+pub const WHOLE: c_int = libc::MSG_EOR | libc::MSG_NOSIGNAL;
+
+/// An end of what wakes a thread that waits for sockets.
+pub(super) type Waker = UnixStream;
+
+/// Two ends: who waits for one is woken by [`wake`] with the other.
+pub(super) fn wakers() -> io::Result<[Waker; 2]> {
+    let (wake, woken) = UnixStream::pair()?;
+    wake.set_nonblocking(true)?;
+    woken.set_nonblocking(true)?;
+    Ok([wake, woken])
+}
+
+/// Wakes who waits for the other end.
+pub(super) fn wake(mut waker: &Waker) {
+    // If it would block, the other end has been woken already.
+    let _ = io::Write::write(&mut waker, &[1]);
+}
+
+/// Takes back all that has woken this end.
+pub(super) fn rest(mut waker: &Waker) {
+    // However often it was woken, one look is enough.
+    let _ = io::Read::read(&mut waker, &mut [0; 64]);
+}
 
 /// Nanoseconds of a clock.
 fn clock(id: libc::clockid_t) -> i64 {
@@ -30,7 +64,8 @@ fn nanos(ts: &libc::timespec) -> i64 {
 fn timespec(ns: u64) -> libc::timespec {
     // SAFETY: all zeros is a valid timespec (on some targets it has private padding).
     let mut ts: libc::timespec = unsafe { zeroed() };
-    ts.tv_sec = libc::time_t::try_from(ns / 1_000_000_000).unwrap_or(libc::time_t::MAX);
+    // A second count is 32 bits wide in some C libraries.
+    ts.tv_sec = (ns / 1_000_000_000).min(i32::MAX.unsigned_abs().into()) as _;
     ts.tv_nsec = (ns % 1_000_000_000) as _;
     ts
 }
@@ -132,10 +167,14 @@ pub(super) fn set_tos(fd: BorrowedFd, v6: bool, tos: u8) -> io::Result<()> {
     }
 }
 
-/// Requests the ToS byte and the kernel's receive time with every datagram.
+/// Requests the ToS byte and, where the kernel has it, its receive time with every datagram. What takes the
+/// place of a kernel (gVisor, qemu-user) may lack it; a result then says so.
 pub(super) fn receive_tos_and_time(fd: BorrowedFd, v6: bool) -> io::Result<()> {
     let on: c_int = 1;
-    set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
+    match set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {}
+        other => other?,
+    }
     if v6 {
         set_option(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, &on)
     } else {
@@ -252,6 +291,11 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_ADD, fd, interest, token)
     }
 
+    /// Watches a timer, whose events carry `token`.
+    pub(super) fn add_timer(&self, timer: &Timer, token: u64) -> io::Result<()> {
+        self.add(timer.0.as_fd(), Interest::Read, token)
+    }
+
     /// Changes what to wait for.
     pub(super) fn change(&self, fd: BorrowedFd, interest: Interest, token: u64) -> io::Result<()> {
         self.control(libc::EPOLL_CTL_MOD, fd, interest, token)
@@ -282,12 +326,6 @@ impl Epoll {
 
 /// A timer on `CLOCK_MONOTONIC` that wakes an epoll instance.
 pub(super) struct Timer(OwnedFd);
-
-impl AsFd for Timer {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
 
 impl Timer {
     pub(super) fn new() -> io::Result<Timer> {
@@ -413,7 +451,7 @@ mod tests {
     #[test]
     fn a_timer_wakes_epoll_when_it_is_due() {
         let (mut epoll, timer, mut tokens) = (Epoll::new().unwrap(), Timer::new().unwrap(), Vec::new());
-        epoll.add(timer.as_fd(), Interest::Read, 7).unwrap();
+        epoll.add_timer(&timer, 7).unwrap();
         let due = monotonic() + 20_000_000;
         timer.set(due).unwrap();
         epoll.wait(&mut tokens).unwrap();

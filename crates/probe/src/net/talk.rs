@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -12,7 +11,7 @@ use goodqueue::{Nanos, Span};
 use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
 use super::session::{Far, PREFACE_LEN};
-use super::sys;
+use super::sys::{self, AsFd, AsRawFd, RawFd};
 use crate::echo::wire::MAX_LEN;
 use crate::talk::{self, PAYLOAD, Peer, PeerConfig};
 use crate::{Sample, Test};

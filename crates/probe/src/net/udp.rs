@@ -2,9 +2,8 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
-use super::sys;
+use super::sys::{self, AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// A UDP socket that does not block.
 #[derive(Debug)]

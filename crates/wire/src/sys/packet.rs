@@ -250,7 +250,7 @@ fn receive_stamp(message: &libc::msghdr) -> u64 {
     }
     // SAFETY: the data of this message are a timespec, by its type and length.
     let time: libc::timespec = unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(entry).cast()) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+    super::thread::nanoseconds(&time)
 }
 
 impl AsFd for PacketSocket {

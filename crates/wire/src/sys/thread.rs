@@ -13,7 +13,12 @@ fn clock(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing; the clocks used here always exist.
     unsafe { libc::clock_gettime(id, &raw mut time) };
-    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+    nanoseconds(&time)
+}
+
+/// A time that is not negative. Its parts are 32 bits wide in some C libraries.
+pub(crate) fn nanoseconds(time: &libc::timespec) -> u64 {
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 /// `CLOCK_MONOTONIC`, the engine's time.
@@ -40,7 +45,9 @@ pub(crate) fn tight_timers() {
 /// Requests real-time scheduling (`SCHED_FIFO`, priority 10) for the calling thread; returns whether it is
 /// granted.
 pub(crate) fn real_time() -> bool {
-    let param = libc::sched_param { sched_priority: 10 };
+    // SAFETY: all zeros is a valid sched_param (musl's has more members).
+    let mut param: libc::sched_param = unsafe { super::zeroed() };
+    param.sched_priority = 10;
     // SAFETY: `param` lives during the call; thread 0 is the caller.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) == 0 }
 }
@@ -106,10 +113,10 @@ pub(crate) fn sleep(span: Span) {
 pub(crate) fn wait(sockets: [BorrowedFd<'_>; 2], timeout: Span) -> Result<()> {
     let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut polled = sockets.map(entry);
-    let limit = libc::timespec {
-        tv_sec: (timeout.0 / 1_000_000_000).cast_signed(),
-        tv_nsec: (timeout.0 % 1_000_000_000).cast_signed(),
-    };
+    // SAFETY: all zeros is a valid timespec.
+    let mut limit: libc::timespec = unsafe { super::zeroed() };
+    limit.tv_sec = (timeout.0 / 1_000_000_000).min(i32::MAX.unsigned_abs().into()) as _;
+    limit.tv_nsec = (timeout.0 % 1_000_000_000) as _;
     // SAFETY: `polled` holds two entries and `limit` is a valid timespec; the signal mask is left alone.
     let answer = unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const limit, std::ptr::null()) };
     if answer < 0 {

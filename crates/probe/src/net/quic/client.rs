@@ -3,7 +3,6 @@
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -16,7 +15,7 @@ use crate::net::flow::Grid;
 use crate::net::header::FlowHeader;
 use crate::net::load::{FlowOutcome, LoadOutcome};
 use crate::net::session::{Far, QuicFar};
-use crate::net::sys::{self, Epoll, Interest, Timer};
+use crate::net::sys::{self, AsFd, AsRawFd, Epoll, Interest, Timer};
 use crate::net::udp::Udp;
 use crate::quic::{Arrival, Event, Host, OPENING, View};
 use crate::{Direction, End, Flow, QuicCc, Sample, Test};
@@ -105,7 +104,7 @@ impl<'a> QuicFlows<'a> {
     /// Runs until the last flow has stopped, all flows have failed or `stop` is set. What the sender's state
     /// means is at [`Host::view`].
     pub(in crate::net) fn run(mut self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
-        self.epoll.add(self.timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
+        self.epoll.add_timer(&self.timer, TIMER).context("watch", "timer")?;
         let (mut tokens, mut buf) = (Vec::new(), vec![0; LONGEST]);
         while !stop.load(Ordering::Relaxed) && !self.states.iter().all(|s| matches!(s, State::Over)) {
             self.pass_time();
@@ -213,7 +212,11 @@ impl<'a> QuicFlows<'a> {
     fn socket(&self, index: usize, server: SocketAddr) -> io::Result<Udp> {
         let udp = Udp::connect(server, None)?;
         udp.set_tos(self.test.flows[index].dscp.tos())?;
-        udp.set_fragments(false)?;
+        match udp.set_fragments(false) {
+            // Not every system lets a program choose.
+            Err(error) if error.kind() == ErrorKind::Unsupported => {}
+            other => other?,
+        }
         udp.set_receive_buffer(RECEIVE_BUFFER)?;
         self.epoll.add(udp.as_fd(), Interest::Read, index as u64)?;
         Ok(udp)

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -17,7 +16,7 @@ use crate::net::flow::Grid;
 use crate::net::header::{self, FlowHeader};
 use crate::net::server::{EARLY, HEADER_WAIT, OVERTIME, ServedFlow, ServerSummary};
 use crate::net::session::{FlowLimits, Outbox, PREFACE_LEN, SessionId};
-use crate::net::sys::{self, Epoll, Interest, Timer};
+use crate::net::sys::{self, AsFd, Epoll, Interest, Timer};
 use crate::net::udp::Udp;
 use crate::quic::{Arrival, Event, Host, OPENING, Outgoing, ServerKeys};
 use crate::{Direction, End, QuicCc, Sample};
@@ -200,7 +199,7 @@ impl<'a> Serving<'a> {
     fn new(server: &'a QuicServer, keys: &ServerKeys) -> Result<Serving<'a>, NetError> {
         let epoll = Epoll::new().context("create", "epoll")?;
         let timer = Timer::new().context("create", "timer")?;
-        epoll.add(timer.as_fd(), Interest::Read, TIMER).context("watch", "timer")?;
+        epoll.add_timer(&timer, TIMER).context("watch", "timer")?;
         let mut sockets = Vec::new();
         for (token, udp) in (0u64..).zip(&server.sockets) {
             epoll.add(udp.as_fd(), Interest::Read, token).context("watch", "a UDP socket")?;

@@ -1,0 +1,29 @@
+//! What the command needs of its system, on Linux. `system_portable.rs` has the same for all others.
+
+use goodqueue_experiment::{Error, live};
+
+pub use crate::server::command as server;
+pub(crate) use goodqueue_wire::{Interrupt, Lock};
+
+/// To be called first.
+pub fn begin() {
+    // A file that grows too long is an error to tell about, and no program started from here needs more
+    // rights.
+    goodqueue_wire::survive_the_file_size_limit();
+    // It cannot fail on Linux 3.5 and later.
+    let _ = goodqueue_wire::no_new_privileges();
+}
+
+/// A process of the live arm.
+///
+/// # Errors
+/// How it ended.
+pub fn live_worker() -> Result<(), Error> {
+    live::worker()
+}
+
+/// The kernel and its release.
+pub(crate) fn kernel() -> String {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    format!("{} {}", read("/proc/sys/kernel/ostype"), read("/proc/sys/kernel/osrelease"))
+}

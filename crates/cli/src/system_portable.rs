@@ -1,0 +1,87 @@
+//! What the command needs of a system that is not Linux. There is no server and no live arm.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use goodqueue_experiment::Error;
+use goodqueue_probe::net::{interrupted, watch_interrupts};
+
+use crate::args::ServerArgs;
+
+/// Nothing is to be done.
+pub fn begin() {}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
+pub fn server(_: &ServerArgs) -> Result<(), Error> {
+    Err(Error::Usage(
+        "server: it needs Linux, whose kernel takes from it what it does not need; start it on a machine with Linux, \
+         and test from here"
+            .into(),
+    ))
+}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
+pub fn live_worker() -> Result<(), Error> {
+    Err(Error::Usage("live-worker: the live arm needs Linux".into()))
+}
+
+/// The system and its processor.
+pub(crate) fn kernel() -> String {
+    format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// A file that this process has locked. Dropping the value removes it.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: Option<File>,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Locks the file `path`, which is created if missing; `None` if another process holds it.
+    pub(crate) fn take(path: &Path) -> io::Result<Option<Lock>> {
+        let file = File::options().write(true).create(true).truncate(false).open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock { file: Some(file), path: path.to_owned() })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Windows removes no file that is open.
+        drop(self.file.take());
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Turns Ctrl-C into something to ask for.
+#[derive(Debug)]
+pub(crate) struct Interrupt;
+
+impl Interrupt {
+    pub(crate) fn new() -> io::Result<Interrupt> {
+        watch_interrupts().map(|()| Interrupt)
+    }
+
+    /// The number of the signal that came, if one did within `patience`.
+    pub(crate) fn wait(&self, patience: Duration) -> io::Result<Option<i32>> {
+        if interrupted().is_none() {
+            std::thread::sleep(patience);
+        }
+        Ok(interrupted())
+    }
+
+    /// Nothing was blocked.
+    pub(crate) fn unblock() {}
+}
