@@ -5,7 +5,7 @@
 //! state machines without sockets or clocks, so a simulator can drive them in virtual time. [`voip`] is a
 //! call over the same state machines, [`web`] a browser that loads pages, [`dash`] a video player, [`talk`] a
 //! video call and a game, [`rpm`] the responsiveness of draft-ietf-ippm-responsiveness. The feature `net`
-//! adds the module `net`: the same test over real sockets, kernel TCP and, on Linux, kernel receive timestamps.
+//! adds the module `net`: the same test over real sockets and kernel TCP, with kernel receive times on Linux.
 //!
 //! Measurements leave the crate as a stream of [`Sample`]s; the caller turns samples into a record. In all
 //! samples `t` is in nanoseconds from the start of the load, negative in the idle lead-in. Bytes are
