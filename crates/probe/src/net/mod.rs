@@ -1,5 +1,5 @@
-//! Tests over real sockets: kernel TCP as load, UDP probes with kernel receive times. Systems other than Linux
-//! lack some of it: [`LACKS`].
+//! Tests over real sockets: kernel TCP as load, UDP probes with kernel receive times. Systems other than
+//! Linux lack some of it: [`LACKS`].
 //!
 //! [`Server::run`] is the far end, [`run_client`] the near end. Both block until their work is done, use the
 //! network namespace of the calling thread, and emit [`crate::Sample`]s. On one machine they share a
