@@ -3,9 +3,9 @@
 //!     cargo build --release -p goodqueue-cli --bin goodqueue --example accuracy
 //!     target/release/examples/accuracy target/release/goodqueue docs/accuracy.md [NUMBER...]
 //!
-//! As root, on a machine that does nothing else: about 25 minutes for all 24 paths, each loaded down and up. The
-//! tools are Goodqueue, irtt, fping and iperf3. The line is the live engine. Its queues write down when each
-//! packet came and left, and what follows from that is the truth for each tool in its own run.
+//! As root, on a machine that does nothing else: about 25 minutes for all 24 paths, each loaded down and up.
+//! The tools are Goodqueue, irtt, fping and iperf3. The line is the live engine. Its queues write down when
+//! each packet came and left, and what follows from that is the truth for each tool in its own run.
 
 #![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 
@@ -110,8 +110,10 @@ fn ours(line: &Line, way: usize, program: &str) -> Result<Vec<Row>, String> {
     else {
         return Err(format!("no loaded interval: {run}"));
     };
-    // Flows begin with a handshake, one round trip before the first full frame.
-    let load = truth::load_start(&logs[way]) - line.rtt_ms.cast_signed() * 1_000_000;
+    // Flows begin with a handshake, one round trip before the first full frame; downloads also with a request,
+    // half a round trip.
+    let halves = [2, 3][way];
+    let load = truth::load_start(&logs[way]) - halves * line.rtt_ms.cast_signed() * 500_000;
     let window = Window { load, from: load + from, to: load + to };
     let names = ["up", "down"];
     let medians = names.map(|name| ms(&summary[name]["added_p50_ns"]));

@@ -37,7 +37,7 @@ impl Row {
         Some(self.said.goodput? / self.truth.goodput? - 1.0)
     }
 
-    /// Error of the median (0) or the 95th percentile (1) of the rise, ms, and whether that is within the bar.
+    /// Error of the median (0) or the 95th percentile (1) of the rise, ms, and whether it is within the bar.
     fn rise(&self, which: usize) -> Option<(f64, bool)> {
         let (said, truth) = (self.said.rise?[which], self.truth.rise?[which]);
         let error = said - truth;

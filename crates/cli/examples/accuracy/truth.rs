@@ -45,8 +45,8 @@ pub(crate) fn load_start(log: &[Passed]) -> i64 {
     log.iter().find(|passed| passed.len >= 1500).map(|passed| ns(passed.arrived)).expect("a load")
 }
 
-/// TCP payload that arrived in order within the window, Mbit/s: how far the acknowledgements rose that came to
-/// `acks`, the queue of the other direction. Connections from before the load are no load.
+/// TCP payload that arrived in order within the window, Mbit/s: how far the acknowledgements rose that came
+/// to `acks`, the queue of the other direction. Connections from before the load are no load.
 pub(crate) fn goodput(acks: &[Passed], window: Window) -> f64 {
     // For each connection, the last number before the window's start and before its end.
     let mut known: BTreeMap<u64, [u32; 2]> = BTreeMap::new();
