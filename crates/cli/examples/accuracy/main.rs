@@ -110,8 +110,8 @@ fn ours(line: &Line, way: usize, program: &str) -> Result<Vec<Row>, String> {
     else {
         return Err(format!("no loaded interval: {run}"));
     };
-    // Flows begin with a handshake, one round trip before the first full frame; downloads also with a request,
-    // half a round trip.
+    // Flows begin with a handshake, one round trip before the first full frame; downloads also with a
+    // request, half a round trip.
     let halves = [2, 3][way];
     let load = truth::load_start(&logs[way]) - halves * line.rtt_ms.cast_signed() * 500_000;
     let window = Window { load, from: load + from, to: load + to };
