@@ -24,7 +24,8 @@ libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
         }
         if how & 2 != 0 && datagram.len() >= 48 {
             // A flow that a server may accept: size, rate and times fit.
-            datagram[12..16].copy_from_slice(&(64 + u32::from(datagram[12])).to_le_bytes());
+            let payload = 64 + u32::from(datagram[12]);
+            datagram[12..16].copy_from_slice(&payload.to_le_bytes());
             datagram[19..24].fill(0);
             for at in [24, 32, 40] {
                 datagram[at + 4..at + 8].fill(0);
