@@ -172,9 +172,7 @@ impl Shown<'_> {
         if summary.closed_by_server {
             out.push("the server ended the session".into());
         }
-        out.extend(
-            LACKS.probes.iter().map(|what| format!("not available on {}: {what}", std::env::consts::OS)),
-        );
+        out.extend(LACKS.of_probes());
         out
     }
 

@@ -12,6 +12,26 @@ pub enum End {
     Receiver,
 }
 
+impl End {
+    /// The client's end of a flow in this direction.
+    #[must_use]
+    pub const fn of_client(direction: Direction) -> End {
+        match direction {
+            Direction::Up => End::Sender,
+            Direction::Down => End::Receiver,
+        }
+    }
+
+    /// The server's end of a flow in this direction.
+    #[must_use]
+    pub const fn of_server(direction: Direction) -> End {
+        match direction {
+            Direction::Up => End::Receiver,
+            Direction::Down => End::Sender,
+        }
+    }
+}
+
 /// State of a connection from the sender's kernel (Linux `struct tcp_info`), 0 if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

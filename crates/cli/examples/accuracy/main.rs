@@ -70,26 +70,22 @@ fn main() {
         }
         for way in [1, 0] {
             eprintln!("path {number}, {}: {line:?}", ["up", "down"][way]);
-            rows.extend(measured(|| ours(line, way, program)).map(|row| row.on(number, way)));
-            rows.extend(measured(|| theirs(line, way)).map(|row| row.on(number, way)));
+            rows.extend(measured(|| ours(line, way, program)).into_iter().map(|row| row.on(number, way)));
+            rows.extend(measured(|| theirs(line, way)).into_iter().map(|row| row.on(number, way)));
         }
         std::fs::write(page, page::page(&LINES, &rows)).expect("the page");
     }
 }
 
 /// Measures until the engine kept time; what it did not keep at any try is left out, and said on the page.
-fn measured(mut once: impl FnMut() -> Result<Vec<Row>, String>) -> impl Iterator<Item = Row> {
-    let mut rows = Vec::new();
+fn measured(mut once: impl FnMut() -> Result<Vec<Row>, String>) -> Vec<Row> {
     for number in 1..=TRIES {
         match once() {
-            Ok(found) => {
-                rows = found;
-                break;
-            }
+            Ok(rows) => return rows,
             Err(why) => eprintln!("  try {number} of {TRIES}: {why}"),
         }
     }
-    rows.into_iter()
+    Vec::new()
 }
 
 /// The logs, if the engine kept time.

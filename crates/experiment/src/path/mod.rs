@@ -142,16 +142,10 @@ impl PathTest {
                 ip_version: if self.hosts.iter().any(|host| host.address.is_ipv6()) { 6 } else { 4 },
                 ..LinkPlan::default()
             },
-            warnings: own.warnings.iter().cloned().chain(lacks()).collect(),
+            warnings: own.warnings.iter().cloned().chain(LACKS.of_tests()).collect(),
             ..own
         }
     }
-}
-
-/// What this system cannot do or tell, a sentence each.
-pub(super) fn lacks() -> impl Iterator<Item = String> {
-    let all = LACKS.probes.iter().chain(LACKS.loads);
-    all.map(|what| format!("not available on {}: {what}", std::env::consts::OS))
 }
 
 /// What a test wants of one of its hosts, beside probes.

@@ -10,7 +10,7 @@ use goodqueue::Span;
 use goodqueue_path::rpm::client::{self, Ended, Event, Failure, Place};
 use goodqueue_path::rpm::document::Document;
 use goodqueue_path::rpm::trust::Trust;
-use goodqueue_probe::net::random_u64;
+use goodqueue_probe::net::{LACKS, random_u64};
 use goodqueue_probe::rpm::{Answer, Confidence, Settings};
 use goodqueue_probe::{Direction as Way, Dscp, Flow, Probe, Sample, TcpSample, Test, Transport};
 use goodqueue_report::{LinkPlan, MISSING, Record, Run, SenderLimits};
@@ -83,7 +83,7 @@ impl RpmTest {
                 ip_version: if self.place.address.is_ipv6() { 6 } else { 4 },
                 ..LinkPlan::default()
             },
-            warnings: own.warnings.iter().cloned().chain(super::lacks()).collect(),
+            warnings: own.warnings.iter().cloned().chain(LACKS.of_tests()).collect(),
             ..own
         }
     }

@@ -814,7 +814,9 @@ impl Control<'_> {
         loop {
             let (batch, more) = samples.take(BATCH);
             let is_full = batch.len() == BATCH;
-            self.shared.server.count(|stats| batch.iter().for_each(|sample| stats.note(sample)));
+            if !batch.is_empty() {
+                self.shared.server.count(|stats| batch.iter().for_each(|sample| stats.note(sample)));
+            }
             let mut now = Vec::with_capacity(batch.len());
             for sample in batch {
                 let can_wait = matches!(sample, Sample::Tcp { .. }) && held.len() < MOST_HELD;

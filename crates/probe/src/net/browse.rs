@@ -12,6 +12,7 @@ use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::explain;
 use super::flow::buffer;
+use super::ns;
 use super::request::{self, Request};
 use super::session::Far;
 use super::sys::{self, AsFd, Epoll, Interest, Timer};
@@ -88,7 +89,6 @@ impl Fetch {
     /// The browser for the test's pages, if there are any, and a player for each of its videos.
     /// `servers`: one for each host of the test.
     pub(super) fn all(test: &Test, servers: &[Far], clock: &SharedClock) -> Result<Vec<Fetch>, NetError> {
-        let ns = |span: goodqueue::Span| i64::try_from(span.0).unwrap_or(i64::MAX);
         let (origin, stop) = (clock.nanos(0), clock.nanos(ns(test.load)));
         let remote = |host: usize, cc: &str| {
             let far = &servers[host];

@@ -21,11 +21,12 @@ use std::net::{IpAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-use goodqueue::{Bytes, Rate, Span};
+use goodqueue::{Bytes, Rate};
 
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::flow::{Grid, buffer};
+use super::ns;
 use super::session::{Far, PREFACE_LEN};
 use super::sys::{self, AsFd, AsRawFd, RawFd};
 use crate::{Direction, Sample, Test, UdpFlow};
@@ -292,7 +293,6 @@ pub(super) struct Flooding {
 impl Flooding {
     /// `servers`: one for each host of the test.
     pub(super) fn open(test: &Test, servers: &[Far]) -> Result<Flooding, NetError> {
-        let ns = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
         let mut running = Vec::with_capacity(test.udp.len());
         for (number, flow) in (test.flows.len()..).zip(&test.udp) {
             let far = &servers[flow.host];

@@ -15,7 +15,8 @@
 
 use goodqueue::Span;
 
-use crate::{Direction, Dscp};
+use super::ns;
+use crate::{Direction, Dscp, Test};
 
 /// Bytes of the header.
 pub(super) const LEN: usize = 64;
@@ -36,6 +37,20 @@ pub(super) struct FlowHeader {
 }
 
 impl FlowHeader {
+    /// Of a flow of a test, by its number.
+    pub(super) fn of(test: &Test, index: usize) -> FlowHeader {
+        let flow = &test.flows[index];
+        FlowHeader {
+            flow: u32::try_from(index).unwrap_or(u32::MAX),
+            direction: flow.direction,
+            dscp: flow.dscp,
+            start: ns(flow.start),
+            stop: ns(flow.stop),
+            step: test.step,
+            cc: flow.cc.clone(),
+        }
+    }
+
     pub(super) fn emit(&self) -> [u8; LEN] {
         let mut out = [0; LEN];
         out[..4].copy_from_slice(&MAGIC);

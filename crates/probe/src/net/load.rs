@@ -7,10 +7,11 @@ use std::sync::mpsc::Sender;
 
 use goodqueue::Span;
 
+use super::agenda::{Agenda, Due};
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::explain;
-use super::flow::{FlowEnd, Grid};
+use super::flow::FlowEnd;
 use super::header::FlowHeader;
 use super::session::Far;
 use super::sys::{self, AsFd, Epoll, Interest, Timer};
@@ -40,6 +41,13 @@ pub(super) struct LoadOutcome {
     pub(super) lateness: Lateness,
 }
 
+impl LoadOutcome {
+    /// That of a test before it begins.
+    pub(super) fn of(test: &Test) -> LoadOutcome {
+        LoadOutcome { flows: vec![FlowOutcome::default(); test.flows.len()], lateness: Lateness::default() }
+    }
+}
+
 /// The state of a flow.
 #[derive(Debug)]
 enum State {
@@ -57,15 +65,9 @@ pub(super) struct Load<'a> {
     sink: &'a Sender<Sample>,
     epoll: Epoll,
     timer: Timer,
-    grid: Grid,
+    agenda: Agenda,
     states: Vec<State>,
-    /// Starts and stops in descending order of time: `(t, is start, flow)`.
-    agenda: Vec<(i64, bool, usize)>,
     out: LoadOutcome,
-}
-
-fn ns(span: Span) -> i64 {
-    i64::try_from(span.0).unwrap_or(i64::MAX)
 }
 
 impl<'a> Load<'a> {
@@ -76,11 +78,6 @@ impl<'a> Load<'a> {
         clock: &'a SharedClock,
         sink: &'a Sender<Sample>,
     ) -> Result<Load<'a>, NetError> {
-        let mut agenda: Vec<_> = test.flows.iter().enumerate().fold(Vec::new(), |mut agenda, (i, flow)| {
-            agenda.extend([(ns(flow.start), true, i), (ns(flow.stop), false, i)]);
-            agenda
-        });
-        agenda.sort_unstable_by(|a, b| b.cmp(a));
         Ok(Load {
             test,
             servers,
@@ -88,13 +85,9 @@ impl<'a> Load<'a> {
             sink,
             epoll: Epoll::new().context("create", "epoll")?,
             timer: Timer::new().context("create", "timer")?,
-            grid: Grid::after(0, ns(test.step).max(1)),
+            agenda: Agenda::new(test),
             states: test.flows.iter().map(|_| State::Waiting).collect(),
-            agenda,
-            out: LoadOutcome {
-                flows: vec![FlowOutcome::default(); test.flows.len()],
-                lateness: Lateness::default(),
-            },
+            out: LoadOutcome::of(test),
         })
     }
 
@@ -104,9 +97,7 @@ impl<'a> Load<'a> {
         let mut tokens = Vec::new();
         while !stop.load(Ordering::Relaxed) && !self.states.iter().all(|s| matches!(s, State::Over)) {
             self.pass_time();
-            let start_or_stop = self.agenda.last().map_or(i64::MAX, |&(t, ..)| t);
-            let wake = self.grid.next().min(start_or_stop);
-            self.timer.set(self.clock.mono(wake)).context("set", "timer")?;
+            self.timer.set(self.clock.mono(self.agenda.next())).context("set", "timer")?;
             self.epoll.wait(&mut tokens).context("wait for", "flows")?;
             for &token in &tokens {
                 self.pass_time();
@@ -124,22 +115,17 @@ impl<'a> Load<'a> {
     /// Samples the steps that have passed, and starts and stops flows that are due, in order of time.
     fn pass_time(&mut self) {
         let t = self.clock.t();
-        loop {
-            let due = self.agenda.last().copied().filter(|&(at, ..)| at <= t);
-            let step_first = due.is_none_or(|(at, ..)| self.grid.next() <= at);
-            if step_first && let Some(end) = self.grid.pass(t) {
-                self.out.lateness.record(Span((t - end).max(0).cast_unsigned()));
-                self.tick(end, t);
-                continue;
-            }
-            let Some((_, start, flow)) = due else { return };
-            self.agenda.pop();
-            match (start, &self.states[flow]) {
-                (true, _) => self.start(flow),
-                (false, State::Connecting(_)) => {
-                    self.end(flow, Some("not connected by its planned stop".into()));
+        while let Some(due) = self.agenda.take(t) {
+            match due {
+                Due::Step(end) => {
+                    self.out.lateness.record(Span((t - end).max(0).cast_unsigned()));
+                    self.tick(end, t);
                 }
-                (false, _) => self.end(flow, None),
+                Due::Start(flow) => self.start(flow),
+                Due::Stop(flow) => {
+                    let is_late = matches!(self.states[flow], State::Connecting(_));
+                    self.end(flow, is_late.then(|| "not connected by its planned stop".into()));
+                }
             }
         }
     }
@@ -199,19 +185,8 @@ impl<'a> Load<'a> {
             return Ok(());
         };
         let flow = &self.test.flows[index];
-        let header = FlowHeader {
-            flow: index as u32,
-            direction: flow.direction,
-            dscp: flow.dscp,
-            start: ns(flow.start),
-            stop: ns(flow.stop),
-            step: self.test.step,
-            cc: flow.cc.clone(),
-        };
-        let end = match flow.direction {
-            Direction::Up => End::Sender,
-            Direction::Down => End::Receiver,
-        };
+        let header = FlowHeader::of(self.test, index);
+        let end = End::of_client(flow.direction);
         let result = stream.take_error().and_then(|error| error.map_or(Ok(()), Err));
         let opening = [&self.servers[flow.host].preface()[..], &header.emit()].concat();
         let result = result.and_then(|()| stream.write_all(&opening));
@@ -239,13 +214,10 @@ impl<'a> Load<'a> {
             State::Over => return,
             State::Running(flow) => {
                 outcome.bytes = flow.total();
-                flow.finish(self.grid.next(), now, error.clone(), &mut emit);
+                flow.finish(self.agenda.step_end(), now, error.clone(), &mut emit);
             }
             State::Waiting | State::Connecting(_) => {
-                let end = match self.test.flows[index].direction {
-                    Direction::Up => End::Sender,
-                    Direction::Down => End::Receiver,
-                };
+                let end = End::of_client(self.test.flows[index].direction);
                 let (flow, error) = (index as u32, error.clone());
                 emit(Sample::FlowEnd { flow, t: now, end, bytes_total: 0, error });
             }

@@ -43,6 +43,8 @@
 //! ```
 
 #[forbid(unsafe_code)]
+mod agenda;
+#[forbid(unsafe_code)]
 mod answer;
 #[forbid(unsafe_code)]
 mod browse;
@@ -111,6 +113,22 @@ pub struct Lacks {
     pub loads: &'static [&'static str],
 }
 
+impl Lacks {
+    /// What probes lack, a sentence each.
+    pub fn of_probes(&self) -> impl Iterator<Item = String> {
+        self.probes.iter().map(not_available)
+    }
+
+    /// What tests with load lack, a sentence each.
+    pub fn of_tests(&self) -> impl Iterator<Item = String> {
+        self.probes.iter().chain(self.loads).map(not_available)
+    }
+}
+
+fn not_available(what: &&str) -> String {
+    format!("not available on {}: {what}", std::env::consts::OS)
+}
+
 /// Requests real-time scheduling (`SCHED_FIFO`, priority 1) for the calling thread, and returns whether it
 /// was granted. A thread that will drop its privileges calls this first, and then [`run_client`] or
 /// [`Server::run`]: their probe threads inherit the priority, and all others return to that of ordinary
@@ -134,6 +152,11 @@ pub fn bound_unsent(socket: &impl AsFd, bytes: u32) -> std::io::Result<()> {
 /// The kernel's.
 pub fn tcp_sample(socket: &impl AsFd) -> std::io::Result<crate::TcpSample> {
     sys::tcp_info(socket.as_fd()).map(|info| flow::parse_tcp_info(&info))
+}
+
+/// Nanoseconds of a span.
+fn ns(span: goodqueue::Span) -> i64 {
+    i64::try_from(span.0).unwrap_or(i64::MAX)
 }
 
 /// The error of a connection as text.

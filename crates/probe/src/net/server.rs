@@ -480,10 +480,7 @@ impl<'a> Loop<'a> {
         let Some(Connection::Unknown { stream, peer, .. }) = self.connections.remove(&token) else {
             return false;
         };
-        let end = match header.direction {
-            Direction::Up => End::Receiver,
-            Direction::Down => End::Sender,
-        };
+        let end = End::of_server(header.direction);
         let v6 = peer.is_ipv6();
         let set = sys::set_tos(stream.as_fd(), v6, header.dscp.tos());
         let set = set.map_err(|error| error.to_string()).and_then(|()| match end {

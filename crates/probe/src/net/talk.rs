@@ -10,6 +10,7 @@ use goodqueue::{Nanos, Span};
 
 use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
+use super::ns;
 use super::session::{Far, PREFACE_LEN};
 use super::sys::{self, AsFd, AsRawFd, RawFd};
 use crate::echo::wire::MAX_LEN;
@@ -51,7 +52,6 @@ pub(super) struct TalksOutcome {
 impl Talks {
     /// `servers`: one for each host of the test.
     pub(super) fn open(test: &Test, servers: &[Far], clock: &SharedClock) -> Result<Talks, NetError> {
-        let ns = |span: Span| i64::try_from(span.0).unwrap_or(i64::MAX);
         // Different from the tokens of probes and queries.
         let token = clock.load_start().wall.cast_unsigned() ^ u64::from(std::process::id()) << 20;
         let mut running = Vec::with_capacity(test.talks.len());

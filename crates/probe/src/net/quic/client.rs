@@ -6,19 +6,19 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
-use goodqueue::{Nanos, Span};
+use goodqueue::Span;
 
-use super::{LONGEST, RECEIVE_BUFFER, TURN, settings};
+use super::{LONGEST, RECEIVE_BUFFER, TURN, now, settings};
+use crate::net::agenda::{Agenda, Due};
 use crate::net::clock::SharedClock;
 use crate::net::error::{Context, NetError};
-use crate::net::flow::Grid;
 use crate::net::header::FlowHeader;
-use crate::net::load::{FlowOutcome, LoadOutcome};
+use crate::net::load::LoadOutcome;
 use crate::net::session::{Far, QuicFar};
-use crate::net::sys::{self, AsFd, AsRawFd, Epoll, Interest, Timer};
+use crate::net::sys::{AsFd, AsRawFd, Epoll, Interest, Timer};
 use crate::net::udp::Udp;
 use crate::quic::{Arrival, Event, Host, OPENING, View};
-use crate::{Direction, End, Flow, QuicCc, Sample, Test};
+use crate::{End, QuicCc, Sample, Test};
 
 const TIMER: u64 = u64::MAX;
 /// Bytes of a download that may wait for others that are missing: what Linux's TCP allows by default
@@ -53,26 +53,9 @@ pub(in crate::net) struct QuicFlows<'a> {
     sink: &'a Sender<Sample>,
     epoll: Epoll,
     timer: Timer,
-    grid: Grid,
+    agenda: Agenda,
     states: Vec<State>,
-    /// Starts and stops in descending order of time: `(t, is start, flow)`.
-    agenda: Vec<(i64, bool, usize)>,
     out: LoadOutcome,
-}
-
-fn ns(span: Span) -> i64 {
-    i64::try_from(span.0).unwrap_or(i64::MAX)
-}
-
-fn now() -> Nanos {
-    Nanos(sys::monotonic().max(0).cast_unsigned())
-}
-
-const fn end_of(direction: Direction) -> End {
-    match direction {
-        Direction::Up => End::Sender,
-        Direction::Down => End::Receiver,
-    }
 }
 
 impl<'a> QuicFlows<'a> {
@@ -83,10 +66,6 @@ impl<'a> QuicFlows<'a> {
         clock: &'a SharedClock,
         sink: &'a Sender<Sample>,
     ) -> Result<QuicFlows<'a>, NetError> {
-        let entries = |(i, flow): (usize, &Flow)| [(ns(flow.start), true, i), (ns(flow.stop), false, i)];
-        let mut agenda: Vec<_> = test.flows.iter().enumerate().flat_map(entries).collect();
-        agenda.sort_unstable_by(|a, b| b.cmp(a));
-        let flows = vec![FlowOutcome::default(); test.flows.len()];
         Ok(QuicFlows {
             test,
             servers,
@@ -94,10 +73,9 @@ impl<'a> QuicFlows<'a> {
             sink,
             epoll: Epoll::new().context("create", "epoll")?,
             timer: Timer::new().context("create", "timer")?,
-            grid: Grid::after(0, ns(test.step).max(1)),
+            agenda: Agenda::new(test),
             states: test.flows.iter().map(|_| State::Waiting).collect(),
-            agenda,
-            out: LoadOutcome { flows, ..LoadOutcome::default() },
+            out: LoadOutcome::of(test),
         })
     }
 
@@ -130,38 +108,34 @@ impl<'a> QuicFlows<'a> {
 
     /// When something is next to be done, on the monotonic clock.
     fn next(&self) -> i64 {
-        let planned = self.agenda.last().map_or(i64::MAX, |&(t, ..)| t).min(self.grid.next());
         let timeouts = self.states.iter().filter_map(|state| match state {
             State::Running(flow) => flow.host.poll_timeout(),
             _ => None,
         });
         let timeout = timeouts.min().map_or(i64::MAX, |at| i64::try_from(at.0).unwrap_or(i64::MAX));
-        self.clock.mono(planned).min(timeout)
+        self.clock.mono(self.agenda.next()).min(timeout)
     }
 
     /// Samples the steps that have passed, and starts and stops flows that are due, in order of time.
     fn pass_time(&mut self) {
         let t = self.clock.t();
-        loop {
-            let due = self.agenda.last().copied().filter(|&(at, ..)| at <= t);
-            let step_first = due.is_none_or(|(at, ..)| self.grid.next() <= at);
-            if step_first && let Some(end) = self.grid.pass(t) {
-                self.out.lateness.record(Span((t - end).max(0).cast_unsigned()));
-                self.tick(end, t);
-                continue;
-            }
-            let Some((_, is_start, index)) = due else { return };
-            self.agenda.pop();
-            if is_start {
-                match self.start(index) {
+        while let Some(due) = self.agenda.take(t) {
+            match due {
+                Due::Step(end) => {
+                    self.out.lateness.record(Span((t - end).max(0).cast_unsigned()));
+                    self.tick(end, t);
+                }
+                Due::Start(index) => match self.start(index) {
                     Ok(flow) => self.states[index] = State::Running(Box::new(flow)),
                     Err(error) => self.end(index, Some(error)),
+                },
+                Due::Stop(index) => {
+                    let is_connected =
+                        matches!(&self.states[index], State::Running(flow) if flow.is_connected);
+                    let error = (!is_connected).then(|| "not connected by its planned stop".to_owned());
+                    self.end(index, error);
                 }
-                continue;
             }
-            let is_connected = matches!(&self.states[index], State::Running(flow) if flow.is_connected);
-            let error = (!is_connected).then(|| "not connected by its planned stop".to_owned());
-            self.end(index, error);
         }
     }
 
@@ -181,22 +155,14 @@ impl<'a> QuicFlows<'a> {
 
     fn start(&self, index: usize) -> Result<Running, String> {
         let flow = &self.test.flows[index];
-        let end = end_of(flow.direction);
+        let end = End::of_client(flow.direction);
         let far = &self.servers[flow.host];
         let (Some(session), Some(QuicFar { port, keys })) = (&far.session, &far.quic) else {
             return Err("the server accepts no flows over QUIC".into());
         };
         let server = SocketAddr::new(far.server.ip(), *port);
         let cc: QuicCc = flow.cc.parse().map_err(|error| format!("{error}"))?;
-        let header = FlowHeader {
-            flow: u32::try_from(index).unwrap_or(u32::MAX),
-            direction: flow.direction,
-            dscp: flow.dscp,
-            start: ns(flow.start),
-            stop: ns(flow.stop),
-            step: self.test.step,
-            cc: cc.name().into(),
-        };
+        let header = FlowHeader { cc: cc.name().into(), ..FlowHeader::of(self.test, index) };
         let mut opening = [0; OPENING];
         let preface = session.preface();
         opening[..preface.len()].copy_from_slice(&preface);
@@ -257,7 +223,7 @@ impl<'a> QuicFlows<'a> {
     fn end(&mut self, index: usize, error: Option<String>) {
         let t = self.clock.t();
         let flow = u32::try_from(index).unwrap_or(u32::MAX);
-        let end = end_of(self.test.flows[index].direction);
+        let end = End::of_client(self.test.flows[index].direction);
         let mut bytes_total = 0;
         match std::mem::replace(&mut self.states[index], State::Over) {
             State::Over => return,
@@ -267,7 +233,7 @@ impl<'a> QuicFlows<'a> {
                 bytes_total = if end == End::Receiver { view.received } else { view.sent };
                 let bytes = running.take_received();
                 if end == End::Receiver && bytes > 0 {
-                    let _ = self.sink.send(Sample::Received { flow, t: self.grid.next(), bytes });
+                    let _ = self.sink.send(Sample::Received { flow, t: self.agenda.step_end(), bytes });
                 }
                 running.host.close(now(), running.number);
                 // The other end hears of it, or finds that nothing more comes.
@@ -335,7 +301,7 @@ impl Running {
 fn explain(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::ConnectionRefused => "nobody listens at the server's UDP port".into(),
-        _ => error.to_string(),
+        _ => crate::net::explain(error),
     }
 }
 

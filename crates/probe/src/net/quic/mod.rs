@@ -12,8 +12,11 @@ mod server;
 pub(super) use client::QuicFlows;
 pub use server::{QuicLoad, QuicServer};
 
+use goodqueue::Nanos;
+
 use super::header;
 use super::session::PREFACE_LEN;
+use super::sys;
 use crate::quic::{OPENING, Settings};
 
 const _: () = assert!(OPENING == PREFACE_LEN + header::LEN, "the opening is preface and header");
@@ -24,6 +27,11 @@ const LONGEST: usize = 2048;
 const TURN: usize = 256;
 /// Bytes of datagrams that may wait to be read, as far as `net.core.rmem_max` allows.
 const RECEIVE_BUFFER: u32 = 4 << 20;
+
+/// The monotonic clock.
+fn now() -> Nanos {
+    Nanos(sys::monotonic().max(0).cast_unsigned())
+}
 
 /// How connections behave over a real path. It is searched for the largest packet up to that of Ethernet.
 /// Packets are not ECN-capable, as Linux's TCP by default.

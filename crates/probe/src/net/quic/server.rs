@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use goodqueue::Nanos;
-
-use super::{LONGEST, RECEIVE_BUFFER, TURN, settings};
+use super::{LONGEST, RECEIVE_BUFFER, TURN, now, settings};
 use crate::net::clock::SharedClock;
 use crate::net::error::{Context, NetError};
 use crate::net::flow::Grid;
@@ -19,7 +17,7 @@ use crate::net::session::{FlowLimits, Outbox, PREFACE_LEN, SessionId};
 use crate::net::sys::{self, AsFd, Epoll, Interest, Timer};
 use crate::net::udp::Udp;
 use crate::quic::{Arrival, Event, Host, OPENING, Outgoing, ServerKeys};
-use crate::{Direction, End, QuicCc, Sample};
+use crate::{End, QuicCc, Sample};
 
 const TIMER: u64 = u64::MAX;
 /// How long the end of a load may take. The thread looks ten times a second.
@@ -191,10 +189,6 @@ struct Serving<'a> {
     seen: u64,
 }
 
-fn now() -> Nanos {
-    Nanos(sys::monotonic().max(0).cast_unsigned())
-}
-
 impl<'a> Serving<'a> {
     fn new(server: &'a QuicServer, keys: &ServerKeys) -> Result<Serving<'a>, NetError> {
         let epoll = Epoll::new().context("create", "epoll")?;
@@ -327,10 +321,7 @@ impl<'a> Serving<'a> {
             working.summary.refused += 1;
             return None;
         };
-        let end = match header.direction {
-            Direction::Up => End::Receiver,
-            Direction::Down => End::Sender,
-        };
+        let end = End::of_server(header.direction);
         let t = working.load.clock.t();
         let cc = match header.cc.parse::<QuicCc>() {
             Ok(cc) => cc,
@@ -373,6 +364,20 @@ impl<'a> Serving<'a> {
         working.emit(Sample::FlowEnd { flow, t, end: served.end, bytes_total, error });
     }
 
+    /// The flows of which `is` is true: socket and connection.
+    fn flows_that(&self, is: impl Fn(&Served) -> bool) -> Vec<(usize, usize)> {
+        let sockets = self.sockets.iter().enumerate();
+        let all = sockets.flat_map(|(index, socket)| socket.flows.iter().map(move |flow| (index, flow)));
+        all.filter(|(_, (_, served))| is(served)).map(|(index, (&number, _))| (index, number)).collect()
+    }
+
+    /// Ends flows whose time is over.
+    fn close_all(&mut self, flows: Vec<(usize, usize)>) {
+        for (index, number) in flows {
+            self.close(index, number, None);
+        }
+    }
+
     /// Samples the steps that have passed, and ends what is over.
     fn pass_time(&mut self) {
         let at = now();
@@ -397,19 +402,11 @@ impl<'a> Serving<'a> {
                 }
             }
         }
-        for index in 0..self.sockets.len() {
-            let loads = &self.loads;
-            let is_overdue = |served: &Served| {
-                let working = loads.get(&served.session);
-                working.is_none_or(|one| one.load.clock.t() > served.stop.saturating_add(OVERTIME))
-            };
-            let flows = self.sockets[index].flows.iter();
-            let overdue: Vec<usize> =
-                flows.filter(|(_, served)| is_overdue(served)).map(|(&number, _)| number).collect();
-            for number in overdue {
-                self.close(index, number, None);
-            }
-        }
+        let overdue = self.flows_that(|served| {
+            let working = self.loads.get(&served.session);
+            working.is_none_or(|one| one.load.clock.t() > served.stop.saturating_add(OVERTIME))
+        });
+        self.close_all(overdue);
         let is_over = |one: &Working| one.is_full || one.load.is_over.load(Ordering::Acquire);
         let over: Vec<SessionId> =
             self.loads.iter().filter(|(_, one)| is_over(one)).map(|(&session, _)| session).collect();
@@ -419,14 +416,7 @@ impl<'a> Serving<'a> {
     }
 
     fn end_load(&mut self, session: SessionId) {
-        for index in 0..self.sockets.len() {
-            let flows = self.sockets[index].flows.iter();
-            let own: Vec<usize> =
-                flows.filter(|(_, served)| served.session == session).map(|(&number, _)| number).collect();
-            for number in own {
-                self.close(index, number, None);
-            }
-        }
+        self.close_all(self.flows_that(|served| served.session == session));
         lock(&self.server.loads).remove(&session);
         let Some(working) = self.loads.remove(&session) else { return };
         let busy = working.since.map_or(0.0, |[mono, time]| {
