@@ -441,6 +441,8 @@ pub enum DoubtKind {
     RateVaried,
     /// Nothing came back for a while: an interface was down, a machine slept.
     Interrupted,
+    /// A clock was set during the load.
+    ClockStepped,
 }
 
 /// The identity of a simulated run. The same scenario and seed give the same values on every machine.

@@ -352,9 +352,9 @@ fn no_root_is_needed_if_the_kernel_lets_users_create_namespaces() {
     assert!(record["runs"][0]["summary"]["goodput_up_bps"].as_u64() > Some(5_000_000));
 }
 
-#[test]
-fn a_full_disk_loses_nothing() {
-    let Some(_turn) = live("a_full_disk_loses_nothing") else { return };
+/// Runs a command whose results go to a disk of 8 kB. `run` is given what to run, to which it adds the
+/// command's own arguments. What was measured is kept elsewhere and can be read.
+pub(super) fn on_a_full_disk(test: &str, run_it: impl FnOnce(&mut Command) -> Output) {
     let scratch = Scratch::new("full");
     let (mount, refuge) = (scratch.path("mount"), scratch.path("refuge"));
     std::fs::create_dir_all(&mount).expect("a folder");
@@ -362,20 +362,13 @@ fn a_full_disk_loses_nothing() {
     let script = "mount -t tmpfs -o size=8k none \"$0\" && exec \"$@\"";
     let probe = Command::new("unshare").args(["-m", "sh", "-c", script]).arg(&mount).arg("true").status();
     if !probe.is_ok_and(|status| status.success()) {
-        return skipped("a_full_disk_loses_nothing", "no right to mount a small file system (CAP_SYS_ADMIN)");
+        return skipped(test, "no right to mount a small file system (CAP_SYS_ADMIN)");
     }
-    let output = Command::new("unshare")
-        .args(["-m", "sh", "-c", script])
-        .arg(&mount)
-        .arg(env!("CARGO_BIN_EXE_goodqueue"))
-        .args(
-            "run ping --live --length 2s --idle 500ms --queue pfifo --probe-interval 1ms".split_whitespace(),
-        )
-        .arg("-o")
-        .arg(mount.join("out"))
-        .env("TMPDIR", &refuge)
-        .output()
-        .expect("unshare runs");
+    // The option comes last: the command's words follow its program.
+    let script = format!("{script} -o \"$0\"/out");
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script]).arg(&mount).arg(env!("CARGO_BIN_EXE_goodqueue"));
+    let output = run_it(command.env("TMPDIR", &refuge));
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(text.contains("No space left") && text.contains("record.gqz"), "{text}");
@@ -384,6 +377,15 @@ fn a_full_disk_loses_nothing() {
     let record = run(&format!("report {} --json", saved.path().display()));
     assert!(record.status.success(), "{}", stderr(&record));
     assert!(!String::from_utf8_lossy(&output.stdout).is_empty(), "the table was not printed");
+}
+
+#[test]
+fn a_full_disk_loses_nothing() {
+    let Some(_turn) = live("a_full_disk_loses_nothing") else { return };
+    let words = "run ping --live --length 2s --idle 500ms --queue pfifo --probe-interval 1ms";
+    on_a_full_disk("a_full_disk_loses_nothing", |command| {
+        command.args(words.split_whitespace()).output().expect("unshare runs")
+    });
 }
 
 #[test]

@@ -33,7 +33,7 @@ mod usage;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -88,12 +88,15 @@ fn turn() -> MutexGuard<'static, ()> {
 
 /// The same with the right to make them; `None`, loudly, where this machine does not let us.
 fn live(test: &str) -> Option<MutexGuard<'static, ()>> {
+    /// Why this machine does not let us.
+    static REFUSED: OnceLock<Option<String>> = OnceLock::new();
     let turn = turn();
-    let probe = run("run ping --live --length 100ms --idle 100ms --queue pfifo --quiet");
-    if probe.status.code() != Some(3) {
-        return Some(turn);
-    }
-    skipped(test, stderr(&probe).trim());
+    let refused = REFUSED.get_or_init(|| {
+        let probe = run("run ping --live --length 100ms --idle 100ms --queue pfifo --quiet");
+        (probe.status.code() == Some(3)).then(|| stderr(&probe).trim().to_owned())
+    });
+    let Some(why) = refused else { return Some(turn) };
+    skipped(test, why);
     None
 }
 

@@ -2,13 +2,14 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::UdpSocket;
-use std::process::{Child, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use goodqueue::{ETHERNET_FRAME, QueueSpec, Rate, Span};
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, Netns, PathSpec};
 use serde_json::Value;
 
+use super::faults::on_a_full_disk;
 use super::{Scratch, goodqueue, kept, live, run, stderr, stdout};
 
 /// Client, line and server. The server prints the word of its loads.
@@ -41,14 +42,19 @@ impl Path {
             path
         };
         let engine = Engine::start(&lab, EngineSpec::new(path(mbit[0]), path(mbit[1]))).expect("an engine");
-        let mut command = goodqueue();
-        command.args(["server", "--json"]).stdout(Stdio::piped());
-        let mut server = lab.server().run(|| command.spawn()).expect("a namespace").expect("it starts");
-        let mut line = String::new();
-        BufReader::new(server.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
-        let event: Value = serde_json::from_str(&line).expect("JSON");
-        let word = event["word"].as_str().expect("a word").to_owned();
+        let (server, word) = serve(&lab, |_| ());
         Path { lab, _engine: engine, server, word }
+    }
+
+    /// Another server takes the place of the first.
+    fn serve_again(&mut self, with: impl FnOnce(&mut Command)) {
+        self.end();
+        (self.server, self.word) = serve(&self.lab, with);
+    }
+
+    fn end(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
     }
 
     /// `goodqueue test` at the client.
@@ -67,9 +73,21 @@ impl Path {
 
 impl Drop for Path {
     fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
+        self.end();
     }
+}
+
+/// A server, and the word of its loads. `with` may change how it is started.
+fn serve(lab: &Lab, with: impl FnOnce(&mut Command)) -> (Child, String) {
+    let mut command = goodqueue();
+    command.args(["server", "--json"]).stdout(Stdio::piped());
+    with(&mut command);
+    let mut server = lab.server().run(|| command.spawn()).expect("a namespace").expect("it starts");
+    let mut line = String::new();
+    BufReader::new(server.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
+    let event: Value = serde_json::from_str(&line).expect("JSON");
+    let word = event["word"].as_str().expect("a word").to_owned();
+    (server, word)
 }
 
 /// The record that `goodqueue test` prints with `--json`, of a run that is valid. A machine that is too
@@ -228,7 +246,7 @@ fn live_the_measurement_survives_a_dead_server_and_a_signal() {
         let child = path.spawn(&format!("tcp_2up --length 20s --idle 1s -o {}", folder.display()));
         std::thread::sleep(Duration::from_secs(5));
         let (name, pid) = if signal_server { ("KILL", path.server.id()) } else { ("INT", child.id()) };
-        let kill = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+        let kill = Command::new("kill").args(["-s", name, &pid.to_string()]).status();
         assert!(kill.expect("kill runs").success());
         let output = child.wait_with_output().expect("it ends");
         let code = if signal_server { 3 } else { 130 };
@@ -322,6 +340,63 @@ fn live_a_path_that_changes_is_named() {
     assert_eq!(doubts(&record), ["path_changed"]);
     let words = record["runs"][0]["doubts"][0]["evidence"].as_str().unwrap_or_default();
     assert!(words.contains("TTL of 64 and later of 61"), "{words}");
+}
+
+/// Lets the monotonic clock of a program jump ahead by 30 ms, so many seconds after its start: what others
+/// see of a machine whose clock stood still.
+const JUMP: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *now) {
+  static int (*real)(clockid_t, struct timespec *);
+  static time_t first;
+  if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+  int end = real(clock, now);
+  if (end || clock != CLOCK_MONOTONIC) return end;
+  if (!first) first = now->tv_sec;
+  if (now->tv_sec - first >= 6) now->tv_nsec += 30000000;
+  if (now->tv_nsec >= 1000000000) now->tv_nsec -= 1000000000, now->tv_sec++;
+  return end;
+}
+"#;
+
+#[test]
+fn live_a_clock_that_jumps_is_named() {
+    let Some(_turn) = live("live_a_clock_that_jumps_is_named") else { return };
+    let scratch = Scratch::new("jump");
+    let (source, library) = (scratch.path("jump.c"), scratch.path("jump.so"));
+    std::fs::write(&source, JUMP).expect("the source");
+    let mut cc = Command::new("cc");
+    let built = cc.args(["-shared", "-fPIC", "-o"]).args([&library, &source]).arg("-ldl").status();
+    assert!(built.expect("a C compiler").success());
+    let mut path = Path::new([20, 20], 20, "fq_codel");
+    let preload = |command: &mut Command| _ = command.env("LD_PRELOAD", &library);
+    path.serve_again(preload);
+    let output = path.test("tcp_4up --length 8s --idle 1s --json");
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    assert_eq!(doubts(&record), ["clock_stepped"], "{}", stderr(&output));
+    let words = record["runs"][0]["doubts"][0]["evidence"].as_str().unwrap_or_default();
+    assert!(words.contains("jumped") && words.contains("ms ahead of this machine's"), "{words}");
+    // The jump is taken out of the delays: no direction waits 30 ms longer.
+    for way in ["up", "down"] {
+        let rise = number(&record["runs"][0]["summary"][way]["added_p95_ns"]) / 1e6;
+        assert!((0.0..15.0).contains(&rise), "{way}: {rise} ms");
+    }
+}
+
+#[test]
+fn live_a_full_disk_loses_nothing_of_a_test() {
+    let name = "live_a_full_disk_loses_nothing_of_a_test";
+    let Some(_turn) = live(name) else { return };
+    let path = Path::new([20, 20], 20, "fq_codel");
+    let host = Lab::server_address(false, 0).to_string();
+    let begin = |command: &mut Command| {
+        let words = ["test", &host, "tcp_1up", "--length", "3s", "--idle", "500ms", "--key", &path.word];
+        command.args(words).args(["--probe-interval", "1ms"]);
+        path.lab.client().run(|| command.output()).expect("a namespace").expect("unshare runs")
+    };
+    on_a_full_disk(name, begin);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! the delays of both directions. The offset cannot be known: it is chosen so that the least delays up and
 //! down are equal. What a load adds to a delay does not depend on that choice.
 
-use goodqueue_path::clocks::{Clocks, Point, clocks};
+use goodqueue_path::clocks::{Clocks, Point, Step, clocks};
 use goodqueue_probe::Sample;
 
 /// The delays of a run's probes, by clocks that differ.
@@ -44,6 +44,14 @@ impl Correction {
         match self {
             Correction::Followed(clocks) => clocks.ahead(t),
             Correction::Constant(ahead) => *ahead,
+        }
+    }
+
+    /// When one of the two clocks was set.
+    pub(super) fn steps(&self) -> &[Step] {
+        match self {
+            Correction::Followed(clocks) => &clocks.steps,
+            Correction::Constant(_) => &[],
         }
     }
 }

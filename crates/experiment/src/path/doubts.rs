@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use goodqueue::Span;
+use goodqueue_path::clocks::Step;
 use goodqueue_probe::talk::{INPUT, STATE};
 use goodqueue_probe::{Direction as Way, UdpFlow};
 use goodqueue_report::{Doubt, DoubtKind, FlowSeries, MISSING, ProbeSeries, Run, TalkWay};
@@ -30,6 +31,8 @@ const OTHER_TTL: f64 = 0.05;
 const SILENCE: i64 = 1_500_000_000;
 /// How much faster the fastest second may be than the slowest, after the start.
 const VARIES: f64 = 2.0;
+/// By how much this machine's clock must have been set to matter, ns.
+const STEP: i64 = 1_000_000;
 /// What TCP takes to fill the line, ns.
 const START: i64 = 2_000_000_000;
 
@@ -161,6 +164,29 @@ pub(super) fn server_processor(name: &str, permille: u32) -> Option<Doubt> {
             ),
         )
     })
+}
+
+/// Whether a clock was set during the test: this machine's own, which it sees itself, or one of two that the
+/// delays show to have jumped. `jumps`: the names of the hosts, and the steps against each.
+pub(super) fn clock_stepped<'a>(
+    probes: &[Outcome],
+    jumps: impl IntoIterator<Item = (&'a str, &'a [Step])>,
+) -> Option<Doubt> {
+    let jump = jumps.into_iter().flat_map(|(name, steps)| steps.iter().map(move |step| (name, step)));
+    let own = probes.iter().map(|probe| probe.summary.clock_stepped).max().filter(|&by| by >= STEP);
+    let evidence = match (jump.max_by_key(|(_, step)| step.by.unsigned_abs()), own) {
+        (Some((name, step)), _) => {
+            let (by, at) = (step.by.abs() as f64 / 1e6, step.t as f64 / 1e9);
+            let way = if step.by > 0 { "ahead of" } else { "back against" };
+            format!("that of {name} jumped {by:.1} ms {way} this machine's at {at:.1} s of the load")
+        }
+        (None, Some(by)) => format!("this machine's, by {:.1} ms", by as f64 / 1e6),
+        (None, None) => return None,
+    };
+    Some(doubt(
+        DoubtKind::ClockStepped,
+        format!("a clock was set during the test: {evidence} (or a machine slept); measure again"),
+    ))
 }
 
 /// Payload of UDP flows up that was sent between two times and has not arrived.
@@ -384,6 +410,24 @@ mod tests {
         assert_eq!(kinds(&with_gap(40..54), &quiet, &[]), []);
         assert_eq!(kinds(&with_gap(40..56), &quiet, &[]), [DoubtKind::Interrupted]);
         assert_eq!(kinds(&with_gap(70..100), &quiet, &[]), [], "an end without replies has other reasons");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_named_with_its_host() {
+        let probe = |clock_stepped| Outcome {
+            summary: goodqueue_path::client::Summary { clock_stepped, ..Default::default() },
+            ..Outcome::default()
+        };
+        let named = |own, steps: &[Step]| {
+            let doubt = clock_stepped(&[probe(own)], [("a", [].as_slice()), ("b", steps)]);
+            doubt.map(|doubt| doubt.evidence).unwrap_or_default()
+        };
+        assert_eq!(named(STEP - 1, &[]), "");
+        assert!(named(-STEP, &[]).is_empty(), "the sum of all steps is never negative");
+        assert!(named(200_000_000, &[]).contains("this machine's, by 200.0 ms"));
+        let steps = [Step { t: S, by: 3_000_000 }, Step { t: 2 * S, by: -30_000_000 }];
+        let words = named(0, &steps);
+        assert!(words.contains("that of b jumped 30.0 ms back against this machine's at 2.0 s"), "{words}");
     }
 
     #[test]

@@ -479,6 +479,9 @@ impl<'a> Underway<'a> {
         let udp = self.asked.test.udp.iter().map(|flow| flow.direction);
         let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
         run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, self.looks.as_ref(), &gathered.probes);
+        let jumps = self.asked.hosts.iter().zip(&corrections);
+        let jumps = jumps.map(|(host, correction)| (host.name.as_str(), correction.steps()));
+        run.doubts.extend(doubts::clock_stepped(&gathered.probes, jumps));
         if !run.doubts.iter().any(|doubt| doubt.kind == DoubtKind::Processor) {
             let busy = gathered.far.iter().filter_map(|(host, end)| {
                 let permille = end.as_ref().ok()?.busy_permille?;

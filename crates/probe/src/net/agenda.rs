@@ -77,7 +77,7 @@ mod tests {
         assert_eq!((agenda.next(), agenda.step_end()), (ms(200), ms(200)));
         let all: Vec<Due> = std::iter::from_fn(|| agenda.take(ms(400))).collect();
         assert_eq!(all[..3], [Due::Step(ms(200)), Due::Start(1), Due::Step(ms(400))]);
-        assert_eq!(all[3..], [Due::Stop(1), Due::Stop(0)]);
+        assert_eq!(all[3..], [Due::Stop(0), Due::Stop(1)]);
         assert_eq!(agenda.next(), ms(600));
     }
 }
