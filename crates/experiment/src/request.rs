@@ -200,8 +200,8 @@ pub struct Request {
     /// Number of flows, in tests without a fixed number
     #[cfg_attr(any(test, feature = "clap"), arg(short = 'N', long, value_name = "N", help_heading = "Load"))]
     pub flows: Option<u32>,
-    /// Congestion control of all flows without a fixed one: cubic, reno, bbr; in simulations dctcp and
-    /// prague too
+    /// Congestion control of all flows without a fixed one: cubic, reno, bbr; in simulations dctcp,
+    /// prague and ledbat too
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub cc: Option<String>,
     /// Transport of the flows: tcp, or quic with the congestion control cubic or newreno [default: tcp]

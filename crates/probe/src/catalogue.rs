@@ -179,6 +179,12 @@ const fn one(direction: Direction, name: &'static [&'static str], cc: &'static s
     FlowGroup { cc: Cc::Fixed(cc), ..group }
 }
 
+/// As many background flows as flent's `rrul_torrent` has, with LEDBAT.
+const fn torrent(direction: Direction, stem: &'static str) -> FlowGroup {
+    let group = load(direction, Count::Fixed(6), Names::Numbered(stem), &[Dscp::CS1]);
+    FlowGroup { cc: Cc::Fixed("ledbat"), ..group }
+}
+
 /// Many best-effort flows.
 const fn many(direction: Direction, count: u32, stem: &'static str) -> FlowGroup {
     load(direction, Count::Fixed(count), Names::Numbered(stem), BEST_EFFORT)
@@ -225,10 +231,22 @@ const BE_DOWN: FlowGroup = load(
     Names::List(&["TCP download BE", "TCP download BE2", "TCP download BE3", "TCP download BE4"]),
     BEST_EFFORT,
 );
+const PRIO_PROBES: ProbeGroup = ProbeGroup {
+    names: &["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"],
+    dscp: &[Dscp::CS0, Dscp::of_tos(0x10)],
+    host: HostRule::First,
+};
 const BE_PROBES: ProbeGroup = probe(&["Ping (ms) UDP BE1", "Ping (ms) UDP BE2", "Ping (ms) UDP BE3"]);
 /// What CUBIC competes with others in, and its probes.
 const CUBIC_UP: FlowGroup = fights(UP, &["TCP upload Cubic BE", "TCP upload Cubic CS1"], "cubic");
 const CUBIC_DOWN: FlowGroup = fights(DOWN, &["TCP download Cubic BE", "TCP download Cubic CS1"], "cubic");
+/// What competes with a fourth one.
+const RENO_UP: FlowGroup = one(UP, &["TCP upload RENO"], "reno");
+const RENO_DOWN: FlowGroup = one(DOWN, &["TCP download RENO"], "reno");
+const WESTWOOD_UP: FlowGroup = one(UP, &["TCP upload WESTWOOD"], "westwood");
+const WESTWOOD_DOWN: FlowGroup = one(DOWN, &["TCP download WESTWOOD"], "westwood");
+const ONE_CUBIC_UP: FlowGroup = one(UP, &["TCP upload CUBIC"], "cubic");
+const ONE_CUBIC_DOWN: FlowGroup = one(DOWN, &["TCP download CUBIC"], "cubic");
 const FIGHT_PROBES: ProbeGroup = ProbeGroup {
     names: &["Ping (ms) UDP BE", "Ping (ms) UDP CS1", "Ping (ms) UDP CS6"],
     dscp: &[Dscp::CS0, Dscp::CS1, Dscp::CS6],
@@ -365,11 +383,7 @@ pub const TESTS: &[TestInfo] = &[
         name: "rrul_prio",
         about: "The flows of rrul_be with one best-effort probe and one with ToS 0x10 (low delay)",
         flows: &[BE_UP, BE_DOWN],
-        probes: &[ProbeGroup {
-            names: &["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"],
-            dscp: &[Dscp::CS0, Dscp::of_tos(0x10)],
-            host: HostRule::First,
-        }],
+        probes: &[PRIO_PROBES],
         ..ONE_HOST
     },
     TestInfo {
@@ -500,6 +514,13 @@ pub const TESTS: &[TestInfo] = &[
         ..ONE_HOST
     },
     TestInfo {
+        name: "tcp_upload_prio",
+        about: "Two uploads with one best-effort probe and one with ToS 0x10 (low delay)",
+        flows: &[load(UP, Count::Fixed(2), Names::List(&["TCP upload", "TCP upload2"]), BEST_EFFORT)],
+        probes: &[PRIO_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
         name: "dslreports_8dn",
         about: "8 downloads, as in DSLReports' speed test",
         flows: &[many(DOWN, 8, "TCP download BE::")],
@@ -601,16 +622,54 @@ pub const TESTS: &[TestInfo] = &[
         ..ONE_HOST
     },
     TestInfo {
+        name: "cubic_ledbat",
+        about: "CUBIC against LEDBAT: 4 uploads and 4 downloads, each once as BE and once as CS1",
+        flows: &[
+            CUBIC_UP,
+            fights(UP, &["TCP upload Ledbat BE", "TCP upload Ledbat CS1"], "ledbat"),
+            CUBIC_DOWN,
+            fights(DOWN, &["TCP download Ledbat BE", "TCP download Ledbat CS1"], "ledbat"),
+        ],
+        probes: &[FIGHT_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "cubic_ledbat_1",
+        about: "A CUBIC upload and a LEDBAT upload",
+        flows: &[one(UP, &["TCP cubic"], "cubic"), one(UP, &["TCP ledbat"], "ledbat")],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "ledbat_cubic_1",
+        about: "A LEDBAT upload and a CUBIC upload",
+        flows: &[one(UP, &["TCP ledbat"], "ledbat"), one(UP, &["TCP cubic"], "cubic")],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_torrent",
+        about: "6 LEDBAT uploads and 6 downloads marked BK, beside a CUBIC upload and download as BE",
+        flows: &[
+            torrent(UP, "TCP upload Torrent::"),
+            one(UP, &["TCP upload BE"], "cubic"),
+            torrent(DOWN, "TCP download Torrent::"),
+            one(DOWN, &["TCP download BE"], "cubic"),
+        ],
+        probes: &[RRUL_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
         name: "reno_cubic_westwood_cdg",
         about: "Reno, CUBIC, Westwood and CDG: an upload and a download of each",
         flows: &[
-            one(UP, &["TCP upload RENO"], "reno"),
-            one(UP, &["TCP upload WESTWOOD"], "westwood"),
-            one(UP, &["TCP upload CUBIC"], "cubic"),
+            RENO_UP,
+            WESTWOOD_UP,
+            ONE_CUBIC_UP,
             one(UP, &["TCP upload CDG"], "cdg"),
-            one(DOWN, &["TCP download RENO"], "reno"),
-            one(DOWN, &["TCP download WESTWOOD"], "westwood"),
-            one(DOWN, &["TCP download CUBIC"], "cubic"),
+            RENO_DOWN,
+            WESTWOOD_DOWN,
+            ONE_CUBIC_DOWN,
             one(DOWN, &["TCP download CDG"], "cdg"),
         ],
         probes: &[RRUL_PROBES],
@@ -620,14 +679,30 @@ pub const TESTS: &[TestInfo] = &[
         name: "reno_cubic_westwood_lp",
         about: "Reno, CUBIC, Westwood and TCP-LP: an upload and a download of each",
         flows: &[
-            one(UP, &["TCP upload RENO"], "reno"),
-            one(UP, &["TCP upload WESTWOOD"], "westwood"),
-            one(UP, &["TCP upload CUBIC"], "cubic"),
+            RENO_UP,
+            WESTWOOD_UP,
+            ONE_CUBIC_UP,
             one(UP, &["TCP upload LP"], "lp"),
-            one(DOWN, &["TCP download RENO"], "reno"),
-            one(DOWN, &["TCP download WESTWOOD"], "westwood"),
-            one(DOWN, &["TCP download CUBIC"], "cubic"),
+            RENO_DOWN,
+            WESTWOOD_DOWN,
+            ONE_CUBIC_DOWN,
             one(DOWN, &["TCP download LP"], "lp"),
+        ],
+        probes: &[RRUL_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "reno_cubic_westwood_ledbat",
+        about: "Reno, CUBIC, Westwood and LEDBAT: an upload and a download of each",
+        flows: &[
+            RENO_UP,
+            WESTWOOD_UP,
+            ONE_CUBIC_UP,
+            one(UP, &["TCP upload LEDBAT"], "ledbat"),
+            RENO_DOWN,
+            WESTWOOD_DOWN,
+            ONE_CUBIC_DOWN,
+            one(DOWN, &["TCP download LEDBAT"], "ledbat"),
         ],
         probes: &[RRUL_PROBES],
         ..ONE_HOST

@@ -46,6 +46,8 @@ const THREE: &[&str] = &[
     "TCP download WESTWOOD",
     "TCP download CUBIC",
 ];
+const TORRENT: &[&str] =
+    &["TCP upload Torrent::#6", "TCP upload BE", "TCP download Torrent::#6", "TCP download BE"];
 const CS8_UP: &[&str] = &[
     "TCP upload CS0_BE",
     "TCP upload CS1_BK",
@@ -80,7 +82,7 @@ const SQUARE: &[&str] = &["TCP cubic 2", "TCP reno", "TCP westwood"];
 const UP: &[&str] = &["TCP upload"];
 const DOWN: &[&str] = &["TCP download"];
 
-const FIXED: [Fixed; 30] = [
+const FIXED: [Fixed; 36] = [
     ("udp_flood", &[&["UDP upload"]], &[PING]),
     ("rrul", &[RRUL_UP, RRUL_DOWN], RRUL),
     ("rrul_be", &[BE_UP, BE_DOWN], BE),
@@ -93,6 +95,7 @@ const FIXED: [Fixed; 30] = [
     ("rrul_50_up", &[&["TCP upload BE::#50", "TCP download BE"]], BE),
     ("rrul_100_up", &[&["TCP upload BE::#100", "TCP download BE"]], BE),
     ("tcp_bidirectional", &[UP, DOWN], &[PING]),
+    ("tcp_upload_prio", &[&["TCP upload", "TCP upload2"]], &[PING, "Ping (ms) ICMP PRIO"]),
     ("tcp_upload_1000", &[&["TCP upload BE::#1000"]], BE),
     (
         "dslreports_8dn",
@@ -107,8 +110,13 @@ const FIXED: [Fixed; 30] = [
     ("cubic_dctcp", &[CUBIC, &fight!("dctcp")], FIGHT),
     ("cubic_cdg", &[CUBIC, &fight!("CDG")], FIGHT),
     ("cubic_westwood", &[CUBIC, &fight!("Westwood")], FIGHT),
+    ("cubic_ledbat", &[CUBIC, &fight!("Ledbat")], FIGHT),
+    ("cubic_ledbat_1", &[&["TCP cubic", "TCP ledbat"]], &[PING]),
+    ("ledbat_cubic_1", &[&["TCP cubic", "TCP ledbat"]], &[PING]),
+    ("rrul_torrent", &[TORRENT], RRUL),
     ("reno_cubic_westwood_cdg", &[THREE, &["TCP upload CDG", "TCP download CDG"]], RRUL),
     ("reno_cubic_westwood_lp", &[THREE, &["TCP upload LP", "TCP download LP"]], RRUL),
+    ("reno_cubic_westwood_ledbat", &[THREE, &["TCP upload LEDBAT", "TCP download LEDBAT"]], RRUL),
     ("voip-1up", &[UP], &[]),
     ("voip-rrul", &[BE_UP, BE_DOWN], BE),
     ("http-1up", &[UP], &[]),

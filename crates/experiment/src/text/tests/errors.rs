@@ -281,7 +281,7 @@ fn unknown_tests() {
     assert!(error.ends_with("; did you mean rrul?; `goodqueue tests` lists the tests"), "{error}");
     refused(
         "test = { name = \"tcp_nup\", cc = \"rneo\" }\n",
-        "1:33: cc = \"rneo\": no congestion control `rneo`; there are reno, cubic, bbr, dctcp, prague",
+        "1:33: cc = \"rneo\": no congestion control `rneo`; there are reno, cubic, bbr, dctcp, prague, ledbat",
     );
     refused(
         "[[link]]\nbetween = [\"client\", \"server\"]\ndelay = \"1ms\"\n[test]\nname = \"rtt_fair\"\n",
