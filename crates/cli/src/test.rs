@@ -113,6 +113,7 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     let of_others = [
         ("--key", args.key.key.is_some() || args.key.key_file.is_some()),
         ("--cc", args.cc.is_some()),
+        ("--marks", !args.marks.is_empty()),
         ("--transport", args.transport.is_some()),
         ("--locate", args.locate),
     ];
@@ -164,6 +165,7 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
         probe_interval: args.probe_interval.clone(),
         flows: args.flows,
         cc: args.cc.clone(),
+        marks: args.marks.clone(),
         transport: args.transport.clone(),
         delay: args.delay.clone(),
         udp_bandwidth: args.udp_bandwidth.clone(),

@@ -84,8 +84,8 @@ pub enum UdpPattern {
 /// Probes that differ only in name, mark and host.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeGroup {
-    /// Names of the series, one for each probe.
-    pub names: &'static [&'static str],
+    /// Names of the series, one for each probe; if they are not listed, there are N.
+    pub names: Names,
     /// DSCPs, assigned to the members in turn.
     pub dscp: &'static [Dscp],
     /// The host of each member.
@@ -99,6 +99,20 @@ pub enum Names {
     List(&'static [&'static str]),
     /// A stem, then 1, 2, 3...
     Numbered(&'static str),
+    /// A stem, then 0, 1, 2... and the mark. The members have the user's marks and congestion controls, in
+    /// turn.
+    Marked(&'static str),
+}
+
+impl Names {
+    /// The names, or the stem.
+    #[must_use]
+    pub const fn words(&self) -> &[&'static str] {
+        match self {
+            Names::List(names) => names,
+            Names::Numbered(stem) | Names::Marked(stem) => std::slice::from_ref(stem),
+        }
+    }
 }
 
 /// How many flows a group has.
@@ -192,11 +206,11 @@ const fn many(direction: Direction, count: u32, stem: &'static str) -> FlowGroup
 
 /// Best-effort probes to the first host.
 const fn probe(name: &'static [&'static str]) -> ProbeGroup {
-    ProbeGroup { names: name, dscp: BEST_EFFORT, host: HostRule::First }
+    ProbeGroup { names: Names::List(name), dscp: BEST_EFFORT, host: HostRule::First }
 }
 
 const HOST_PROBES: ProbeGroup = ProbeGroup {
-    names: &["Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"],
+    names: Names::List(&["Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"]),
     dscp: BEST_EFFORT,
     host: HostRule::Each,
 };
@@ -214,7 +228,7 @@ const RRUL_DOWN: FlowGroup = load(
     RRUL_MARKS,
 );
 const RRUL_PROBES: ProbeGroup = ProbeGroup {
-    names: &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"],
+    names: Names::List(&["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"]),
     dscp: &[Dscp::CS0, Dscp::CS1, Dscp::EF],
     host: HostRule::First,
 };
@@ -232,7 +246,7 @@ const BE_DOWN: FlowGroup = load(
     BEST_EFFORT,
 );
 const PRIO_PROBES: ProbeGroup = ProbeGroup {
-    names: &["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"],
+    names: Names::List(&["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"]),
     dscp: &[Dscp::CS0, Dscp::of_tos(0x10)],
     host: HostRule::First,
 };
@@ -248,7 +262,7 @@ const WESTWOOD_DOWN: FlowGroup = one(DOWN, &["TCP download WESTWOOD"], "westwood
 const ONE_CUBIC_UP: FlowGroup = one(UP, &["TCP upload CUBIC"], "cubic");
 const ONE_CUBIC_DOWN: FlowGroup = one(DOWN, &["TCP download CUBIC"], "cubic");
 const FIGHT_PROBES: ProbeGroup = ProbeGroup {
-    names: &["Ping (ms) UDP BE", "Ping (ms) UDP CS1", "Ping (ms) UDP CS6"],
+    names: Names::List(&["Ping (ms) UDP BE", "Ping (ms) UDP CS1", "Ping (ms) UDP CS6"]),
     dscp: &[Dscp::CS0, Dscp::CS1, Dscp::CS6],
     host: HostRule::First,
 };
@@ -300,19 +314,19 @@ const DOWN_6: &[&str] = &[
     "TCP download BE6",
 ];
 const PROBES_5: ProbeGroup = ProbeGroup {
-    names: &["Ping (ms) UDP0", "Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"],
+    names: Names::List(&["Ping (ms) UDP0", "Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"]),
     dscp: BEST_EFFORT,
     host: HostRule::Each,
 };
 const PROBES_6: ProbeGroup = ProbeGroup {
-    names: &[
+    names: Names::List(&[
         "Ping (ms) UDP1",
         "Ping (ms) UDP2",
         "Ping (ms) UDP3",
         "Ping (ms) UDP4",
         "Ping (ms) UDP5",
         "Ping (ms) UDP6",
-    ],
+    ]),
     dscp: BEST_EFFORT,
     host: HostRule::Each,
 };
@@ -355,6 +369,21 @@ pub const TESTS: &[TestInfo] = &[
             load(DOWN, Count::N, Names::Numbered("TCP download BE::"), BEST_EFFORT),
         ],
         probes: &[ONE_PROBE],
+        default_flows: N,
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_var",
+        about: "N uploads, downloads and probes, with the marks of --marks and the controls of --cc in turn",
+        flows: &[
+            load(UP, Count::N, Names::Marked("TCP upload::"), BEST_EFFORT),
+            load(DOWN, Count::N, Names::Marked("TCP download::"), BEST_EFFORT),
+        ],
+        probes: &[ProbeGroup {
+            names: Names::Marked("Ping (ms)::UDP "),
+            dscp: BEST_EFFORT,
+            host: HostRule::First,
+        }],
         default_flows: N,
         ..ONE_HOST
     },
@@ -422,7 +451,7 @@ pub const TESTS: &[TestInfo] = &[
             ),
         ],
         probes: &[ProbeGroup {
-            names: &[
+            names: Names::List(&[
                 "Ping (ms) UDP CS0_BE",
                 "Ping (ms) UDP CS1_BK",
                 "Ping (ms) UDP CS2",
@@ -431,7 +460,7 @@ pub const TESTS: &[TestInfo] = &[
                 "Ping (ms) UDP CS5",
                 "Ping (ms) UDP CS6",
                 "Ping (ms) UDP CS7",
-            ],
+            ]),
             dscp: CLASSES,
             host: HostRule::First,
         }],
@@ -815,7 +844,7 @@ pub const TESTS: &[TestInfo] = &[
         about: "bursts with a probe for each access category of Wi-Fi: VO, BK, VI, BE",
         udp: &[BURSTS],
         probes: &[ProbeGroup {
-            names: &["Ping (ms) UDP VO", "Ping (ms) UDP BK", "Ping (ms) UDP VI", "Ping (ms) UDP BE"],
+            names: Names::List(&["Ping (ms) UDP VO", "Ping (ms) UDP BK", "Ping (ms) UDP VI", "Ping (ms) UDP BE"]),
             dscp: &[Dscp::CS7, Dscp::CS1, Dscp::CS5, Dscp::CS0],
             host: HostRule::First,
         }],

@@ -189,10 +189,10 @@ pub enum TestError {
         /// Hosts available.
         have: usize,
     },
-    /// The rate or the payload of UDP flows is out of range, or the test has none.
+    /// A parameter is out of range, or the test has no use for it.
     #[error("{what}: {why}")]
-    Udp {
-        /// `udp bandwidth` or `udp pktsize`.
+    Unfit {
+        /// `udp bandwidth`, `udp pktsize`, `marks` or `cc`.
         what: &'static str,
         /// What is wrong.
         why: String,

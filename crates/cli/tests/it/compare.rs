@@ -118,6 +118,7 @@ fn flent_draws_a_test_of_its_own_as_that_test() {
         ("ledbat_cubic_1", "totals"),
         ("rrul_torrent", "all"),
         ("tcp_upload_prio", "ping"),
+        ("rrul_var", "all"),
         ("dslreports_8dn", "all"),
         ("tcp_2up_delay", "totals"),
         ("voip-1up", "voip_delay"),

@@ -131,7 +131,10 @@ pub(crate) fn of(record: &Record) -> Names {
     let hosts = record.test.flows.iter().map(|f| f.host).chain(record.test.probes.iter().map(|p| p.host));
     let hosts = hosts.max().unwrap_or(0).min(9999) + 1;
     let hosts: Vec<String> = (1..=hosts).map(|i| format!("host{i}")).collect();
-    let known = hosted(record, &hosts).or_else(|| fixed(record)).or_else(|| fair(record, &hosts));
+    let known = hosted(record, &hosts)
+        .or_else(|| fixed(record))
+        .or_else(|| marked(record))
+        .or_else(|| fair(record, &hosts));
     let mut names = known.unwrap_or_else(|| counted(record));
     names.hosts = hosts;
     names
@@ -206,6 +209,28 @@ fn hosted(record: &Record, hosts: &[String]) -> Option<Names> {
         probes: record.test.probes.iter().map(|plan| Some(probe(plan))).collect(),
         hosts: Vec::new(),
         parameters: BTreeMap::new(),
+    })
+}
+
+/// `rrul_var`, whose series have the marks in their names: flent makes the names from its parameters.
+fn marked(record: &Record) -> Option<Names> {
+    let uploads: Vec<&FlowPlan> =
+        record.test.flows.iter().filter(|flow| flow.direction == Direction::Up).collect();
+    if record.test.name != "rrul_var" || uploads.iter().any(|flow| !flow.name.starts_with("TCP upload::")) {
+        return None;
+    }
+    let listed = |of: fn(&FlowPlan) -> &str| uploads.iter().map(|flow| of(flow)).collect::<Vec<_>>().join(",");
+    let parameters = [
+        ("bidir_streams", uploads.len().to_string()),
+        ("markings", listed(|flow| &flow.dscp)),
+        ("cc_algos", listed(|flow| &flow.cc)),
+    ];
+    Some(Names {
+        test: record.test.name.clone(),
+        flows: record.test.flows.iter().map(|flow| Some(flow.name.clone())).collect(),
+        probes: record.test.probes.iter().map(|probe| Some(probe.name.clone())).collect(),
+        hosts: Vec::new(),
+        parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
     })
 }
 

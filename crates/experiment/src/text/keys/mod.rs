@@ -99,8 +99,10 @@ pub(crate) static TEST: Table = Table {
             "cc",
             Kind::Text,
             "cubic",
-            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat",
+            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat; of rrul_var \
+             several, in turn: \"cubic,bbr\"",
         ),
+        key("marks", Kind::List(&Kind::Text), "CS0", "DSCPs of the flows and probes of rrul_var, in turn"),
         key("transport", Kind::Text, "tcp", "transport of its flows: tcp, or quic with cubic or newreno"),
         key("udp_bandwidth", Kind::Rate, "the test's", "rate of UDP flows, in tests that leave it open"),
         key("udp_pktsize", count(64, 1472), "the test's", "UDP payload of the datagrams of UDP flows, bytes"),
