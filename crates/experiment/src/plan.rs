@@ -85,7 +85,7 @@ impl Plan {
         let mut warnings = Vec::new();
         let test = TestOrder::resolve(args)?;
         let resolved = test.test()?;
-        let link = LinkOrder::resolve(args, resolved.hosts(), &mut warnings)?;
+        let link = LinkOrder::resolve(args, &resolved, &mut warnings)?;
         let queues = queues(args.queue.as_deref(), &link)?;
         let arm = if args.live { Arm::Live } else { Arm::Simulated };
         let seeds = Seeds::of(args)?;

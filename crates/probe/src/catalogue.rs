@@ -5,6 +5,7 @@
 
 use crate::Direction;
 use crate::Dscp;
+use crate::IpVersion;
 
 /// Most flows in one direction.
 pub const MAX_FLOWS: u32 = 1000;
@@ -30,6 +31,8 @@ pub struct TestInfo {
     pub default_flows: Option<u32>,
     /// Number of server hosts that it needs.
     pub hosts: usize,
+    /// IP version of each of them, if they are one server; see [`crate::Test::versions`].
+    pub versions: &'static [IpVersion],
 }
 
 /// Flows that differ only in name, mark and host.
@@ -147,6 +150,8 @@ pub enum Lasts {
 pub enum HostRule {
     /// The first.
     First,
+    /// The second.
+    Second,
     /// Member i uses host i.
     Each,
 }
@@ -154,6 +159,8 @@ pub enum HostRule {
 const UP: Direction = Direction::Up;
 const DOWN: Direction = Direction::Down;
 const BEST_EFFORT: &[Dscp] = &[Dscp::CS0];
+const BE_BK: &[Dscp] = &[Dscp::CS0, Dscp::CS1];
+const CS5_EF: &[Dscp] = &[Dscp::CS5, Dscp::EF];
 const RRUL_MARKS: &[Dscp] = &[Dscp::CS0, Dscp::CS1, Dscp::CS5, Dscp::EF];
 /// flent's `rtt_fair` sends to two hosts as best effort and to two as background.
 const RTT_FAIR_MARKS: &[Dscp] = &[Dscp::CS0, Dscp::CS0, Dscp::CS1, Dscp::CS1];
@@ -183,8 +190,7 @@ const fn square(name: &'static [&'static str], cc: &'static str, start: u64) -> 
 
 /// A flow marked BE and one marked CS1, with this congestion control.
 const fn fights(direction: Direction, names: &'static [&'static str], cc: &'static str) -> FlowGroup {
-    let marks = &[Dscp::CS0, Dscp::CS1];
-    FlowGroup { cc: Cc::Fixed(cc), ..load(direction, Count::Fixed(2), Names::List(names), marks) }
+    FlowGroup { cc: Cc::Fixed(cc), ..be_bk(direction, names, HostRule::First) }
 }
 
 /// One flow with this congestion control.
@@ -197,6 +203,17 @@ const fn one(direction: Direction, name: &'static [&'static str], cc: &'static s
 const fn torrent(direction: Direction, stem: &'static str) -> FlowGroup {
     let group = load(direction, Count::Fixed(6), Names::Numbered(stem), &[Dscp::CS1]);
     FlowGroup { cc: Cc::Fixed("ledbat"), ..group }
+}
+
+/// A flow marked BE and one marked BK.
+const fn be_bk(direction: Direction, names: &'static [&'static str], host: HostRule) -> FlowGroup {
+    let group = load(direction, Count::Fixed(2), Names::List(names), BE_BK);
+    FlowGroup { host, ..group }
+}
+
+/// A best-effort probe and one marked BK.
+const fn be_bk_probes(names: &'static [&'static str], host: HostRule) -> ProbeGroup {
+    ProbeGroup { names: Names::List(names), dscp: BE_BK, host }
 }
 
 /// Many best-effort flows.
@@ -286,6 +303,7 @@ const ONE_HOST: TestInfo = TestInfo {
     with: &[],
     default_flows: None,
     hosts: 1,
+    versions: &[],
 };
 /// UDP at the rate that the user names. Without one it is that of iperf, which flent runs for this.
 const FLOOD: UdpGroup = UdpGroup {
@@ -314,7 +332,13 @@ const DOWN_6: &[&str] = &[
     "TCP download BE6",
 ];
 const PROBES_5: ProbeGroup = ProbeGroup {
-    names: Names::List(&["Ping (ms) UDP0", "Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"]),
+    names: Names::List(&[
+        "Ping (ms) UDP0",
+        "Ping (ms) UDP1",
+        "Ping (ms) UDP2",
+        "Ping (ms) UDP3",
+        "Ping (ms) UDP4",
+    ]),
     dscp: BEST_EFFORT,
     host: HostRule::Each,
 };
@@ -339,6 +363,9 @@ const BURSTS: UdpGroup = UdpGroup {
     payload: 500,
 };
 const FOUR_HOSTS: TestInfo = TestInfo { hosts: 4, probes: &[HOST_PROBES], ..ONE_HOST };
+
+/// One server, by IPv4 and by IPv6.
+const BOTH_VERSIONS: TestInfo = TestInfo { hosts: 2, versions: &[IpVersion::V4, IpVersion::V6], ..ONE_HOST };
 
 /// flent requires the number of flows of `tcp_nup` and `tcp_ndown`. Our default is the number of RRUL in a
 /// direction.
@@ -465,6 +492,44 @@ pub const TESTS: &[TestInfo] = &[
             host: HostRule::First,
         }],
         ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul46",
+        about: "rrul with BE and BK over IPv4, CS5 and EF over IPv6",
+        flows: &[
+            be_bk(UP, &["TCP upload BE", "TCP upload BK"], HostRule::First),
+            FlowGroup { dscp: CS5_EF, ..be_bk(UP, &["TCP upload CS5", "TCP upload EF"], HostRule::Second) },
+            be_bk(DOWN, &["TCP download BE", "TCP download BK"], HostRule::First),
+            FlowGroup {
+                dscp: CS5_EF,
+                ..be_bk(DOWN, &["TCP download CS5", "TCP download EF"], HostRule::Second)
+            },
+        ],
+        probes: &[
+            be_bk_probes(&["Ping (ms) UDP BE", "Ping (ms) UDP BK"], HostRule::First),
+            be_bk_probes(&["Ping (ms) UDP6 BE", "Ping (ms) UDP6 BK"], HostRule::Second),
+        ],
+        ..BOTH_VERSIONS
+    },
+    TestInfo {
+        name: "rrul46compete",
+        about: "IPv4 against IPv6: an upload and a download of each as BE and as BK",
+        flows: &[
+            be_bk(UP, &["TCP upload BE", "TCP upload BK"], HostRule::First),
+            be_bk(UP, &["TCP upload 6BE", "TCP upload 6BK"], HostRule::Second),
+            be_bk(DOWN, &["TCP download BE", "TCP download BK"], HostRule::First),
+            be_bk(DOWN, &["TCP download 6BE", "TCP download 6BK"], HostRule::Second),
+        ],
+        probes: &[
+            probe(&["Ping (ms) UDP BE"]),
+            be_bk_probes(&["Ping (ms) UDP 6BE", "Ping (ms) UDP 6BK"], HostRule::Second),
+            ProbeGroup {
+                names: Names::List(&["Ping (ms) UDP 6EF"]),
+                dscp: &[Dscp::EF],
+                host: HostRule::Second,
+            },
+        ],
+        ..BOTH_VERSIONS
     },
     TestInfo {
         name: "rrul_50_down",
@@ -844,7 +909,12 @@ pub const TESTS: &[TestInfo] = &[
         about: "bursts with a probe for each access category of Wi-Fi: VO, BK, VI, BE",
         udp: &[BURSTS],
         probes: &[ProbeGroup {
-            names: Names::List(&["Ping (ms) UDP VO", "Ping (ms) UDP BK", "Ping (ms) UDP VI", "Ping (ms) UDP BE"]),
+            names: Names::List(&[
+                "Ping (ms) UDP VO",
+                "Ping (ms) UDP BK",
+                "Ping (ms) UDP VI",
+                "Ping (ms) UDP BE",
+            ]),
             dscp: &[Dscp::CS7, Dscp::CS1, Dscp::CS5, Dscp::CS0],
             host: HostRule::First,
         }],

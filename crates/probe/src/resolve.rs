@@ -106,6 +106,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         name: if named.is_some() { name.into() } else { info.name.into() },
         about: info.about.into(),
         idle: params.idle,
+        versions: info.versions.to_vec(),
         load,
         step: params.step,
         flows,
@@ -387,6 +388,7 @@ impl HostRule {
     fn of(self, member: usize) -> usize {
         match self {
             HostRule::First => 0,
+            HostRule::Second => 1,
             HostRule::Each => member,
         }
     }

@@ -119,6 +119,8 @@ fn flent_draws_a_test_of_its_own_as_that_test() {
         ("rrul_torrent", "all"),
         ("tcp_upload_prio", "ping"),
         ("rrul_var", "all"),
+        ("rrul46", "all"),
+        ("rrul46compete", "all"),
         ("dslreports_8dn", "all"),
         ("tcp_2up_delay", "totals"),
         ("voip-1up", "voip_delay"),

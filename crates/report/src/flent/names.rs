@@ -32,6 +32,19 @@ type Fixed = (&'static str, &'static [&'static [&'static str]], &'static [&'stat
 const RRUL_UP: &[&str] = &["TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"];
 const RRUL_DOWN: &[&str] = &["TCP download BE", "TCP download BK", "TCP download CS5", "TCP download EF"];
 const RRUL: &[&str] = &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"];
+const RRUL46: &[&str] = &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP6 BE", "Ping (ms) UDP6 BK"];
+const COMPETE: &[&str] = &[
+    "TCP upload BE",
+    "TCP upload BK",
+    "TCP upload 6BE",
+    "TCP upload 6BK",
+    "TCP download BE",
+    "TCP download BK",
+    "TCP download 6BE",
+    "TCP download 6BK",
+];
+const RRUL46_COMPETE: &[&str] =
+    &["Ping (ms) UDP BE", "Ping (ms) UDP 6BE", "Ping (ms) UDP 6BK", "Ping (ms) UDP 6EF"];
 const BE_UP: &[&str] = &["TCP upload BE", "TCP upload BE2", "TCP upload BE3", "TCP upload BE4"];
 const BE_DOWN: &[&str] = &["TCP download BE", "TCP download BE2", "TCP download BE3", "TCP download BE4"];
 const BE: &[&str] = &["Ping (ms) UDP BE1", "Ping (ms) UDP BE2", "Ping (ms) UDP BE3"];
@@ -82,7 +95,7 @@ const SQUARE: &[&str] = &["TCP cubic 2", "TCP reno", "TCP westwood"];
 const UP: &[&str] = &["TCP upload"];
 const DOWN: &[&str] = &["TCP download"];
 
-const FIXED: [Fixed; 36] = [
+const FIXED: [Fixed; 38] = [
     ("udp_flood", &[&["UDP upload"]], &[PING]),
     ("rrul", &[RRUL_UP, RRUL_DOWN], RRUL),
     ("rrul_be", &[BE_UP, BE_DOWN], BE),
@@ -91,6 +104,8 @@ const FIXED: [Fixed; 36] = [
     ("rrul_noclassification", &[BE_UP, BE_DOWN], RRUL),
     ("rrul_prio", &[BE_UP, BE_DOWN], &["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"]),
     ("rrul_cs8", &[CS8_UP, CS8_DOWN], CS8),
+    ("rrul46", &[RRUL_UP, RRUL_DOWN], RRUL46),
+    ("rrul46compete", &[COMPETE], RRUL46_COMPETE),
     ("rrul_50_down", &[&["TCP upload BE", "TCP download BE::#50"]], BE),
     ("rrul_50_up", &[&["TCP upload BE::#50", "TCP download BE"]], BE),
     ("rrul_100_up", &[&["TCP upload BE::#100", "TCP download BE"]], BE),
@@ -219,7 +234,8 @@ fn marked(record: &Record) -> Option<Names> {
     if record.test.name != "rrul_var" || uploads.iter().any(|flow| !flow.name.starts_with("TCP upload::")) {
         return None;
     }
-    let listed = |of: fn(&FlowPlan) -> &str| uploads.iter().map(|flow| of(flow)).collect::<Vec<_>>().join(",");
+    let listed =
+        |of: fn(&FlowPlan) -> &str| uploads.iter().map(|flow| of(flow)).collect::<Vec<_>>().join(",");
     let parameters = [
         ("bidir_streams", uploads.len().to_string()),
         ("markings", listed(|flow| &flow.dscp)),
