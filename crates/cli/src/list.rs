@@ -199,7 +199,7 @@ fn test_words(text: &mut String, test: &TestInfo) {
     for group in test.udp {
         let _ = writeln!(text, "    {}", udp_words(group));
     }
-    let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names).copied().collect();
+    let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names.words()).copied().collect();
     let _ = writeln!(text, "    probes: {}\n", probes.join(", "));
 }
 
@@ -231,6 +231,9 @@ fn group_words(group: &FlowGroup, default: Option<u32>) -> String {
     };
     let mut marks: Vec<String> = group.dscp.iter().map(ToString::to_string).collect();
     marks.dedup();
+    if let Names::Marked(_) = group.names {
+        marks.push("or by --marks".into());
+    }
     let start = match group.start {
         0 => String::new(),
         1 => ", starts after D".into(),
@@ -250,7 +253,7 @@ fn test_json(test: &TestInfo) -> Value {
                 "direction": if group.direction == Direction::Up { "up" } else { "down" },
                 "count": match group.count { Count::Fixed(n) => json!(n), Count::N => json!("N") },
                 "cc": match group.cc { goodqueue_probe::Cc::Asked => json!(null), goodqueue_probe::Cc::Fixed(n) => json!(n) },
-                "names": match group.names { Names::List(names) => json!(names), Names::Numbered(stem) => json!([stem]) },
+                "names": group.names.words(),
                 "dscp": group.dscp.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 "start_in_delays": group.start,
             })
@@ -261,7 +264,7 @@ fn test_json(test: &TestInfo) -> Value {
         .iter()
         .map(|group| json!({ "name": group.name, "bps": group.bps, "payload_bytes": group.payload }))
         .collect();
-    let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names).copied().collect();
+    let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names.words()).copied().collect();
     json!({
         "name": test.name, "aliases": test.aliases, "about": test.about, "default_flows": test.default_flows,
         "hosts": test.hosts, "flows": flows, "udp": udp, "probes": probes,

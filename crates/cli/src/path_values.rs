@@ -5,6 +5,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use goodqueue::Span;
 use goodqueue_experiment::Error;
 use goodqueue_path::key::Key;
+use goodqueue_probe::IpVersion;
 
 use crate::args::KeyArgs;
 
@@ -64,36 +65,28 @@ pub(crate) fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Error> {
     }
 }
 
-/// The first address of a host, of the requested family.
-pub(crate) fn resolve(host: &str, port: u16, family: Option<Family>) -> Result<SocketAddr, Error> {
+/// The IP version that `--ipv4` or `--ipv6` asks for.
+pub(crate) fn asked_version(ipv4: bool, ipv6: bool) -> Option<IpVersion> {
+    match (ipv4, ipv6) {
+        (true, _) => Some(IpVersion::V4),
+        (_, true) => Some(IpVersion::V6),
+        _ => None,
+    }
+}
+
+/// The first address of a host, of the requested IP version.
+pub(crate) fn resolve(host: &str, port: u16, version: Option<IpVersion>) -> Result<SocketAddr, Error> {
     let found = (host, port).to_socket_addrs().map_err(|error| {
         let why = error.to_string();
         let why = why.strip_prefix("failed to lookup address information: ").unwrap_or(&why);
         Error::Machine(format!("{host}: the name cannot be resolved: {why}"))
     })?;
-    let fits = |addr: &SocketAddr| match family {
-        None => true,
-        Some(Family::V4) => addr.is_ipv4(),
-        Some(Family::V6) => addr.is_ipv6(),
-    };
+    let fits = |addr: &SocketAddr| version.is_none_or(|version| IpVersion::of(addr.ip()) == version);
     let mut found = found.filter(fits);
-    found.next().ok_or_else(|| match family {
-        Some(family) => Error::Usage(format!("{host}: it has no {family} address")),
+    found.next().ok_or_else(|| match version {
+        Some(version) => Error::Usage(format!("{host}: it has no {version} address")),
         None => Error::Machine(format!("{host}: it has no address")),
     })
-}
-
-/// An address family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
-    V4,
-    V6,
-}
-
-impl std::fmt::Display for Family {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(if *self == Family::V4 { "IPv4" } else { "IPv6" })
-    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{ClockArg, DfArg, EcnArg, ProbeArgs, StampsArg, StatsArg};
 use crate::output::{check_parent, print, print_json};
-use crate::path_values::{Family, host_and_port, key, positive, resolve, span};
+use crate::path_values::{asked_version, host_and_port, key, positive, resolve, span};
 use crate::probe_table::Shown;
 use crate::probe_view::{Events, Minutes, View};
 use crate::stream;
@@ -582,14 +582,9 @@ fn plan(args: &ProbeArgs) -> Result<Plan, Error> {
     let times = args.timeouts.split(',').map(|text| positive("timeouts", text.trim()));
     let timeouts = times.collect::<Result<Vec<Span>, Error>>()?;
     let wait = span("wait", &args.wait)?;
-    let family = match (args.ipv4, args.ipv6) {
-        (true, _) => Some(Family::V4),
-        (_, true) => Some(Family::V6),
-        _ => None,
-    };
     let (host, port) = host_and_port(&args.host)?;
     let port = args.port.or(port).unwrap_or(goodqueue_path::PORT);
-    let server = resolve(host, port, family)?;
+    let server = resolve(host, port, asked_version(args.ipv4, args.ipv6))?;
     let local = args.local.as_deref().map(|text| local(text, server)).transpose()?;
     let fragments = args.df.map(|df| df == DfArg::Off);
     let loose = args.loose;

@@ -8,12 +8,13 @@ use goodqueue_experiment::path::{self, PathHost, PathTest, RpmTest};
 use goodqueue_experiment::{Arm, Error, Request};
 use goodqueue_path::rpm::client::Place;
 use goodqueue_path::rpm::trust::{Fingerprint, Trust};
+use goodqueue_probe::IpVersion;
 use goodqueue_probe::rpm::Settings;
 use goodqueue_report::{Record, SCHEMA, headline};
 
 use crate::args::TestArgs;
 use crate::output::{self, Target};
-use crate::path_values::{Family, host_and_port, key_text, positive, resolve, span};
+use crate::path_values::{asked_version, host_and_port, key_text, positive, resolve, span};
 use crate::progress::Progress;
 use crate::run::{complete, host, verdict};
 
@@ -88,15 +89,6 @@ impl Asked {
     }
 }
 
-/// The family of addresses that is asked for.
-fn family(args: &TestArgs) -> Option<Family> {
-    match (args.ipv4, args.ipv6) {
-        (true, _) => Some(Family::V4),
-        (_, true) => Some(Family::V6),
-        _ => None,
-    }
-}
-
 /// The test of responsiveness, with a server at `rest` of an address of HTTPS.
 fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     let wrong = |text: String| Err(Error::Usage(text));
@@ -113,6 +105,7 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     let of_others = [
         ("--key", args.key.key.is_some() || args.key.key_file.is_some()),
         ("--cc", args.cc.is_some()),
+        ("--marks", !args.marks.is_empty()),
         ("--transport", args.transport.is_some()),
         ("--locate", args.locate),
     ];
@@ -142,15 +135,17 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
         ));
     }
     let settings = Settings { interval, most, limit, idle: span("idle", &args.idle)?, ..Settings::default() };
-    let family = family(args);
+    let version = asked_version(args.ipv4, args.ipv6);
     let step: Span = positive("step", &args.step)?;
-    let place = Place { address: resolve(name, port, family)?, host: name.to_owned(), trust };
-    RpmTest::discover(&args.host, &place, settings, step, &|host, port| resolve(host, port, family))
+    let place = Place { address: resolve(name, port, version)?, host: name.to_owned(), trust };
+    RpmTest::discover(&args.host, &place, settings, step, &|host, port| resolve(host, port, version))
 }
+
+/// Finds the address of a host.
+type Find = fn(&str, u16, Option<IpVersion>) -> Result<SocketAddr, Error>;
 
 /// Makes sense of the flags.
 fn asked(args: &TestArgs) -> Result<PathTest, Error> {
-    let family = family(args);
     if args.fingerprint.is_some() || args.insecure {
         return Err(Error::Usage("--fingerprint and --insecure: for servers of https:// alone".into()));
     }
@@ -164,6 +159,7 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
         probe_interval: args.probe_interval.clone(),
         flows: args.flows,
         cc: args.cc.clone(),
+        marks: args.marks.clone(),
         transport: args.transport.clone(),
         delay: args.delay.clone(),
         udp_bandwidth: args.udp_bandwidth.clone(),
@@ -172,28 +168,37 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
         ..Request::default()
     };
     let key = key_text(&args.key)?;
-    let more: Vec<(&str, Option<&str>)> = args.more.iter().map(|text| split_key(text)).collect();
-    let typed = std::iter::once((args.host.as_str(), None)).chain(more);
-    let (typed, peer): (Vec<_>, _) = (typed.collect(), args.peer.as_deref().map(split_key));
-    let host = |&(text, own): &(&str, Option<&str>),
-                find: &dyn Fn(&str, u16) -> Result<SocketAddr, Error>|
+    let more = args.more.iter().map(|text| split_key(text));
+    let (version, versions) = (asked_version(args.ipv4, args.ipv6), PathTest::versions(&request)?);
+    if let (Some(version), [_, ..]) = (version, &versions[..]) {
+        let name = &request.test;
+        return Err(Error::Usage(format!("{name} has both IP versions; leave out the flag for {version}")));
+    }
+    let servers: Vec<(&str, Option<&str>)> =
+        std::iter::once((args.host.as_str(), None)).chain(more).collect();
+    // A server alone is asked for its address of each version.
+    let hosts = if servers.len() == 1 { versions.len().max(1) } else { servers.len() };
+    let of = |host: usize| (servers[host.min(servers.len() - 1)], versions.get(host).copied().or(version));
+    let typed: Vec<_> = (0..hosts).map(of).collect();
+    let peer = args.peer.as_deref().map(|peer| (split_key(peer), version));
+    let host = |&((text, own), version): &((&str, Option<&str>), Option<IpVersion>),
+                find: Find|
      -> Result<PathHost, Error> {
         let (name, port) = host_and_port(text)?;
-        let address = find(name, args.port.or(port).unwrap_or(goodqueue_path::PORT))?;
+        let address = find(name, args.port.or(port).unwrap_or(goodqueue_path::PORT), version)?;
         let key = own.map(str::to_owned).or_else(|| key.clone());
         Ok(PathHost { name: text.to_owned(), address, key })
     };
     // An unknown test is reported before a name is resolved.
-    let unresolved = |_: &str, port: u16| Ok(SocketAddr::from(([0, 0, 0, 0], port)));
-    let hosts = typed.iter().map(|typed| host(typed, &unresolved)).collect::<Result<_, Error>>()?;
+    let unresolved = |_: &str, port: u16, _: Option<IpVersion>| Ok(SocketAddr::from(([0, 0, 0, 0], port)));
+    let hosts = typed.iter().map(|typed| host(typed, unresolved)).collect::<Result<_, Error>>()?;
     PathTest::new(&request, hosts)?;
-    let found = |name: &str, port| resolve(name, port, family);
-    let hosts = typed.iter().map(|typed| host(typed, &found)).collect::<Result<_, Error>>()?;
+    let hosts = typed.iter().map(|typed| host(typed, resolve)).collect::<Result<_, Error>>()?;
     let mut test = PathTest::new(&request, hosts)?;
     test.locate = args.locate;
     // The key of the server is none of the observer's.
     let own = |peer: PathHost, own: Option<&str>| PathHost { key: own.map(str::to_owned), ..peer };
-    test.peer = peer.map(|peer| host(&peer, &found).map(|found| own(found, peer.1))).transpose()?;
+    test.peer = peer.map(|peer| host(&peer, resolve).map(|found| own(found, peer.0.1))).transpose()?;
     Ok(test)
 }
 

@@ -6,7 +6,7 @@ mod seeds;
 mod values;
 
 use goodqueue::{Rate, Span};
-use goodqueue_probe::{Params, Test, TestError, Transport};
+use goodqueue_probe::{Dscp, Params, Test, TestError, Transport};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -60,6 +60,9 @@ pub struct TestOrder {
     pub flows: Option<u32>,
     /// Congestion control, where the test leaves it open.
     pub cc: Option<String>,
+    /// DSCPs of the flows, where the test leaves them open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
     /// Transport of the flows, where it is not TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
@@ -82,7 +85,7 @@ impl Plan {
         let mut warnings = Vec::new();
         let test = TestOrder::resolve(args)?;
         let resolved = test.test()?;
-        let link = LinkOrder::resolve(args, resolved.hosts(), &mut warnings)?;
+        let link = LinkOrder::resolve(args, &resolved, &mut warnings)?;
         let queues = queues(args.queue.as_deref(), &link)?;
         let arm = if args.live { Arm::Live } else { Arm::Simulated };
         let seeds = Seeds::of(args)?;
@@ -149,6 +152,7 @@ impl TestOrder {
             probe_interval_ns: positive("--probe-interval", &args.probe_interval)?.0,
             flows: args.flows,
             cc: args.cc.clone(),
+            marks: args.marks.clone(),
             transport: args.transport.clone(),
             udp_bps: args.udp_bandwidth.as_deref().map(udp_bandwidth).transpose()?,
             udp_pktsize: args.udp_pktsize,
@@ -176,6 +180,7 @@ impl TestOrder {
             probe_interval: Span(self.probe_interval_ns),
             flows: self.flows,
             cc: self.cc.clone(),
+            marks: self.marks.iter().map(|word| mark(word)).collect::<Result<_, _>>()?,
             transport: self.transport()?,
             udp_bandwidth: self.udp_bps.map(Rate),
             udp_pktsize: self.udp_pktsize,
@@ -185,10 +190,15 @@ impl TestOrder {
         };
         goodqueue_probe::resolve(&self.name, &params).map_err(|error| match error {
             TestError::QuicCc(error) => Error::Usage(format!("--transport quic: {error}")),
+            TestError::Unfit { what: "marks", why } => Error::Usage(format!("--marks: {why}")),
             TestError::Twice(_) => Error::Usage(format!("--with: {error}")),
             error => Error::Usage(named::words(&error)),
         })
     }
+}
+
+fn mark(word: &str) -> Result<Dscp, Error> {
+    word.parse().map_err(|error| Error::Usage(format!("--marks {word}: {error}")))
 }
 
 fn udp_bandwidth(text: &str) -> Result<u64, Error> {

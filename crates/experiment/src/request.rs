@@ -200,10 +200,16 @@ pub struct Request {
     /// Number of flows, in tests without a fixed number
     #[cfg_attr(any(test, feature = "clap"), arg(short = 'N', long, value_name = "N", help_heading = "Load"))]
     pub flows: Option<u32>,
-    /// Congestion control of all flows without a fixed one: cubic, reno, bbr; in simulations dctcp and
-    /// prague too
-    #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
+    /// Congestion control of all flows without a fixed one: cubic, reno, bbr; in simulations dctcp,
+    /// prague and ledbat too. rrul_var takes several, in turn: cubic,bbr
+    #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME,...", help_heading = "Load"))]
     pub cc: Option<String>,
+    /// DSCPs of the flows and probes of rrul_var, in turn: CS0,CS1,EF
+    #[cfg_attr(
+        any(test, feature = "clap"),
+        arg(long, value_name = "DSCP,...", value_delimiter = ',', help_heading = "Load")
+    )]
+    pub marks: Vec<String>,
     /// Transport of the flows: tcp, or quic with the congestion control cubic or newreno [default: tcp]
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub transport: Option<String>,
@@ -302,6 +308,7 @@ impl Default for Request {
             idle: IDLE.into(),
             flows: None,
             cc: None,
+            marks: Vec::new(),
             transport: None,
             udp_bandwidth: None,
             udp_pktsize: None,

@@ -5,6 +5,7 @@
 
 use crate::Direction;
 use crate::Dscp;
+use crate::IpVersion;
 
 /// Most flows in one direction.
 pub const MAX_FLOWS: u32 = 1000;
@@ -30,6 +31,8 @@ pub struct TestInfo {
     pub default_flows: Option<u32>,
     /// Number of server hosts that it needs.
     pub hosts: usize,
+    /// IP version of each of them, if they are one server; see [`crate::Test::versions`].
+    pub versions: &'static [IpVersion],
 }
 
 /// Flows that differ only in name, mark and host.
@@ -84,8 +87,8 @@ pub enum UdpPattern {
 /// Probes that differ only in name, mark and host.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeGroup {
-    /// Names of the series, one for each probe.
-    pub names: &'static [&'static str],
+    /// Names of the series, one for each probe; if they are not listed, there are N.
+    pub names: Names,
     /// DSCPs, assigned to the members in turn.
     pub dscp: &'static [Dscp],
     /// The host of each member.
@@ -99,6 +102,20 @@ pub enum Names {
     List(&'static [&'static str]),
     /// A stem, then 1, 2, 3...
     Numbered(&'static str),
+    /// A stem, then 0, 1, 2... and the mark. The members have the user's marks and congestion controls, in
+    /// turn.
+    Marked(&'static str),
+}
+
+impl Names {
+    /// The names, or the stem.
+    #[must_use]
+    pub const fn words(&self) -> &[&'static str] {
+        match self {
+            Names::List(names) => names,
+            Names::Numbered(stem) | Names::Marked(stem) => std::slice::from_ref(stem),
+        }
+    }
 }
 
 /// How many flows a group has.
@@ -133,6 +150,8 @@ pub enum Lasts {
 pub enum HostRule {
     /// The first.
     First,
+    /// The second.
+    Second,
     /// Member i uses host i.
     Each,
 }
@@ -140,6 +159,8 @@ pub enum HostRule {
 const UP: Direction = Direction::Up;
 const DOWN: Direction = Direction::Down;
 const BEST_EFFORT: &[Dscp] = &[Dscp::CS0];
+const BE_BK: &[Dscp] = &[Dscp::CS0, Dscp::CS1];
+const CS5_EF: &[Dscp] = &[Dscp::CS5, Dscp::EF];
 const RRUL_MARKS: &[Dscp] = &[Dscp::CS0, Dscp::CS1, Dscp::CS5, Dscp::EF];
 /// flent's `rtt_fair` sends to two hosts as best effort and to two as background.
 const RTT_FAIR_MARKS: &[Dscp] = &[Dscp::CS0, Dscp::CS0, Dscp::CS1, Dscp::CS1];
@@ -169,14 +190,30 @@ const fn square(name: &'static [&'static str], cc: &'static str, start: u64) -> 
 
 /// A flow marked BE and one marked CS1, with this congestion control.
 const fn fights(direction: Direction, names: &'static [&'static str], cc: &'static str) -> FlowGroup {
-    let marks = &[Dscp::CS0, Dscp::CS1];
-    FlowGroup { cc: Cc::Fixed(cc), ..load(direction, Count::Fixed(2), Names::List(names), marks) }
+    FlowGroup { cc: Cc::Fixed(cc), ..be_bk(direction, names, HostRule::First) }
 }
 
 /// One flow with this congestion control.
 const fn one(direction: Direction, name: &'static [&'static str], cc: &'static str) -> FlowGroup {
     let group = load(direction, Count::Fixed(1), Names::List(name), BEST_EFFORT);
     FlowGroup { cc: Cc::Fixed(cc), ..group }
+}
+
+/// As many background flows as flent's `rrul_torrent` has, with LEDBAT.
+const fn torrent(direction: Direction, stem: &'static str) -> FlowGroup {
+    let group = load(direction, Count::Fixed(6), Names::Numbered(stem), &[Dscp::CS1]);
+    FlowGroup { cc: Cc::Fixed("ledbat"), ..group }
+}
+
+/// A flow marked BE and one marked BK.
+const fn be_bk(direction: Direction, names: &'static [&'static str], host: HostRule) -> FlowGroup {
+    let group = load(direction, Count::Fixed(2), Names::List(names), BE_BK);
+    FlowGroup { host, ..group }
+}
+
+/// A best-effort probe and one marked BK.
+const fn be_bk_probes(names: &'static [&'static str], host: HostRule) -> ProbeGroup {
+    ProbeGroup { names: Names::List(names), dscp: BE_BK, host }
 }
 
 /// Many best-effort flows.
@@ -186,11 +223,11 @@ const fn many(direction: Direction, count: u32, stem: &'static str) -> FlowGroup
 
 /// Best-effort probes to the first host.
 const fn probe(name: &'static [&'static str]) -> ProbeGroup {
-    ProbeGroup { names: name, dscp: BEST_EFFORT, host: HostRule::First }
+    ProbeGroup { names: Names::List(name), dscp: BEST_EFFORT, host: HostRule::First }
 }
 
 const HOST_PROBES: ProbeGroup = ProbeGroup {
-    names: &["Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"],
+    names: Names::List(&["Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"]),
     dscp: BEST_EFFORT,
     host: HostRule::Each,
 };
@@ -208,7 +245,7 @@ const RRUL_DOWN: FlowGroup = load(
     RRUL_MARKS,
 );
 const RRUL_PROBES: ProbeGroup = ProbeGroup {
-    names: &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"],
+    names: Names::List(&["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"]),
     dscp: &[Dscp::CS0, Dscp::CS1, Dscp::EF],
     host: HostRule::First,
 };
@@ -225,12 +262,24 @@ const BE_DOWN: FlowGroup = load(
     Names::List(&["TCP download BE", "TCP download BE2", "TCP download BE3", "TCP download BE4"]),
     BEST_EFFORT,
 );
+const PRIO_PROBES: ProbeGroup = ProbeGroup {
+    names: Names::List(&["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"]),
+    dscp: &[Dscp::CS0, Dscp::of_tos(0x10)],
+    host: HostRule::First,
+};
 const BE_PROBES: ProbeGroup = probe(&["Ping (ms) UDP BE1", "Ping (ms) UDP BE2", "Ping (ms) UDP BE3"]);
 /// What CUBIC competes with others in, and its probes.
 const CUBIC_UP: FlowGroup = fights(UP, &["TCP upload Cubic BE", "TCP upload Cubic CS1"], "cubic");
 const CUBIC_DOWN: FlowGroup = fights(DOWN, &["TCP download Cubic BE", "TCP download Cubic CS1"], "cubic");
+/// What competes with a fourth one.
+const RENO_UP: FlowGroup = one(UP, &["TCP upload RENO"], "reno");
+const RENO_DOWN: FlowGroup = one(DOWN, &["TCP download RENO"], "reno");
+const WESTWOOD_UP: FlowGroup = one(UP, &["TCP upload WESTWOOD"], "westwood");
+const WESTWOOD_DOWN: FlowGroup = one(DOWN, &["TCP download WESTWOOD"], "westwood");
+const ONE_CUBIC_UP: FlowGroup = one(UP, &["TCP upload CUBIC"], "cubic");
+const ONE_CUBIC_DOWN: FlowGroup = one(DOWN, &["TCP download CUBIC"], "cubic");
 const FIGHT_PROBES: ProbeGroup = ProbeGroup {
-    names: &["Ping (ms) UDP BE", "Ping (ms) UDP CS1", "Ping (ms) UDP CS6"],
+    names: Names::List(&["Ping (ms) UDP BE", "Ping (ms) UDP CS1", "Ping (ms) UDP CS6"]),
     dscp: &[Dscp::CS0, Dscp::CS1, Dscp::CS6],
     host: HostRule::First,
 };
@@ -254,6 +303,7 @@ const ONE_HOST: TestInfo = TestInfo {
     with: &[],
     default_flows: None,
     hosts: 1,
+    versions: &[],
 };
 /// UDP at the rate that the user names. Without one it is that of iperf, which flent runs for this.
 const FLOOD: UdpGroup = UdpGroup {
@@ -282,19 +332,25 @@ const DOWN_6: &[&str] = &[
     "TCP download BE6",
 ];
 const PROBES_5: ProbeGroup = ProbeGroup {
-    names: &["Ping (ms) UDP0", "Ping (ms) UDP1", "Ping (ms) UDP2", "Ping (ms) UDP3", "Ping (ms) UDP4"],
+    names: Names::List(&[
+        "Ping (ms) UDP0",
+        "Ping (ms) UDP1",
+        "Ping (ms) UDP2",
+        "Ping (ms) UDP3",
+        "Ping (ms) UDP4",
+    ]),
     dscp: BEST_EFFORT,
     host: HostRule::Each,
 };
 const PROBES_6: ProbeGroup = ProbeGroup {
-    names: &[
+    names: Names::List(&[
         "Ping (ms) UDP1",
         "Ping (ms) UDP2",
         "Ping (ms) UDP3",
         "Ping (ms) UDP4",
         "Ping (ms) UDP5",
         "Ping (ms) UDP6",
-    ],
+    ]),
     dscp: BEST_EFFORT,
     host: HostRule::Each,
 };
@@ -307,6 +363,9 @@ const BURSTS: UdpGroup = UdpGroup {
     payload: 500,
 };
 const FOUR_HOSTS: TestInfo = TestInfo { hosts: 4, probes: &[HOST_PROBES], ..ONE_HOST };
+
+/// One server, by IPv4 and by IPv6.
+const BOTH_VERSIONS: TestInfo = TestInfo { hosts: 2, versions: &[IpVersion::V4, IpVersion::V6], ..ONE_HOST };
 
 /// flent requires the number of flows of `tcp_nup` and `tcp_ndown`. Our default is the number of RRUL in a
 /// direction.
@@ -341,6 +400,21 @@ pub const TESTS: &[TestInfo] = &[
         ..ONE_HOST
     },
     TestInfo {
+        name: "rrul_var",
+        about: "N uploads, downloads and probes, with the marks of --marks and the controls of --cc in turn",
+        flows: &[
+            load(UP, Count::N, Names::Marked("TCP upload::"), BEST_EFFORT),
+            load(DOWN, Count::N, Names::Marked("TCP download::"), BEST_EFFORT),
+        ],
+        probes: &[ProbeGroup {
+            names: Names::Marked("Ping (ms)::UDP "),
+            dscp: BEST_EFFORT,
+            host: HostRule::First,
+        }],
+        default_flows: N,
+        ..ONE_HOST
+    },
+    TestInfo {
         name: "rrul_up",
         about: "The uploads of rrul alone",
         flows: &[RRUL_UP],
@@ -365,11 +439,7 @@ pub const TESTS: &[TestInfo] = &[
         name: "rrul_prio",
         about: "The flows of rrul_be with one best-effort probe and one with ToS 0x10 (low delay)",
         flows: &[BE_UP, BE_DOWN],
-        probes: &[ProbeGroup {
-            names: &["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"],
-            dscp: &[Dscp::CS0, Dscp::of_tos(0x10)],
-            host: HostRule::First,
-        }],
+        probes: &[PRIO_PROBES],
         ..ONE_HOST
     },
     TestInfo {
@@ -408,7 +478,7 @@ pub const TESTS: &[TestInfo] = &[
             ),
         ],
         probes: &[ProbeGroup {
-            names: &[
+            names: Names::List(&[
                 "Ping (ms) UDP CS0_BE",
                 "Ping (ms) UDP CS1_BK",
                 "Ping (ms) UDP CS2",
@@ -417,11 +487,49 @@ pub const TESTS: &[TestInfo] = &[
                 "Ping (ms) UDP CS5",
                 "Ping (ms) UDP CS6",
                 "Ping (ms) UDP CS7",
-            ],
+            ]),
             dscp: CLASSES,
             host: HostRule::First,
         }],
         ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul46",
+        about: "rrul with BE and BK over IPv4, CS5 and EF over IPv6",
+        flows: &[
+            be_bk(UP, &["TCP upload BE", "TCP upload BK"], HostRule::First),
+            FlowGroup { dscp: CS5_EF, ..be_bk(UP, &["TCP upload CS5", "TCP upload EF"], HostRule::Second) },
+            be_bk(DOWN, &["TCP download BE", "TCP download BK"], HostRule::First),
+            FlowGroup {
+                dscp: CS5_EF,
+                ..be_bk(DOWN, &["TCP download CS5", "TCP download EF"], HostRule::Second)
+            },
+        ],
+        probes: &[
+            be_bk_probes(&["Ping (ms) UDP BE", "Ping (ms) UDP BK"], HostRule::First),
+            be_bk_probes(&["Ping (ms) UDP6 BE", "Ping (ms) UDP6 BK"], HostRule::Second),
+        ],
+        ..BOTH_VERSIONS
+    },
+    TestInfo {
+        name: "rrul46compete",
+        about: "IPv4 against IPv6: an upload and a download of each as BE and as BK",
+        flows: &[
+            be_bk(UP, &["TCP upload BE", "TCP upload BK"], HostRule::First),
+            be_bk(UP, &["TCP upload 6BE", "TCP upload 6BK"], HostRule::Second),
+            be_bk(DOWN, &["TCP download BE", "TCP download BK"], HostRule::First),
+            be_bk(DOWN, &["TCP download 6BE", "TCP download 6BK"], HostRule::Second),
+        ],
+        probes: &[
+            probe(&["Ping (ms) UDP BE"]),
+            be_bk_probes(&["Ping (ms) UDP 6BE", "Ping (ms) UDP 6BK"], HostRule::Second),
+            ProbeGroup {
+                names: Names::List(&["Ping (ms) UDP 6EF"]),
+                dscp: &[Dscp::EF],
+                host: HostRule::Second,
+            },
+        ],
+        ..BOTH_VERSIONS
     },
     TestInfo {
         name: "rrul_50_down",
@@ -497,6 +605,13 @@ pub const TESTS: &[TestInfo] = &[
         about: "1000 uploads",
         flows: &[many(UP, 1000, "TCP upload BE::")],
         probes: &[BE_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "tcp_upload_prio",
+        about: "Two uploads with one best-effort probe and one with ToS 0x10 (low delay)",
+        flows: &[load(UP, Count::Fixed(2), Names::List(&["TCP upload", "TCP upload2"]), BEST_EFFORT)],
+        probes: &[PRIO_PROBES],
         ..ONE_HOST
     },
     TestInfo {
@@ -601,16 +716,54 @@ pub const TESTS: &[TestInfo] = &[
         ..ONE_HOST
     },
     TestInfo {
+        name: "cubic_ledbat",
+        about: "CUBIC against LEDBAT: 4 uploads and 4 downloads, each once as BE and once as CS1",
+        flows: &[
+            CUBIC_UP,
+            fights(UP, &["TCP upload Ledbat BE", "TCP upload Ledbat CS1"], "ledbat"),
+            CUBIC_DOWN,
+            fights(DOWN, &["TCP download Ledbat BE", "TCP download Ledbat CS1"], "ledbat"),
+        ],
+        probes: &[FIGHT_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "cubic_ledbat_1",
+        about: "A CUBIC upload and a LEDBAT upload",
+        flows: &[one(UP, &["TCP cubic"], "cubic"), one(UP, &["TCP ledbat"], "ledbat")],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "ledbat_cubic_1",
+        about: "A LEDBAT upload and a CUBIC upload",
+        flows: &[one(UP, &["TCP ledbat"], "ledbat"), one(UP, &["TCP cubic"], "cubic")],
+        probes: &[ONE_PROBE],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rrul_torrent",
+        about: "6 LEDBAT uploads and 6 downloads marked BK, beside a CUBIC upload and download as BE",
+        flows: &[
+            torrent(UP, "TCP upload Torrent::"),
+            one(UP, &["TCP upload BE"], "cubic"),
+            torrent(DOWN, "TCP download Torrent::"),
+            one(DOWN, &["TCP download BE"], "cubic"),
+        ],
+        probes: &[RRUL_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
         name: "reno_cubic_westwood_cdg",
         about: "Reno, CUBIC, Westwood and CDG: an upload and a download of each",
         flows: &[
-            one(UP, &["TCP upload RENO"], "reno"),
-            one(UP, &["TCP upload WESTWOOD"], "westwood"),
-            one(UP, &["TCP upload CUBIC"], "cubic"),
+            RENO_UP,
+            WESTWOOD_UP,
+            ONE_CUBIC_UP,
             one(UP, &["TCP upload CDG"], "cdg"),
-            one(DOWN, &["TCP download RENO"], "reno"),
-            one(DOWN, &["TCP download WESTWOOD"], "westwood"),
-            one(DOWN, &["TCP download CUBIC"], "cubic"),
+            RENO_DOWN,
+            WESTWOOD_DOWN,
+            ONE_CUBIC_DOWN,
             one(DOWN, &["TCP download CDG"], "cdg"),
         ],
         probes: &[RRUL_PROBES],
@@ -620,14 +773,30 @@ pub const TESTS: &[TestInfo] = &[
         name: "reno_cubic_westwood_lp",
         about: "Reno, CUBIC, Westwood and TCP-LP: an upload and a download of each",
         flows: &[
-            one(UP, &["TCP upload RENO"], "reno"),
-            one(UP, &["TCP upload WESTWOOD"], "westwood"),
-            one(UP, &["TCP upload CUBIC"], "cubic"),
+            RENO_UP,
+            WESTWOOD_UP,
+            ONE_CUBIC_UP,
             one(UP, &["TCP upload LP"], "lp"),
-            one(DOWN, &["TCP download RENO"], "reno"),
-            one(DOWN, &["TCP download WESTWOOD"], "westwood"),
-            one(DOWN, &["TCP download CUBIC"], "cubic"),
+            RENO_DOWN,
+            WESTWOOD_DOWN,
+            ONE_CUBIC_DOWN,
             one(DOWN, &["TCP download LP"], "lp"),
+        ],
+        probes: &[RRUL_PROBES],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "reno_cubic_westwood_ledbat",
+        about: "Reno, CUBIC, Westwood and LEDBAT: an upload and a download of each",
+        flows: &[
+            RENO_UP,
+            WESTWOOD_UP,
+            ONE_CUBIC_UP,
+            one(UP, &["TCP upload LEDBAT"], "ledbat"),
+            RENO_DOWN,
+            WESTWOOD_DOWN,
+            ONE_CUBIC_DOWN,
+            one(DOWN, &["TCP download LEDBAT"], "ledbat"),
         ],
         probes: &[RRUL_PROBES],
         ..ONE_HOST
@@ -740,7 +909,12 @@ pub const TESTS: &[TestInfo] = &[
         about: "bursts with a probe for each access category of Wi-Fi: VO, BK, VI, BE",
         udp: &[BURSTS],
         probes: &[ProbeGroup {
-            names: &["Ping (ms) UDP VO", "Ping (ms) UDP BK", "Ping (ms) UDP VI", "Ping (ms) UDP BE"],
+            names: Names::List(&[
+                "Ping (ms) UDP VO",
+                "Ping (ms) UDP BK",
+                "Ping (ms) UDP VI",
+                "Ping (ms) UDP BE",
+            ]),
             dscp: &[Dscp::CS7, Dscp::CS1, Dscp::CS5, Dscp::CS0],
             host: HostRule::First,
         }],

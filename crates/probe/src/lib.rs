@@ -23,6 +23,8 @@ mod dscp;
 pub mod echo;
 #[forbid(unsafe_code)]
 mod extra;
+#[forbid(unsafe_code)]
+mod ip;
 #[cfg(feature = "net")]
 pub mod net;
 #[cfg(feature = "quic")]
@@ -51,6 +53,7 @@ pub use catalogue::{
 pub use dscp::{Dscp, ParseDscpError};
 pub use extra::{EXTRAS, Extra, ExtraInfo, PageKind, ParseExtraError};
 pub use goodqueue::Direction;
+pub use ip::IpVersion;
 pub use resolve::{Params, resolve};
 pub use sample::{End, Sample, TcpSample};
 pub use test::{Flow, Probe, Test, TestError, UdpFlow};

@@ -25,8 +25,11 @@ pub struct Params {
     pub step: Span,
     /// The number N of flows per direction, 1 to [`MAX_FLOWS`], for tests that have one.
     pub flows: Option<u32>,
-    /// Congestion control for tests that do not set their own.
+    /// Congestion control for tests that do not set their own. `rrul_var` takes several, with commas between
+    /// them, and gives them to its flows in turn.
     pub cc: Option<String>,
+    /// DSCPs for `rrul_var`, which gives them to its flows and probes in turn.
+    pub marks: Vec<Dscp>,
     /// Transport of the flows.
     pub transport: Transport,
     /// Rate of the payload of UDP flows, for tests that do not set their own.
@@ -59,6 +62,7 @@ impl Default for Params {
             step: Span::from_millis(200),
             flows: None,
             cc: None,
+            marks: Vec::new(),
             transport: Transport::Tcp,
             udp_bandwidth: None,
             udp_pktsize: None,
@@ -84,14 +88,15 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     if info.flows.iter().any(|group| matches!(group.lasts, Lasts::Delay)) {
         within("delay, how long flows last", params.delay, params.step, HOUR)?;
     }
-    let flows = flow_count(info, name, named, params.flows)?;
+    let n = flow_count(info, name, named, params.flows)?;
     if params.hosts < info.hosts {
         return Err(TestError::Hosts { test: name.into(), need: info.hosts, have: params.hosts });
     }
     if let Some(cc) = &params.cc {
-        check_cc(info, cc)?;
+        check_cc(info, n, cc)?;
     }
-    let flows = info.flows.iter().flat_map(|group| group.flows(flows, params));
+    check_marks(info, n, &params.marks)?;
+    let flows = info.flows.iter().flat_map(|group| group.flows(n, params));
     let flows: Vec<Flow> = flows.map(|flow| carried(flow, params.transport)).collect::<Result<_, _>>()?;
     let Extras { voip, web, dash, talks } = extras(info, params)?;
     let udp = udp(info, params)?;
@@ -101,11 +106,12 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         name: if named.is_some() { name.into() } else { info.name.into() },
         about: info.about.into(),
         idle: params.idle,
+        versions: info.versions.to_vec(),
         load,
         step: params.step,
         flows,
         udp,
-        probes: info.probes.iter().flat_map(|group| group.probes(params)).collect(),
+        probes: info.probes.iter().flat_map(|group| group.probes(n, params)).collect(),
         voip,
         web,
         dash,
@@ -130,7 +136,7 @@ const LEAST_GAP: Span = Span(1_000);
 
 /// The UDP flows of the test.
 fn udp(info: &TestInfo, params: &Params) -> Result<Vec<UdpFlow>, TestError> {
-    let wrong = |what, why: String| Err(TestError::Udp { what, why });
+    let wrong = |what, why: String| Err(TestError::Unfit { what, why });
     if params.udp_bandwidth.is_some() && !info.udp.iter().any(|group| group.is_asked) {
         return wrong("udp bandwidth", format!("`{}` has no UDP flow whose rate is open", info.name));
     }
@@ -247,13 +253,35 @@ fn flow_count(info: &TestInfo, name: &str, named: Option<u32>, given: Option<u32
     Ok(n)
 }
 
-fn check_cc(info: &TestInfo, cc: &str) -> Result<(), TestError> {
+fn check_cc(info: &TestInfo, n: u32, cc: &str) -> Result<(), TestError> {
     if info.flows.iter().any(|group| matches!(group.cc, Cc::Fixed(_))) {
         return Err(TestError::FixedCc { test: info.name.into() });
     }
-    let letters = cc.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if cc.is_empty() || cc.len() > 15 || !letters {
-        return Err(TestError::Cc(cc.into()));
+    let is_name = |cc: &str| {
+        let letters = cc.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        (1..=15).contains(&cc.len()) && letters
+    };
+    if let Some(wrong) = cc.split(',').find(|cc| !is_name(cc)) {
+        return Err(TestError::Cc(wrong.into()));
+    }
+    match cc.split(',').count() {
+        1 => Ok(()),
+        several => in_turn(info, n, "cc", several),
+    }
+}
+
+fn check_marks(info: &TestInfo, n: u32, marks: &[Dscp]) -> Result<(), TestError> {
+    if marks.is_empty() { Ok(()) } else { in_turn(info, n, "marks", marks.len()) }
+}
+
+/// Whether the test's flows have so many of these in turn.
+fn in_turn(info: &TestInfo, n: u32, what: &'static str, given: usize) -> Result<(), TestError> {
+    let wrong = |why: String| Err(TestError::Unfit { what, why });
+    if !info.flows.iter().any(|group| matches!(group.names, Names::Marked(_))) {
+        return wrong(format!("`{}` gives no flow its own; rrul_var does", info.name));
+    }
+    if given > n as usize {
+        return wrong(format!("{given} for {n} flows in each direction"));
     }
     Ok(())
 }
@@ -302,30 +330,56 @@ impl FlowGroup {
             Cc::Asked => params.cc.as_deref().unwrap_or(Params::DEFAULT_CC),
             Cc::Fixed(cc) => cc,
         };
-        (0..self.len(n) as usize).map(move |i| Flow {
-            name: match self.names {
-                Names::List(names) => names[i % names.len()].into(),
-                Names::Numbered(stem) => format!("{stem}{}", i + 1),
-            },
-            direction: self.direction,
-            transport: Transport::Tcp,
-            cc: cc.into(),
-            dscp: self.dscp[i % self.dscp.len()],
-            host: self.host.of(i),
-            start,
-            stop: start + lasts,
+        let cc: Vec<&str> = cc.split(',').collect();
+        (0..self.len(n) as usize).map(move |i| {
+            let dscp = self.names.mark(i, self.dscp, params);
+            Flow {
+                name: self.names.of(i, dscp),
+                direction: self.direction,
+                transport: Transport::Tcp,
+                cc: cc[i % cc.len()].into(),
+                dscp,
+                host: self.host.of(i),
+                start,
+                stop: start + lasts,
+            }
         })
     }
 }
 
+impl Names {
+    /// The name of a member.
+    fn of(self, member: usize, mark: Dscp) -> String {
+        match self {
+            Names::List(names) => names[member % names.len()].into(),
+            Names::Numbered(stem) => format!("{stem}{}", member + 1),
+            Names::Marked(stem) => format!("{stem}{member} ({mark})"),
+        }
+    }
+
+    /// The mark of a member: the group's, or the user's.
+    fn mark(self, member: usize, of_group: &[Dscp], params: &Params) -> Dscp {
+        let is_asked = matches!(self, Names::Marked(_)) && !params.marks.is_empty();
+        let marks = if is_asked { &params.marks } else { of_group };
+        marks[member % marks.len()]
+    }
+}
+
 impl ProbeGroup {
-    fn probes(&self, params: &Params) -> impl Iterator<Item = Probe> {
-        self.names.iter().enumerate().map(|(i, &name)| Probe {
-            name: name.into(),
-            host: self.host.of(i),
-            dscp: self.dscp[i % self.dscp.len()],
-            interval: params.probe_interval,
-            payload: echo::HEADER_LEN as u32,
+    fn probes(&self, n: u32, params: &Params) -> impl Iterator<Item = Probe> {
+        let count = match self.names {
+            Names::List(names) => names.len(),
+            Names::Numbered(_) | Names::Marked(_) => n as usize,
+        };
+        (0..count).map(move |i| {
+            let dscp = self.names.mark(i, self.dscp, params);
+            Probe {
+                name: self.names.of(i, dscp),
+                host: self.host.of(i),
+                dscp,
+                interval: params.probe_interval,
+                payload: echo::HEADER_LEN as u32,
+            }
         })
     }
 }
@@ -334,6 +388,7 @@ impl HostRule {
     fn of(self, member: usize) -> usize {
         match self {
             HostRule::First => 0,
+            HostRule::Second => 1,
             HostRule::Each => member,
         }
     }
@@ -487,6 +542,32 @@ mod tests {
     }
 
     #[test]
+    fn rrul_var_has_marks_and_congestion_controls_in_turn() {
+        let marks = vec![Dscp::CS0, Dscp::EF];
+        let asked = Params { cc: Some("cubic,bbr,reno".into()), marks, flows: Some(3), ..params() };
+        let test = resolve("rrul_var", &asked).unwrap();
+        let flows: Vec<_> = test.flows.iter().map(|f| (f.name.as_str(), f.cc.as_str(), f.dscp)).collect();
+        assert_eq!(
+            flows[..2],
+            [("TCP upload::0 (CS0)", "cubic", Dscp::CS0), ("TCP upload::1 (EF)", "bbr", Dscp::EF)]
+        );
+        assert_eq!((flows.len(), flows[5]), (6, ("TCP download::2 (CS0)", "reno", Dscp::CS0)));
+        let probes: Vec<_> = test.probes.iter().map(|p| (p.name.as_str(), p.dscp)).collect();
+        assert_eq!((probes.len(), probes[1]), (3, ("Ping (ms)::UDP 1 (EF)", Dscp::EF)));
+        let plain = resolve("rrul_var", &params()).unwrap();
+        assert!(plain.flows.iter().all(|flow| flow.dscp == Dscp::CS0 && flow.cc == "cubic"));
+        let error = |name: &str, params: Params| resolve(name, &params).unwrap_err().to_string();
+        assert_eq!(
+            error("rrul_var", Params { flows: Some(2), ..asked.clone() }),
+            "cc: 3 for 2 flows in each direction"
+        );
+        let two = Params { flows: None, cc: None, ..asked.clone() };
+        assert_eq!(error("rrul", two), "marks: `rrul` gives no flow its own; rrul_var does");
+        let two = Params { flows: None, marks: Vec::new(), ..asked };
+        assert_eq!(error("rrul", two), "cc: `rrul` gives no flow its own; rrul_var does");
+    }
+
+    #[test]
     fn any_test_takes_calls_and_pages() {
         let with = |words: &[&str]| Params { with: words.iter().map(|&w| w.into()).collect(), ..params() };
         for info in TESTS.iter().filter(|info| info.with.is_empty()) {
@@ -531,7 +612,7 @@ mod tests {
         fn nothing_panics_and_what_resolves_is_sound(
             row in 0..TESTS.len(), tail in "[a-z0-9_]{0,4}", times in any::<[u64; 5]>(), tame: bool,
             flows in proptest::option::of(0u32..1100), hosts in 0usize..6,
-            with in proptest::collection::vec(0usize..5, 0..3),
+            with in proptest::collection::vec(0usize..5, 0..3), marks in 0usize..2,
         ) {
             let span = |i: usize, most: u64| Span(if tame { 1_000_000 + times[i] % most } else { times[i] });
             let params = Params {
@@ -542,6 +623,7 @@ mod tests {
                 probe_interval: span(4, 1_000_000_000),
                 flows,
                 cc: None,
+                marks: vec![Dscp::EF; marks],
                 transport: if tame { Transport::Tcp } else { Transport::Quic },
                 udp_bandwidth: None,
                 udp_pktsize: None,

@@ -5,7 +5,7 @@ use goodqueue::{Rate, Span};
 use crate::dash::Video;
 use crate::talk::Talk;
 use crate::web::Page;
-use crate::{Direction, Dscp, ParseExtraError, ParseQuicCcError, Transport};
+use crate::{Direction, Dscp, IpVersion, ParseExtraError, ParseQuicCcError, Transport};
 
 /// A test with every number filled in, from [`crate::resolve`] or made by hand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub struct Test {
     pub about: String,
     /// Idle time before the load, in which only the probes run: the baseline.
     pub idle: Span,
+    /// IP version of each server host, all of which are one server; empty: they are servers of their own, of
+    /// the run's version.
+    pub versions: Vec<IpVersion>,
     /// Length of the load, including staggered parts. Probes run during idle and load.
     pub load: Span,
     /// Step of the goodput series.
@@ -109,6 +112,20 @@ impl Test {
         (0..count).map(move |i| if i < probes { &self.probes[i] } else { &self.voip[i - probes] })
     }
 
+    /// The base round trip of each server host, where `first` is that of the first: each further server is
+    /// twice as far as the one before, since a test with several is about round-trip times that differ.
+    #[must_use]
+    pub fn round_trips(&self, first: Span) -> Vec<Span> {
+        let doublings = |host: usize| if self.versions.is_empty() { host.min(63) } else { 0 };
+        (0..self.hosts().max(1)).map(|host| Span(first.0.saturating_mul(1 << doublings(host)))).collect()
+    }
+
+    /// Whether a server host speaks IPv6, in a run whose version is IPv6 or not.
+    #[must_use]
+    pub fn is_ipv6(&self, host: usize, of_run: bool) -> bool {
+        self.versions.get(host).map_or(of_run, |&version| version == IpVersion::V6)
+    }
+
     /// The number of server hosts that the test needs: the highest index used plus one.
     #[must_use]
     pub fn hosts(&self) -> usize {
@@ -189,10 +206,10 @@ pub enum TestError {
         /// Hosts available.
         have: usize,
     },
-    /// The rate or the payload of UDP flows is out of range, or the test has none.
+    /// A parameter is out of range, or the test has no use for it.
     #[error("{what}: {why}")]
-    Udp {
-        /// `udp bandwidth` or `udp pktsize`.
+    Unfit {
+        /// `udp bandwidth`, `udp pktsize`, `marks` or `cc`.
         what: &'static str,
         /// What is wrong.
         why: String,

@@ -449,6 +449,7 @@ fn a_thousand_flows() {
         name: "thousand".into(),
         about: String::new(),
         idle: Span::ZERO,
+        versions: Vec::new(),
         load,
         step: Span::from_millis(200),
         flows: (0..1000).map(flow).collect(),

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use goodqueue::{FlowHasher, FlowKey};
 
 use crate::scenario::{Flow, NodeId, Opener, Scenario};
+use crate::tcp::Config;
 
 /// IP protocol numbers.
 pub(crate) const ICMP: u8 = 1;
@@ -25,6 +26,17 @@ pub(crate) struct Conversation {
 }
 
 impl Scenario {
+    /// Whether two hosts speak IPv6 with each other.
+    pub(crate) fn is_ipv6(&self, client: NodeId, server: NodeId) -> bool {
+        self.ipv6 || [client, server].iter().any(|node| self.ipv6_nodes.contains(node))
+    }
+
+    /// The TCP of a conversation: with the segments of its IP version.
+    pub(crate) fn tcp_over(&self, ipv6: bool) -> Config {
+        let header = if ipv6 && !self.ipv6 { IPV6_HEADER - IPV4_HEADER } else { 0 };
+        Config { mss: self.tcp.mss.saturating_sub(header), ..self.tcp }.clamped()
+    }
+
     /// Address and port of the sender and of the receiver of TCP flow `index`; `None` if there is no such
     /// flow.
     #[must_use]
@@ -38,9 +50,12 @@ impl Scenario {
     }
 }
 
+const IPV4_HEADER: u32 = 20;
+const IPV6_HEADER: u32 = 40;
+
 /// Ethernet and IP header, bytes.
 pub(crate) const fn lower_headers(ipv6: bool) -> u32 {
-    if ipv6 { 14 + 40 } else { 14 + 20 }
+    14 + if ipv6 { IPV6_HEADER } else { IPV4_HEADER }
 }
 
 /// The address of a node: its number in 10.0.0.0/8 or fd00::/64.
@@ -59,7 +74,8 @@ impl Conversation {
             Opener::Sender => (flow.from, flow.to),
             Opener::Receiver => (flow.to, flow.from),
         };
-        Conversation { client, server, protocol: TCP, number: index, ipv6: scenario.ipv6 }
+        let ipv6 = scenario.is_ipv6(client, server);
+        Conversation { client, server, protocol: TCP, number: index, ipv6 }
     }
 
     /// Ports of client and server. ICMP has no ports, so a queue sees all ICMP packets between two hosts as

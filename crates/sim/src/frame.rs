@@ -143,13 +143,25 @@ pub(crate) struct Frames {
     pub(crate) lost_talks: Vec<(u32, u64)>,
     /// Datagrams of QUIC that were lost: the number of the flow, and that of the datagram.
     pub(crate) lost_quic: Vec<(u32, u64)>,
-    /// Payload of a full segment, bytes. A longer one is a super-packet.
-    pub(crate) mss: u32,
-    /// For each place of a path, the hashes of the two hosts that its frames go between.
-    pub(crate) hosts: Vec<[u32; 2]>,
+    /// For each place of a path, the two hosts that its frames go between.
+    pub(crate) ends: Vec<Ends>,
     pub(crate) tap: Tap,
     /// When each frame came to its present queue, where that link measures sojourn times.
     entered: Vec<Nanos>,
+}
+
+/// Two hosts that frames go between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub(crate) hashes: [u32; 2],
+    /// Payload of a full segment, bytes. A longer one is a super-packet.
+    pub(crate) mss: u32,
+}
+
+impl Default for Ends {
+    fn default() -> Ends {
+        Ends { hashes: [0; 2], mss: u32::MAX }
+    }
 }
 
 impl Default for Frames {
@@ -162,8 +174,7 @@ impl Default for Frames {
             lost_probes: Vec::new(),
             lost_talks: Vec::new(),
             lost_quic: Vec::new(),
-            mss: u32::MAX,
-            hosts: Vec::new(),
+            ends: Vec::new(),
             tap: Tap::default(),
             entered: Vec::new(),
         }

@@ -2,7 +2,7 @@
 
 use goodqueue::details::{Details, Gso, MOST_OPTIONS, TcpHeader};
 
-use crate::frame::{Frame, Frames, Kind};
+use crate::frame::{Ends, Frame, Frames, Kind};
 use crate::tcp::Blocks;
 use crate::token::Token;
 
@@ -48,14 +48,17 @@ impl Frames {
     /// The hashes of a frame's two hosts, and what it is made up of.
     pub(crate) fn details(&self, token: &Token) -> Details {
         let frame = self.get(token.frame);
-        let [source_hash, destination_hash] =
-            self.hosts.get(frame.place as usize).copied().unwrap_or_default();
+        let [source_hash, destination_hash] = self.ends_of(frame).hashes;
         Details { source_hash, destination_hash, gso: self.gso(frame), ..Details::default() }
+    }
+
+    fn ends_of(&self, frame: &Frame) -> Ends {
+        self.ends.get(frame.place as usize).copied().unwrap_or_default()
     }
 
     /// What a super-packet is made up of; `None` for an ordinary packet.
     fn gso(&self, frame: &Frame) -> Option<Gso> {
-        let (len, size) = (frame.segment.len, self.mss);
+        let (len, size) = (frame.segment.len, self.ends_of(frame).mss);
         if frame.kind != Kind::Data || len <= size {
             return None;
         }

@@ -51,6 +51,9 @@ pub struct Scenario {
     /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The caller must choose the maximum
     /// segment size of `tcp` accordingly.
     pub ipv6: bool,
+    /// Nodes that speak IPv6 even if `ipv6` is off; so does who talks with them. Their segments are 20 bytes
+    /// shorter than those of `tcp`.
+    pub ipv6_nodes: Vec<NodeId>,
     /// Start of the load: the zero of the times in samples.
     pub origin: Span,
     /// Root of every random stream.

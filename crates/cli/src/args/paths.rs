@@ -99,9 +99,12 @@ pub struct TestArgs {
     /// number of connections [default: 16]
     #[arg(long, value_name = "N")]
     pub flows: Option<u32>,
-    /// Congestion control of the senders [default: cubic]
-    #[arg(long, value_name = "NAME")]
+    /// Congestion control of the senders; rrul_var takes several, in turn: cubic,bbr [default: cubic]
+    #[arg(long, value_name = "NAME,...")]
     pub cc: Option<String>,
+    /// DSCPs of the flows and probes of rrul_var, in turn: CS0,CS1,EF
+    #[arg(long, value_name = "DSCP,...", value_delimiter = ',')]
+    pub marks: Vec<String>,
     /// Transport of the flows: tcp (the kernels'), or quic (quinn; congestion controls cubic, newreno, bbr)
     /// [default: tcp]
     #[arg(long, value_name = "NAME")]

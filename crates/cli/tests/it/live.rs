@@ -131,6 +131,26 @@ fn each_host_has_its_own_round_trip() {
     }
 }
 
+/// A frame of IPv6 is 20 bytes longer, which a line of 1 Mbit/s sends in 0.16 ms, each way.
+#[test]
+fn both_ip_versions_share_a_line() {
+    let Some(_turn) = live("both_ip_versions_share_a_line") else { return };
+    let record = measured(
+        "rrul46 --live --rate 1mbit --rtt 10ms --queue fq_codel --length 6s --idle 3s --probe-interval 100ms",
+    );
+    let summary = &summaries(&record)[0];
+    let probes = summary["probes"].as_array().cloned().expect("probes");
+    let idle: Vec<f64> = probes.iter().map(|probe| millis(probe, "rtt.idle_ns")).collect();
+    let bytes = |bytes: f64| 10.0 + 2.0 * bytes * 8.0 / 1e3;
+    for (probe, base) in idle.iter().zip([102.0, 102.0, 122.0, 122.0].map(bytes)) {
+        within("idle round trip, ms", *probe, base, base + 0.25);
+    }
+    for flow in record["runs"][0]["flows"].as_array().expect("flows") {
+        let bytes: u64 = flow["rx_bytes"].as_array().expect("steps").iter().filter_map(Value::as_u64).sum();
+        assert!(bytes > 20_000, "{}: {bytes} bytes", flow["name"]);
+    }
+}
+
 #[test]
 fn an_idle_link_has_its_base_round_trip_and_no_grade() {
     let Some(_turn) = live("an_idle_link_has_its_base_round_trip_and_no_grade") else { return };

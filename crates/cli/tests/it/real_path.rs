@@ -281,6 +281,37 @@ fn live_several_servers_at_different_distances() {
     assert!(!command.contains(&path.word) && command.contains("=WORD"), "{command}");
 }
 
+/// One server by IPv4 and by IPv6, at different distances.
+#[test]
+fn live_one_server_by_both_ip_versions() {
+    let Some(_turn) = live("live_one_server_by_both_ip_versions") else { return };
+    let path = Path::to_hosts([20, 20], &[10, 30], "fq_codel");
+    let v6 = Lab::server_address(true, 1);
+    let record = measured(&path, &format!("rrul46compete --length 5s --idle 1s -H {v6}={}", path.word));
+    let run = &record["runs"][0];
+    // UDP BE, then 6BE, 6BK and 6EF.
+    for (probe, rtt) in [10.0, 30.0, 30.0, 30.0].into_iter().enumerate() {
+        let idle = number(&run["summary"]["probes"][probe]["rtt"]["idle_ns"]) / 1e6;
+        assert!((rtt..rtt + 3.0).contains(&idle), "{probe}: {idle} ms");
+    }
+    let flows = run["flows"].as_array().expect("flows");
+    for flow in flows {
+        let bytes: u64 = flow["rx_bytes"].as_array().expect("steps").iter().filter_map(Value::as_u64).sum();
+        assert!(bytes > 500_000, "{bytes} bytes: each flow carries something");
+    }
+    assert_eq!(flows.len(), 8);
+    // The name of a server is enough, if it has both versions; an address has one.
+    let output = path.test("rrul46 --length 1s");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("it has no IPv6 address"), "{}", stderr(&output));
+    let output = path.test("rrul46 -4 --length 1s");
+    assert!(
+        stderr(&output).contains("has both IP versions; leave out the flag for IPv4"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 /// Sends UDP packets of 1200 bytes from one host to another at so many Mbit/s, after `wait` and for `time`.
 fn flood(from: &Netns, to: &Netns, to_client: bool, mbit: u64, wait: Duration, time: Duration) {
     let any = "0.0.0.0:0";

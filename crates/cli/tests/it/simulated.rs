@@ -137,6 +137,21 @@ fn each_host_behind_one_bottleneck_has_its_own_round_trip() {
     assert_eq!(found, [12.0, 20.0, 40.0, 80.0].map(|ms| ms * 1e6 + line));
 }
 
+/// One server by IPv4 and by IPv6: a probe of 60 bytes is a frame of 102 bytes, and of 122.
+#[test]
+fn both_ip_versions_share_a_bottleneck() {
+    let line = |bytes: f64| 2.0 * bytes * 8.0 * 1000.0 / 50.0;
+    for (rtt, ms) in [("12ms", [12.0; 2]), ("12ms,30ms", [12.0, 30.0])] {
+        let words = format!("rrul46 --rate 50mbit --rtt {rtt} --queue fq_codel --length 1s");
+        let record = measured(&words);
+        let found: Vec<f64> = (0..4).map(|probe| idle_ns(&record, probe)).collect();
+        let [v4, v6] = [ms[0] * 1e6 + line(102.0), ms[1] * 1e6 + line(122.0)];
+        assert_eq!(found, [v4, v4, v6, v6], "{words}");
+    }
+    let refused = run("run rrul46 -6");
+    assert!(stderr(&refused).contains("--ipv6: rrul46 has both IP versions"), "{}", stderr(&refused));
+}
+
 #[test]
 fn a_ring_holds_packets_below_the_queue() {
     let record = measured("tcp_nup --length 3s --queue fq_codel --ring 1000");

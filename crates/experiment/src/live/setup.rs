@@ -1,5 +1,6 @@
 //! What an order comes to: a test, what the lab must have, and what the engine puts between its sockets.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
@@ -137,6 +138,11 @@ impl Setup {
         let air = Air { spec: radio.spec.clone(), stations, path, delay: wire.delay, to_stations };
         let network = Network::Air(air);
         Ok(Setup { test, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, network })
+    }
+
+    /// The address of a server host.
+    pub(super) fn address(&self, host: u8) -> IpAddr {
+        Lab::server_address(self.test.is_ipv6(host.into(), self.ipv6), host)
     }
 
     /// The longest round trip that a packet can have: the base delay, and the time that both queues take to

@@ -147,7 +147,7 @@ fn run_load(
     rights: &Rights,
 ) -> Result<(Result<ClientSummary, NetError>, bool), Error> {
     let test = &setup.test;
-    let hosts: Vec<IpAddr> = (0..lab.hosts()).map(|host| Lab::server_address(setup.ipv6, host)).collect();
+    let hosts: Vec<IpAddr> = (0..lab.hosts()).map(|host| setup.address(host)).collect();
     let server =
         lab.server().run(|| Server::bind(&hosts, 0)).map_err(Error::machine)?.map_err(Error::machine)?;
     let least = SETTLE + test.idle;

@@ -15,7 +15,7 @@ use goodqueue::Span;
 use goodqueue_path::load::Secret;
 use goodqueue_probe::net::LACKS;
 use goodqueue_probe::web::CONNECTIONS;
-use goodqueue_probe::{Direction as Way, Test, Transport};
+use goodqueue_probe::{Direction as Way, IpVersion, Test, Transport};
 use goodqueue_report::{Direction, LinkPlan, Record};
 
 use crate::plan::TestOrder;
@@ -111,10 +111,28 @@ impl PathTest {
         Ok(PathTest { hosts, peer: None, locate: false, test, loads })
     }
 
+    /// The IP versions by which the test goes to its one server, each a host; none if each host is a server of
+    /// its own.
+    ///
+    /// # Errors
+    /// Those of [`PathTest::new`] that concern the test.
+    pub fn versions(request: &Request) -> Result<Vec<IpVersion>, Error> {
+        if request.test.is_empty() { Ok(Vec::new()) } else { Ok(named(request)?.0.versions) }
+    }
+
     /// The test, with the flows of all loads.
     #[must_use]
     pub fn test(&self) -> &Test {
         &self.test
+    }
+
+    /// The names of the servers.
+    fn servers(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.hosts.iter().map(|host| host.name.as_str()).collect();
+        if !self.test.versions.is_empty() {
+            names.dedup();
+        }
+        names
     }
 
     /// How long it takes at least, with the idle times.
@@ -134,7 +152,7 @@ impl PathTest {
     pub fn head(&self, own: Record) -> Record {
         Record {
             arm: Arm::Path.name().into(),
-            server: Some(self.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(", ")),
+            server: Some(self.servers().join(", ")),
             planned: self.loads.iter().map(|load| load.label.clone()).collect(),
             test: test_plan(&self.test, &[]),
             link: LinkPlan {

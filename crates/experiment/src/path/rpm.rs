@@ -225,6 +225,7 @@ fn test(settings: &Settings, step: Span, intervals: usize) -> Test {
         about: "responsiveness (RPM): requests on new and on loaded connections, while HTTP/2 fills the line"
             .into(),
         idle: settings.idle,
+        versions: Vec::new(),
         load,
         step,
         flows: flows.collect(),

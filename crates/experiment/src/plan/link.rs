@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use goodqueue::{Rate, Span};
+use goodqueue_probe::Test;
 use serde::{Deserialize, Serialize};
 
 use super::values::{self, share, span};
@@ -61,9 +62,12 @@ const RTT: &str = "20ms";
 impl LinkOrder {
     pub(super) fn resolve(
         args: &Request,
-        hosts: usize,
+        test: &Test,
         warnings: &mut Vec<String>,
     ) -> Result<LinkOrder, Error> {
+        if args.ipv6 && !test.versions.is_empty() {
+            return Err(Error::Usage(format!("--ipv6: {} has both IP versions; leave it out", test.name)));
+        }
         let line = args.line.as_deref().map(lines::find).transpose();
         let line = line.map_err(|why| Error::Usage(format!("--line: {why}")))?;
         let typed = [("up", &args.up, &args.trace_up), ("down", &args.down, &args.trace_down)];
@@ -81,8 +85,8 @@ impl LinkOrder {
         }
         let [up, down] = rates;
         let rtt = match (&args.rtt, line) {
-            (None, Some(line)) => round_trips(&line.rtt.to_string(), hosts)?,
-            (typed, _) => round_trips(typed.as_deref().unwrap_or(RTT), hosts)?,
+            (None, Some(line)) => round_trips(&line.rtt.to_string(), test)?,
+            (typed, _) => round_trips(typed.as_deref().unwrap_or(RTT), test)?,
         };
         let (shape_up, shape_down) = shape(args)?;
         let name = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
@@ -153,9 +157,9 @@ fn ring(packets: Option<u32>) -> Result<Option<u32>, Error> {
 /// The longest base round-trip time: what a frame must be kept for is memory.
 const LONGEST_RTT: Span = Span(10_000_000_000);
 
-/// One time per host. A single value is that of the first host; each further host is twice as far as
-/// the one before, since a test with several hosts is about round-trip times that differ.
-fn round_trips(text: &str, hosts: usize) -> Result<Vec<u64>, Error> {
+/// One time per host. A single value is that of the first host ([`Test::round_trips`]).
+fn round_trips(text: &str, test: &Test) -> Result<Vec<u64>, Error> {
+    let hosts = test.hosts();
     let typed = text.split(',').map(|word| span("--rtt", word)).collect::<Result<Vec<_>, _>>();
     let typed = typed.map_err(|end| match end {
         // A list with an empty element: the element alone would not say what was typed.
@@ -163,7 +167,7 @@ fn round_trips(text: &str, hosts: usize) -> Result<Vec<u64>, Error> {
         end => end,
     })?;
     let spans = match typed.as_slice() {
-        [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host))).collect(),
+        [one] => test.round_trips(*one),
         many if many.len() == hosts => typed,
         many => {
             return Err(Error::Usage(format!(

@@ -101,12 +101,13 @@ impl Tracer {
 /// The trace of a flow before anything has happened.
 fn begin(job: &Job, flow: usize) -> Option<Trace> {
     let scenario = &job.scenario;
-    let ip_header = if scenario.ipv6 { 40 } else { 20 };
+    let ends = scenario.flow_ends(flow)?;
+    let ip_header = if ends[0].is_ipv6() { 40 } else { 20 };
     let mss = goodqueue::ETHERNET_MTU - ip_header - TCP_HEADER;
     Some(Trace {
         queue: job.queue.clone(),
         flow: job.test.flows.get(flow)?.name.clone(),
-        ends: scenario.flow_ends(flow)?,
+        ends,
         mss: u16::try_from(mss).unwrap_or(u16::MAX),
         window_scale: window_scale(scenario.tcp.tcp_rmem[2]),
         links: links(scenario),

@@ -41,6 +41,7 @@ fn of_flag(args: &Request, flag: &str) -> Result<Vec<Override>, Error> {
         "probe-interval" => one(&["test", "probe_interval"], &args.probe_interval),
         "flows" => plain(&["test", "flows"], args.flows.unwrap_or(0).to_string()),
         "cc" => text(&["test", "cc"], &args.cc),
+        "marks" => listed(flag, &["test", "marks"], args.marks.iter()),
         "transport" => text(&["test", "transport"], &args.transport),
         "udp-bandwidth" => text(&["test", "udp_bandwidth"], &args.udp_bandwidth),
         "udp-pktsize" => plain(&["test", "udp_pktsize"], args.udp_pktsize.unwrap_or(0).to_string()),

@@ -1,5 +1,9 @@
 //! The load of the hosts: the test of the catalogue, and the file's own flows, probes and sources.
 
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
 use goodqueue::{ETHERNET_FRAME, Rate, Span};
 use goodqueue_probe::{Direction, Dscp, Flow, Params, Probe, QuicCc, Test, Transport};
 use goodqueue_sim::tcp::cc::CcKind;
@@ -147,6 +151,17 @@ fn of_test(root: &Section<'_>, key: &'static str) -> Read<Option<Span>> {
     Ok(section.map(|section| section.plain(key, read::span)).transpose()?.flatten())
 }
 
+/// Names with commas between them, each of a `T`.
+struct Names<T>(String, PhantomData<T>);
+
+impl<T: FromStr + Display> FromStr for Names<T> {
+    type Err = T::Err;
+    fn from_str(text: &str) -> Result<Names<T>, T::Err> {
+        let names = text.split(',').map(|name| Ok(name.trim().parse::<T>()?.to_string()));
+        Ok(Names(names.collect::<Result<Vec<_>, _>>()?.join(","), PhantomData))
+    }
+}
+
 /// The test, and whether it is not one of the catalogue.
 fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)> {
     let defaults =
@@ -161,9 +176,10 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     let with = section.plain("with", read::list(named::read_extra))?;
     let transport = section.plain("transport", read::words::<Transport>)?.unwrap_or_default();
     let cc = match transport {
-        Transport::Tcp => section.plain("cc", read::words::<CcKind>)?.map(|cc| cc.name().into()),
-        Transport::Quic => section.plain("cc", read::words::<QuicCc>)?.map(|cc| cc.name().into()),
+        Transport::Tcp => section.plain("cc", read::words::<Names<CcKind>>)?.map(|cc| cc.0),
+        Transport::Quic => section.plain("cc", read::words::<Names<QuicCc>>)?.map(|cc| cc.0),
     };
+    let marks = section.plain("marks", read::list(read::words::<Dscp>))?.unwrap_or_default();
     let params = Params {
         length: given("length", defaults.length)?,
         delay: given("delay", defaults.delay)?,
@@ -172,6 +188,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
         probe_interval: given("probe_interval", defaults.probe_interval)?,
         flows: section.plain("flows", read::count)?.map(|flows| u32::try_from(flows).unwrap_or(u32::MAX)),
         cc,
+        marks: marks.into_iter().map(|mark| mark.value).collect(),
         transport,
         udp_bandwidth: section.plain("udp_bandwidth", read::rate)?,
         udp_pktsize: section
@@ -187,7 +204,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     if let Some(name) = section.read("name", read::text)? {
         return catalogue_test(&name.value, name.at, &params).map(|test| (test, false));
     }
-    for name in ["flows", "cc", "transport", "delay", "udp_bandwidth", "udp_pktsize"] {
+    for name in ["flows", "cc", "marks", "transport", "delay", "udp_bandwidth", "udp_pktsize"] {
         if let Some((_, value)) = section.get(name) {
             let what = format!("`{name}` is of a test of the catalogue: give its `name`, or use [[flow]]");
             return Err(Wrong::new(value.span().start, what));

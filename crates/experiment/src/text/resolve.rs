@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use goodqueue::{ClassTree, ETHERNET_MTU, Span};
+use goodqueue_probe::Test;
 use goodqueue_sim::Discipline;
 use goodqueue_sim::tcp::Config;
 use toml::Spanned;
@@ -74,6 +75,10 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     };
     let load = Load::read(&root, &about, &far)?;
     let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
+    if ipv6 && !load.test.versions.is_empty() {
+        let what = format!("{} has both IP versions: leave ipv6 out", load.test.name);
+        return Err(Wrong::new(root.at, what));
+    }
     let tcp = tcp(&root, ipv6)?;
     if let (Form::Wifi(wifi), true) = (&form, tcp.tso) {
         return Err(Wrong::new(wifi.at, "over the air super-packets are cut before: leave tso out of [tcp]"));
@@ -96,7 +101,7 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     };
     rates_in_bytes(document.get_ref(), &mut experiment.warnings);
     let (queues, trees) = (queues(&root, &form)?, trees::read_all(&root)?);
-    let sides = sides(&root, &form, &queues, load.test.hosts())?;
+    let sides = sides(&root, &form, &queues, &load.test)?;
     check_size(&sides, &load, experiment.seeds.len())?;
     for side in &sides {
         let network = side.network(folder, &trees, load.test.idle)?;
@@ -211,7 +216,7 @@ impl Side {
 }
 
 /// Every variant with every queue that it is to be run with.
-fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], hosts: usize) -> Read<Vec<Side>> {
+fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test) -> Read<Vec<Side>> {
     let mut sides = Vec::new();
     for draft in drafts(root, form)? {
         let (base, switches) = (links(form, &draft.changes)?, switches(form, &draft.changes));
@@ -244,7 +249,7 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], hosts: usize
         for queue in turns {
             let wifi = wifi(form, &draft.changes, queue.as_ref())?;
             let links = match &simple {
-                Some(simple) => simple.links(hosts.max(1), simple.place(queue.as_ref()))?,
+                Some(simple) => simple.links(test, simple.place(queue.as_ref()))?,
                 None => base.clone(),
             };
             let (name, switches, is_alone) = (name.clone(), switches.clone(), has_buffer && queue.is_none());
@@ -286,7 +291,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, Error> {
     let mut variants = Vec::new();
     for queue in alone.into_iter().chain(named) {
         let queue = queue?;
-        let links = simple.links(load.test.hosts().max(1), simple.place(queue.as_ref())).map_err(said)?;
+        let links = simple.links(&load.test, simple.place(queue.as_ref())).map_err(said)?;
         let context = Context { queue: queue.as_ref(), trees: &[], folder: Path::new("") };
         let network = Network::build(&links, &[], &context).map_err(said)?;
         let mut variant = scenario::variant(network, &load, 0).map_err(said)?;

@@ -37,6 +37,8 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
         }
     }
     let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
+    let is_ipv6 = |&(host, _): &(usize, &(NodeId, NodeId))| load.test.is_ipv6(host, false);
+    scenario.ipv6_nodes = pairs.iter().enumerate().filter(is_ipv6).map(|(_, &(_, server))| server).collect();
     scenario.flows = flows(&load.test, &load.own, &pairs)?;
     scenario.probes = probes(&load.test, &pairs);
     scenario.browsers = browsers(&load.test, &pairs);

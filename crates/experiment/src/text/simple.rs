@@ -7,6 +7,7 @@
 
 use goodqueue::spec::QueueParams;
 use goodqueue::{Direction, ETHERNET_FRAME, Rate, Span};
+use goodqueue_probe::Test;
 use goodqueue_sim::{Loss, ShaperKind};
 use toml::Spanned;
 use toml::de::DeValue;
@@ -165,7 +166,7 @@ impl Simple {
     /// client of its own, so that the delay of either direction follows its bottleneck, and host by host. The
     /// clients' TCP does not feel the queue as its own device's: a free link lies between. Where a router
     /// shapes, the modem is a node of its own.
-    pub(super) fn links(&self, hosts: usize, place: Place<'_>) -> Read<Vec<Link>> {
+    pub(super) fn links(&self, test: &Test, place: Place<'_>) -> Read<Vec<Link>> {
         let link = |name: &str, ends: [&str; 2], up: OneWay, down: OneWay| Link {
             at: 0,
             name: name.into(),
@@ -186,7 +187,7 @@ impl Simple {
             };
             links.push(link("sqm", ["router", "modem"], up, down));
         }
-        for (host, rtt) in self.round_trips(hosts)?.into_iter().enumerate() {
+        for (host, rtt) in self.round_trips(test)?.into_iter().enumerate() {
             let (client, server) = (client_name(host), server_name(host));
             let delayed = || OneWay { delay: Some(Span(rtt.0 / 2)), ..OneWay::default() };
             links.push(link(&client, [&client, "router"], free(), delayed()));
@@ -275,11 +276,12 @@ impl Simple {
     }
 
     /// One for each host. A single value is that of the first host; each further host is twice as far.
-    fn round_trips(&self, hosts: usize) -> Read<Vec<Span>> {
+    fn round_trips(&self, test: &Test) -> Read<Vec<Span>> {
+        let hosts = test.hosts().max(1);
         let ready_made = || self.line.map(|line| At { at: line.at, value: vec![line.value.rtt] });
         let given = self.rtt.clone().or_else(ready_made).unwrap_or_else(|| At { at: 0, value: vec![RTT] });
         let spans: Vec<Span> = match given.value.as_slice() {
-            [one] => (0..hosts).map(|host| Span(one.0.saturating_mul(1 << host.min(63)))).collect(),
+            [one] => test.round_trips(*one),
             many if many.len() == hosts => given.value,
             many => {
                 let what = format!(

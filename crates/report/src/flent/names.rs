@@ -32,6 +32,19 @@ type Fixed = (&'static str, &'static [&'static [&'static str]], &'static [&'stat
 const RRUL_UP: &[&str] = &["TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"];
 const RRUL_DOWN: &[&str] = &["TCP download BE", "TCP download BK", "TCP download CS5", "TCP download EF"];
 const RRUL: &[&str] = &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP EF"];
+const RRUL46: &[&str] = &["Ping (ms) UDP BE", "Ping (ms) UDP BK", "Ping (ms) UDP6 BE", "Ping (ms) UDP6 BK"];
+const COMPETE: &[&str] = &[
+    "TCP upload BE",
+    "TCP upload BK",
+    "TCP upload 6BE",
+    "TCP upload 6BK",
+    "TCP download BE",
+    "TCP download BK",
+    "TCP download 6BE",
+    "TCP download 6BK",
+];
+const RRUL46_COMPETE: &[&str] =
+    &["Ping (ms) UDP BE", "Ping (ms) UDP 6BE", "Ping (ms) UDP 6BK", "Ping (ms) UDP 6EF"];
 const BE_UP: &[&str] = &["TCP upload BE", "TCP upload BE2", "TCP upload BE3", "TCP upload BE4"];
 const BE_DOWN: &[&str] = &["TCP download BE", "TCP download BE2", "TCP download BE3", "TCP download BE4"];
 const BE: &[&str] = &["Ping (ms) UDP BE1", "Ping (ms) UDP BE2", "Ping (ms) UDP BE3"];
@@ -46,6 +59,8 @@ const THREE: &[&str] = &[
     "TCP download WESTWOOD",
     "TCP download CUBIC",
 ];
+const TORRENT: &[&str] =
+    &["TCP upload Torrent::#6", "TCP upload BE", "TCP download Torrent::#6", "TCP download BE"];
 const CS8_UP: &[&str] = &[
     "TCP upload CS0_BE",
     "TCP upload CS1_BK",
@@ -80,7 +95,7 @@ const SQUARE: &[&str] = &["TCP cubic 2", "TCP reno", "TCP westwood"];
 const UP: &[&str] = &["TCP upload"];
 const DOWN: &[&str] = &["TCP download"];
 
-const FIXED: [Fixed; 30] = [
+const FIXED: [Fixed; 38] = [
     ("udp_flood", &[&["UDP upload"]], &[PING]),
     ("rrul", &[RRUL_UP, RRUL_DOWN], RRUL),
     ("rrul_be", &[BE_UP, BE_DOWN], BE),
@@ -89,10 +104,13 @@ const FIXED: [Fixed; 30] = [
     ("rrul_noclassification", &[BE_UP, BE_DOWN], RRUL),
     ("rrul_prio", &[BE_UP, BE_DOWN], &["Ping (ms) UDP BE1", "Ping (ms) UDP PRIO"]),
     ("rrul_cs8", &[CS8_UP, CS8_DOWN], CS8),
+    ("rrul46", &[RRUL_UP, RRUL_DOWN], RRUL46),
+    ("rrul46compete", &[COMPETE], RRUL46_COMPETE),
     ("rrul_50_down", &[&["TCP upload BE", "TCP download BE::#50"]], BE),
     ("rrul_50_up", &[&["TCP upload BE::#50", "TCP download BE"]], BE),
     ("rrul_100_up", &[&["TCP upload BE::#100", "TCP download BE"]], BE),
     ("tcp_bidirectional", &[UP, DOWN], &[PING]),
+    ("tcp_upload_prio", &[&["TCP upload", "TCP upload2"]], &[PING, "Ping (ms) ICMP PRIO"]),
     ("tcp_upload_1000", &[&["TCP upload BE::#1000"]], BE),
     (
         "dslreports_8dn",
@@ -107,8 +125,13 @@ const FIXED: [Fixed; 30] = [
     ("cubic_dctcp", &[CUBIC, &fight!("dctcp")], FIGHT),
     ("cubic_cdg", &[CUBIC, &fight!("CDG")], FIGHT),
     ("cubic_westwood", &[CUBIC, &fight!("Westwood")], FIGHT),
+    ("cubic_ledbat", &[CUBIC, &fight!("Ledbat")], FIGHT),
+    ("cubic_ledbat_1", &[&["TCP cubic", "TCP ledbat"]], &[PING]),
+    ("ledbat_cubic_1", &[&["TCP cubic", "TCP ledbat"]], &[PING]),
+    ("rrul_torrent", &[TORRENT], RRUL),
     ("reno_cubic_westwood_cdg", &[THREE, &["TCP upload CDG", "TCP download CDG"]], RRUL),
     ("reno_cubic_westwood_lp", &[THREE, &["TCP upload LP", "TCP download LP"]], RRUL),
+    ("reno_cubic_westwood_ledbat", &[THREE, &["TCP upload LEDBAT", "TCP download LEDBAT"]], RRUL),
     ("voip-1up", &[UP], &[]),
     ("voip-rrul", &[BE_UP, BE_DOWN], BE),
     ("http-1up", &[UP], &[]),
@@ -123,7 +146,10 @@ pub(crate) fn of(record: &Record) -> Names {
     let hosts = record.test.flows.iter().map(|f| f.host).chain(record.test.probes.iter().map(|p| p.host));
     let hosts = hosts.max().unwrap_or(0).min(9999) + 1;
     let hosts: Vec<String> = (1..=hosts).map(|i| format!("host{i}")).collect();
-    let known = hosted(record, &hosts).or_else(|| fixed(record)).or_else(|| fair(record, &hosts));
+    let known = hosted(record, &hosts)
+        .or_else(|| fixed(record))
+        .or_else(|| marked(record))
+        .or_else(|| fair(record, &hosts));
     let mut names = known.unwrap_or_else(|| counted(record));
     names.hosts = hosts;
     names
@@ -198,6 +224,29 @@ fn hosted(record: &Record, hosts: &[String]) -> Option<Names> {
         probes: record.test.probes.iter().map(|plan| Some(probe(plan))).collect(),
         hosts: Vec::new(),
         parameters: BTreeMap::new(),
+    })
+}
+
+/// `rrul_var`, whose series have the marks in their names: flent makes the names from its parameters.
+fn marked(record: &Record) -> Option<Names> {
+    let uploads: Vec<&FlowPlan> =
+        record.test.flows.iter().filter(|flow| flow.direction == Direction::Up).collect();
+    if record.test.name != "rrul_var" || uploads.iter().any(|flow| !flow.name.starts_with("TCP upload::")) {
+        return None;
+    }
+    let listed =
+        |of: fn(&FlowPlan) -> &str| uploads.iter().map(|flow| of(flow)).collect::<Vec<_>>().join(",");
+    let parameters = [
+        ("bidir_streams", uploads.len().to_string()),
+        ("markings", listed(|flow| &flow.dscp)),
+        ("cc_algos", listed(|flow| &flow.cc)),
+    ];
+    Some(Names {
+        test: record.test.name.clone(),
+        flows: record.test.flows.iter().map(|flow| Some(flow.name.clone())).collect(),
+        probes: record.test.probes.iter().map(|probe| Some(probe.name.clone())).collect(),
+        hosts: Vec::new(),
+        parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
     })
 }
 

@@ -28,9 +28,8 @@ pub(crate) struct Flows {
     /// Flows that continue now, because their host's device has room again.
     resumed: Vec<u32>,
     script: Script,
-    /// TCP of all hosts.
-    tcp: Config,
-    ipv6: bool,
+    /// TCP of all hosts, over IPv4 and over IPv6.
+    tcp: [Arc<Config>; 2],
     seed: u64,
     hasher: FlowHasher,
     implementation: Implementation,
@@ -163,13 +162,11 @@ impl Flows {
             list: Vec::with_capacity(scenario.flows.len()),
             resumed: Vec::new(),
             script: Script::default(),
-            tcp: scenario.tcp,
-            ipv6: scenario.ipv6,
+            tcp: [false, true].map(|ipv6| Arc::new(scenario.tcp_over(ipv6))),
             seed: scenario.seed,
             hasher: FlowHasher::new(scenario.seed),
             implementation,
         };
-        let tcp = Arc::new(scenario.tcp.clamped());
         let script = &mut flows.script.entries;
         script.reserve_exact(scenario.flows.len());
         // Those of QUIC have a place here, so that numbers agree, and never start.
@@ -190,8 +187,9 @@ impl Flows {
                 role: Role::Load,
                 bytes: spec.bytes.unwrap_or(u64::MAX),
             };
-            let limited = spec.max_rate.map(|_| Config { max_pacing_rate: spec.max_rate, ..*tcp });
-            let tcp = limited.map_or_else(|| Arc::clone(&tcp), Arc::new);
+            let tcp = &flows.tcp[usize::from(new.conversation.ipv6)];
+            let limited = spec.max_rate.map(|_| Config { max_pacing_rate: spec.max_rate, ..**tcp });
+            let tcp = limited.map_or_else(|| Arc::clone(tcp), Arc::new);
             flows.add(agenda, network, &tcp, &new);
         }
         flows.script.wake(agenda);
@@ -239,21 +237,26 @@ impl Flows {
 
     /// Adds a flow of a browser or a player, and gives its number.
     pub(super) fn add_for_client(&mut self, agenda: &mut Agenda, network: &Network, new: &NewFlow) -> usize {
-        let config = Arc::new(self.client_config().clamped());
+        let config = Arc::new(self.client_config(new.conversation.ipv6));
         self.add(agenda, network, &config, new);
         self.list.len() - 1
     }
 
     /// TCP's parameters for browsers, players and their servers.
-    fn client_config(&self) -> Config {
-        Config { nodelay: true, ..self.tcp }
+    fn client_config(&self, ipv6: bool) -> Config {
+        Config { nodelay: true, ..*self.tcp[usize::from(ipv6)] }
     }
 
     /// The server's side of a browser's connection is up. The flow of its answers may send, and starts with
     /// the round-trip time that the handshake of the flow of requests measured.
-    pub(super) fn establish_answers(&mut self, now: Nanos, [requests, answers]: [usize; 2], cc: CcKind) {
+    pub(super) fn establish_answers(
+        &mut self,
+        now: Nanos,
+        [requests, answers]: [usize; 2],
+        (cc, ipv6): (CcKind, bool),
+    ) {
         let srtt = self.list[requests].tx.window().srtt;
-        let (cc, config) = (self.congestion_control(cc, answers), self.client_config());
+        let (cc, config) = (self.congestion_control(cc, answers), self.client_config(ipv6));
         let flow = &mut self.list[answers];
         flow.tx = Tx::established(&config, cc, now, (srtt > Span::ZERO).then_some(srtt));
         flow.rx = Rx::established(&config);
@@ -274,10 +277,6 @@ impl Flows {
 
     pub(super) fn count(&self) -> usize {
         self.list.len()
-    }
-
-    pub(super) fn ipv6(&self) -> bool {
-        self.ipv6
     }
 
     /// The next flow that continues because its host's device has room again.

@@ -110,7 +110,7 @@ impl Simulation {
         let mut agenda = Agenda::new(scenario);
         let mut network = Network::new(scenario, implementation)?;
         let hosts = Hosts::new(scenario, implementation, &mut agenda, &mut network)?;
-        network.note_hosts(&FlowHasher::new(scenario.seed), scenario.ipv6);
+        network.note_hosts(&FlowHasher::new(scenario.seed), scenario);
         Ok(Simulation { agenda, network, hosts, log: EventLog::default() })
     }
 

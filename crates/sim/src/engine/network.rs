@@ -12,7 +12,7 @@ use crate::address::address;
 use crate::credits::{Credit, Credits};
 use crate::device::{AirEnds, Device, SwitchPort};
 use crate::error::BuildError;
-use crate::frame::{Frame, Frames};
+use crate::frame::{Ends, Frame, Frames};
 use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::link::{FAR, Link, NEAR};
@@ -52,7 +52,6 @@ impl Network {
             handed_over: Vec::new(),
             returned: Vec::new(),
         };
-        network.frames.mss = scenario.tcp.clamped().mss;
         for (index, spec) in scenario.radios.iter().enumerate() {
             network.radios.push(Channel::new(scenario, spec, index, &mut network.links)?);
         }
@@ -62,11 +61,15 @@ impl Network {
         Ok(network)
     }
 
-    /// Notes the hashes of the hosts at the ends of every path, for queues that share among hosts.
-    pub(super) fn note_hosts(&mut self, hasher: &FlowHasher, ipv6: bool) {
-        let hash = |node| hasher.host(address(ipv6, node));
-        let ends = self.paths.ends_of_places();
-        self.frames.hosts = ends.into_iter().map(|ends| ends.map(hash)).collect();
+    /// Notes the hashes of the hosts at the ends of every path, for queues that share among hosts, and their
+    /// segments.
+    pub(super) fn note_hosts(&mut self, hasher: &FlowHasher, scenario: &Scenario) {
+        let mss = [false, true].map(|ipv6| scenario.tcp_over(ipv6).mss);
+        let ends = |ends: [NodeId; 2]| {
+            let ipv6 = scenario.is_ipv6(ends[0], ends[1]);
+            Ends { hashes: ends.map(|node| hasher.host(address(ipv6, node))), mss: mss[usize::from(ipv6)] }
+        };
+        self.frames.ends = self.paths.ends_of_places().into_iter().map(ends).collect();
     }
 
     /// Everything that has events, in the order of lanes: ports, arrivals, switches, radios. Switches come

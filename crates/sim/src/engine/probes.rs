@@ -98,13 +98,9 @@ impl Probes {
                 ProbeKind::Irtt => (irtt(scenario, number), UDP),
                 ProbeKind::Ping { spread } => (ping(scenario, number, spread), ICMP),
             };
-            let ends = Conversation {
-                client: spec.from,
-                server: spec.to,
-                protocol,
-                number: number + 0x4000,
-                ipv6: scenario.ipv6,
-            };
+            let ipv6 = scenario.is_ipv6(spec.from, spec.to);
+            let ends =
+                Conversation { client: spec.from, server: spec.to, protocol, number: number + 0x4000, ipv6 };
             let [forward, backward] = network.round_trip(scenario, spec.from, spec.to)?;
             probes.list.push(Probe {
                 client,
@@ -112,7 +108,7 @@ impl Probes {
                 backward,
                 hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
                 dsfield: spec.dscp << 2,
-                len: lower_headers(scenario.ipv6) + UDP_HEADER + spec.payload,
+                len: lower_headers(ipv6) + UDP_HEADER + spec.payload,
             });
             probes.wake(agenda, number);
         }

@@ -124,10 +124,6 @@ impl Quic {
         network: &mut Network,
     ) -> Result<Quic, BuildError> {
         let hasher = FlowHasher::new(scenario.seed);
-        let headers = lower_headers(scenario.ipv6) + UDP_HEADER;
-        // The path's MTU is known.
-        let payload = u16::try_from(ETHERNET_FRAME - headers).unwrap_or(1200);
-        let settings = Settings { payload, ecn: scenario.tcp.ecn, retry: false, ..Settings::default() };
         let mut quic = Quic { list: Vec::new() };
         for (number, spec) in scenario.flows.iter().enumerate() {
             let Some(cc) = spec.quic else { continue };
@@ -135,8 +131,12 @@ impl Quic {
                 Opener::Sender => (spec.from, spec.to, 0),
                 Opener::Receiver => (spec.to, spec.from, 1),
             };
-            let ends =
-                Conversation { client, server, protocol: UDP, number: NUMBERS + number, ipv6: scenario.ipv6 };
+            let ipv6 = scenario.is_ipv6(client, server);
+            let ends = Conversation { client, server, protocol: UDP, number: NUMBERS + number, ipv6 };
+            let headers = lower_headers(ipv6) + UDP_HEADER;
+            // The path's MTU is known.
+            let payload = u16::try_from(ETHERNET_FRAME - headers).unwrap_or(1200);
+            let settings = Settings { payload, ecn: scenario.tcp.ecn, retry: false, ..Settings::default() };
             let random = |end| Rng::stream(scenario.seed, number as u64, end).next_u64();
             let flow = QuicFlow {
                 hosts: [

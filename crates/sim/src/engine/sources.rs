@@ -125,7 +125,7 @@ impl Sources {
                 server: spec.to,
                 protocol: UDP,
                 number,
-                ipv6: scenario.ipv6,
+                ipv6: scenario.is_ipv6(spec.from, spec.to),
             };
             let mut rng = Rng::stream(scenario.seed, number as u64, "source");
             let on_until = match spec.pattern {

@@ -72,12 +72,13 @@ impl Talks {
         let hasher = FlowHasher::new(scenario.seed);
         let mut talks = Talks { list: Vec::with_capacity(scenario.talks.len()) };
         for (number, spec) in scenario.talks.iter().enumerate() {
+            let ipv6 = scenario.is_ipv6(spec.from, spec.to);
             let ends = Conversation {
                 client: spec.from,
                 server: spec.to,
                 protocol: UDP,
                 number: NUMBERS + number,
-                ipv6: scenario.ipv6,
+                ipv6,
             };
             talks.list.push(Talk {
                 client: talk::client(spec.config),
@@ -85,7 +86,7 @@ impl Talks {
                 paths: network.round_trip(scenario, spec.from, spec.to)?,
                 hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
                 dsfield: spec.dscp << 2,
-                headers: lower_headers(scenario.ipv6) + UDP_HEADER,
+                headers: lower_headers(ipv6) + UDP_HEADER,
                 datagrams: Vec::new(),
                 free: Vec::new(),
                 sent: 0,

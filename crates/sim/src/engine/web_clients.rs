@@ -39,14 +39,13 @@ struct WebClient {
     servers: Vec<Server>,
     connections: Vec<Connection>,
     dsfield: u8,
-    /// Bytes of a DNS query or answer as a queue counts them.
-    query_len: u32,
     query_hashes: Vec<[u32; 2]>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Server {
     node: NodeId,
+    ipv6: bool,
     paths: [Place; 2],
     cc: CcKind,
 }
@@ -100,14 +99,14 @@ impl WebClients {
                 servers.push((node, cc));
             }
             let browser = Box::new(Browser::new(spec.config.clone()));
-            let mut client = WebClient::new(browser, spec.from, spec.dscp, scenario.ipv6);
+            let mut client = WebClient::new(browser, spec.from, spec.dscp);
             client.first_page = first_page;
             clients.add(scenario, agenda, network, client, &servers)?;
             first_page += spec.config.pages.len() as u32;
         }
         for spec in &scenario.players {
             let player = Box::new(Player::new(spec.config));
-            let client = WebClient::new(player, spec.from, spec.dscp, scenario.ipv6);
+            let client = WebClient::new(player, spec.from, spec.dscp);
             clients.add(scenario, agenda, network, client, &[(spec.server, spec.cc)])?;
         }
         Ok(clients)
@@ -126,14 +125,15 @@ impl WebClients {
         let index = self.list.len();
         for &(node, cc) in servers {
             let paths = network.round_trip(scenario, client.from, node)?;
+            let ipv6 = scenario.is_ipv6(client.from, node);
             let ends = Conversation {
                 client: client.from,
                 server: node,
                 protocol: UDP,
                 number: NUMBERS + index,
-                ipv6: scenario.ipv6,
+                ipv6,
             };
-            client.servers.push(Server { node, paths, cc });
+            client.servers.push(Server { node, ipv6, paths, cc });
             client.query_hashes.push([ends.hash(&hasher, false), ends.hash(&hasher, true)]);
         }
         self.list.push(client);
@@ -255,7 +255,7 @@ impl WebClients {
             server: server.node,
             protocol: TCP,
             number: NUMBERS + flows.count(),
-            ipv6: flows.ipv6(),
+            ipv6: server.ipv6,
         };
         let [there, back] = server.paths;
         let requests = NewFlow {
@@ -325,7 +325,8 @@ impl WebClients {
             return;
         }
         if !flows.get(answers).tx.is_established() {
-            flows.establish_answers(agenda.now, [requests, answers], servers[state.page].cc);
+            let Server { cc, ipv6, .. } = servers[state.page];
+            flows.establish_answers(agenda.now, [requests, answers], (cc, ipv6));
         }
         let received = flows.get(requests).rx.received();
         if let Some((_, response)) = state.answer.take_if(|&mut (asked, _)| received >= asked) {
@@ -362,7 +363,7 @@ impl WebClients {
 }
 
 impl WebClient {
-    fn new(fetcher: Box<dyn Fetcher>, from: NodeId, dscp: u8, ipv6: bool) -> WebClient {
+    fn new(fetcher: Box<dyn Fetcher>, from: NodeId, dscp: u8) -> WebClient {
         WebClient {
             fetcher,
             from,
@@ -370,7 +371,6 @@ impl WebClient {
             servers: Vec::new(),
             connections: Vec::new(),
             dsfield: dscp << 2,
-            query_len: lower_headers(ipv6) + 8 + QUERY,
             query_hashes: Vec::new(),
         }
     }
@@ -383,7 +383,7 @@ impl WebClient {
             segment: Header { seq: u64::from(query), ack: page as u64, ..Header::default() },
             owner: index as u32,
             place: self.servers[page].paths[0],
-            len: self.query_len,
+            len: lower_headers(self.servers[page].ipv6) + 8 + QUERY,
             flow_hash: self.query_hashes[page][0],
             dsfield: self.dsfield,
             kind: Kind::Query,

@@ -4,6 +4,7 @@ mod counters;
 mod departures;
 mod determinism;
 mod examples;
+mod ledbat;
 mod network;
 mod own_congestion_control;
 mod own_queue;

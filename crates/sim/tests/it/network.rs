@@ -2,8 +2,10 @@
 
 use goodqueue::{Nanos, Rate, Reason, Span};
 use goodqueue_probe::Sample;
+use goodqueue_sim::tcp::Config;
+use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{
-    BuildError, Link, Loss, Pattern, PortSpec, Probe, ProbeKind, Scenario, Simulation, Source,
+    BuildError, Flow, Link, Loss, Pattern, PortSpec, Probe, ProbeKind, Scenario, Simulation, Source,
 };
 
 const MS: u64 = 1_000_000;
@@ -51,6 +53,26 @@ fn rtts(simulation: &mut Simulation) -> Vec<i64> {
         other => panic!("{other:?}"),
     };
     simulation.take_samples().map(rtt).collect()
+}
+
+/// The headers, the segments and the hashes are those of IPv6.
+#[test]
+fn a_host_of_its_own_version_is_as_one_of_many() {
+    for (queue, tso) in [("fq_codel", false), ("cake,bandwidth=9mbit", false), ("fq_codel", true)] {
+        let mut v6 = line(queue, 10_000_000, Span(10 * MS));
+        v6.flows = vec![Flow::new(0, 2, CcKind::Cubic), Flow::new(2, 0, CcKind::Reno)];
+        v6.probes.push(ping(Span(20 * MS), Span(1000 * MS)));
+        (v6.tcp, v6.ipv6) = (Config { mss: 1428, tso, ..Config::default() }, true);
+        let mut mixed = v6.clone();
+        (mixed.tcp.mss, mixed.ipv6, mixed.ipv6_nodes) = (1448, false, vec![2]);
+        let [v6, mixed] = [v6, mixed].map(|scenario| {
+            let mut simulation = Simulation::new(&scenario).expect("a scenario");
+            simulation.run_until(Nanos(2000 * MS));
+            assert!(scenario.flow_ends(0).is_some_and(|ends| ends.iter().all(|end| end.is_ipv6())));
+            (simulation.trace_hash(), simulation.link(1).line().bytes)
+        });
+        assert_eq!(v6, mixed, "{queue}, {tso}");
+    }
 }
 
 #[test]

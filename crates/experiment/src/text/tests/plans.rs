@@ -118,6 +118,12 @@ fn a_file_and_the_flags_are_the_same_experiment() {
             "test = \"rtt_fair\"\n[link]\nup = \"5mbit\"\nrtt = \"30ms\"\nloss = \"1%\"\nring = 9\nbql = true",
             "--up 5mbit --rtt 30ms --loss 1% --ring 9 --bql",
         ),
+        ("rrul46", "test = \"rrul46\"\nlink.rtt = \"30ms\"", "--rtt 30ms"),
+        (
+            "rrul_var",
+            "test = { name = \"rrul_var\", marks = [\"CS0\", \"EF\"], cc = \"bbr,reno\", flows = 3 }",
+            "--marks CS0,EF --cc bbr,reno --flows 3",
+        ),
         ("tcp_nup", "test = \"tcp_nup\"\nipv6 = true\ntcp.ecn = true", "--ipv6 --ecn"),
     ];
     for (test, text, typed) in flags {

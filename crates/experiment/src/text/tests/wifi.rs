@@ -212,6 +212,12 @@ fn hosts_of_a_test_are_stations_in_turn() {
 }
 
 #[test]
+fn a_station_has_one_ip_version() {
+    let said = "1:1: rrul46 has one server by both IP versions, and a station has one version";
+    refused("test = \"rrul46\"\n[wifi]\nmcs = 7\n[[wifi.station]]\nname = \"sta\"\n", said);
+}
+
+#[test]
 fn a_variant_changes_defaults_of_stations_and_stations_by_name() {
     let text = one("mcs = 7", "")
         + "[[wifi.station]]\nname = \"own\"\nmcs = 3\n[[variant]]\nname = \"a\"\n[[variant]]\n\

@@ -94,6 +94,11 @@ impl TestStations {
         if loaded.is_empty() && !test.flows.is_empty() {
             return Err(Wrong::new(at, "no station takes part in the load: every one has load = false"));
         }
+        if !test.versions.is_empty() {
+            let what =
+                format!("{} has one server by both IP versions, and a station has one version", test.name);
+            return Err(Wrong::new(at, what));
+        }
         let several = test.hosts() > 1;
         let mut spread = Test {
             flows: Vec::new(),

@@ -18,13 +18,16 @@ pub enum CcKind {
     Dctcp,
     /// draft-briscoe-iccrg-prague-congestion-control-04.
     Prague,
+    /// RFC 6817.
+    Ledbat,
     /// One's own; made by [`CcKind::own`].
     Own(&'static OwnCc),
 }
 
 impl CcKind {
-    /// All that have a name in the kernel or in a draft.
-    pub const ALL: [CcKind; 5] = [CcKind::Reno, CcKind::Cubic, CcKind::Bbr, CcKind::Dctcp, CcKind::Prague];
+    /// All that have a name in the kernel, in a draft or in an RFC.
+    pub const ALL: [CcKind; 6] =
+        [CcKind::Reno, CcKind::Cubic, CcKind::Bbr, CcKind::Dctcp, CcKind::Prague, CcKind::Ledbat];
 
     /// Its name in `net.ipv4.tcp_congestion_control`, or its own.
     #[must_use]
@@ -35,6 +38,7 @@ impl CcKind {
             CcKind::Bbr => "bbr",
             CcKind::Dctcp => "dctcp",
             CcKind::Prague => "prague",
+            CcKind::Ledbat => "ledbat",
             CcKind::Own(own) => own.name,
         }
     }
@@ -46,7 +50,7 @@ impl CcKind {
         match self {
             CcKind::Dctcp | CcKind::Prague => true,
             CcKind::Own(own) => own.is_scalable,
-            CcKind::Reno | CcKind::Cubic | CcKind::Bbr => false,
+            CcKind::Reno | CcKind::Cubic | CcKind::Bbr | CcKind::Ledbat => false,
         }
     }
 }

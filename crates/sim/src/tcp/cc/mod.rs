@@ -1,11 +1,12 @@
-//! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC, BBR, DCTCP, Prague and
-//! [one's own](CongestionControl) behind the calls of `struct tcp_congestion_ops`.
+//! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC, BBR, DCTCP, Prague,
+//! LEDBAT and [one's own](CongestionControl) behind the calls of `struct tcp_congestion_ops`.
 
 mod bbr;
 mod cubic;
 mod dctcp;
 mod hystart;
 mod kind;
+mod ledbat;
 mod minmax;
 mod own;
 mod reno;
@@ -17,6 +18,7 @@ pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
 pub use kind::{CcKind, UnknownCc};
+pub use ledbat::Ledbat;
 pub use minmax::Windowed;
 pub use own::{CongestionControl, Own, OwnCc};
 pub use reno::{additive_increase, slow_start};
@@ -69,6 +71,8 @@ pub enum Cc {
     Bbr(Box<Bbr>),
     /// RFC 8257, and Prague.
     Dctcp(Dctcp),
+    /// RFC 6817.
+    Ledbat(Box<Ledbat>),
     /// One's own.
     Own(Own),
 }
@@ -84,6 +88,7 @@ impl Cc {
             CcKind::Bbr => Cc::Bbr(Box::new(Bbr::new(rng))),
             CcKind::Dctcp => Cc::Dctcp(Dctcp::new(false)),
             CcKind::Prague => Cc::Dctcp(Dctcp::new(true)),
+            CcKind::Ledbat => Cc::Ledbat(Box::default()),
             CcKind::Own(own) => Cc::Own(Own::new(own)),
         }
     }
@@ -97,6 +102,7 @@ impl Cc {
             Cc::Bbr(_) => CcKind::Bbr,
             Cc::Dctcp(dctcp) if dctcp.is_prague() => CcKind::Prague,
             Cc::Dctcp(_) => CcKind::Dctcp,
+            Cc::Ledbat(_) => CcKind::Ledbat,
             Cc::Own(own) => CcKind::Own(own.kind),
         }
     }
@@ -106,7 +112,7 @@ impl Cc {
         match self {
             Cc::Bbr(_) => true,
             Cc::Own(own) => own.sets_window(),
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => false,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) => false,
         }
     }
 
@@ -117,6 +123,7 @@ impl Cc {
             Cc::Cubic(cubic) => cubic.init(w, now),
             Cc::Bbr(bbr) => bbr.init(w, now),
             Cc::Dctcp(dctcp) => dctcp.init(w, now),
+            Cc::Ledbat(_) => Ledbat::init(w),
             Cc::Own(own) => own.init(w, now),
         }
     }
@@ -125,7 +132,8 @@ impl Cc {
     /// [`CaState::Recovery`] or [`CaState::Loss`].
     pub fn ssthresh(&mut self, w: &Window, now: Nanos) -> u32 {
         match self {
-            Cc::Reno | Cc::Dctcp(_) => reno::ssthresh(w),
+            // LEDBAT's window after a loss is Reno's (RFC 6817 section 2.4.2).
+            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) => reno::ssthresh(w),
             Cc::Cubic(cubic) => cubic.ssthresh(w),
             Cc::Bbr(bbr) => bbr.ssthresh(w),
             Cc::Own(own) => own.ssthresh(w, now),
@@ -140,6 +148,7 @@ impl Cc {
         match self {
             Cc::Reno | Cc::Dctcp(_) => reno::cong_avoid(w, acked),
             Cc::Cubic(cubic) => cubic.cong_avoid(w, now, acked),
+            Cc::Ledbat(ledbat) => ledbat.cong_avoid(w, acked),
             Cc::Bbr(_) => {}
             Cc::Own(own) => own.cong_avoid(w, now, acked),
         }
@@ -149,7 +158,7 @@ impl Cc {
     /// neither [`Cc::cong_avoid`] nor a reduction by the sender may follow.
     pub fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) -> bool {
         match self {
-            Cc::Reno | Cc::Cubic(_) => false,
+            Cc::Reno | Cc::Cubic(_) | Cc::Ledbat(_) => false,
             Cc::Bbr(bbr) => {
                 bbr.cong_control(w, now, rs);
                 true
@@ -164,6 +173,7 @@ impl Cc {
     pub fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
         match (self, rtt) {
             (Cc::Cubic(cubic), Some(rtt)) => cubic.pkts_acked(w, now, rtt),
+            (Cc::Ledbat(ledbat), _) => ledbat.pkts_acked(w, now, acked),
             (Cc::Own(own), rtt) => own.pkts_acked(w, now, acked, rtt),
             _ => {}
         }
@@ -172,7 +182,7 @@ impl Cc {
     /// Called before `w.ca_state` becomes `new`.
     pub fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
         match self {
-            Cc::Reno | Cc::Dctcp(_) => {}
+            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) => {}
             Cc::Cubic(cubic) => cubic.set_state(w, now, new),
             Cc::Bbr(bbr) => bbr.set_state(w, new),
             Cc::Own(own) => own.set_state(w, now, new),
@@ -182,7 +192,7 @@ impl Cc {
     /// Something that is not an ACK.
     pub fn cwnd_event(&mut self, w: &mut Window, now: Nanos, event: CwndEvent) {
         match self {
-            Cc::Reno | Cc::Dctcp(_) => {}
+            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) => {}
             Cc::Cubic(cubic) => cubic.cwnd_event(w, now, event),
             Cc::Bbr(bbr) => bbr.cwnd_event(w, now, event),
             Cc::Own(own) => own.cwnd_event(w, now, event),
@@ -192,7 +202,7 @@ impl Cc {
     /// The window to return to when a reduction turns out to be unnecessary.
     pub fn undo_cwnd(&mut self, w: &Window) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) => reno::undo_cwnd(w),
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) => reno::undo_cwnd(w),
             Cc::Bbr(bbr) => bbr.undo_cwnd(w),
             Cc::Own(own) => own.undo_cwnd(w),
         }
@@ -202,7 +212,7 @@ impl Cc {
     #[must_use]
     pub fn min_tso_segs(&self, w: &Window) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Own(_) => 2,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Own(_) => 2,
             Cc::Bbr(_) => Bbr::min_tso_segs(w),
         }
     }
@@ -212,7 +222,7 @@ impl Cc {
     pub fn max_tso_segs(&self, w: &Window) -> Option<u32> {
         match self {
             Cc::Dctcp(dctcp) => dctcp.max_tso_segs(w),
-            Cc::Reno | Cc::Cubic(_) | Cc::Bbr(_) | Cc::Own(_) => None,
+            Cc::Reno | Cc::Cubic(_) | Cc::Bbr(_) | Cc::Ledbat(_) | Cc::Own(_) => None,
         }
     }
 
@@ -220,7 +230,7 @@ impl Cc {
     #[must_use]
     pub fn sndbuf_expand(&self) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Own(_) => 2,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Own(_) => 2,
             Cc::Bbr(_) => 3,
         }
     }

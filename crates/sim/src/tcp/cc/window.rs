@@ -67,6 +67,10 @@ pub struct Window {
     pub srtt: Span,
     /// Round-trip times of the last 300 s, nanoseconds; [`Window::min_rtt`] is the least.
     pub rtt_min: Windowed,
+    /// The peer's newest timestamp, ms of its clock (Linux `rx_opt.ts_recent`).
+    pub ts_recent: u32,
+    /// Timestamp echo of the ACK in hand, ms of the own clock (Linux `rx_opt.rcv_tsecr`).
+    pub ts_ecr: u32,
     /// Rate at which segments may leave.
     pub sk_pacing_rate: Rate,
     /// A super-packet lasts 2^-`sk_pacing_shift` s at that rate.
@@ -116,6 +120,8 @@ impl Window {
             max_packets_out: 0,
             srtt: Span::ZERO,
             rtt_min: Windowed::new(0, u64::MAX),
+            ts_recent: 0,
+            ts_ecr: 0,
             sk_pacing_rate: Rate(u64::MAX),
             sk_pacing_shift: SK_PACING_SHIFT,
             pacing: false,
@@ -135,6 +141,14 @@ impl Window {
     /// Takes one round-trip time into [`Window::min_rtt`] (Linux `tcp_update_rtt_min`).
     pub(in crate::tcp) fn sample_min_rtt(&mut self, now: Nanos, rtt: Span) {
         self.rtt_min.running_min(MIN_RTT_WINDOW.0, now.0, rtt.0);
+    }
+
+    /// One-way delay of the segment that the ACK in hand echoes, ms, plus the difference of the two clocks:
+    /// only its changes mean something (RFC 7323 section 3). The time that the peer held the ACK back is in
+    /// it, the ACK's way is not.
+    #[must_use]
+    pub const fn one_way_delay(&self) -> u32 {
+        self.ts_recent.wrapping_sub(self.ts_ecr)
     }
 
     /// Segments in flight (Linux `tcp_packets_in_flight`; RFC 6675's pipe).

@@ -82,10 +82,10 @@ impl Tx {
         if !segment.flags.has(Flags::ACK) || segment.ack > self.w.snd_nxt {
             return;
         }
-        if ts_before(self.ts_recent, segment.ts_val) {
-            self.ts_recent = segment.ts_val;
+        if ts_before(self.w.ts_recent, segment.ts_val) {
+            self.w.ts_recent = segment.ts_val;
         }
-        self.ts_ecr = segment.ts_ecr;
+        self.w.ts_ecr = segment.ts_ecr;
         self.process_ack(now, segment, sack);
         self.acknowledged();
     }

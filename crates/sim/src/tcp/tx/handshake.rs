@@ -49,7 +49,7 @@ impl Tx {
             State::Closed if is_syn && self.opening == Opening::Passive => {
                 let (ok, accurate) = asked(segment, self.config.ecn, self.wants_accecn());
                 self.set_ecn(ok, accurate);
-                self.ts_recent = segment.ts_val;
+                self.w.ts_recent = segment.ts_val;
                 self.state = State::SynRecv;
                 self.start_handshake(now);
             }
@@ -61,7 +61,7 @@ impl Tx {
 
     /// The peer has acknowledged our SYN.
     fn accept(&mut self, now: Nanos, segment: &Header) {
-        self.ts_recent = segment.ts_val;
+        self.w.ts_recent = segment.ts_val;
         self.snd_wnd = segment.window;
         let rtt = if self.retransmits == 0 {
             now.since(self.syn_sent)
@@ -129,7 +129,7 @@ impl Tx {
             ack: u64::from(!active),
             flags: if active { Flags::SYN } else { Flags::SYN.with(Flags::ACK) },
             retransmitted: self.retransmits > 0,
-            ts_ecr: self.ts_recent,
+            ts_ecr: self.w.ts_recent,
             ..self.control_segment(now)
         };
         let is_first = self.retransmits == 0;

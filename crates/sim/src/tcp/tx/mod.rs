@@ -186,10 +186,6 @@ pub struct Tx {
     /// Start of the last transmission of new data.
     last_skb: u64,
 
-    ts_recent: u32,
-    /// Timestamp echo of the ACK in hand.
-    ts_ecr: u32,
-
     timer: Pending,
     timer_at: Nanos,
     rto: Span,
@@ -257,8 +253,6 @@ impl Tx {
             snd_sml: 0,
             snd_wnd: 0,
             last_skb: 0,
-            ts_recent: 0,
-            ts_ecr: 0,
             timer: Pending::None,
             timer_at: NEVER,
             rto: RTO_INITIAL,

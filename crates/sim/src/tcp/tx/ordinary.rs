@@ -43,11 +43,11 @@ impl Tx {
     }
 
     fn ordinary_ack(&mut self, now: Nanos, segment: &Header, run: &Run) {
-        if ts_before(self.ts_recent, segment.ts_val) {
-            self.ts_recent = segment.ts_val;
-        }
-        self.ts_ecr = segment.ts_ecr;
         let w = &mut self.w;
+        if ts_before(w.ts_recent, segment.ts_val) {
+            w.ts_recent = segment.ts_val;
+        }
+        w.ts_ecr = segment.ts_ecr;
         w.snd_una = segment.ack;
         w.packets_out -= run.segments;
         w.delivered += u64::from(run.segments);

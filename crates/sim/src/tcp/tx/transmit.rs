@@ -124,7 +124,7 @@ impl Tx {
             ack: 1,
             window: RECEIVE_WINDOW,
             ts_val: timestamp(now),
-            ts_ecr: self.ts_recent,
+            ts_ecr: self.w.ts_recent,
             flags: Flags::ACK,
             ..Header::default()
         }
@@ -474,7 +474,7 @@ impl Tx {
         }
         (segment.seq, segment.ack, segment.len) = (seq, 1, len);
         segment.window = RECEIVE_WINDOW;
-        (segment.ts_val, segment.ts_ecr) = (timestamp(sent), self.ts_recent);
+        (segment.ts_val, segment.ts_ecr) = (timestamp(sent), self.w.ts_recent);
         (segment.flags, segment.retransmitted) = (flags, false);
     }
 
