@@ -319,6 +319,21 @@ impl Tx {
         }
     }
 
+    /// Bytes that the application has written; of those without an end, what the socket has taken so far.
+    pub(crate) fn written(&self) -> u64 {
+        self.write_seq - 1 + if self.is_endless() { 0 } else { self.app_bytes }
+    }
+
+    /// Whether the application writes without an end.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.app_bytes == u64::MAX
+    }
+
+    /// Bytes sent at least once. Of the connection's first byte on.
+    pub(crate) fn sent(&self) -> u64 {
+        self.w.snd_nxt.saturating_sub(1)
+    }
+
     /// No more will be written: FIN after all data.
     pub fn close(&mut self) {
         if self.fin == Fin::Open {
