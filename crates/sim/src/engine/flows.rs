@@ -336,7 +336,9 @@ impl Flows {
         let window = tx.window();
         let flight = u64::from(window.snd_cwnd) * u64::from(window.mss);
         let (unsent, frame) = waiting(flight as f64 / window.srtt.as_secs_f64().max(1e-6));
-        tx.sent() + (tx.written() - tx.sent()).min((unsent + frame) as u64) + bytes
+        // The first byte has the sequence number 1.
+        let sent = window.snd_nxt - 1;
+        sent + (tx.written() - sent).min((unsent + frame) as u64) + bytes
     }
 
     /// The sender drops the connection, with a reset.

@@ -329,11 +329,6 @@ impl Tx {
         self.app_bytes == u64::MAX
     }
 
-    /// Bytes sent at least once. Of the connection's first byte on.
-    pub(crate) fn sent(&self) -> u64 {
-        self.w.snd_nxt.saturating_sub(1)
-    }
-
     /// No more will be written: FIN after all data.
     pub fn close(&mut self) {
         if self.fin == Fin::Open {
