@@ -258,10 +258,10 @@ impl<'a> Turn<'a> {
 
     /// A flow's end, planned or not; what came since its last step goes to the step under way.
     fn close(&mut self, index: usize, t: i64, error: Option<&str>) {
-        let Some(view) = self.flow(index) else { return };
         if std::mem::replace(&mut self.flows[index].is_over, true) {
             return;
         }
+        let Some(view) = self.flow(index) else { return };
         self.received(index, self.next_step, &view, false);
         self.flows[index].is_connected |= view.is_established;
         let never = (!self.flows[index].is_connected).then_some("not connected by its planned stop");

@@ -38,7 +38,8 @@ pub struct ClientConfig {
 
 /// The test of one direction. Of its [`Action`]s none resolves a name, and requests on a connection may
 /// follow each other before they are answered: the driver reports each answer with [`Event::Answered`], and
-/// what is read of the endless ones with [`Event::Loaded`]. Load goes on until the driver ends it.
+/// what is read of the endless ones with [`Event::Loaded`]. The load goes on until [`ClientConfig::stop`], even
+/// if the figure is known before.
 ///
 /// Unlike a client over sockets it takes no time of its own.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ pub struct Client {
     begun: [u32; 2],
     /// Probes without an answer yet, the oldest first.
     under_way: VecDeque<Probe>,
+    /// Whether the load has ended.
+    is_over: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +109,7 @@ impl Client {
             loads: Vec::new(),
             begun: [0; 2],
             under_way: VecDeque::new(),
+            is_over: false,
         }
     }
 
@@ -248,7 +252,8 @@ impl Fetcher for Client {
 
     fn poll_timeout(&self) -> Option<Nanos> {
         let patience = self.under_way.front().map(|probe| probe.began + PATIENCE);
-        self.algorithm.poll_timeout().into_iter().chain(patience).min()
+        let end = (!self.is_over).then_some(self.config.stop);
+        self.algorithm.poll_timeout().into_iter().chain(patience).chain(end).min()
     }
 
     fn handle_timeout(&mut self, now: Nanos, sink: &mut dyn FnMut(crate::Sample)) {
@@ -261,6 +266,10 @@ impl Fetcher for Client {
             self.under_way.clear();
         }
         self.act(now);
+        if now >= self.config.stop && !std::mem::replace(&mut self.is_over, true) {
+            let close = |&connection: &u32| Action::Close { connection };
+            self.actions.extend(self.loads.iter().map(close));
+        }
     }
 
     fn handle_event(&mut self, now: Nanos, event: Event, sink: &mut dyn FnMut(crate::Sample)) {

@@ -234,8 +234,15 @@ impl WebClients {
                     // A reset reaches the server, which drops the connection too.
                     let connection = &mut self.list[index].connections[connection as usize];
                     connection.is_closed = true;
-                    flows.abort(agenda, network, connection.flow);
-                    flows.stop_silently(connection.flow + 1);
+                    let (requests, answers) = (connection.flow, connection.flow + 1);
+                    let is_loaded = connection.load.is_some_and(|load| load.flow == answers);
+                    flows.abort(agenda, network, requests);
+                    if is_loaded {
+                        // Its sender stops at the planned time, as that of any flow.
+                        flows.abort(agenda, network, answers);
+                    } else {
+                        flows.stop_silently(answers);
+                    }
                 }
             }
         }

@@ -153,6 +153,24 @@ fn in_a_fifo_the_figure_is_that_of_its_delay() {
     }
 }
 
+/// When the load has ended nothing is on its way, whether the figure was known by then or not.
+#[test]
+fn the_load_ends_at_its_planned_time() {
+    for (direction, limit) in [(Direction::Down, 3), (Direction::Up, 3), (Direction::Up, 20)] {
+        let scenario = scenario(Some((20_000_000, "pfifo:200")), direction, Tls::V1_3, limit);
+        let mut simulation = Simulation::new(&scenario).expect("a scenario");
+        let stop = IDLE + limit as u64 * S;
+        let mut received = Vec::new();
+        for at in [stop - S, stop - 1, stop + S, stop + 5 * S] {
+            simulation.run_until(Nanos(at));
+            received.push(simulation.rpm_load(0, 0).expect("a load").received);
+        }
+        assert!(received[0] < received[1] && received[2] == received[3], "{direction:?}: {received:?}");
+        assert_eq!(simulation.packets_under_way(), 0, "{direction:?}");
+        assert!(simulation.responsiveness(0).is_some_and(|outcome| outcome.intervals.len() <= limit));
+    }
+}
+
 /// A queue for each flow: new connections hardly wait, and a loaded one waits in its own short queue.
 #[test]
 fn fq_codel_is_many_times_as_responsive() {
