@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use goodqueue::spec::{CATALOGUE, Parameter, Parameters, QueueInfo};
 use goodqueue::wifi::WifiParams;
 use goodqueue::{Rate, Span};
+use goodqueue_probe::rpm::{PROBES, Tls};
 use goodqueue_probe::{Count, Direction, EXTRAS, FlowGroup, Names, TESTS, TestInfo, UdpGroup, UdpPattern};
 use serde_json::{Value, json};
 
@@ -184,7 +185,8 @@ pub fn tests(args: &ListArgs) -> Result<(), Error> {
     }
     text.push_str(
         "\nN is set by --flows, D by --delay, the length by --length, probes by --probe-interval.\n\
-         Every test runs on each arm: in virtual time, with --live in real time, and over a real path (goodqueue test).\n",
+         Every test runs on each arm: in virtual time, with --live in real time, and over a real path (goodqueue test).\n\
+         Those of RPM run in virtual time, and over a real path as `goodqueue test https://HOST`.\n",
     );
     print(&text)
 }
@@ -199,8 +201,20 @@ fn test_words(text: &mut String, test: &TestInfo) {
     for group in test.udp {
         let _ = writeln!(text, "    {}", udp_words(group));
     }
-    let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names.words()).copied().collect();
-    let _ = writeln!(text, "    probes: {}\n", probes.join(", "));
+    if let (Some(tls), Some(most)) = (test.rpm, test.default_flows) {
+        let _ = writeln!(
+            text,
+            "    1 TCP flow, and one more each second up to N (default {most}), with {}: all down, then all up",
+            tls.name()
+        );
+    }
+    let _ = writeln!(text, "    probes: {}\n", probes(test).join(", "));
+}
+
+/// The names of its probes.
+fn probes(test: &TestInfo) -> Vec<&'static str> {
+    let parts = if test.rpm.is_some() { &PROBES[..] } else { &[] };
+    test.probes.iter().flat_map(|group| group.names.words()).chain(parts).copied().collect()
 }
 
 fn udp_words(group: &UdpGroup) -> String {
@@ -264,10 +278,9 @@ fn test_json(test: &TestInfo) -> Value {
         .iter()
         .map(|group| json!({ "name": group.name, "bps": group.bps, "payload_bytes": group.payload }))
         .collect();
-    let probes: Vec<&str> = test.probes.iter().flat_map(|group| group.names.words()).copied().collect();
     json!({
         "name": test.name, "aliases": test.aliases, "about": test.about, "default_flows": test.default_flows,
-        "hosts": test.hosts, "flows": flows, "udp": udp, "probes": probes,
+        "hosts": test.hosts, "flows": flows, "udp": udp, "probes": probes(test), "tls": test.rpm.map(Tls::name),
     })
 }
 

@@ -63,7 +63,6 @@ mod plan;
 mod radio;
 mod record;
 mod request;
-#[cfg(feature = "live")]
 mod rpm;
 pub mod simulate;
 mod source;

@@ -126,6 +126,13 @@ impl Plan {
                 "the live arm's load is the kernel's TCP; leave --live out, or measure a real path with `goodqueue test`",
             );
         }
+        if self.test.test()?.rpm.is_some() {
+            return refuse(
+                &self.test.name,
+                "it needs HTTPS, which the live arm has not; leave --live out, or measure a real path with `goodqueue \
+                 test https://HOST`",
+            );
+        }
         if self.seeds.len() > 1 {
             return refuse("--seeds", "a live run is done once; leave --live out, or run it several times");
         }

@@ -1,12 +1,13 @@
 //! The part of a record that is known before the experiment runs.
 
 use goodqueue::{ETHERNET_MTU, Span};
+use goodqueue_probe::rpm::LOADS;
 use goodqueue_probe::talk::App;
 use goodqueue_probe::{Direction as Way, Probe, Test, Transport};
 use goodqueue_report::{
     Direction, FlowPlan, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, TalkPlan, TestPlan, VideoPlan,
 };
-use goodqueue_sim::{Link, Opener, route};
+use goodqueue_sim::{Link, Opener, Scenario, route};
 
 use crate::plan::{LinkOrder, Plan};
 use crate::simulate::Job;
@@ -32,35 +33,65 @@ impl Experiment {
             title: if own.title.is_empty() { self.about.clone() } else { own.title.clone() },
             arm: "simulated".into(),
             seed: self.seeds.first().copied().unwrap_or(0),
-            planned: self.variants.iter().map(|variant| variant.label.clone()).collect(),
-            test: test_plan(&self.test, self.variants.first().map_or(&[], |variant| &variant.scenario.flows)),
+            planned: self
+                .variants
+                .iter()
+                .flat_map(|variant| self.loads().iter().map(move |&(load, _)| labelled(variant, load)))
+                .collect(),
+            test: test_plan(
+                &self.test.clone().with_rpm(),
+                self.variants.first().map_or(&[], |variant| &variant.scenario.flows),
+            ),
             link: self.variants.first().map(Variant::link).unwrap_or_default(),
             warnings: self.warnings.clone(),
             ..own
         }
     }
 
-    /// Every variant with every seed, variant by variant.
+    /// Every variant with every seed, variant by variant. One of a test of responsiveness has two runs with
+    /// each seed: downloads, and then uploads.
     #[must_use]
     pub fn jobs(&self) -> Vec<Job> {
         let first = self.variants.first().map(Variant::link);
+        let test = self.test.clone().with_rpm();
         let of = |variant: &Variant| {
             let link = Some(variant.link()).filter(|link| Some(link) != first.as_ref());
             let path = variant.path(&self.test);
-            let job = |&seed: &u64| Job {
-                scenario: variant.with_seed(seed),
-                test: self.test.clone(),
+            let job = |(load, direction): (&str, Way), seed: u64| Job {
+                scenario: loaded(variant.with_seed(seed), direction),
+                test: test.clone(),
                 up: variant.up,
                 down: variant.down,
                 path: path.clone(),
-                queue: variant.label.clone(),
+                queue: labelled(variant, load),
                 link: link.clone(),
                 traced: Vec::new(),
             };
-            self.seeds.iter().map(job).collect::<Vec<_>>()
+            let loads = self.loads().iter();
+            loads
+                .flat_map(|&load| self.seeds.iter().map(move |&seed| (load, seed)))
+                .map(|(load, seed)| job(load, seed))
+                .collect::<Vec<_>>()
         };
         self.variants.iter().flat_map(of).collect()
     }
+
+    /// The loads of a test of responsiveness. Another has one, which needs no name.
+    pub(crate) fn loads(&self) -> &'static [(&'static str, Way)] {
+        if self.test.rpm.is_some() { &LOADS } else { &[("", Way::Up)] }
+    }
+}
+
+/// The run of a variant with this load: `fq_codel download`.
+fn labelled(variant: &Variant, load: &str) -> String {
+    format!("{} {load}", variant.label).trim_end().to_owned()
+}
+
+/// The scenario whose test of responsiveness, if it has one, loads this direction.
+fn loaded(mut scenario: Scenario, direction: Way) -> Scenario {
+    let seed = scenario.seed;
+    scenario.rpm.iter_mut().for_each(|rpm| (rpm.config.direction, rpm.config.seed) = (direction, seed));
+    scenario
 }
 
 impl Variant {
@@ -105,10 +136,7 @@ fn path(link: &Link) -> PathPlan {
 pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan {
     let flows = test.flows.iter().enumerate().map(|(number, flow)| FlowPlan {
         name: flow.name.clone(),
-        direction: match flow.direction {
-            Way::Up => Direction::Up,
-            Way::Down => Direction::Down,
-        },
+        direction: direction(flow.direction),
         transport: (flow.transport != Transport::Tcp).then(|| flow.transport.name().into()),
         cc: flow.cc.clone(),
         dscp: flow.dscp.to_string(),
@@ -119,10 +147,7 @@ pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan 
     });
     let udp = test.udp.iter().map(|flow| FlowPlan {
         name: flow.name.clone(),
-        direction: match flow.direction {
-            Way::Up => Direction::Up,
-            Way::Down => Direction::Down,
-        },
+        direction: direction(flow.direction),
         transport: None,
         cc: String::new(),
         dscp: flow.dscp.to_string(),
@@ -171,6 +196,14 @@ pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan 
         web: pages.collect(),
         dash: videos.collect(),
         talks: talks.collect(),
+    }
+}
+
+/// A direction in the record's words.
+pub(crate) fn direction(way: Way) -> Direction {
+    match way {
+        Way::Up => Direction::Up,
+        Way::Down => Direction::Down,
     }
 }
 

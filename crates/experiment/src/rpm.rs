@@ -6,6 +6,20 @@ use goodqueue_report::{Responsiveness, RpmInterval, RpmPart, RpmPercentile};
 /// Percentiles beside the trimmed mean.
 const PERCENTILES: [u32; 4] = [50, 90, 95, 99];
 
+/// Why an outcome is not to be believed. A run that was stopped has not had its chance to send probes of both
+/// kinds.
+pub(crate) fn faults(outcome: &Outcome, is_complete: bool) -> Vec<String> {
+    let mut faults = Vec::new();
+    let all = outcome.failed + outcome.samples.len() as u64;
+    if outcome.failed * 2 > all {
+        faults.push(format!("{} of {all} probes brought no answer", outcome.failed));
+    }
+    if outcome.parts.is_none() && is_complete {
+        faults.push("no probe of one of the two kinds was answered".into());
+    }
+    faults
+}
+
 /// What an outcome says. `tls`: the version, where it is known.
 pub(crate) fn responsiveness(outcome: &Outcome, settings: &Settings, tls: Option<&str>) -> Responsiveness {
     let parts = outcome.parts;

@@ -6,6 +6,7 @@
 use crate::Direction;
 use crate::Dscp;
 use crate::IpVersion;
+use crate::rpm::Tls;
 
 /// Most flows in one direction.
 pub const MAX_FLOWS: u32 = 1000;
@@ -27,6 +28,9 @@ pub struct TestInfo {
     pub probes: &'static [ProbeGroup],
     /// Applications beside its probes, as in [`crate::Params::with`].
     pub with: &'static [&'static str],
+    /// Whether it measures responsiveness ([`crate::rpm`]), and over which version of TLS. Its number N is
+    /// that of the most connections that carry load.
+    pub rpm: Option<Tls>,
     /// Default of the number N of flows per direction; absent if the test has no N.
     pub default_flows: Option<u32>,
     /// Number of server hosts that it needs.
@@ -301,6 +305,7 @@ const ONE_HOST: TestInfo = TestInfo {
     udp: &[],
     probes: &[],
     with: &[],
+    rpm: None,
     default_flows: None,
     hosts: 1,
     versions: &[],
@@ -966,6 +971,20 @@ pub const TESTS: &[TestInfo] = &[
         flows: &[BE_UP, BE_DOWN],
         probes: &[BE_PROBES],
         with: &["web"],
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rpm",
+        about: "Responsiveness in round trips a minute (RPM): downloads, then uploads, up to N connections",
+        rpm: Some(Tls::V1_3),
+        default_flows: Some(16),
+        ..ONE_HOST
+    },
+    TestInfo {
+        name: "rpm_tls12",
+        about: "rpm over TLS 1.2, whose handshake has two round trips",
+        rpm: Some(Tls::V1_2),
+        default_flows: Some(16),
         ..ONE_HOST
     },
     TestInfo {

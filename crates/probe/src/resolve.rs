@@ -7,6 +7,7 @@ use crate::catalogue::{
 };
 use crate::dash::Video;
 use crate::extra::{self, Extra};
+use crate::rpm;
 use crate::talk::Talk;
 use crate::test::{Flow, Probe, Test, TestError, UdpFlow};
 use crate::web::Page;
@@ -89,6 +90,9 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         within("delay, how long flows last", params.delay, params.step, HOUR)?;
     }
     let n = flow_count(info, name, named, params.flows)?;
+    if info.rpm.is_some() && params.transport != Transport::Tcp {
+        return Err(TestError::FixedTransport { test: name.into() });
+    }
     if params.hosts < info.hosts {
         return Err(TestError::Hosts { test: name.into(), need: info.hosts, have: params.hosts });
     }
@@ -96,6 +100,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         check_cc(info, n, cc)?;
     }
     check_marks(info, n, &params.marks)?;
+    let rpm = info.rpm.map(|tls| responsiveness(tls, n, params)).transpose()?;
     let flows = info.flows.iter().flat_map(|group| group.flows(n, params));
     let flows: Vec<Flow> = flows.map(|flow| carried(flow, params.transport)).collect::<Result<_, _>>()?;
     let Extras { voip, web, dash, talks } = extras(info, params)?;
@@ -116,7 +121,18 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
         web,
         dash,
         talks,
+        rpm,
     })
+}
+
+/// Responsiveness with up to `most` connections, in intervals of a second, as many as the length has.
+fn responsiveness(tls: rpm::Tls, most: u32, params: &Params) -> Result<rpm::Plan, TestError> {
+    let default = rpm::Settings::default();
+    within("length, which has intervals of 1 s,", params.length, default.interval, DAY)?;
+    let limit = usize::try_from(params.length.0 / default.interval.0).unwrap_or(usize::MAX);
+    let settings = rpm::Settings { most, idle: params.idle, limit, ..default };
+    let cc = params.cc.clone().unwrap_or_else(|| Params::DEFAULT_CC.into());
+    Ok(rpm::Plan { settings, tls, cc, host: 0 })
 }
 
 /// A flow of the catalogue, which is TCP there, over `transport`. Over QUIC it has another name.

@@ -3,6 +3,7 @@
 use goodqueue::{Rate, Span};
 
 use crate::dash::Video;
+use crate::rpm;
 use crate::talk::Talk;
 use crate::web::Page;
 use crate::{Direction, Dscp, IpVersion, ParseExtraError, ParseQuicCcError, Transport};
@@ -38,6 +39,9 @@ pub struct Test {
     pub dash: Vec<Video>,
     /// Video calls and games ([`crate::talk`]); the index is the talk's number in every sample.
     pub talks: Vec<Talk>,
+    /// Responsiveness ([`crate::rpm`]), measured by downloads and then by uploads: a run of each. Its series
+    /// are not among those above, but [`Test::with_rpm`] puts them there.
+    pub rpm: Option<rpm::Plan>,
 }
 
 /// One flow that sends as much as its congestion control permits.
@@ -106,6 +110,17 @@ pub struct Probe {
 }
 
 impl Test {
+    /// The test with the series of its responsiveness behind its own flows and probes; without
+    /// responsiveness, as it is.
+    #[must_use]
+    pub fn with_rpm(mut self) -> Test {
+        if let Some(plan) = &self.rpm {
+            self.flows.extend(plan.flows(self.load));
+            self.probes.extend(plan.probes());
+        }
+        self
+    }
+
     /// All isochronous probes, in the order of their numbers in samples: probes, then calls.
     pub fn streams(&self) -> impl ExactSizeIterator<Item = &Probe> + Clone {
         let (probes, count) = (self.probes.len(), self.probes.len() + self.voip.len());
@@ -135,7 +150,15 @@ impl Test {
         let pages = self.web.iter().map(|page| page.host);
         let videos = self.dash.iter().map(|video| video.host);
         let talks = self.talks.iter().map(|talk| talk.host);
-        flows.chain(streams).chain(pages).chain(videos).chain(talks).max().map_or(0, |host| host + 1)
+        let rpm = self.rpm.iter().map(|rpm| rpm.host);
+        flows
+            .chain(streams)
+            .chain(pages)
+            .chain(videos)
+            .chain(talks)
+            .chain(rpm)
+            .max()
+            .map_or(0, |host| host + 1)
     }
 }
 
@@ -177,6 +200,12 @@ pub enum TestError {
         given: u64,
         /// The limit.
         most: u32,
+    },
+    /// Another transport was given to a test that has one.
+    #[error("`{test}` is HTTP/2 over TCP: leave the transport out")]
+    FixedTransport {
+        /// Name of the test.
+        test: String,
     },
     /// A congestion control was given to a test that compares fixed ones.
     #[error("`{test}` compares congestion controls of its own: leave the congestion control out")]

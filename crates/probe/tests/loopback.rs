@@ -459,6 +459,7 @@ fn a_thousand_flows() {
         web: Vec::new(),
         dash: Vec::new(),
         talks: Vec::new(),
+        rpm: None,
     };
     let out = run(&test, V4, &Stops::default());
     let connected = out.client.flows.iter().filter(|f| f.connected.is_some()).count();

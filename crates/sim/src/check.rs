@@ -24,6 +24,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         ("probes", scenario.probes.len()),
         ("browsers", scenario.browsers.len()),
         ("players", scenario.players.len()),
+        ("rpm", scenario.rpm.len()),
         ("talks", scenario.talks.len()),
         ("radios", scenario.radios.len()),
         ("switches", scenario.switches.len()),
@@ -61,6 +62,9 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         ends(player.from, player.server, nodes)
             .and_then(|()| dscp(player.dscp))
             .map_err(|why| BuildError::Invalid { what: "player", index, why })?;
+    }
+    for (index, rpm) in scenario.rpm.iter().enumerate() {
+        ends(rpm.from, rpm.to, nodes).map_err(|why| BuildError::Invalid { what: "rpm", index, why })?;
     }
     for (index, talk) in scenario.talks.iter().enumerate() {
         ends(talk.from, talk.to, nodes)

@@ -92,7 +92,7 @@ pub use own_queue::{NamedQueue, OwnQueue, Report};
 pub use owner::LaneOwner;
 pub use path::route;
 pub use scenario::{
-    Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
+    Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio, Rpm,
     Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,
 };
 pub use tap::{Leg, TraceEvent, What};

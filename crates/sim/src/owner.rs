@@ -19,7 +19,8 @@ pub enum LaneOwner {
     Radio(u32),
     /// A report of a link's device to a sender that waits for it.
     Report(u32),
-    /// A browser or a player. The players' numbers follow the browsers'.
+    /// A browser, a player or a test of responsiveness. The players' numbers follow the browsers', and those
+    /// of the tests the players'.
     WebClient(u32),
     /// A video call or a game.
     Talk(u32),
@@ -44,7 +45,7 @@ impl fmt::Display for LaneOwner {
             LaneOwner::Switch(switch) => write!(f, "switch {switch}"),
             LaneOwner::Radio(radio) => write!(f, "radio {radio}"),
             LaneOwner::Report(link) => write!(f, "report of link {link}'s device"),
-            LaneOwner::WebClient(client) => write!(f, "browser or player {client}"),
+            LaneOwner::WebClient(client) => write!(f, "browser, player or test {client}"),
             LaneOwner::Talk(talk) => write!(f, "call or game {talk}"),
             LaneOwner::Quic(flow) => write!(f, "QUIC flow {flow}"),
             LaneOwner::Probe(probe) => write!(f, "probe {probe}"),
@@ -57,7 +58,7 @@ impl fmt::Display for LaneOwner {
 
 impl LaneOwner {
     /// The names of the two nodes that the owner connects, as in `router to server`. Empty for the script,
-    /// browsers, players, radios and switches.
+    /// browsers, players, tests of responsiveness, radios and switches.
     #[must_use]
     pub fn nodes(self, scenario: &Scenario) -> String {
         let ends = match self {

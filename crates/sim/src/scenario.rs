@@ -10,6 +10,7 @@ use goodqueue::{ClassTree, QueueSpec, Rate, RingSpec, Serializer, Span};
 
 use goodqueue_probe::QuicCc;
 use goodqueue_probe::dash::PlayerConfig;
+use goodqueue_probe::rpm::ClientConfig;
 use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
 
@@ -40,6 +41,8 @@ pub struct Scenario {
     pub browsers: Vec<Browse>,
     /// Players of videos.
     pub players: Vec<Watch>,
+    /// Tests of responsiveness.
+    pub rpm: Vec<Rpm>,
     /// Video calls and games.
     pub talks: Vec<Talk>,
     /// Wi-Fi channels.
@@ -391,6 +394,20 @@ pub struct Watch {
     pub dscp: u8,
     /// Which video, and when.
     pub config: PlayerConfig,
+}
+
+/// A test of responsiveness ([`goodqueue_probe::rpm`]) in one direction.
+#[derive(Clone, Copy, Debug)]
+pub struct Rpm {
+    /// Host of the client.
+    pub from: NodeId,
+    /// The server.
+    pub to: NodeId,
+    /// Congestion control of both.
+    pub cc: CcKind,
+    /// Which direction, and how. The numbers of its probes in samples follow those of [`Scenario::probes`],
+    /// whatever it says.
+    pub config: ClientConfig,
 }
 
 /// A video call or a game.

@@ -10,7 +10,7 @@ use goodqueue_wire::{Engine, EngineSpec, Frame, Lab, LabSpec, PathSpec};
 use serde_json::Value;
 
 use super::paths::{Server, counters};
-use super::{Scratch, goodqueue, live, run, skipped, stderr, stdout, turn};
+use super::{Scratch, goodqueue, live, measured, run, skipped, stderr, stdout, turn};
 
 /// A server with HTTPS at a port of its own.
 fn server() -> (Server, String, String) {
@@ -23,6 +23,72 @@ fn server() -> (Server, String, String) {
 
 fn test(words: &str) -> Output {
     goodqueue().arg("test").args(words.split_whitespace()).output().expect("the command starts")
+}
+
+/// A value of a part, by the draft's name and the key, ms.
+fn part(rpm: &Value, name: &str, key: &str) -> f64 {
+    let parts = rpm["parts"].as_array().expect("parts");
+    let part = parts.iter().find(|part| part["name"] == name).expect(name);
+    part[key].as_f64().unwrap_or_else(|| panic!("{part}")) / 1e6
+}
+
+/// The figure, which follows from its parts.
+fn figure(rpm: &Value) -> f64 {
+    let mean = |name: &str| part(rpm, name, "trimmed_mean_ns");
+    let foreign = 60e3 / ((mean("tcp_f") + mean("tls_f") + mean("http_f")) / 3.0);
+    let expected = f64::midpoint(foreign, 60e3 / mean("http_l"));
+    let figure = rpm["rpm"].as_f64().expect("a figure");
+    assert!((figure / expected - 1.0).abs() < 1e-9, "{expected} of {rpm}");
+    figure
+}
+
+#[test]
+fn a_simulation_has_the_figure_of_each_queue_and_load() {
+    let words = "rpm --rate 20mbit --rtt 20ms --length 15s --queue pfifo:500,fq_codel --with voip";
+    let record = measured(words);
+    assert_eq!(record["runs"], measured(words)["runs"], "the same again");
+    let runs = record["runs"].as_array().expect("runs");
+    let names: Vec<&str> = runs.iter().filter_map(|run| run["queue"].as_str()).collect();
+    let all = ["pfifo:500 download", "pfifo:500 upload", "fq_codel download", "fq_codel upload"];
+    assert_eq!(names, all);
+    for (run, load) in runs.iter().zip(["down", "up"].iter().cycle()) {
+        assert_eq!((&run["loads"][0], &run["rpm"]["tls"]), (&(*load).into(), &"TLS 1.3".into()));
+        assert_eq!(run["validity"]["valid"], true, "{}", run["queue"]);
+        // The connections of its own load have goodput, in the order in which they began, and no others.
+        let plans = record["test"]["flows"].as_array().expect("flows");
+        let bytes = |flow: &Value| {
+            flow["rx_bytes"].as_array().map_or(0, |bytes| bytes.iter().filter_map(Value::as_u64).sum::<u64>())
+        };
+        let connections = run["rpm"]["intervals"].as_array().map_or(0, Vec::len).min(16);
+        let series = run["flows"].as_array().expect("flows");
+        let loaded = plans.iter().zip(series).filter(|(_, flow)| bytes(flow) > 0);
+        let loaded: Vec<&Value> = loaded.map(|(plan, _)| &plan["name"]).collect();
+        let way = if *load == "down" { "download" } else { "upload" };
+        let expected: Vec<String> = (1..=connections).map(|n| format!("TCP {way}::{n}")).collect();
+        assert_eq!(loaded, expected.iter().collect::<Vec<_>>(), "{}", run["queue"]);
+        // A call beside it keeps its own numbers.
+        assert!(run["voip"][0]["sent_ns"].as_array().is_some_and(|sent| sent.len() > 800));
+    }
+    let figures: Vec<f64> = runs.iter().map(|run| figure(&run["rpm"])).collect();
+    assert!(figures[2] > 4.0 * figures[0] && figures[3] > 4.0 * figures[1], "{figures:?}");
+    // TLS 1.2 counts for each of its round trips, so the figure is nearly the same.
+    let other = measured("rpm_tls12 --rate 20mbit --rtt 20ms --length 15s --queue fq_codel");
+    assert_eq!(other["runs"][0]["rpm"]["tls"], "TLS 1.2");
+    let ratio = figure(&other["runs"][0]["rpm"]) / figures[2];
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+    let checked = run("run rpm --length 12s --queue fq_codel --check-determinism --quiet");
+    assert_eq!(stderr(&checked).matches("two runs agree in all ").count(), 2, "{}", stderr(&checked));
+    for (words, part) in [
+        ("run rpm --live", "goodqueue test https://HOST"),
+        ("run rpm --transport quic", "HTTP/2 over TCP"),
+        ("run rpm --length 900ms", "intervals of 1 s"),
+        ("run rpm --cc vegas", "vegas"),
+        ("test 127.0.0.1 rpm --key aaaaaaaaaaaaaaaa", "goodqueue test https://HOST"),
+    ] {
+        let output = run(words);
+        assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
+        assert!(stderr(&output).contains(part), "{words}: {}", stderr(&output));
+    }
 }
 
 /// Whether a program is there; where it is not, the test is skipped, loudly.
@@ -135,16 +201,7 @@ fn loopback_the_command_measures_its_own_server() {
     for load in 0..2 {
         let rpm = &record["runs"][load]["rpm"];
         assert_eq!(rpm["tls"], "TLS 1.3");
-        // The figure follows from its parts.
-        let part = |name: &str| {
-            let parts = rpm["parts"].as_array().expect("parts");
-            let part = parts.iter().find(|part| part["name"] == name).expect(name);
-            part["trimmed_mean_ns"].as_f64().expect("a mean")
-        };
-        let foreign = 60e9 / ((part("tcp_f") + part("tls_f") + part("http_f")) / 3.0);
-        let expected = f64::midpoint(foreign, 60e9 / part("http_l"));
-        let ratio = rpm["rpm"].as_f64().expect("a figure") / expected;
-        assert!((ratio - 1.0).abs() < 1e-9, "{rpm}");
+        figure(rpm);
     }
     let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
     assert!(page.contains("Parts of the figure"));
@@ -277,13 +334,13 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
     let record = (0..5).find_map(|_| over_engine(mbit, rtt_ms, packets));
     let record = record.expect("one run of five without a disturbance: this machine is overloaded");
     let full = f64::from(packets) * 1514.0 * 8.0 / (f64::from(mbit) * 1e3);
+    let words = format!(
+        "rpm --rate {mbit}mbit --rtt {rtt_ms}ms --queue pfifo:{packets} --idle 3s --length 12s --flows 4"
+    );
+    let simulated = measured(&words);
     for load in 0..2 {
         let rpm = &record["runs"][load]["rpm"];
-        let part = |name: &str, field: &str| {
-            let parts = rpm["parts"].as_array().expect("parts");
-            let part = parts.iter().find(|part| part["name"] == name).expect(name);
-            part[field].as_f64().unwrap_or_else(|| panic!("{part}")) / 1e6
-        };
+        let part = |name: &str, key: &str| part(rpm, name, key);
         let trip = rtt_ms as f64;
         use std::io::Write;
         for name in ["tcp_f", "tls_f", "http_f", "http_l"] {
@@ -299,6 +356,15 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
         // The mean also has the handshakes whose SYN was lost, which take a second more.
         let tcp = part("tcp_f", "p50_ns") - trip;
         assert!((0.4 * full..1.15 * full).contains(&tcp), "a queue of {tcp} ms; {full} ms is full");
+        // The simulator says nearly the same of this path.
+        let simulated = &simulated["runs"][load]["rpm"];
+        let ratios = [
+            figure(rpm) / figure(simulated),
+            part("tcp_f", "p50_ns") / self::part(simulated, "tcp_f", "p50_ns"),
+            part("http_l", "p50_ns") / self::part(simulated, "http_l", "p50_ns"),
+        ];
+        let _ = writeln!(std::io::stderr(), "load {load}: {ratios:.2?} of the simulator's RPM, TCP, loaded");
+        assert!(ratios.iter().all(|ratio| (0.6..1.6).contains(ratio)), "load {load}: {ratios:?}");
         let goodput =
             rpm["goodput_bps"].as_f64().expect("a goodput") / 1e6 / (f64::from(mbit) * 1448.0 / 1514.0);
         assert!((0.85..=1.03).contains(&goodput), "{goodput} of what the line carries");

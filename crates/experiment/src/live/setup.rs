@@ -110,6 +110,12 @@ impl Setup {
                 "[[udp]] is simulated only: live there are the UDP flows of tests (udp_flood); leave it out";
             return refuse(what.into());
         }
+        if test.rpm.is_some() {
+            return refuse(format!(
+                "{} needs HTTPS, which the live arm has not; leave --live out",
+                test.name
+            ));
+        }
         if scenario.flows.iter().any(|flow| flow.bytes.is_some()) {
             return refuse("flows of so many bytes are simulated only; leave `bytes` out".into());
         }

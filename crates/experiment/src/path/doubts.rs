@@ -9,8 +9,8 @@ use goodqueue_probe::talk::{INPUT, STATE};
 use goodqueue_probe::{Direction as Way, UdpFlow};
 use goodqueue_report::{Doubt, DoubtKind, FlowSeries, MISSING, ProbeSeries, Run, TalkWay};
 
-use super::direction;
 use super::probes::Outcome;
+use crate::record::direction;
 
 /// Share of the load in which a thread computes, or waits for a processor, from which the processor may be
 /// the limit.

@@ -11,7 +11,7 @@ use goodqueue_path::hops::Answer;
 use goodqueue_probe::Direction as Way;
 use goodqueue_report::{HopRise, Located, Run};
 
-use super::direction;
+use crate::record::direction;
 
 /// Fewest answers of a hop without load, and under load, from which its rise is known.
 const LEAST: [usize; 2] = [2, 3];

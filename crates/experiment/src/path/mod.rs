@@ -16,7 +16,7 @@ use goodqueue_path::load::Secret;
 use goodqueue_probe::net::LACKS;
 use goodqueue_probe::web::CONNECTIONS;
 use goodqueue_probe::{Direction as Way, IpVersion, Test, Transport};
-use goodqueue_report::{Direction, LinkPlan, Record};
+use goodqueue_report::{LinkPlan, Record};
 
 use crate::plan::TestOrder;
 use crate::record::test_plan;
@@ -204,6 +204,10 @@ impl Needs {
 
 fn named(request: &Request) -> Result<(Test, Vec<Load>), Error> {
     let test = TestOrder::resolve(request)?.test()?;
+    if test.rpm.is_some() {
+        let cure = "it needs a server of HTTPS; write `goodqueue test https://HOST`, without a test";
+        return Err(Error::Usage(format!("{}: {cure}", test.name)));
+    }
     let ways = test.flows.iter().map(|flow| flow.direction).chain(test.udp.iter().map(|flow| flow.direction));
     let ways: Vec<Way> = ways.collect();
     let is_loaded = |way: &Way| ways.contains(way);
@@ -237,12 +241,4 @@ fn three_loads(request: &Request) -> Result<(Test, Vec<Load>), Error> {
     let loads =
         vec![load("download", &[Way::Down]), load("upload", &[Way::Up]), load("both", &[Way::Up, Way::Down])];
     Ok((test, loads))
-}
-
-/// A direction in the record's words.
-fn direction(way: Way) -> Direction {
-    match way {
-        Way::Up => Direction::Up,
-        Way::Down => Direction::Down,
-    }
 }

@@ -11,25 +11,20 @@ use goodqueue_path::rpm::client::{self, Ended, Event, Failure, Place};
 use goodqueue_path::rpm::document::Document;
 use goodqueue_path::rpm::trust::Trust;
 use goodqueue_probe::net::{LACKS, random_u64};
-use goodqueue_probe::rpm::{Answer, Confidence, Settings};
-use goodqueue_probe::{Direction as Way, Dscp, Flow, Probe, Sample, TcpSample, Test, Transport};
-use goodqueue_report::{LinkPlan, MISSING, Record, Run, SenderLimits};
+use goodqueue_probe::rpm::{Confidence, LOADS, Plan, Settings, Tls, lost, samples};
+use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
+use goodqueue_report::{LinkPlan, Record, Run, SenderLimits};
 
-use super::direction;
 use super::doubts::{self, Look};
 use crate::collect::{Collector, QueueEnd};
-use crate::record::test_plan;
-use crate::rpm::responsiveness;
+use crate::record::{direction, test_plan};
+use crate::rpm::{faults, responsiveness};
 use crate::{Arm, Error, Monitor, Turn};
 
 /// Name of the test.
 const NAME: &str = "rpm";
 /// Between two loads, so that the queue of the first is empty.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Names of the probes: the parts of the figure.
-const PROBES: [&str; 4] = ["new: TCP", "new: TLS", "new: HTTP", "loaded: HTTP"];
-/// The probe of self probes.
-const OWN: u32 = 3;
 
 /// A test of responsiveness, against a server whose document is known.
 #[derive(Clone, Debug)]
@@ -142,7 +137,7 @@ impl RpmTest {
         };
         let mut seen = Seen {
             collector: Collector::new(name, &self.test),
-            first: first_flow(way, &self.settings),
+            first: self.test.rpm.as_ref().map_or(0, |plan| plan.first_flow(way)),
             flows: self.test.flows.len(),
             tcp: BTreeMap::new(),
             looks: None,
@@ -164,18 +159,9 @@ impl RpmTest {
             let failed = failure.map(|failure| explain(&self.url, &self.place, &failure));
             return (None, Err(failed.unwrap_or(Error::Interrupted(signal.unwrap_or(0)))));
         }
-        let mut faults = Vec::new();
-        if let Some(failure) = &failure {
-            faults.push(format!("a connection that carried load ended: {failure}"));
-        }
-        let all = outcome.failed + outcome.samples.len() as u64;
-        if outcome.failed * 2 > all {
-            faults.push(format!("{} of {all} probes brought no answer", outcome.failed));
-        }
         let is_complete = failure.is_none() && signal.is_none();
-        if outcome.parts.is_none() && is_complete {
-            faults.push("no probe of one of the two kinds was answered".into());
-        }
+        let ended = |failure: &Failure| format!("a connection that carried load ended: {failure}");
+        let faults = failure.iter().map(ended).chain(faults(&outcome, is_complete)).collect();
         let mut run = seen.run(way, is_complete, faults);
         run.rpm = Some(responsiveness(&outcome, &self.settings, tls));
         let ways: Vec<Way> = self.test.flows.iter().map(|flow| flow.direction).collect();
@@ -193,49 +179,26 @@ impl RpmTest {
     }
 }
 
-/// The loads, in order.
-const LOADS: [(&str, Way); 2] = [("download", Way::Down), ("upload", Way::Up)];
-
-/// The number of the first connection of a load among all.
-fn first_flow(way: Way, settings: &Settings) -> u32 {
-    if way == Way::Down { 0 } else { settings.most }
-}
-
 /// The test as the record has it: a connection more with each interval, downloads before uploads.
 fn test(settings: &Settings, step: Span, intervals: usize) -> Test {
-    let load = Span(settings.interval.0.saturating_mul(intervals as u64));
-    let flow = |(name, way): (&str, Way), number: u32| Flow {
-        name: format!("TCP {name}::{}", number + 1),
-        direction: way,
-        transport: Transport::Tcp,
-        cc: String::new(),
-        dscp: Dscp::default(),
-        host: 0,
-        start: Span(
-            settings.interval.0.saturating_mul(u64::from((number + 1).saturating_sub(settings.first))),
-        ),
-        stop: load,
-    };
-    let flows = LOADS.iter().flat_map(|&load| (0..settings.most).map(move |number| flow(load, number)));
-    let interval = Span(2_000_000_000 / u64::from(settings.probes_per_second.max(1)));
-    let probe =
-        |name: &str| Probe { name: name.into(), host: 0, dscp: Dscp::default(), interval, payload: 0 };
-    Test {
+    let test = Test {
         name: NAME.into(),
         about: "responsiveness (RPM): requests on new and on loaded connections, while HTTP/2 fills the line"
             .into(),
         idle: settings.idle,
         versions: Vec::new(),
-        load,
+        load: Span(settings.interval.0.saturating_mul(intervals as u64)),
         step,
-        flows: flows.collect(),
+        flows: Vec::new(),
         udp: Vec::new(),
-        probes: PROBES.map(probe).into(),
+        probes: Vec::new(),
         voip: Vec::new(),
         web: Vec::new(),
         dash: Vec::new(),
         talks: Vec::new(),
-    }
+        rpm: Some(Plan { settings: *settings, tls: Tls::V1_3, cc: String::new(), host: 0 }),
+    };
+    test.with_rpm()
 }
 
 /// What was seen of a load.
@@ -252,18 +215,11 @@ impl Seen {
         let flow =
             |connection: u32| Some(self.first + connection).filter(|&flow| (flow as usize) < self.flows);
         match *event {
-            Event::Probe { number, began, answer: Answer::Foreign { tcp, tls, http } } => {
-                let parts = [Some(tcp), tls, Some(http)];
-                for (probe, took) in (0..).zip(parts).filter_map(|(probe, took)| Some((probe, took?))) {
-                    self.echo(probe, number, began, took);
-                }
-            }
-            Event::Probe { number, began, answer: Answer::Own { http } } => {
-                self.echo(OWN, number, began, http);
+            Event::Probe { number, began, answer } => {
+                samples(answer, 0, number, began).for_each(|sample| self.collector.sample(&sample));
             }
             Event::Lost { number, began, is_foreign } => {
-                let probe = if is_foreign { 2 } else { OWN };
-                self.collector.sample(&Sample::Lost { probe, seq: number, sent: began, way: None });
+                self.collector.sample(&lost(is_foreign, 0, number, began));
             }
             Event::Transferred { connection, t, bytes } => {
                 if let Some(flow) = flow(connection) {
@@ -282,21 +238,6 @@ impl Seen {
                 self.look(t);
             }
         }
-    }
-
-    fn echo(&mut self, probe: u32, seq: u32, sent: i64, took: Span) {
-        let rtt = i64::try_from(took.0).unwrap_or(i64::MAX);
-        let (up, down) = (MISSING, MISSING);
-        self.collector.sample(&Sample::Echo {
-            probe,
-            seq,
-            sent,
-            rtt,
-            up,
-            down,
-            reordered: false,
-            duplicate: false,
-        });
     }
 
     /// Looks at this machine under load, four times a second.

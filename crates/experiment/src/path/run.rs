@@ -22,8 +22,9 @@ use super::doubts::{self, Look};
 use super::locate::locate;
 use super::peer::Observer;
 use super::probes::{self, Outcome};
-use super::{Load, Needs, PathHost, PathTest, direction};
+use super::{Load, Needs, PathHost, PathTest};
 use crate::collect::{Collector, QueueEnd};
+use crate::record::direction;
 use crate::{Error, Monitor, Turn};
 
 /// Time for all threads to be ready before the idle time begins.

@@ -11,7 +11,8 @@ use crate::Turn;
 #[derive(Clone, Debug)]
 pub struct Job {
     /// What is simulated. Its flows and probes are those of `test`, in the same order; further ones may
-    /// follow, which no series is kept of.
+    /// follow, which no series is kept of. Behind its own flows and probes, `test` has the series of a test
+    /// of responsiveness ([`Test::with_rpm`]).
     pub scenario: Scenario,
     /// What is measured.
     pub test: Test,

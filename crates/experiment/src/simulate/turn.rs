@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use goodqueue::{Bytes, ETHERNET_FRAME, Nanos, Rate, Span};
+use goodqueue_probe::rpm::PROBES;
 use goodqueue_probe::{End as FlowSide, Flow, Sample, Test};
 use goodqueue_report::trace::Trace;
-use goodqueue_report::{Run, Simulation as Identity};
-use goodqueue_sim::{Checkpoints, Discipline, Simulation};
+use goodqueue_report::{Responsiveness, Run, Simulation as Identity};
+use goodqueue_sim::{Checkpoints, Discipline, FlowView, Simulation};
 
 use super::Job;
 use super::air::{self, Airs};
@@ -15,6 +16,8 @@ use super::trace::Tracer;
 use crate::Error;
 use crate::Latest;
 use crate::collect::{Collector, QueueEnd, parameters};
+use crate::record::direction;
+use crate::rpm;
 use crate::text::trees;
 
 /// Time between two samples of the queues, as in the live arm.
@@ -196,8 +199,8 @@ impl<'a> Turn<'a> {
             if signed(flow.start) >= t || self.flows[index].is_over {
                 continue;
             }
-            self.received(index, t, true);
-            let view = self.simulation.flow(index);
+            let Some(view) = self.flow(index) else { continue };
+            self.received(index, t, &view, true);
             self.flows[index].is_connected |= view.is_established;
             if view.is_established {
                 self.collector.sample(&Sample::Tcp { flow: number(index), t, info: view.info });
@@ -218,11 +221,19 @@ impl<'a> Turn<'a> {
         }
     }
 
+    /// A flow of the test; `None` of a connection that the test of responsiveness has not loaded so far.
+    fn flow(&self, index: usize) -> Option<FlowView> {
+        let Some(number) = index.checked_sub(self.job.scenario.flows.len()) else {
+            return Some(self.simulation.flow(index));
+        };
+        let (plan, run) = (self.test().rpm.as_ref()?, self.job.scenario.rpm.first()?);
+        let load = number.checked_sub(plan.first_flow(run.config.direction) as usize)?;
+        self.simulation.rpm_load(0, load)
+    }
+
     /// Notes what a receiver got since it was last asked, in the step that ends at `t`.
-    fn received(&mut self, index: usize, t: i64, even_nothing: bool) {
-        let received = self.simulation.flow(index).received;
-        let bytes = received - self.flows[index].told;
-        self.flows[index].told = received;
+    fn received(&mut self, index: usize, t: i64, view: &FlowView, even_nothing: bool) {
+        let bytes = view.received - std::mem::replace(&mut self.flows[index].told, view.received);
         if bytes > 0 || even_nothing {
             self.collector.sample(&Sample::Received { flow: number(index), t, bytes });
         }
@@ -230,7 +241,7 @@ impl<'a> Turn<'a> {
 
     fn take_samples(&mut self) {
         for sample in self.simulation.take_samples() {
-            keep(&mut self.collector, self.job, &sample);
+            keep(&mut self.collector, self.job, sample);
         }
     }
 
@@ -250,13 +261,20 @@ impl<'a> Turn<'a> {
         if std::mem::replace(&mut self.flows[index].is_over, true) {
             return;
         }
-        self.received(index, self.next_step, false);
-        let view = self.simulation.flow(index);
+        let Some(view) = self.flow(index) else { return };
+        self.received(index, self.next_step, &view, false);
         self.flows[index].is_connected |= view.is_established;
         let never = (!self.flows[index].is_connected).then_some("not connected by its planned stop");
         let error = error.or(never).map(str::to_owned);
         let (flow, bytes_total) = (number(index), view.received);
         self.collector.sample(&Sample::FlowEnd { flow, t, end: FlowSide::Receiver, bytes_total, error });
+    }
+
+    /// What came of the test of responsiveness, if it is one, with the reasons not to believe it.
+    fn responsiveness(&self, complete: bool, invalid: &mut Vec<String>) -> Option<Responsiveness> {
+        let (outcome, plan) = (self.simulation.responsiveness(0)?, self.test().rpm.as_ref()?);
+        invalid.extend(rpm::faults(&outcome, complete));
+        Some(rpm::responsiveness(&outcome, &plan.settings, Some(plan.tls.name())))
     }
 
     fn end(mut self, complete: bool) -> Outcome {
@@ -271,6 +289,7 @@ impl<'a> Turn<'a> {
         if complete && !self.flows.is_empty() && self.flows.iter().all(|flow| !flow.is_connected) {
             invalid.push("no flow ever connected".into());
         }
+        let rpm = self.responsiveness(complete, &mut invalid);
         let (radios, wrong) = self.airs.into_radios(self.job, &self.simulation);
         invalid.extend(wrong);
         let (path, wrong) = self.passed.end(&self.simulation);
@@ -296,6 +315,8 @@ impl<'a> Turn<'a> {
             run: Run {
                 simulation: Some(identity),
                 link: self.job.link.clone(),
+                loads: self.job.scenario.rpm.iter().map(|rpm| direction(rpm.config.direction)).collect(),
+                rpm,
                 radios,
                 ..self.collector.into_run()
             },
@@ -304,15 +325,25 @@ impl<'a> Turn<'a> {
 }
 
 /// Keeps a sample of a probe, a call, a page or a video of the test; the scenario may have other probes.
-fn keep(collector: &mut Collector, job: &Job, sample: &Sample) {
-    let is_ours = match *sample {
-        Sample::Echo { probe, .. } | Sample::Lost { probe, .. } | Sample::UnderWay { probe, .. } => {
-            (probe as usize) < job.test.streams().len()
-        }
-        _ => true,
-    };
-    if is_ours {
-        collector.sample(sample);
+fn keep(collector: &mut Collector, job: &Job, mut sample: Sample) {
+    if let Sample::Echo { probe, .. } | Sample::Lost { probe, .. } | Sample::UnderWay { probe, .. } =
+        &mut sample
+    {
+        let Some(own) = stream(job, *probe as usize) else { return };
+        *probe = number(own);
+    }
+    collector.sample(&sample);
+}
+
+/// The place in the test's streams of a probe of the scenario. The parts of responsiveness come last there,
+/// and before the calls in the test.
+fn stream(job: &Job, probe: usize) -> Option<usize> {
+    let parts = if job.scenario.rpm.is_empty() { 0 } else { PROBES.len() };
+    let own = job.test.probes.len() - parts;
+    match probe.checked_sub(job.scenario.probes.len()) {
+        Some(part) => (part < parts).then_some(own + part),
+        None if probe < own => Some(probe),
+        None => Some(probe + parts).filter(|&probe| probe < job.test.streams().len()),
     }
 }
 

@@ -50,8 +50,9 @@ pub(crate) fn words(error: &TestError) -> String {
 /// Whether the simulator has the congestion controls of the test's flows; else why not, with the nearest.
 pub(super) fn check_cc(test: &Test) -> Result<(), String> {
     // Those of QUIC were checked with the test.
-    let mut flows = test.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
-    let wrong = flows.find_map(|flow| Some((&flow.cc, flow.cc.parse::<CcKind>().err()?)));
+    let flows = test.flows.iter().filter(|flow| flow.transport == Transport::Tcp).map(|flow| &flow.cc);
+    let mut names = flows.chain(test.rpm.iter().map(|rpm| &rpm.cc));
+    let wrong = names.find_map(|cc| Some((cc, cc.parse::<CcKind>().err()?)));
     match wrong {
         Some((cc, error)) => Err(format!("{error}{}", did_you_mean(cc, &CcKind::ALL.map(CcKind::name)))),
         None => Ok(()),

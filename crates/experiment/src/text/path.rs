@@ -58,7 +58,7 @@ impl Variant {
         several.then(|| format!("{} to stations", self.scenario.nodes[from]))
     }
 
-    /// Client and server of each flow, probe, call, page and video.
+    /// Client and server of each flow, probe, call, page, video and test of responsiveness.
     fn pairs<'a>(&'a self, test: &'a Test) -> impl Iterator<Item = (NodeId, NodeId)> + 'a {
         let scenario = &self.scenario;
         let flows = scenario.flows.iter().zip(&test.flows).map(|(flow, plan)| match plan.direction {
@@ -70,7 +70,8 @@ impl Variant {
         let pages =
             scenario.browsers.iter().flat_map(|page| page.hosts.iter().map(|&host| (page.from, host)));
         let videos = scenario.players.iter().map(|video| (video.from, video.server));
-        flows.chain(probes).chain(pages).chain(videos)
+        let rpm = scenario.rpm.iter().map(|rpm| (rpm.from, rpm.to));
+        flows.chain(probes).chain(pages).chain(videos).chain(rpm)
     }
 
     /// `None` if the link has no queue.

@@ -135,6 +135,10 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     }
     let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
     experiment.reproduction = claims::read(&root, &labels, &far, load.test.load)?;
+    if experiment.reproduction.is_some() && experiment.test.rpm.is_some() {
+        let what = format!("claims are about one run of each variant, and {} has two", experiment.test.name);
+        return Err(Wrong::new(root.at, what));
+    }
     Ok(experiment)
 }
 

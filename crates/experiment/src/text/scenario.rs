@@ -2,11 +2,14 @@
 
 use goodqueue::{Bytes, Nanos, Span};
 use goodqueue_probe::dash::PlayerConfig;
+use goodqueue_probe::rpm::ClientConfig;
 use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
 use goodqueue_probe::{Direction, QuicCc, Test, Transport, UdpFlow};
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Browse, Flow, NodeId, Opener, Pattern, Probe, ProbeKind, Scenario, Source, Talk, Watch};
+use goodqueue_sim::{
+    Browse, Flow, NodeId, Opener, Pattern, Probe, ProbeKind, Rpm, Scenario, Source, Talk, Watch,
+};
 
 use super::load::{Load, Own, client_name, server_name};
 use super::network::Network;
@@ -44,6 +47,7 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
     scenario.browsers = browsers(&load.test, &pairs);
     scenario.players = players(&load.test, &pairs)?;
     scenario.talks = talks(&load.test, &pairs);
+    scenario.rpm = responsiveness(&load.test, &pairs)?;
     // Those of the test come first: their places there are their places here.
     scenario.sources = load.test.udp.iter().map(|flow| udp(&load.test, flow, &pairs)).collect();
     for named in &load.sources {
@@ -191,6 +195,24 @@ fn players(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Watch>> {
     (0..).zip(&test.dash).map(player).collect()
 }
 
+/// The test of responsiveness by downloads, if it is one: [`crate::Experiment::jobs`] has that by uploads.
+fn responsiveness(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Rpm>> {
+    let one = |plan: &goodqueue_probe::rpm::Plan| {
+        let (from, to) = pairs[plan.host];
+        let cc = plan.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
+        let config = ClientConfig {
+            settings: plan.settings,
+            direction: Direction::Down,
+            tls: plan.tls,
+            first_probe: 0,
+            seed: 0,
+            stop: Nanos::ZERO + test.idle + test.load,
+        };
+        Ok(Rpm { from, to, cc, config })
+    };
+    test.rpm.iter().map(one).collect()
+}
+
 /// The video calls and games, from the start of the simulation.
 fn talks(test: &Test, pairs: &[(NodeId, NodeId)]) -> Vec<Talk> {
     let origin = Nanos::ZERO + test.idle;
@@ -214,7 +236,11 @@ pub(super) fn own_queues(variant: &Variant) -> Vec<String> {
     };
     let is_own = |link: &&usize| {
         let Some(link) = scenario.links.get(**link) else { return false };
-        link.port.is_some() && scenario.flows.iter().any(|flow| flow.from == link.from)
+        let sends = |node: NodeId| {
+            let flows = scenario.flows.iter().map(|flow| flow.from);
+            flows.chain(scenario.rpm.iter().flat_map(|rpm| [rpm.from, rpm.to])).any(|from| from == node)
+        };
+        link.port.is_some() && sends(link.from)
     };
     let links = [variant.up, variant.down];
     let words = links.iter().filter(is_tested).filter(is_own).map(|&link| {
@@ -235,8 +261,9 @@ pub(super) fn idle_links(variant: &Variant) -> Vec<String> {
     let flows = scenario.flows.iter().map(|flow| (flow.from, flow.to));
     let probes = scenario.probes.iter().map(|probe| (probe.from, probe.to));
     let talks = scenario.talks.iter().map(|talk| (talk.from, talk.to));
+    let rpm = scenario.rpm.iter().map(|rpm| (rpm.from, rpm.to));
     let mut pairs: Vec<(NodeId, NodeId)> =
-        flows.chain(probes).chain(talks).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+        flows.chain(probes).chain(talks).chain(rpm).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
     pairs.extend(scenario.sources.iter().map(|source| (source.from, source.to)));
     pairs.sort_unstable();
     pairs.dedup();

@@ -1,6 +1,6 @@
 //! TLS over TCP that keeps little data on its way to the network: what waits within a host is delay that no
-//! network made. At most about [`WAIT`] of data waits in the socket, and one frame above it (section
-//! "Interaction with End Systems"; the draft names `TCP_NOTSENT_LOWAT`).
+//! network made. The socket and one frame above it hold what [`waiting`] says (the draft names
+//! `TCP_NOTSENT_LOWAT`).
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -11,21 +11,16 @@ use std::time::{Duration, Instant};
 
 use goodqueue_probe::TcpSample;
 use goodqueue_probe::net::{AsFd, BorrowedFd, WHOLE, bound_unsent, tcp_sample};
+use goodqueue_probe::rpm::waiting;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-/// How long unsent data may take to be sent.
-const WAIT: Duration = Duration::from_millis(5);
 /// Between two looks at the rate.
 const LOOK: Duration = Duration::from_millis(100);
 /// Looks whose fastest counts, so that a pause does not make it timid.
 const LOOKS: usize = 10;
-/// Fewest and most bytes that may be unsent.
-const UNSENT: (usize, usize) = (4096, 262_144);
-/// Fewest and most bytes of a frame of data.
-const FRAME: (usize, usize) = (1400, 16_384);
 
 /// A socket that ends what it sends with each write (`MSG_EOR`). Linux would otherwise add later writes to
 /// what waits to be sent, up to 64 kB, without a look at `TCP_NOTSENT_LOWAT`.
@@ -113,8 +108,9 @@ impl Lean {
     pub(super) fn new(tls: impl Into<TlsStream<Socket>>) -> Lean {
         let tls = tls.into();
         // Where the kernel cannot, more waits.
-        let _ = bound_unsent(tls.get_ref().0, FRAME.1 as u32);
-        let gauge = Arc::new(Gauge { frame: AtomicUsize::new(FRAME.1), info: Mutex::default() });
+        let (_, most) = waiting(f64::MAX);
+        let _ = bound_unsent(tls.get_ref().0, most as u32);
+        let gauge = Arc::new(Gauge { frame: AtomicUsize::new(most), info: Mutex::default() });
         Lean { tls, gauge, since: Instant::now(), written: 0, rates: [0.0; LOOKS], look: 0 }
     }
 
@@ -131,7 +127,7 @@ impl Lean {
         }
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    #[allow(clippy::cast_possible_truncation)]
     fn note(&mut self, bytes: usize) {
         self.written += bytes;
         let took = self.since.elapsed();
@@ -141,10 +137,10 @@ impl Lean {
         self.rates[self.look % LOOKS] = self.written as f64 / took.as_secs_f64();
         (self.look, self.written, self.since) = (self.look + 1, 0, Instant::now());
         let rate = self.rates.iter().copied().fold(0.0, f64::max);
-        let wait = (rate * WAIT.as_secs_f64()) as usize;
+        let (unsent, frame) = waiting(rate);
         let socket = self.tls.get_ref().0;
-        let _ = bound_unsent(socket, wait.clamp(UNSENT.0, UNSENT.1) as u32);
-        self.gauge.frame.store(wait.clamp(FRAME.0, FRAME.1), Ordering::Relaxed);
+        let _ = bound_unsent(socket, unsent as u32);
+        self.gauge.frame.store(frame, Ordering::Relaxed);
         *self.gauge.info.lock().unwrap_or_else(PoisonError::into_inner) = tcp_sample(socket).ok();
     }
 }

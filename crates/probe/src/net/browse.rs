@@ -223,12 +223,12 @@ impl Fetch {
     }
 
     /// Writes a request. The socket has room for it, because all earlier requests have been answered.
-    fn send(&mut self, connection: u32, request: u32, response: u64) -> io::Result<()> {
+    fn send(&mut self, connection: u32, request: u64, response: u64) -> io::Result<()> {
         let Some(Connection { stream, cc, preface, .. }) = self.connections.get_mut(&connection) else {
             return Err(ErrorKind::NotConnected.into());
         };
         let preface = std::mem::take(preface);
-        let length = request.max(request::LEN as u32);
+        let length = u32::try_from(request).unwrap_or(u32::MAX).max(request::LEN as u32);
         let header = Request { request: length, response, cc: cc.clone() }.emit();
         let rest = &buffer()[request::LEN..length as usize];
         stream.write_all(&[&preface, &header[..], rest].concat())

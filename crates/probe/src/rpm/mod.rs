@@ -10,20 +10,39 @@
 //!
 //! [`Algorithm`] fills the path with load on more and more connections and sends probes meanwhile, until
 //! goodput and then responsiveness are stable. [`Parts`] makes the figure of what the probes took. The driver
-//! has sockets and real time, or virtual time.
+//! has sockets and real time, or is [`Client`], whose own driver has connections in virtual time.
 //!
 //! Sections are those of revision 05 and later ("Measuring Responsiveness Under Working Conditions"). Where
 //! the text leaves a choice, it is ours, and it is stated where it is made.
 
 mod algorithm;
+mod client;
 mod figure;
+mod plan;
 #[cfg(test)]
 mod tests;
 
 pub use algorithm::{Action, Algorithm, Confidence, Interval, Outcome, Settings};
+pub use client::{Client, ClientConfig};
 pub use figure::{Answer, Category, Parts, Rank, Sample, trimmed_mean};
+pub use plan::{LOADS, PROBES, Plan, Tls, lost, samples};
 
 /// Bytes that a foreign probe takes, both ways together (section "Measuring Responsiveness").
 pub const FOREIGN_BYTES: u64 = 5000;
 /// Bytes that a self probe takes.
 pub const OWN_BYTES: u64 = 1000;
+
+/// How long data of a load may wait within a host that sends it (section "Interaction with End Systems").
+const WAIT: f64 = 5e-3;
+/// Fewest and most bytes that may be unsent in a socket, and of a frame of data above it.
+const UNSENT: (usize, usize) = (4096, 262_144);
+const FRAME: (usize, usize) = (1400, 16_384);
+
+/// The most bytes that an end of the test keeps unsent in a socket, and in a frame above it, where it sends
+/// so many bytes a second: what takes 5 ms.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn waiting(bytes_per_second: f64) -> (usize, usize) {
+    let bytes = (bytes_per_second * WAIT) as usize;
+    (bytes.clamp(UNSENT.0, UNSENT.1), bytes.clamp(FRAME.0, FRAME.1))
+}

@@ -29,9 +29,9 @@ pub enum Action {
     Send {
         /// Number of the connection.
         connection: u32,
-        /// Bytes to write.
-        request: u32,
-        /// Bytes that the server answers with.
+        /// Bytes to write; `u64::MAX`: without an end.
+        request: u64,
+        /// Bytes that the server answers with; `u64::MAX`: without an end.
         response: u64,
     },
     /// Close the connection, if it was opened. Later events of it have no effect.
@@ -56,6 +56,19 @@ pub enum Event {
     },
     /// Part of an answer was read.
     Received {
+        /// Number of the connection.
+        connection: u32,
+        /// New bytes, in order.
+        bytes: u64,
+    },
+    /// The whole answer to the oldest request was read. For [`crate::rpm::Client`], which has several under
+    /// way.
+    Answered {
+        /// Number of the connection.
+        connection: u32,
+    },
+    /// Part of a request or an answer without an end was read at its far end. For [`crate::rpm::Client`].
+    Loaded {
         /// Number of the connection.
         connection: u32,
         /// New bytes, in order.
@@ -338,6 +351,7 @@ impl Fetcher for Browser {
             Event::Resolved { query } => self.resolved(query),
             Event::Opened { connection } => self.opened(connection),
             Event::Received { connection, bytes } => self.received(now, connection, bytes, sink),
+            Event::Answered { .. } | Event::Loaded { .. } => {}
             Event::Failed { connection, error } => {
                 if self.link(connection).is_some() {
                     self.end(now, false, Some(error), sink);

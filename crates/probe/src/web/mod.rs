@@ -20,6 +20,7 @@
 use goodqueue::{Nanos, Span};
 
 use crate::Sample;
+use crate::rpm::Outcome;
 
 mod browser;
 #[cfg(test)]
@@ -37,14 +38,14 @@ pub const THINK: Span = Span::from_secs(1);
 pub const RESOLVE_TIMEOUT: Span = Span::from_secs(5);
 
 /// Bytes of a request for an object: a GET with the headers that browsers send.
-pub const REQUEST: u32 = 500;
+pub const REQUEST: u64 = 500;
 
 /// The round trips of the TLS handshake: bytes to the server, bytes back. First a ClientHello padded to 512
 /// (RFC 7685), answered by a certificate and its intermediate; then key exchange and Finished, answered by
 /// ticket and Finished.
-pub const TLS: [(u32, u64); 2] = [(517, 4000), (126, 258)];
+pub const TLS: [(u64, u64); 2] = [(517, 4000), (126, 258)];
 
-/// A state machine that fetches: [`Browser`] or [`crate::dash::Player`].
+/// A state machine that fetches: [`Browser`], [`crate::dash::Player`] or [`crate::rpm::Client`].
 ///
 /// Call, with a `now` that never goes backward: [`Fetcher::handle_event`] for what happened,
 /// [`Fetcher::handle_timeout`], then do what [`Fetcher::poll_action`] says until it returns nothing; then
@@ -64,6 +65,11 @@ pub trait Fetcher: std::fmt::Debug + Send {
 
     /// Gives up what is loading and fetches no more. For a run that is stopped.
     fn stop(&mut self, now: Nanos, sink: &mut dyn FnMut(Sample));
+
+    /// What a test of responsiveness came to so far; `None` of all others.
+    fn outcome(&self) -> Option<Outcome> {
+        None
+    }
 }
 
 /// A page: its number of objects and their total bytes.

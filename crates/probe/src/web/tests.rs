@@ -38,7 +38,7 @@ impl Link {
             }
             Action::Send { connection, request, response } => {
                 assert!(self.open.contains(&connection), "a request on a closed connection");
-                self.sent += u64::from(request);
+                self.sent += request;
                 Event::Received { connection, bytes: response }
             }
             Action::Close { connection } => {

@@ -87,7 +87,7 @@ fn parts(record: &Record, runs: &[&Run]) -> Vec<Group> {
                 column("idle", &|part| millis(part.idle_ns)),
                 column("trimmed mean", &|part| millis(part.trimmed_mean_ns)),
                 column("p50", &|part| millis(part.p50_ns)),
-                column("p90", &|part| millis(part.p90_ns)),
+                column("p90", &|part| millis(part.p90_ns)).spare(1),
                 column("p95", &|part| millis(part.p95_ns)),
                 column("p99", &|part| millis(part.p99_ns)),
             ],

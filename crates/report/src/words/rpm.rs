@@ -40,14 +40,14 @@ pub(super) fn headline(record: &Record) -> Vec<Piece> {
 }
 
 fn who(record: &Record, run: &Run) -> String {
-    if !record.is_path() {
-        return format!("transfers over {}", run.queue);
-    }
-    match run.loads[..] {
-        [Direction::Up] => "uploads".into(),
-        [Direction::Down] => "downloads".into(),
-        _ => "transfers".into(),
-    }
+    let (who, load) = match run.loads[..] {
+        [Direction::Up] => ("uploads", " upload"),
+        [Direction::Down] => ("downloads", " download"),
+        _ => ("transfers", ""),
+    };
+    // A simulated run has the name of its queue and of its load.
+    let queue = run.queue.strip_suffix(load).unwrap_or(&run.queue);
+    if record.is_path() { who.into() } else { format!("{who} over {queue}") }
 }
 
 /// What a round trip takes, of so many a minute.

@@ -42,7 +42,8 @@ impl Agenda {
         let probes = reports + scenario.links.len() as Lane;
         let sources = probes + scenario.probes.len() as Lane;
         let web_clients = sources + scenario.sources.len() as Lane;
-        let talks = web_clients + (scenario.browsers.len() + scenario.players.len()) as Lane;
+        let fetchers = scenario.browsers.len() + scenario.players.len() + scenario.rpm.len();
+        let talks = web_clients + fetchers as Lane;
         let quic = talks + scenario.talks.len() as Lane;
         // One for each flow, whatever carries it, if QUIC carries any.
         let has_quic = scenario.flows.iter().any(|flow| flow.quic.is_some());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use goodqueue::{FlowHasher, Nanos, Rng, Span};
+use goodqueue_probe::rpm::waiting;
 
 use super::agenda::{Agenda, moment};
 use super::network::Network;
@@ -312,6 +313,31 @@ impl Flows {
     pub(super) fn write(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize, bytes: u64) {
         self.list[index].tx.write(bytes);
         self.pump_tx(agenda, network, index);
+    }
+
+    /// The application writes a message of `bytes`, and gets its end in the stream: bytes from the first one
+    /// of the flow.
+    ///
+    /// If it writes without an end, the message is some of those bytes: it goes behind what is sent, and
+    /// behind as much as HTTP/2 over a socket with little unsent data keeps in front of it ([`waiting`]).
+    pub(super) fn write_message(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        index: usize,
+        bytes: u64,
+    ) -> u64 {
+        let tx = &self.list[index].tx;
+        if !tx.is_endless() {
+            self.write(agenda, network, index, bytes);
+            return self.list[index].tx.written();
+        }
+        let window = tx.window();
+        let flight = u64::from(window.snd_cwnd) * u64::from(window.mss);
+        let (unsent, frame) = waiting(flight as f64 / window.srtt.as_secs_f64().max(1e-6));
+        // The first byte has the sequence number 1.
+        let sent = window.snd_nxt - 1;
+        sent + (tx.written() - sent).min((unsent + frame) as u64) + bytes
     }
 
     /// The sender drops the connection, with a reset.

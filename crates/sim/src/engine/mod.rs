@@ -6,8 +6,8 @@
 //!
 //! * [`agenda`]: the clock, and what happens next;
 //! * [`network`]: links, paths, switches, radios, and the frames on their way. It knows nothing of hosts;
-//! * [`hosts`]: flows, probes, UDP sources, browsers and players, calls and games, and what they
-//!   measured;
+//! * [`hosts`]: flows, probes, UDP sources, browsers, players and tests of responsiveness, calls and games,
+//!   and what they measured;
 //! * [`log`]: the trace hash and the counts of what happened.
 //!
 //! # Lanes
@@ -19,8 +19,8 @@
 //! 3. switches, then radios; by number;
 //! 4. the script: starts and stops of flows, in the order of their numbers;
 //! 5. reports of a device to a sender that waits for them; by number of link;
-//! 6. probes, then UDP sources, then browsers and players, then video calls and games, then flows over QUIC;
-//!    by number;
+//! 6. probes, then UDP sources, then browsers, players and tests of responsiveness, then video calls and
+//!    games, then flows over QUIC; by number;
 //! 7. timers of TCP flows: sender, then receiver; by number of flow.
 //!
 //! What an event causes at once (a host answers, a link without delay passes a packet on) is part of the

@@ -406,5 +406,6 @@ fn tcp_senders(scenario: &Scenario) -> BTreeSet<NodeId> {
     let browsers = scenario.browsers.iter();
     let browsers = browsers.flat_map(|browser| browser.hosts.iter().copied().chain([browser.from]));
     let players = scenario.players.iter().flat_map(|player| [player.from, player.server]);
-    flows.chain(browsers).chain(players).collect()
+    let rpm = scenario.rpm.iter().flat_map(|rpm| [rpm.from, rpm.to]);
+    flows.chain(browsers).chain(players).chain(rpm).collect()
 }

@@ -1,4 +1,4 @@
-//! What probes, browsers, players, calls and games measured.
+//! What probes, browsers, players, tests of responsiveness, calls and games measured.
 
 use goodqueue::Nanos;
 use goodqueue_probe::Sample;

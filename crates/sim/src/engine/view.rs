@@ -1,6 +1,7 @@
 //! What can be read of a simulation between two steps.
 
 use goodqueue::{Backlog, Histogram, Nanos, PortStats, Queue, Span, Stats};
+use goodqueue_probe::rpm::Outcome;
 use goodqueue_probe::{Sample, TcpSample};
 
 use super::switches::SwitchNode;
@@ -224,6 +225,22 @@ impl Simulation {
     #[must_use]
     pub fn radio(&self, index: usize) -> &Radio {
         &self.network.radios[index].radio
+    }
+
+    /// What test `index` of responsiveness has come to so far; `None` if there is no such test.
+    #[must_use]
+    pub fn responsiveness(&self, index: usize) -> Option<Outcome> {
+        self.hosts.web_clients.outcome(index)
+    }
+
+    /// A connection of test `index` of responsiveness that carries load, the number `load` in the order in
+    /// which they began; `None` if it has not begun. Of what was received, the load counts, with the requests
+    /// or answers of probes that share its flow.
+    #[must_use]
+    pub fn rpm_load(&self, index: usize, load: usize) -> Option<FlowView> {
+        let (flow, before) = self.hosts.web_clients.load(index, load)?;
+        let view = self.flow(flow);
+        Some(FlowView { received: view.received.saturating_sub(before), ..view })
     }
 
     /// Records from now on what the air of radio `index` is used for: see [`Simulation::take_air`].

@@ -1,12 +1,18 @@
 //! Browsers and players in virtual time: the state machines that also fetch over real sockets, here over
-//! simulated TCP.
+//! simulated TCP; and tests of responsiveness, whose algorithm also works over sockets.
 //!
 //! A connection is two flows: one of requests, whose handshake is that of the connection, and one of answers.
 //! The data of each is acknowledged by separate packets, never by the data of the other (no piggybacking).
+//!
+//! Requests and answers have no contents. So one that shares a flow with an endless one is bookkeeping: the
+//! place in the stream of bytes where it ends.
+
+use std::collections::VecDeque;
 
 use goodqueue::{FlowHasher, Nanos};
 use goodqueue_probe::Sample;
 use goodqueue_probe::dash::Player;
+use goodqueue_probe::rpm::{Client, ClientConfig, Outcome, PROBES};
 use goodqueue_probe::web::{Action, Browser, Event, Fetcher};
 
 use super::agenda::Agenda;
@@ -22,13 +28,15 @@ use crate::scenario::{NodeId, Opener, Scenario};
 use crate::tcp::Header;
 use crate::tcp::cc::CcKind;
 
-/// All browsers, then all players.
+/// All browsers, then all players, then all tests of responsiveness.
 #[derive(Debug)]
 pub(crate) struct WebClients {
     list: Vec<WebClient>,
+    /// Place of the first test.
+    first_test: usize,
 }
 
-/// A browser or a player at work.
+/// A browser, a player or a test of responsiveness at work.
 #[derive(Debug)]
 struct WebClient {
     fetcher: Box<dyn Fetcher>,
@@ -38,6 +46,8 @@ struct WebClient {
     /// The server of each page or of the video, the paths there and back, and its congestion control.
     servers: Vec<Server>,
     connections: Vec<Connection>,
+    /// Connections with an endless request or answer, in the order in which these began.
+    loads: Vec<usize>,
     dsfield: u8,
     query_hashes: Vec<[u32; 2]>,
 }
@@ -50,7 +60,7 @@ struct Server {
     cc: CcKind,
 }
 
-/// A connection of a browser or a player.
+/// A connection of a browser, a player or a test.
 #[derive(Clone, Debug)]
 struct Connection {
     /// The flow of its requests; that of its answers has the next number.
@@ -58,11 +68,24 @@ struct Connection {
     page: usize,
     is_open: bool,
     is_closed: bool,
-    /// Bytes of all requests so far.
-    asked: u64,
+    /// Ends of the last request and of the last answer, in bytes of their flows.
+    ends: [u64; 2],
     /// Answers that have not begun yet. Each belongs to the request that ends at this many bytes.
-    answer: Option<(u64, u64)>,
+    answers: VecDeque<(u64, u64)>,
+    /// Ends of the answers that are on their way.
+    due: VecDeque<u64>,
     /// Bytes of answers that the browser was told of.
+    told: u64,
+    load: Option<Load>,
+}
+
+/// A request or an answer without an end.
+#[derive(Clone, Copy, Debug)]
+struct Load {
+    flow: usize,
+    /// Bytes of the flow in front of it.
+    before: u64,
+    /// Its bytes that the client was told of.
     told: u64,
 }
 
@@ -81,13 +104,15 @@ fn numbered(mut sample: Sample, first: u32) -> Sample {
 }
 
 impl WebClients {
+    #[allow(clippy::cast_possible_truncation)]
     pub(super) fn new(
         scenario: &Scenario,
         agenda: &mut Agenda,
         network: &mut Network,
     ) -> Result<WebClients, BuildError> {
-        let count = scenario.browsers.len() + scenario.players.len();
-        let mut clients = WebClients { list: Vec::with_capacity(count) };
+        let first_test = scenario.browsers.len() + scenario.players.len();
+        let list = Vec::with_capacity(first_test + scenario.rpm.len());
+        let mut clients = WebClients { list, first_test };
         let mut first_page = 0;
         for (index, spec) in scenario.browsers.iter().enumerate() {
             let mut servers = Vec::new();
@@ -109,10 +134,16 @@ impl WebClients {
             let client = WebClient::new(player, spec.from, spec.dscp);
             clients.add(scenario, agenda, network, client, &[(spec.server, spec.cc)])?;
         }
+        for (index, spec) in scenario.rpm.iter().enumerate() {
+            let first_probe = (scenario.probes.len() + index * PROBES.len()) as u32;
+            let test = Box::new(Client::new(ClientConfig { first_probe, ..spec.config }));
+            let client = WebClient::new(test, spec.from, 0);
+            clients.add(scenario, agenda, network, client, &[(spec.to, spec.cc)])?;
+        }
         Ok(clients)
     }
 
-    /// Adds a browser or a player of these servers.
+    /// Adds a browser, a player or a test of these servers.
     fn add(
         &mut self,
         scenario: &Scenario,
@@ -162,7 +193,7 @@ impl WebClients {
         self.act(agenda, network, flows, index);
     }
 
-    /// Tells a browser or a player what happened, and does what it asks for.
+    /// Tells a browser, a player or a test what happened, and does what it asks for.
     fn handle(
         &mut self,
         agenda: &mut Agenda,
@@ -188,22 +219,84 @@ impl WebClients {
                 Action::Open { connection, page } => {
                     self.open(agenda, network, flows, index, (connection, page));
                 }
+                Action::Send { connection, request: u64::MAX, .. } => {
+                    let flow = self.list[index].connections[connection as usize].flow;
+                    self.begin_load(agenda, network, flows, (index, connection as usize), flow);
+                }
                 Action::Send { connection, request, response } => {
                     let connection = &mut self.list[index].connections[connection as usize];
-                    connection.asked += u64::from(request);
-                    connection.answer = Some((connection.asked, response));
-                    flows.write(agenda, network, connection.flow, u64::from(request));
+                    let end = flows.write_message(agenda, network, connection.flow, request);
+                    // One request behind the other, even if less waits in front of the second.
+                    connection.ends[0] = end.max(connection.ends[0] + request);
+                    connection.answers.push_back((connection.ends[0], response));
                 }
                 Action::Close { connection } => {
                     // A reset reaches the server, which drops the connection too.
                     let connection = &mut self.list[index].connections[connection as usize];
                     connection.is_closed = true;
-                    flows.abort(agenda, network, connection.flow);
-                    flows.stop_silently(connection.flow + 1);
+                    let (requests, answers) = (connection.flow, connection.flow + 1);
+                    let is_loaded = connection.load.is_some_and(|load| load.flow == answers);
+                    flows.abort(agenda, network, requests);
+                    if is_loaded {
+                        // Its sender stops at the planned time, as that of any flow.
+                        flows.abort(agenda, network, answers);
+                    } else {
+                        flows.stop_silently(answers);
+                    }
                 }
             }
         }
         self.wake(agenda, index);
+    }
+
+    /// Begins to write without an end on a flow of connection `at` of a client.
+    fn begin_load(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        (client, at): (usize, usize),
+        flow: usize,
+    ) {
+        let WebClient { connections, loads, .. } = &mut self.list[client];
+        loads.push(at);
+        connections[at].load = Some(Load { flow, before: flows.get(flow).tx.written(), told: 0 });
+        flows.write(agenda, network, flow, u64::MAX);
+    }
+
+    /// Tells a test how much of its load on a connection has come to the far end.
+    fn load_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        samples: &mut Samples,
+        (client, connection): (u32, u32),
+    ) {
+        let load = &mut self.list[client as usize].connections[connection as usize].load;
+        let Some(Load { flow, before, told }) = load else { return };
+        let arrived = flows.get(*flow).rx.received().saturating_sub(*before);
+        let bytes = arrived - std::mem::replace(told, arrived);
+        if bytes > 0 {
+            let event = Event::Loaded { connection, bytes };
+            self.handle(agenda, network, flows, samples, (client as usize, event));
+        }
+    }
+
+    /// The flow of the load number `load` of test `index`, and its bytes in front of the load.
+    pub(super) fn load(&self, index: usize, load: usize) -> Option<(usize, u64)> {
+        let client = self.tests().nth(index)?;
+        let load = client.connections[*client.loads.get(load)?].load?;
+        Some((load.flow, load.before))
+    }
+
+    /// What test `index` of responsiveness came to so far.
+    pub(super) fn outcome(&self, index: usize) -> Option<Outcome> {
+        self.tests().nth(index)?.fetcher.outcome()
+    }
+
+    fn tests(&self) -> impl Iterator<Item = &WebClient> {
+        self.list.iter().skip(self.first_test)
     }
 
     /// A DNS query has come to the server.
@@ -276,9 +369,11 @@ impl WebClients {
             page,
             is_open: false,
             is_closed: false,
-            asked: 0,
-            answer: None,
+            ends: [0; 2],
+            answers: VecDeque::new(),
+            due: VecDeque::new(),
             told: 0,
+            load: None,
         });
         flows.start(agenda, network, flow);
     }
@@ -296,6 +391,7 @@ impl WebClients {
             Role::Load => {}
             Role::Requests { client, connection } => {
                 self.requests_arrived(agenda, network, flows, (client, connection));
+                self.load_arrived(agenda, network, flows, samples, (client, connection));
             }
             Role::Answers { client, connection } => {
                 let state = &mut self.list[client as usize].connections[connection as usize];
@@ -305,12 +401,34 @@ impl WebClients {
                     state.told = received;
                     let event = Event::Received { connection, bytes };
                     self.handle(agenda, network, flows, samples, (client as usize, event));
+                    self.answers_arrived(agenda, network, flows, samples, (client, connection), received);
+                    self.load_arrived(agenda, network, flows, samples, (client, connection));
                 }
             }
         }
     }
 
-    /// The server answers a request that is complete.
+    /// Tells a client which answers are complete with so many bytes.
+    fn answers_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        flows: &mut Flows,
+        samples: &mut Samples,
+        (client, connection): (u32, u32),
+        received: u64,
+    ) {
+        let due = |clients: &mut WebClients| {
+            let state = &mut clients.list[client as usize].connections[connection as usize];
+            state.due.pop_front_if(|&mut end| received >= end)
+        };
+        while due(self).is_some() {
+            let event = Event::Answered { connection };
+            self.handle(agenda, network, flows, samples, (client as usize, event));
+        }
+    }
+
+    /// The server answers the requests that are complete.
     fn requests_arrived(
         &mut self,
         agenda: &mut Agenda,
@@ -329,8 +447,18 @@ impl WebClients {
             flows.establish_answers(agenda.now, [requests, answers], (cc, ipv6));
         }
         let received = flows.get(requests).rx.received();
-        if let Some((_, response)) = state.answer.take_if(|&mut (asked, _)| received >= asked) {
-            flows.write(agenda, network, answers, response);
+        let at = (client as usize, connection as usize);
+        loop {
+            let state = &mut self.list[at.0].connections[at.1];
+            let is_whole = |&mut (asked, _): &mut (u64, u64)| received >= asked;
+            let Some((_, response)) = state.answers.pop_front_if(is_whole) else { return };
+            if response == u64::MAX {
+                self.begin_load(agenda, network, flows, at, answers);
+            } else {
+                let end = flows.write_message(agenda, network, answers, response);
+                state.ends[1] = end.max(state.ends[1] + response);
+                state.due.push_back(state.ends[1]);
+            }
         }
     }
 
@@ -370,6 +498,7 @@ impl WebClient {
             first_page: 0,
             servers: Vec::new(),
             connections: Vec::new(),
+            loads: Vec::new(),
             dsfield: dscp << 2,
             query_hashes: Vec::new(),
         }

@@ -12,6 +12,7 @@ mod pages;
 #[cfg(feature = "quic")]
 mod quic;
 mod reference;
+mod rpm;
 mod super_packets;
 mod switch;
 mod switched;

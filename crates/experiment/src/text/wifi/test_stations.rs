@@ -85,13 +85,13 @@ impl TestStations {
 
     /// A test at the stations. One with a single server runs at each station that takes part in the load; of
     /// one with several, host by host goes to station by station, and round again. A station that none of its
-    /// probes is at gets one.
+    /// probes is at gets one. Responsiveness is measured at the first that takes part in the load.
     pub(in super::super) fn spread(&self, test: Test, at: usize) -> Read<Test> {
         let loaded: Vec<usize> = (0..self.all.len()).filter(|&at| self.all[at].load).collect();
         if self.all.is_empty() {
             return Err(Wrong::new(at, "[wifi] needs a station, as in [[wifi.station]]"));
         }
-        if loaded.is_empty() && !test.flows.is_empty() {
+        if loaded.is_empty() && (!test.flows.is_empty() || test.rpm.is_some()) {
             return Err(Wrong::new(at, "no station takes part in the load: every one has load = false"));
         }
         if !test.versions.is_empty() {
@@ -108,6 +108,11 @@ impl TestStations {
             web: Vec::new(),
             dash: Vec::new(),
             talks: Vec::new(),
+            rpm: test
+                .rpm
+                .clone()
+                .zip(loaded.first())
+                .map(|(rpm, &host)| goodqueue_probe::rpm::Plan { host, ..rpm }),
             ..test.clone()
         };
         if several {

@@ -313,6 +313,16 @@ impl Tx {
         }
     }
 
+    /// Bytes that the application has written; of those without an end, what the socket has taken so far.
+    pub(crate) fn written(&self) -> u64 {
+        self.write_seq - 1 + if self.is_endless() { 0 } else { self.app_bytes }
+    }
+
+    /// Whether the application writes without an end.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.app_bytes == u64::MAX
+    }
+
     /// No more will be written: FIN after all data.
     pub fn close(&mut self) {
         if self.fin == Fin::Open {
