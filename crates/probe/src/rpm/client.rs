@@ -38,8 +38,8 @@ pub struct ClientConfig {
 
 /// The test of one direction. Of its [`Action`]s none resolves a name, and requests on a connection may
 /// follow each other before they are answered: the driver reports each answer with [`Event::Answered`], and
-/// what is read of the endless ones with [`Event::Loaded`]. The load goes on until [`ClientConfig::stop`], even
-/// if the figure is known before.
+/// what is read of the endless ones with [`Event::Loaded`]. The load goes on until [`ClientConfig::stop`],
+/// even if the figure is known before.
 ///
 /// Unlike a client over sockets it takes no time of its own.
 #[derive(Debug)]
