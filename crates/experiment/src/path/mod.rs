@@ -111,8 +111,8 @@ impl PathTest {
         Ok(PathTest { hosts, peer: None, locate: false, test, loads })
     }
 
-    /// The IP versions by which the test goes to its one server, each a host; none if each host is a server of
-    /// its own.
+    /// The IP versions by which the test goes to its one server, each a host; none if each host is a server
+    /// of its own.
     ///
     /// # Errors
     /// Those of [`PathTest::new`] that concern the test.
