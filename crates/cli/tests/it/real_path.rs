@@ -412,7 +412,7 @@ fn live_a_clock_that_jumps_is_named() {
     // The jump is taken out of the delays: no direction waits 30 ms longer.
     for way in ["up", "down"] {
         let rise = number(&record["runs"][0]["summary"][way]["added_p95_ns"]) / 1e6;
-        assert!((0.0..15.0).contains(&rise), "{way}: {rise} ms");
+        assert!(rise.abs() < 15.0, "{way}: {rise} ms");
     }
 }
 
