@@ -1,5 +1,7 @@
 //! A flood at the port of QUIC while a load runs: alone in its process, so that nothing else takes memory.
 
+mod ends;
+
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -14,6 +16,8 @@ use goodqueue_path::load::server::{Bounds, LoadServer};
 use goodqueue_probe::net::{ClockWatch, Far, QuicFar, SharedClock, run_load};
 use goodqueue_probe::{Params, Transport, resolve};
 
+use ends::Ends;
+
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Datagrams of a flood from one socket.
 const MANY: u32 = 30_000;
@@ -26,15 +30,6 @@ fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("it runs");
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).expect("a number") * 1024
-}
-
-/// Ends the server also when an assertion fails.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// The first packet of a real connection, as a socket in between sees it.
@@ -100,7 +95,7 @@ fn loopback_a_flood_is_not_amplified_takes_no_memory_and_stops_no_load() {
     let to = SocketAddr::new(V4, server.quic_port().expect("bound"));
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let _end = End(&stop);
+        let _end = Ends(&stop);
         scope.spawn(|| server.serve(&stop, &|_| ()).expect("it serves"));
         let mut first = Control::open(tcp, &secret).expect("the word is right");
         let at = ClockWatch::new().now().mono;

@@ -1,5 +1,7 @@
 //! What flows over QUIC take of memory: alone in its process, so that nothing else is counted.
 
+mod ends;
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -13,6 +15,8 @@ use goodqueue_path::load::message::Start;
 use goodqueue_path::load::server::{Bounds, LoadServer};
 use goodqueue_probe::net::{ClockWatch, Far, SharedClock, run_load};
 use goodqueue_probe::{Params, Transport, resolve};
+
+use ends::Ends;
 
 /// Resident memory, bytes.
 fn resident() -> u64 {
@@ -34,6 +38,7 @@ fn loopback_a_flow_takes_the_memory_that_the_page_says() {
     let stop = AtomicBool::new(false);
     let grown = thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(&stop, &|_| ()));
+        let ends = Ends(&stop);
         let measure = |flows: u32| {
             let params = Params {
                 length: Span::from_secs(3),
@@ -71,7 +76,7 @@ fn loopback_a_flow_takes_the_memory_that_the_page_says() {
         // What the first load makes for good is not counted.
         measure(2);
         let grown = measure(100);
-        stop.store(true, Ordering::Relaxed);
+        drop(ends);
         serving.join().expect("no panic").expect("it serves");
         grown
     });

@@ -37,6 +37,12 @@ impl Scenario {
         Config { mss: self.tcp.mss.saturating_sub(header), ..self.tcp }.clamped()
     }
 
+    /// Length of the frame of a datagram of UDP between two hosts, bytes: `payload` with its headers.
+    #[must_use]
+    pub fn udp_frame(&self, client: NodeId, server: NodeId, payload: u32) -> u32 {
+        udp_headers(self.is_ipv6(client, server)) + payload
+    }
+
     /// Address and port of the sender and of the receiver of TCP flow `index`; `None` if there is no such
     /// flow.
     #[must_use]
@@ -56,6 +62,11 @@ const IPV6_HEADER: u32 = 40;
 /// Ethernet and IP header, bytes.
 pub(crate) const fn lower_headers(ipv6: bool) -> u32 {
     14 + if ipv6 { IPV6_HEADER } else { IPV4_HEADER }
+}
+
+/// Ethernet, IP and UDP header (RFC 768), bytes. The header of an ICMP echo is as long.
+pub(crate) const fn udp_headers(ipv6: bool) -> u32 {
+    lower_headers(ipv6) + 8
 }
 
 /// The address of a node: its number in 10.0.0.0/8 or fd00::/64.

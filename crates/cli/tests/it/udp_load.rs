@@ -27,6 +27,9 @@ fn simulated_udp_keeps_its_rate_and_is_cut_by_the_line() {
     assert_eq!(within["test"]["flows"][0]["name"], "UDP upload");
     let beyond = printed(&format!("{words} --udp-bandwidth 15mbit"));
     assert!((goodput(&beyond) / (10.0 * PAYLOAD) - 1.0).abs() < 0.01, "{} Mbit/s", goodput(&beyond));
+    let ipv6 = printed(&format!("{words} --udp-bandwidth 15mbit -6"));
+    let longer = 1.0 / (1.0 / PAYLOAD + 20.0 / 1470.0);
+    assert!((goodput(&ipv6) / (10.0 * longer) - 1.0).abs() < 0.01, "{} Mbit/s", goodput(&ipv6));
     // 100 packets of 1512 bytes at 10 Mbit/s are 121 ms.
     let rise = number(&beyond["runs"][0]["summary"]["up"]["added_p95_ns"]) / 1e6;
     assert!((110.0..130.0).contains(&rise), "{rise} ms");

@@ -77,10 +77,9 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
                 "--queue: no queue is compared here: give [wifi] driver = \"stock\" and queue = \"$queue\"";
             return Err(Wrong::new(section.at, what));
         }
-        let mut variant = scenario::variant(wifi.network(test.idle), &load, section.at)?;
         let ipv6 = plan.link.ip_version == 6;
-        variant.scenario.tcp = goodqueue_sim::tcp::Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };
-        variant.scenario.ipv6 = ipv6;
+        let tcp = goodqueue_sim::tcp::Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };
+        let mut variant = scenario::variant(wifi.network(test.idle), &load, tcp, ipv6, section.at)?;
         variant.label = if wifi.is_compared { queue.clone() } else { wifi.words.clone() };
         variants.push(variant);
         if !wifi.is_compared {

@@ -106,9 +106,7 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     for side in &sides {
         let network = side.network(folder, &trees, load.test.idle)?;
         let at = side.place();
-        let mut variant = scenario::variant(network, &load, at)?;
-        let scenario = &mut variant.scenario;
-        (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
+        let mut variant = scenario::variant(network, &load, tcp, ipv6, at)?;
         variant.label = side.label(&variant);
         // The variants differ in their links' properties, not in what they join.
         if experiment.variants.is_empty() && side.wifi.is_none() {
@@ -298,9 +296,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, Error> {
         let links = simple.links(&load.test, simple.place(queue.as_ref())).map_err(said)?;
         let context = Context { queue: queue.as_ref(), trees: &[], folder: Path::new("") };
         let network = Network::build(&links, &[], &context).map_err(said)?;
-        let mut variant = scenario::variant(network, &load, 0).map_err(said)?;
-        let scenario = &mut variant.scenario;
-        (scenario.tcp, scenario.ipv6) = (tcp, ipv6);
+        let mut variant = scenario::variant(network, &load, tcp, ipv6, 0).map_err(said)?;
         variant.label = queue.as_ref().map_or_else(|| ALONE.into(), ToString::to_string);
         variants.push(variant);
     }

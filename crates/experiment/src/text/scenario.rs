@@ -6,6 +6,7 @@ use goodqueue_probe::rpm::ClientConfig;
 use goodqueue_probe::talk::PeerConfig;
 use goodqueue_probe::web::BrowserConfig;
 use goodqueue_probe::{Direction, QuicCc, Test, Transport, UdpFlow};
+use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{
     Browse, Flow, NodeId, Opener, Pattern, Probe, ProbeKind, Rpm, Scenario, Source, Talk, Watch,
@@ -17,7 +18,7 @@ use super::read::{Read, Wrong};
 use crate::Variant;
 
 /// Puts the load on the network.
-pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant> {
+pub(super) fn variant(network: Network, load: &Load, tcp: Config, ipv6: bool, at: usize) -> Read<Variant> {
     let node = |name: &str, at: usize| {
         network.find(name).ok_or_else(|| {
             let nodes = network.scenario.nodes.join(", ");
@@ -39,7 +40,7 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
             return Err(Wrong::new(place.at, format!("`{name}` is a host: a switch goes between hosts")));
         }
     }
-    let mut scenario = Scenario { origin: load.test.idle, ..network.scenario.clone() };
+    let mut scenario = Scenario { origin: load.test.idle, tcp, ipv6, ..network.scenario.clone() };
     let is_ipv6 = |&(host, _): &(usize, &(NodeId, NodeId))| load.test.is_ipv6(host, false);
     scenario.ipv6_nodes = pairs.iter().enumerate().filter(is_ipv6).map(|(_, &(_, server))| server).collect();
     scenario.flows = flows(&load.test, &load.own, &pairs)?;
@@ -49,7 +50,7 @@ pub(super) fn variant(network: Network, load: &Load, at: usize) -> Read<Variant>
     scenario.talks = talks(&load.test, &pairs);
     scenario.rpm = responsiveness(&load.test, &pairs)?;
     // Those of the test come first: their places there are their places here.
-    scenario.sources = load.test.udp.iter().map(|flow| udp(&load.test, flow, &pairs)).collect();
+    scenario.sources = load.test.udp.iter().map(|flow| udp(&scenario, &load.test, flow, &pairs)).collect();
     for named in &load.sources {
         let [from, to] = &named.ends;
         let (from, to) = (node(&from.value, from.at)?, node(&to.value, to.at)?);
@@ -120,7 +121,7 @@ fn flows(test: &Test, own: &[Own], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>
 }
 
 /// A UDP flow of the test. The rate is that of the payload.
-fn udp(test: &Test, flow: &UdpFlow, pairs: &[(NodeId, NodeId)]) -> Source {
+fn udp(scenario: &Scenario, test: &Test, flow: &UdpFlow, pairs: &[(NodeId, NodeId)]) -> Source {
     let (client, server) = pairs[flow.host];
     let (from, to) = match flow.direction {
         Direction::Up => (client, server),
@@ -131,15 +132,12 @@ fn udp(test: &Test, flow: &UdpFlow, pairs: &[(NodeId, NodeId)]) -> Source {
         from,
         to,
         pattern: Pattern::Constant { interval },
-        len: flow.payload + UDP_FRAME,
+        len: scenario.udp_frame(from, to, flow.payload),
         dscp: flow.dscp.value(),
         start: test.idle + flow.start,
         stop: Some(test.idle + flow.stop),
     }
 }
-
-/// Bytes of a frame before its UDP payload: headers of UDP, IPv4 and Ethernet.
-const UDP_FRAME: u32 = 8 + 20 + 14;
 
 /// The probes of the test. Those with one interval share its grid, and are spread over it as those of the
 /// live arm.

@@ -55,8 +55,6 @@ pub(crate) struct Flow {
     bytes: u64,
     /// The round of its device's credits in which it last got memory back.
     round: u32,
-    /// It sends nothing more, and what still arrives is ignored.
-    pub(crate) is_stopped: bool,
 }
 
 /// What a flow is for.
@@ -232,7 +230,7 @@ impl Flows {
             rx.take_every_step();
         }
         let &NewFlow { opener, role, bytes, .. } = new;
-        self.list.push(Flow { tx, rx, wires, opener, role, bytes, round: 0, is_stopped: false });
+        self.list.push(Flow { tx, rx, wires, opener, role, bytes, round: 0 });
         agenda.make_room(self.list.len());
     }
 
@@ -289,10 +287,7 @@ impl Flows {
         while let Some(action) = self.script.take(agenda.now) {
             match action {
                 Action::Start(flow) => self.start(agenda, network, flow as usize),
-                Action::Stop(flow) => {
-                    self.list[flow as usize].is_stopped = true;
-                    self.abort(agenda, network, flow as usize);
-                }
+                Action::Stop(flow) => self.abort(agenda, network, flow as usize),
             }
         }
         self.script.wake(agenda);
@@ -344,11 +339,6 @@ impl Flows {
     pub(super) fn abort(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         self.list[index].tx.abort();
         self.pump_tx(agenda, network, index);
-    }
-
-    /// Stops a flow without telling its peer.
-    pub(super) fn stop_silently(&mut self, index: usize) {
-        self.list[index].is_stopped = true;
     }
 
     /// A data frame has come to its receiver.

@@ -9,7 +9,7 @@ use goodqueue_probe::{Direction, Sample};
 use super::agenda::{Agenda, moment};
 use super::network::Network;
 use super::samples::Samples;
-use crate::address::{Conversation, ICMP, UDP, lower_headers};
+use crate::address::{Conversation, ICMP, UDP, udp_headers};
 use crate::error::BuildError;
 use crate::frame::{Frame, Frames, Kind};
 use crate::owner::LaneOwner;
@@ -61,9 +61,6 @@ struct Ping {
     waiting: VecDeque<(u32, Nanos)>,
 }
 
-/// The header of UDP; ICMP's echo header is as long.
-const UDP_HEADER: u32 = 8;
-
 impl Ping {
     /// The next request, if it is due.
     fn ask(&mut self, now: Nanos) -> Option<u32> {
@@ -108,7 +105,7 @@ impl Probes {
                 backward,
                 hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
                 dsfield: spec.dscp << 2,
-                len: lower_headers(ipv6) + UDP_HEADER + spec.payload,
+                len: udp_headers(ipv6) + spec.payload,
             });
             probes.wake(agenda, number);
         }

@@ -10,7 +10,7 @@ use goodqueue_probe::{QuicCc, TcpSample};
 use super::agenda::{Agenda, moment};
 use super::network::Network;
 use super::view::FlowView;
-use crate::address::{Conversation, UDP, lower_headers};
+use crate::address::{Conversation, UDP, udp_headers};
 use crate::error::BuildError;
 use crate::frame::{Frame, Frames, Kind};
 use crate::owner::LaneOwner;
@@ -53,7 +53,6 @@ struct QuicFlow {
 
 /// The first number of their conversations. Their client ports differ from those of flows, probes and talks.
 const NUMBERS: usize = 3 << 20;
-const UDP_HEADER: u32 = 8;
 const KINDS: [Kind; 2] = [Kind::QuicToServer, Kind::QuicToClient];
 
 #[allow(clippy::cast_possible_truncation)]
@@ -133,7 +132,7 @@ impl Quic {
             };
             let ipv6 = scenario.is_ipv6(client, server);
             let ends = Conversation { client, server, protocol: UDP, number: NUMBERS + number, ipv6 };
-            let headers = lower_headers(ipv6) + UDP_HEADER;
+            let headers = udp_headers(ipv6);
             // The path's MTU is known.
             let payload = u16::try_from(ETHERNET_FRAME - headers).unwrap_or(1200);
             let settings = Settings { payload, ecn: scenario.tcp.ecn, retry: false, ..Settings::default() };

@@ -6,7 +6,7 @@ use goodqueue_probe::talk::{self, PAYLOAD, Peer, wire::MOST};
 use super::agenda::Agenda;
 use super::network::Network;
 use super::samples::Samples;
-use crate::address::{Conversation, UDP, lower_headers};
+use crate::address::{Conversation, UDP, udp_headers};
 use crate::error::BuildError;
 use crate::frame::{Frame, Frames, Kind};
 use crate::owner::LaneOwner;
@@ -39,7 +39,6 @@ struct Talk {
 
 /// The first number of their conversations. Their client ports differ from those of flows and probes.
 const NUMBERS: usize = 2 << 20;
-const UDP_HEADER: u32 = 8;
 
 #[allow(clippy::cast_possible_truncation)]
 fn place(frame: &Frame) -> usize {
@@ -86,7 +85,7 @@ impl Talks {
                 paths: network.round_trip(scenario, spec.from, spec.to)?,
                 hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
                 dsfield: spec.dscp << 2,
-                headers: lower_headers(ipv6) + UDP_HEADER,
+                headers: udp_headers(ipv6),
                 datagrams: Vec::new(),
                 free: Vec::new(),
                 sent: 0,

@@ -19,7 +19,7 @@ use super::agenda::Agenda;
 use super::flows::{Flows, NewFlow, Role};
 use super::network::Network;
 use super::samples::Samples;
-use crate::address::{Conversation, TCP, UDP, lower_headers};
+use crate::address::{Conversation, TCP, UDP, udp_headers};
 use crate::error::BuildError;
 use crate::frame::{Frame, Kind};
 use crate::owner::LaneOwner;
@@ -231,7 +231,8 @@ impl WebClients {
                     connection.answers.push_back((connection.ends[0], response));
                 }
                 Action::Close { connection } => {
-                    // A reset reaches the server, which drops the connection too.
+                    // The client resets its end. A server that still sends an answer sends it to the end: the
+                    // reset does not reach its sender.
                     let connection = &mut self.list[index].connections[connection as usize];
                     connection.is_closed = true;
                     let (requests, answers) = (connection.flow, connection.flow + 1);
@@ -240,8 +241,6 @@ impl WebClients {
                     if is_loaded {
                         // Its sender stops at the planned time, as that of any flow.
                         flows.abort(agenda, network, answers);
-                    } else {
-                        flows.stop_silently(answers);
                     }
                 }
             }
@@ -512,7 +511,7 @@ impl WebClient {
             segment: Header { seq: u64::from(query), ack: page as u64, ..Header::default() },
             owner: index as u32,
             place: self.servers[page].paths[0],
-            len: lower_headers(self.servers[page].ipv6) + 8 + QUERY,
+            len: udp_headers(self.servers[page].ipv6) + QUERY,
             flow_hash: self.query_hashes[page][0],
             dsfield: self.dsfield,
             kind: Kind::Query,

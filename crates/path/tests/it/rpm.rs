@@ -6,7 +6,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,6 +18,8 @@ use goodqueue_path::rpm::trust::{Fingerprint, Identity, Trust};
 use goodqueue_probe::Direction;
 use goodqueue_probe::rpm::{Answer, Rank, Settings};
 
+use crate::ends::Ends;
+
 /// Runs `body` beside a server; what the server has done.
 fn with_server(bounds: Bounds, body: impl FnOnce(SocketAddr, Fingerprint)) -> Stats {
     let identity = Identity::ephemeral().unwrap();
@@ -26,13 +28,11 @@ fn with_server(bounds: Bounds, body: impl FnOnce(SocketAddr, Fingerprint)) -> St
     let (at, stop) = (server.addresses()[0], AtomicBool::new(false));
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(&stop));
-        let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(at, fingerprint)));
+        let ends = Ends(&stop);
+        body(at, fingerprint);
         let stats = server.stats();
-        stop.store(true, Ordering::Relaxed);
+        drop(ends);
         serving.join().unwrap().unwrap();
-        if let Err(panic) = end {
-            std::panic::resume_unwind(panic);
-        }
         stats
     })
 }

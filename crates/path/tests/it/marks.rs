@@ -16,6 +16,8 @@ use goodqueue_path::server::{Limits, Server};
 use goodqueue_probe::echo::Schedule;
 use goodqueue_probe::net::{Arrival, Udp, wait};
 
+use crate::ends::Ends;
+
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// EF with ECT(0).
 const SENT: u8 = 0xb8 | 2;
@@ -81,10 +83,11 @@ fn measured(size: i64, change: fn(bool, u8, u32) -> u8) -> Trips {
     thread::scope(|scope| {
         scope.spawn(|| listener.serve(&mut server, None, &stop, &mut |_| {}).unwrap());
         scope.spawn(|| remark(&front, &back, &stop, change));
+        let ends = Ends(&stop);
         let session = Session::open(plan, &stop).unwrap();
         let mut trips = Trips::new(session.layout(), session.sent_ip());
         let summary = session.run(&stop, &mut |update| trips.take(&update)).unwrap();
-        stop.store(true, Ordering::Relaxed);
+        drop(ends);
         assert_eq!(summary.prober.refused, 0);
         trips
     })

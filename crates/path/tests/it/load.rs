@@ -17,6 +17,8 @@ use goodqueue_path::load::{Secret, word};
 use goodqueue_probe::net::{ClockWatch, Far, SessionId, SharedClock, run_load};
 use goodqueue_probe::{Direction, End, Params, Sample, Test, resolve};
 
+use crate::ends::Ends;
+
 fn free_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -28,12 +30,10 @@ fn with_server(bounds: Bounds, secret: &Secret, body: impl FnOnce(SocketAddr)) -
     let (stop, (sender, events)) = (AtomicBool::new(false), sync_channel(1000));
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(&stop, &|event| drop(sender.try_send(event))));
-        let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| body(at)));
-        stop.store(true, Ordering::Relaxed);
+        let ends = Ends(&stop);
+        body(at);
+        drop(ends);
         serving.join().unwrap().unwrap();
-        if let Err(panic) = end {
-            std::panic::resume_unwind(panic);
-        }
     });
     events.try_iter().collect()
 }
@@ -140,6 +140,7 @@ fn loopback_a_flow_is_only_accepted_from_the_address_of_its_control_connection()
     let (stop, (sender, _events)) = (AtomicBool::new(false), sync_channel(1000));
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(&stop, &|event| drop(sender.try_send(event))));
+        let ends = Ends(&stop);
         let mut control = Control::open(at, &secret).unwrap();
         let test = test("tcp_1down");
         for (to, is_ours) in [(six, false), (at, true)] {
@@ -161,7 +162,7 @@ fn loopback_a_flow_is_only_accepted_from_the_address_of_its_control_connection()
                 "{end:?} {ended:?}"
             );
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(ends);
         serving.join().unwrap().unwrap();
     });
 }

@@ -14,6 +14,8 @@ use goodqueue_path::load::server::{Bounds, LoadServer};
 use goodqueue_probe::net::{ClockWatch, Far, LoadSummary, QuicFar, SessionId, SharedClock, run_load};
 use goodqueue_probe::{End, Params, Sample, Test, Transport, resolve};
 
+use crate::ends::Ends;
+
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn secret(word: &str) -> Secret {
@@ -32,8 +34,9 @@ fn served<T>(bounds: Bounds, during: impl FnOnce(SocketAddr, SocketAddr) -> T) -
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(&stop, &|_| ()));
+        let ends = Ends(&stop);
         let result = during(tcp, udp);
-        stop.store(true, Ordering::Relaxed);
+        drop(ends);
         serving.join().expect("no panic").expect("it serves");
         result
     })

@@ -4,14 +4,13 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod relay;
-
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::relay::{Relay, What};
 use goodqueue::Span;
 use goodqueue_path::client::{OpenFailure, Plan, Session, Summary};
 use goodqueue_path::fill::Fill;
@@ -22,7 +21,6 @@ use goodqueue_path::result::Trips;
 use goodqueue_path::server::listen::Listener;
 use goodqueue_path::server::{Limits, Server};
 use goodqueue_probe::echo::Schedule;
-use relay::{Relay, What};
 use serde_json::Value;
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

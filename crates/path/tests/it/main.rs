@@ -1,0 +1,12 @@
+//! The client and the server of a real path, against each other and against irtt, on loopback.
+//!
+//! Tests of memory and floods are programs of their own, so that nothing else is counted.
+
+#[path = "../ends/mod.rs"]
+mod ends;
+mod irtt;
+mod load;
+mod marks;
+mod quic;
+mod relay;
+mod rpm;
