@@ -10,7 +10,10 @@
 //! them. The router's interfaces have no address, and its IP stack is not involved. Neighbour entries are
 //! permanent, so no ARP or ND packet is ever in a queue; multicast is not forwarded.
 //!
-//! Every offload that can be switched is off on all four interfaces, and the lab verifies that. So the router
+//! A host may be put behind the server ([`Lab::host_behind`]): the server's namespace then forwards to it, so
+//! that a queue of the kernel can be on the way.
+//!
+//! Every offload that can be switched is off on all interfaces, and the lab verifies that. So the router
 //! sees what a real wire would carry: frames of at most the MTU with complete checksums.
 
 use std::collections::BTreeMap;
@@ -37,6 +40,10 @@ pub const SERVER_INTERFACE: &str = "srv";
 pub const ROUTER_TO_CLIENT: &str = "rcli";
 /// The router's interface towards the server.
 pub const ROUTER_TO_SERVER: &str = "rsrv";
+/// The server's interface towards the host behind it.
+pub const SERVER_TO_BEHIND: &str = "sbeh";
+/// The interface of the host behind the server.
+pub const BEHIND_INTERFACE: &str = "beh";
 
 const fn mac(last: u8) -> Mac {
     // Locally administered, unicast.
@@ -44,6 +51,8 @@ const fn mac(last: u8) -> Mac {
 }
 const CLIENT_MAC: Mac = mac(1);
 const SERVER_MAC: Mac = mac(2);
+const SERVER_TO_BEHIND_MAC: Mac = mac(3);
+const BEHIND_MAC: Mac = mac(4);
 
 /// A host of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,6 +270,60 @@ impl Lab {
     #[must_use]
     pub fn client_address(v6: bool) -> IpAddr {
         address(v6, 1)
+    }
+
+    /// The IPv4 address of the host behind the server, which seems to be on the Ethernet of the others.
+    #[must_use]
+    pub fn behind_address() -> IpAddr {
+        address(false, 130)
+    }
+
+    /// Puts a host behind the server, and lets the server's namespace forward IPv4 packets to it. It has the
+    /// sysctls of `spec`, and disappears when the returned namespace is dropped. There can be one at a time.
+    ///
+    /// # Errors
+    /// Those of [`Lab::new`].
+    pub fn host_behind(&self, spec: &LabSpec) -> Result<Netns> {
+        let behind = Netns::new("behind")?;
+        let prepare = || {
+            if self.ipv6 {
+                disable_ipv6(&["all", "default"])?;
+            }
+            spec.sysctls.iter().try_for_each(|(name, value)| write_sysctl(name, value))
+        };
+        behind.run(prepare)??;
+        let join = || {
+            if self.ipv6 {
+                disable_ipv6(&["default"])?;
+            }
+            write_sysctl("net.ipv4.ip_forward", "1")?;
+            let near = End { name: SERVER_TO_BEHIND, mac: SERVER_TO_BEHIND_MAC, mtu: self.mtu };
+            let far = End { name: BEHIND_INTERFACE, mac: BEHIND_MAC, mtu: self.mtu };
+            let mut route = Route::open()?;
+            route.add_veth(&near, &far, behind.as_fd())?;
+            let index = interface_index(SERVER_TO_BEHIND)?;
+            route.set_up(index, SERVER_TO_BEHIND)?;
+            // The longer prefix is the route to the host; the clients' is shorter.
+            route.add_address(index, address(false, 129), 25)?;
+            route.add_neighbour(index, Lab::behind_address(), BEHIND_MAC)?;
+            set_offloads(SERVER_TO_BEHIND, false)
+        };
+        self.server.run(join)??;
+        let take_up = || {
+            let mut route = Route::open()?;
+            route.set_up(interface_index("lo")?, "lo")?;
+            let index = interface_index(BEHIND_INTERFACE)?;
+            route.set_up(index, BEHIND_INTERFACE)?;
+            route.add_address(index, Lab::behind_address(), 24)?;
+            route.add_neighbour(index, Lab::client_address(false), SERVER_TO_BEHIND_MAC)?;
+            set_offloads(BEHIND_INTERFACE, false)
+        };
+        behind.run(take_up)??;
+        self.client.run(|| {
+            let index = interface_index(CLIENT_INTERFACE)?;
+            Route::open()?.add_neighbour(index, Lab::behind_address(), SERVER_MAC)
+        })??;
+        Ok(behind)
     }
 
     /// Reserves the router for an engine, until the returned value is dropped.

@@ -1,11 +1,38 @@
-//! A line whose truth is known: a queue that writes down when each packet came and left.
+//! A line whose truth is known: a queue that writes down when each packet came and left, or one of the kernel
+//! between two captures.
 
+use std::fmt::{self, Display, Formatter};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use goodqueue::details::flags;
 use goodqueue::{
     AnyQueue, Backlog, ETHERNET_FRAME, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span, Stats, Verdict,
 };
-use goodqueue_wire::{Engine, EngineHandle, EngineReport, EngineSpec, Frame, Lab, LabSpec, PathSpec};
+use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, Netns, PathSpec};
+
+use crate::kernel::Kernel;
+
+/// What the packets of a path wait in, the same in both directions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bottleneck {
+    /// One of our queues, in the live engine.
+    Ours(&'static str),
+    /// The kernel's `tbf`, with room for so many bytes.
+    Tbf(u32),
+    /// The kernel's `htb` over a `pfifo` with room for so many packets.
+    Htb(u32),
+}
+
+impl Display for Bottleneck {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Bottleneck::Ours(queue) => f.write_str(queue),
+            Bottleneck::Tbf(bytes) => write!(f, "kernel: tbf, limit {bytes}"),
+            Bottleneck::Htb(packets) => write!(f, "kernel: htb, pfifo limit {packets}"),
+        }
+    }
+}
 
 /// One of the paths.
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +42,7 @@ pub(crate) struct Line {
     /// Round trip without load, ms.
     pub(crate) rtt_ms: u64,
     /// The queue of both directions.
-    pub(crate) queue: &'static str,
+    pub(crate) queue: Bottleneck,
     /// Share of packets that are lost behind the queue, in each direction.
     pub(crate) loss: f64,
 }
@@ -31,6 +58,25 @@ impl Line {
     pub(crate) fn delay(&self) -> Span {
         Span::from_micros(self.rtt_ms * 500)
     }
+
+    /// From the client to the queue of the upload. The engine's is at the client; the kernel's is at the
+    /// server, behind the delay.
+    pub(crate) fn before_queue(&self) -> Span {
+        match self.queue {
+            Bottleneck::Ours(_) => Span::ZERO,
+            Bottleneck::Tbf(_) | Bottleneck::Htb(_) => self.delay(),
+        }
+    }
+
+    /// From when a packet of `len` bytes leaves the queue of the upload until the server has it. A shaper of
+    /// the kernel sends at once what it lets through.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(crate) fn behind_queue(&self, len: u32) -> Span {
+        match self.queue {
+            Bottleneck::Ours(_) => Span((f64::from(len) * 8e9 / self.rate(0).0 as f64) as u64) + self.delay(),
+            Bottleneck::Tbf(_) | Bottleneck::Htb(_) => Span::ZERO,
+        }
+    }
 }
 
 /// What a TCP header acknowledges.
@@ -40,6 +86,8 @@ pub(crate) struct Acked {
     pub(crate) connection: u64,
     /// Acknowledgement number: all before it has arrived in order.
     pub(crate) ack: u32,
+    /// Whether it opens the connection.
+    pub(crate) syn: bool,
 }
 
 /// A packet that a queue took in.
@@ -77,7 +125,10 @@ const SLOTS: usize = 1 << 20;
 
 impl Queue<Frame> for Logged {
     fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut impl Owner<Frame>) -> Verdict {
-        let tcp = owner.tcp(&packet).map(|tcp| Acked { connection: tcp.connection, ack: tcp.ack });
+        let tcp = owner.tcp(&packet).map(|tcp| {
+            let syn = tcp.flags & flags::SYN != 0;
+            Acked { connection: tcp.connection, ack: tcp.ack, syn }
+        });
         let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
         self.places[packet.cookie as usize % SLOTS] = log.len();
         log.push(Passed { arrived: now, left: None, len: packet.len, tcp });
@@ -116,34 +167,77 @@ pub(crate) struct Path {
     pub(crate) lab: Lab,
     engine: EngineHandle,
     logs: [Log; 2],
+    kernel: Option<Kernel>,
+}
+
+/// What has passed a line.
+pub(crate) struct Seen {
+    /// The queue of each direction, up and down.
+    pub(crate) queues: [Vec<Passed>; 2],
+    /// What the client sent, if the queue of the upload is not where it was sent.
+    client: Option<Vec<Passed>>,
+}
+
+impl Seen {
+    /// What the end that sends in direction `way` has sent, when it sent it.
+    pub(crate) fn sent(&self, way: usize) -> &[Passed] {
+        match &self.client {
+            Some(client) if way == 0 => client,
+            _ => &self.queues[way],
+        }
+    }
 }
 
 impl Path {
     /// Starts the line.
     pub(crate) fn new(line: &Line) -> Path {
-        let lab = Lab::new(&LabSpec::default()).expect("namespaces: run this as root");
+        let spec = LabSpec::default();
+        let lab = Lab::new(&spec).expect("namespaces: run this as root");
+        let kernel = Kernel::new(line, &lab, &spec);
         let logs = [Log::default(), Log::default()];
         let direction = |way: usize| {
             let rate = line.rate(way);
-            let spec: QueueSpec = line.queue.parse().expect("a queue");
+            // Without a rate nothing waits in it.
+            let (queue, own_rate) = match line.queue {
+                Bottleneck::Ours(queue) => (queue, Some(rate)),
+                Bottleneck::Tbf(_) | Bottleneck::Htb(_) => ("pfifo:1000", None),
+            };
+            let spec: QueueSpec = queue.parse().expect("a queue");
             let draws = Rng::stream(1, way as u64, "queue");
             let queue = spec.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).expect("a queue");
             let mut path =
                 PathSpec::new(Logged { queue, log: Arc::clone(&logs[way]), places: vec![0; SLOTS] });
-            path.rate = Some(rate);
+            path.rate = own_rate;
             path.delays = vec![line.delay()];
             path.loss = line.loss;
             path
         };
         let spec = EngineSpec::new(direction(0), direction(1));
         let engine = Engine::start(&lab, spec).expect("an engine");
-        Path { lab, engine, logs }
+        Path { lab, engine, logs, kernel }
     }
 
-    /// Stops the line: what passed, up and down, and how well the engine kept time.
-    pub(crate) fn stop(self) -> ([Vec<Passed>; 2], EngineReport) {
+    /// Where the tools' servers run, and its address.
+    pub(crate) fn server(&self) -> (&Netns, IpAddr) {
+        match &self.kernel {
+            Some(kernel) => (kernel.behind(), Lab::behind_address()),
+            None => (self.lab.server(), Lab::server_address(false, 0)),
+        }
+    }
+
+    /// Stops the line: what has passed, if the engine kept time and nothing was missed.
+    pub(crate) fn stop(self) -> Result<Seen, String> {
+        let captured = self.kernel.map(Kernel::stop).transpose();
         let report = self.engine.stop().expect("the engine ends");
+        let validity = report.validity();
+        if !validity.valid {
+            return Err(validity.reasons.join("; "));
+        }
         let take = |log: &Log| std::mem::take(&mut *log.lock().unwrap_or_else(PoisonError::into_inner));
-        (self.logs.each_ref().map(take), report)
+        let [up, down] = self.logs.each_ref().map(take);
+        Ok(match captured? {
+            Some(queues) => Seen { queues, client: Some(up) },
+            None => Seen { queues: [up, down], client: None },
+        })
     }
 }

@@ -3,12 +3,15 @@
 //!     cargo build --release -p goodqueue-cli --bin goodqueue --example accuracy
 //!     target/release/examples/accuracy target/release/goodqueue docs/accuracy.md [NUMBER...]
 //!
-//! As root, on a machine that does nothing else: about 25 minutes for all 24 paths, each loaded down and up.
+//! As root, on a machine that does nothing else: about 35 minutes for all 30 paths, each loaded down and up.
 //! The tools are Goodqueue, irtt, fping and iperf3. The line is the live engine. Its queues write down when
-//! each packet came and left, and what follows from that is the truth for each tool in its own run.
+//! each packet came and left, and what follows from that is the truth for each tool in its own run. On some
+//! paths the queue is one of the kernel, between two captures. With numbers only these paths are measured;
+//! the rows of the others are kept.
 
 #![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation)]
 
+mod kernel;
 mod line;
 mod page;
 mod tools;
@@ -16,17 +19,21 @@ mod truth;
 
 use serde_json::Value;
 
-use line::{Line, Path};
+use line::{Bottleneck, Line, Path};
 use page::Row;
 use tools::{LOAD, RAMP};
 use truth::{Figures, Window};
 
 const fn line(up: f64, down: f64, rtt_ms: u64, queue: &'static str, loss: f64) -> Line {
-    Line { mbit: [up, down], rtt_ms, queue, loss }
+    Line { mbit: [up, down], rtt_ms, queue: Bottleneck::Ours(queue), loss }
+}
+
+const fn kernel(up: f64, down: f64, rtt_ms: u64, queue: Bottleneck) -> Line {
+    Line { mbit: [up, down], rtt_ms, queue, loss: 0.0 }
 }
 
 /// The paths: chosen before anything was measured, from slow DSL to 300 Mbit/s, 5 to 200 ms.
-const LINES: [Line; 24] = [
+const LINES: [Line; 30] = [
     line(1.0, 1.0, 20, "bfifo:64000", 0.0),
     line(1.0, 8.0, 40, "bfifo:128000", 0.0),
     line(2.0, 2.0, 60, "fq_codel", 0.0),
@@ -51,6 +58,13 @@ const LINES: [Line; 24] = [
     line(100.0, 100.0, 50, "fq_codel", 0.0),
     line(100.0, 300.0, 20, "codel", 0.0),
     line(300.0, 300.0, 10, "pfifo:1000", 0.0),
+    // Policers: a bucket of 40 ms and no queue, on a line four times as fast.
+    line(80.0, 80.0, 20, "tbf,rate=20mbit,burst=100000,limit=3028", 0.0),
+    line(200.0, 200.0, 40, "tbf,rate=50mbit,burst=250000,limit=3028", 0.0),
+    kernel(20.0, 20.0, 20, Bottleneck::Tbf(256_000)),
+    kernel(10.0, 50.0, 40, Bottleneck::Tbf(256_000)),
+    kernel(20.0, 20.0, 20, Bottleneck::Htb(200)),
+    kernel(10.0, 50.0, 40, Bottleneck::Htb(100)),
 ];
 
 /// Tries for a load in which the engine kept time.
@@ -63,17 +77,24 @@ fn main() {
         std::process::exit(2);
     };
     let numbers: Vec<usize> = numbers.iter().map(|word| word.parse().expect("a number")).collect();
-    let mut rows = Vec::new();
+    let page = std::path::Path::new(page);
+    let kept = if numbers.is_empty() { Ok(Vec::new()) } else { page::kept(page) };
+    let mut rows = kept.unwrap_or_else(|why| {
+        eprintln!("{why}");
+        std::process::exit(2);
+    });
     for (number, line) in (1..).zip(&LINES) {
         if !numbers.is_empty() && !numbers.contains(&number) {
             continue;
         }
+        rows.retain(|row| row.line != number);
         for way in [1, 0] {
             eprintln!("path {number}, {}: {line:?}", ["up", "down"][way]);
             rows.extend(measured(|| ours(line, way, program)).into_iter().map(|row| row.on(number, way)));
             rows.extend(measured(|| theirs(line, way)).into_iter().map(|row| row.on(number, way)));
         }
-        std::fs::write(page, page::page(&LINES, &rows)).expect("the page");
+        rows.sort_by_key(|row| row.line);
+        page::write(page, &LINES, &rows).expect("the page");
     }
 }
 
@@ -88,28 +109,18 @@ fn measured(mut once: impl FnMut() -> Result<Vec<Row>, String>) -> Vec<Row> {
     Vec::new()
 }
 
-/// The logs, if the engine kept time.
-fn stop(path: Path) -> Result<[Vec<line::Passed>; 2], String> {
-    let (logs, report) = path.stop();
-    let validity = report.validity();
-    if validity.valid { Ok(logs) } else { Err(validity.reasons.join("; ")) }
-}
-
 /// A loaded run of Goodqueue, beside the truth of that run.
 fn ours(line: &Line, way: usize, program: &str) -> Result<Vec<Row>, String> {
     let path = Path::new(line);
     let run = tools::goodqueue(&path, program, way);
-    let logs = stop(path)?;
+    let seen = path.stop()?;
     let summary = &run["summary"];
     let ms = |value: &Value| value.as_f64().map(|ns| ns / 1e6);
     let (Some(from), Some(to)) = (summary["loaded_from_ns"].as_i64(), summary["loaded_to_ns"].as_i64())
     else {
         return Err(format!("no loaded interval: {run}"));
     };
-    // Flows begin with a handshake, one round trip before the first full frame; downloads also with a
-    // request, half a round trip.
-    let halves = [2, 3][way];
-    let load = truth::load_start(&logs[way]) - halves * line.rtt_ms.cast_signed() * 500_000;
+    let load = truth::opened(&seen, way);
     let window = Window { load, from: load + from, to: load + to };
     let names = ["up", "down"];
     let medians = names.map(|name| ms(&summary[name]["added_p50_ns"]));
@@ -124,12 +135,15 @@ fn ours(line: &Line, way: usize, program: &str) -> Result<Vec<Row>, String> {
         way: medians[0].zip(medians[1]).map(|(up, down)| usize::from(down > up)),
         grade: letter,
     };
-    let probes = truth::probes(line, &logs, 60..400);
+    let probes = truth::probes(line, &seen.queues, 60..400);
     let truth = Figures {
-        goodput: Some(truth::goodput(&logs[1 - way], window)),
+        goodput: Some(truth::goodput(seen.sent(1 - way), window)),
         ..truth::rises(&probes, way, window)
     };
     let doubts = run["doubts"].as_array().filter(|doubts| !doubts.is_empty());
+    for doubt in doubts.into_iter().flatten() {
+        eprintln!("  {}", doubt["evidence"]);
+    }
     let note = doubts.map(|doubts| {
         let kinds = doubts.iter().filter_map(|doubt| doubt["kind"].as_str());
         kinds.collect::<Vec<_>>().join(", ")
@@ -141,15 +155,17 @@ fn ours(line: &Line, way: usize, program: &str) -> Result<Vec<Row>, String> {
 fn theirs(line: &Line, way: usize) -> Result<Vec<Row>, String> {
     let path = Path::new(line);
     let others = tools::others(&path, way);
-    let logs = stop(path)?;
-    let load = truth::load_start(&logs[way]);
+    let seen = path.stop()?;
+    let load = truth::load_start(seen.sent(way));
     let (ramp, length) = (RAMP.as_nanos() as i64, LOAD.as_nanos() as i64);
     let window = Window { load, from: load + ramp, to: load + length };
-    // iperf3's figure is of the whole load. It opens its connections before that.
-    let whole = Window { load: i64::MIN, from: load, ..window };
-    let acked = truth::goodput(&logs[1 - way], whole);
+    // iperf3's figure is of the whole load. It opens its connections before that. The client measures a
+    // download; its time begins with the server's word, which arrives with the first data.
+    let begins = load + if way == 1 { line.delay().0.cast_signed() } else { 0 };
+    let whole = Window { load: i64::MIN, from: begins, to: begins + length };
+    let acked = truth::goodput(seen.sent(1 - way), whole);
     let iperf3 = Figures { goodput: Some(others.iperf3), ..Figures::default() };
-    let truth_of = |len| truth::rises(&truth::probes(line, &logs, len), way, window);
+    let truth_of = |len| truth::rises(&truth::probes(line, &seen.queues, len), way, window);
     Ok(vec![
         Row::new("iperf3", iperf3, Figures { goodput: Some(acked), ..Figures::default() }, None),
         // 60 bytes of irtt, 28 of UDP and IPv4, 14 of Ethernet; fping's ICMP message has 64.

@@ -1,6 +1,9 @@
 //! The page: each tool's error, and how many of its figures are within the bars.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use crate::line::Line;
 use crate::truth::Figures;
@@ -11,11 +14,11 @@ const GOODPUT: f64 = 0.01;
 const RISE: [f64; 2] = [0.03, 0.3];
 
 /// What a tool said of a load, beside the truth.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
-    line: usize,
+    pub(crate) line: usize,
     way: usize,
-    tool: &'static str,
+    tool: String,
     said: Figures,
     truth: Figures,
     /// Why the tool itself doubts its result.
@@ -23,8 +26,8 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn new(tool: &'static str, said: Figures, truth: Figures, doubts: Option<String>) -> Row {
-        Row { line: 0, way: 0, tool, said, truth, doubts }
+    pub(crate) fn new(tool: &str, said: Figures, truth: Figures, doubts: Option<String>) -> Row {
+        Row { line: 0, way: 0, tool: tool.into(), said, truth, doubts }
     }
 
     /// The same with its path and direction.
@@ -64,7 +67,34 @@ fn with_typical(rows: &[&Row], unit: &str, of: impl Fn(&Row) -> Option<(f64, boo
     crate::truth::at(&errors, 50).map_or(right.clone(), |typical| format!("{right}; {typical:.2} {unit}"))
 }
 
-pub(crate) fn page(lines: &[Line], rows: &[Row]) -> String {
+/// Where the rows of a page are kept, in full: beside it.
+fn beside(page: &Path) -> PathBuf {
+    page.with_extension("json")
+}
+
+/// The rows of an earlier run; none if there was none.
+///
+/// # Errors
+/// The page is there without its rows, or they cannot be read.
+pub(crate) fn kept(page: &Path) -> Result<Vec<Row>, String> {
+    let file = beside(page);
+    if !file.exists() {
+        let why = format!("{} is there without {}: measure all paths once", page.display(), file.display());
+        return if page.exists() { Err(why) } else { Ok(Vec::new()) };
+    }
+    let text = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// Writes the page and its rows.
+pub(crate) fn write(file: &Path, lines: &[Line], rows: &[Row]) -> std::io::Result<()> {
+    // A row a line, so that a change is seen as one.
+    let rows_as_text: Vec<String> = rows.iter().map(serde_json::to_string).collect::<Result<_, _>>()?;
+    std::fs::write(beside(file), format!("[\n{}\n]\n", rows_as_text.join(",\n")))?;
+    std::fs::write(file, page(lines, rows))
+}
+
+fn page(lines: &[Line], rows: &[Row]) -> String {
     let mut out = String::from(HEAD);
     out += "\n| tool | goodput | rise, median | rise, 95th percentile | direction | grade |\n|---|---|---|---|---|---|\n";
     for tool in ["goodqueue", "irtt", "fping", "iperf3"] {
@@ -82,6 +112,7 @@ pub(crate) fn page(lines: &[Line], rows: &[Row]) -> String {
             share(of.iter().map(|row| Some(row.said.grade? == row.truth.grade?))),
         );
     }
+    out += FLENT;
     out += TABLE;
     for row in rows {
         let line = &lines[row.line - 1];
@@ -115,9 +146,11 @@ pub(crate) fn page(lines: &[Line], rows: &[Row]) -> String {
 const HEAD: &str = "\
 # Accuracy
 
-How far are the figures of `goodqueue test` and of other tools from the truth? The path is the live engine: an emulated
-line between two network namespaces. Its queues write down when each packet came and left. The truth of a tool's run follows from
-that record of the same run:
+How far are the figures of `goodqueue test` and of other tools from the truth? On most paths the queue is one of ours in the live
+engine: an emulated line between two network namespaces. It writes down when each packet came and left. On the paths marked
+*kernel* the engine only delays, and the queue is a shaper of the kernel behind it. There two packet captures in one namespace,
+with the kernel's times, show when each packet came to the shaper and left it; a load of which they missed a packet is not used.
+The truth of a tool's run follows from the record of the same run:
 
 * **Goodput**: TCP payload that arrived in order in the interval that the tool's figure is of. The queue for ACKs shows it: how far
   the acknowledgement number of each connection rose.
@@ -126,21 +159,27 @@ that record of the same run:
 
 The other tools ran as their users run them: iperf3 makes the load while irtt and fping measure delay. irtt and fping print no
 figure of the loaded interval, so it is computed from their single probes. irtt's one-way delays are as good as the clocks
-of the two ends agree; here they are one clock. flent needs netperf for
-its loads, which Debian does not have in its main archive, so it is not here.
+of the two ends agree; here they are one clock.
 
 A figure is right if goodput is within 1 %, and a rise within 3 % or 0.3 ms. A direction is right if it has the larger rise of the two,
 a grade if it is that of the true mean rise. The table has how many of all figures are right, and the median of the absolute errors.
 
-Not here: a policer (the nearest is `bfifo:15000`, a buffer of ten packets), and the TBF and HTB of the kernel, which write nothing down.
+Two paths have a policer: `tbf` with a bucket of 40 ms and room for two packets, on a line four times as fast. The kernel that
+measured has `tbf` and `htb`, but neither `netem` nor `fq_codel`.
 A load in which the engine did not keep time is measured again, three times at the most, and left out if it never did.
 
-The page is made by a program, as root on a machine that does nothing else (25 minutes):
+The page is made by a program, as root on a machine that does nothing else (35 minutes; it needs irtt, fping, iperf3, tc and
+dumpcap). Numbers of paths behind its words measure these alone; the rows of the others are kept, from `accuracy.json` beside it.
 
 ```sh
 cargo build --release -p goodqueue-cli --bin goodqueue --example accuracy
 target/release/examples/accuracy target/release/goodqueue docs/accuracy.md
 ```
+";
+
+/// The tool that cannot run.
+const FLENT: &str = "\
+| flent | not run, because its loads need netperf, which is not in Debian's main archive | | | | |
 ";
 
 const TABLE: &str = "

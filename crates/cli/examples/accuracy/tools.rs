@@ -5,7 +5,6 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use goodqueue_wire::Lab;
 use serde_json::Value;
 
 use crate::line::Path;
@@ -38,7 +37,7 @@ impl Drop for Program {
 }
 
 fn start(path: &Path, at_server: bool, command: &mut Command) -> Program {
-    let place = if at_server { path.lab.server() } else { path.lab.client() };
+    let place = if at_server { path.server().0 } else { path.lab.client() };
     let name = command.get_program().to_string_lossy().into_owned();
     let child = place.run(|| command.spawn()).expect("a namespace");
     Program(child.unwrap_or_else(|error| panic!("{name}: {error}")))
@@ -55,10 +54,6 @@ impl Program {
     }
 }
 
-fn host() -> String {
-    Lab::server_address(false, 0).to_string()
-}
-
 /// `goodqueue test` with one direction loaded: the first run of its record, or what it said instead.
 pub(crate) fn goodqueue(path: &Path, program: &str, way: usize) -> Value {
     let mut command = Command::new(program);
@@ -69,7 +64,8 @@ pub(crate) fn goodqueue(path: &Path, program: &str, way: usize) -> Value {
     let word = listening["word"].as_str().expect("a word");
     let test = ["tcp_nup", "tcp_ndown"][way];
     let mut command = Command::new(program);
-    command.args(["test", &host(), test, "--json", "--key", word, "--flows", &FLOWS.to_string()]);
+    let host = path.server().1.to_string();
+    command.args(["test", &host, test, "--json", "--key", word, "--flows", &FLOWS.to_string()]);
     command.args(["--length", "10s", "--idle", "3s", "--cc", "cubic"]);
     let output = start(path, false, command.stdout(Stdio::piped())).output("goodqueue");
     let record: Value = serde_json::from_str(&output).expect("a record");
@@ -97,7 +93,7 @@ pub(crate) fn others(path: &Path, way: usize) -> Others {
     let _iperf3 = start(path, true, &mut command);
     sleep(Duration::from_millis(500));
     let length = IDLE + LOAD + Duration::from_secs(1);
-    let host = host();
+    let host = path.server().1.to_string();
     let mut command = Command::new("irtt");
     command.args(["client", "-Q", "-i", "20ms", "-d", &format!("{}s", length.as_secs()), "-o", "-", &host]);
     let irtt = start(path, false, command.stdout(Stdio::piped()));
@@ -121,7 +117,7 @@ pub(crate) fn others(path: &Path, way: usize) -> Others {
 }
 
 /// How far the wall clock is ahead of the monotonic one, nanoseconds.
-fn wall_ahead() -> i64 {
+pub(crate) fn wall_ahead() -> i64 {
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
     i64::try_from(wall).expect("before 2262") - goodqueue_wire::now().0.cast_signed()
 }

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use goodqueue::Nanos;
 use goodqueue_report::Letter;
+use serde::{Deserialize, Serialize};
 
-use crate::line::{Acked, Line, Passed};
-use crate::tools::Probe;
+use crate::line::{Acked, Line, Passed, Seen};
+use crate::tools::{IDLE, Probe};
 
 /// Figures of one load, of a tool or of the truth. What a tool does not say is absent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Figures {
     /// Mbit/s.
     pub(crate) goodput: Option<f64>,
@@ -45,6 +46,13 @@ pub(crate) fn load_start(log: &[Passed]) -> i64 {
     log.iter().find(|passed| passed.len >= 1500).map(|passed| ns(passed.arrived)).expect("a load")
 }
 
+/// When the client opened the first connection of the load; others it opened before the idle time.
+pub(crate) fn opened(seen: &Seen, way: usize) -> i64 {
+    let idle = load_start(seen.sent(way)) - IDLE.as_nanos() as i64;
+    let opens = |passed: &&Passed| passed.tcp.is_some_and(|tcp| tcp.syn) && ns(passed.arrived) > idle;
+    seen.sent(0).iter().find(opens).map(|passed| ns(passed.arrived)).expect("a connection")
+}
+
 /// TCP payload that arrived in order within the window, Mbit/s: how far the acknowledgements rose that came
 /// to `acks`, the queue of the other direction. Connections from before the load are no load.
 pub(crate) fn goodput(acks: &[Passed], window: Window) -> f64 {
@@ -52,7 +60,7 @@ pub(crate) fn goodput(acks: &[Passed], window: Window) -> f64 {
     let mut known: BTreeMap<u64, [u32; 2]> = BTreeMap::new();
     let mut older = BTreeSet::new();
     let carried = acks.iter().filter_map(|passed| Some((ns(passed.arrived), passed.tcp?)));
-    for (at, Acked { connection, ack }) in carried.filter(|(at, tcp)| *at < window.to && tcp.ack != 0) {
+    for (at, Acked { connection, ack, .. }) in carried.filter(|(at, tcp)| *at < window.to && tcp.ack != 0) {
         if at < window.load {
             older.insert(connection);
         }
@@ -76,14 +84,14 @@ pub(crate) fn probes(line: &Line, logs: &[Vec<Passed>; 2], len: std::ops::Range<
     let mut found = Vec::new();
     for up in logs[0].iter().filter(is_probe) {
         let (Some(left), Some(waited)) = (up.left, up.waited()) else { continue };
-        let line_time = f64::from(up.len) * 8e9 / line.rate(0).0 as f64;
         // The server answers at once; a reply that is later than this belongs to another probe.
-        let due = ns(left) + line_time as i64 + line.delay().0.cast_signed();
+        let due = ns(left + line.behind_queue(up.len));
         while replies.next_if(|reply| ns(reply.arrived) < due).is_some() {}
         let reply = replies.next_if(|reply| ns(reply.arrived) < due + 10_000_000);
         let Some(back) = reply.and_then(Passed::waited) else { continue };
         let ways = [waited.as_millis_f64(), back.as_millis_f64()];
-        found.push(Probe { sent: ns(up.arrived), rtt: ways[0] + ways[1], ways: Some(ways) });
+        let sent = ns(up.arrived) - line.before_queue().0.cast_signed();
+        found.push(Probe { sent, rtt: ways[0] + ways[1], ways: Some(ways) });
     }
     found
 }
