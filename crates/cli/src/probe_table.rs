@@ -68,6 +68,7 @@ impl Shown<'_> {
         }
         for (name, series) in [
             ("round trip", figures.rtt),
+            ("at the interface", figures.rtt_hardware),
             ("up, above its least", figures.up_rise),
             ("down, above its least", figures.down_rise),
             ("IPDV round trip", figures.ipdv_rtt),
@@ -120,6 +121,13 @@ impl Shown<'_> {
             out.push(format!(
                 "the server's clock runs {:.2} ppm {which} (within {error:.2}); that is taken out of up and down",
                 drift.abs()
+            ));
+        }
+        if let Some((all, wire)) = self.figures.rtt.zip(self.figures.rtt_hardware) {
+            let own = ms(all.median.saturating_sub(wire.median));
+            out.push(format!(
+                "this machine itself takes {own:.3} ms of the median round trip: the interface's hardware says when each \
+                 probe left and when its reply came"
             ));
         }
         for step in &self.figures.clock_steps {

@@ -414,7 +414,7 @@ mod tests {
             let update = match seq {
                 250 | 251 => Update::Lost { seq, way: Some(Direction::Up), unanswered: false },
                 350 => Update::Lost { seq, way: Some(Direction::Down), unanswered: false },
-                _ => Update::Reply { echo, size: 60, tos: Some(0), ttl: Some(64) },
+                _ => Update::Reply { echo, size: 60, hardware: None, tos: Some(0), ttl: Some(64) },
             };
             for update in [Update::Sent { seq, at: at(t), size: 60 }, update] {
                 trips.take(&update);

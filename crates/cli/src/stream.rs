@@ -76,7 +76,7 @@ impl Line {
         let seq = match *update {
             Update::Reply { echo, .. } => echo.packet.seq,
             Update::Lost { seq, .. } => seq,
-            Update::Sent { .. } | Update::Silent { .. } | Update::Renewed { .. } => return None,
+            _ => return None,
         };
         let trip = trips.get(seq)?;
         let line = Line { seq, sent_ns: trip.sent.wall, size: trip.size, ..Line::default() };
@@ -107,7 +107,7 @@ impl Line {
                     ..line
                 }
             }
-            Update::Sent { .. } | Update::Silent { .. } | Update::Renewed { .. } => return None,
+            _ => return None,
         })
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use goodqueue::{Nanos, Rng, Span};
 use goodqueue_probe::echo::wire::{IpFields, Layout, MAX_DATAGRAM};
 use goodqueue_probe::echo::{Echo, Prober, ProberConfig, ProberStats, Schedule, Stamp};
-use goodqueue_probe::net::{ClockWatch, Udp, urgent_thread, wait};
+use goodqueue_probe::net::{Arrival, ClockWatch, Transmission, Udp, urgent_thread, wait};
 use goodqueue_probe::{Direction, Sample};
 
 use crate::fill::Fill;
@@ -97,12 +97,21 @@ pub enum Update {
         /// Its UDP payload, bytes.
         size: u16,
     },
+    /// The interface has sent one.
+    OnWire {
+        /// Its number.
+        seq: u32,
+        /// When, by the interface's own clock, nanoseconds.
+        hardware: i64,
+    },
     /// One was answered.
     Reply {
         /// The reply, and what the prober knows of it.
         echo: Echo,
         /// Its UDP payload, bytes.
         size: u16,
+        /// When the interface received it, by the interface's own clock, nanoseconds.
+        hardware: Option<i64>,
         /// The ToS byte with which it came.
         tos: Option<u8>,
         /// The TTL or hop limit with which it came.
@@ -396,6 +405,8 @@ struct Sends {
     /// Numbers of the probes that wait for their time; the first one is the kernel's datagram `first`.
     waiting: std::collections::VecDeque<u32>,
     first: u32,
+    /// The last probe that got its time, and the number of its datagram.
+    last: Option<(u32, u32)>,
 }
 
 impl Sends {
@@ -414,7 +425,15 @@ impl Sends {
             return None;
         }
         self.first = number.wrapping_add(1);
-        self.waiting.drain(..=ahead).next_back()
+        let seq = self.waiting.drain(..=ahead).next_back();
+        self.last = seq.map(|seq| (seq, number));
+        seq
+    }
+
+    /// The probe that the kernel's datagram `number` was, if it is not after the last one that got its time.
+    fn before(&self, number: u32) -> Option<u32> {
+        let (seq, last) = self.last?;
+        seq.checked_sub(last.checked_sub(number)?)
     }
 }
 
@@ -512,24 +531,30 @@ impl Running<'_> {
                     }
                 }
             }
-            self.note_transmissions(watch);
+            self.note_transmissions(watch, sink);
         }
         Ok(())
     }
 
     /// Reads the kernel's transmit times.
-    fn note_transmissions(&mut self, watch: &ClockWatch) {
-        while let Some((number, wall)) = self.session.socket.transmitted() {
-            if let (true, Some(seq)) = (self.stamps, self.sends.stamped(number)) {
+    fn note_transmissions(&mut self, watch: &ClockWatch, sink: &mut dyn FnMut(Update)) {
+        while let Some(Transmission { number, wall, hardware }) = self.session.socket.transmitted() {
+            if !self.stamps {
+                continue;
+            }
+            if let Some((wall, seq)) = wall.and_then(|wall| Some((wall, self.sends.stamped(number)?))) {
                 self.prober.was_sent(seq, watch.of_wall(wall));
                 self.summary.stamped_sends += 1;
+            }
+            if let Some((hardware, seq)) = hardware.zip(self.sends.before(number)) {
+                sink(Update::OnWire { seq, hardware });
             }
         }
     }
 
     /// Reads all replies that wait.
     fn receive(&mut self, watch: &mut ClockWatch, buf: &mut [u8], sink: &mut dyn FnMut(Update)) {
-        self.note_transmissions(watch);
+        self.note_transmissions(watch, sink);
         loop {
             let arrival = match self.session.socket.receive(buf) {
                 Ok(arrival) => arrival,
@@ -555,7 +580,8 @@ impl Running<'_> {
                 self.prober.stop();
             }
             let size = u16::try_from(arrival.len).unwrap_or(u16::MAX);
-            sink(Update::Reply { echo, size, tos: arrival.tos, ttl: arrival.ttl });
+            let Arrival { hardware, tos, ttl, .. } = arrival;
+            sink(Update::Reply { echo, size, hardware, tos, ttl });
         }
     }
 }
@@ -644,6 +670,7 @@ mod tests {
         assert_eq!(sends.stamped(0), Some(10));
         assert_eq!(sends.stamped(2), Some(12), "that of 11 was lost");
         assert_eq!((sends.stamped(1), sends.stamped(4)), (None, None));
+        assert_eq!([0, 2, 3].map(|number| sends.before(number)), [Some(10), Some(12), None]);
         (14..20_000).for_each(|seq| sends.sent(seq));
         assert_eq!(sends.stamped(19_980), Some(19_990));
     }

@@ -65,10 +65,11 @@ fn shifted(update: Update, base: u32) -> Update {
     match update {
         Update::Sent { seq, at, size } => Update::Sent { seq: number(seq), at, size },
         Update::Lost { seq, way, unanswered } => Update::Lost { seq: number(seq), way, unanswered },
-        Update::Reply { mut echo, size, tos, ttl } => {
+        Update::OnWire { seq, hardware } => Update::OnWire { seq: number(seq), hardware },
+        Update::Reply { mut echo, size, hardware, tos, ttl } => {
             echo.packet.seq = number(echo.packet.seq);
-            Update::Reply { echo, size, tos, ttl }
+            Update::Reply { echo, size, hardware, tos, ttl }
         }
-        other => other,
+        Update::Silent { .. } | Update::Renewed { .. } => update,
     }
 }

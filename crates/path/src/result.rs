@@ -32,6 +32,8 @@ pub enum Fate {
 pub struct Reply {
     /// When it was received.
     pub received: Stamp,
+    /// When the interface received it, by the interface's own clock.
+    pub hardware: Option<i64>,
     /// When the server received the probe; 0 if it does not say.
     pub server_receive: Stamp,
     /// When the server sent it; 0 if it does not say.
@@ -47,6 +49,8 @@ pub struct Reply {
 pub struct Trip {
     /// When it was sent.
     pub sent: Stamp,
+    /// When the interface sent it, by the interface's own clock.
+    pub hardware: Option<i64>,
     /// Its UDP payload, bytes.
     pub size: u16,
     /// Its first reply.
@@ -105,6 +109,7 @@ struct Past {
 #[derive(Clone, Debug, Default)]
 struct Spreads {
     rtt: Spread,
+    rtt_hardware: Spread,
     up_rise: Spread,
     down_rise: Spread,
     ipdv_rtt: Spread,
@@ -181,6 +186,9 @@ pub struct Figures {
     pub counts: Counts,
     /// Round-trip times without the time within the server.
     pub rtt: Option<Series>,
+    /// The same between the times of the interface's hardware, if it stamps packets: without the queues and the
+    /// scheduling of this host.
+    pub rtt_hardware: Option<Series>,
     /// One-way delay to the server by both wall clocks: as accurate as these agree.
     pub up: Option<Series>,
     /// One-way delay to the client, likewise.
@@ -218,6 +226,8 @@ pub struct Figures {
 pub struct Delays {
     /// Round trip without the time within the server.
     pub rtt: Option<i64>,
+    /// The same between the times of the interface's hardware.
+    pub rtt_hardware: Option<i64>,
     /// One way, by the wall clocks.
     pub up: Option<i64>,
     /// One way, by the wall clocks.
@@ -328,9 +338,14 @@ impl Trips {
                     None => Fate::Lost,
                 };
             }
-            Update::Reply { echo, size, tos, ttl } => {
+            Update::OnWire { seq, hardware } => {
+                if let Some(trip) = self.index(seq).and_then(|index| self.trips.get_mut(index)) {
+                    trip.hardware = Some(hardware);
+                }
+            }
+            Update::Reply { echo, size, hardware, tos, ttl } => {
                 self.bytes.1 += u64::from(size);
-                self.reply(&echo, IpFields::of(tos, ttl));
+                self.reply(&echo, hardware, IpFields::of(tos, ttl));
             }
             Update::Silent { .. } => {}
             // Another server, or the same one begun anew, may tell more or less.
@@ -339,7 +354,7 @@ impl Trips {
     }
 
     /// A reply that comes after the client gave up on its probe still counts.
-    fn reply(&mut self, echo: &Echo, down: IpFields) {
+    fn reply(&mut self, echo: &Echo, hardware: Option<i64>, down: IpFields) {
         let packet = &echo.packet;
         self.server_received = self.server_received.max(packet.received);
         let told = self.order.note(self.layout, packet);
@@ -360,6 +375,7 @@ impl Trips {
         trip.reordered_down = told.late_down;
         trip.reply = Some(Reply {
             received: echo.received,
+            hardware,
             server_receive: packet.server_receive,
             server_send: packet.server_send,
             up: packet.request_ip,
@@ -393,6 +409,7 @@ impl Trips {
         leaving.iter().for_each(|trip| past.counts.add(trip));
         let spreads = &mut past.spreads;
         spreads.rtt.add(leaving.iter().filter_map(|trip| self.delays(trip).rtt));
+        spreads.rtt_hardware.add(leaving.iter().filter_map(|trip| self.delays(trip).rtt_hardware));
         spreads.within.add(leaving.iter().filter_map(|trip| self.within(&trip.reply?)));
         let mut before = &past.before;
         for trip in leaving {
@@ -420,8 +437,14 @@ impl Trips {
         let total = reply.received.mono.saturating_sub(trip.sent.mono);
         let within = self.within(&reply).filter(|within| (0..=total).contains(within)).unwrap_or(0);
         let wall = |from: i64, to: i64| self.layout.has_wall().then(|| to.saturating_sub(from));
+        // If a clock was set meanwhile, it shows in a time that is negative, or longer than that of the kernel.
+        let hardware =
+            trip.hardware.zip(reply.hardware).map(|(sent, received)| received.saturating_sub(sent));
         Delays {
             rtt: Some(total - within),
+            rtt_hardware: hardware
+                .filter(|on_wire| (within..=total).contains(on_wire))
+                .map(|on_wire| on_wire - within),
             up: wall(trip.sent.wall, reply.server_receive.wall),
             down: wall(reply.server_send.wall, reply.received.wall),
         }
@@ -450,14 +473,16 @@ impl Trips {
         let (Some(then), Some(reply)) = (before.reply, now.reply) else { return Delays::default() };
         let change = |a: Option<i64>, b: Option<i64>| Some(b?.saturating_sub(a?));
         let rtt = change(self.delays(before).rtt, self.delays(now).rtt);
+        let rtt_hardware = change(self.delays(before).rtt_hardware, self.delays(now).rtt_hardware);
         if !self.layout.has_monotonic() {
             let (a, b) = (self.delays(before), self.delays(now));
-            return Delays { rtt, up: change(a.up, b.up), down: change(a.down, b.down) };
+            return Delays { rtt, rtt_hardware, up: change(a.up, b.up), down: change(a.down, b.down) };
         }
         let up = |trip: &Trip, reply: &Reply| reply.server_receive.mono.saturating_sub(trip.sent.mono);
         let down = |reply: &Reply| reply.received.mono.saturating_sub(reply.server_send.mono);
         Delays {
             rtt,
+            rtt_hardware,
             up: Some(up(now, &reply).saturating_sub(up(before, &then))),
             down: Some(down(&reply).saturating_sub(down(&then))),
         }
@@ -500,6 +525,7 @@ impl Trips {
         Figures {
             counts: self.counts(),
             rtt: of(|d| d.rtt),
+            rtt_hardware: of(|d| d.rtt_hardware),
             up: of(|d| d.up),
             down: of(|d| d.down),
             up_rise: Series::of(rises.iter().map(|rise| rise.up).collect()),
@@ -521,6 +547,7 @@ impl Trips {
         Figures {
             counts: all.counts,
             rtt: spreads.rtt.series(),
+            rtt_hardware: spreads.rtt_hardware.series(),
             up_rise: spreads.up_rise.series(),
             down_rise: spreads.down_rise.series(),
             ipdv_rtt: spreads.ipdv_rtt.series(),
@@ -608,7 +635,7 @@ pub(crate) mod tests {
         let sent = Some(Stamp { wall: 1_000_000 + at, mono: at });
         let received = Stamp { wall: 1_000_000 + back, mono: back };
         let echo = Echo { packet, sent, received, reordered: false, duplicate: false };
-        Update::Reply { echo, size: 60, tos: Some(0), ttl: Some(60) }
+        Update::Reply { echo, size: 60, hardware: None, tos: Some(0), ttl: Some(60) }
     }
 
     pub(crate) fn session() -> Trips {
@@ -644,8 +671,14 @@ pub(crate) mod tests {
     fn variation_is_between_neighbours_that_were_answered() {
         let trips = session();
         assert_eq!(trips.variation(0), Delays::default());
-        assert_eq!(trips.variation(1), Delays { rtt: Some(30), up: Some(30), down: Some(0) });
-        assert_eq!(trips.variation(2), Delays { rtt: Some(670), up: Some(-30), down: Some(700) });
+        assert_eq!(
+            trips.variation(1),
+            Delays { rtt: Some(30), rtt_hardware: None, up: Some(30), down: Some(0) }
+        );
+        assert_eq!(
+            trips.variation(2),
+            Delays { rtt: Some(670), rtt_hardware: None, up: Some(-30), down: Some(700) }
+        );
         assert_eq!(trips.variation(4), Delays::default(), "3 was lost");
         assert_eq!(trips.figures().ipdv_up.map(|series| (series.n, series.max)), Some((2, 30)));
     }
@@ -659,7 +692,7 @@ pub(crate) mod tests {
         assert_eq!(trips.counts(), Counts { duplicates: 1, duplicates_down: 1, ..counts });
         let Update::Reply { mut echo, .. } = reply(3, 30_000, 100, 300) else { unreachable!() };
         echo.sent = None;
-        trips.take(&Update::Reply { echo, size: 60, tos: Some(0x23), ttl: Some(50) });
+        trips.take(&Update::Reply { echo, size: 60, hardware: None, tos: Some(0x23), ttl: Some(50) });
         let counts = trips.counts();
         assert_eq!((counts.received, counts.lost_up, counts.reordered), (5, 0, 1), "late, and there");
         assert_eq!(trips.delays(&trips.kept()[3]).rtt, Some(400));
@@ -668,6 +701,38 @@ pub(crate) mod tests {
         assert_eq!(trips.marks().up.known(), 0, "the server says nothing");
         assert_eq!(trips.bytes(), (300, 360));
         assert_eq!((marks.ttl_min, marks.ttl_max), (Some(50), Some(60)));
+    }
+
+    #[test]
+    fn times_of_the_hardware_leave_out_what_this_host_adds() {
+        let mut exact = Trips::new(Layout::FULL, IpFields::default());
+        let mut endless = Trips::without_end(Layout::FULL, IpFields::default(), 1_000_000_000);
+        for trips in [&mut exact, &mut endless] {
+            // The interface's clock has its own zero. Each round trip takes 310 with the server's 10; the
+            // interface says 270, longer than all, less than the server's time, and 250 in a late note.
+            for (seq, on_wire, is_late) in [(0, 270, false), (1, 311, false), (2, 9, false), (3, 250, true)] {
+                let note = Update::OnWire { seq, hardware: 5_000_000 };
+                trips.take(&sent(seq, i64::from(seq) * 10_000));
+                if !is_late {
+                    trips.take(&note);
+                }
+                let Update::Reply { echo, size, tos, ttl, .. } =
+                    reply(seq, i64::from(seq) * 10_000, 100, 200)
+                else {
+                    unreachable!()
+                };
+                let hardware = Some(5_000_000 + on_wire);
+                trips.take(&Update::Reply { echo, size, hardware, tos, ttl });
+                if is_late {
+                    trips.take(&note);
+                }
+            }
+            let figures = trips.figures();
+            let (all, on_wire) = (figures.rtt.unwrap(), figures.rtt_hardware.unwrap());
+            assert_eq!((all.n, all.min, all.max), (4, 300, 300));
+            assert_eq!((on_wire.n, on_wire.min, on_wire.max), (2, 240, 260));
+        }
+        assert_eq!(session().figures().rtt_hardware, None);
     }
 
     #[test]

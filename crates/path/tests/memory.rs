@@ -38,7 +38,7 @@ fn probe(trips: &mut Trips, seq: u32) {
     let received = at(sent + 2 * MS + wait);
     let echo =
         Echo { packet, sent: Some(at(sent)), received, reordered: seq.is_multiple_of(7), duplicate: false };
-    let reply = Update::Reply { echo, size: 64, tos: Some(0), ttl: Some(60) };
+    let reply = Update::Reply { echo, size: 64, hardware: None, tos: Some(0), ttl: Some(60) };
     trips.take(&reply);
     if seq.is_multiple_of(50) {
         trips.take(&reply);

@@ -143,7 +143,7 @@ impl Open {
                     let Some(sent) = sent_at.remove(&seq) else { return };
                     Sample::Lost { probe, seq, sent, way }
                 }
-                Update::Silent { .. } | Update::Renewed { .. } => return,
+                Update::OnWire { .. } | Update::Silent { .. } | Update::Renewed { .. } => return,
             };
             // A receiver that is gone wants no more.
             let _ = sink.send(sample);

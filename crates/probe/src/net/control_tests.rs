@@ -59,6 +59,39 @@ fn wrong_lengths_end_the_parsing() {
     assert_eq!(control_messages(&tos(16)), (None, None));
 }
 
+/// The three times of `struct scm_timestamping`, seconds.
+fn stamps(times: [i64; 3]) -> Vec<u8> {
+    let data = times.map(|second| [second, 0].map(i64::to_ne_bytes).concat()).concat();
+    message(16 + data.len(), libc::SOL_SOCKET, libc::SCM_TIMESTAMPING, &data)
+}
+
+/// The extended error that comes with the time of a datagram that was sent.
+fn of_datagram(number: u32, point: u32) -> Vec<u8> {
+    let (errno, origin) = (42_u32, [4, 0, 0, 0]);
+    let data = [&errno.to_ne_bytes()[..], &origin, &point.to_ne_bytes(), &number.to_ne_bytes()].concat();
+    message(16 + data.len(), libc::IPPROTO_IP, libc::IP_RECVERR, &data)
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn times_of_the_kernel_and_of_the_hardware_are_told_apart() {
+    const SECOND: i64 = 1_000_000_000;
+    let transmission = |control: &[u8]| {
+        let told = sys::control_messages(control).transmission();
+        told.map(|told| (told.number, told.wall.map(|ns| ns / SECOND), told.hardware.map(|ns| ns / SECOND)))
+    };
+    let scheduled = [stamps([7, 0, 0]), of_datagram(3, 1)].concat();
+    assert_eq!(transmission(&scheduled), Some((3, Some(7), None)));
+    // The kernel has filled in the time of reading, 8 s.
+    let by_hardware = [stamps([8, 0, 2]), of_datagram(3, 0)].concat();
+    assert_eq!(transmission(&by_hardware), Some((3, None, Some(2))));
+    // A time that the software noted after the queue was not asked for.
+    assert_eq!(transmission(&[stamps([8, 0, 0]), of_datagram(3, 0)].concat()), None);
+    assert_eq!(transmission(&stamps([7, 0, 2])), None, "of no datagram");
+    assert_eq!(sys::control_messages(&stamps([7, 0, 2])).hardware, Some(2 * SECOND), "received");
+    assert_eq!(sys::control_messages(&time(32)).hardware, None);
+}
+
 proptest! {
     /// Any bytes, including messages of any length: parsing ends and stays within them.
     #[test]

@@ -12,6 +12,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use super::udp::Transmission;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 #[cfg(unix)]
@@ -336,6 +337,8 @@ pub(super) struct Datagram {
 pub(super) struct Messages {
     /// When it was received.
     pub(super) wall: Option<i64>,
+    /// When the interface received it.
+    pub(super) hardware: Option<i64>,
     /// ToS byte or traffic class.
     pub(super) tos: Option<u8>,
     /// TTL or hop limit.
@@ -372,7 +375,7 @@ pub(super) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Datagram> {
 }
 
 /// No transmit times are noted.
-pub(super) fn transmitted(_: BorrowedFd) -> Option<(u32, i64)> {
+pub(super) fn transmitted(_: BorrowedFd) -> Option<Transmission> {
     None
 }
 

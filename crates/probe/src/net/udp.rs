@@ -27,10 +27,24 @@ pub struct Arrival {
     pub to: Option<IpAddr>,
     /// When the kernel received it: wall clock, nanoseconds since 1970.
     pub wall: Option<i64>,
+    /// When the interface received it, by the interface's own clock, nanoseconds; [`Udp::stamp_transmissions`]
+    /// asks for it.
+    pub hardware: Option<i64>,
     /// Its ToS byte or traffic class.
     pub tos: Option<u8>,
     /// Its TTL or hop limit.
     pub ttl: Option<u8>,
+}
+
+/// When a datagram was sent; at least one of the times is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// Which one: they are counted from [`Udp::stamp_transmissions`] on, from 0.
+    pub number: u32,
+    /// When the kernel took it, before the queue of the interface: wall clock, nanoseconds since 1970.
+    pub wall: Option<i64>,
+    /// When the interface sent it, by the interface's own clock, nanoseconds.
+    pub hardware: Option<i64>,
 }
 
 /// An ICMP message that a datagram has caused.
@@ -162,8 +176,8 @@ impl Udp {
     pub fn receive(&self, buf: &mut [u8]) -> io::Result<Arrival> {
         let datagram = sys::receive(self.socket.as_fd(), buf)?;
         let from = datagram.from.get().ok_or(io::ErrorKind::InvalidData)?;
-        let sys::Messages { wall, tos, ttl, to, .. } = datagram.messages;
-        Ok(Arrival { len: datagram.len, truncated: datagram.truncated, from, to, wall, tos, ttl })
+        let sys::Messages { wall, hardware, tos, ttl, to, .. } = datagram.messages;
+        Ok(Arrival { len: datagram.len, truncated: datagram.truncated, from, to, wall, hardware, tos, ttl })
     }
 
     /// Has the kernel keep the ICMP messages that datagrams cause.
@@ -182,7 +196,8 @@ impl Udp {
     }
 
     /// Has the kernel note when it takes each datagram for sending, before the queue of the interface.
-    /// Datagrams are counted from here on, from 0.
+    /// Datagrams are counted from here on, from 0. If the interface stamps packets (`hwstamp_ctl` of linuxptp
+    /// turns that on), its times are noted too, of what is sent and of what is received.
     ///
     /// # Errors
     /// The kernel's, where it cannot.
@@ -190,9 +205,9 @@ impl Udp {
         sys::stamp_transmissions(self.socket.as_fd())
     }
 
-    /// The next of those notes: which datagram, and when, wall clock in nanoseconds since 1970.
+    /// The next of those notes on a datagram that was sent; the interface's comes after the kernel's.
     #[must_use]
-    pub fn transmitted(&self) -> Option<(u32, i64)> {
+    pub fn transmitted(&self) -> Option<Transmission> {
         sys::transmitted(self.socket.as_fd())
     }
 }
@@ -280,9 +295,9 @@ mod tests {
         for number in 0..3 {
             let before = sys::realtime();
             client.send(b"counted").unwrap();
-            let (of, at) = client.transmitted().expect("a time");
-            assert_eq!(of, number);
-            assert!((before..=sys::realtime()).contains(&at));
+            let sent = client.transmitted().expect("a time");
+            assert_eq!((sent.number, sent.hardware), (number, None));
+            assert!((before..=sys::realtime()).contains(&sent.wall.expect("the kernel's")));
         }
         assert_eq!(client.transmitted(), None);
     }

@@ -9,6 +9,7 @@ use std::ptr;
 use libc::{c_int, socklen_t};
 
 use super::{check, check_len, get_option, nanos, set_option};
+use crate::net::udp::Transmission;
 
 /// A socket address as the kernel has it.
 #[derive(Clone, Copy)]
@@ -94,10 +95,13 @@ pub(in crate::net) struct Messages {
     pub(in crate::net) ttl: Option<u8>,
     /// The address that it was sent to.
     pub(in crate::net) to: Option<IpAddr>,
-    /// Of the error queue: which datagram (counted from [`stamp_transmissions`] on) the time is of.
-    sent: Option<u32>,
-    /// Of the error queue: when the kernel took the datagram for sending, `CLOCK_REALTIME`.
+    /// Of the error queue: which datagram (counted from [`stamp_transmissions`] on) the time is of, and at
+    /// which of the `SCM_TSTAMP_*` points.
+    sent: Option<(u32, u32)>,
+    /// The software's time of `SCM_TIMESTAMPING`, `CLOCK_REALTIME`.
     stamp: Option<i64>,
+    /// When the interface received or sent it, by the interface's own clock.
+    pub(in crate::net) hardware: Option<i64>,
     /// Of the error queue: the ICMP message that a datagram has caused.
     icmp: Option<Icmp>,
 }
@@ -121,14 +125,27 @@ pub(in crate::net) fn receive(fd: BorrowedFd, buf: &mut [u8]) -> io::Result<Data
     receive_with(fd, buf, 0)
 }
 
-/// Takes the next transmit time from the error queue: which datagram it is of, and when the kernel took it
-/// for sending (`CLOCK_REALTIME`). Nothing if the queue is empty.
-pub(in crate::net) fn transmitted(fd: BorrowedFd) -> Option<(u32, i64)> {
+/// Takes the next transmit time from the error queue. Nothing if the queue is empty.
+pub(in crate::net) fn transmitted(fd: BorrowedFd) -> Option<Transmission> {
     loop {
         let messages = receive_with(fd, &mut [], libc::MSG_ERRQUEUE).ok()?.messages;
-        if let (Some(number), Some(stamp)) = (messages.sent, messages.stamp) {
-            return Some((number, stamp));
+        if let Some(transmission) = messages.transmission() {
+            return Some(transmission);
         }
+    }
+}
+
+/// `SCM_TSTAMP_SCHED` of `linux/errqueue.h`: before the queue of the interface.
+const SCM_TSTAMP_SCHED: u32 = 1;
+
+impl Messages {
+    /// What a message of the error queue says of a datagram that was sent. The software's time is one only at
+    /// `SCM_TSTAMP_SCHED`: beside the hardware's, the kernel writes the time of reading
+    /// (`Documentation/networking/timestamping.rst`, "false software timestamp").
+    pub(in crate::net) fn transmission(&self) -> Option<Transmission> {
+        let (number, point) = self.sent?;
+        let (wall, hardware) = (self.stamp.filter(|_| point == SCM_TSTAMP_SCHED), self.hardware);
+        wall.or(hardware).map(|_| Transmission { number, wall, hardware })
     }
 }
 
@@ -190,12 +207,17 @@ pub(in crate::net) fn control_messages(mut control: &[u8]) -> Messages {
                 out.wall = plain::<libc::timespec>(data).map(|ts| nanos(&ts)).or(out.wall);
             }
             (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
-                out.stamp = plain::<libc::timespec>(data).map(|ts| nanos(&ts)).or(out.stamp);
+                // Software, one that is no longer used, hardware (`struct scm_timestamping`); 0 is none.
+                let at = |index: usize| {
+                    let ts = plain::<libc::timespec>(data.get(index * size_of::<libc::timespec>()..)?)?;
+                    Some(nanos(&ts)).filter(|&ns| ns != 0)
+                };
+                (out.stamp, out.hardware) = (at(0).or(out.stamp), at(2).or(out.hardware));
             }
             (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                 let error = plain::<libc::sock_extended_err>(data);
                 let stamp = error.filter(|error| error.ee_origin == libc::SO_EE_ORIGIN_TIMESTAMPING);
-                out.sent = stamp.map(|error| error.ee_data).or(out.sent);
+                out.sent = stamp.map(|error| (error.ee_data, error.ee_info)).or(out.sent);
                 let offender = data.get(size_of::<libc::sock_extended_err>()..).unwrap_or(&[]);
                 out.icmp = error.and_then(|error| icmp_of(&error, offender)).or(out.icmp);
             }
@@ -393,10 +415,14 @@ pub(in crate::net) fn receive_ttl_and_address(fd: BorrowedFd, v6: bool) -> io::R
 }
 
 /// Asks for the time at which the kernel takes each datagram for sending, before the queue of its interface
-/// (`SOF_TIMESTAMPING_TX_SCHED`); [`transmitted`] reads it. Datagrams are counted from here on, from 0.
+/// (`SOF_TIMESTAMPING_TX_SCHED`); [`transmitted`] reads it. Datagrams are counted from here on, from 0. If
+/// the interface stamps packets, its times are told too, of what is sent and of what is received.
 pub(in crate::net) fn stamp_transmissions(fd: BorrowedFd) -> io::Result<()> {
     let flags = libc::SOF_TIMESTAMPING_TX_SCHED
         | libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_TX_HARDWARE
+        | libc::SOF_TIMESTAMPING_RX_HARDWARE
+        | libc::SOF_TIMESTAMPING_RAW_HARDWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
     set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, &flags)
