@@ -2,6 +2,7 @@
 //!
 //! Values here stay close to what was typed; [`goodqueue_experiment::Plan`] interprets them.
 
+mod link;
 mod paths;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use goodqueue_experiment::Request;
 
 use crate::limit::Limit;
 
+pub use link::LinkArgs;
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
@@ -48,6 +50,9 @@ pub enum Command {
     /// Run the far end of a path, for `test`, `probe` and irtt's client; built for the open internet
     #[command(after_help = paths::SERVER_EXAMPLES)]
     Server(Box<ServerArgs>),
+    /// Run a program behind an emulated link, and tell what its packets met
+    #[command(after_help = link::EXAMPLES)]
+    Link(Box<LinkArgs>),
     /// Replay decision vectors recorded from Linux and show the first difference
     Replay(ReplayArgs),
     /// Simulate experiments that ran on a real kernel, and compare the figures

@@ -7,6 +7,8 @@ pub mod airtime;
 pub mod args;
 pub mod compare;
 pub mod limit;
+#[cfg(target_os = "linux")]
+pub mod link;
 pub mod list;
 mod memory;
 mod output;

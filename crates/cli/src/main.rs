@@ -16,6 +16,11 @@ fn main() -> ExitCode {
         Command::Test(args) => test::command(&args),
         Command::Probe(args) => probe::command(&args),
         Command::Server(args) => system::server(&args),
+        // The exit code is the program's.
+        Command::Link(args) => match system::link(&args) {
+            Ok(code) => return code,
+            Err(end) => Err(end),
+        },
         Command::Replay(args) => replay::command(&args),
         Command::Truth(args) => truth::command(&args, &simulate),
         Command::Reproduce(args) => reproduce::command(&args),

@@ -2,6 +2,7 @@
 
 use goodqueue_experiment::{Error, live};
 
+pub use crate::link::command as link;
 pub use crate::server::command as server;
 pub(crate) use goodqueue_wire::{Interrupt, Lock};
 

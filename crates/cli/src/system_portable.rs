@@ -3,12 +3,13 @@
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Duration;
 
 use goodqueue_experiment::Error;
 use goodqueue_probe::net::{interrupted, watch_interrupts};
 
-use crate::args::ServerArgs;
+use crate::args::{LinkArgs, ServerArgs};
 
 /// Nothing is to be done.
 pub fn begin() {}
@@ -23,6 +24,14 @@ pub fn server(_: &ServerArgs) -> Result<(), Error> {
          and test from here"
             .into(),
     ))
+}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
+pub fn link(_: &LinkArgs) -> Result<ExitCode, Error> {
+    Err(Error::Usage("link: it needs Linux and its network namespaces".into()))
 }
 
 /// There is none.

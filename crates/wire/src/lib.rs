@@ -49,7 +49,7 @@ pub use sample::{
     Count, CpuUse, EngineReport, EngineSample, HostLoad, PathReport, PathSample, Scheduling, Summary,
     Trouble, Validity,
 };
-pub use sys::process::{Interrupt, die_with_parent, raise_open_files};
+pub use sys::process::{Interrupt, die_with_parent, raise_open_files, send_signal};
 pub use sys::rights::{
     User, become_user, effective_user, keep_capabilities, no_new_privileges, restrict_capabilities,
     survive_the_file_size_limit, user_named,

@@ -1,5 +1,6 @@
 //! The live arm: real kernel TCP through our queues.
 
+pub mod link;
 mod message;
 mod on_air;
 mod rate;

@@ -196,7 +196,13 @@ fn is_client_at_server(variant: &Variant) -> bool {
         == Some(0)
 }
 
-fn lines(lab: &Lab, link: &LinkOrder, queue: &QueueSpec, seed: u64) -> Result<EngineHandle, Error> {
+/// The engine as two lines with `queue`.
+pub(super) fn lines(
+    lab: &Lab,
+    link: &LinkOrder,
+    queue: &QueueSpec,
+    seed: u64,
+) -> Result<EngineHandle, Error> {
     let path = |bps, node| {
         let (rate, draws) = (Rate(bps), Rng::stream(seed, node, "queue"));
         let queue: AnyQueue<Frame> =

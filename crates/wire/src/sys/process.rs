@@ -132,6 +132,26 @@ impl AsFd for Interrupt {
     }
 }
 
+/// Sends `signal` to the process `process` (`kill(2)`). One that has ended already is no error.
+///
+/// # Errors
+/// `System` if the kernel refuses it.
+pub fn send_signal(process: u32, signal: i32) -> Result<()> {
+    let process = libc::pid_t::try_from(process).map_err(|_| Error::Invalid {
+        what: "the process",
+        wanted: "a process id",
+        got: process.to_string(),
+    })?;
+    // SAFETY: takes integers only.
+    if unsafe { libc::kill(process, signal) } == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        error if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        error => Err(Error::io("kill", process.to_string(), error)),
+    }
+}
+
 /// Raises the soft limit of open files to at least `wanted`, as far as the hard limit allows; returns the new
 /// limit.
 ///
