@@ -27,9 +27,10 @@ const SIGINT: i32 = 2;
 /// [`Error::Usage`] before anything is made, [`Error::Machine`] with what this machine lacks.
 pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     let plan = plan(args)?;
-    let exposed = args.expose.iter().map(|text| {
-        text.parse::<Exposed>().map_err(|why| Error::Usage(format!("--expose {text}: {why}")))
-    });
+    let exposed = args
+        .expose
+        .iter()
+        .map(|text| text.parse::<Exposed>().map_err(|why| Error::Usage(format!("--expose {text}: {why}"))));
     let exposed = exposed.collect::<Result<Vec<_>, _>>()?;
     let report_to = args.json.as_deref().map(create).transpose()?;
     for warning in &plan.warnings {
@@ -193,7 +194,10 @@ fn table(program: &OsString, report: &Report, [up, down]: [Rate; 2]) -> String {
         }
     }
     if report.refused_connections > 0 {
-        out += &format!("{} connections to services were refused: too many at once\n", report.refused_connections);
+        out += &format!(
+            "{} connections to services were refused: too many at once\n",
+            report.refused_connections
+        );
     }
     for why in &report.invalid {
         out += &format!("this was not the link that you asked for: {why}\n");

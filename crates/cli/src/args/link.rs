@@ -35,7 +35,13 @@ pub struct LinkArgs {
     #[arg(long, value_name = "TIME", default_value = "20ms", help_heading = "Link")]
     pub rtt: String,
     /// The queue of both directions; `goodqueue queues` lists them with their parameters
-    #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...", default_value = "pfifo:1000", help_heading = "Link")]
+    #[arg(
+        short,
+        long,
+        value_name = "QUEUE[,PARAM=VALUE]...",
+        default_value = "pfifo:1000",
+        help_heading = "Link"
+    )]
     pub queue: String,
     /// Probability of loss on the line, each way
     #[arg(long, value_name = "SHARE", default_value = "0%", help_heading = "Link")]

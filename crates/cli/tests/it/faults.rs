@@ -329,27 +329,34 @@ fn a_missing_privilege_is_named() {
 #[test]
 fn no_root_is_needed_if_the_kernel_lets_users_create_namespaces() {
     let Some(_turn) = live("no_root_is_needed_if_the_kernel_lets_users_create_namespaces") else { return };
-    // The binary may lie where another user cannot reach it: a copy does not.
-    let scratch = Scratch::new("user");
-    let copy = scratch.path("goodqueue");
-    std::fs::copy(env!("CARGO_BIN_EXE_goodqueue"), &copy).expect("a copy");
-    let as_nobody = |words: &[&str]| {
-        let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-        Command::new("setpriv").args(user).args(words).output()
-    };
-    match as_nobody(&["unshare", "-Urn", "true"]) {
-        Ok(output) if output.status.success() => {}
-        _ => return skipped("no_root_is_needed", "another user cannot make namespaces here"),
-    }
-    let binary = copy.to_string_lossy();
-    let mut words = vec![binary.as_ref()];
-    words.extend("run tcp_nup --live --rate 10mbit --queue fq_codel --length 2s --json".split_whitespace());
-    let output = as_nobody(&words).expect("setpriv runs");
+    let words = "run tcp_nup --live --rate 10mbit --queue fq_codel --length 2s --json";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let Some(output) = as_nobody("no_root_is_needed", &words) else { return };
     // Not root means no real-time priority, so a busy machine may make the result not valid: 1 is fine.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
     let record: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a record");
     assert_eq!(record["runs"][0]["complete"], true);
     assert!(record["runs"][0]["summary"]["goodput_up_bps"].as_u64() > Some(5_000_000));
+}
+
+/// Runs the command as a user without rights; nothing, loudly, where such a user may not make namespaces.
+pub(super) fn as_nobody(test: &str, words: &[&str]) -> Option<Output> {
+    // The binary may lie where another user cannot reach it: a copy does not.
+    let scratch = Scratch::new(test);
+    let copy = scratch.path("goodqueue");
+    std::fs::copy(env!("CARGO_BIN_EXE_goodqueue"), &copy).expect("a copy");
+    let run = |program: &std::path::Path, words: &[&str]| {
+        let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+        Command::new("setpriv").args(user).arg(program).args(words).output()
+    };
+    match run("unshare".as_ref(), &["-Urn", "true"]) {
+        Ok(output) if output.status.success() => {}
+        _ => {
+            skipped(test, "another user cannot make namespaces here");
+            return None;
+        }
+    }
+    Some(run(&copy, words).expect("setpriv runs"))
 }
 
 /// Runs a command whose results go to a disk of 8 kB. `run` is given what to run, to which it adds the

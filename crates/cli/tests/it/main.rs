@@ -11,6 +11,7 @@ mod faults;
 mod flags;
 mod hostile;
 mod house;
+mod link;
 mod live;
 mod live_wifi;
 mod locate;
