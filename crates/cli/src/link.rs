@@ -19,6 +19,8 @@ use crate::args::LinkArgs;
 const LOOK: Duration = Duration::from_millis(20);
 /// Time between two lines of `--watch`.
 const SECOND: Duration = Duration::from_secs(1);
+/// How long the link stays, after the program, without a packet.
+const SILENCE: Duration = Duration::from_secs(2);
 const SIGINT: i32 = 2;
 
 /// Runs the program; its exit code.
@@ -36,9 +38,9 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     for warning in &plan.warnings {
         eprintln!("goodqueue: {warning}");
     }
-    let link = Link::start(&plan, &exposed)?;
-    // After the link: who is not root has one thread until it is there.
+    // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
+    let link = Link::start(&plan, &exposed)?;
     let words = words(args);
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
@@ -51,6 +53,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     };
     let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
     let status = wait(&mut child, &link, &interrupt, args.watch.then_some(rates))?;
+    drain(&link, &interrupt)?;
     let report = link.stop()?;
     let code = code(status);
     if let Some((mut file, name)) = report_to {
@@ -138,6 +141,22 @@ fn wait(
             before = now;
         }
     }
+}
+
+/// Waits until what the program has sent is delivered: until no connection to a service is open and no packet
+/// is under way, or nothing has passed for [`SILENCE`]. A signal ends the wait.
+fn drain(link: &Link, interrupt: &Interrupt) -> Result<(), Error> {
+    let (mut before, mut since) = (link.now(), Instant::now());
+    while link.is_running() && !link.is_idle() && since.elapsed() < SILENCE {
+        if interrupt.wait(LOOK).map_err(Error::machine)?.is_some() {
+            break;
+        }
+        let now = link.now();
+        if now != before {
+            (before, since) = (now, Instant::now());
+        }
+    }
+    Ok(())
 }
 
 /// What happened in the last second.

@@ -73,7 +73,7 @@ fn live_a_download_behind_a_link_meets_its_rate_its_queue_and_its_delay() {
     // 50 packets of 1514 bytes take 60.6 ms at 10 Mbit/s.
     let longest = number(&down["waited_ns"][3]) / 1e6;
     assert!((55.0..62.0).contains(&longest), "{longest} ms");
-    assert!(number(&down["drops"]["overlimit"]) > 0.0, "{down}");
+    assert!(number(&down["drops"]["limit"]) > 0.0, "{down}");
     let up = &report["up"];
     assert!(number(&up["sent_packets"]) > 100.0 && up["drops"] == serde_json::json!({}), "{up}");
 }
