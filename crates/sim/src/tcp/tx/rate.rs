@@ -4,7 +4,7 @@ use super::Tx;
 use super::ack::Ack;
 use crate::tcp::rack::sent_after;
 use crate::tcp::scoreboard::{APP_LIMITED, EVER, SACKED, SAMPLED, Slot, Stamps};
-use goodqueue::{Nanos, Span};
+use goodqueue::{Nanos, Rate, Span};
 
 /// The newest segment that an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -12,7 +12,35 @@ pub(super) struct Newest {
     /// When the last segment before its transmission was delivered; none: not usable, or not used.
     prior_mstamp: Option<Nanos>,
     end_seq: u64,
+    sent: Nanos,
     send_interval: Span,
+}
+
+/// The newest delivery rate (Linux `tcp_rate_gen`: `rate_delivered` and `rate_app_limited` in one,
+/// `rate_interval_us`). It is small, as an idle connection has one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Recent {
+    delivered: u32,
+    interval_us: u32,
+}
+
+impl Recent {
+    const LIMITED: u32 = 1 << 31;
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn new(delivered: u32, interval: Span, is_app_limited: bool) -> Recent {
+        let flag = if is_app_limited { Recent::LIMITED } else { 0 };
+        let interval_us = (interval.0 / 1000).clamp(1, u32::MAX.into()) as u32;
+        Recent { delivered: delivered.min(Recent::LIMITED - 1) | flag, interval_us }
+    }
+
+    fn is_app_limited(self) -> bool {
+        self.delivered & Recent::LIMITED != 0
+    }
+
+    fn segments(self) -> u64 {
+        u64::from(self.delivered & !Recent::LIMITED)
+    }
 }
 
 impl Tx {
@@ -42,6 +70,7 @@ impl Tx {
         ack.rs.is_app_limited = slot.has(APP_LIMITED);
         ack.rs.is_retrans = slot.has(EVER);
         newest.end_seq = slot.end();
+        newest.sent = slot.sent;
         self.first_tx = slot.sent;
         if let Some(stamps) = self.board.stamps(pos) {
             newest.prior_mstamp = Some(stamps.delivered);
@@ -68,12 +97,49 @@ impl Tx {
         }
         ack.rs.acked_sacked = delivered;
         ack.rs.losses = lost;
-        let Some(prior_mstamp) = ack.newest.prior_mstamp else { return };
-        ack.rs.delivered = Some((self.w.delivered - ack.rs.prior_delivered) as u32);
+        let Some(prior_mstamp) = ack.newest.prior_mstamp else {
+            if ack.rs.prior_delivered != 0 {
+                self.rate_round(now, ack.newest.sent, ack.rs.prior_delivered, ack.rs.is_app_limited);
+            }
+            return;
+        };
+        let segments = (self.w.delivered - ack.rs.prior_delivered) as u32;
+        ack.rs.delivered = Some(segments);
         let interval = ack.newest.send_interval.max(now.since(prior_mstamp));
         if interval >= self.w.min_rtt() {
             ack.rs.interval = Some(interval);
+            self.keep_rate(Recent::new(segments, interval, ack.rs.is_app_limited));
         }
+    }
+
+    /// The delivery rate of a congestion control that does not use it, and so keeps no stamps: what was
+    /// delivered while the segment that was sent at `sent` made its round trip. Linux counts the time from
+    /// the last delivery before it was sent, which is at most the gap between two ACKs earlier.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn rate_round(&mut self, now: Nanos, sent: Nanos, prior_delivered: u64, is_app_limited: bool) {
+        let (segments, interval) = ((self.w.delivered - prior_delivered) as u32, now.since(sent));
+        if interval >= self.w.min_rtt() {
+            self.keep_rate(Recent::new(segments, interval, is_app_limited));
+        }
+    }
+
+    /// Keeps the rate of an ACK, but not one below the last that only the application limited (Linux
+    /// `tcp_rate_gen`).
+    fn keep_rate(&mut self, new: Recent) {
+        let old = self.recent;
+        let cross = |one: Recent, other: Recent| one.segments() * u64::from(other.interval_us);
+        if !new.is_app_limited() || cross(new, old) >= cross(old, new) {
+            self.recent = new;
+        }
+    }
+
+    /// The newest delivery rate, and whether the application limited it; zero before the first (Linux
+    /// `tcpi_delivery_rate`).
+    #[must_use]
+    pub fn delivery_rate(&self) -> (Rate, bool) {
+        let bits = u128::from(self.recent.segments()) * u128::from(self.w.mss) * 8 * 1_000_000;
+        let rate = bits.checked_div(self.recent.interval_us.into()).unwrap_or(0);
+        (Rate(u64::try_from(rate).unwrap_or(u64::MAX)), self.recent.is_app_limited())
     }
 
     /// The application is about to write more. If the sender had nothing left to send, and room to send it,
