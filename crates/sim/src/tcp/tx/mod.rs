@@ -25,7 +25,7 @@ use goodqueue::{Nanos, Span};
 use std::sync::Arc;
 
 pub(super) use handshake::{SYN_RETRIES, SYNACK_RETRIES};
-use rate::Recent;
+use rate::Round;
 use stats::Counters;
 pub use stats::TxStats;
 
@@ -212,7 +212,7 @@ pub struct Tx {
     /// Send time of the newest segment delivered (Linux `first_tx_mstamp`); in the handshake, when its
     /// segment was first sent.
     first_tx: Nanos,
-    recent: Recent,
+    round: Round,
     pacing_at: Nanos,
     /// Departure time of the last segment, if the host's queue paces (Linux `SK_PACING_FQ`, `skb->tstamp`);
     /// [`NEVER`] if it does not.
@@ -271,7 +271,7 @@ impl Tx {
             burst: Burst::default(),
             wants: Wants::default(),
             first_tx: Nanos::ZERO,
-            recent: Recent::default(),
+            round: Round::default(),
             pacing_at: NEVER,
             departure: NEVER,
             wmem_alloc: 0,

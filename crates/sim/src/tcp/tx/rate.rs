@@ -12,34 +12,43 @@ pub(super) struct Newest {
     /// When the last segment before its transmission was delivered; none: not usable, or not used.
     prior_mstamp: Option<Nanos>,
     end_seq: u64,
-    sent: Nanos,
     send_interval: Span,
 }
 
-/// The newest delivery rate (Linux `tcp_rate_gen`: `rate_delivered` and `rate_app_limited` in one,
-/// `rate_interval_us`). It is small, as an idle connection has one.
+/// The newest delivery rate in units of 256 bit/s; the highest bit says that the application limited it. It is
+/// small, as an idle connection has one.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Recent {
-    delivered: u32,
-    interval_us: u32,
+pub(super) struct Rated(u32);
+
+impl Rated {
+    const LIMITED: u32 = 1 << 31;
+    const UNIT: u64 = 256;
+
+    /// Keeps a rate, but not one below the last that only the application limited (Linux `tcp_rate_gen`).
+    #[allow(clippy::cast_possible_truncation)]
+    fn keep(&mut self, bytes: u64, interval_us: u64, is_app_limited: bool) {
+        let rate = u128::from(bytes) * 8_000_000 / u128::from(interval_us.max(1)) / u128::from(Rated::UNIT);
+        let rate = rate.min(u128::from(Rated::LIMITED - 1)) as u32;
+        if !is_app_limited {
+            self.0 = rate;
+        } else if rate >= self.0 & !Rated::LIMITED {
+            self.0 = rate | Rated::LIMITED;
+        }
+    }
 }
 
-impl Recent {
-    const LIMITED: u32 = 1 << 31;
+/// The start of the round that gives the next delivery rate: what was delivered then, and when that was in
+/// microseconds; the low bits of both.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Round {
+    delivered: u32,
+    at_us: u32,
+}
 
+impl Round {
     #[allow(clippy::cast_possible_truncation)]
-    fn new(delivered: u32, interval: Span, is_app_limited: bool) -> Recent {
-        let flag = if is_app_limited { Recent::LIMITED } else { 0 };
-        let interval_us = (interval.0 / 1000).clamp(1, u32::MAX.into()) as u32;
-        Recent { delivered: delivered.min(Recent::LIMITED - 1) | flag, interval_us }
-    }
-
-    fn is_app_limited(self) -> bool {
-        self.delivered & Recent::LIMITED != 0
-    }
-
-    fn segments(self) -> u64 {
-        u64::from(self.delivered & !Recent::LIMITED)
+    fn begin(now: Nanos, delivered: u64) -> Round {
+        Round { delivered: delivered as u32, at_us: (now.0 / 1000) as u32 }
     }
 }
 
@@ -50,6 +59,7 @@ impl Tx {
         if self.w.packets_out == 0 {
             self.first_tx = sent;
             self.w.delivered_mstamp = sent;
+            self.round = Round::begin(sent, self.w.delivered);
         }
         let flags = if self.w.app_limited != 0 { APP_LIMITED } else { 0 };
         let slot = Slot::new(seq, sent, self.w.delivered as u32, flags);
@@ -70,7 +80,6 @@ impl Tx {
         ack.rs.is_app_limited = slot.has(APP_LIMITED);
         ack.rs.is_retrans = slot.has(EVER);
         newest.end_seq = slot.end();
-        newest.sent = slot.sent;
         self.first_tx = slot.sent;
         if let Some(stamps) = self.board.stamps(pos) {
             newest.prior_mstamp = Some(stamps.delivered);
@@ -99,7 +108,7 @@ impl Tx {
         ack.rs.losses = lost;
         let Some(prior_mstamp) = ack.newest.prior_mstamp else {
             if ack.rs.prior_delivered != 0 {
-                self.rate_round(now, ack.newest.sent, ack.rs.prior_delivered, ack.rs.is_app_limited);
+                self.rate_round(now, ack.rs.prior_delivered, ack.rs.is_app_limited);
             }
             return;
         };
@@ -108,38 +117,32 @@ impl Tx {
         let interval = ack.newest.send_interval.max(now.since(prior_mstamp));
         if interval >= self.w.min_rtt() {
             ack.rs.interval = Some(interval);
-            self.keep_rate(Recent::new(segments, interval, ack.rs.is_app_limited));
+            let bytes = u64::from(segments) * u64::from(self.w.mss);
+            self.count.rate.keep(bytes, interval.0 / 1000, ack.rs.is_app_limited);
         }
     }
 
-    /// The delivery rate of a congestion control that does not use it, and so keeps no stamps: what was
-    /// delivered while the segment that was sent at `sent` made its round trip. Linux counts the time from
-    /// the last delivery before it was sent, which is at most the gap between two ACKs earlier.
+    /// The delivery rate of a congestion control that does not use it, and so keeps no stamps. There is one
+    /// for each round, in place of one for each ACK. A round ends when a segment is delivered that was sent
+    /// after it began; Linux's rate at that ACK is the same, but for the time in which the segments were sent,
+    /// if that was longer. `prior_delivered`: what was delivered when the newest segment of the ACK was sent.
     #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn rate_round(&mut self, now: Nanos, sent: Nanos, prior_delivered: u64, is_app_limited: bool) {
-        let (segments, interval) = ((self.w.delivered - prior_delivered) as u32, now.since(sent));
-        if interval >= self.w.min_rtt() {
-            self.keep_rate(Recent::new(segments, interval, is_app_limited));
+    pub(super) fn rate_round(&mut self, now: Nanos, prior_delivered: u64, is_app_limited: bool) {
+        let old = self.round;
+        if (prior_delivered as u32).wrapping_sub(old.delivered).cast_signed() < 0 {
+            return;
         }
-    }
-
-    /// Keeps the rate of an ACK, but not one below the last that only the application limited (Linux
-    /// `tcp_rate_gen`).
-    fn keep_rate(&mut self, new: Recent) {
-        let old = self.recent;
-        let cross = |one: Recent, other: Recent| one.segments() * u64::from(other.interval_us);
-        if !new.is_app_limited() || cross(new, old) >= cross(old, new) {
-            self.recent = new;
-        }
+        self.round = Round::begin(now, self.w.delivered);
+        let bytes = u64::from(self.round.delivered.wrapping_sub(old.delivered)) * u64::from(self.w.mss);
+        self.count.rate.keep(bytes, self.round.at_us.wrapping_sub(old.at_us).into(), is_app_limited);
     }
 
     /// The newest delivery rate, and whether the application limited it; zero before the first (Linux
     /// `tcpi_delivery_rate`).
     #[must_use]
     pub fn delivery_rate(&self) -> (Rate, bool) {
-        let bits = u128::from(self.recent.segments()) * u128::from(self.w.mss) * 8 * 1_000_000;
-        let rate = bits.checked_div(self.recent.interval_us.into()).unwrap_or(0);
-        (Rate(u64::try_from(rate).unwrap_or(u64::MAX)), self.recent.is_app_limited())
+        let Rated(rate) = self.count.rate;
+        (Rate(u64::from(rate & !Rated::LIMITED) * Rated::UNIT), rate & Rated::LIMITED != 0)
     }
 
     /// The application is about to write more. If the sender had nothing left to send, and room to send it,
