@@ -37,7 +37,8 @@ fn is_marked_and_paced(record: &Value, ecn: bool) {
         assert_eq!(figures["ecn"], ecn, "{plan}");
         assert_eq!(figures["pacing_p50_bps"], 2_000_000, "{plan}");
         let [goodput, delivered] = ["goodput_bps", "delivery_p50_bps"].map(|key| number(&figures[key]) / 1e6);
-        assert!((1.9..=2.0).contains(&goodput), "{plan}: {goodput} Mbit/s");
+        // A super-packet more may arrive in the time that counts.
+        assert!((1.9..2.01).contains(&goodput), "{plan}: {goodput} Mbit/s");
         assert!((1.5..=2.5).contains(&delivered), "{plan}: {delivered} Mbit/s delivered");
         let length = |key: &str| series[key].as_array().expect("a column").len();
         assert_eq!(length("pacing_bps"), length("t_ns"));
