@@ -162,6 +162,7 @@ fn asked(args: &TestArgs) -> Result<PathTest, Error> {
         marks: args.marks.clone(),
         transport: args.transport.clone(),
         delay: args.delay.clone(),
+        pacing: args.pacing.clone(),
         udp_bandwidth: args.udp_bandwidth.clone(),
         udp_pktsize: args.udp_pktsize,
         with: if args.test.is_none() && args.with.is_empty() { people.to_vec() } else { args.with.clone() },

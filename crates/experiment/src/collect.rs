@@ -22,6 +22,9 @@ struct FlowRow {
     srtt_us: u32,
     retransmits: u32,
     ce_segments: u32,
+    pacing_bps: u64,
+    delivery_bps: u64,
+    app_limited: bool,
 }
 
 /// One probe's fate.
@@ -235,6 +238,13 @@ impl Collector {
                 let row = self.row(flow, step);
                 (row.cwnd_segments, row.srtt_us) = (info.cwnd_segments, info.srtt_us);
                 (row.retransmits, row.ce_segments) = (info.retransmits, info.delivered_ce);
+                // The largest number stands for no pacing.
+                let pacing = if info.pacing_rate == u64::MAX { 0 } else { info.pacing_rate };
+                row.pacing_bps = pacing.saturating_mul(8);
+                row.delivery_bps = info.delivery_rate.saturating_mul(8);
+                row.app_limited = info.app_limited;
+                let ecn = &mut self.run.flows[flow as usize].ecn;
+                *ecn = info.ecn.or(*ecn);
             }
             Sample::Echo { probe, seq, sent, rtt, up, down, reordered, duplicate } => {
                 if let Some(series) = self.run.probes.get_mut(probe as usize) {
@@ -395,9 +405,20 @@ impl Collector {
                 series.srtt_us.push(row.srtt_us);
                 series.retransmits.push(retransmits);
                 series.ce_segments.push(marked);
+                series.pacing_bps.push(row.pacing_bps);
+                series.delivery_bps.push(row.delivery_bps);
+                series.app_limited.push(row.app_limited);
             }
             if marked == 0 {
                 series.ce_segments.clear();
+            }
+            for rates in [&mut series.pacing_bps, &mut series.delivery_bps] {
+                if rates.iter().all(|&rate| rate == 0) {
+                    rates.clear();
+                }
+            }
+            if !series.app_limited.contains(&true) {
+                series.app_limited.clear();
             }
         }
         for (probe, seq, waited_ns) in self.under_way {

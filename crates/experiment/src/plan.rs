@@ -66,6 +66,9 @@ pub struct TestOrder {
     /// Transport of the flows, where it is not TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<String>,
+    /// Largest pacing rate of each TCP flow, bit/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacing_bps: Option<u64>,
     /// Rate of UDP flows, where the test leaves it open, bit/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp_bps: Option<u64>,
@@ -161,7 +164,8 @@ impl TestOrder {
             cc: args.cc.clone(),
             marks: args.marks.clone(),
             transport: args.transport.clone(),
-            udp_bps: args.udp_bandwidth.as_deref().map(udp_bandwidth).transpose()?,
+            pacing_bps: args.pacing.as_deref().map(|text| rate("--pacing", text)).transpose()?,
+            udp_bps: args.udp_bandwidth.as_deref().map(|text| rate("--udp-bandwidth", text)).transpose()?,
             udp_pktsize: args.udp_pktsize,
             with: args.with.iter().map(|word| extra(word)).collect::<Result<_, _>>()?,
         };
@@ -189,6 +193,7 @@ impl TestOrder {
             cc: self.cc.clone(),
             marks: self.marks.iter().map(|word| mark(word)).collect::<Result<_, _>>()?,
             transport: self.transport()?,
+            pacing: self.pacing_bps.map(Rate),
             udp_bandwidth: self.udp_bps.map(Rate),
             udp_pktsize: self.udp_pktsize,
             with: self.with.clone(),
@@ -197,7 +202,9 @@ impl TestOrder {
         };
         goodqueue_probe::resolve(&self.name, &params).map_err(|error| match error {
             TestError::QuicCc(error) => Error::Usage(format!("--transport quic: {error}")),
-            TestError::Unfit { what: "marks", why } => Error::Usage(format!("--marks: {why}")),
+            TestError::Unfit { what: what @ ("marks" | "pacing"), why } => {
+                Error::Usage(format!("--{what}: {why}"))
+            }
             TestError::Twice(_) => Error::Usage(format!("--with: {error}")),
             error => Error::Usage(named::words(&error)),
         })
@@ -208,9 +215,9 @@ fn mark(word: &str) -> Result<Dscp, Error> {
     word.parse().map_err(|error| Error::Usage(format!("--marks {word}: {error}")))
 }
 
-fn udp_bandwidth(text: &str) -> Result<u64, Error> {
+fn rate(flag: &str, text: &str) -> Result<u64, Error> {
     let rate: Result<Rate, _> = text.parse();
-    rate.map(|rate| rate.0).map_err(|error| Error::Usage(format!("--udp-bandwidth {text}: {error}")))
+    rate.map(|rate| rate.0).map_err(|error| Error::Usage(format!("{flag} {text}: {error}")))
 }
 
 /// A call, a page or a video, written in full.

@@ -18,7 +18,7 @@ pub(crate) fn of_plan(plan: &Plan, test: &Test, own: Record) -> Record {
     Record {
         seed: plan.seeds.first().copied().unwrap_or(1),
         planned: plan.queues.clone(),
-        test: test_plan(test, &[]),
+        test: test_plan(test),
         link: link_plan(&plan.link),
         warnings: plan.warnings.clone(),
         ..own
@@ -38,10 +38,7 @@ impl Experiment {
                 .iter()
                 .flat_map(|variant| self.loads().iter().map(move |&(load, _)| labelled(variant, load)))
                 .collect(),
-            test: test_plan(
-                &self.test.clone().with_rpm(),
-                self.variants.first().map_or(&[], |variant| &variant.scenario.flows),
-            ),
+            test: test_plan(&self.test.clone().with_rpm()),
             link: self.variants.first().map(Variant::link).unwrap_or_default(),
             warnings: self.warnings.clone(),
             ..own
@@ -131,10 +128,9 @@ fn path(link: &Link) -> PathPlan {
     }
 }
 
-/// The test as the record has it. `flows`: those of the simulation, which may be held to a rate; none in live
-/// runs.
-pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan {
-    let flows = test.flows.iter().enumerate().map(|(number, flow)| FlowPlan {
+/// The test as the record has it.
+pub(crate) fn test_plan(test: &Test) -> TestPlan {
+    let flows = test.flows.iter().map(|flow| FlowPlan {
         name: flow.name.clone(),
         direction: direction(flow.direction),
         transport: (flow.transport != Transport::Tcp).then(|| flow.transport.name().into()),
@@ -143,7 +139,7 @@ pub(crate) fn test_plan(test: &Test, flows: &[goodqueue_sim::Flow]) -> TestPlan 
         host: u32::try_from(flow.host).unwrap_or(u32::MAX),
         start_ns: signed(flow.start),
         stop_ns: signed(flow.stop),
-        rate_bps: flows.get(number).and_then(|flow| flow.max_rate).map(|rate| rate.0),
+        rate_bps: flow.max_rate.map(|rate| rate.0),
     });
     let udp = test.udp.iter().map(|flow| FlowPlan {
         name: flow.name.clone(),

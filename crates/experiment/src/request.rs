@@ -213,6 +213,12 @@ pub struct Request {
     /// Transport of the flows: tcp, or quic with the congestion control cubic or newreno [default: tcp]
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Load"))]
     pub transport: Option<String>,
+    /// Largest pacing rate of each TCP flow, in payload (SO_MAX_PACING_RATE)
+    #[cfg_attr(
+        any(test, feature = "clap"),
+        arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Load")
+    )]
+    pub pacing: Option<String>,
     /// Rate of UDP flows, in tests that leave it open (udp_flood, bursts)
     #[cfg_attr(
         any(test, feature = "clap"),
@@ -310,6 +316,7 @@ impl Default for Request {
             cc: None,
             marks: Vec::new(),
             transport: None,
+            pacing: None,
             udp_bandwidth: None,
             udp_pktsize: None,
             step: STEP.into(),

@@ -33,6 +33,8 @@ pub struct Params {
     pub marks: Vec<Dscp>,
     /// Transport of the flows.
     pub transport: Transport,
+    /// Largest pacing rate of each TCP flow, of payload.
+    pub pacing: Option<Rate>,
     /// Rate of the payload of UDP flows, for tests that do not set their own.
     pub udp_bandwidth: Option<Rate>,
     /// UDP payload of UDP flows, bytes.
@@ -65,6 +67,7 @@ impl Default for Params {
             cc: None,
             marks: Vec::new(),
             transport: Transport::Tcp,
+            pacing: None,
             udp_bandwidth: None,
             udp_pktsize: None,
             probe_interval: Span::from_millis(10),
@@ -103,6 +106,7 @@ pub fn resolve(name: &str, params: &Params) -> Result<Test, TestError> {
     let rpm = info.rpm.map(|tls| responsiveness(tls, n, params)).transpose()?;
     let flows = info.flows.iter().flat_map(|group| group.flows(n, params));
     let flows: Vec<Flow> = flows.map(|flow| carried(flow, params.transport)).collect::<Result<_, _>>()?;
+    check_pacing(info, params)?;
     let Extras { voip, web, dash, talks } = extras(info, params)?;
     let udp = udp(info, params)?;
     let load = flows.iter().map(|flow| flow.stop).max().unwrap_or(params.length);
@@ -143,6 +147,23 @@ fn carried(flow: Flow, transport: Transport) -> Result<Flow, TestError> {
             let cc = flow.cc.parse::<QuicCc>()?.name().into();
             Ok(Flow { name: flow.name.replacen("TCP", "QUIC", 1), transport, cc, ..flow })
         }
+    }
+}
+
+/// Least rate to which a flow may be held: below it a segment takes more than a second.
+const LEAST_PACING: Rate = Rate(16_000);
+
+/// Whether the flows of the test can be held to the rate that was asked for.
+fn check_pacing(info: &TestInfo, params: &Params) -> Result<(), TestError> {
+    let wrong = |why: String| Err(TestError::Unfit { what: "pacing", why });
+    match params.pacing {
+        None => Ok(()),
+        Some(_) if info.flows.is_empty() => {
+            wrong(format!("`{}` has no flow whose rate can be limited", info.name))
+        }
+        Some(_) if params.transport != Transport::Tcp => wrong("it is of TCP; QUIC has no rate limit".into()),
+        Some(rate) if rate < LEAST_PACING => wrong(format!("{rate}: it is {LEAST_PACING} at least")),
+        Some(_) => Ok(()),
     }
 }
 
@@ -355,6 +376,7 @@ impl FlowGroup {
                 transport: Transport::Tcp,
                 cc: cc[i % cc.len()].into(),
                 dscp,
+                max_rate: params.pacing,
                 host: self.host.of(i),
                 start,
                 stop: start + lasts,
@@ -641,6 +663,7 @@ mod tests {
                 cc: None,
                 marks: vec![Dscp::EF; marks],
                 transport: if tame { Transport::Tcp } else { Transport::Quic },
+                pacing: tame.then_some(Rate(times[0])),
                 udp_bandwidth: None,
                 udp_pktsize: None,
                 hosts,

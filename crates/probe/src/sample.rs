@@ -54,6 +54,13 @@ pub struct TcpSample {
     pub pacing_rate: u64,
     /// Most recent delivery rate, bytes per second.
     pub delivery_rate: u64,
+    /// Whether the application limited that rate (`tcpi_delivery_rate_app_limited`).
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub app_limited: bool,
+    /// Whether the connection negotiated ECN (`TCPI_OPT_ECN`); `None` if it is not known: of QUIC, and of a
+    /// server that is older than this field.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub ecn: Option<bool>,
     /// Time in which the connection had data to send, microseconds (`tcpi_busy_time`).
     pub busy_us: u64,
     /// Of that, time in which the receiver's window limited it (`tcpi_rwnd_limited`).

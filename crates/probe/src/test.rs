@@ -58,6 +58,8 @@ pub struct Flow {
     pub cc: String,
     /// DSCP of both directions of the connection.
     pub dscp: Dscp,
+    /// Most that its sender's pacing lets through, of payload (`SO_MAX_PACING_RATE`); TCP only.
+    pub max_rate: Option<Rate>,
     /// Server host, counted from 0.
     pub host: usize,
     /// When the connection opens, from the start of the load.
@@ -238,7 +240,7 @@ pub enum TestError {
     /// A parameter is out of range, or the test has no use for it.
     #[error("{what}: {why}")]
     Unfit {
-        /// `udp bandwidth`, `udp pktsize`, `marks` or `cc`.
+        /// `udp bandwidth`, `udp pktsize`, `pacing`, `marks` or `cc`.
         what: &'static str,
         /// What is wrong.
         why: String,

@@ -439,6 +439,7 @@ fn a_thousand_flows() {
         transport: Transport::Tcp,
         cc: "cubic".into(),
         dscp: Dscp::CS0,
+        max_rate: None,
         host: 0,
         start: Span::ZERO,
         stop: load,

@@ -51,10 +51,16 @@ fn cell<T: std::fmt::Display>(column: &[T], i: usize) -> String {
     column.get(i).map(ToString::to_string).unwrap_or_default()
 }
 
+/// A value of a column in which zero stands for what is not known.
+fn known<T: Copy + Default + PartialEq>(column: &[T], i: usize) -> Option<T> {
+    column.get(i).copied().filter(|value| *value != T::default())
+}
+
 /// `goodput.csv`: a row per flow and step. `t_s` is the end of the step.
 pub fn goodput(record: &Record) -> String {
     let mut out =
-        String::from("queue,series,direction,t_s,goodput_bps,rx_bytes,cwnd_segments,srtt_us,retransmits\n");
+        String::from("queue,series,direction,t_s,goodput_bps,rx_bytes,cwnd_segments,srtt_us,retransmits,");
+    out.push_str("pacing_bps,delivery_bps,app_limited\n");
     for run in &record.runs {
         for (plan, flow) in record.test.flows.iter().zip(&run.flows) {
             let head =
@@ -64,15 +70,18 @@ pub fn goodput(record: &Record) -> String {
                     0 => String::new(),
                     ns => format!("{:.0}", bytes as f64 * 8e9 / ns as f64),
                 };
-                let zero_is_unknown =
-                    |c: &[u32]| cell(c, i).replace('0', if c.get(i) == Some(&0) { "" } else { "0" });
+                let delivery = known(&flow.delivery_bps, i);
+                let app_limited = delivery.map(|_| flow.app_limited.get(i) == Some(&true));
                 let _ = writeln!(
                     out,
-                    "{head},{},{rate},{bytes},{},{},{}",
+                    "{head},{},{rate},{bytes},{},{},{},{},{},{}",
                     seconds(step.to),
-                    zero_is_unknown(&flow.cwnd_segments),
-                    zero_is_unknown(&flow.srtt_us),
+                    cell(known(&flow.cwnd_segments, i).as_slice(), 0),
+                    cell(known(&flow.srtt_us, i).as_slice(), 0),
                     cell(&flow.retransmits, i),
+                    cell(known(&flow.pacing_bps, i).as_slice(), 0),
+                    cell(delivery.as_slice(), 0),
+                    cell(app_limited.as_slice(), 0),
                 );
             }
         }
@@ -327,6 +336,13 @@ pub fn summary(record: &Record) -> String {
         for flow in &s.flows {
             row(&flow.name, "tcp_rtt_p50_ms", maybe_ms(flow.tcp_rtt.p50_ns));
             row(&flow.name, "tcp_rtt_p95_ms", maybe_ms(flow.tcp_rtt.p95_ns));
+            row(&flow.name, "pacing_p50_bps", rate(flow.pacing_p50_bps));
+            row(&flow.name, "delivery_p50_bps", rate(flow.delivery_p50_bps));
+            row(
+                &flow.name,
+                "ecn_negotiated",
+                flow.ecn.map(|on| u8::from(on).to_string()).unwrap_or_default(),
+            );
         }
         for (series, sojourn) in [("queue up", s.sojourn_up), ("queue down", s.sojourn_down)] {
             sojourn_rows(&mut row, series, sojourn);

@@ -123,6 +123,13 @@ fn flows(record: &Record, run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<
             value(put, &of, direction, "srtt", known(&flow.srtt_us).map(|us| us / 1e3), "ms");
             let again = flow.retransmits.get(i).map(|&n| f64::from(n));
             value(put, &of, direction, "retransmits", again, "segments");
+            for (metric, rates) in [("pacing_rate", &flow.pacing_bps), ("delivery_rate", &flow.delivery_bps)]
+            {
+                let rate = rates.get(i).filter(|&&bps| bps > 0).map(|&bps| bps as f64);
+                if rate.is_some() {
+                    value(put, &of, direction, metric, rate, "bit/s");
+                }
+            }
         }
     }
 }

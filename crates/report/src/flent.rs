@@ -100,11 +100,14 @@ fn document(record: &Record, run: &Run) -> Value {
     let names = names::of(record);
     let clock = Clock::of(record, run);
     let mut all: Vec<Series> = Vec::new();
+    let mut kernels = Vec::new();
     // A series that was planned but not measured is all gaps: flent needs every series of its test.
     let (no_flow, no_probe) = (FlowSeries::default(), ProbeSeries::default());
     for (i, plan) in record.test.flows.iter().enumerate() {
         if let Some(name) = names.flows.get(i).cloned().flatten() {
-            all.push(tcp(record, run.flows.get(i).unwrap_or(&no_flow), &clock, name, &plan.cc));
+            let flow = run.flows.get(i).unwrap_or(&no_flow);
+            kernels.extend(of_kernel(record, flow, &clock, &name));
+            all.push(tcp(record, flow, &clock, name, &plan.cc));
         }
     }
     for (i, name) in names.probes.iter().enumerate() {
@@ -121,6 +124,7 @@ fn document(record: &Record, run: &Run) -> Value {
     let mut results: Map<String, Value> =
         all.iter().map(|s| (s.name.clone(), json!(interpolate(&s.samples, &x, step)))).collect();
     results.extend(talks::average(record, &names, &results));
+    results.extend(kernels.iter().map(|(name, all)| (name.clone(), json!(interpolate(all, &x, step)))));
     let meta: BTreeMap<String, Value> = all.iter().map(|s| (s.name.clone(), s.meta.clone())).collect();
     let metadata = metadata(record, run, &names, &clock, &json!(meta));
     let raw: Map<String, Value> = all.into_iter().map(|s| (s.name, Value::Array(s.raw))).collect();
@@ -169,13 +173,52 @@ fn mean(samples: &[(f64, f64)]) -> Option<f64> {
     (n > 0.0).then(|| round(samples.iter().map(|s| s.1).sum::<f64>() / n, 6))
 }
 
+/// The sender's state as flent has it from `ss`: in the samples of the flow, where its plots look for it, and
+/// as series of their own. Rates are in Mbit/s.
+fn kernel(flow: &FlowSeries, i: usize) -> [(&'static str, Option<f64>); 4] {
+    let rate = |column: &[u64]| column.get(i).filter(|&&bps| bps > 0).map(|&bps| round(bps as f64 / 1e6, 6));
+    let known = |column: &[u32]| column.get(i).filter(|&&x| x > 0).map(|&x| f64::from(x));
+    [
+        ("tcp_cwnd", known(&flow.cwnd_segments)),
+        ("tcp_rtt", known(&flow.srtt_us).map(|us| round(us / 1e3, 3))),
+        ("tcp_pacing_rate", rate(&flow.pacing_bps)),
+        ("tcp_delivery_rate", rate(&flow.delivery_bps)),
+    ]
+}
+
+/// The state of a flow's sender, a series each.
+fn of_kernel(
+    record: &Record,
+    flow: &FlowSeries,
+    clock: &Clock,
+    name: &str,
+) -> Vec<(String, Vec<(f64, f64)>)> {
+    let mut all: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    for (i, (step, _)) in steps(record, flow).enumerate() {
+        let Some((after, _)) = clock.seconds(step.to) else { continue };
+        for (key, value) in kernel(flow, i) {
+            let Some(value) = value else { continue };
+            let name = format!("{name}::{key}");
+            match all.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, samples)) => samples.push((after, value)),
+                None => all.push((name, vec![(after, value)])),
+            }
+        }
+    }
+    all
+}
+
 fn tcp(record: &Record, flow: &FlowSeries, clock: &Clock, name: String, cc: &str) -> Series {
     let (mut raw, mut samples) = (Vec::new(), Vec::new());
-    for (step, bytes) in steps(record, flow) {
+    for (i, (step, bytes)) in steps(record, flow).enumerate() {
         let duration = step.length() as f64 / 1e9;
         if let Some((after, unix)) = clock.seconds(step.to).filter(|_| duration > 0.0) {
             let value = round(bytes as f64 * 8.0 / 1e6 / duration, 6);
-            raw.push(json!({ "t": unix, "val": value, "dur": round(duration, 6) }));
+            let mut entry = json!({ "t": unix, "val": value, "dur": round(duration, 6) });
+            for (key, value) in kernel(flow, i).into_iter().filter_map(|(key, v)| v.map(|v| (key, v))) {
+                entry[key] = json!(value);
+            }
+            raw.push(entry);
             samples.push((after, value));
         }
     }

@@ -189,7 +189,8 @@ pub struct FlowPlan {
     pub start_ns: i64,
     /// When it stops.
     pub stop_ns: i64,
-    /// The rate limit of its sender, of payload, or the rate of UDP; absent without a limit.
+    /// The rate limit of its sender, of payload (`SO_MAX_PACING_RATE`), or the rate of UDP; absent without a
+    /// limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<u64>,
 }
@@ -473,7 +474,8 @@ pub struct Validity {
     pub reasons: Vec<String>,
 }
 
-/// One flow in steps: what its receiver received, and the sender's state. Columns have equal length.
+/// One flow in steps: what its receiver received, and the sender's state. Columns have equal length, or are
+/// empty where that is said.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowSeries {
@@ -491,6 +493,21 @@ pub struct FlowSeries {
     /// there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ce_segments: Vec<u32>,
+    /// Sender's pacing rate of payload at the end of the step (`tcpi_pacing_rate`; 0: not known, or none);
+    /// empty if it was never known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pacing_bps: Vec<u64>,
+    /// The newest rate of payload at which the network delivered (`tcpi_delivery_rate`; 0: not known); empty
+    /// if it was never known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delivery_bps: Vec<u64>,
+    /// Whether the application limited that rate (`tcpi_delivery_rate_app_limited`); empty if it never did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub app_limited: Vec<bool>,
+    /// Whether the connection negotiated ECN, as the sender says; absent if unknown: QUIC does not negotiate
+    /// it, and UDP has no connection.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
     /// Why the flow ended early, if it did.
     pub error: Option<String>,
 }

@@ -138,6 +138,15 @@ pub struct FlowSummary {
     pub retransmits: u32,
     /// The round trip that its sender measured.
     pub tcp_rtt: TcpRtt,
+    /// Whether its connection negotiated ECN; absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ecn: Option<bool>,
+    /// Median of its sender's pacing rate; absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing_p50_bps: Option<u64>,
+    /// Median of the rate at which the network delivered, as its sender says; absent if unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery_p50_bps: Option<u64>,
 }
 
 /// The round trips of one probe.
@@ -403,6 +412,9 @@ fn flow_summary(record: &Record, plan: &FlowPlan, series: Option<&FlowSeries>, l
             .and_then(|s| bits_per_second(bytes_within(record, s, active), active.length())),
         retransmits: series.and_then(|s| s.retransmits.last().copied()).unwrap_or(0),
         tcp_rtt: TcpRtt::of(series, active),
+        ecn: series.and_then(|s| s.ecn),
+        pacing_p50_bps: series.and_then(|s| path::median_rate(&s.t_ns, &s.pacing_bps, active)),
+        delivery_p50_bps: series.and_then(|s| path::median_rate(&s.t_ns, &s.delivery_bps, active)),
     }
 }
 

@@ -118,6 +118,9 @@ pub struct TestArgs {
     /// Interval of the averages: the draft's ID. Four of them make an average
     #[arg(long, default_value = "1s", value_name = "TIME", help_heading = "RPM over HTTPS")]
     pub rpm_interval: String,
+    /// Largest pacing rate of each TCP flow, in payload (SO_MAX_PACING_RATE)
+    #[arg(long, value_name = "RATE")]
+    pub pacing: Option<String>,
     /// Rate of UDP flows, where the test leaves it open (udp_flood, bursts)
     #[arg(long, value_name = "RATE")]
     pub udp_bandwidth: Option<String>,

@@ -9,6 +9,7 @@ mod cookbook;
 mod experiment;
 mod faults;
 mod flags;
+mod flow_marks;
 mod hostile;
 mod house;
 mod link;

@@ -52,6 +52,12 @@ impl Path {
         (self.server, self.word) = serve(&self.lab, with);
     }
 
+    /// The client asks for ECN on each connection from now on.
+    pub(super) fn ask_for_ecn(&self) {
+        let set = || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1");
+        self.lab.client().run(set).expect("a namespace").expect("the setting is taken");
+    }
+
     fn end(&mut self) {
         let _ = self.server.kill();
         let _ = self.server.wait();

@@ -119,9 +119,6 @@ impl Setup {
         if scenario.flows.iter().any(|flow| flow.bytes.is_some()) {
             return refuse("flows of so many bytes are simulated only; leave `bytes` out".into());
         }
-        if scenario.flows.iter().any(|flow| flow.max_rate.is_some()) {
-            return refuse("flows that are held to a rate are simulated only; leave `rate` out".into());
-        }
         let (hosts, most) = (test.hosts(), usize::from(MAX_HOSTS));
         if hosts > most {
             return refuse(format!(

@@ -154,7 +154,7 @@ impl PathTest {
             arm: Arm::Path.name().into(),
             server: Some(self.servers().join(", ")),
             planned: self.loads.iter().map(|load| load.label.clone()).collect(),
-            test: test_plan(&self.test, &[]),
+            test: test_plan(&self.test),
             link: LinkPlan {
                 mtu_bytes: goodqueue::ETHERNET_MTU,
                 ip_version: if self.hosts.iter().any(|host| host.address.is_ipv6()) { 6 } else { 4 },
@@ -173,6 +173,7 @@ pub(crate) struct Needs {
     transport: Transport,
     web: u32,
     talks: u32,
+    paced: u32,
     udp: u32,
     udp_bps: u64,
 }
@@ -192,6 +193,9 @@ impl Needs {
             transport: flows().next().map_or(Transport::Tcp, |flow| flow.transport),
             web: many(of_pages + 2 * videos),
             talks: many(test.talks.iter().filter(|talk| talk.host == host).count()),
+            paced: many(
+                flows().filter(|flow| flow.direction == Way::Down && flow.max_rate.is_some()).count(),
+            ),
             udp: many(udp().count()),
             udp_bps: Way::BOTH.into_iter().map(rate).max().unwrap_or(0),
         }

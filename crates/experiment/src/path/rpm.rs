@@ -72,7 +72,7 @@ impl RpmTest {
             arm: Arm::Path.name().into(),
             server: Some(self.url.clone()),
             planned: LOADS.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            test: test_plan(&self.test, &[]),
+            test: test_plan(&self.test),
             link: LinkPlan {
                 mtu_bytes: goodqueue::ETHERNET_MTU,
                 ip_version: if self.place.address.is_ipv6() { 6 } else { 4 },
@@ -106,8 +106,7 @@ impl RpmTest {
                 // A load ends when it is stable. The figures of all are of the part that all have.
                 let ran = run.rpm.as_ref().map_or(0, |rpm| rpm.intervals.len());
                 most = if run.complete { most.min(ran) } else { most };
-                record.test =
-                    test_plan(&test(&self.settings, self.test.step, most.min(self.settings.limit)), &[]);
+                record.test = test_plan(&test(&self.settings, self.test.step, most.min(self.settings.limit)));
                 record.runs.push(run);
                 end = monitor.keep(record);
             }

@@ -250,11 +250,12 @@ impl<'a> Underway<'a> {
         let length_ns = i64::try_from(part.load.0).unwrap_or(i64::MAX);
         let start =
             |(number, (host, control)): (usize, (&PathHost, &mut Option<Control>))| -> Result<Far, Error> {
-                let Needs { flows, transport, web, talks, udp, udp_bps } = Needs::of(&part, number);
+                let Needs { flows, transport, web, talks, paced, udp, udp_bps } = Needs::of(&part, number);
                 let session = match control.as_mut().filter(|_| Needs::of(&part, number).any()) {
                     Some(control) => {
                         let at_ns = at;
-                        let start = Start { flows, at_ns, length_ns, transport, web, talks, udp, udp_bps };
+                        let start =
+                            Start { flows, at_ns, length_ns, transport, web, talks, paced, udp, udp_bps };
                         Some(control.start(start).map_err(|failure| explain(host, &failure))?)
                     }
                     None => None,

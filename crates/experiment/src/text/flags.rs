@@ -43,6 +43,7 @@ fn of_flag(args: &Request, flag: &str) -> Result<Vec<Override>, Error> {
         "cc" => text(&["test", "cc"], &args.cc),
         "marks" => listed(flag, &["test", "marks"], args.marks.iter()),
         "transport" => text(&["test", "transport"], &args.transport),
+        "pacing" => text(&["test", "pacing"], &args.pacing),
         "udp-bandwidth" => text(&["test", "udp_bandwidth"], &args.udp_bandwidth),
         "udp-pktsize" => plain(&["test", "udp_pktsize"], args.udp_pktsize.unwrap_or(0).to_string()),
         "with" => listed(flag, &["test", "with"], args.with.iter()),

@@ -37,8 +37,6 @@ pub(super) struct Load {
 pub(super) struct Own {
     /// Bytes to send; `None` means no limit.
     pub(super) bytes: Option<u64>,
-    /// What its sender is held to; `None`: nothing.
-    pub(super) rate: Option<Rate>,
 }
 
 /// A source as written: its ends are names.
@@ -190,6 +188,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
         cc,
         marks: marks.into_iter().map(|mark| mark.value).collect(),
         transport,
+        pacing: section.plain("pacing", read::rate)?,
         udp_bandwidth: section.plain("udp_bandwidth", read::rate)?,
         udp_pktsize: section
             .plain("udp_pktsize", read::count)?
@@ -204,7 +203,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     if let Some(name) = section.read("name", read::text)? {
         return catalogue_test(&name.value, name.at, &params).map(|test| (test, false));
     }
-    for name in ["flows", "cc", "marks", "transport", "delay", "udp_bandwidth", "udp_pktsize"] {
+    for name in ["flows", "cc", "marks", "transport", "pacing", "delay", "udp_bandwidth", "udp_pktsize"] {
         if let Some((_, value)) = section.get(name) {
             let what = format!("`{name}` is of a test of the catalogue: give its `name`, or use [[flow]]");
             return Err(Wrong::new(value.span().start, what));
@@ -261,7 +260,7 @@ fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &F
     if let Some(none) = send.filter(|send| send.value == 0) {
         return Err(Wrong::new(none.at, "bytes = 0: a flow sends a byte at least"));
     }
-    let rate = section.plain("rate", read::rate)?;
+    let max_rate = section.plain("rate", read::rate)?;
     let before = test.flows.iter().filter(|flow| flow.direction == direction).count() as u64;
     let stem = match (transport, direction) {
         (Transport::Tcp, Direction::Up) => "TCP upload::",
@@ -277,11 +276,12 @@ fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &F
             transport,
             cc: cc.into(),
             dscp,
+            max_rate,
             host: *host,
             start: start + stagger * index,
             stop,
         });
-        own.push(Own { bytes: send.map(|send| send.value), rate });
+        own.push(Own { bytes: send.map(|send| send.value) });
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ fn round_trip(scenario: &Scenario, client: NodeId, server: NodeId, at: usize) ->
 
 /// The flows of the test between client and server of their host.
 fn flows(test: &Test, own: &[Own], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>> {
-    let flow = |(flow, &Own { bytes, rate: max_rate }): (&goodqueue_probe::Flow, &Own)| {
+    let flow = |(flow, &Own { bytes }): (&goodqueue_probe::Flow, &Own)| {
         let (client, server) = pairs[flow.host];
         let (from, to, opener) = match flow.direction {
             Direction::Up => (client, server, Opener::Sender),
@@ -113,7 +113,7 @@ fn flows(test: &Test, own: &[Own], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>
                 (CcKind::Cubic, Some(flow.cc.parse::<QuicCc>().map_err(|error| wrong(&error))?))
             }
         };
-        let dscp = flow.dscp.value();
+        let (dscp, max_rate) = (flow.dscp.value(), flow.max_rate);
         let (start, stop) = (test.idle + flow.start, Some(test.idle + flow.stop));
         Ok(Flow { from, to, cc, quic, dscp, opener, start, stop, bytes, max_rate })
     };

@@ -119,7 +119,7 @@ fn test_words(test: &Test, first: Option<&Variant>, sources: Vec<String>) -> Tes
         };
         let own = first.and_then(|variant| variant.scenario.flows.get(index));
         let bytes = own.and_then(|flow| flow.bytes).map_or(String::new(), |bytes| format!(", {bytes} bytes"));
-        let rate = own.and_then(|flow| flow.max_rate).map_or(String::new(), |rate| format!(", at {rate}"));
+        let rate = flow.max_rate.map_or(String::new(), |rate| format!(", at {rate}"));
         let (name, cc, dscp) = (&flow.name, &flow.cc, flow.dscp);
         format!("{name}: {ends}, {cc}, {dscp}, {} to {}{bytes}{rate}", flow.start, flow.stop)
     });

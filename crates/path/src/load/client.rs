@@ -208,6 +208,7 @@ impl Control {
             (load.web, u64::from(self.welcome.web), "pages and videos"),
             (load.talks, u64::from(self.welcome.talks), "video calls and games"),
             (load.udp, self.welcome.udp_bps, "UDP load"),
+            (load.paced, self.welcome.paces.into(), "downloads with a largest pacing rate"),
         ] {
             if asked > 0 && allowed == 0 {
                 return Err(Failure::Older(what));

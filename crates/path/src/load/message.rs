@@ -67,6 +67,9 @@ pub struct Start {
     /// Video calls and games.
     #[serde(default, skip_serializing_if = "is_default")]
     pub talks: u32,
+    /// Flows whose sender, the server, is to hold itself to a rate, which each flow's header has.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub paced: u32,
     /// UDP flows.
     #[serde(default, skip_serializing_if = "is_default")]
     pub udp: u32,
@@ -134,6 +137,9 @@ pub struct Welcome {
     /// Highest rate of UDP flows in a direction, bit/s; the same.
     #[serde(default)]
     pub udp_bps: u64,
+    /// Whether it can hold the senders of flows to a rate.
+    #[serde(default)]
+    pub paces: bool,
     /// The UDP port of flows over QUIC, if the server accepts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quic: Option<u16>,
@@ -279,6 +285,15 @@ mod tests {
             panic!("a welcome");
         };
         assert_eq!((welcome.flows, welcome.web, welcome.talks, welcome.udp_bps), (128, 0, 0, 0));
+        assert!(!welcome.paces);
+        let old = "{\"samples\":[{\"Tcp\":{\"flow\":1,\"t\":2,\"info\":{\"cwnd_segments\":10,\"ssthresh_segments\":3,\
+            \"srtt_us\":4,\"min_rtt_us\":5,\"retransmits\":6,\"unacked_segments\":7,\"delivered_ce\":8,\"pacing_rate\":9,\
+            \"delivery_rate\":10,\"busy_us\":11,\"rwnd_limited_us\":12,\"sndbuf_limited_us\":13}}}]}\n";
+        let Ok(Some(Tell::Samples(samples))) = Lines::new(1000).message(&mut old.as_bytes()) else {
+            panic!("samples");
+        };
+        let Sample::Tcp { info, .. } = samples[0] else { panic!("of a sender") };
+        assert_eq!((info.delivery_rate, info.app_limited, info.ecn), (10, false, None));
         let new = "{\"start\":{\"flows\":4,\"at_ns\":1,\"length_ns\":2,\"smell\":[3]}}\n";
         let asked = Lines::new(1000).message(&mut new.as_bytes()).unwrap();
         assert_eq!(asked, Some(Ask::Start(Start::of(4, 1, Span(2)))));

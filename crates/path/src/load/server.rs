@@ -641,6 +641,7 @@ impl Control<'_> {
             web: WEB,
             talks: TALKS,
             udp_bps: bounds.udp.0,
+            paces: cfg!(target_os = "linux"),
             quic: self.shared.server.quic_port(),
         }))?;
         // From here on reads end after a moment, so that a stop is noticed.

@@ -115,6 +115,9 @@ impl FlowEnd {
     }
 }
 
+/// In `tcpi_options`: the connection negotiated ECN (Linux `include/uapi/linux/tcp.h`).
+const TCPI_OPT_ECN: u8 = 8;
+
 /// Linux `struct tcp_info` (`include/uapi/linux/tcp.h`, fields up to `tcpi_delivered_ce`, Linux 4.18).
 pub(super) fn parse_tcp_info(info: &[u8; 256]) -> TcpSample {
     let int = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
@@ -124,6 +127,8 @@ pub(super) fn parse_tcp_info(info: &[u8; 256]) -> TcpSample {
         u64::from_ne_bytes(out)
     };
     TcpSample {
+        ecn: Some(info[5] & TCPI_OPT_ECN != 0),
+        app_limited: info[7] & 1 != 0,
         unacked_segments: int(24),
         srtt_us: int(68),
         ssthresh_segments: int(76),

@@ -10,10 +10,10 @@
 //!       24  stop, i64 ns
 //!       32  step of the goodput series, u64 ns
 //!       40  congestion control, padded with zeros, 16 octets, the last one zero
-//!       56  zero, 8 octets
+//!       56  largest pacing rate of the server's end, u64 bit/s; 0: none
 //! ```
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 
 use super::ns;
 use crate::{Direction, Dscp, Test};
@@ -34,6 +34,8 @@ pub(super) struct FlowHeader {
     pub(super) stop: i64,
     pub(super) step: Span,
     pub(super) cc: String,
+    /// Of a download. A server that does not know it refuses a flow that has it.
+    pub(super) max_rate: Option<Rate>,
 }
 
 impl FlowHeader {
@@ -48,6 +50,7 @@ impl FlowHeader {
             stop: ns(flow.stop),
             step: test.step,
             cc: flow.cc.clone(),
+            max_rate: flow.max_rate.filter(|_| flow.direction == Direction::Down),
         }
     }
 
@@ -63,6 +66,7 @@ impl FlowHeader {
         let cc = self.cc.as_bytes();
         let len = cc.len().min(15);
         out[40..40 + len].copy_from_slice(&cc[..len]);
+        out[56..].copy_from_slice(&self.max_rate.map_or(0, |rate| rate.0).to_le_bytes());
         out
     }
 
@@ -84,7 +88,8 @@ impl FlowHeader {
             && bytes[8] < 2
             && bytes[9] & 3 == 0
             && zero(10..16)
-            && zero(40 + len..LEN)
+            && zero(40 + len..56)
+            && (long(56) == 0 || bytes[8] == 1)
             && named
             && times
             && steps;
@@ -96,6 +101,7 @@ impl FlowHeader {
             stop,
             step: Span(step),
             cc: cc.into(),
+            max_rate: Some(Rate(long(56))).filter(|rate| rate.0 > 0),
         })
     }
 }
@@ -114,6 +120,7 @@ mod tests {
             stop: 65_000_000_000,
             step: Span::from_millis(200),
             cc: "cubic".into(),
+            max_rate: Some(Rate(2_000_000)),
         }
     }
 
@@ -124,7 +131,7 @@ mod tests {
             b'G', b'Q', b'f', b'1', 4, 3, 2, 1, 1, 0xb8, 0, 0, 0, 0, 0, 0,
             0x00, 0xf2, 0x05, 0x2a, 0x01, 0, 0, 0, 0x00, 0x4a, 0x4d, 0x22, 0x0f, 0, 0, 0,
             0x00, 0xc2, 0xeb, 0x0b, 0, 0, 0, 0, b'c', b'u', b'b', b'i', b'c', 0, 0, 0,
-            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x84, 0x1e, 0, 0, 0, 0, 0,
         ];
         assert_eq!(header().emit(), golden);
         assert_eq!(FlowHeader::parse(&golden), Some(header()));
@@ -133,6 +140,11 @@ mod tests {
     #[test]
     fn malformed_headers_are_refused() {
         let good = header().emit();
+        // Only a download has a sender whose rate the server could limit.
+        let upload = FlowHeader { direction: Direction::Up, ..header() };
+        assert_eq!(FlowHeader::parse(&upload.emit()), None);
+        let free = FlowHeader { max_rate: None, ..upload };
+        assert_eq!(FlowHeader::parse(&free.emit()), Some(free));
         for (at, value) in [(0, b'X'), (8, 2), (9, 1), (12, 1), (31, 0xff), (39, 1), (40, 0), (41, b'/')] {
             let mut bad = good;
             bad[at] = value;

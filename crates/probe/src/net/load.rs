@@ -154,13 +154,16 @@ impl<'a> Load<'a> {
         }
     }
 
-    /// A connecting socket, with congestion control and DSCP set before the first packet.
+    /// A connecting socket, with congestion control, rate limit and DSCP set before the first packet.
     fn connect(&self, index: usize) -> io::Result<TcpStream> {
         let flow = &self.test.flows[index];
         let server = self.servers[flow.host].server;
         let socket = sys::tcp_socket(server.ip())?;
         if flow.direction == Direction::Up {
             sys::set_cc(socket.as_fd(), &flow.cc)?;
+            if let Some(rate) = flow.max_rate {
+                sys::set_max_pacing(socket.as_fd(), rate.0 / 8)?;
+            }
         }
         sys::set_tos(socket.as_fd(), server.is_ipv6(), flow.dscp.tos())?;
         sys::connect(socket.as_fd(), server)?;

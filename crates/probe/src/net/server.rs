@@ -489,6 +489,12 @@ impl<'a> Loop<'a> {
             }
             End::Receiver => Ok(()),
         });
+        let set = set.and_then(|()| match header.max_rate {
+            Some(rate) => {
+                sys::set_max_pacing(stream.as_fd(), rate.0 / 8).map_err(|error| format!("pacing: {error}"))
+            }
+            None => Ok(()),
+        });
         let flow = FlowEnd::new(header.flow, end, stream);
         let cc = match end {
             End::Sender => sys::cc(flow.stream().as_fd()).unwrap_or_default(),

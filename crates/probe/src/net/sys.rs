@@ -136,6 +136,13 @@ pub(super) fn begin_unpaced(listener: BorrowedFd) -> io::Result<()> {
     set_cc(listener, "reno")
 }
 
+/// Sets `SO_MAX_PACING_RATE`, bytes per second.
+pub(super) fn set_max_pacing(fd: BorrowedFd, bytes_per_second: u64) -> io::Result<()> {
+    // The kernel takes a `long`, and on a system of 32 bits that is no longer than what it takes for "none".
+    let value = libc::c_ulong::try_from(bytes_per_second).unwrap_or(libc::c_ulong::MAX);
+    set_option(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &value)
+}
+
 /// Reads `TCP_CONGESTION`.
 pub(super) fn cc(fd: BorrowedFd) -> io::Result<String> {
     let mut value = [0u8; 16];

@@ -74,6 +74,11 @@ pub(super) fn set_cc(_: BorrowedFd, name: &str) -> io::Result<()> {
     if name == "cubic" { Ok(()) } else { unsupported("a choice of congestion control") }
 }
 
+/// There is no such limit.
+pub(super) fn set_max_pacing(_: BorrowedFd, _: u64) -> io::Result<()> {
+    unsupported("a largest pacing rate")
+}
+
 /// Nothing is to be done: connections are not paced.
 pub(super) fn begin_unpaced(_: BorrowedFd) -> io::Result<()> {
     Ok(())

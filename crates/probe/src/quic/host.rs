@@ -579,7 +579,8 @@ impl Host {
     /// A flow at `now`. Of the sender's state: windows and packets in flight are in full packets; packets
     /// declared lost stand for retransmitted segments, since QUIC sends their data in new packets; time
     /// limited by the receiver is that in which flow control stopped the sender. Not known, and 0: the
-    /// delivery rate, marked packets, and the pacing rate but for BBR's.
+    /// delivery rate, marked packets, and the pacing rate but for BBR's. Nor is it known whether a path has
+    /// ECN, which QUIC does not negotiate: each end tries it and stops if the other reports no marks.
     #[must_use]
     pub fn view(&self, now: Nanos, number: usize) -> View {
         let Some(flow) = self.flows.get(&number) else { return View::default() };
@@ -599,6 +600,8 @@ impl Host {
             delivered_ce: 0,
             pacing_rate: metrics.pacing_rate.unwrap_or(0),
             delivery_rate: 0,
+            app_limited: false,
+            ecn: None,
             busy_us: long(busy.unwrap_or_default()),
             rwnd_limited_us: long(metrics.limited),
             sndbuf_limited_us: 0,

@@ -68,6 +68,7 @@ impl Plan {
             transport: Transport::Tcp,
             cc: self.cc.clone(),
             dscp: Dscp::default(),
+            max_rate: None,
             host: self.host,
             start: Span(interval.0.saturating_mul(u64::from((number + 1).saturating_sub(first)))),
             stop: load,

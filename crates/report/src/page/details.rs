@@ -217,11 +217,15 @@ fn flows(record: &Record, summaries: &[Summary]) -> String {
                 direction_name(flow.direction).to_owned(),
                 escape(&plan.cc),
                 glossary::known(&plan.dscp),
+                flow.ecn.map_or("–", |on| if on { "negotiated" } else { "off" }).to_owned(),
                 escape(error),
                 mbit(flow.goodput_bps),
                 flow.retransmits.to_string(),
                 ms(flow.tcp_rtt.p50_ns),
                 ms(flow.tcp_rtt.p95_ns),
+                mbit(plan.rate_bps),
+                mbit(flow.pacing_p50_bps),
+                mbit(flow.delivery_p50_bps),
             ]);
         }
     }
@@ -231,13 +235,17 @@ fn flows(record: &Record, summaries: &[Summary]) -> String {
         "direction",
         "congestion control",
         "DSCP",
+        "ECN",
         "ended early",
         "goodput, Mbit/s",
         "retransmits",
         "TCP RTT p50, ms",
         "TCP RTT p95, ms",
+        "rate limit, Mbit/s",
+        "pacing rate p50, Mbit/s",
+        "delivery rate p50, Mbit/s",
     ];
-    table("All flows", &heads, 6, &rows)
+    table("All flows", &heads, 7, &rows)
 }
 
 fn counters(record: &Record, summaries: &[Summary]) -> String {

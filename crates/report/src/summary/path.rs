@@ -68,6 +68,14 @@ impl TcpRtt {
     }
 }
 
+/// The median of a sender's rates in the interval, those aside that it does not know.
+pub(super) fn median_rate(t_ns: &[i64], bps: &[u64], active: Span) -> Option<u64> {
+    let inside = t_ns.iter().zip(bps).filter(|&(&at, &bps)| active.contains(at) && bps > 0);
+    let mut all: Vec<i64> = inside.map(|(_, &bps)| i64::try_from(bps).unwrap_or(i64::MAX)).collect();
+    all.sort_unstable();
+    percentile(&all, 50).map(i64::cast_unsigned)
+}
+
 /// Adds the path to a summary: drops and marks of all queues, and the sojourn times in those shown.
 pub(crate) fn summarise(run: &Run, summary: &mut Summary) {
     let sojourn = |direction| run.shown_queue(direction).and_then(|queue| queue.sojourn);

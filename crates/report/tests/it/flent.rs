@@ -80,7 +80,7 @@ fn flent_reads_and_draws_them() {
         &dir.join("rrul"),
         &fixture::rrul_of(10),
         "rrul",
-        &["all_scaled", "box_totals"],
+        &["all_scaled", "box_totals", "tcp_cwnd", "tcp_rtt", "tcp_pacing"],
         &["box_combine", "ping_cdf"],
     );
     plots(
@@ -139,6 +139,34 @@ fn flent_reads_and_draws_them() {
 fn document(path: &Path) -> serde_json::Value {
     let raw = std::fs::read(path).unwrap();
     serde_json::from_reader(flate2::read::GzDecoder::new(raw.as_slice())).unwrap()
+}
+
+/// The state of a flow's sender has the names that flent gives to what `ss` says.
+#[test]
+fn a_flow_has_flents_figures_of_its_sender() {
+    let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-sender", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let record = fixture::rrul_of(10);
+    let v = document(&flent::write(&record, &dir).unwrap()[0]);
+    let flow = &record.runs[0].flows[0];
+    let first = &v["raw_values"]["TCP upload BE"][0];
+    let [pacing, delivery] = [flow.pacing_bps[0], flow.delivery_bps[0]].map(|bps| bps as f64 / 1e6);
+    assert!(pacing > delivery && delivery > 0.0);
+    let all = [
+        ("tcp_cwnd", f64::from(flow.cwnd_segments[0])),
+        ("tcp_rtt", 22.0),
+        ("tcp_pacing_rate", pacing),
+        ("tcp_delivery_rate", delivery),
+    ];
+    for (key, value) in all {
+        assert_eq!(first[key].as_f64(), Some(value), "{key}");
+        let series = v["results"][format!("TCP upload BE::{key}")].as_array().expect("a series");
+        assert_eq!(series.len(), v["x_values"].as_array().unwrap().len(), "{key}");
+    }
+    // A file of ours is read back, and its flows are not those figures.
+    let read = flent::read(v.to_string().as_bytes()).unwrap();
+    assert_eq!(read.test.flows.len(), record.test.flows.len());
+    std::fs::remove_dir_all(&dir).unwrap();
 }
 
 #[test]

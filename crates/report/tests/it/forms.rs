@@ -575,3 +575,27 @@ fn runs_of_several_records_differ_by_their_dashes() {
     record.title.clear();
     assert!(!html(&record).contains("Lines: "));
 }
+
+/// A record of a release that did not ask senders for their rates, nor whether ECN was negotiated.
+#[test]
+fn an_older_record_has_no_rates_and_is_read() {
+    let mut record = fixture::rrul_of(10);
+    record.runs[0].flows[0].ecn = Some(true);
+    let mut older = serde_json::to_value(&record).unwrap();
+    for run in older["runs"].as_array_mut().unwrap() {
+        for flow in run["flows"].as_array_mut().unwrap() {
+            let columns = flow.as_object_mut().unwrap();
+            for key in ["pacing_bps", "delivery_bps", "app_limited", "ecn"] {
+                columns.remove(key);
+            }
+        }
+    }
+    let read: Record = serde_json::from_value(older).unwrap();
+    for flow in record.runs.iter_mut().flat_map(|run| &mut run.flows) {
+        assert!(!flow.pacing_bps.is_empty() && !flow.delivery_bps.is_empty());
+        (flow.pacing_bps, flow.delivery_bps, flow.ecn) = (Vec::new(), Vec::new(), None);
+    }
+    assert!(read == record, "only the rates and ECN are missing");
+    let page = html(&read);
+    assert!(page.contains("<td>–</td>"), "what is not known is a dash");
+}

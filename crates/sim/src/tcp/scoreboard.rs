@@ -158,6 +158,8 @@ pub(super) struct Run {
     pub(super) last_sent: Nanos,
     /// [`Slot::delivered`] of the last.
     pub(super) last_delivered: u32,
+    /// Whether the application limited the sender when the last was sent.
+    pub(super) is_app_limited: bool,
 }
 
 /// The ring. Its size need not be a power of two, so it is no larger than the window needs.
@@ -374,7 +376,8 @@ impl Scoreboard {
         if !is_whole || flags & (SACKED | LOST | RETRANS | EVER | SAMPLED) != 0 {
             return None;
         }
-        let run = Run { segments, packets, first_sent, last_sent: last.sent, last_delivered: last.delivered };
+        let (last_sent, last_delivered, is_app_limited) = (last.sent, last.delivered, last.has(APP_LIMITED));
+        let run = Run { segments, packets, first_sent, last_sent, last_delivered, is_app_limited };
         let oldest = last.next;
         self.flight.head = oldest;
         match self.slots.get_mut(oldest as usize) {

@@ -104,6 +104,12 @@ pub(crate) static TEST: Table = Table {
         ),
         key("marks", Kind::List(&Kind::Text), "CS0", "DSCPs of the flows and probes of rrul_var, in turn"),
         key("transport", Kind::Text, "tcp", "transport of its flows: tcp, or quic with cubic or newreno"),
+        key(
+            "pacing",
+            Kind::Rate,
+            "none",
+            "largest pacing rate of each TCP flow, in payload (SO_MAX_PACING_RATE)",
+        ),
         key("udp_bandwidth", Kind::Rate, "the test's", "rate of UDP flows, in tests that leave it open"),
         key("udp_pktsize", count(64, 1472), "the test's", "UDP payload of the datagrams of UDP flows, bytes"),
         key(

@@ -313,6 +313,8 @@ impl<'a> Serving<'a> {
         let is_allowed = |header: &FlowHeader| {
             let step = header.step.0.cast_signed();
             header.stop <= limits.until
+                // QUIC is paced by its congestion control alone.
+                && header.max_rate.is_none()
                 && open < limits.flows
                 && working.summary.flows.len() < limits.served
                 && working.grid.is_none_or(|grid| grid.step() == step)

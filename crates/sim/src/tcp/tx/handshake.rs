@@ -25,7 +25,7 @@ impl Tx {
 
     fn start_handshake(&mut self, now: Nanos) {
         self.wants.handshake = true;
-        self.syn_sent = now;
+        self.first_tx = now;
         self.rto = RTO_INITIAL;
         self.arm(now, Pending::Handshake, self.rto);
     }
@@ -64,7 +64,7 @@ impl Tx {
         self.w.ts_recent = segment.ts_val;
         self.snd_wnd = segment.window;
         let rtt = if self.retransmits == 0 {
-            now.since(self.syn_sent)
+            now.since(self.first_tx)
         } else {
             Span::from_millis(u64::from(timestamp(now).wrapping_sub(segment.ts_ecr).max(1)))
         };

@@ -25,6 +25,7 @@ use goodqueue::{Nanos, Span};
 use std::sync::Arc;
 
 pub(super) use handshake::{SYN_RETRIES, SYNACK_RETRIES};
+use rate::Round;
 use stats::Counters;
 pub use stats::TxStats;
 
@@ -191,8 +192,6 @@ pub struct Tx {
     rto: Span,
     /// Timeouts since the window last moved.
     retransmits: u32,
-    /// When the handshake segment was (first) sent.
-    syn_sent: Nanos,
 
     high_seq: u64,
     /// End of the highest segment that SACK has reported.
@@ -210,8 +209,10 @@ pub struct Tx {
     burst: Burst,
     wants: Wants,
 
-    /// Send time of the newest segment delivered (Linux `first_tx_mstamp`).
+    /// Send time of the newest segment delivered (Linux `first_tx_mstamp`); in the handshake, when its
+    /// segment was first sent.
     first_tx: Nanos,
+    round: Round,
     pacing_at: Nanos,
     /// Departure time of the last segment, if the host's queue paces (Linux `SK_PACING_FQ`, `skb->tstamp`);
     /// [`NEVER`] if it does not.
@@ -257,7 +258,6 @@ impl Tx {
             timer_at: NEVER,
             rto: RTO_INITIAL,
             retransmits: 0,
-            syn_sent: Nanos::ZERO,
             high_seq: 0,
             highest_sack: 0,
             prr: Prr::default(),
@@ -271,6 +271,7 @@ impl Tx {
             burst: Burst::default(),
             wants: Wants::default(),
             first_tx: Nanos::ZERO,
+            round: Round::default(),
             pacing_at: NEVER,
             departure: NEVER,
             wmem_alloc: 0,

@@ -4,7 +4,7 @@ use super::Tx;
 use super::ack::Ack;
 use crate::tcp::rack::sent_after;
 use crate::tcp::scoreboard::{APP_LIMITED, EVER, SACKED, SAMPLED, Slot, Stamps};
-use goodqueue::{Nanos, Span};
+use goodqueue::{Nanos, Rate, Span};
 
 /// The newest segment that an ACK delivers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +15,43 @@ pub(super) struct Newest {
     send_interval: Span,
 }
 
+/// The newest delivery rate in units of 256 bit/s; the highest bit says that the application limited it. It is
+/// small, as an idle connection has one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Rated(u32);
+
+impl Rated {
+    const LIMITED: u32 = 1 << 31;
+    const UNIT: u64 = 256;
+
+    /// Keeps a rate, but not one below the last that only the application limited (Linux `tcp_rate_gen`).
+    #[allow(clippy::cast_possible_truncation)]
+    fn keep(&mut self, bytes: u64, interval_us: u64, is_app_limited: bool) {
+        let rate = u128::from(bytes) * 8_000_000 / u128::from(interval_us.max(1)) / u128::from(Rated::UNIT);
+        let rate = rate.min(u128::from(Rated::LIMITED - 1)) as u32;
+        if !is_app_limited {
+            self.0 = rate;
+        } else if rate >= self.0 & !Rated::LIMITED {
+            self.0 = rate | Rated::LIMITED;
+        }
+    }
+}
+
+/// The start of the round that gives the next delivery rate: what was delivered then, and when that was in
+/// microseconds; the low bits of both.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Round {
+    delivered: u32,
+    at_us: u32,
+}
+
+impl Round {
+    #[allow(clippy::cast_possible_truncation)]
+    fn begin(now: Nanos, delivered: u64) -> Round {
+        Round { delivered: delivered as u32, at_us: (now.0 / 1000) as u32 }
+    }
+}
+
 impl Tx {
     /// A segment at `seq` sent at `sent`, and what it must remember.
     #[allow(clippy::cast_possible_truncation)]
@@ -22,6 +59,7 @@ impl Tx {
         if self.w.packets_out == 0 {
             self.first_tx = sent;
             self.w.delivered_mstamp = sent;
+            self.round = Round::begin(sent, self.w.delivered);
         }
         let flags = if self.w.app_limited != 0 { APP_LIMITED } else { 0 };
         let slot = Slot::new(seq, sent, self.w.delivered as u32, flags);
@@ -68,12 +106,43 @@ impl Tx {
         }
         ack.rs.acked_sacked = delivered;
         ack.rs.losses = lost;
-        let Some(prior_mstamp) = ack.newest.prior_mstamp else { return };
-        ack.rs.delivered = Some((self.w.delivered - ack.rs.prior_delivered) as u32);
+        let Some(prior_mstamp) = ack.newest.prior_mstamp else {
+            if ack.rs.prior_delivered != 0 {
+                self.rate_round(now, ack.rs.prior_delivered, ack.rs.is_app_limited);
+            }
+            return;
+        };
+        let segments = (self.w.delivered - ack.rs.prior_delivered) as u32;
+        ack.rs.delivered = Some(segments);
         let interval = ack.newest.send_interval.max(now.since(prior_mstamp));
         if interval >= self.w.min_rtt() {
             ack.rs.interval = Some(interval);
+            let bytes = u64::from(segments) * u64::from(self.w.mss);
+            self.count.rate.keep(bytes, interval.0 / 1000, ack.rs.is_app_limited);
         }
+    }
+
+    /// The delivery rate of a congestion control that does not use it, and so keeps no stamps. There is one
+    /// for each round, in place of one for each ACK. A round ends when a segment is delivered that was sent
+    /// after it began; Linux's rate at that ACK is the same, but for the time in which the segments were sent,
+    /// if that was longer. `prior_delivered`: what was delivered when the newest segment of the ACK was sent.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn rate_round(&mut self, now: Nanos, prior_delivered: u64, is_app_limited: bool) {
+        let old = self.round;
+        if (prior_delivered as u32).wrapping_sub(old.delivered).cast_signed() < 0 {
+            return;
+        }
+        self.round = Round::begin(now, self.w.delivered);
+        let bytes = u64::from(self.round.delivered.wrapping_sub(old.delivered)) * u64::from(self.w.mss);
+        self.count.rate.keep(bytes, self.round.at_us.wrapping_sub(old.at_us).into(), is_app_limited);
+    }
+
+    /// The newest delivery rate, and whether the application limited it; zero before the first (Linux
+    /// `tcpi_delivery_rate`).
+    #[must_use]
+    pub fn delivery_rate(&self) -> (Rate, bool) {
+        let Rated(rate) = self.count.rate;
+        (Rate(u64::from(rate & !Rated::LIMITED) * Rated::UNIT), rate & Rated::LIMITED != 0)
     }
 
     /// The application is about to write more. If the sender had nothing left to send, and room to send it,

@@ -1,6 +1,7 @@
 //! What a sender counts.
 
 use super::Tx;
+use super::rate::Rated;
 use goodqueue::Span;
 
 /// Counters of a sender. Segments are of one MSS, super-packets count as what they hold.
@@ -49,6 +50,8 @@ pub(super) struct Counters {
     pub(super) ecn_reductions: u32,
     pub(super) dsacks: u32,
     pub(super) syn_retransmits: u32,
+    /// No counter: it is here because there is room. The newest delivery rate ([`super::rate::Rated`]).
+    pub(super) rate: Rated,
 }
 
 impl Tx {
