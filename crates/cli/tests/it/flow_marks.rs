@@ -48,7 +48,7 @@ fn is_marked_and_paced(record: &Value, ecn: bool) {
     assert_eq!(marks, [("down", "CS1"), ("down", "EF"), ("up", "CS1"), ("up", "EF")]);
 }
 
-/// Of one flow alone: the network delivers what the line carries, and the sender's rate is above it.
+/// Of one flow alone: the network delivers what the line carries, and the sender's rate is not below it.
 fn fills_the_line(record: &Value, ecn: bool) {
     let all: Vec<_> = flows(record).collect();
     assert_eq!(all.len(), 1);
@@ -57,7 +57,8 @@ fn fills_the_line(record: &Value, ecn: bool) {
     assert_eq!(series["ecn"], ecn);
     let line = 10.0 * PAYLOAD;
     let [paced, delivered] = ["pacing_p50_bps", "delivery_p50_bps"].map(|key| number(&figures[key]) / 1e6);
-    assert!((line..3.0 * line).contains(&paced), "{paced} Mbit/s");
+    // BBR's is that of the line for most of the time, CUBIC's above it.
+    assert!((0.95 * line..3.0 * line).contains(&paced), "{paced} Mbit/s");
     assert!((0.9 * line..1.1 * line).contains(&delivered), "{delivered} Mbit/s of {line}");
 }
 
