@@ -150,7 +150,6 @@ impl Simulation {
         }
         let flow = self.hosts.flows.get(index);
         let (window, stats) = (flow.tx.window(), flow.tx.stats());
-        let (delivery_rate, app_limited) = flow.tx.delivery_rate();
         let micros = |span: goodqueue::Span| u32::try_from(span.0 / 1000).unwrap_or(u32::MAX);
         FlowView {
             received: flow.rx.received(),
@@ -163,9 +162,9 @@ impl Simulation {
                 unacked_segments: window.packets_out,
                 delivered_ce: u32::try_from(stats.delivered_ce).unwrap_or(u32::MAX),
                 pacing_rate: window.sk_pacing_rate.0 / 8,
-                delivery_rate: delivery_rate.0 / 8,
-                app_limited,
-                ecn: flow.tx.is_established().then(|| flow.tx.has_ecn()),
+                delivery_rate: stats.delivery_rate.0 / 8,
+                app_limited: stats.is_app_limited,
+                ecn: flow.tx.is_established().then_some(stats.has_ecn),
                 ..TcpSample::default()
             },
             stats,

@@ -67,8 +67,7 @@ impl Tx {
         self.cc.pkts_acked(w, now, run.segments, Some(rtt));
         let prior_delivered = w.delivered_at(run.last_delivered);
         self.rack.update_reo_wnd(prior_delivered, w.delivered);
-        self.rate_round(now, prior_delivered, run.is_app_limited);
-        let w = &mut self.w;
+        self.round.deliver(now, w, (prior_delivered, run.is_app_limited), &mut self.count.rate);
         if w.app_limited != 0 && w.delivered > w.app_limited {
             w.app_limited = 0;
         }

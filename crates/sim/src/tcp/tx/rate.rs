@@ -2,6 +2,7 @@
 
 use super::Tx;
 use super::ack::Ack;
+use crate::tcp::cc::Window;
 use crate::tcp::rack::sent_after;
 use crate::tcp::scoreboard::{APP_LIMITED, EVER, SACKED, SAMPLED, Slot, Stamps};
 use goodqueue::{Nanos, Rate, Span};
@@ -15,14 +16,19 @@ pub(super) struct Newest {
     send_interval: Span,
 }
 
-/// The newest delivery rate in units of 256 bit/s; the highest bit says that the application limited it. It is
-/// small, as an idle connection has one.
+/// The newest delivery rate in units of 256 bit/s; the highest bit says that the application limited it. It
+/// is small, as an idle connection has one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rated(u32);
 
 impl Rated {
     const LIMITED: u32 = 1 << 31;
     const UNIT: u64 = 256;
+
+    /// The rate, and whether the application limited it; zero before the first.
+    pub(super) fn get(self) -> (Rate, bool) {
+        (Rate(u64::from(self.0 & !Rated::LIMITED) * Rated::UNIT), self.0 & Rated::LIMITED != 0)
+    }
 
     /// Keeps a rate, but not one below the last that only the application limited (Linux `tcp_rate_gen`).
     #[allow(clippy::cast_possible_truncation)]
@@ -49,6 +55,27 @@ impl Round {
     #[allow(clippy::cast_possible_truncation)]
     fn begin(now: Nanos, delivered: u64) -> Round {
         Round { delivered: delivered as u32, at_us: (now.0 / 1000) as u32 }
+    }
+
+    /// The delivery rate of a congestion control that does not use it, and so keeps no stamps. There is one
+    /// for each round, in place of one for each ACK. A round ends when a segment is delivered that was sent
+    /// after it began; Linux's rate at that ACK is the same, but for the time in which the segments were
+    /// sent, if that was longer. `prior_delivered`: what was delivered when the newest segment of the ACK was
+    /// sent.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn deliver(
+        &mut self,
+        now: Nanos,
+        w: &Window,
+        (prior_delivered, is_app_limited): (u64, bool),
+        rate: &mut Rated,
+    ) {
+        if (prior_delivered as u32).wrapping_sub(self.delivered).cast_signed() < 0 {
+            return;
+        }
+        let old = std::mem::replace(self, Round::begin(now, w.delivered));
+        let bytes = u64::from(self.delivered.wrapping_sub(old.delivered)) * u64::from(w.mss);
+        rate.keep(bytes, self.at_us.wrapping_sub(old.at_us).into(), is_app_limited);
     }
 }
 
@@ -108,7 +135,8 @@ impl Tx {
         ack.rs.losses = lost;
         let Some(prior_mstamp) = ack.newest.prior_mstamp else {
             if ack.rs.prior_delivered != 0 {
-                self.rate_round(now, ack.rs.prior_delivered, ack.rs.is_app_limited);
+                let sent = (ack.rs.prior_delivered, ack.rs.is_app_limited);
+                self.round.deliver(now, &self.w, sent, &mut self.count.rate);
             }
             return;
         };
@@ -120,29 +148,6 @@ impl Tx {
             let bytes = u64::from(segments) * u64::from(self.w.mss);
             self.count.rate.keep(bytes, interval.0 / 1000, ack.rs.is_app_limited);
         }
-    }
-
-    /// The delivery rate of a congestion control that does not use it, and so keeps no stamps. There is one
-    /// for each round, in place of one for each ACK. A round ends when a segment is delivered that was sent
-    /// after it began; Linux's rate at that ACK is the same, but for the time in which the segments were sent,
-    /// if that was longer. `prior_delivered`: what was delivered when the newest segment of the ACK was sent.
-    #[allow(clippy::cast_possible_truncation)]
-    pub(super) fn rate_round(&mut self, now: Nanos, prior_delivered: u64, is_app_limited: bool) {
-        let old = self.round;
-        if (prior_delivered as u32).wrapping_sub(old.delivered).cast_signed() < 0 {
-            return;
-        }
-        self.round = Round::begin(now, self.w.delivered);
-        let bytes = u64::from(self.round.delivered.wrapping_sub(old.delivered)) * u64::from(self.w.mss);
-        self.count.rate.keep(bytes, self.round.at_us.wrapping_sub(old.at_us).into(), is_app_limited);
-    }
-
-    /// The newest delivery rate, and whether the application limited it; zero before the first (Linux
-    /// `tcpi_delivery_rate`).
-    #[must_use]
-    pub fn delivery_rate(&self) -> (Rate, bool) {
-        let Rated(rate) = self.count.rate;
-        (Rate(u64::from(rate & !Rated::LIMITED) * Rated::UNIT), rate & Rated::LIMITED != 0)
     }
 
     /// The application is about to write more. If the sender had nothing left to send, and room to send it,

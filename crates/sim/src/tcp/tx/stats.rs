@@ -2,7 +2,7 @@
 
 use super::Tx;
 use super::rate::Rated;
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 
 /// Counters of a sender. Segments are of one MSS, super-packets count as what they hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,12 @@ pub struct TxStats {
     pub dsacks: u64,
     /// SYN or SYN-ACK retransmissions.
     pub syn_retransmits: u64,
+    /// The newest delivery rate of payload; zero before the first (Linux `tcpi_delivery_rate`).
+    pub delivery_rate: Rate,
+    /// Whether the application limited that rate (Linux `tcpi_delivery_rate_app_limited`).
+    pub is_app_limited: bool,
+    /// Whether ECN was negotiated (Linux `TCPI_OPT_ECN`).
+    pub has_ecn: bool,
 }
 
 /// The counters as they are stored. Events that are rarer than segments fit into 32 bits.
@@ -59,6 +65,7 @@ impl Tx {
     #[must_use]
     pub fn stats(&self) -> TxStats {
         let count = &self.count;
+        let (delivery_rate, is_app_limited) = count.rate.get();
         TxStats {
             segments: count.segments,
             retransmits: count.retransmits,
@@ -74,6 +81,9 @@ impl Tx {
             ecn_reductions: count.ecn_reductions.into(),
             dsacks: count.dsacks.into(),
             syn_retransmits: count.syn_retransmits.into(),
+            delivery_rate,
+            is_app_limited,
+            has_ecn: self.has_ecn(),
         }
     }
 }
