@@ -186,8 +186,8 @@ pub struct Figures {
     pub counts: Counts,
     /// Round-trip times without the time within the server.
     pub rtt: Option<Series>,
-    /// The same between the times of the interface's hardware, if it stamps packets: without the queues and the
-    /// scheduling of this host.
+    /// The same between the times of the interface's hardware, if it stamps packets: without the queues and
+    /// the scheduling of this host.
     pub rtt_hardware: Option<Series>,
     /// One-way delay to the server by both wall clocks: as accurate as these agree.
     pub up: Option<Series>,
@@ -437,7 +437,7 @@ impl Trips {
         let total = reply.received.mono.saturating_sub(trip.sent.mono);
         let within = self.within(&reply).filter(|within| (0..=total).contains(within)).unwrap_or(0);
         let wall = |from: i64, to: i64| self.layout.has_wall().then(|| to.saturating_sub(from));
-        // If a clock was set meanwhile, it shows in a time that is negative, or longer than that of the kernel.
+        // A clock that was set meanwhile shows in a time that is negative, or longer than the kernel's.
         let hardware =
             trip.hardware.zip(reply.hardware).map(|(sent, received)| received.saturating_sub(sent));
         Delays {

@@ -58,8 +58,8 @@ pub struct LinkArgs {
     /// Root of every random stream (loss, queues that draw)
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Link")]
     pub seed: u64,
-    /// Make a TCP port of this machine's loopback interface reachable, under its own number or as PORT; may be
-    /// repeated
+    /// Make a TCP port of this machine's loopback interface reachable, under its own number or as PORT; may
+    /// be repeated
     #[arg(long, value_name = "[PORT:]LOCAL", help_heading = "Link")]
     pub expose: Vec<String>,
     /// Print a line each second: rate and waiting time of each direction

@@ -86,8 +86,8 @@ pub struct WayReport {
     pub sent_bytes: u64,
     /// Time for which the line was busy, nanoseconds.
     pub busy_ns: u64,
-    /// How long packets waited for the line, nanoseconds: median, 95th and 99th percentile, longest. `None` if
-    /// none was sent.
+    /// How long packets waited for the line, nanoseconds: median, 95th and 99th percentile, longest. `None`
+    /// if none was sent.
     pub waited_ns: Option<[u64; 4]>,
     /// Packets dropped or lost, by reason.
     pub drops: BTreeMap<String, u64>,
@@ -117,8 +117,8 @@ pub struct Report {
 }
 
 impl Link {
-    /// Makes the link of `plan`, with its first queue and seed. Call it before the first thread starts: whoever
-    /// is not root becomes root of a user namespace of his own.
+    /// Makes the link of `plan`, with its first queue and seed. Call it before the first thread starts:
+    /// whoever is not root becomes root of a user namespace of his own.
     ///
     /// # Errors
     /// [`Error::Machine`] with the missing right, [`Error::Usage`] if the live arm has no such link.

@@ -27,8 +27,8 @@ pub struct Arrival {
     pub to: Option<IpAddr>,
     /// When the kernel received it: wall clock, nanoseconds since 1970.
     pub wall: Option<i64>,
-    /// When the interface received it, by the interface's own clock, nanoseconds; [`Udp::stamp_transmissions`]
-    /// asks for it.
+    /// When the interface received it, by the interface's own clock, nanoseconds;
+    /// [`Udp::stamp_transmissions`] asks for it.
     pub hardware: Option<i64>,
     /// Its ToS byte or traffic class.
     pub tos: Option<u8>,
