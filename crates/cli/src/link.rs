@@ -34,13 +34,14 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
         .iter()
         .map(|text| text.parse::<Exposed>().map_err(|why| Error::Usage(format!("--expose {text}: {why}"))));
     let exposed = exposed.collect::<Result<Vec<_>, _>>()?;
-    let report_to = args.json.as_deref().map(create).transpose()?;
     for warning in &plan.warnings {
         eprintln!("goodqueue: {warning}");
     }
     // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let link = Link::start(&plan, &exposed)?;
+    // After the link, which may not be possible: no empty file is left behind.
+    let report_to = args.json.as_deref().map(create).transpose()?;
     let words = words(args);
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
@@ -56,12 +57,12 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     drain(&link, &interrupt)?;
     let report = link.stop()?;
     let code = code(status);
+    if !args.quiet {
+        eprint!("{}", table(&words[0], &report, rates));
+    }
     if let Some((mut file, name)) = report_to {
         let json = serde_json::json!({ "exit_code": code, "report": report });
         writeln!(file, "{json}").map_err(|error| Error::Machine(format!("{name}: {error}")))?;
-    }
-    if !args.quiet {
-        eprint!("{}", table(&words[0], &report, rates));
     }
     Ok(ExitCode::from(code))
 }

@@ -104,6 +104,9 @@ fn live_the_exit_code_of_the_program_is_kept() {
     }
     let none = link("--quiet", &["/nowhere/at-all"]);
     assert_eq!(none.status.code(), Some(127), "{}", stderr(&none));
+    let nowhere = link("--json /nowhere/at-all/x.json", &["true"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(stderr(&nowhere).contains("--json /nowhere/at-all/x.json: No such file"), "{}", stderr(&nowhere));
     let no_program = link("--quiet", &["/etc/hostname"]);
     assert_eq!(no_program.status.code(), Some(126), "{}", stderr(&no_program));
 }
@@ -143,7 +146,6 @@ fn wrong_words_of_a_link_are_named_before_anything_is_made() {
         ("--expose 80:http", "--expose 80:http: `http` is not a port"),
         ("--rate 0mbit", "--rate 0mbit"),
         ("--loss 2", "--loss 2"),
-        ("--json /nowhere/at-all/x.json", "--json /nowhere/at-all/x.json: No such file or directory"),
         ("--shell", "--shell"),
     ] {
         let output = link(words, &["touch", "/nowhere/at-all"]);

@@ -2,6 +2,8 @@
 
 use std::fs::{self, File};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::thread;
+use std::time::Duration;
 
 use crate::{Error, Result};
 
@@ -24,11 +26,28 @@ pub(crate) fn enter_net(namespace: BorrowedFd<'_>) -> Result<()> {
     Ok(())
 }
 
+/// How often, each 2 ms, to look whether a thread has ended.
+const LOOKS: u32 = 250;
+
+/// Threads of the process.
+fn threads() -> Result<usize> {
+    let path = "/proc/self/task";
+    fs::read_dir(path).map(Iterator::count).map_err(|e| Error::io("opendir", path, e))
+}
+
 /// Moves the process, which must have only one thread, into a new user namespace, where it is root, and into
 /// a new network namespace owned by that.
 pub(crate) fn unshare_user() -> Result<()> {
-    let tasks = fs::read_dir("/proc/self/task").map_err(|e| Error::io("opendir", "/proc/self/task", e))?;
-    let threads = tasks.count();
+    let mut threads = threads()?;
+    // One that was joined is still there for a moment: the kernel wakes who waits for it, and then ends it
+    // (`mm_release` and `release_task`, Linux `kernel/fork.c` and `kernel/exit.c`).
+    for _ in 0..LOOKS {
+        if threads == 1 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(2));
+        threads = self::threads()?;
+    }
     if threads != 1 {
         let got = format!("{threads} threads");
         return Err(Error::Invalid {
