@@ -472,10 +472,9 @@ impl Trips {
     fn between(&self, before: &Trip, now: &Trip) -> Delays {
         let (Some(then), Some(reply)) = (before.reply, now.reply) else { return Delays::default() };
         let change = |a: Option<i64>, b: Option<i64>| Some(b?.saturating_sub(a?));
-        let rtt = change(self.delays(before).rtt, self.delays(now).rtt);
-        let rtt_hardware = change(self.delays(before).rtt_hardware, self.delays(now).rtt_hardware);
+        let (a, b) = (self.delays(before), self.delays(now));
+        let (rtt, rtt_hardware) = (change(a.rtt, b.rtt), change(a.rtt_hardware, b.rtt_hardware));
         if !self.layout.has_monotonic() {
-            let (a, b) = (self.delays(before), self.delays(now));
             return Delays { rtt, rtt_hardware, up: change(a.up, b.up), down: change(a.down, b.down) };
         }
         let up = |trip: &Trip, reply: &Reply| reply.server_receive.mono.saturating_sub(trip.sent.mono);
