@@ -13,7 +13,7 @@ use goodqueue_experiment::Request;
 
 use crate::limit::Limit;
 
-pub use link::LinkArgs;
+pub use link::{LinkAction, LinkArgs, LinkSetArgs};
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };

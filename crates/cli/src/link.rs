@@ -1,19 +1,25 @@
 //! `goodqueue link -- COMMAND`: runs a program behind an emulated link, and tells what its packets met.
 
+mod control;
+
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use goodqueue::Rate;
-use goodqueue_experiment::live::link::{Exposed, Link, Moment, Report, WayReport};
+use goodqueue_experiment::live::link::{Exposed, Link, Moment};
 use goodqueue_experiment::{Error, Plan, Request};
+use goodqueue_report::{Direction, PathQueue, Record, Run, SCHEMA, Summary};
 use goodqueue_wire::{Interrupt, send_signal};
 
-use crate::args::LinkArgs;
+use crate::args::{LinkAction, LinkArgs};
+use crate::output::Target;
+use crate::run::host;
+use control::Control;
 
 /// How long one wait for a signal lasts; after it the program is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -22,12 +28,17 @@ const SECOND: Duration = Duration::from_secs(1);
 /// How long the link stays, after the program, without a packet.
 const SILENCE: Duration = Duration::from_secs(2);
 const SIGINT: i32 = 2;
+/// Most connections in the table.
+const SHOWN: usize = 10;
 
 /// Runs the program; its exit code.
 ///
 /// # Errors
 /// [`Error::Usage`] before anything is made, [`Error::Machine`] with what this machine lacks.
 pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
+    if let Some(LinkAction::Set(args)) = &args.action {
+        return control::set(args).map(|()| ExitCode::SUCCESS);
+    }
     let plan = plan(args)?;
     let exposed = args
         .expose
@@ -37,34 +48,63 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     for warning in &plan.warnings {
         eprintln!("goodqueue: {warning}");
     }
+    let words = words(args);
+    let program = Path::new(&words[0]).file_name().unwrap_or(&words[0]).to_string_lossy().into_owned();
+    let own = Record {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        command: typed(),
+        host: host(),
+        warnings: plan.warnings.clone(),
+        ..Record::default()
+    };
     // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
-    let link = Link::start(&plan, &exposed)?;
+    let mut link = Link::start(&plan, &exposed)?;
     // After the link, which may not be possible: no empty file is left behind.
-    let report_to = args.json.as_deref().map(create).transpose()?;
-    let words = words(args);
+    let json = args.json.as_deref().map(create).transpose()?;
+    let target = args.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
+    let control = Control::listen()?;
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]);
+    command.args(&words[1..]).env(control::SOCKET, control.socket());
     let mut child = match link.spawn(&mut command) {
         Ok(child) => child,
         Err(error) => {
+            if let Some(target) = target {
+                target.give_back();
+            }
             eprintln!("goodqueue: {}: {error}", words[0].display());
             return Ok(ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 }));
         }
     };
     let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
-    let status = wait(&mut child, &link, &interrupt, args.watch.then_some(rates))?;
-    drain(&link, &interrupt)?;
-    let report = link.stop()?;
+    let status = wait(&mut child, &mut link, (&interrupt, &control), args.watch.then_some(rates))?;
+    drop(control);
+    drain(&mut link, &interrupt)?;
+    let record = link.stop(own, &program)?;
     let code = code(status);
     if !args.quiet {
-        eprint!("{}", table(&words[0], &report, rates));
+        eprint!("{}", table(&record, rates));
     }
-    if let Some((mut file, name)) = report_to {
-        let json = serde_json::json!({ "exit_code": code, "report": report });
-        writeln!(file, "{json}").map_err(|error| Error::Machine(format!("{name}: {error}")))?;
+    if let Some((mut file, name)) = json {
+        let failed = |error: &dyn std::fmt::Display| Error::Machine(format!("{name}: {error}"));
+        let text = record.to_json().map_err(|error| failed(&error))?;
+        writeln!(file, "{{\"exit_code\":{code},\"record\":{text}}}").map_err(|error| failed(&error))?;
+    }
+    if let Some(target) = target {
+        let page = target.write(&record)?;
+        if !args.quiet {
+            eprintln!("goodqueue: open {}", page.display());
+        }
     }
     Ok(ExitCode::from(code))
+}
+
+/// The command line.
+fn typed() -> Vec<String> {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("goodqueue".to_owned()).chain(words).collect()
 }
 
 /// The program and its arguments.
@@ -84,6 +124,8 @@ fn plan(args: &LinkArgs) -> Result<Plan, Error> {
         rate: args.rate.clone(),
         up: args.up.clone(),
         down: args.down.clone(),
+        trace_up: args.trace_up.clone(),
+        trace_down: args.trace_down.clone(),
         rtt: Some(args.rtt.clone()),
         queue: Some(args.queue.clone()),
         loss: args.loss.clone(),
@@ -113,12 +155,12 @@ fn create(path: &Path) -> Result<(File, String), Error> {
 /// Waits for the program. Signals to this process alone are passed on to it; Ctrl-C comes to both.
 fn wait(
     child: &mut Child,
-    link: &Link,
-    interrupt: &Interrupt,
-    watched: Option<[Rate; 2]>,
+    link: &mut Link,
+    (interrupt, control): (&Interrupt, &Control),
+    mut watched: Option<[Rate; 2]>,
 ) -> Result<ExitStatus, Error> {
     let mut next = Instant::now() + SECOND;
-    let mut before = link.now();
+    let mut before = link.look();
     let mut is_there = true;
     loop {
         if let Some(signal) = interrupt.wait(LOOK).map_err(Error::machine)?
@@ -133,9 +175,17 @@ fn wait(
             is_there = false;
             eprintln!("goodqueue: the link is gone; the program goes on without it");
         }
+        for wish in control.obey(link) {
+            if let Some(rates) = &mut watched {
+                for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
+                    *rate = bps.map_or(*rate, Rate);
+                }
+                eprintln!("goodqueue: from now on {wish}");
+            }
+        }
+        let now = link.look();
         if Instant::now() >= next {
             next += SECOND;
-            let now = link.now();
             if let Some(rates) = watched {
                 eprintln!("goodqueue: {}", watch_line(before, now, rates));
             }
@@ -146,13 +196,13 @@ fn wait(
 
 /// Waits until what the program has sent is delivered: until no connection to a service is open and no packet
 /// is under way, or nothing has passed for [`SILENCE`]. A signal ends the wait.
-fn drain(link: &Link, interrupt: &Interrupt) -> Result<(), Error> {
-    let (mut before, mut since) = (link.now(), Instant::now());
+fn drain(link: &mut Link, interrupt: &Interrupt) -> Result<(), Error> {
+    let (mut before, mut since) = (link.look(), Instant::now());
     while link.is_running() && !link.is_idle() && since.elapsed() < SILENCE {
         if interrupt.wait(LOOK).map_err(Error::machine)?.is_some() {
             break;
         }
-        let now = link.now();
+        let now = link.look();
         if now != before {
             (before, since) = (now, Instant::now());
         }
@@ -191,52 +241,98 @@ fn code(status: ExitStatus) -> u8 {
 
 /// The report for people.
 #[allow(clippy::cast_precision_loss)]
-fn table(program: &OsString, report: &Report, [up, down]: [Rate; 2]) -> String {
-    let seconds = report.ran_ns as f64 / 1e9;
-    let rtt = report.link.rtt_ns.first().map_or(0.0, |&ns| ns as f64 / 1e6);
+fn table(record: &Record, [up, down]: [Rate; 2]) -> String {
+    let Some(run) = record.runs.first() else { return String::new() };
+    let seconds = record.test.load_ns as f64 / 1e9;
+    let rtt = record.link.rtt_ns.first().map_or(0.0, |&ns| ns as f64 / 1e6);
+    let program = record.test.program.as_deref().unwrap_or_default();
     let mut out = format!(
-        "goodqueue: {} ran {seconds:.1} s behind {down} down, {up} up, {rtt} ms, {}\n\n",
-        program.display(),
-        report.queue
+        "goodqueue: {program} ran {seconds:.1} s behind {down} down, {up} up, {rtt} ms, {}\n\n",
+        run.queue
     );
     out += "                                           ms in the queue\n";
     out += "       Mbit/s  packets  dropped   marked     50%     95%     99%     max\n";
-    for (name, way) in [("up", &report.up), ("down", &report.down)] {
-        out += &row(name, way, seconds);
+    for way in &run.path {
+        out += &row(way, seconds);
     }
-    let drops = |way: &WayReport| {
-        let each: Vec<String> = way.drops.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        each.join(", ")
-    };
-    for (name, way) in [("up", &report.up), ("down", &report.down)] {
-        if !way.drops.is_empty() {
-            out += &format!("dropped {name}: {}\n", drops(way));
+    out += &connections(record, run);
+    for (way, series) in [("up", &run.up), ("down", &run.down)] {
+        let lost = series.counters.get("lost_on_the_line").map(|lost| (*lost, "lost on the line"));
+        let drops = series.drop_reasons.iter().map(|(reason, count)| (*count, reason.as_str()));
+        let each: Vec<String> = drops.chain(lost).map(|(count, why)| format!("{count} {why}")).collect();
+        if !each.is_empty() {
+            out += &format!("dropped {way}: {}\n", each.join(", "));
         }
     }
-    if report.refused_connections > 0 {
-        out += &format!(
-            "{} connections to services were refused: too many at once\n",
-            report.refused_connections
-        );
+    for warning in &record.warnings {
+        out += &format!("warning: {warning}\n");
     }
-    for why in &report.invalid {
+    for why in &run.validity.reasons {
         out += &format!("this was not the link that you asked for: {why}\n");
     }
     out
 }
 
-fn row(name: &str, way: &WayReport, seconds: f64) -> String {
-    let dropped: u64 = way.drops.values().sum();
+fn name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Up => "up",
+        Direction::Down => "down",
+    }
+}
+
+/// A direction.
+#[allow(clippy::cast_precision_loss)]
+fn row(way: &PathQueue, seconds: f64) -> String {
     let mut row = format!(
-        "{name:<5}{:>8.2}{:>9}{dropped:>9}{:>9}",
+        "{:<5}{:>8.2}{:>9}{:>9}{:>9}",
+        name(way.direction),
         mbit(way.sent_bytes, seconds.max(1e-9)),
         way.sent_packets,
+        way.drops(),
         way.marks
     );
-    for ns in way.waited_ns.into_iter().flatten() {
-        #[allow(clippy::cast_precision_loss)]
-        let ms = ns as f64 / 1e6;
-        row += &format!("{ms:>8.1}");
+    if let Some(waited) = way.sojourn.filter(|waited| waited.n > 0) {
+        for ns in [waited.p50_ns, waited.p95_ns, waited.p99_ns, waited.max_ns] {
+            row += &format!("{:>8.1}", ns as f64 / 1e6);
+        }
     }
     row + "\n"
+}
+
+/// The largest connections.
+#[allow(clippy::cast_precision_loss)]
+fn connections(record: &Record, run: &Run) -> String {
+    let flows = &record.test.flows;
+    if flows.is_empty() {
+        return String::new();
+    }
+    let bytes = |place: usize| -> u64 { run.flows[place].rx_bytes.iter().sum() };
+    let mut largest: Vec<usize> = (0..flows.len().min(run.flows.len())).collect();
+    largest.sort_by_key(|&place| std::cmp::Reverse(bytes(place)));
+    let width = largest.iter().take(SHOWN).map(|&place| flows[place].name.chars().count()).max();
+    let width = width.unwrap_or(0).max(10);
+    let goodputs = Summary::of(record, run).flows;
+    let mut out = format!(
+        "\n{:<width$}       kB   from s     to s   Mbit/s  dropped   marked  ms in the queue: mean     max\n",
+        "connection"
+    );
+    for &place in largest.iter().take(SHOWN) {
+        let (plan, queue) = (&flows[place], run.flows[place].queue.unwrap_or_default());
+        let goodput = goodputs.get(place).and_then(|flow| flow.goodput_bps).unwrap_or(0) as f64 / 1e6;
+        out += &format!(
+            "{:<width$}{:>9.1}{:>9.2}{:>9.2}{goodput:>9.2}{:>9}{:>9}{:>23.1}{:>8.1}\n",
+            plan.name,
+            bytes(place) as f64 / 1e3,
+            plan.start_ns as f64 / 1e9,
+            plan.stop_ns as f64 / 1e9,
+            queue.drops,
+            queue.marks,
+            queue.waited_mean_ns as f64 / 1e6,
+            queue.waited_max_ns as f64 / 1e6,
+        );
+    }
+    if largest.len() > SHOWN {
+        out += &format!("and {} more, which -o DIR and --json FILE have\n", largest.len() - SHOWN);
+    }
+    out
 }

@@ -13,6 +13,8 @@ use crate::Error;
 use crate::request::{Arm, Request};
 use crate::text::{named, starts};
 
+#[cfg(feature = "live")]
+pub(crate) use link::LONGEST_RTT;
 pub use link::LinkOrder;
 use queues::queues;
 pub(crate) use queues::words;
@@ -108,7 +110,7 @@ impl Plan {
     /// Whether the live arm, which has one line with one queue, can run it.
     fn check_live(&self) -> Result<(), Error> {
         let refuse = |flag: &str, why: &str| Err(Error::Usage(format!("{flag} with --live: {why}")));
-        let LinkOrder { line, trace_up, trace_down, buffer, shape_up, shape_down, .. } = &self.link;
+        let LinkOrder { line, buffer, shape_up, shape_down, .. } = &self.link;
         if shape_up.is_some() || shape_down.is_some() {
             let why = "a shaper before a modem is two hops, and the live arm has one; leave --live out, or make the shaped \
                        rate that of the line: --rate or --up and --down";
@@ -118,10 +120,6 @@ impl Plan {
             let why = "the live arm has one queue on a line with one rate each way; leave --live out, or name the numbers: \
                        --up, --down, --rtt and --queue";
             return refuse(if line.is_some() { "--line" } else { "--buffer" }, why);
-        }
-        if trace_up.is_some() || trace_down.is_some() {
-            let why = "the live arm's line has one rate; leave --live out, or give --up and --down a rate";
-            return refuse(if trace_up.is_some() { "--trace-up" } else { "--trace-down" }, why);
         }
         if self.test.transport()? == Transport::Quic {
             return refuse(

@@ -183,6 +183,7 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
     TestPlan {
         name: test.name.clone(),
         about: test.about.clone(),
+        program: None,
         idle_ns: test.idle.0,
         load_ns: test.load.0,
         step_ns: test.step.0,
@@ -203,11 +204,11 @@ pub(crate) fn direction(way: Way) -> Direction {
     }
 }
 
-fn signed(span: Span) -> i64 {
+pub(crate) fn signed(span: Span) -> i64 {
     i64::try_from(span.0).unwrap_or(i64::MAX)
 }
 
-fn link_plan(link: &LinkOrder) -> LinkPlan {
+pub(crate) fn link_plan(link: &LinkOrder) -> LinkPlan {
     let path = |bps| PathPlan {
         rate_bps: Some(bps),
         loss: link.loss,

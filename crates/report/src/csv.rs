@@ -52,7 +52,7 @@ fn cell<T: std::fmt::Display>(column: &[T], i: usize) -> String {
 }
 
 /// A value of a column in which zero stands for what is not known.
-fn known<T: Copy + Default + PartialEq>(column: &[T], i: usize) -> Option<T> {
+pub(crate) fn known<T: Copy + Default + PartialEq>(column: &[T], i: usize) -> Option<T> {
     column.get(i).copied().filter(|value| *value != T::default())
 }
 

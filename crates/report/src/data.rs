@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::applications::{call_name, page_name};
+use crate::csv;
 use crate::record::Repetition;
 use crate::record::{Direction, MISSING, QueueSeries, Record, Run};
 use crate::summary::{direction_name, probe_name, steps};
@@ -115,8 +116,7 @@ fn flows(record: &Record, run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<
         for (i, (step, bytes)) in steps(record, flow).enumerate() {
             let series = Cow::Borrowed(plan.name.as_str());
             let of = Row { kind: "flow", series, t_ns: Some(step.to), ..*of_run };
-            // Zero means unknown.
-            let known = |column: &[u32]| column.get(i).filter(|&&x| x > 0).map(|&x| f64::from(x));
+            let known = |column: &[u32]| csv::known(column, i).map(f64::from);
             let goodput = (step.length() > 0).then(|| bytes as f64 * 8e9 / step.length() as f64);
             value(put, &of, direction, "goodput", goodput, "bit/s");
             value(put, &of, direction, "cwnd", known(&flow.cwnd_segments), "segments");
@@ -125,7 +125,7 @@ fn flows(record: &Record, run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<
             value(put, &of, direction, "retransmits", again, "segments");
             for (metric, rates) in [("pacing_rate", &flow.pacing_bps), ("delivery_rate", &flow.delivery_bps)]
             {
-                let rate = rates.get(i).filter(|&&bps| bps > 0).map(|&bps| bps as f64);
+                let rate = csv::known(rates, i).map(|bps| bps as f64);
                 if rate.is_some() {
                     value(put, &of, direction, metric, rate, "bit/s");
                 }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use crate::csv;
 use crate::record::{FlowSeries, ProbeSeries, Record, Run};
 use crate::stats::known;
 use crate::summary::{Summary, steps};
@@ -176,8 +177,8 @@ fn mean(samples: &[(f64, f64)]) -> Option<f64> {
 /// The sender's state as flent has it from `ss`: in the samples of the flow, where its plots look for it, and
 /// as series of their own. Rates are in Mbit/s.
 fn kernel(flow: &FlowSeries, i: usize) -> [(&'static str, Option<f64>); 4] {
-    let rate = |column: &[u64]| column.get(i).filter(|&&bps| bps > 0).map(|&bps| round(bps as f64 / 1e6, 6));
-    let known = |column: &[u32]| column.get(i).filter(|&&x| x > 0).map(|&x| f64::from(x));
+    let rate = |column: &[u64]| csv::known(column, i).map(|bps| round(bps as f64 / 1e6, 6));
+    let known = |column: &[u32]| csv::known(column, i).map(f64::from);
     [
         ("tcp_cwnd", known(&flow.cwnd_segments)),
         ("tcp_rtt", known(&flow.srtt_us).map(|us| round(us / 1e3, 3))),

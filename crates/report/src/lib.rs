@@ -57,11 +57,11 @@ pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
 pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
 pub use record::{
-    CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowSeries, FoundKind, FoundQueue,
-    HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan, PathQueue, Peer,
-    ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Responsiveness, RpmInterval, RpmPart,
-    RpmPercentile, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay, TestPlan,
-    UnderWay, Validity, VideoPlan, VideoSeries,
+    CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowQueue, FlowSeries, FoundKind,
+    FoundQueue, HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan,
+    PathQueue, Peer, ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Responsiveness, RpmInterval,
+    RpmPart, RpmPercentile, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay,
+    TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
 };
 pub use summary::{
     DirectionVerdict, Estimate, FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary,

@@ -77,6 +77,11 @@ impl Record {
         if self.is_path() { "load" } else { "queue" }
     }
 
+    /// Whether somebody who sees no grade asks why: not without load, nor of a program, which has no probes.
+    pub(crate) fn wants_grade(&self) -> bool {
+        !self.test.flows.is_empty() && self.test.program.is_none()
+    }
+
     /// Whether any run has a radio.
     pub(crate) fn has_radio(&self) -> bool {
         self.runs.iter().any(|run| !run.radios.is_empty())
@@ -144,6 +149,10 @@ pub struct TestPlan {
     pub name: String,
     /// One line about it.
     pub about: String,
+    /// The program that was the load, if it was none of our tests (`goodqueue link`): nothing was planned, so all
+    /// of its time counts, and its flows are the connections that passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// Idle time before the load, in which the baseline is measured.
     pub idle_ns: u64,
     /// Length of the load, all staggered parts included.
@@ -483,7 +492,8 @@ pub struct FlowSeries {
     pub t_ns: Vec<i64>,
     /// Payload received by the application in the step: goodput.
     pub rx_bytes: Vec<u64>,
-    /// Sender's congestion window in segments at the end of the step (0: not known).
+    /// Sender's congestion window in segments at the end of the step (0: not known); like the next two, empty
+    /// for a program's flow, whose sender is not asked.
     pub cwnd_segments: Vec<u32>,
     /// Sender's smoothed round-trip time (0: not known).
     pub srtt_us: Vec<u32>,
@@ -508,8 +518,29 @@ pub struct FlowSeries {
     /// it, and UDP has no connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ecn: Option<bool>,
+    /// What the queue did with its packets; of a program's flow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<FlowQueue>,
     /// Why the flow ended early, if it did.
     pub error: Option<String>,
+}
+
+/// What a queue and its line did with the packets of one flow, in the flow's direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlowQueue {
+    /// Packets that came to the queue.
+    pub arrived_packets: u64,
+    /// Packets that the line sent, including those lost behind it.
+    pub sent_packets: u64,
+    /// Packets dropped by the queue or lost behind the line.
+    pub drops: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// How long packets waited for the line: mean.
+    pub waited_mean_ns: u64,
+    /// The longest of these.
+    pub waited_max_ns: u64,
 }
 
 /// The samples of one probe, in the order of sending. Columns have equal length.

@@ -134,8 +134,8 @@ pub struct FlowSummary {
     pub direction: Direction,
     /// Mean goodput while active within the loaded interval; absent if it was never active there.
     pub goodput_bps: Option<u64>,
-    /// Retransmitted segments over the whole run.
-    pub retransmits: u32,
+    /// Retransmitted segments over the whole run; absent if the sender was not asked.
+    pub retransmits: Option<u32>,
     /// The round trip that its sender measured.
     pub tcp_rtt: TcpRtt,
     /// Whether its connection negotiated ECN; absent if unknown.
@@ -349,7 +349,9 @@ pub fn ramp_ns(load_ns: u64) -> u64 {
 /// The loaded interval: [`load_span`] without the ramp.
 pub(crate) fn loaded_span(record: &Record, run: &Run) -> Span {
     let load = load_span(record, run);
-    Span { from: i64::try_from(ramp_ns(record.test.load_ns)).unwrap_or(0), to: load.to }
+    // A program's time has no ramp.
+    let ramp = record.test.program.as_ref().map_or(ramp_ns(record.test.load_ns), |_| 0);
+    Span { from: i64::try_from(ramp).unwrap_or(0), to: load.to }
 }
 
 /// The end of the usable part of a run that was cut short. The queues are still sampled after the flows have
@@ -410,7 +412,7 @@ fn flow_summary(record: &Record, plan: &FlowPlan, series: Option<&FlowSeries>, l
         goodput_bps: series
             .filter(|s| !s.t_ns.is_empty())
             .and_then(|s| bits_per_second(bytes_within(record, s, active), active.length())),
-        retransmits: series.and_then(|s| s.retransmits.last().copied()).unwrap_or(0),
+        retransmits: series.and_then(|s| s.retransmits.last().copied()),
         tcp_rtt: TcpRtt::of(series, active),
         ecn: series.and_then(|s| s.ecn),
         pacing_p50_bps: series.and_then(|s| path::median_rate(&s.t_ns, &s.pacing_bps, active)),

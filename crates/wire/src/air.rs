@@ -200,7 +200,13 @@ impl<M: Medium> Channel for Air<M> {
     }
 
     fn report(self, now: Nanos) -> [PathReport; 2] {
-        let reports = self.sample().map(|last| PathReport { last, counters: Vec::new(), sojourn: None });
+        let reports = self.sample().map(|last| PathReport {
+            last,
+            counters: Vec::new(),
+            sojourn: None,
+            flows: Vec::new(),
+            others: Count::default(),
+        });
         self.medium.finish(self.clock.max(now));
         reports
     }

@@ -3,8 +3,9 @@
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason};
 
+use crate::flows::Flows;
 use crate::frame;
-use crate::path::Path;
+use crate::path::{Change, Path};
 use crate::pool::{Pool, SLOT};
 use crate::sample::{PathReport, PathSample, place};
 use crate::sys::packet::Slot;
@@ -25,7 +26,7 @@ pub(crate) struct Ready {
 
 /// The channel between the sockets. The parameter `way` is [`UP`] or [`DOWN`].
 pub(crate) trait Channel {
-    /// The slower of the lines' rates.
+    /// The slower of the lines' constant rates.
     fn slowest(&self) -> Option<Rate>;
     /// No frame may arrive in direction `way` before this time.
     fn clock(&self, way: usize) -> Nanos;
@@ -46,6 +47,8 @@ pub(crate) trait Channel {
     fn sample(&self) -> [PathSample; 2];
     /// Called when a sample is published.
     fn look(&mut self, now: Nanos);
+    /// Makes something different in direction `way`.
+    fn change(&mut self, _way: usize, _change: Change) {}
     /// Measures sojourn times of packets whose transmission begins from `from` on and before `to`.
     fn measure_sojourn(&mut self, _from: Nanos, _to: Nanos) {}
     /// The report on up and down at the end.
@@ -63,6 +66,7 @@ pub(crate) struct Account {
 pub(crate) struct FrameObserver<'a> {
     pub(crate) pool: &'a mut Pool,
     pub(crate) account: &'a mut Account,
+    pub(crate) flows: Option<&'a mut Flows>,
     pub(crate) hasher: &'a FlowHasher,
 }
 
@@ -75,11 +79,18 @@ impl FrameObserver<'_> {
 impl Observer<Header> for FrameObserver<'_> {
     fn dropped(&mut self, _now: Nanos, packet: Header, reason: Reason) {
         self.account.drops[place(reason)] += 1;
-        self.pool.give(frame_of(packet.cookie));
+        let frame = frame_of(packet.cookie);
+        if let Some(flows) = &mut self.flows {
+            flows.dropped(self.pool.note(frame).flow);
+        }
+        self.pool.give(frame);
     }
 
-    fn marked(&mut self, _now: Nanos, _packet: &Header, _reason: Reason) {
+    fn marked(&mut self, _now: Nanos, packet: &Header, _reason: Reason) {
         self.account.marks += 1;
+        if let Some(flows) = &mut self.flows {
+            flows.marked(self.pool.note(frame_of(packet.cookie)).flow);
+        }
     }
 
     fn washed(&mut self, packet: &Header) {
@@ -155,6 +166,10 @@ impl<Q: Queue<Header>> Channel for [Path<Q>; 2] {
     }
 
     fn look(&mut self, _now: Nanos) {}
+
+    fn change(&mut self, way: usize, change: Change) {
+        self[way].change(change);
+    }
 
     fn measure_sojourn(&mut self, from: Nanos, to: Nanos) {
         self.iter_mut().for_each(|path| path.measure_sojourn(from, to));

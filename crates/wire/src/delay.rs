@@ -29,10 +29,18 @@ impl<T> DelayLines<T> {
         self.least
     }
 
+    /// From now on all items have this delay. None overtakes those that are under way.
+    pub(crate) fn set(&mut self, delay: Span) {
+        self.delays.fill(delay);
+        self.least = delay;
+    }
+
     /// Puts an item into the line of `host` at time `at`.
     pub(crate) fn push(&mut self, at: Nanos, host: u8, item: T) {
-        let line = usize::from(host).min(self.lines.len() - 1);
-        self.lines[line].push_back((at + self.delays[line], item));
+        let place = usize::from(host).min(self.lines.len() - 1);
+        let line = &mut self.lines[place];
+        let last = line.back().map_or(Nanos::ZERO, |&(deadline, _)| deadline);
+        line.push_back(((at + self.delays[place]).max(last), item));
     }
 
     /// When the next item is due.

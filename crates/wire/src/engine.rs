@@ -14,14 +14,15 @@ use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use goodqueue::{FlowHasher, Nanos, Queue, Rng, Span};
+use goodqueue::{Direction, FlowHasher, Nanos, Queue, Rng, Span};
 
 use crate::air::Air;
 use crate::channel::Channel;
+use crate::flows::FlowSpec;
 use crate::lab::{Lab, Taken};
 use crate::medium::{Medium, MediumSpec};
 use crate::netns::{Counters, Netns};
-use crate::path::{Path, PathSpec};
+use crate::path::{Change, Path, PathSpec};
 use crate::pool::{DEFAULT_FRAMES, Frame};
 use crate::runner::{Runner, Settings, Shared};
 use crate::sample::{EngineReport, EngineSample, ProcStat};
@@ -42,12 +43,14 @@ pub struct EngineSpec<Q> {
     /// sleeps on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us. On
     /// a machine with one processor the engine never spins.
     pub spin: Option<Span>,
+    /// Counts each connection by itself ([`crate::PathReport::flows`]); `None`: no connection.
+    pub flows: Option<FlowSpec>,
 }
 
 impl<Q> EngineSpec<Q> {
-    /// Both directions with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`.
+    /// Both directions with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`; connections are not counted.
     pub fn new(up: PathSpec<Q>, down: PathSpec<Q>) -> EngineSpec<Q> {
-        EngineSpec { up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None }
+        EngineSpec { up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None, flows: None }
     }
 }
 
@@ -66,11 +69,13 @@ impl Engine {
     where
         Q: Queue<Frame> + Send + 'static,
     {
-        let EngineSpec { up, down, seed, frames, spin } = spec;
+        let EngineSpec { up, down, seed, frames, spin, flows } = spec;
         let settings = Settings { seed, frames, spin, mtu: lab.mtu() };
         Engine::start_with(lab, settings, move || {
-            let up = Path::new(up, frames, Rng::stream(seed, 0, "loss"), FlowHasher::new(seed))?;
-            Ok([up, Path::new(down, frames, Rng::stream(seed, 1, "loss"), FlowHasher::new(seed))?])
+            let path = |spec, way| {
+                Path::new(spec, frames, Rng::stream(seed, way, "loss"), FlowHasher::new(seed), flows)
+            };
+            Ok([path(up, 0)?, path(down, 1)?])
         })
     }
 
@@ -107,6 +112,8 @@ impl Engine {
             stop: AtomicBool::new(false),
             sample: Mutex::new(EngineSample::default()),
             sojourns: [AtomicU64::new(u64::MAX), AtomicU64::new(0)],
+            changes: Mutex::default(),
+            is_changed: AtomicBool::new(false),
         });
         let (ready, started) = mpsc::sync_channel(1);
         let work = {
@@ -173,6 +180,17 @@ impl EngineHandle {
         let [first, last] = &self.shared.sojourns;
         first.store(from.0, Ordering::Relaxed);
         last.store(to.0, Ordering::Relaxed);
+    }
+
+    /// Makes a direction different, within about 20 ms. It has no effect on a medium.
+    ///
+    /// # Errors
+    /// `Invalid` for a value out of range; then nothing changes.
+    pub fn change(&self, direction: Direction, change: Change) -> Result<()> {
+        change.check()?;
+        self.shared.changes.lock().unwrap_or_else(PoisonError::into_inner).push((direction as usize, change));
+        self.shared.is_changed.store(true, Ordering::Release);
+        Ok(())
     }
 
     /// Whether the engine still runs; `false` after an interface has disappeared ([`EngineReport::failure`]).

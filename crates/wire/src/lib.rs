@@ -21,6 +21,7 @@ mod channel;
 mod delay;
 pub mod engine;
 mod error;
+pub mod flows;
 pub mod frame;
 pub mod lab;
 mod lock;
@@ -38,12 +39,13 @@ mod tcp_header;
 
 pub use engine::{Engine, EngineHandle, EngineSpec};
 pub use error::{Error, Result};
+pub use flows::{Ends, Flow, FlowSpec};
 pub use goodqueue::Histogram;
 pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
 pub use lock::Lock;
 pub use medium::{Delays, Exit, Medium, MediumSpec};
 pub use netns::{Netns, enter_user_namespace};
-pub use path::PathSpec;
+pub use path::{Change, PathSpec};
 pub use pool::{DEFAULT_FRAMES, Frame};
 pub use sample::{
     Count, CpuUse, EngineReport, EngineSample, HostLoad, PathReport, PathSample, Scheduling, Summary,

@@ -1,13 +1,12 @@
 //! One direction: port (queue, ring, line), loss, delay.
 
-use goodqueue::{
-    FlowHasher, Header, Histogram, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Serializer, Span,
-};
+use goodqueue::{FlowHasher, Header, Histogram, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Span};
 
-use crate::channel::{Account, FrameObserver, Ready, frame_of, is_marked};
+use crate::channel::{Account, FrameObserver, Ready, UP, frame_of, is_marked};
 use crate::delay::DelayLines;
+use crate::flows::{self, FlowSpec, Flows, Sent};
 use crate::lab::MAX_HOSTS;
-use crate::pool::Pool;
+use crate::pool::{Note, Pool, SLOT};
 use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::{Error, Result};
@@ -20,9 +19,9 @@ pub struct PathSpec<Q> {
     pub queue: Q,
     /// The device ring between queue and line; `None`: the queue feeds the line directly.
     pub ring: Option<RingSpec>,
-    /// The rate of the line, counting the Ethernet header but no FCS, preamble or gap; `None`: unlimited, so
-    /// serialization takes no time.
-    pub rate: Option<Rate>,
+    /// The line, whose rate counts the Ethernet header but no FCS, preamble or gap. Its times are those of
+    /// [`crate::now`].
+    pub line: Line,
     /// The probability that a packet is lost after the line, 0 to 1.
     pub loss: f64,
     /// One-way delay by server host, at most [`MAX_HOSTS`] values. Hosts beyond the list have its last value;
@@ -33,16 +32,11 @@ pub struct PathSpec<Q> {
 impl<Q> PathSpec<Q> {
     /// `queue` over an unlimited line without loss and delay.
     pub fn new(queue: Q) -> PathSpec<Q> {
-        PathSpec { queue, ring: None, rate: None, loss: 0.0, delays: Vec::new() }
+        PathSpec { queue, ring: None, line: Line::Unlimited, loss: 0.0, delays: Vec::new() }
     }
 
     fn check(&self) -> Result<()> {
-        if !(0.0..=1.0).contains(&self.loss) {
-            return Err(Error::Invalid { what: "loss", wanted: "0 to 1", got: self.loss.to_string() });
-        }
-        if self.rate == Some(Rate(0)) {
-            return Err(Error::Invalid { what: "the rate", wanted: "above 0 bit/s", got: "0bit".to_owned() });
-        }
+        check_loss(self.loss)?;
         if self.delays.len() > usize::from(MAX_HOSTS) {
             let got = self.delays.len().to_string();
             return Err(Error::Invalid { what: "delays", wanted: "at most 8 values", got });
@@ -51,14 +45,54 @@ impl<Q> PathSpec<Q> {
     }
 }
 
+fn check_loss(loss: f64) -> Result<()> {
+    if (0.0..=1.0).contains(&loss) {
+        return Ok(());
+    }
+    Err(Error::Invalid { what: "loss", wanted: "0 to 1", got: loss.to_string() })
+}
+
+/// A packet is lost if 53 random bits are below this.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+fn loss_below(loss: f64) -> u64 {
+    (loss * (1_u64 << 53) as f64) as u64
+}
+
+/// What is to be otherwise in a direction of a running engine.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// Another line from the next packet on, with the times of [`crate::now`].
+    pub line: Option<Line>,
+    /// Another probability of loss, 0 to 1.
+    pub loss: Option<f64>,
+    /// Another one-way delay, to all hosts. No packet overtakes those that are under way.
+    pub delay: Option<Span>,
+}
+
+impl Change {
+    pub(crate) fn check(&self) -> Result<()> {
+        self.loss.map_or(Ok(()), check_loss)
+    }
+}
+
+/// The rate of a line, if it is constant.
+fn constant(line: &Line) -> Option<Rate> {
+    match line {
+        Line::Rate(serializer) => Some(serializer.rate()),
+        _ => None,
+    }
+}
+
 /// The running direction.
 pub(crate) struct Path<Q> {
     port: Port<Header, Q>,
+    /// The rate of its line, if that is constant.
     rate: Option<Rate>,
-    /// A packet is lost if 53 random bits are below this.
+    /// See [`loss_below`].
     loss_below: u64,
     rng: Rng,
     hasher: FlowHasher,
+    flows: Option<Flows>,
     delayed: DelayLines<Ready>,
     /// The latest time of any call.
     clock: Nanos,
@@ -73,15 +107,21 @@ pub(crate) struct Path<Q> {
 impl<Q: Queue<Header>> Path<Q> {
     /// Checks the specification and allocates all memory. `frames` is the size of the pool, which no delay
     /// line can exceed.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
-    pub(crate) fn new(spec: PathSpec<Q>, frames: u32, rng: Rng, hasher: FlowHasher) -> Result<Path<Q>> {
+    pub(crate) fn new(
+        spec: PathSpec<Q>,
+        frames: u32,
+        rng: Rng,
+        hasher: FlowHasher,
+        flows: Option<FlowSpec>,
+    ) -> Result<Path<Q>> {
         spec.check()?;
         Ok(Path {
-            port: Port::new(spec.queue, spec.ring, Line::from(spec.rate.and_then(Serializer::new))),
-            rate: spec.rate,
-            loss_below: (spec.loss * (1_u64 << 53) as f64) as u64,
+            rate: constant(&spec.line),
+            port: Port::new(spec.queue, spec.ring, spec.line),
+            loss_below: loss_below(spec.loss),
             rng,
             hasher,
+            flows: flows.map(Flows::new),
             delayed: DelayLines::new(spec.delays, frames),
             clock: Nanos::ZERO,
             account: Account::default(),
@@ -96,6 +136,19 @@ impl<Q: Queue<Header>> Path<Q> {
         self.rate
     }
 
+    pub(crate) fn change(&mut self, Change { line, loss, delay }: Change) {
+        if let Some(line) = line {
+            self.rate = constant(&line);
+            self.port.set_line(line);
+        }
+        if let Some(loss) = loss {
+            self.loss_below = loss_below(loss);
+        }
+        if let Some(delay) = delay {
+            self.delayed.set(delay);
+        }
+    }
+
     /// The latest time of any call; no later call may have an earlier time.
     pub(crate) fn clock(&self) -> Nanos {
         self.clock
@@ -104,12 +157,14 @@ impl<Q: Queue<Header>> Path<Q> {
     /// Enqueues a packet. [`Path::advance`] has handled everything due at `now`.
     pub(crate) fn arrive(&mut self, now: Nanos, packet: Header, pool: &mut Pool) {
         self.arrived.add(packet.len);
-        pool.enter(frame_of(packet.cookie), now);
-        self.port.arrive(
-            now,
-            packet,
-            &mut FrameObserver { pool, account: &mut self.account, hasher: &self.hasher },
-        );
+        let frame = frame_of(packet.cookie);
+        let flow = self.flows.as_mut().map_or((flows::NONE, 0), |flows| {
+            let bytes = &pool.slot(frame)[..(packet.len as usize).min(SLOT)];
+            flows.arrived(now, usize::from(pool.note(frame).way) == UP, bytes, &self.hasher)
+        });
+        pool.enter(frame, now, flow);
+        let Path { port, account, flows, hasher, .. } = self;
+        port.arrive(now, packet, &mut FrameObserver { pool, account, flows: flows.as_mut(), hasher });
     }
 
     /// Moves every packet that has left the line at or before `now` into the delay line, or loses it.
@@ -119,15 +174,22 @@ impl<Q: Queue<Header>> Path<Q> {
         }
         self.clock = now;
         loop {
-            let mut observer = FrameObserver { pool, account: &mut self.account, hasher: &self.hasher };
-            let Some(departure) = self.port.poll(now, &mut observer) else { return };
+            let Path { port, account, flows, hasher, .. } = self;
+            let mut observer = FrameObserver { pool, account, flows: flows.as_mut(), hasher };
+            let Some(departure) = port.poll(now, &mut observer) else { return };
             let packet = departure.packet;
             let frame = frame_of(packet.cookie);
             let note = pool.note(frame);
             if self.window.0 <= departure.started && departure.started < self.window.1 {
                 self.sojourn.record(departure.started.since(note.entered));
             }
-            if self.loss_below > 0 && self.rng.next_u64() >> 11 < self.loss_below {
+            let is_lost = self.loss_below > 0 && self.rng.next_u64() >> 11 < self.loss_below;
+            if let Some(flows) = &mut self.flows {
+                let Note { payload, entered, flow, .. } = note;
+                let packet = Sent { len: packet.len, payload, entered, is_lost };
+                flows.sent(flow, departure.started, departure.at, packet);
+            }
+            if is_lost {
                 self.account.drops[place(Reason::Loss)] += 1;
                 pool.give(frame);
                 continue;
@@ -181,6 +243,8 @@ impl<Q: Queue<Header>> Path<Q> {
     pub(crate) fn report(self) -> PathReport {
         let mut counters = Vec::new();
         self.port.queue().counters(&mut |name, value| counters.push((name, value)));
-        PathReport { last: self.sample(), counters, sojourn: Some(self.sojourn) }
+        let last = self.sample();
+        let (flows, others) = self.flows.map(Flows::end).unwrap_or_default();
+        PathReport { last, counters, sojourn: Some(self.sojourn), flows, others }
     }
 }

@@ -24,6 +24,9 @@ pub(crate) struct Note {
     pub(crate) len: u32,
     /// When it entered its queue.
     pub(crate) entered: Nanos,
+    /// The number of its connection, and its payload in bytes, where connections are counted.
+    pub(crate) flow: u16,
+    pub(crate) payload: u32,
 }
 
 /// A fixed number of frame slots and the list of free ones.
@@ -82,9 +85,10 @@ impl Pool {
         self.notes[frame as usize] = note;
     }
 
-    /// Records that a frame enters a queue.
-    pub(crate) fn enter(&mut self, frame: u32, now: Nanos) {
-        self.notes[frame as usize].entered = now;
+    /// Records that a frame of a connection enters a queue.
+    pub(crate) fn enter(&mut self, frame: u32, now: Nanos, (flow, payload): (u16, u32)) {
+        let note = &mut self.notes[frame as usize];
+        (note.entered, note.flow, note.payload) = (now, flow, payload);
     }
 
     /// The memory of all slots.

@@ -12,6 +12,7 @@ use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 use crate::channel::{Channel, DOWN, UP};
 use crate::frame::{self, ETHERNET, Meta};
 use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
+use crate::path::Change;
 use crate::pool::{Note, Pool};
 use crate::sample::{CpuUse, EngineReport, EngineSample, Scheduling, Summary, Trouble};
 use crate::sys::packet::{BATCH, PacketSocket, Slot};
@@ -25,6 +26,9 @@ pub(crate) struct Shared {
     pub(crate) sample: Mutex<EngineSample>,
     /// Start and end of the measurement of sojourn times; initially there is none.
     pub(crate) sojourns: [AtomicU64; 2],
+    /// What is to be different, by direction, and whether there is something.
+    pub(crate) changes: Mutex<Vec<(usize, Change)>>,
+    pub(crate) is_changed: AtomicBool,
 }
 
 /// Frames to read at first; if that many arrive, the next read takes up to [`BATCH`].
@@ -194,6 +198,7 @@ impl<C: Channel> Runner<C> {
         let sent = self.send_due(UP)? + self.send_due(DOWN)?;
         if began.since(self.published) >= PUBLISH {
             self.publish(began);
+            self.change();
         }
         if self.scheduling.real_time
             && let Some(missing) = self.rest.due(began)
@@ -204,6 +209,18 @@ impl<C: Channel> Runner<C> {
             self.spun = self.spun + thread::now().since(began);
         }
         Ok(())
+    }
+
+    /// Makes the changes that were asked for.
+    fn change(&mut self) {
+        if !self.shared.is_changed.swap(false, Ordering::Acquire) {
+            return;
+        }
+        // Who asks holds the lock for a moment only.
+        let changes = self.shared.changes.lock().map(|mut changes| std::mem::take(&mut *changes));
+        for (way, change) in changes.unwrap_or_default() {
+            self.channel.change(way, change);
+        }
     }
 
     /// Reads waiting frames from the socket of direction `way` into its inbox; returns their number.

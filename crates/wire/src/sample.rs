@@ -2,6 +2,7 @@
 
 use goodqueue::{Backlog, Nanos, PortStats, Reason, Span, Stats};
 
+use crate::flows::Flow;
 use crate::{Error, Histogram};
 
 /// Packets and their bytes (layer-2 header included, no FCS).
@@ -181,6 +182,11 @@ pub struct PathReport {
     /// Sojourn times in the measured window ([`crate::EngineHandle::measure_sojourn`]): from a packet's
     /// arrival at the queue until the line began to send it; `None` if there is no line.
     pub sojourn: Option<Histogram>,
+    /// What it did with the packets of each connection, in the order in which they began, if
+    /// [`crate::EngineSpec::flows`] asked for it.
+    pub flows: Vec<Flow>,
+    /// What came to the queue of connections beyond the first [`crate::flows::MOST_FLOWS`].
+    pub others: Count,
 }
 
 /// Processor time of the engine's thread.

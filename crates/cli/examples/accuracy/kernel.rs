@@ -71,7 +71,7 @@ impl Kernel {
             assert!(status.success(), "tc {words}: {status}");
         }
         let mut command = Command::new("dumpcap");
-        command.args(["-q", "-n", "-p", "-B", "32", "-s", SNAP, "-w", "-"]);
+        command.args(["-q", "-n", "-p", "-B", "256", "-s", SNAP, "-w", "-"]);
         command.args(["-i", SERVER_INTERFACE, "-i", SERVER_TO_BEHIND]);
         // It ends also if this program is killed. A load takes much less.
         command.args(["-a", "duration:120"]);

@@ -207,7 +207,7 @@ impl Path {
             let queue = spec.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).expect("a queue");
             let mut path =
                 PathSpec::new(Logged { queue, log: Arc::clone(&logs[way]), places: vec![0; SLOTS] });
-            path.rate = own_rate;
+            path.line = goodqueue::Line::from(own_rate.and_then(goodqueue::Serializer::new));
             path.delays = vec![line.delay()];
             path.loss = line.loss;
             path

@@ -3,25 +3,30 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   goodqueue link --down 20mbit --up 5mbit --rtt 40ms --expose 8080 -- sh -c 'curl http://$GOODQUEUE_SERVER:8080/'
   goodqueue link --down 16mbit --up 1mbit --queue fq_codel --expose 8080 --quiet -- npm test
+  goodqueue link --rate 5mbit --expose 8080 -o result --shell
   goodqueue link --rate 2mbit --rtt 100ms --loss 1% --expose 5432 --shell
   goodqueue link --rate 10mbit --watch --expose 5201 -- sh -c 'iperf3 -c $GOODQUEUE_SERVER'
 
-The program sees a network with one other host, whose address is in $GOODQUEUE_SERVER. TCP
-connections to exposed ports of that host go on to this machine's loopback interface. Nothing else
-can be reached: no other network, no DNS. Both directions have the same queue.
+The program sees a network with one other host, whose address is in $GOODQUEUE_SERVER. What comes
+to exposed ports of that host goes on to this machine's loopback interface. Nothing else can be
+reached: no other network, no DNS. Both directions have the same queue.
 
 The exit code is the program's; 126 if it cannot be started, 127 if there is none; 128 and its
 number if a signal ended it. 2 and 3 are also goodqueue's, with a message.";
 
 /// `goodqueue link`.
 #[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct LinkArgs {
+    /// What else there is to do.
+    #[command(subcommand)]
+    pub action: Option<LinkAction>,
     /// Rate of both directions, of Ethernet frames without FCS [default: 20mbit]
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub rate: Option<String>,
@@ -31,6 +36,12 @@ pub struct LinkArgs {
     /// Rate to the program
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub down: Option<String>,
+    /// A Mahimahi trace as the line from the program, in place of a rate
+    #[arg(long, value_name = "FILE", conflicts_with = "up", help_heading = "Link")]
+    pub trace_up: Option<PathBuf>,
+    /// A Mahimahi trace as the line to the program
+    #[arg(long, value_name = "FILE", conflicts_with = "down", help_heading = "Link")]
+    pub trace_down: Option<PathBuf>,
     /// Round-trip time without load, half of it each way
     #[arg(long, value_name = "TIME", default_value = "20ms", help_heading = "Link")]
     pub rtt: String,
@@ -58,14 +69,18 @@ pub struct LinkArgs {
     /// Root of every random stream (loss, queues that draw)
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Link")]
     pub seed: u64,
-    /// Make a TCP port of this machine's loopback interface reachable, under its own number or as PORT; may
-    /// be repeated
-    #[arg(long, value_name = "[PORT:]LOCAL", help_heading = "Link")]
+    /// Make a port of this machine's loopback interface reachable, under its own number or as PORT; of TCP,
+    /// or with /udp of UDP; may be repeated
+    #[arg(long, value_name = "[PORT:]LOCAL[/udp]", help_heading = "Link")]
     pub expose: Vec<String>,
     /// Print a line each second: rate and waiting time of each direction
     #[arg(long, help_heading = "Output")]
     pub watch: bool,
-    /// Write the report as JSON into FILE; /dev/fd/3 is the file descriptor 3
+    /// Write record, page, pictures, CSV and .flent.gz files into this new folder; or write one file, in the
+    /// format of its suffix: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
+    #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
+    pub output: Option<PathBuf>,
+    /// Write exit code and record as JSON into FILE; /dev/fd/3 is the file descriptor 3
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
     /// Print no report
@@ -77,4 +92,44 @@ pub struct LinkArgs {
     /// The program and its arguments
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "shell")]
     pub command: Vec<OsString>,
+}
+
+/// What to do with a link that runs.
+#[derive(Clone, Debug, Subcommand)]
+pub enum LinkAction {
+    /// Change a link while it runs
+    #[command(after_help = SET_EXAMPLES)]
+    Set(LinkSetArgs),
+}
+
+const SET_EXAMPLES: &str = "\
+Examples:
+  goodqueue link set --rate 2mbit               # within the program, or where there is one link
+  goodqueue link set --pid 4711 --down 1mbit --rtt 200ms --loss 2%
+
+The change takes some 20 ms. Packets that wait stay; the one on the line ends at the old rate. No
+packet overtakes another, so a shorter delay counts when those under way are through.";
+
+/// `goodqueue link set`.
+#[derive(Args, Clone, Debug)]
+pub struct LinkSetArgs {
+    /// Rate of both directions
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<String>,
+    /// Rate from the program
+    #[arg(long, value_name = "RATE")]
+    pub up: Option<String>,
+    /// Rate to the program
+    #[arg(long, value_name = "RATE")]
+    pub down: Option<String>,
+    /// Round-trip time without load, half of it each way
+    #[arg(long, value_name = "TIME")]
+    pub rtt: Option<String>,
+    /// Probability of loss on the line, each way
+    #[arg(long, value_name = "SHARE")]
+    pub loss: Option<String>,
+    /// Process id of the `goodqueue link` that is meant [default: the one around this program, or the only
+    /// one]
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
 }

@@ -1,41 +1,25 @@
-//! The command as its users meet it. One binary, so it links once; live runs take turns.
+//! The command as its users meet it. One binary, so it links once.
 
-mod agreement;
-mod bad_paths;
-mod chain;
 mod circles;
 mod compare;
 mod cookbook;
 mod experiment;
-mod faults;
 mod flags;
-mod flow_marks;
-mod hostile;
 mod house;
-mod link;
-mod live;
-mod live_wifi;
-mod locate;
 mod memory;
-mod observer;
 mod output;
 mod path_queues;
-mod paths;
-mod people;
 mod random;
-mod real_path;
+mod real_time;
 mod reference;
 mod reproduce;
-mod rpm;
 mod simulated;
 mod traced;
-mod udp_load;
 mod unit;
 mod usage;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -81,27 +65,6 @@ impl Drop for Scratch {
     }
 }
 
-static LIVE: Mutex<()> = Mutex::new(());
-
-/// This test's turn with live runs.
-fn turn() -> MutexGuard<'static, ()> {
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The same with the right to make them; `None`, loudly, where this machine does not let us.
-fn live(test: &str) -> Option<MutexGuard<'static, ()>> {
-    /// Why this machine does not let us.
-    static REFUSED: OnceLock<Option<String>> = OnceLock::new();
-    let turn = turn();
-    let refused = REFUSED.get_or_init(|| {
-        let probe = run("run ping --live --length 100ms --idle 100ms --queue pfifo --quiet");
-        (probe.status.code() == Some(3)).then(|| stderr(&probe).trim().to_owned())
-    });
-    let Some(why) = refused else { return Some(turn) };
-    skipped(test, why);
-    None
-}
-
 /// Says that a test did not run: past the test runner's capture, so that it is seen and counted.
 fn skipped(test: &str, why: &str) {
     use std::io::Write;
@@ -122,7 +85,12 @@ fn measured(words: &str) -> Value {
                 let _ = writeln!(std::io::stderr(), "{words}: valid at try {number} of 5");
                 return serde_json::from_slice(&output.stdout).expect("a record");
             }
-            Some(1) => eprintln!("{words}: try {number} of 5: {}", stderr(&output)),
+            Some(1) => {
+                let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+                let reasons = record["runs"].as_array().into_iter().flatten().map(|run| &run["validity"]);
+                let reasons: Vec<String> = reasons.map(Value::to_string).collect();
+                eprintln!("{words}: try {number} of 5: {}{}", stderr(&output), reasons.join("\n"));
+            }
             code => panic!("{words}: exit {code:?}: {}", stderr(&output)),
         }
         thread::sleep(Duration::from_secs(3));

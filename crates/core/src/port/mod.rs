@@ -180,6 +180,11 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         self.transmitter.is_paused()
     }
 
+    /// Another line from the next packet on. The packet on the old one ends when it would have.
+    pub fn set_line(&mut self, line: Line) {
+        self.transmitter.set_line(line);
+    }
+
     /// Backlog of the queue, without ring and line.
     pub fn backlog(&self) -> Backlog {
         self.queue.backlog()

@@ -63,6 +63,10 @@ impl<P: Packet> Transmitter<P> {
         }
     }
 
+    pub(super) fn set_line(&mut self, line: Line) {
+        self.line = line;
+    }
+
     /// Moves the clock to `now`, or counts a step backward.
     #[inline]
     pub(super) fn advance(&mut self, now: Nanos) -> Nanos {

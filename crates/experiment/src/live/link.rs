@@ -4,54 +4,39 @@
 //!   PROGRAM  client's namespace ── engine: queue, rate, delay, loss ── server's namespace  relays ── services
 //! ```
 
-use std::collections::BTreeMap;
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
 use std::process::{Child, Command};
-use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread;
+use std::time::Duration;
 
-use goodqueue::{Histogram, Nanos, QueueSpec, Reason};
-use goodqueue_probe::net::wait;
-use goodqueue_wire::{EngineHandle, Lab, PathReport, PathSample};
-use serde::Serialize;
+use goodqueue::{Line, Nanos, QueueSpec, Rate, Serializer, Span};
+use goodqueue_report::{Direction, EngineHealth, QueueSeries, Record, Run, TestPlan, Validity};
+use goodqueue_wire::flows::MOST_FLOWS;
+use goodqueue_wire::{Change, EngineHandle, EngineSample, FlowSpec, Lab, PathSample};
+use serde::{Deserialize, Serialize};
 
+use super::connections::connections;
+use super::rate::LineClock;
+use super::relay::{MOST_CONNECTIONS, Relays};
 use super::setup::lines;
-use super::worker::lab;
-use crate::plan::LinkOrder;
+use super::worker::{finish, lab, moment, path_queue};
+use crate::collect::{parameters, push_moment};
+use crate::plan::{LONGEST_RTT, LinkOrder};
+use crate::record::{link_plan, signed};
 use crate::{Error, Plan};
 
-/// Most connections to services at a time; further ones are closed at once.
-pub const MOST_CONNECTIONS: u32 = 512;
-/// How long a relay waits before it looks whether the link is still there, nanoseconds.
-const LOOK: u64 = 100_000_000;
+pub use super::relay::Exposed;
+
+/// Time between two rows of the record.
+pub(super) const STEP: Span = Span::from_millis(100);
+/// Most rows of a series, an hour: then every second one goes, and later ones are twice as far apart.
+const MOST_ROWS: usize = 36_000;
+/// Most changes that the record tells of.
+const MOST_NOTES: usize = 100;
 
 /// The environment variable with the address at which the program finds the services.
 pub const SERVER: &str = "GOODQUEUE_SERVER";
-
-/// A service of this machine that programs reach over the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exposed {
-    /// TCP port at the other end of the link.
-    pub port: u16,
-    /// TCP port on this machine's loopback interface.
-    pub local: u16,
-}
-
-impl FromStr for Exposed {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Exposed, String> {
-        let port = |word: &str| match word.parse() {
-            Ok(0) | Err(_) => Err(format!("`{word}` is not a port: write 1 to 65535, or PORT:LOCAL")),
-            Ok(port) => Ok(port),
-        };
-        let (there, here) = text.split_once(':').unwrap_or((text, text));
-        Ok(Exposed { port: port(there)?, local: port(here)? })
-    }
-}
 
 /// A link that runs.
 #[derive(Debug)]
@@ -61,7 +46,39 @@ pub struct Link {
     lab: Lab,
     started: Nanos,
     order: LinkOrder,
-    queue: String,
+    seed: u64,
+    run: Run,
+    lines: [LineClock; 2],
+    /// Whether the rates were changed.
+    is_changed: bool,
+    /// Changes, for the record.
+    notes: Vec<String>,
+    /// Time between two rows of the series, nanoseconds.
+    interval: i64,
+}
+
+/// What a link is to be from now on; what is absent stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Wish {
+    /// Rate from the program, above zero, bit/s. It ends a trace.
+    pub up_bps: Option<u64>,
+    /// Rate to the program.
+    pub down_bps: Option<u64>,
+    /// Round-trip time without load, half of it each way, nanoseconds.
+    pub rtt_ns: Option<u64>,
+    /// Probability of loss each way, 0 to 1.
+    pub loss: Option<f64>,
+}
+
+impl fmt::Display for Wish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = |name: &str, bps: Option<u64>| bps.map(|bps| format!("{} {name}", Rate(bps)));
+        let rtt = self.rtt_ns.map(|ns| format!("round trip {}", Span(ns)));
+        let loss = self.loss.map(|share| format!("loss {} %", share * 100.0));
+        let all = [rate("down", self.down_bps), rate("up", self.up_bps), rtt, loss];
+        f.write_str(&all.into_iter().flatten().collect::<Vec<_>>().join(", "))
+    }
 }
 
 /// A direction at one moment.
@@ -75,47 +92,6 @@ pub struct Moment {
     pub dropped: u64,
 }
 
-/// What a direction did.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct WayReport {
-    /// Packets that came to the queue.
-    pub arrived_packets: u64,
-    /// Packets that the line has sent.
-    pub sent_packets: u64,
-    /// Their bytes, Ethernet headers included.
-    pub sent_bytes: u64,
-    /// Time for which the line was busy, nanoseconds.
-    pub busy_ns: u64,
-    /// How long packets waited for the line, nanoseconds: median, 95th and 99th percentile, longest. `None`
-    /// if none was sent.
-    pub waited_ns: Option<[u64; 4]>,
-    /// Packets dropped or lost, by reason.
-    pub drops: BTreeMap<String, u64>,
-    /// Packets that the queue has marked (ECN).
-    pub marks: u64,
-}
-
-/// What a link did.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    /// Number of this format.
-    pub schema: u32,
-    /// The link.
-    pub link: LinkOrder,
-    /// The queue of both directions, in its canonical words.
-    pub queue: String,
-    /// How long it ran, nanoseconds.
-    pub ran_ns: u64,
-    /// From the program.
-    pub up: WayReport,
-    /// To the program.
-    pub down: WayReport,
-    /// Why it was not the link that was asked for; empty if it was.
-    pub invalid: Vec<String>,
-    /// Connections to services that were refused because there were too many.
-    pub refused_connections: u32,
-}
-
 impl Link {
     /// Makes the link of `plan`, with its first queue and seed. Call it before the first thread starts:
     /// whoever is not root becomes root of a user namespace of his own.
@@ -126,11 +102,29 @@ impl Link {
         let queue = plan.queues.first().cloned().unwrap_or_default();
         let spec: QueueSpec = queue.parse().map_err(Error::usage)?;
         let lab = lab(1, plan.link.ecn)?;
-        let engine = lines(&lab, &plan.link, &spec, plan.seeds.first().copied().unwrap_or(1))?;
         let started = goodqueue_wire::now();
+        let seed = plan.seeds.first().copied().unwrap_or(1);
+        let flows = Some(FlowSpec { origin: started, step: STEP });
+        let engine = lines(&lab, &plan.link, &spec, seed, flows)?;
         engine.measure_sojourn(started, Nanos(u64::MAX));
+        // The engine looks every 10 ms, and the program's first packet counts.
+        std::thread::sleep(Duration::from_millis(25));
         let relays = Relays::start(&lab, exposed)?;
-        Ok(Link { engine, relays, lab, started, order: plan.link.clone(), queue })
+        let run = Run { queue, parameters: parameters(&spec), ..Run::default() };
+        let (order, interval) = (plan.link.clone(), signed(STEP));
+        Ok(Link {
+            engine,
+            relays,
+            lab,
+            started,
+            order,
+            seed,
+            run,
+            lines: Default::default(),
+            is_changed: false,
+            notes: Vec::new(),
+            interval,
+        })
     }
 
     /// The address of the other end, of one IP version.
@@ -148,10 +142,10 @@ impl Link {
         self.lab.client().run(|| command.spawn()).map_err(io::Error::other)?
     }
 
-    /// Up and down, now.
-    #[must_use]
-    pub fn now(&self) -> [Moment; 2] {
+    /// Up and down, now. What the queues are like goes into the record: call this some ten times a second.
+    pub fn look(&mut self) -> [Moment; 2] {
         let sample = self.engine.sample();
+        self.keep(&sample);
         [&sample.up, &sample.down].map(|path: &PathSample| Moment {
             sent_bytes: path.line.bytes,
             waiting_bytes: path.backlog.bytes + path.ring.bytes,
@@ -159,11 +153,58 @@ impl Link {
         })
     }
 
+    /// Puts the sample into the series, unless the last one has been there for less than a step.
+    fn keep(&mut self, sample: &EngineSample) {
+        let t_ns = i64::try_from(sample.at.since(self.started).0).unwrap_or(i64::MAX);
+        let last = self.run.up.t_ns.last().copied();
+        if last.is_some_and(|last| t_ns < last.saturating_add(self.interval)) {
+            return;
+        }
+        if self.run.up.t_ns.len() >= MOST_ROWS {
+            [&mut self.run.up, &mut self.run.down].into_iter().for_each(thin);
+            self.interval *= 2;
+        }
+        for (way, (series, path)) in
+            [(&mut self.run.up, &sample.up), (&mut self.run.down, &sample.down)].into_iter().enumerate()
+        {
+            let moment = moment(path);
+            self.lines[way].look(t_ns, moment);
+            push_moment(series, t_ns, moment);
+        }
+    }
+
+    /// Makes the link different, and notes it in the record.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a value out of range; then nothing changes.
+    pub fn change(&mut self, wish: &Wish) -> Result<(), Error> {
+        let line = |bps: u64| {
+            let serializer = Serializer::new(Rate(bps));
+            serializer.map(Line::Rate).ok_or_else(|| Error::Usage("a rate of 0 sends nothing".into()))
+        };
+        let [up, down] = [wish.up_bps, wish.down_bps].map(|bps| bps.map(line).transpose());
+        if wish.rtt_ns.is_some_and(|ns| ns > LONGEST_RTT.0) {
+            return Err(Error::Usage(format!("a round trip of more than {LONGEST_RTT}")));
+        }
+        let (delay, loss) = (wish.rtt_ns.map(|ns| Span(ns / 2)), wish.loss);
+        for (direction, line) in [(goodqueue::Direction::Up, up?), (goodqueue::Direction::Down, down?)] {
+            self.engine.change(direction, Change { line, loss, delay }).map_err(Error::usage)?;
+        }
+        // What the lines did before was at other rates.
+        self.is_changed |= wish.up_bps.is_some() || wish.down_bps.is_some();
+        if self.notes.len() < MOST_NOTES {
+            #[allow(clippy::cast_precision_loss)]
+            let at = goodqueue_wire::now().since(self.started).0 as f64 / 1e9;
+            self.notes.push(format!("changed at {at:.1} s: {wish}"));
+        }
+        Ok(())
+    }
+
     /// Whether no connection to a service is open, and no packet is under way. A packet that came within the
     /// last 20 ms may not be seen.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.relays.state.open.load(Ordering::Relaxed) == 0 && self.engine.sample().frames_used == 0
+        self.relays.are_idle() && self.engine.sample().frames_used == 0
     }
 
     /// Whether the link is still there.
@@ -172,153 +213,83 @@ impl Link {
         self.engine.is_running()
     }
 
-    /// Ends the link. What waits in it is not delivered.
+    /// Ends the link. What waits in it is not delivered. Returns the record of what `program` met: `own`, and
+    /// what was measured.
     ///
     /// # Errors
     /// [`Error::Machine`] if the engine panicked.
-    pub fn stop(self) -> Result<Report, Error> {
-        let Link { engine, relays, lab, started, order, queue } = self;
+    pub fn stop(mut self, own: Record, program: &str) -> Result<Record, Error> {
+        self.interval = 0;
+        self.look();
+        let Link { engine, relays, lab, started, order, seed, mut run, lines, is_changed, notes, .. } = self;
         let ran_ns = goodqueue_wire::now().since(started).0;
         let report = engine.stop().map_err(Error::machine)?;
         // That the program keeps the processors busy is its own affair, as long as packets leave in time.
         let mut invalid = report.last.validity().reasons;
         invalid.extend(report.failure.as_ref().map(ToString::to_string));
-        let refused_connections = relays.stop();
+        let end = finish(&report, report.failure.is_none(), invalid);
+        let refused = relays.stop();
         drop(lab);
-        let [up, down] = [&report.up, &report.down].map(way);
-        Ok(Report { schema: 1, link: order, queue, ran_ns, up, down, invalid, refused_connections })
-    }
-}
-
-fn way(report: &PathReport) -> WayReport {
-    let last = &report.last;
-    let drops = Reason::ALL.into_iter().map(|reason| (reason.name().to_owned(), last.dropped(reason)));
-    WayReport {
-        arrived_packets: last.arrived.packets,
-        sent_packets: last.line.packets,
-        sent_bytes: last.line.bytes,
-        busy_ns: last.busy.0,
-        waited_ns: report.sojourn.as_ref().and_then(quantiles),
-        drops: drops.filter(|&(_, count)| count > 0).collect(),
-        marks: last.marks,
-    }
-}
-
-fn quantiles(sojourn: &Histogram) -> Option<[u64; 4]> {
-    let at = |q| sojourn.quantile(q).map(|span| span.0);
-    Some([at(0.5)?, at(0.95)?, at(0.99)?, sojourn.max()?.0])
-}
-
-/// The relays of all exposed ports.
-#[derive(Debug)]
-struct Relays {
-    state: Arc<State>,
-    threads: Vec<thread::JoinHandle<()>>,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    stop: AtomicBool,
-    open: AtomicU32,
-    refused: AtomicU32,
-}
-
-impl Relays {
-    fn start(lab: &Lab, exposed: &[Exposed]) -> Result<Relays, Error> {
-        let state = Arc::<State>::default();
-        let mut threads = Vec::new();
-        for (one, ipv6) in exposed.iter().flat_map(|one| [(one, false), (one, true)]) {
-            let at = SocketAddr::new(Link::server(ipv6), one.port);
-            let listener = match lab.server().run(|| TcpListener::bind(at)).map_err(Error::machine)? {
-                Ok(listener) => listener,
-                // A machine without IPv6.
-                Err(_) if ipv6 => continue,
-                Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                    return Err(Error::Usage(format!("--expose {}: the port is there twice", one.port)));
-                }
-                Err(error) => return Err(Error::Machine(format!("listening at {at}: {error}"))),
-            };
-            listener.set_nonblocking(true).map_err(Error::machine)?;
-            let (state, local) = (Arc::clone(&state), one.local);
-            threads.push(thread::spawn(move || state.serve(&listener, local)));
+        (run.complete, run.validity) =
+            (end.complete, Validity { valid: end.invalid.is_empty(), reasons: end.invalid });
+        let [up, down] = if is_changed { [None; 2] } else { order.constant_rates() };
+        let [up, down] = [(lines[0], up), (lines[1], down)]
+            .map(|(line, rate): (LineClock, _)| rate.and_then(|bps| line.error(bps)));
+        run.engine = Some(EngineHealth { rate_error_up: up, rate_error_down: down, ..end.engine });
+        for (series, end) in [(&mut run.up, end.up), (&mut run.down, end.down)] {
+            (series.drop_reasons, series.counters) = (end.drop_reasons, end.counters);
         }
-        Ok(Relays { state, threads })
-    }
-
-    /// How many connections were refused.
-    fn stop(mut self) -> u32 {
-        self.state.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // One that panicked serves no more, either.
-            let _ = thread.join();
+        let ways = [(Direction::Up, &report.up), (Direction::Down, &report.down)];
+        run.path = ways.into_iter().filter_map(|(way, end)| path_queue(way, &run.queue, end)).collect();
+        let (flows, series): (Vec<_>, Vec<_>) = connections([&report.up, &report.down], started).unzip();
+        run.flows = series;
+        let test = TestPlan {
+            name: "link".into(),
+            about: format!("{program} behind a link"),
+            program: Some(program.to_owned()),
+            load_ns: ran_ns,
+            step_ns: STEP.0,
+            flows,
+            ..TestPlan::default()
+        };
+        let mut warnings = own.warnings.clone();
+        warnings.extend(notes);
+        if refused > 0 {
+            warnings.push(format!(
+                "{refused} connections to services were refused: {MOST_CONNECTIONS} at a time are the most"
+            ));
         }
-        self.state.refused.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Relays {
-    fn drop(&mut self) {
-        self.state.stop.store(true, Ordering::Relaxed);
-    }
-}
-
-impl State {
-    fn serve(self: &Arc<Self>, listener: &TcpListener, local: u16) {
-        let mut ready = Vec::new();
-        while !self.stop.load(Ordering::Relaxed) {
-            if wait(std::slice::from_ref(listener), LOOK, &mut ready).is_err() {
-                return;
-            }
-            while let Ok((near, _)) = listener.accept() {
-                if self.open.load(Ordering::Relaxed) >= MOST_CONNECTIONS {
-                    self.refused.fetch_add(1, Ordering::Relaxed);
-                    continue;
-                }
-                self.open.fetch_add(1, Ordering::Relaxed);
-                let state = Arc::clone(self);
-                thread::spawn(move || {
-                    // A service that is not there looks to the program like one that closes at once.
-                    let _ = relay(&near, local);
-                    state.open.fetch_sub(1, Ordering::Relaxed);
-                });
-            }
+        let others = report.up.others.packets + report.down.others.packets;
+        if others > 0 {
+            warnings.push(format!(
+                "{others} packets were of connections beyond the first {MOST_FLOWS}, which are not told apart"
+            ));
         }
+        Ok(Record {
+            arm: "live".into(),
+            seed,
+            planned: vec![run.queue.clone()],
+            test,
+            link: link_plan(&order),
+            runs: vec![run],
+            warnings,
+            ..own
+        })
     }
 }
 
-/// Passes on what comes, both ways, until both ends have said that no more comes.
-fn relay(near: &TcpStream, local: u16) -> io::Result<()> {
-    near.set_nonblocking(false)?;
-    let far = TcpStream::connect((Ipv4Addr::LOCALHOST, local))?;
-    for end in [near, &far] {
-        end.set_nodelay(true)?;
+/// Drops every second row.
+fn thin(series: &mut QueueSeries) {
+    fn every_second<T: Copy>(column: &mut Vec<T>) {
+        *column = column.iter().copied().step_by(2).collect();
     }
-    thread::scope(|scope| {
-        scope.spawn(|| pass(near, &far));
-        pass(&far, near);
-    });
-    Ok(())
-}
-
-fn pass(mut from: &TcpStream, mut to: &TcpStream) {
-    // An end that is gone ends the other one, too.
-    if io::copy(&mut from, &mut to).is_err() {
-        let _ = from.shutdown(Shutdown::Both);
-    }
-    let _ = to.shutdown(Shutdown::Write);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ports_are_read_and_wrong_ones_named() {
-        let read = |text: &str| text.parse::<Exposed>();
-        assert_eq!(read("8080"), Ok(Exposed { port: 8080, local: 8080 }));
-        assert_eq!(read("80:8080"), Ok(Exposed { port: 80, local: 8080 }));
-        for (text, word) in [("0", "0"), ("80:", ""), ("65536", "65536"), ("80:http", "http")] {
-            assert_eq!(read(text), Err(format!("`{word}` is not a port: write 1 to 65535, or PORT:LOCAL")));
-        }
-    }
+    every_second(&mut series.t_ns);
+    every_second(&mut series.backlog_bytes);
+    every_second(&mut series.backlog_packets);
+    every_second(&mut series.ring_bytes);
+    every_second(&mut series.sent_bytes);
+    every_second(&mut series.sent_packets);
+    every_second(&mut series.busy_ns);
+    every_second(&mut series.drops);
+    every_second(&mut series.marks);
 }

@@ -1,9 +1,11 @@
 //! The live arm: real kernel TCP through our queues.
 
+mod connections;
 pub mod link;
 mod message;
 mod on_air;
 mod rate;
+mod relay;
 mod rights;
 mod setup;
 mod supervise;
@@ -84,7 +86,7 @@ fn over_lines(test: &Test, plan: &Plan) -> Result<Vec<Turn>, Error> {
     let turn = |queue| Turn {
         order: order(queue),
         test: test.clone(),
-        rates: Some([plan.link.up_bps, plan.link.down_bps]),
+        rates: plan.link.constant_rates(),
         link: None,
     };
     Ok(plan.queues.iter().map(turn).collect())
@@ -110,7 +112,7 @@ fn over_the_air(experiment: &Experiment, source: &Source) -> Vec<Turn> {
             parent: std::process::id(),
         },
         test: job.test.clone(),
-        rates: None,
+        rates: [None; 2],
         link: job.link.clone(),
     };
     let jobs = experiment.jobs();

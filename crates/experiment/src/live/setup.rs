@@ -6,14 +6,19 @@ use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
 use goodqueue::fifo::Limit;
+use goodqueue::port::Trace;
 use goodqueue::spec::{Link, QueueParams};
-use goodqueue::{AnyQueue, Bytes, Direction, ETHERNET_FRAME, Nanos, QueueSpec, Rate, RingSpec, Rng, Span};
+use goodqueue::{
+    AnyQueue, Bytes, Direction, ETHERNET_FRAME, Line, Nanos, QueueSpec, Rate, RingSpec, Rng, Serializer, Span,
+};
 use goodqueue_probe::Test;
 use goodqueue_report::PathQueue;
 use goodqueue_report::wifi::Radio as Recorded;
 use goodqueue_sim::wifi::{DeviceId, PeerSpec, Radio, RadioSpec, RateSpec, Role};
 use goodqueue_wire::DEFAULT_FRAMES;
-use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, MAX_HOSTS, MediumSpec, PathSpec};
+use goodqueue_wire::{
+    Engine, EngineHandle, EngineSpec, FlowSpec, Frame, Lab, MAX_HOSTS, MediumSpec, PathSpec,
+};
 
 use super::message::{Order, Work};
 use super::on_air::{LoadStart, Notes, Offered, OnAir, RadioMessage, backlog};
@@ -22,7 +27,7 @@ use crate::collect::{QueueMoment, Tally};
 use crate::plan::LinkOrder;
 use crate::radio::{Measured, Owner, faults, places, signed};
 use crate::simulate::{PathLink, path_queue, unbalanced};
-use crate::text::link_file;
+use crate::text::{link_file, trace};
 use crate::{Experiment, Variant};
 
 /// What an order comes to.
@@ -168,7 +173,9 @@ impl Setup {
         order: &Order,
     ) -> Result<(EngineHandle, Option<RadioThread>), Error> {
         match &self.network {
-            Network::Lines(link, queue) => lines(lab, link, queue, order.seed).map(|engine| (engine, None)),
+            Network::Lines(link, queue) => {
+                lines(lab, link, queue, order.seed, None).map(|engine| (engine, None))
+            }
             Network::Air(air) => {
                 let (engine, listening) = air.start(lab, &self.test, order.seed)?;
                 Ok((engine, Some(listening)))
@@ -193,28 +200,40 @@ fn is_client_at_server(variant: &Variant) -> bool {
         == Some(0)
 }
 
-/// The engine as two lines with `queue`.
+/// The engine as two lines with `queue`, which count each connection if `flows` says so.
 pub(super) fn lines(
     lab: &Lab,
     link: &LinkOrder,
     queue: &QueueSpec,
     seed: u64,
+    flows: Option<FlowSpec>,
 ) -> Result<EngineHandle, Error> {
-    let path = |bps, node| {
+    let path = |bps, trace: &Option<String>, node| {
         let (rate, draws) = (Rate(bps), Rng::stream(seed, node, "queue"));
         let queue: AnyQueue<Frame> =
             queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).map_err(Error::usage)?;
         let mut path = PathSpec::new(queue);
-        path.rate = Some(rate);
+        path.line = match trace {
+            None => Line::from(Serializer::new(rate)),
+            // It begins with the engine.
+            Some(file) => Line::Trace(trace_of(file)?.starting_at(goodqueue_wire::now())),
+        };
         path.ring = link.ring.map(|entries| RingSpec { entries, bql: link.bql, coalesce: Span::ZERO });
         path.loss = link.loss;
         path.delays = link.rtt_ns.iter().map(|rtt| Span(rtt / 2)).collect();
         Ok(path)
     };
-    let mut engine = EngineSpec::new(path(link.up_bps, 0)?, path(link.down_bps, 1)?);
+    let up = path(link.up_bps, &link.trace_up, 0)?;
+    let mut engine = EngineSpec::new(up, path(link.down_bps, &link.trace_down, 1)?);
     engine.seed = seed;
+    engine.flows = flows;
     engine.frames = frames(link);
     Engine::start(lab, engine).map_err(Error::machine)
+}
+
+fn trace_of(file: &str) -> Result<Trace, Error> {
+    let trace = trace::read(Path::new(file)).map_err(|why| Error::Usage(format!("{file}: {why}")))?;
+    Ok(trace.0)
 }
 
 /// How long a full queue, with a full device ring below it, takes to drain over a line of `rate`.

@@ -78,7 +78,7 @@ pub(crate) struct Turn {
     /// The test that it runs.
     pub(crate) test: Test,
     /// The rates of its lines, up and down, where it has such.
-    pub(crate) rates: Option<[u64; 2]>,
+    pub(crate) rates: [Option<u64>; 2],
     /// Its own link, where that is not the record's.
     pub(crate) link: Option<LinkPlan>,
 }
@@ -223,7 +223,7 @@ impl Watch {
 struct Memory {
     collector: Collector,
     /// What the lines did, up and down, and their rates; none over the air.
-    lines: Option<[(LineClock, u64); 2]>,
+    lines: [Option<(LineClock, u64)>; 2],
     engine: Option<EngineHealth>,
     link: Option<LinkPlan>,
     radios: Vec<Radio>,
@@ -233,7 +233,7 @@ impl Memory {
     fn new(turn: &Turn) -> Memory {
         Memory {
             collector: Collector::new(&turn.order.label, &turn.test),
-            lines: turn.rates.map(|rates| rates.map(|bps| (LineClock::default(), bps))),
+            lines: turn.rates.map(|rate| rate.map(|bps| (LineClock::default(), bps))),
             engine: None,
             link: turn.link.clone(),
             radios: Vec::new(),
@@ -246,9 +246,8 @@ impl Memory {
             Message::Ready { parameters, .. } => self.collector.parameters(parameters),
             Message::Sample(sample) => self.collector.sample(&sample),
             Message::Queues { t_ns, up, down } => {
-                if let Some([(line_up, _), (line_down, _)]) = &mut self.lines {
-                    line_up.look(t_ns, up);
-                    line_down.look(t_ns, down);
+                for (line, moment) in self.lines.iter_mut().zip([up, down]) {
+                    line.iter_mut().for_each(|(line, _)| line.look(t_ns, moment));
                 }
                 self.collector.queues(t_ns, up, down);
             }
@@ -257,8 +256,8 @@ impl Memory {
                 self.collector.path(path);
                 self.collector.finished(complete, invalid, up, down);
                 self.radios = radios;
-                let errors = self.lines.map(|lines| lines.map(|(line, bps)| line.error(bps)));
-                let [rate_error_up, rate_error_down] = errors.unwrap_or_default();
+                let errors = self.lines.map(|line| line.and_then(|(line, bps)| line.error(bps)));
+                let [rate_error_up, rate_error_down] = errors;
                 self.engine = Some(EngineHealth { rate_error_up, rate_error_down, ..engine });
             }
             Message::Warning(_) | Message::Failed { .. } => {}

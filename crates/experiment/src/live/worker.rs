@@ -277,7 +277,7 @@ fn told_to_stop() -> Arc<AtomicBool> {
     told
 }
 
-fn moment(path: &PathSample) -> QueueMoment {
+pub(super) fn moment(path: &PathSample) -> QueueMoment {
     QueueMoment {
         backlog_bytes: path.backlog.bytes,
         backlog_packets: path.backlog.packets,
@@ -291,7 +291,7 @@ fn moment(path: &PathSample) -> QueueMoment {
     }
 }
 
-fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish {
+pub(super) fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish {
     let quantile = |q| report.lateness.quantile(q).map_or(0, |span| span.0);
     let buckets: Vec<(Span, u64)> = report.lateness.buckets().collect();
     let engine = EngineHealth {
@@ -318,7 +318,7 @@ fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>) -> Finish
 }
 
 /// The queue of a line as it goes into the record; nothing on the air, where it is the radio's.
-fn path_queue(direction: Direction, queue: &str, path: &PathReport) -> Option<PathQueue> {
+pub(super) fn path_queue(direction: Direction, queue: &str, path: &PathReport) -> Option<PathQueue> {
     let (tally, last) = (tally(path), &path.last);
     Some(PathQueue {
         link: match direction {

@@ -22,8 +22,10 @@ const OTHERS: f64 = 0.1;
 const FEW: f64 = 300e3;
 /// Bytes on the line for a byte of payload, at most: 1514 for 1448, and an acknowledgement of 66 for each two
 /// packets the other way.
-const ON_THE_LINE: f64 = 1514.0 / 1448.0;
-const ACKNOWLEDGED: f64 = 66.0 / 1448.0;
+const ON_THE_LINE: f64 = 1514.0 / SEGMENT;
+const ACKNOWLEDGED: f64 = 66.0 / SEGMENT;
+/// Payload of a full segment, bytes.
+const SEGMENT: f64 = 1448.0;
 /// Share of replies with another TTL than the first from which the path has changed. A path that spreads its
 /// packets over several routes may show single ones.
 const OTHER_TTL: f64 = 0.05;
@@ -211,7 +213,7 @@ fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way
     });
     let [apps_up, apps_down] = of_applications(run, from.t, to.t);
     let (own, back, which) = match way {
-        Way::Up => (up + apps_up + lost, down + apps_down, 1),
+        Way::Up => (up + apps_up + lost + resent(run, ways, from.t, to.t), down + apps_down, 1),
         Way::Down => (down + apps_down, up + apps_up, 0),
     };
     if up + down < FEW {
@@ -251,6 +253,18 @@ fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way
             ),
         )
     })
+}
+
+/// Payload that senders here have sent again between two times: behind a policer, that is a good part of all.
+fn resent(run: &Run, ways: &[Way], from: i64, to: i64) -> f64 {
+    let segments = |flow: &FlowSeries| {
+        let by = |time: i64| {
+            let place = flow.t_ns.partition_point(|&t| t <= time);
+            place.checked_sub(1).and_then(|place| flow.retransmits.get(place)).copied().unwrap_or(0)
+        };
+        by(to).saturating_sub(by(from))
+    };
+    flows(run, ways, Way::Up).map(|flow| f64::from(segments(flow)) * SEGMENT).sum()
 }
 
 /// Payload of pages, videos, calls with video and games, up and down, between two times: at most.
@@ -450,6 +464,19 @@ mod tests {
         let beside = |bytes| Run { dash: vec![segments(bytes)], ..run(|_| 20) };
         assert_eq!(kinds(&beside(10_000_000), &received(11_000_000), probes), []);
         assert_eq!(kinds(&run(|_| 20), &received(11_000_000), probes), [DoubtKind::OtherTraffic]);
+    }
+
+    #[test]
+    fn what_is_sent_again_is_of_the_test() {
+        let mut policed = run(|_| 20);
+        policed.flows[0].retransmits = (1..=100).map(|step| step * 20).collect();
+        // 2000 segments of 1514 bytes.
+        assert_eq!(kinds(&policed, &looks(26_200_000 + 3_028_000, 0.3, 0.1), &[]), []);
+        assert_eq!(kinds(&policed, &looks(35_000_000, 0.3, 0.1), &[]), [DoubtKind::OtherTraffic]);
+        assert_eq!(
+            kinds(&run(|_| 20), &looks(26_200_000 + 3_028_000, 0.3, 0.1), &[]),
+            [DoubtKind::OtherTraffic]
+        );
     }
 
     #[test]

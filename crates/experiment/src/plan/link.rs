@@ -108,6 +108,14 @@ impl LinkOrder {
         })
     }
 
+    /// The rate of each direction, up and down, that does not follow a trace, bit/s.
+    #[must_use]
+    #[cfg(feature = "live")]
+    pub(crate) fn constant_rates(&self) -> [Option<u64>; 2] {
+        let of = |bps, trace: &Option<String>| trace.is_none().then_some(bps);
+        [of(self.up_bps, &self.trace_up), of(self.down_bps, &self.trace_down)]
+    }
+
     /// Whether the line has a buffer of its own that the queues are compared with.
     #[must_use]
     pub fn has_buffer(&self) -> bool {
@@ -155,7 +163,7 @@ fn ring(packets: Option<u32>) -> Result<Option<u32>, Error> {
 }
 
 /// The longest base round-trip time: what a frame must be kept for is memory.
-const LONGEST_RTT: Span = Span(10_000_000_000);
+pub(crate) const LONGEST_RTT: Span = Span(10_000_000_000);
 
 /// One time per host. A single value is that of the first host ([`Test::round_trips`]).
 fn round_trips(text: &str, test: &Test) -> Result<Vec<u64>, Error> {

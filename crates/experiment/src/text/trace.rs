@@ -9,7 +9,7 @@ use goodqueue::port::Trace;
 const MOST: u64 = 64 << 20;
 
 /// Reads a trace, with its mean rate.
-pub(super) fn read(path: &Path) -> Result<(Trace, Rate), String> {
+pub(crate) fn read(path: &Path) -> Result<(Trace, Rate), String> {
     parse(&crate::input::text(path, MOST)?)
 }
 

@@ -207,6 +207,9 @@ fn delays(record: &Record, summaries: &[Summary]) -> String {
 }
 
 fn flows(record: &Record, summaries: &[Summary]) -> String {
+    if record.test.program.is_some() {
+        return connections(record, summaries);
+    }
     let mut rows = Vec::new();
     for (run, s) in record.runs.iter().zip(summaries) {
         for (i, (flow, plan)) in s.flows.iter().zip(&record.test.flows).enumerate() {
@@ -220,7 +223,7 @@ fn flows(record: &Record, summaries: &[Summary]) -> String {
                 flow.ecn.map_or("–", |on| if on { "negotiated" } else { "off" }).to_owned(),
                 escape(error),
                 mbit(flow.goodput_bps),
-                flow.retransmits.to_string(),
+                flow.retransmits.map_or_else(|| "–".into(), |n| n.to_string()),
                 ms(flow.tcp_rtt.p50_ns),
                 ms(flow.tcp_rtt.p95_ns),
                 mbit(plan.rate_bps),
@@ -246,6 +249,46 @@ fn flows(record: &Record, summaries: &[Summary]) -> String {
         "delivery rate p50, Mbit/s",
     ];
     table("All flows", &heads, 7, &rows)
+}
+
+/// The flows of a program: what passed, and what the queue did with it.
+fn connections(record: &Record, summaries: &[Summary]) -> String {
+    let seconds = |ns: i64| format!("{:.2}", ns as f64 / 1e9);
+    let waited = |ns: u64| format!("{:.2}", ns as f64 / 1e6);
+    let mut rows = Vec::new();
+    for (run, s) in record.runs.iter().zip(summaries) {
+        for ((flow, plan), series) in s.flows.iter().zip(&record.test.flows).zip(&run.flows) {
+            let queue = series.queue.unwrap_or_default();
+            let bytes: u64 = series.rx_bytes.iter().sum();
+            rows.push(vec![
+                escape(&flow.name),
+                direction_name(flow.direction).to_owned(),
+                seconds(plan.start_ns),
+                seconds(plan.stop_ns),
+                format!("{:.1}", bytes as f64 / 1e3),
+                mbit(flow.goodput_bps),
+                queue.arrived_packets.to_string(),
+                queue.drops.to_string(),
+                queue.marks.to_string(),
+                waited(queue.waited_mean_ns),
+                waited(queue.waited_max_ns),
+            ]);
+        }
+    }
+    let heads = [
+        "connection",
+        "direction",
+        "first packet, s",
+        "last packet, s",
+        "received, kB",
+        "goodput, Mbit/s",
+        "packets",
+        "dropped or lost",
+        "marked",
+        "mean wait, ms",
+        "longest wait, ms",
+    ];
+    table("All connections", &heads, 2, &rows)
 }
 
 fn counters(record: &Record, summaries: &[Summary]) -> String {

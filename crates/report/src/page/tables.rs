@@ -276,8 +276,7 @@ fn reasons(out: &mut String, record: &Record, summaries: &[Summary]) {
         if let Some(words) = cut_off(s) {
             let _ = writeln!(out, "<p class=\"lead\">{}: {}.</p>", escape(&run.queue), escape(&words));
         }
-        if let Some(why) = s.no_grade.as_ref().filter(|_| run.validity.valid && !record.test.flows.is_empty())
-        {
+        if let Some(why) = s.no_grade.as_ref().filter(|_| run.validity.valid && record.wants_grade()) {
             let _ = writeln!(
                 out,
                 "<p class=\"lead\">{}: no grade, because {}.</p>",

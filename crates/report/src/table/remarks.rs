@@ -17,9 +17,7 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
         for reason in &run.validity.reasons {
             out.push(format!("{}: not valid: {reason}", short(name)));
         }
-        if let Some(reason) =
-            s.no_grade.as_ref().filter(|_| run.validity.valid && !record.test.flows.is_empty())
-        {
+        if let Some(reason) = s.no_grade.as_ref().filter(|_| run.validity.valid && record.wants_grade()) {
             out.push(format!("{}: no grade: {reason}", short(name)));
         }
         out.extend(s.findings.iter().map(|finding| format!("{}: {finding}", short(name))));

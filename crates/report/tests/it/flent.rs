@@ -69,13 +69,16 @@ fn plots(dir: &Path, record: &Record, test: &str, plots: &[&str], combined: &[&s
     }
 }
 
-#[test]
-fn flent_reads_and_draws_them() {
-    if !have_flent() {
-        return;
-    }
-    let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-flent", std::process::id()));
+/// An empty folder for what flent reads and draws; none, loudly, without flent.
+fn folder(name: &str) -> Option<PathBuf> {
+    let dir = std::env::temp_dir().join(format!("goodqueue-report-{}-flent-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&dir);
+    have_flent().then_some(dir)
+}
+
+#[test]
+fn flent_reads_and_draws_tcp() {
+    let Some(dir) = folder("tcp") else { return };
     plots(
         &dir.join("rrul"),
         &fixture::rrul_of(10),
@@ -100,6 +103,12 @@ fn flent_reads_and_draws_them() {
     plots(&dir.join("ping"), &fixture::ping(), "ping", &["ping", "ping_cdf"], &[]);
     plots(&dir.join("six"), &fixture::ipv6(), "tcp_nup", &[], &[]);
     plots(&dir.join("beside"), &fixture::beside(), "tcp_nup", &["totals"], &[]);
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn flent_reads_and_draws_applications_and_udp() {
+    let Some(dir) = folder("applications") else { return };
     // A call, a page, a video call and a game are drawn by flent's own plots.
     let mut talking = fixture::applications::talking();
     let each = ["voip_delay", "voip_loss", "http_delay", "ping_extra"];

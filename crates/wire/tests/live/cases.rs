@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use goodqueue::Rate;
+use goodqueue::{Line, Rate, Serializer};
 use goodqueue_wire::{Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, PathSpec, Side};
 
 use crate::net::{
@@ -116,7 +116,7 @@ fn idle_engine_adds_little_delay() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let (client, server) = udp_pair(&lab, false);
     for rate in [None, Some(Rate(100_000_000))] {
-        let path = || PathSpec { rate, ..open_path() };
+        let path = || PathSpec { line: Line::from(rate.and_then(Serializer::new)), ..open_path() };
         let serialization = rate.map_or(0, |r| 2 * (64 + UDP_HEADERS as u64) * 8 * 1_000_000_000 / r.0);
         let mut ratios = Vec::new();
         for _ in 0..5 {
@@ -147,7 +147,8 @@ fn steady_rate_is_exact() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     for rate in [Rate(1_000_000), Rate(10_000_000), Rate(100_000_000)] {
         let (report, measured) = valid_or_skip!(|| {
-            let up = PathSpec { rate: Some(rate), ..PathSpec::new(TestQueue::new(100)) };
+            let line = Line::from(Serializer::new(rate));
+            let up = PathSpec { line, ..PathSpec::new(TestQueue::new(100)) };
             let engine = engine(&lab, up, open_path());
             let measured = steady_rate(&lab, rate);
             (engine.stop().unwrap(), measured)

@@ -1,0 +1,295 @@
+//! `goodqueue link`: a program behind an emulated link meets what was asked for, and its exit code is kept.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::Output;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::faults::as_nobody;
+use super::paths::Server;
+use super::real_path::number;
+use super::{Scratch, goodqueue, kept, path, stderr, stdout};
+
+/// Bytes that a service sends, or takes, in a connection.
+const LOAD: usize = 2_000_000;
+
+fn link(words: &str, command: &[&str]) -> Output {
+    goodqueue()
+        .arg("link")
+        .args(words.split_whitespace())
+        .arg("--")
+        .args(command)
+        .output()
+        .expect("it starts")
+}
+
+/// A service for one connection, at a port of its own.
+fn service<T: Send + 'static>(serve: impl FnOnce(TcpStream) -> T + Send + 'static) -> (u16, JoinHandle<T>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    listener.set_nonblocking(true).expect("a socket");
+    let accept = move || {
+        // Nobody waits for ever for a program that has failed.
+        for _ in 0..600 {
+            if let Ok((stream, _)) = listener.accept() {
+                stream.set_nonblocking(false).expect("a socket");
+                return serve(stream);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        panic!("nobody has come within 30 s");
+    };
+    (port, thread::spawn(accept))
+}
+
+/// The report, from an attempt of which it says that it was what was asked for.
+fn valid(words: &str, command: &[&str]) -> Value {
+    let scratch = Scratch::new("link");
+    let file = scratch.path("report.json");
+    let output = link(&format!("{words} --json {}", file.display()), command);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = std::fs::read_to_string(&file).expect("a report");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// Tries again where the machine was too busy, four times at the most.
+fn measured(attempt: impl Fn() -> Value) -> Value {
+    for _ in 0..5 {
+        let answer = attempt();
+        if answer["record"]["runs"][0]["validity"]["valid"] == true {
+            return answer;
+        }
+    }
+    panic!("five attempts on a machine that is too busy");
+}
+
+#[test]
+fn live_a_download_behind_a_link_meets_its_rate_its_queue_and_its_delay() {
+    let test = "live_a_download_behind_a_link_meets_its_rate_its_queue_and_its_delay";
+    let Some(_turn) = path(test) else { return };
+    let answer = measured(|| {
+        let (port, service) = service(|mut stream| stream.write_all(&vec![7; LOAD]));
+        let count = format!("test $(cat </dev/tcp/$GOODQUEUE_SERVER/{port} | wc -c) = {LOAD}");
+        let words = format!("--rate 10mbit --rtt 40ms --queue pfifo:50 --expose {port}");
+        let answer = valid(&words, &["bash", "-c", &count]);
+        service.join().expect("a service").expect("all is sent");
+        answer
+    });
+    let (record, run) = (&answer["record"], &answer["record"]["runs"][0]);
+    assert_eq!((number(&answer["exit_code"]), &record["warnings"]), (0.0, &serde_json::json!([])));
+    // The data need 1.6 s at least, and with their headers 4.6 % more; a round trip for the handshake.
+    let seconds = number(&record["test"]["load_ns"]) / 1e9;
+    assert!((1.7..6.0).contains(&seconds), "{seconds} s");
+    let [up, down] = [0, 1].map(|way| &run["path"][way]);
+    assert!(number(&down["sent_bytes"]) > LOAD as f64 * 1.04, "{down}");
+    // 50 packets of 1514 bytes take 60.6 ms at 10 Mbit/s.
+    let longest = number(&down["sojourn"]["max_ns"]) / 1e6;
+    assert!((55.0..62.0).contains(&longest), "{longest} ms");
+    assert!(number(&down["drop_reasons"]["limit"]) > 0.0, "{down}");
+    assert!(number(&up["sent_packets"]) > 100.0 && up["drop_reasons"] == serde_json::json!({}), "{up}");
+    // The one connection, by itself: all of its bytes, and the one that its end counts as.
+    let plans = record["test"]["flows"].as_array().expect("flows");
+    assert_eq!(plans.len(), 1, "{plans:?}");
+    assert!(plans[0]["name"].as_str().is_some_and(|name| name.ends_with(" download")), "{plans:?}");
+    let flow = &run["flows"][0];
+    let bytes: f64 = flow["rx_bytes"].as_array().expect("steps").iter().map(number).sum();
+    assert!((LOAD as f64..=LOAD as f64 + 1.0).contains(&bytes), "{bytes} bytes");
+    let (queue, life) = (&flow["queue"], number(&plans[0]["stop_ns"]) - number(&plans[0]["start_ns"]));
+    assert_eq!(queue["drops"], down["drop_reasons"]["limit"], "{queue}");
+    assert_eq!(queue["arrived_packets"], down["arrived_packets"], "{queue}");
+    assert_eq!(queue["waited_max_ns"], down["sojourn"]["max_ns"], "{queue}");
+    let goodput = number(&run["summary"]["flows"][0]["goodput_bps"]);
+    assert!((goodput / (bytes * 8e9 / life) - 1.0).abs() < 0.01, "{goodput} bit/s in {life} ns");
+}
+
+#[test]
+fn live_a_link_is_changed_while_it_runs() {
+    let test = "live_a_link_is_changed_while_it_runs";
+    let Some(_turn) = path(test) else { return };
+    let answer = measured(|| {
+        let (port, service) = service(|mut stream| stream.write_all(&vec![7; 3 * LOAD]));
+        let goodqueue = goodqueue().get_program().to_string_lossy().into_owned();
+        let change = format!("{goodqueue} link set --down 4mbit --rtt 100ms --loss 0%");
+        let count = format!("cat </dev/tcp/$GOODQUEUE_SERVER/{port} >/dev/null & sleep 2; {change} && wait");
+        let words = format!("--rate 16mbit --rtt 20ms --queue fq_codel --expose {port}");
+        let answer = valid(&words, &["bash", "-c", &count]);
+        service.join().expect("a service").expect("all is sent");
+        answer
+    });
+    let run = &answer["record"]["runs"][0];
+    let note = answer["record"]["warnings"][0].as_str().unwrap_or_default();
+    assert!(note.starts_with("changed at 2.") && note.contains("4mbit down, round trip 100ms"), "{note}");
+    // Payload's share of a frame is 1448 of 1514 bytes.
+    let (times, bytes) = (&run["flows"][0]["t_ns"], &run["flows"][0]["rx_bytes"]);
+    let steps = times.as_array().expect("times").iter().zip(bytes.as_array().expect("bytes"));
+    let steps: Vec<(f64, f64)> = steps.map(|(t, bytes)| (number(t) / 1e9, number(bytes))).collect();
+    let mbit = |from: f64, to: f64| {
+        let within = steps.iter().filter(|(t, _)| (from..to).contains(t)).map(|(_, bytes)| bytes);
+        within.sum::<f64>() * 8e-6 / (to - from) * 1514.0 / 1448.0
+    };
+    let (before, after) = (mbit(0.8, 1.9), mbit(3.2, 5.2));
+    assert!((14.0..16.5).contains(&before) && (3.5..4.2).contains(&after), "{before}, then {after} Mbit/s");
+}
+
+#[test]
+fn live_wrong_changes_of_a_link_are_refused() {
+    let test = "live_wrong_changes_of_a_link_are_refused";
+    let Some(_turn) = path(test) else { return };
+    let program = goodqueue().get_program().to_string_lossy().into_owned();
+    for (words, code, why) in [
+        ("--rate 0mbit", 2, "--rate 0mbit"),
+        ("--rtt 11s", 2, "10s is the most"),
+        ("--loss 2", 2, "--loss 2"),
+        ("", 2, "say what to change"),
+        ("--pid 1 --rate 1mbit", 2, "no link answers"),
+    ] {
+        let output = link("--quiet", &["sh", "-c", &format!("{program} link set {words}")]);
+        assert_eq!(output.status.code(), Some(code), "{words}: {}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{words}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn live_datagrams_reach_a_service_of_udp() {
+    let test = "live_datagrams_reach_a_service_of_udp";
+    let Some(_turn) = path(test) else { return };
+    let server = Server::start(&["--bind", "127.0.0.1"]);
+    let program = goodqueue().get_program().to_string_lossy().into_owned();
+    let probe = format!("{program} probe $GOODQUEUE_SERVER --port 53 --length 1s --interval 20ms --json");
+    let words = format!("--rate 1mbit --rtt 40ms --expose 53:{}/udp", server.port);
+    let scratch = Scratch::new("link-udp");
+    let file = scratch.path("report.json");
+    let output = link(&format!("{words} --json {}", file.display()), &["sh", "-c", &probe]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let figures: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let counts = &figures["figures"]["counts"];
+    assert!(counts["sent"] == counts["received"] && number(&counts["sent"]) >= 45.0, "{counts}");
+    let median = number(&figures["figures"]["rtt"]["median"]) / 1e6;
+    assert!((40.0..60.0).contains(&median), "{median} ms");
+    let answer: Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).expect("a report")).expect("JSON");
+    let flows = answer["record"]["test"]["flows"].as_array().expect("flows");
+    let names: Vec<&Value> = flows.iter().map(|flow| &flow["name"]).collect();
+    assert_eq!(names, ["UDP 53 upload", "UDP 53 download"]);
+    let queue = &answer["record"]["runs"][0]["flows"][1]["queue"];
+    assert!(number(&queue["sent_packets"]) >= number(&counts["received"]), "{queue}");
+}
+
+#[test]
+fn live_a_line_follows_a_trace_and_the_page_shows_the_connections() {
+    let test = "live_a_line_follows_a_trace_and_the_page_shows_the_connections";
+    let Some(_turn) = path(test) else { return };
+    let scratch = Scratch::new("link-trace");
+    let (trace, folder) = (scratch.path("step.trace"), scratch.path("result"));
+    // A second with a packet each 2 ms, 6 Mbit/s, and a second with one each 10 ms.
+    let times = (1..=500).map(|n| n * 2).chain((1..=100).map(|n| 1000 + n * 10));
+    std::fs::write(&trace, times.map(|ms| format!("{ms}\n")).collect::<String>()).expect("a file");
+    let (port, service) = service(|mut stream| stream.write_all(&vec![7; LOAD]));
+    let count = format!("cat </dev/tcp/$GOODQUEUE_SERVER/{port} >/dev/null");
+    let words = format!(
+        "--trace-down {} --up 10mbit --rtt 20ms --queue fq_codel --expose {port} --quiet -o {}",
+        trace.display(),
+        folder.display()
+    );
+    let output = link(&words, &["bash", "-c", &count]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    service.join().expect("a service").expect("all is sent");
+    let record = kept(&folder);
+    let series = &record["runs"][0]["down"];
+    let at = |seconds: f64| {
+        let times = series["t_ns"].as_array().expect("times");
+        let place = times.iter().position(|t| number(t) >= seconds * 1e9).expect("a row");
+        (number(&times[place]) / 1e9, number(&series["sent_bytes"][place]))
+    };
+    let mbit = |from: f64, to: f64| {
+        let ((t0, sent), (t1, more)) = (at(from), at(to));
+        (more - sent) * 8e-6 / (t1 - t0)
+    };
+    let (fast, slow) = (mbit(0.3, 0.9), mbit(1.2, 1.9));
+    assert!((5.5..6.2).contains(&fast) && (1.1..1.3).contains(&slow), "{fast}, then {slow} Mbit/s");
+    let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
+    assert!(page.contains("All connections") && page.contains(&format!("TCP {port} download")));
+    assert!(!page.contains("no grade, because"), "a program is not graded");
+}
+
+#[test]
+fn live_an_upload_behind_a_link_arrives_whole() {
+    let Some(_turn) = path("live_an_upload_behind_a_link_arrives_whole") else { return };
+    let (port, service) = service(|mut stream| {
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).map(|_| all.len())
+    });
+    let send = format!("head -c {LOAD} /dev/zero >/dev/tcp/$GOODQUEUE_SERVER/80");
+    // The other direction is slow, and its ports differ.
+    let words = format!("--up 50mbit --down 1mbit --rtt 10ms --queue fq_codel --quiet --expose 80:{port}");
+    let output = link(&words, &["bash", "-c", &send]);
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    assert_eq!(service.join().expect("a service").expect("it is read"), LOAD);
+}
+
+#[test]
+fn live_the_exit_code_of_the_program_is_kept() {
+    let Some(_turn) = path("live_the_exit_code_of_the_program_is_kept") else { return };
+    for (command, code) in
+        [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137), ("kill -TERM $PPID; sleep 9", 143)]
+    {
+        let output = link("--quiet", &["sh", "-c", command]);
+        assert_eq!(output.status.code(), Some(code), "{command}: {}", stderr(&output));
+    }
+    let none = link("--quiet", &["/nowhere/at-all"]);
+    assert_eq!(none.status.code(), Some(127), "{}", stderr(&none));
+    let nowhere = link("--json /nowhere/at-all/x.json", &["true"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(stderr(&nowhere).contains("--json /nowhere/at-all/x.json: No such file"), "{}", stderr(&nowhere));
+    let no_program = link("--quiet", &["/etc/hostname"]);
+    assert_eq!(no_program.status.code(), Some(126), "{}", stderr(&no_program));
+}
+
+#[test]
+fn live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_does() {
+    let test = "live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_does";
+    let Some(_turn) = path(test) else { return };
+    let output =
+        link("--rtt 30ms --rate 5mbit", &["sh", "-c", "ip -o -4 route show; echo $GOODQUEUE_SERVER"]);
+    let out = stdout(&output);
+    let lines: Vec<&str> = out.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("10.73.0.0/24 dev"), "{out}");
+    assert_eq!(lines[1], "10.73.0.2");
+    let said = stderr(&output);
+    assert!(
+        said.starts_with("goodqueue: sh ran ") && said.contains("5mbit down, 5mbit up, 30 ms, pfifo"),
+        "{said}"
+    );
+}
+
+#[test]
+fn live_a_link_needs_no_rights_of_root() {
+    let test = "live_a_link_needs_no_rights_of_root";
+    let Some(_turn) = path(test) else { return };
+    let words = ["link", "--quiet", "--rtt", "10ms", "--", "sh", "-c", "echo $GOODQUEUE_SERVER"];
+    let Some(output) = as_nobody(test, &words) else { return };
+    assert_eq!((output.status.code(), stdout(&output).trim()), (Some(0), "10.73.0.2"), "{}", stderr(&output));
+}
+
+#[test]
+fn wrong_words_of_a_link_are_named_before_anything_is_made() {
+    for (words, why) in [
+        ("--queue pfifo,codel", "--queue pfifo,codel: a link has one queue, and these are 2"),
+        ("--queue nosuch", "nosuch"),
+        ("--expose 0", "--expose 0: `0` is not a port: write 1 to 65535, or PORT:LOCAL"),
+        ("--expose 80:http", "--expose 80:http: `http` is not a port"),
+        ("--expose 80/sctp", "--expose 80/sctp: `sctp` is not a protocol: write tcp or udp"),
+        ("--rate 0mbit", "--rate 0mbit"),
+        ("--loss 2", "--loss 2"),
+        ("--shell", "--shell"),
+    ] {
+        let output = link(words, &["touch", "/nowhere/at-all"]);
+        assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{words}: {}", stderr(&output));
+    }
+    let nothing = goodqueue().arg("link").output().expect("it starts");
+    assert_eq!(nothing.status.code(), Some(2));
+}

@@ -1,0 +1,337 @@
+//! What the lines did with the packets of each connection.
+//!
+//! Each direction counts what passes it. What a TCP connection brought through shows in the other one: how
+//! far its acknowledgements rose.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use goodqueue::details::flags;
+use goodqueue::{FlowHasher, Nanos, Span};
+
+use crate::frame::{self, ETHERNET};
+use crate::sample::Count;
+use crate::tcp_header;
+
+/// Most connections that are told apart in a direction; the packets of others are counted together.
+pub const MOST_FLOWS: usize = 1000;
+/// Most steps with a packet, of all connections of a direction together (24 MiB). What comes later is
+/// counted, and has no place in time.
+const MOST_STEPS: usize = 1 << 20;
+/// The number of no connection.
+pub(crate) const NONE: u16 = u16::MAX;
+
+const TCP: u8 = 6;
+const UDP_HEADER: u32 = 8;
+
+/// How an engine counts connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowSpec {
+    /// Where the first step begins, `CLOCK_MONOTONIC`.
+    pub origin: Nanos,
+    /// Length of a step, above zero.
+    pub step: Span,
+}
+
+/// The two ends of a connection, or of what else passes between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ends {
+    /// The protocol above IP: 6 for TCP, 17 for UDP.
+    pub protocol: u8,
+    /// The client's address and port; zero for a protocol without ports.
+    pub client: SocketAddr,
+    /// The server's.
+    pub server: SocketAddr,
+}
+
+/// A part of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Its number, from 0.
+    pub number: u64,
+    /// Bytes of payload that were sent and not lost, headers of TCP and UDP excluded.
+    pub payload: u64,
+    /// Bytes of the other direction that were acknowledged, as the acknowledgements came to the queue.
+    pub acked: u64,
+}
+
+/// A connection in one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Its ends.
+    pub ends: Ends,
+    /// When its first packet came to the queue.
+    pub first: Nanos,
+    /// When its last one did.
+    pub last: Nanos,
+    /// What came to the queue.
+    pub arrived: Count,
+    /// What the line sent, including what was lost behind it.
+    pub sent: Count,
+    /// Packets dropped by the queue or lost behind the line.
+    pub drops: u64,
+    /// Packets marked CE by the queue.
+    pub marks: u64,
+    /// Sum of the times from arrival until the line began to send a packet, of all that it sent.
+    pub waited: Span,
+    /// The longest of them.
+    pub longest: Span,
+    /// What happened in each step in which something did, in their order.
+    pub steps: Vec<Step>,
+    /// The latest acknowledgement number.
+    ack: Option<u32>,
+}
+
+/// The connections of one direction.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    spec: FlowSpec,
+    numbers: HashMap<Ends, u16>,
+    flows: Vec<Flow>,
+    steps: usize,
+    others: Count,
+}
+
+impl Flows {
+    pub(crate) fn new(spec: FlowSpec) -> Flows {
+        Flows {
+            spec,
+            numbers: HashMap::with_capacity(MOST_FLOWS),
+            flows: Vec::with_capacity(MOST_FLOWS),
+            steps: 0,
+            others: Count::default(),
+        }
+    }
+
+    /// A frame came to the queue, from the client if `is_up`. Returns the number of its connection and the
+    /// payload in it, bytes.
+    pub(crate) fn arrived(
+        &mut self,
+        now: Nanos,
+        is_up: bool,
+        frame: &[u8],
+        hasher: &FlowHasher,
+    ) -> (u16, u32) {
+        let len = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+        let Some(number) = self.number(now, is_up, frame) else {
+            self.others.add(len);
+            return (NONE, 0);
+        };
+        let flow = &mut self.flows[usize::from(number)];
+        flow.last = now;
+        flow.arrived.add(len);
+        if flow.ends.protocol != TCP {
+            let ip = if flow.ends.client.is_ipv4() { 20 } else { 40 };
+            let headers = u32::try_from(ETHERNET).unwrap_or(0) + ip + UDP_HEADER;
+            return (number, len.saturating_sub(headers));
+        }
+        let Some(tcp) = tcp_header::read(frame, hasher) else { return (number, 0) };
+        if tcp.flags & flags::SYN != 0 {
+            // Perhaps another connection between the same ports.
+            flow.ack = None;
+        }
+        if tcp.flags & flags::ACK != 0 {
+            let rose = flow.ack.map_or(0, |before| tcp.ack.wrapping_sub(before));
+            // An older number comes late, or again.
+            if rose <= u32::MAX / 2 {
+                flow.ack = Some(tcp.ack);
+                self.step(number, now, |step| step.acked += u64::from(rose));
+            }
+        }
+        (number, tcp.payload)
+    }
+
+    fn number(&mut self, now: Nanos, is_up: bool, frame: &[u8]) -> Option<u16> {
+        let meta = frame::parse(frame)?;
+        let source = SocketAddr::new(meta.source, meta.source_port);
+        let destination = SocketAddr::new(meta.destination, meta.destination_port);
+        let (client, server) = if is_up { (source, destination) } else { (destination, source) };
+        let ends = Ends { protocol: meta.protocol, client, server };
+        if let Some(&number) = self.numbers.get(&ends) {
+            return Some(number);
+        }
+        let number = u16::try_from(self.flows.len()).ok().filter(|_| self.flows.len() < MOST_FLOWS)?;
+        self.numbers.insert(ends, number);
+        self.flows.push(Flow {
+            ends,
+            first: now,
+            last: now,
+            arrived: Count::default(),
+            sent: Count::default(),
+            drops: 0,
+            marks: 0,
+            waited: Span::ZERO,
+            longest: Span::ZERO,
+            steps: Vec::new(),
+            ack: None,
+        });
+        Some(number)
+    }
+
+    /// The line began to send a packet, at `started`, and has sent it at `now`.
+    pub(crate) fn sent(&mut self, number: u16, started: Nanos, now: Nanos, packet: Sent) {
+        let Some(flow) = self.flows.get_mut(usize::from(number)) else { return };
+        let waited = started.since(packet.entered);
+        flow.waited = flow.waited + waited;
+        flow.longest = flow.longest.max(waited);
+        flow.sent.add(packet.len);
+        flow.drops += u64::from(packet.is_lost);
+        if packet.payload > 0 && !packet.is_lost {
+            self.step(number, now, |step| step.payload += u64::from(packet.payload));
+        }
+    }
+
+    pub(crate) fn dropped(&mut self, number: u16) {
+        if let Some(flow) = self.flows.get_mut(usize::from(number)) {
+            flow.drops += 1;
+        }
+    }
+
+    pub(crate) fn marked(&mut self, number: u16) {
+        if let Some(flow) = self.flows.get_mut(usize::from(number)) {
+            flow.marks += 1;
+        }
+    }
+
+    /// Counts something in the step of `now`.
+    fn step(&mut self, number: u16, now: Nanos, count: impl FnOnce(&mut Step)) {
+        let Some(flow) = self.flows.get_mut(usize::from(number)) else { return };
+        let at = now.since(self.spec.origin).0 / self.spec.step.0.max(1);
+        // A packet leaves the line after others have come.
+        let place = flow.steps.iter().rposition(|step| step.number <= at);
+        if let Some(step) = place.and_then(|place| flow.steps.get_mut(place)).filter(|step| step.number == at)
+        {
+            return count(step);
+        }
+        if self.steps < MOST_STEPS {
+            self.steps += 1;
+            let mut step = Step { number: at, ..Step::default() };
+            count(&mut step);
+            flow.steps.insert(place.map_or(0, |place| place + 1), step);
+        }
+    }
+
+    /// All connections, in the order in which they began, and the packets of those that were too many.
+    pub(crate) fn end(self) -> (Vec<Flow>, Count) {
+        (self.flows, self.others)
+    }
+}
+
+/// A packet that the line has sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// Its length, bytes.
+    pub(crate) len: u32,
+    /// Its payload, bytes.
+    pub(crate) payload: u32,
+    /// When it entered its queue.
+    pub(crate) entered: Nanos,
+    /// Whether it is lost behind the line.
+    pub(crate) is_lost: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment between 10.0.0.1:1000 and 10.0.0.2:80 with so much payload.
+    fn segment(is_up: bool, ack: u32, flags: u16, payload: usize) -> Vec<u8> {
+        let mut frame = vec![0; ETHERNET];
+        frame[12] = 8;
+        let len = u16::try_from(40 + payload).expect("short").to_be_bytes();
+        let mut hosts = [[10, 0, 0, 1], [10, 0, 0, 2]];
+        let mut ports = [1000_u16.to_be_bytes(), 80_u16.to_be_bytes()];
+        if !is_up {
+            hosts.reverse();
+            ports.reverse();
+        }
+        frame.extend([0x45, 0, len[0], len[1], 0, 0, 0, 0, 64, TCP, 0, 0]);
+        frame.extend(hosts.concat());
+        frame.extend(ports.concat());
+        frame.extend([0; 4]);
+        frame.extend(ack.to_be_bytes());
+        frame.extend((0x5000 | flags).to_be_bytes());
+        frame.extend([0; 6]);
+        frame.extend(vec![0; payload]);
+        frame
+    }
+
+    fn flows() -> Flows {
+        Flows::new(FlowSpec { origin: Nanos(1_000), step: Span(100) })
+    }
+
+    #[test]
+    fn what_was_acknowledged_is_counted_in_its_step_also_over_the_end_of_the_numbers() {
+        let (mut flows, hasher) = (flows(), FlowHasher::new(1));
+        let mut acks =
+            |at, ack, flags| flows.arrived(Nanos(at), true, &segment(true, ack, flags, 0), &hasher);
+        acks(1_000, u32::MAX - 9, flags::SYN | flags::ACK);
+        acks(1_010, u32::MAX - 4, flags::ACK);
+        // Old, and the same again.
+        acks(1_020, u32::MAX - 7, flags::ACK);
+        acks(1_020, u32::MAX - 4, flags::ACK);
+        acks(1_250, 10, flags::ACK);
+        // Another connection of the same ports: a number far away is no progress.
+        acks(1_260, 4_000, flags::SYN | flags::ACK);
+        acks(1_270, 4_003, flags::ACK);
+        acks(1_280, 0, flags::SYN);
+        acks(1_290, 70_000, flags::ACK);
+        let (all, others) = flows.end();
+        assert_eq!((all.len(), others.packets), (1, 0));
+        let steps: Vec<(u64, u64)> = all[0].steps.iter().map(|step| (step.number, step.acked)).collect();
+        assert_eq!(steps, [(0, 5), (2, 15 + 3)]);
+        assert_eq!((all[0].first, all[0].last, all[0].arrived.packets), (Nanos(1_000), Nanos(1_290), 9));
+    }
+
+    #[test]
+    fn packets_wait_and_are_dropped_marked_sent_or_lost() {
+        let (mut flows, hasher) = (flows(), FlowHasher::new(1));
+        let data = segment(false, 1, flags::ACK, 1000);
+        let (flow, payload) = flows.arrived(Nanos(1_050), false, &data, &hasher);
+        assert_eq!((flow, payload), (0, 1000));
+        let of = |is_lost| Sent { len: 1054, payload, entered: Nanos(1_050), is_lost };
+        flows.sent(flow, Nanos(1_080), Nanos(1_190), of(false));
+        flows.sent(flow, Nanos(1_150), Nanos(1_210), of(true));
+        flows.dropped(flow);
+        flows.marked(flow);
+        // Of no connection.
+        flows.dropped(NONE);
+        flows.marked(NONE);
+        let flow = &flows.end().0[0];
+        let waited = (flow.waited, flow.longest);
+        assert_eq!((flow.sent.packets, flow.drops, flow.marks, waited), (2, 2, 1, (Span(130), Span(100))));
+        assert_eq!(
+            flow.steps,
+            [Step { number: 0, payload: 0, acked: 0 }, Step { number: 1, payload: 1000, acked: 0 }]
+        );
+        assert_eq!((flow.ends.client.port(), flow.ends.server.port()), (1000, 80));
+    }
+
+    #[test]
+    fn a_late_count_is_put_where_it_belongs() {
+        let (mut flows, hasher) = (flows(), FlowHasher::new(1));
+        let (flow, _) = flows.arrived(Nanos(1_000), true, &segment(true, 0, 0, 10), &hasher);
+        for at in [1_350, 1_150, 1_360, 1_000] {
+            flows.step(flow, Nanos(at), |step| step.payload += 1);
+        }
+        let steps: Vec<(u64, u64)> =
+            flows.end().0[0].steps.iter().map(|step| (step.number, step.payload)).collect();
+        assert_eq!(steps, [(0, 1), (1, 1), (3, 2)]);
+    }
+
+    #[test]
+    fn too_many_connections_are_counted_together_and_any_bytes_are_accepted() {
+        let (mut flows, hasher) = (flows(), FlowHasher::new(1));
+        let mut frame = segment(true, 0, 0, 0);
+        for port in 0..=u16::try_from(MOST_FLOWS).expect("few") {
+            frame[ETHERNET + 20..ETHERNET + 22].copy_from_slice(&port.to_be_bytes());
+            flows.arrived(Nanos(1_000), true, &frame, &hasher);
+        }
+        for length in 0..frame.len() {
+            flows.arrived(Nanos(900), false, &frame[..length], &hasher);
+        }
+        let (all, others) = flows.end();
+        assert_eq!(all.len(), MOST_FLOWS);
+        assert!(others.packets > 1, "{others:?}");
+    }
+}
