@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::chain::{Chain, has_tbf};
 use super::faults::signal;
-use super::{path, stderr};
+use super::{live, stderr};
 
 /// A test over client, router and server, during which `meanwhile` happens.
 fn tested(words: &str, meanwhile: impl FnOnce(&Chain, u32)) -> (Output, Value) {
@@ -71,7 +71,7 @@ fn an_interface_that_goes_down_and_comes_back() {
 #[test]
 fn live_paths_that_break_are_named_and_what_was_measured_is_kept() {
     let test = "live_paths_that_break_are_named_and_what_was_measured_is_kept";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     if !has_tbf(test) {
         return;
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{RUNS, Scratch, Turn, goodqueue, kept, kept_in, live, run, skipped, stderr};
+use super::{Scratch, goodqueue, kept, kept_in, live, run, skipped, stderr, turn};
 
 /// A run long enough to be disturbed; its record goes to `folder`.
 fn start(folder: &Path) -> Child {
@@ -310,7 +310,7 @@ fn a_missing_congestion_control_is_named_with_the_available_ones() {
 
 #[test]
 fn a_missing_privilege_is_named() {
-    let _turn = Turn::of(&RUNS);
+    let _turn = turn();
     // A user namespace of its own, in which no network namespace may be made.
     let script = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\"";
     let probe = Command::new("unshare").args(["-Ur", "sh", "-c", script, "sh", "true"]).status();

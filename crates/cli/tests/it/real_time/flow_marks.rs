@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::real_path::{Path, measured, number};
-use super::{live, path, run, stderr};
+use super::{live, run, stderr};
 
 /// Payload's share of an Ethernet frame with its headers and TCP's timestamps: 1448 of 1514 bytes.
 const PAYLOAD: f64 = 1448.0 / 1514.0;
@@ -105,7 +105,7 @@ fn live_flows_say_their_marks_ecn_and_pacing() {
 
 #[test]
 fn live_flows_over_a_real_path_say_their_marks_ecn_and_pacing() {
-    let Some(_turn) = path("live_flows_over_a_real_path_say_their_marks_ecn_and_pacing") else { return };
+    let Some(_turn) = live("live_flows_over_a_real_path_say_their_marks_ecn_and_pacing") else { return };
     let path = Path::to_hosts([10, 10], &[20], "fq_codel");
     is_marked_and_paced(&measured(&path, PACED), false);
     fills_the_line(&measured(&path, "tcp_1down --length 5s --idle 1s"), false);

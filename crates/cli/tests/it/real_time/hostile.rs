@@ -22,7 +22,7 @@ use goodqueue_probe::{Test, resolve};
 use serde_json::Value;
 
 use super::paths::{Server, counters};
-use super::{alone, goodqueue, stderr, stdout};
+use super::{goodqueue, stderr, stdout, turn};
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Bytes by which resident memory may grow under an attack that the server has met before: pages of the
@@ -134,7 +134,7 @@ fn flood_of_opens(at: SocketAddr, balances: &mut Balances, over: &AtomicBool) ->
 
 #[test]
 fn loopback_a_flood_of_open_requests_does_not_disturb_a_session() {
-    let _turn = alone();
+    let _turn = turn();
     let server = Server::start(&["--bind", "127.0.0.1", "--metrics", "127.0.0.1:0"]);
     let alone = beside(&server, "1s", |_| {});
     let (mut memory, mut balances) = (Vec::new(), Balances::new());
@@ -160,7 +160,7 @@ fn loopback_a_flood_of_open_requests_does_not_disturb_a_session() {
 /// One network, as many requests as it can: answers at its rate, whatever its addresses are.
 #[test]
 fn loopback_answers_to_a_network_are_limited_in_rate() {
-    let _turn = alone();
+    let _turn = turn();
     let server = Server::start(&["--bind", "127.0.0.1", "--open-rate", "3"]);
     let ([padded, _], began) = (requests(), Instant::now());
     let sockets: Vec<UdpSocket> = (1..255)
@@ -256,7 +256,7 @@ fn uploads(flows: u32, length_ms: u64) -> Test {
 
 #[test]
 fn loopback_half_open_and_slow_connections_do_not_stop_a_load() {
-    let _turn = alone();
+    let _turn = turn();
     goodqueue_wire::raise_open_files(8192).expect("a limit");
     let server = Server::start(&["--metrics", "127.0.0.1:0"]);
     let (at, secret) = (at(&server), secret(&server));
@@ -310,7 +310,7 @@ fn loopback_half_open_and_slow_connections_do_not_stop_a_load() {
 
 #[test]
 fn loopback_replays_and_forgeries_get_nothing() {
-    let _turn = alone();
+    let _turn = turn();
     let server = Server::start(&["--metrics", "127.0.0.1:0", "--open-rate", "1000"]);
     let (at, secret) = (at(&server), secret(&server));
     // A whole control connection, with a load that has no flows.
@@ -416,7 +416,7 @@ fn grown(server: &Server, before: u64, what: &str, count: u64) -> u64 {
 /// its thread's stack included.
 #[test]
 fn loopback_memory_of_each_kind_of_connection_is_within_the_stated_bound() {
-    let _turn = alone();
+    let _turn = turn();
     goodqueue_wire::raise_open_files(8192).expect("a limit");
     let many = 100_u64;
     let bounds = "--controls 400 --controls-per-network 400 --loads 200 --flows 400";

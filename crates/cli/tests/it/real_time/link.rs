@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::faults::as_nobody;
 use super::paths::Server;
 use super::real_path::number;
-use super::{Scratch, goodqueue, kept, path, stderr, stdout};
+use super::{Scratch, goodqueue, kept, live, stderr, stdout};
 
 /// Bytes that a service sends, or takes, in a connection.
 const LOAD: usize = 2_000_000;
@@ -69,7 +69,7 @@ fn measured(attempt: impl Fn() -> Value) -> Value {
 #[test]
 fn live_a_download_behind_a_link_meets_its_rate_its_queue_and_its_delay() {
     let test = "live_a_download_behind_a_link_meets_its_rate_its_queue_and_its_delay";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     let answer = measured(|| {
         let (port, service) = service(|mut stream| stream.write_all(&vec![7; LOAD]));
         let count = format!("test $(cat </dev/tcp/$GOODQUEUE_SERVER/{port} | wc -c) = {LOAD}");
@@ -108,7 +108,7 @@ fn live_a_download_behind_a_link_meets_its_rate_its_queue_and_its_delay() {
 #[test]
 fn live_a_link_is_changed_while_it_runs() {
     let test = "live_a_link_is_changed_while_it_runs";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     let answer = measured(|| {
         let (port, service) = service(|mut stream| stream.write_all(&vec![7; 3 * LOAD]));
         let goodqueue = goodqueue().get_program().to_string_lossy().into_owned();
@@ -137,7 +137,7 @@ fn live_a_link_is_changed_while_it_runs() {
 #[test]
 fn live_wrong_changes_of_a_link_are_refused() {
     let test = "live_wrong_changes_of_a_link_are_refused";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     let program = goodqueue().get_program().to_string_lossy().into_owned();
     for (words, code, why) in [
         ("--rate 0mbit", 2, "--rate 0mbit"),
@@ -155,7 +155,7 @@ fn live_wrong_changes_of_a_link_are_refused() {
 #[test]
 fn live_datagrams_reach_a_service_of_udp() {
     let test = "live_datagrams_reach_a_service_of_udp";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     let server = Server::start(&["--bind", "127.0.0.1"]);
     let program = goodqueue().get_program().to_string_lossy().into_owned();
     let probe = format!("{program} probe $GOODQUEUE_SERVER --port 53 --length 1s --interval 20ms --json");
@@ -181,7 +181,7 @@ fn live_datagrams_reach_a_service_of_udp() {
 #[test]
 fn live_a_line_follows_a_trace_and_the_page_shows_the_connections() {
     let test = "live_a_line_follows_a_trace_and_the_page_shows_the_connections";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     let scratch = Scratch::new("link-trace");
     let (trace, folder) = (scratch.path("step.trace"), scratch.path("result"));
     // A second with a packet each 2 ms, 6 Mbit/s, and a second with one each 10 ms.
@@ -217,7 +217,7 @@ fn live_a_line_follows_a_trace_and_the_page_shows_the_connections() {
 
 #[test]
 fn live_an_upload_behind_a_link_arrives_whole() {
-    let Some(_turn) = path("live_an_upload_behind_a_link_arrives_whole") else { return };
+    let Some(_turn) = live("live_an_upload_behind_a_link_arrives_whole") else { return };
     let (port, service) = service(|mut stream| {
         let mut all = Vec::new();
         stream.read_to_end(&mut all).map(|_| all.len())
@@ -232,7 +232,7 @@ fn live_an_upload_behind_a_link_arrives_whole() {
 
 #[test]
 fn live_the_exit_code_of_the_program_is_kept() {
-    let Some(_turn) = path("live_the_exit_code_of_the_program_is_kept") else { return };
+    let Some(_turn) = live("live_the_exit_code_of_the_program_is_kept") else { return };
     for (command, code) in
         [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137), ("kill -TERM $PPID; sleep 9", 143)]
     {
@@ -251,7 +251,7 @@ fn live_the_exit_code_of_the_program_is_kept() {
 #[test]
 fn live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_does() {
     let test = "live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_does";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     let output =
         link("--rtt 30ms --rate 5mbit", &["sh", "-c", "ip -o -4 route show; echo $GOODQUEUE_SERVER"]);
     let out = stdout(&output);
@@ -268,7 +268,7 @@ fn live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_d
 #[test]
 fn live_a_link_needs_no_rights_of_root() {
     let test = "live_a_link_needs_no_rights_of_root";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     let words = ["link", "--quiet", "--rtt", "10ms", "--", "sh", "-c", "echo $GOODQUEUE_SERVER"];
     let Some(output) = as_nobody(test, &words) else { return };
     assert_eq!((output.status.code(), stdout(&output).trim()), (Some(0), "10.73.0.2"), "{}", stderr(&output));

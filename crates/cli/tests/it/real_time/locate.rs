@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::chain::{Chain, has_tbf};
-use super::path;
+use super::live;
 
 /// Client, four routers and server.
 const HOSTS: usize = 6;
@@ -23,7 +23,7 @@ fn located(router: usize, way: &str) -> Value {
 
 #[test]
 fn live_the_router_with_the_queue_is_named() {
-    let Some(_turn) = path("live_the_router_with_the_queue_is_named") else { return };
+    let Some(_turn) = live("live_the_router_with_the_queue_is_named") else { return };
     if !has_tbf("live_the_router_with_the_queue_is_named") {
         return;
     }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::chain::{Chain, has_tbf};
-use super::path;
+use super::live;
 
 /// What is said of an upload or download whose queue is at `router`, and the rises of both probes' means.
 fn observed(router: usize, device: &str, way: &str) -> String {
@@ -25,7 +25,7 @@ fn observed(router: usize, device: &str, way: &str) -> String {
 #[test]
 fn live_delay_in_the_home_and_at_the_provider_are_told_apart() {
     let test = "live_delay_in_the_home_and_at_the_provider_are_told_apart";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     if !has_tbf(test) {
         return;
     }

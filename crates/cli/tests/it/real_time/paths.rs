@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use serde_json::Value;
 
 use super::usage::refused;
-use super::{PATHS, Scratch, Turn, goodqueue, run, stderr, stdout};
+use super::{Scratch, goodqueue, run, stderr, stdout, turn};
 
 /// A server at a port of its own, gone with its value.
 pub(super) struct Server {
@@ -143,7 +143,7 @@ fn loopback_a_server_keeps_no_rights() {
 
 #[test]
 fn loopback_probes_are_printed_line_by_line() {
-    let _turn = Turn::of(&PATHS);
+    let _turn = turn();
     let server = Server::start(&["--bind", "127.0.0.1"]);
     let at = format!("127.0.0.1:{}", server.port);
     let probed = |format: &str| run(&format!("probe {at} --length 200ms --interval 10ms --stream {format}"));

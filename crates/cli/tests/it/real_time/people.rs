@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::path;
+use super::live;
 use super::real_path::{Path, measured, number, pages};
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -11,7 +11,7 @@ fn numbers(value: &Value) -> Vec<f64> {
 
 #[test]
 fn live_pages_videos_calls_and_games_beside_a_load() {
-    let Some(_turn) = path("live_pages_videos_calls_and_games_beside_a_load") else { return };
+    let Some(_turn) = live("live_pages_videos_calls_and_games_beside_a_load") else { return };
     // The engine's own figures: 10 ms each way, and 200 packets of 1514 bytes at 20 Mbit/s are 121 ms.
     let path = Path::to_hosts([20, 20], &[20], "pfifo:200");
     let words = "tcp_2up --with web,dash,videocall,game:30 --length 8s --idle 3s";
@@ -44,7 +44,7 @@ fn live_pages_videos_calls_and_games_beside_a_load() {
 
 #[test]
 fn live_pages_and_videos_are_served_beside_a_load_over_quic() {
-    let Some(_turn) = path("live_pages_and_videos_are_served_beside_a_load_over_quic") else { return };
+    let Some(_turn) = live("live_pages_and_videos_are_served_beside_a_load_over_quic") else { return };
     let path = Path::to_hosts([20, 20], &[20], "fq_codel");
     let record = measured(&path, "tcp_2up --transport quic --with web,dash --length 6s --idle 3s");
     let (run, flows) = (&record["runs"][0], &record["test"]["flows"]);

@@ -10,7 +10,7 @@ use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, Netn
 use serde_json::Value;
 
 use super::faults::on_a_full_disk;
-use super::{Scratch, goodqueue, kept, path, run, stderr, stdout};
+use super::{Scratch, goodqueue, kept, live, run, stderr, stdout};
 
 /// Client, line and server. The server prints the word of its loads.
 pub(super) struct Path {
@@ -138,7 +138,7 @@ const PAYLOAD: f64 = 1448.0 / 1514.0;
 
 #[test]
 fn live_a_bloated_upload_is_found_and_named() {
-    let Some(_turn) = path("live_a_bloated_upload_is_found_and_named") else { return };
+    let Some(_turn) = live("live_a_bloated_upload_is_found_and_named") else { return };
     let (path, scratch) = (Path::new([10, 50], 20, "pfifo:200"), Scratch::new("real-path"));
     let folder = scratch.path("line");
     let record = measured(&path, &format!("--length 6s --idle 2s -o {}", folder.display()));
@@ -177,7 +177,7 @@ fn live_a_bloated_upload_is_found_and_named() {
 
 #[test]
 fn live_a_path_that_keeps_delay_low_gets_that_sentence() {
-    let Some(_turn) = path("live_a_path_that_keeps_delay_low_gets_that_sentence") else { return };
+    let Some(_turn) = live("live_a_path_that_keeps_delay_low_gets_that_sentence") else { return };
     let path = Path::new([20, 20], 20, "fq_codel");
     let record = measured(&path, "tcp_4up --length 5s --idle 1s");
     let summary = &record["runs"][0]["summary"];
@@ -195,7 +195,7 @@ const QUIC_PAYLOAD: f64 = 1436.0 / 1514.0;
 
 #[test]
 fn live_quic_fills_the_line_both_ways() {
-    let Some(_turn) = path("live_quic_fills_the_line_both_ways") else { return };
+    let Some(_turn) = live("live_quic_fills_the_line_both_ways") else { return };
     let path = Path::new([10, 20], 20, "pfifo:100");
     let record = measured(&path, "--transport quic --flows 2 --length 6s --idle 2s");
     let flows = record["test"]["flows"].as_array().expect("flows");
@@ -227,7 +227,7 @@ fn queue_kind(path: &Path, words: &str) -> Value {
 
 #[test]
 fn live_a_fifo_and_flow_queueing_are_told_apart() {
-    let Some(_turn) = path("live_a_fifo_and_flow_queueing_are_told_apart") else { return };
+    let Some(_turn) = live("live_a_fifo_and_flow_queueing_are_told_apart") else { return };
     let path = Path::new([10, 20], 20, "pfifo:200");
     for way in ["up", "down"] {
         let found = queue_kind(&path, &format!("tcp_4{way} --length 10s --idle 2s"));
@@ -245,7 +245,7 @@ fn live_a_fifo_and_flow_queueing_are_told_apart() {
 
 #[test]
 fn live_the_measurement_survives_a_dead_server_and_a_signal() {
-    let Some(_turn) = path("live_the_measurement_survives_a_dead_server_and_a_signal") else { return };
+    let Some(_turn) = live("live_the_measurement_survives_a_dead_server_and_a_signal") else { return };
     for signal_server in [true, false] {
         let (path, scratch) = (Path::new([20, 20], 20, "pfifo:100"), Scratch::new("cut"));
         let folder = scratch.path("kept");
@@ -267,7 +267,7 @@ fn live_the_measurement_survives_a_dead_server_and_a_signal() {
 
 #[test]
 fn live_several_servers_at_different_distances() {
-    let Some(_turn) = path("live_several_servers_at_different_distances") else { return };
+    let Some(_turn) = live("live_several_servers_at_different_distances") else { return };
     let path = Path::to_hosts([20, 20], &[10, 20, 40, 80], "fq_codel");
     let more: Vec<String> =
         (1..4).map(|host| format!("-H {}={}", Lab::server_address(false, host), path.word)).collect();
@@ -290,7 +290,7 @@ fn live_several_servers_at_different_distances() {
 /// One server by IPv4 and by IPv6, at different distances.
 #[test]
 fn live_one_server_by_both_ip_versions() {
-    let Some(_turn) = path("live_one_server_by_both_ip_versions") else { return };
+    let Some(_turn) = live("live_one_server_by_both_ip_versions") else { return };
     let path = Path::to_hosts([20, 20], &[10, 30], "fq_codel");
     let v6 = Lab::server_address(true, 1);
     let record = measured(&path, &format!("rrul46compete --length 5s --idle 1s -H {v6}={}", path.word));
@@ -351,7 +351,7 @@ fn doubts(record: &Value) -> Vec<&str> {
 
 #[test]
 fn live_other_traffic_and_a_rate_that_changes_are_named() {
-    let Some(_turn) = path("live_other_traffic_and_a_rate_that_changes_are_named") else { return };
+    let Some(_turn) = live("live_other_traffic_and_a_rate_that_changes_are_named") else { return };
     let path = Path::new([20, 20], 20, "pfifo:100");
     let (client, server) = (path.lab.client(), path.lab.server());
     // A quarter of the line, for all of the load.
@@ -366,7 +366,7 @@ fn live_other_traffic_and_a_rate_that_changes_are_named() {
 
 #[test]
 fn live_a_path_that_changes_is_named() {
-    let Some(_turn) = path("live_a_path_that_changes_is_named") else { return };
+    let Some(_turn) = live("live_a_path_that_changes_is_named") else { return };
     let path = Path::new([20, 20], 20, "fq_codel");
     let child = path.spawn("tcp_4up --length 6s --idle 1s --json");
     std::thread::sleep(Duration::from_secs(4));
@@ -400,7 +400,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 
 #[test]
 fn live_a_clock_that_jumps_is_named() {
-    let Some(_turn) = path("live_a_clock_that_jumps_is_named") else { return };
+    let Some(_turn) = live("live_a_clock_that_jumps_is_named") else { return };
     let scratch = Scratch::new("jump");
     let (source, library) = (scratch.path("jump.c"), scratch.path("jump.so"));
     std::fs::write(&source, JUMP).expect("the source");
@@ -425,7 +425,7 @@ fn live_a_clock_that_jumps_is_named() {
 #[test]
 fn live_a_full_disk_loses_nothing_of_a_test() {
     let name = "live_a_full_disk_loses_nothing_of_a_test";
-    let Some(_turn) = path(name) else { return };
+    let Some(_turn) = live(name) else { return };
     let path = Path::new([20, 20], 20, "fq_codel");
     let host = Lab::server_address(false, 0).to_string();
     let begin = |command: &mut Command| {

@@ -10,7 +10,7 @@ use goodqueue_wire::{Engine, EngineSpec, Frame, Lab, LabSpec, PathSpec};
 use serde_json::Value;
 
 use super::paths::{Server, counters};
-use super::{PATHS, Scratch, Turn, alone, goodqueue, measured, path, run, skipped, stderr, stdout};
+use super::{Scratch, goodqueue, live, measured, run, skipped, stderr, stdout, turn};
 
 /// A server with HTTPS at a port of its own.
 fn server() -> (Server, String, String) {
@@ -182,7 +182,7 @@ fn loopback_nghttp_asks_for_many_objects_on_one_connection() {
 
 #[test]
 fn loopback_the_command_measures_its_own_server() {
-    let _turn = Turn::of(&PATHS);
+    let _turn = turn();
     let (server, at, fingerprint) = server();
     let scratch = Scratch::new("rpm");
     let folder = scratch.path("kept");
@@ -263,7 +263,7 @@ fn resident(server: &Server) -> u64 {
 /// Silent connections, again and again: memory stays, and a client gets in beside them.
 #[test]
 fn loopback_a_flood_of_https_connections_leaves_memory_flat() {
-    let _turn = alone();
+    let _turn = turn();
     let (server, at, fingerprint) = server();
     let flood = || {
         let all: Vec<TcpStream> = (0..1000).filter_map(|_| TcpStream::connect(&at).ok()).collect();
@@ -329,7 +329,7 @@ fn over_engine(mbit: u32, rtt_ms: u64, packets: u32) -> Option<Value> {
 /// The line is the engine, whose delay is known. A disturbed run is repeated, four times at most.
 #[test]
 fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
-    let Some(_turn) = path("live_responsiveness_is_what_the_delay_of_the_path_makes_it") else { return };
+    let Some(_turn) = live("live_responsiveness_is_what_the_delay_of_the_path_makes_it") else { return };
     let (mbit, rtt_ms, packets) = (20_u32, 40, 80_u32);
     let record = (0..5).find_map(|_| over_engine(mbit, rtt_ms, packets));
     let record = record.expect("one run of five without a disturbance: this machine is overloaded");

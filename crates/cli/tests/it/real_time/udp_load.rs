@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::real_path::{Path, measured, number};
-use super::{live, path, run, stderr};
+use super::{live, run, stderr};
 
 /// UDP payload of an Ethernet frame of 1512 bytes.
 const PAYLOAD: f64 = 1470.0 / 1512.0;
@@ -47,7 +47,7 @@ fn live_udp_keeps_its_rate() {
 #[test]
 fn live_udp_over_a_real_path_is_for_those_with_the_key_and_within_the_rate() {
     let test = "live_udp_over_a_real_path_is_for_those_with_the_key_and_within_the_rate";
-    let Some(_turn) = path(test) else { return };
+    let Some(_turn) = live(test) else { return };
     let path = Path::to_hosts([10, 10], &[10], "pfifo:100");
     let record = measured(&path, "udp_flood --udp-bandwidth 6mbit --length 4s --idle 1s");
     assert!((goodput(&record) / 6.0 - 1.0).abs() < 0.03, "{} Mbit/s", goodput(&record));
