@@ -71,7 +71,9 @@ impl Kernel {
             assert!(status.success(), "tc {words}: {status}");
         }
         let mut command = Command::new("dumpcap");
-        command.args(["-q", "-n", "-p", "-B", "256", "-s", SNAP, "-w", "-"]);
+        command.args(["-q", "-n", "-p", "-B", "64", "-s", SNAP, "-w", "-"]);
+        // With two interfaces it has a queue of its own, of 1000 packets if nobody says more.
+        command.args(["-N", "1000000", "-C", "1000000000"]);
         command.args(["-i", SERVER_INTERFACE, "-i", SERVER_TO_BEHIND]);
         // It ends also if this program is killed. A load takes much less.
         command.args(["-a", "duration:120"]);

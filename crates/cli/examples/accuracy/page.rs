@@ -40,6 +40,11 @@ impl Row {
         Some(self.said.goodput? / self.truth.goodput? - 1.0)
     }
 
+    /// Whether the load makes packets wait.
+    fn rises(&self) -> bool {
+        self.truth.rise.is_some_and(|[median, _]| median >= RISE[1])
+    }
+
     /// Error of the median (0) or the 95th percentile (1) of the rise, ms, and whether it is within the bar.
     fn rise(&self, which: usize) -> Option<(f64, bool)> {
         let (said, truth) = (self.said.rise?[which], self.truth.rise?[which]);
@@ -108,7 +113,7 @@ fn page(lines: &[Line], rows: &[Row]) -> String {
             }),
             with_typical(&of, "ms", |row| row.rise(0)),
             with_typical(&of, "ms", |row| row.rise(1)),
-            share(of.iter().map(|row| Some(row.said.way? == row.way))),
+            share(of.iter().filter(|row| row.rises()).map(|row| Some(row.said.way? == row.way))),
             share(of.iter().map(|row| Some(row.said.grade? == row.truth.grade?))),
         );
     }
@@ -162,7 +167,8 @@ figure of the loaded interval, so it is computed from their single probes. irtt'
 of the two ends agree; here they are one clock.
 
 A figure is right if goodput is within 1 %, and a rise within 3 % or 0.3 ms. A direction is right if it has the larger rise of the two,
-a grade if it is that of the true mean rise. The table has how many of all figures are right, and the median of the absolute errors.
+a grade if it is that of the true mean rise. Where the true median rise is below 0.3 ms, as behind a policer, which makes nobody wait,
+there is no direction to be right about. The table has how many of all figures are right, and the median of the absolute errors.
 
 Two paths have a policer: `tbf` with a bucket of 40 ms and room for two packets, on a line four times as fast. The kernel that
 measured has `tbf` and `htb`, but neither `netem` nor `fq_codel`.
