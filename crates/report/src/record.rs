@@ -149,8 +149,8 @@ pub struct TestPlan {
     pub name: String,
     /// One line about it.
     pub about: String,
-    /// The program that was the load, if it was none of our tests (`goodqueue link`): nothing was planned, so all
-    /// of its time counts, and its flows are the connections that passed.
+    /// The program that was the load, if it was none of our tests (`goodqueue link`): nothing was planned, so
+    /// all of its time counts, and its flows are the connections that passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
     /// Idle time before the load, in which the baseline is measured.

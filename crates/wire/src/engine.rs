@@ -48,7 +48,8 @@ pub struct EngineSpec<Q> {
 }
 
 impl<Q> EngineSpec<Q> {
-    /// Both directions with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`; connections are not counted.
+    /// Both directions with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`, without counts of
+    /// connections.
     pub fn new(up: PathSpec<Q>, down: PathSpec<Q>) -> EngineSpec<Q> {
         EngineSpec { up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None, flows: None }
     }
