@@ -65,9 +65,14 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     // After the link, which may not be possible: no empty file is left behind.
     let json = args.json.as_deref().map(create).transpose()?;
     let target = args.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
-    let control = Control::listen()?;
+    let control = Control::listen();
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).env(control::SOCKET, control.socket());
+    command.args(&words[1..]);
+    match &control {
+        Ok(control) => _ = command.env(control::SOCKET, control.socket()),
+        Err(why) => eprintln!("goodqueue: warning: `goodqueue link set` cannot change this link: {why}"),
+    }
+    let control = control.ok();
     let mut child = match link.spawn(&mut command) {
         Ok(child) => child,
         Err(error) => {
@@ -79,7 +84,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
         }
     };
     let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
-    let status = wait(&mut child, &mut link, (&interrupt, &control), args.watch.then_some(rates))?;
+    let status = wait(&mut child, &mut link, (&interrupt, control.as_ref()), args.watch.then_some(rates))?;
     drop(control);
     drain(&mut link, &interrupt)?;
     let record = link.stop(own, &program)?;
@@ -156,7 +161,7 @@ fn create(path: &Path) -> Result<(File, String), Error> {
 fn wait(
     child: &mut Child,
     link: &mut Link,
-    (interrupt, control): (&Interrupt, &Control),
+    (interrupt, control): (&Interrupt, Option<&Control>),
     mut watched: Option<[Rate; 2]>,
 ) -> Result<ExitStatus, Error> {
     let mut next = Instant::now() + SECOND;
@@ -175,7 +180,7 @@ fn wait(
             is_there = false;
             eprintln!("goodqueue: the link is gone; the program goes on without it");
         }
-        for wish in control.obey(link) {
+        for wish in control.map(|control| control.obey(link)).unwrap_or_default() {
             if let Some(rates) = &mut watched {
                 for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
                     *rate = bps.map_or(*rate, Rate);

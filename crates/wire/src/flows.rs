@@ -15,9 +15,9 @@ use crate::tcp_header;
 
 /// Most connections that are told apart in a direction; the packets of others are counted together.
 pub const MOST_FLOWS: usize = 1000;
-/// Most steps with a packet, of all connections of a direction together (24 MiB). What comes later is
-/// counted, and has no place in time.
-const MOST_STEPS: usize = 1 << 20;
+/// Most steps with payload, of all connections of a direction together (24 MiB): 29 hours of one that never
+/// rests, at 100 ms. What arrives later has no step.
+pub const MOST_STEPS: usize = 1 << 20;
 /// The number of no connection.
 pub(crate) const NONE: u16 = u16::MAX;
 
@@ -135,7 +135,9 @@ impl Flows {
             // An older number comes late, or again.
             if rose <= u32::MAX / 2 {
                 flow.ack = Some(tcp.ack);
-                self.step(number, now, |step| step.acked += u64::from(rose));
+                if rose > 0 {
+                    self.step(number, now, |step| step.acked += u64::from(rose));
+                }
             }
         }
         (number, tcp.payload)

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use goodqueue::{Line, Nanos, QueueSpec, Rate, Serializer, Span};
 use goodqueue_report::{Direction, EngineHealth, QueueSeries, Record, Run, TestPlan, Validity};
-use goodqueue_wire::flows::MOST_FLOWS;
-use goodqueue_wire::{Change, EngineHandle, EngineSample, FlowSpec, Lab, PathSample};
+use goodqueue_wire::flows::{MOST_FLOWS, MOST_STEPS};
+use goodqueue_wire::{Change, EngineHandle, EngineSample, FlowSpec, Lab, PathReport, PathSample};
 use serde::{Deserialize, Serialize};
 
 use super::connections::connections;
@@ -258,6 +258,11 @@ impl Link {
             warnings.push(format!(
                 "{refused} connections to services were refused: {MOST_CONNECTIONS} at a time are the most"
             ));
+        }
+        let steps = |way: &PathReport| way.flows.iter().map(|flow| flow.steps.len()).sum::<usize>();
+        if [&report.up, &report.down].into_iter().any(|way| steps(way) >= MOST_STEPS) {
+            warnings
+                .push("it ran for so long that what arrived at the end is missing in the connections".into());
         }
         let others = report.up.others.packets + report.down.others.packets;
         if others > 0 {

@@ -14,10 +14,12 @@ mod locate;
 mod observer;
 mod paths;
 mod people;
+mod programs;
 mod real_path;
 mod rpm;
 mod udp_load;
 
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::{Scratch, goodqueue, kept, kept_in, measured, run, skipped, stderr, stdout, usage};
@@ -41,4 +43,13 @@ fn live(test: &str) -> Option<MutexGuard<'static, ()>> {
     let Some(why) = refused else { return Some(turn) };
     skipped(test, why);
     None
+}
+
+/// Whether a program is there; where it is not, the test is skipped, loudly.
+fn has(test: &str, program: &str) -> bool {
+    let is_there = Command::new(program).arg("--version").output().is_ok();
+    if !is_there {
+        skipped(test, &format!("{program} is not installed"));
+    }
+    is_there
 }

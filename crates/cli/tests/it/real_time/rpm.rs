@@ -10,7 +10,7 @@ use goodqueue_wire::{Engine, EngineSpec, Frame, Lab, LabSpec, PathSpec};
 use serde_json::Value;
 
 use super::paths::{Server, counters};
-use super::{Scratch, goodqueue, live, measured, run, skipped, stderr, stdout, turn};
+use super::{Scratch, goodqueue, has, live, measured, run, stderr, stdout, turn};
 
 /// A server with HTTPS at a port of its own.
 fn server() -> (Server, String, String) {
@@ -89,15 +89,6 @@ fn a_simulation_has_the_figure_of_each_queue_and_load() {
         assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
         assert!(stderr(&output).contains(part), "{words}: {}", stderr(&output));
     }
-}
-
-/// Whether a program is there; where it is not, the test is skipped, loudly.
-fn has(test: &str, program: &str) -> bool {
-    let is_there = Command::new(program).arg("--version").output().is_ok();
-    if !is_there {
-        skipped(test, &format!("{program} is not installed"));
-    }
-    is_there
 }
 
 /// Kills a program that was left running.
