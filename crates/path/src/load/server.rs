@@ -324,7 +324,8 @@ impl LoadServer {
                         Purpose::Unknown => self.count(|stats| stats.silent += 1),
                         Purpose::Wrong => self.count(|stats| stats.strange += 1),
                         Purpose::Flow(id) => shared.take_flow(&id, one),
-                        // Nobody overtakes those who wait: they would take his place before he can prove anything.
+                        // Nobody overtakes those who wait: they would take his place before he can prove
+                        // anything.
                         Purpose::Control if is_waiting => kept.push(one),
                         Purpose::Control => {
                             let shared = &shared;
