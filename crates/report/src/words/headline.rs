@@ -9,7 +9,7 @@
 //! * Below 30 ms the rise is of grade A or better, and there is nothing to cure.
 
 use super::{NBSP, Piece, firm, plain};
-use crate::record::{Direction, Record};
+use crate::record::{Direction, Record, Run};
 use crate::summary::{Latency, Summary, loaded_directions, verdict};
 
 /// One-way delay from which a call suffers (ITU-T G.114).
@@ -56,6 +56,9 @@ pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
     if record.is_path() {
         return super::real_path::headline(record, all);
     }
+    if let Some(program) = &record.test.program {
+        return record.runs.iter().map(|run| plain(of_program(program, run))).collect();
+    }
     let loaded = !loaded_directions(record).is_empty();
     let measured: Vec<Measured<'_>> = record
         .runs
@@ -88,6 +91,24 @@ pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
         out.push(plain(format!(" {missing} of {of} queues gave no valid result.")));
     }
     out
+}
+
+/// What the packets of a program met.
+fn of_program(program: &str, run: &Run) -> String {
+    if !run.validity.valid {
+        return format!("The link that {program} met was not the one asked for.");
+    }
+    let waited = |direction: Direction| {
+        let queue = run.path.iter().find(|queue| queue.direction == direction);
+        let of = queue.and_then(|queue| queue.sojourn).unwrap_or_default();
+        let ms = |ns: u64| firm(i64::try_from(ns).unwrap_or(i64::MAX));
+        format!("{} in the mean and {} at most", ms(of.mean_ns), ms(of.max_ns))
+    };
+    format!(
+        "In front of the line, packets to {program} waited {}, and packets from it {}.",
+        waited(Direction::Down),
+        waited(Direction::Up)
+    )
 }
 
 /// Without load.

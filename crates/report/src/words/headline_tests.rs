@@ -116,6 +116,27 @@ fn queues_without_a_valid_result_are_counted() {
 }
 
 #[test]
+fn a_program_has_no_grade_and_its_waits_are_said() {
+    let mut record = made(&[("pfifo:50", 0, 20)]);
+    record.0.test.program = Some("curl".into());
+    let waits = |direction, mean_ns, max_ns| crate::PathQueue {
+        direction,
+        sojourn: Some(crate::Sojourn { n: 9, mean_ns, max_ns, ..Default::default() }),
+        ..Default::default()
+    };
+    record.0.runs[0].path =
+        vec![waits(Direction::Up, 0, 100_000), waits(Direction::Down, 10_600_000, 60_500_000)];
+    let sentence = said(&record).replace('\u{a0}', " ");
+    assert!(
+        sentence
+            .starts_with("In front of the line, packets to curl waited 11 ms in the mean and 60 ms at most"),
+        "{sentence}"
+    );
+    record.0.runs[0].validity.valid = false;
+    assert_eq!(said(&record), "The link that curl met was not the one asked for.");
+}
+
+#[test]
 fn without_load_it_is_the_round_trip() {
     let mut record = made(&[("a", 20, 0), ("b", 21, 0)]);
     record.0.test.flows.clear();
