@@ -302,10 +302,7 @@ mod tests {
         let flow = &flows.end().0[0];
         let waited = (flow.waited, flow.longest);
         assert_eq!((flow.sent.packets, flow.drops, flow.marks, waited), (2, 2, 1, (Span(130), Span(100))));
-        assert_eq!(
-            flow.steps,
-            [Step { number: 0, payload: 0, acked: 0 }, Step { number: 1, payload: 1000, acked: 0 }]
-        );
+        assert_eq!(flow.steps, [Step { number: 1, payload: 1000, acked: 0 }]);
         assert_eq!((flow.ends.client.port(), flow.ends.server.port()), (1000, 80));
     }
 
