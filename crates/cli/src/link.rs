@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 use goodqueue::Rate;
 use goodqueue_experiment::live::link::{Exposed, Link, Moment};
 use goodqueue_experiment::{Error, Plan, Request};
-use goodqueue_report::{Direction, PathQueue, Record, Run, SCHEMA, Summary};
+use goodqueue_report::{PathQueue, Record, Run, SCHEMA, Summary};
 use goodqueue_wire::{Interrupt, send_signal};
 
 use crate::args::{LinkAction, LinkArgs};
@@ -278,19 +278,12 @@ fn table(record: &Record, [up, down]: [Rate; 2]) -> String {
     out
 }
 
-fn name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Up => "up",
-        Direction::Down => "down",
-    }
-}
-
 /// A direction.
 #[allow(clippy::cast_precision_loss)]
 fn row(way: &PathQueue, seconds: f64) -> String {
     let mut row = format!(
         "{:<5}{:>8.2}{:>9}{:>9}{:>9}",
-        name(way.direction),
+        way.direction.name(),
         mbit(way.sent_bytes, seconds.max(1e-9)),
         way.sent_packets,
         way.drops(),

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use goodqueue::details::flags;
 use goodqueue::{FlowHasher, Nanos, Span};
 
-use crate::frame::{self, ETHERNET};
+use crate::frame::{self, ETHERNET, TCP};
 use crate::sample::Count;
 use crate::tcp_header;
 
@@ -21,7 +21,6 @@ pub const MOST_STEPS: usize = 1 << 20;
 /// The number of no connection.
 pub(crate) const NONE: u16 = u16::MAX;
 
-const TCP: u8 = 6;
 const UDP_HEADER: u32 = 8;
 
 /// How an engine counts connections.

@@ -13,8 +13,10 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// Most extension headers to walk before the search for ports is given up.
 const MAX_EXTENSIONS: usize = 8;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+/// The protocol number of TCP.
+pub const TCP: u8 = 6;
+/// The protocol number of UDP.
+pub const UDP: u8 = 17;
 const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;

@@ -3,9 +3,8 @@
 use goodqueue::details::{MOST_OPTIONS, TcpHeader};
 use goodqueue::{FlowHasher, FlowKey};
 
-use crate::frame::{self, ETHERNET};
+use crate::frame::{self, ETHERNET, TCP};
 
-const TCP: u8 = 6;
 /// Bytes of a TCP header without options.
 const FIXED: usize = 20;
 

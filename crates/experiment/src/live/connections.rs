@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use goodqueue::{Nanos, Span};
 use goodqueue_report::{Direction, FlowPlan, FlowQueue, FlowSeries};
 use goodqueue_wire::flows::Step;
+use goodqueue_wire::frame::{TCP, UDP};
 use goodqueue_wire::{Ends, Flow, PathReport};
 
 use super::link::STEP;
@@ -14,9 +15,6 @@ use crate::record::signed;
 const MOST: usize = 100;
 /// Steps without a byte that are written out; of longer pauses the record has begin and end.
 const PAUSE: u64 = 20;
-
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 
 /// What a connection brought through in one direction: plan and series of each, the largest first, up before
 /// down. Times count from `started`.

@@ -3,11 +3,8 @@
 
 use serde_json::Value;
 
-use super::real_path::{Path, measured, number};
+use super::real_path::{PAYLOAD, Path, measured, number};
 use super::{live, run, stderr};
-
-/// Payload's share of an Ethernet frame with its headers and TCP's timestamps: 1448 of 1514 bytes.
-const PAYLOAD: f64 = 1448.0 / 1514.0;
 
 /// Two flows each way with marks of their own, each held to a fifth of the line.
 const PACED: &str = "rrul_var --flows 2 --marks EF,CS1 --pacing 2mbit --length 5s --idle 1s";

@@ -19,7 +19,7 @@ mod real_path;
 mod rpm;
 mod udp_load;
 
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::{Scratch, goodqueue, kept, kept_in, measured, run, skipped, stderr, stdout, usage};
@@ -52,4 +52,14 @@ fn has(test: &str, program: &str) -> bool {
         skipped(test, &format!("{program} is not installed"));
     }
     is_there
+}
+
+/// A program that ends with its value.
+struct Gone(Child);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

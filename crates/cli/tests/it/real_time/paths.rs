@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use serde_json::Value;
 
 use super::usage::refused;
-use super::{Scratch, goodqueue, run, stderr, stdout, turn};
+use super::{Gone, Scratch, goodqueue, run, stderr, stdout, turn};
 
 /// A server at a port of its own, gone with its value.
 pub(super) struct Server {
@@ -484,15 +484,5 @@ fn loopback_a_session_without_end_outlives_its_server() {
         ["another session: the server's longest is over", "does not answer", "answers again", "round trip"]
     {
         assert!(said.contains(part), "`{part}` is not in:\n{said}");
-    }
-}
-
-/// A child that ends with its value.
-struct Gone(Child);
-
-impl Drop for Gone {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }

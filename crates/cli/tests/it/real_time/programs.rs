@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -12,11 +12,8 @@ use serde_json::Value;
 
 use super::link::{measured, valid};
 use super::paths::Server;
-use super::real_path::number;
-use super::{Scratch, goodqueue, has, live};
-
-/// Payload's share of an Ethernet frame with its headers and TCP's timestamps: 1448 of 1514 bytes.
-const PAYLOAD: f64 = 1448.0 / 1514.0;
+use super::real_path::{PAYLOAD, number};
+use super::{Gone, Scratch, goodqueue, has, live};
 
 /// A web server: `/` is a page with six images, every other path is an image of 100 kB.
 struct Web {
@@ -78,16 +75,6 @@ fn answer(mut stream: &TcpStream) {
     );
     // Who asked may be gone.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
-}
-
-/// Ends with its value.
-struct Gone(Child);
-
-impl Drop for Gone {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// Flows of the record: name, and bytes that arrived.

@@ -134,7 +134,7 @@ pub(super) fn pages(page: &Value) -> usize {
 }
 
 /// Payload's share of an Ethernet frame with its headers and TCP's timestamps: 1448 of 1514 bytes.
-const PAYLOAD: f64 = 1448.0 / 1514.0;
+pub(super) const PAYLOAD: f64 = 1448.0 / 1514.0;
 
 #[test]
 fn live_a_bloated_upload_is_found_and_named() {

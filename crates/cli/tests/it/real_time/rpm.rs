@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use goodqueue::{ETHERNET_FRAME, Line, QueueSpec, Rate, Serializer, Span};
@@ -10,7 +10,7 @@ use goodqueue_wire::{Engine, EngineSpec, Frame, Lab, LabSpec, PathSpec};
 use serde_json::Value;
 
 use super::paths::{Server, counters};
-use super::{Scratch, goodqueue, has, live, measured, run, stderr, stdout, turn};
+use super::{Gone, Scratch, goodqueue, has, live, measured, run, stderr, stdout, turn};
 
 /// A server with HTTPS at a port of its own.
 fn server() -> (Server, String, String) {
@@ -88,16 +88,6 @@ fn a_simulation_has_the_figure_of_each_queue_and_load() {
         let output = run(words);
         assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
         assert!(stderr(&output).contains(part), "{words}: {}", stderr(&output));
-    }
-}
-
-/// Kills a program that was left running.
-struct Gone(Child);
-
-impl Drop for Gone {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 
