@@ -4,6 +4,7 @@
 
 mod link;
 mod paths;
+mod sqm;
 
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use goodqueue_experiment::Request;
 use crate::limit::Limit;
 
 pub use link::{LinkAction, LinkArgs, LinkSetArgs};
+pub use sqm::{SqmAction, SqmArgs};
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
@@ -53,6 +55,9 @@ pub enum Command {
     /// Run a program behind an emulated link, and tell what its packets met
     #[command(after_help = link::EXAMPLES)]
     Link(Box<LinkArgs>),
+    /// Shape an interface with the kernel's own queues, as sqm-scripts do, so that no queue builds up in the modem
+    #[command(after_help = sqm::EXAMPLES)]
+    Sqm(Box<SqmArgs>),
     /// Replay decision vectors recorded from Linux and show the first difference
     Replay(ReplayArgs),
     /// Simulate experiments that ran on a real kernel, and compare the figures

@@ -26,6 +26,8 @@ mod rights;
 pub mod run;
 #[cfg(target_os = "linux")]
 pub mod server;
+#[cfg(target_os = "linux")]
+pub mod sqm;
 mod stream;
 #[cfg(target_os = "linux")]
 pub mod system;

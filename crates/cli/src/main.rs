@@ -21,6 +21,7 @@ fn main() -> ExitCode {
             Ok(code) => return code,
             Err(end) => Err(end),
         },
+        Command::Sqm(args) => system::sqm(&args),
         Command::Replay(args) => replay::command(&args),
         Command::Truth(args) => truth::command(&args, &simulate),
         Command::Reproduce(args) => reproduce::command(&args),

@@ -4,6 +4,7 @@ use goodqueue_experiment::{Error, live};
 
 pub use crate::link::command as link;
 pub use crate::server::command as server;
+pub use crate::sqm::command as sqm;
 pub(crate) use goodqueue_wire::{Interrupt, Lock};
 
 /// To be called first.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use goodqueue_experiment::Error;
 use goodqueue_probe::net::{interrupted, watch_interrupts};
 
-use crate::args::{LinkArgs, ServerArgs};
+use crate::args::{LinkArgs, ServerArgs, SqmArgs};
 
 /// Nothing is to be done.
 pub fn begin() {}
@@ -32,6 +32,14 @@ pub fn server(_: &ServerArgs) -> Result<(), Error> {
 /// Always.
 pub fn link(_: &LinkArgs) -> Result<ExitCode, Error> {
     Err(Error::Usage("link: it needs Linux and its network namespaces".into()))
+}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
+pub fn sqm(_: &SqmArgs) -> Result<(), Error> {
+    Err(Error::Usage("sqm: it needs Linux and its queueing disciplines".into()))
 }
 
 /// There is none.

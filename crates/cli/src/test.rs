@@ -25,6 +25,28 @@ use crate::run::{complete, host, verdict};
 pub fn command(args: &TestArgs) -> Result<(), Error> {
     let asked = Asked::new(args)?;
     let target = args.output.as_deref().map(|path| Target::claim(path, asked.loads())).transpose()?;
+    let (record, end) = run(args, &asked, target.as_ref())?;
+    if record.runs.is_empty() {
+        if let Some(target) = target {
+            target.give_back();
+        }
+        return end;
+    }
+    let shown = show(args, &record, target.as_ref());
+    end.and(shown).and_then(|()| complete(&record)).and_then(|()| verdict(&record))
+}
+
+/// Runs the test and gives its record, to be shown with another one.
+///
+/// # Errors
+/// How it ended, if it did not come to its end.
+#[cfg(target_os = "linux")]
+pub(crate) fn measure(args: &TestArgs) -> Result<Record, Error> {
+    let (record, end) = run(args, &Asked::new(args)?, None)?;
+    end.map(|()| record)
+}
+
+fn run(args: &TestArgs, asked: &Asked, target: Option<&Target>) -> Result<(Record, Result<(), Error>), Error> {
     let mut record = asked.head(Record {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -35,18 +57,11 @@ pub fn command(args: &TestArgs) -> Result<(), Error> {
         host: host(),
         ..Record::default()
     });
-    let keep = Box::new(|record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record)));
+    let keep = Box::new(|record: &Record| target.map_or(Ok(()), |target| target.keep(record)));
     let mut progress = Progress::new(Arm::Path, args.quiet || args.json, keep)?;
     let end = asked.run(&mut record, &mut progress);
     drop(progress);
-    if record.runs.is_empty() {
-        if let Some(target) = target {
-            target.give_back();
-        }
-        return end;
-    }
-    let shown = show(args, &record, target.as_ref());
-    end.and(shown).and_then(|()| complete(&record)).and_then(|()| verdict(&record))
+    Ok((record, end))
 }
 
 /// What is asked for.

@@ -27,6 +27,18 @@ pub enum Error {
         /// The system's error.
         source: io::Error,
     },
+    /// The kernel refused a request, and said why.
+    #[error("{operation} {object}: {source}: {why}")]
+    Refused {
+        /// The request (`RTM_NEWQDISC`).
+        operation: &'static str,
+        /// The object of the request.
+        object: String,
+        /// The kernel's words.
+        why: String,
+        /// The system's error.
+        source: io::Error,
+    },
     /// An interface under the engine disappeared or was taken down during the run.
     #[error("interface {interface} went away during the run ({errno})")]
     LinkGone {
@@ -78,7 +90,7 @@ impl Error {
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
-            Error::System { source, .. } => source.raw_os_error(),
+            Error::System { source, .. } | Error::Refused { source, .. } => source.raw_os_error(),
             Error::LinkGone { errno, .. } => errno.raw_os_error(),
             _ => None,
         }

@@ -26,7 +26,7 @@ pub mod frame;
 pub mod lab;
 mod lock;
 pub mod medium;
-mod netlink;
+pub mod netlink;
 mod netns;
 mod path;
 mod pool;

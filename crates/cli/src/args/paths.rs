@@ -247,7 +247,7 @@ pub struct ServerArgs {
 }
 
 /// The source of the key.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct KeyArgs {
     /// The server's key: for load the word that it printed; for probes that of irtt's HMAC (MD5), text or
     /// hexadecimal digits after 0x. Other users of this machine see it in the list of processes

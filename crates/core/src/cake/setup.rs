@@ -56,9 +56,10 @@ words! { LinkKind:
 }
 
 impl LinkKind {
-    /// Overhead, minimum length and framing (tc `q_cake.c`). Without an overhead the length includes the link
-    /// header.
-    const fn meaning(self) -> (Option<i16>, u16, Framing) {
+    /// Overhead and minimum length, both in bytes, and framing (tc `q_cake.c`). Without an overhead the length
+    /// includes the link header.
+    #[must_use]
+    pub const fn meaning(self) -> (Option<i16>, u16, Framing) {
         match self {
             LinkKind::Raw | LinkKind::ViaEthernet => (None, 0, Framing::None),
             LinkKind::Conservative => (Some(48), 0, Framing::Atm),

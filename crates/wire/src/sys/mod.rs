@@ -3,7 +3,6 @@
 
 pub(crate) mod ethtool;
 pub(crate) mod namespace;
-pub(crate) mod netlink;
 pub(crate) mod packet;
 pub(crate) mod process;
 pub(crate) mod rights;

@@ -1,0 +1,114 @@
+//! The arguments of `goodqueue sqm`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use goodqueue::Rate;
+
+use super::KeyArgs;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  goodqueue sqm eth0 --up 18mbit --down 90mbit               # cake, if the kernel has it
+  goodqueue sqm eth0 --up 18mbit --down 90mbit --dry-run     # the commands of tc that do the same
+  goodqueue sqm eth0 --up 4mbit --down 45mbit --link pppoe-ptm
+  goodqueue sqm eth0 --up 18mbit --down 90mbit --layout simple
+  goodqueue sqm eth0 --up 18mbit --down 90mbit --queue cake:diffserv4,nat=on,ack-filter=on
+  goodqueue sqm eth0 --up 18mbit --down 90mbit --verify my.server --key WORD
+  goodqueue sqm eth0 --up 18mbit --down 90mbit --systemd     # a unit, to stay after the next boot
+  goodqueue sqm --uci /etc/config/sqm                        # the settings of sqm-scripts
+  goodqueue sqm status
+  goodqueue sqm stop eth0
+
+IFACE is the interface towards the modem. Take 85% to 95% of what the line carries in each
+direction: the shaper must be the slowest link, so that the queue is here. It needs the right
+CAP_NET_ADMIN, which root has. `stop` puts back what was there before.";
+
+/// `goodqueue sqm`.
+#[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct SqmArgs {
+    /// What else there is to do.
+    #[command(subcommand)]
+    pub action: Option<SqmAction>,
+    /// The interface towards the modem
+    #[arg(value_name = "IFACE", required_unless_present = "uci")]
+    pub interface: Option<String>,
+    /// Rate for what leaves; without it that is not shaped
+    #[arg(long, value_name = "RATE")]
+    pub up: Option<Rate>,
+    /// Rate for what arrives; without it that is not shaped
+    #[arg(long, value_name = "RATE")]
+    pub down: Option<Rate>,
+    /// The kernel's queues, in a layout of sqm-scripts: piece_of_cake, layer_cake, simple, simplest [default:
+    /// piece_of_cake, or simple if the kernel has no cake]
+    #[arg(long, value_name = "LAYOUT", conflicts_with = "queue")]
+    pub layout: Option<String>,
+    /// The queue of both directions, with its parameters: cake or htb; see `goodqueue queues cake`
+    #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
+    pub queue: Option<String>,
+    /// What the link behind the interface adds to packets: ethernet, docsis, pppoe-ptm, bridged-ptm,
+    /// conservative, ...; the words of tc-cake(8)
+    #[arg(long, value_name = "LINK")]
+    pub link: Option<String>,
+    /// Bytes that the link adds to a packet, in place of those of --link
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_hyphen_values = true,
+        value_parser = clap::value_parser!(i16).range(-64..=256)
+    )]
+    pub overhead: Option<i16>,
+    /// Smallest length that a packet counts as on the link, in place of that of --link
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(0..=256))]
+    pub mpu: Option<u16>,
+    /// Take interfaces, rates and layouts from a configuration of sqm-scripts on OpenWrt
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "up", "down", "layout", "queue", "link",
+        "overhead", "mpu", "systemd"])]
+    pub uci: Option<PathBuf>,
+    /// Print the commands of tc and ip that do the same, and change nothing
+    #[arg(long, conflicts_with = "systemd")]
+    pub dry_run: bool,
+    /// Print a unit for systemd that does this whenever the interface is there, and change nothing
+    #[arg(long)]
+    pub systemd: bool,
+    /// Print nothing if all went well
+    #[arg(long)]
+    pub quiet: bool,
+    /// Test the path to this server (`goodqueue server`) before and after, and keep the shaper only if delay
+    /// under load fell and enough goodput is left
+    #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["uci", "dry_run", "systemd"], help_heading = "Verify")]
+    pub verify: Option<String>,
+    /// Goodput that must be left in each direction, as a share of that before
+    #[arg(long, value_name = "SHARE", default_value = "80%", requires = "verify", help_heading = "Verify")]
+    pub least_goodput: String,
+    /// Length of each load
+    #[arg(long, value_name = "TIME", default_value = "10s", requires = "verify", help_heading = "Verify")]
+    pub length: String,
+    /// The word that the server printed, or the server's key.
+    #[command(flatten, next_help_heading = "Verify")]
+    pub key: KeyArgs,
+}
+
+/// What to do with shaped interfaces.
+#[derive(Clone, Debug, Subcommand)]
+pub enum SqmAction {
+    /// Show which interfaces are shaped, and what their queues count
+    Status {
+        /// Only this interface
+        #[arg(value_name = "IFACE")]
+        interface: Option<String>,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop shaping an interface, and put back what was there before
+    Stop {
+        /// The interface
+        #[arg(value_name = "IFACE")]
+        interface: String,
+        /// Print nothing if all went well
+        #[arg(long)]
+        quiet: bool,
+    },
+}

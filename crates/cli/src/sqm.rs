@@ -1,0 +1,330 @@
+//! `goodqueue sqm`: the kernel's own shapers on an interface, in both directions.
+
+use std::path::Path;
+
+use goodqueue::cake::LinkKind;
+use goodqueue::spec::Word;
+use goodqueue_experiment::Error;
+use goodqueue_router::sqm::{self, Layout, Outcome, Queues, Settings, Standing};
+use goodqueue_wire::netlink::{Route, interfaces};
+use serde_json::{Value, json};
+
+use clap::Parser;
+use goodqueue_report::Record;
+use goodqueue_report::compare;
+
+use crate::args::{Cli, Command, SqmAction, SqmArgs};
+use crate::output;
+use crate::test::measure;
+
+/// Shapes, shows or stops.
+///
+/// # Errors
+/// [`Error::Usage`] before anything is changed, [`Error::Machine`] with what this machine lacks,
+/// [`Error::LimitFailed`] if `status` finds a shaper that is not in force.
+pub fn command(args: &SqmArgs) -> Result<(), Error> {
+    match &args.action {
+        Some(SqmAction::Status { interface, json }) => return status(interface.as_deref(), *json),
+        Some(SqmAction::Stop { interface, quiet }) => {
+            let what = sqm::stop(interface).map_err(told)?;
+            if !quiet {
+                println!("{what}");
+            }
+            return Ok(());
+        }
+        None => {}
+    }
+    if let Some(file) = &args.uci {
+        return of_uci(file, args);
+    }
+    let settings = settings(args)?;
+    if args.systemd {
+        // The plan shows what is wrong before the next boot does.
+        planned(&settings)?;
+        print!("{}", unit(&settings.interface)?);
+        return Ok(());
+    }
+    match &args.verify {
+        None => one(&settings, falls_back(args), args),
+        Some(host) => verify(host, &settings, args),
+    }
+}
+
+/// Whether another layout may take the place of cake.
+const fn falls_back(args: &SqmArgs) -> bool {
+    args.layout.is_none() && args.queue.is_none()
+}
+
+/// Tests the path, shapes, and tests it again. The shaper stays only if it was worth it.
+fn verify(host: &str, settings: &Settings, args: &SqmArgs) -> Result<(), Error> {
+    let share = args.least_goodput.strip_suffix('%').and_then(|number| number.parse::<f64>().ok());
+    let Some(share) = share.filter(|share| (0.0..=100.0).contains(share)).map(|share| share / 100.0) else {
+        return Err(Error::Usage(format!("--least-goodput {}: a share from 0% to 100%", args.least_goodput)));
+    };
+    planned(settings)?;
+    if sqm::status().map_err(told)?.iter().any(|standing| standing.interface == settings.interface) {
+        let name = &settings.interface;
+        return Err(Error::Usage(format!(
+            "--verify: {name} is shaped already, so a test would not show the link without it; first: goodqueue sqm \
+             stop {name}"
+        )));
+    }
+    let say = |text: &str| if !args.quiet { eprintln!("goodqueue: {text}") };
+    // The arguments of `goodqueue test`, with its defaults.
+    let mut words = vec!["goodqueue", "test", host, "--length", &args.length];
+    let file = args.key.key_file.as_ref().map(|file| file.to_string_lossy());
+    let given = [("--key", args.key.key.as_deref()), ("--key-file", file.as_deref())];
+    words.extend(given.iter().filter_map(|(flag, value)| Some([*flag, (*value)?])).flatten());
+    words.extend(args.quiet.then_some("--quiet"));
+    let parsed = Cli::try_parse_from(words).map_err(|error| Error::Usage(error.to_string()))?;
+    let Command::Test(test) = parsed.command else { unreachable!("these are the words of a test") };
+    say("testing without the shaper");
+    let before = measure(&test)?;
+    one(settings, falls_back(args), &SqmArgs { quiet: true, ..args.clone() })?;
+    say("testing with the shaper");
+    // From here on every way out puts back what was there, unless the shaper proves its worth.
+    let kept = measure(&test).and_then(|after| worth(&before, &after, share));
+    match kept {
+        Ok(why) => {
+            println!("{}: kept: {why}", settings.interface);
+            Ok(())
+        }
+        Err(error) => {
+            let what = sqm::stop(&settings.interface).map_err(told)?;
+            println!("{what}");
+            Err(error)
+        }
+    }
+}
+
+/// Prints both tests, and says why the shaper is worth it; the error says why not.
+fn worth(before: &Record, after: &Record, share: f64) -> Result<String, Error> {
+    let comparison = compare::compare(before, after);
+    output::print(&compare::text(["before", "after"], &comparison))?;
+    let not = |why: String| Err(Error::LimitFailed(format!("not kept: {why}")));
+    for (name, record) in [("before", before), ("after", after)] {
+        if let Some(run) = record.runs.iter().find(|run| !run.validity.valid) {
+            return not(format!("the test {name}, {}, is not valid: {}", run.queue, run.validity.reasons.join("; ")));
+        }
+    }
+    let of = |figure: &str| {
+        let rows = comparison.pairs.iter().flat_map(|pair| &pair.rows).filter(|row| row.figure == figure);
+        rows.filter_map(|row| row.first.zip(row.other)).collect::<Vec<_>>()
+    };
+    let worst = of("rise_p95").into_iter().reduce(|worst, rise| (worst.0.max(rise.0), worst.1.max(rise.1)));
+    let Some((first, then)) = worst else { return not("no delay was measured in both tests".into()) };
+    if then >= first {
+        return not(format!(
+            "the delay under load did not fall: 95% of probes rose by at most {first:.1} ms before and {then:.1} ms after"
+        ));
+    }
+    for figure in ["goodput_up", "goodput_down"] {
+        if let Some((first, then)) = of(figure).into_iter().find(|(first, then)| *then < share * first) {
+            let (left, share) = (then / first * 100.0, share * 100.0);
+            return not(format!("{figure} fell to {left:.0}% ({first:.2} to {then:.2} Mbit/s), below {share:.0}%"));
+        }
+    }
+    Ok(format!("95% of probes rose by at most {first:.1} ms before and {then:.1} ms after"))
+}
+
+/// Shapes one interface, or says how.
+fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error> {
+    if args.dry_run {
+        print!("{}", planned(settings)?);
+        return Ok(());
+    }
+    let Outcome { plan, was_so, notes } = sqm::start(settings, fall_back).map_err(told)?;
+    for note in notes {
+        eprintln!("goodqueue: {note}");
+    }
+    if !args.quiet {
+        let name = &settings.interface;
+        println!("{name}: {}{}", plan.shaped, if was_so { " (as it was)" } else { "" });
+        if !was_so {
+            println!("test it: goodqueue test HOST; stop it: goodqueue sqm stop {name}");
+        }
+    }
+    Ok(())
+}
+
+/// All sections of a file that are enabled.
+fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{name}: {error}")))?;
+    let sections = sqm::read_uci(&text, &name).map_err(told)?;
+    let (enabled, off): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.is_enabled);
+    for section in off {
+        eprintln!("goodqueue: {name}: queue {} is not enabled", section.name);
+    }
+    if enabled.is_empty() {
+        return Err(Error::Usage(format!("{name}: no `config queue` is enabled, so there is nothing to shape")));
+    }
+    for section in enabled {
+        for ignored in section.ignored {
+            eprintln!("goodqueue: {name}: queue {}: {ignored}", section.name);
+        }
+        one(&section.settings, false, args)?;
+    }
+    Ok(())
+}
+
+fn settings(args: &SqmArgs) -> Result<Settings, Error> {
+    let queues = match (&args.layout, &args.queue) {
+        (Some(layout), _) => {
+            Queues::Layout(layout.parse().map_err(|why| Error::Usage(format!("--layout: {why}")))?)
+        }
+        (None, Some(queue)) => Queues::Written { up: queue.clone(), down: queue.clone() },
+        (None, None) => Queues::Layout(Layout::PieceOfCake),
+    };
+    let link = args.link.as_ref().map(|word| {
+        let at = LinkKind::WORDS.iter().position(|known| known == word);
+        at.map(|at| LinkKind::ALL[at]).ok_or_else(|| {
+            let known = LinkKind::WORDS.join(", ");
+            Error::Usage(format!("--link {word}: there is no such link; the links are {known}"))
+        })
+    });
+    Ok(Settings {
+        interface: args.interface.clone().unwrap_or_default(),
+        up: args.up,
+        down: args.down,
+        queues,
+        link: link.transpose()?,
+        overhead: args.overhead,
+        mpu: args.mpu,
+    })
+}
+
+fn planned(settings: &Settings) -> Result<sqm::Plan, Error> {
+    let mut route = Route::open().map_err(Error::machine)?;
+    let all = interfaces(&mut route).map_err(Error::machine)?;
+    let found = sqm::find(&all, &settings.interface).map_err(told)?;
+    sqm::plan(settings, found).map_err(told)
+}
+
+/// A unit for systemd: what was typed, whenever the interface is there.
+fn unit(interface: &str) -> Result<String, Error> {
+    let program = std::env::current_exe().map_err(Error::machine)?.display().to_string();
+    let words = std::env::args().skip(1).filter(|word| word != "--systemd").map(|word| quoted(&word));
+    let start = words.collect::<Vec<_>>().join(" ");
+    let device = device(interface);
+    let (program, interface) = (quoted(&program), quoted(interface));
+    Ok(format!(
+        "[Unit]\nDescription=Shaper of {interface} (goodqueue sqm)\nBindsTo={device}\nAfter={device}\n\n\
+         [Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={program} {start}\n\
+         ExecStop={program} sqm stop {interface}\nCapabilityBoundingSet=CAP_NET_ADMIN\nNoNewPrivileges=yes\n\
+         ProtectSystem=strict\nReadWritePaths=/run\nProtectHome=yes\n\n\
+         [Install]\nWantedBy={device}\n"
+    ))
+}
+
+/// The name of systemd's unit for an interface (systemd.unit(5), "String escaping for inclusion in unit names").
+fn device(interface: &str) -> String {
+    let mut name = "sys-subsystem-net-devices-".to_owned();
+    for byte in interface.bytes() {
+        match byte {
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b':' | b'_' | b'.' => name.push(byte.into()),
+            other => name += &format!("\\x{other:02x}"),
+        }
+    }
+    name + ".device"
+}
+
+/// A word for `ExecStart=`: systemd expands `%` and `$`.
+fn quoted(word: &str) -> String {
+    let word = word.replace('%', "%%").replace('$', "$$");
+    if word.contains([' ', '"', '\'', '\\', ';']) {
+        format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
+    } else {
+        word
+    }
+}
+
+fn status(only: Option<&str>, as_json: bool) -> Result<(), Error> {
+    let mut all = sqm::status().map_err(told)?;
+    if let Some(name) = only {
+        all.retain(|standing| standing.interface == name);
+        if all.is_empty() {
+            return Err(Error::Usage(format!("{name} is not shaped by Goodqueue")));
+        }
+    }
+    if as_json {
+        println!("{}", Value::from(all.iter().map(json_of).collect::<Vec<_>>()));
+    } else if all.is_empty() {
+        println!("no interface is shaped");
+    } else {
+        all.iter().for_each(|standing| print!("{}", text_of(standing)));
+    }
+    let broken: Vec<&str> =
+        all.iter().filter(|standing| !standing.faults.is_empty()).map(|standing| &*standing.interface).collect();
+    if broken.is_empty() {
+        return Ok(());
+    }
+    Err(Error::LimitFailed(format!("not in force as it was started: {}", broken.join(", "))))
+}
+
+fn text_of(standing: &Standing) -> String {
+    let mut text = format!("{}: {}\n", standing.interface, standing.shaped);
+    for (direction, counts) in &standing.counts {
+        text += &format!(
+            "  {:<5}{:>12} packets sent, {} dropped, {} waiting ({} bytes)\n",
+            direction.name(),
+            counts.packets,
+            counts.drops,
+            counts.qlen,
+            counts.backlog
+        );
+    }
+    for fault in &standing.faults {
+        text += &format!("  not in force: {fault}\n");
+    }
+    if let Some(before) = &standing.before {
+        text += &format!("  before: {before}\n");
+    }
+    text
+}
+
+fn json_of(standing: &Standing) -> Value {
+    let queue = |(direction, shaper): (goodqueue::Direction, &sqm::Shaper)| {
+        let counts = standing.counts.iter().find(|(of, _)| *of == direction).map(|(_, counts)| counts);
+        let counts = counts.map(|counts| {
+            json!({
+                "sent_bytes": counts.bytes, "sent_packets": counts.packets, "drops": counts.drops,
+                "overlimits": counts.overlimits, "requeues": counts.requeues,
+                "waiting_packets": counts.qlen, "waiting_bytes": counts.backlog,
+            })
+        });
+        json!({
+            "direction": direction.name(), "interface": shaper.dev, "kind": shaper.kind,
+            "rate_bps": shaper.rate_bps, "counts": counts,
+        })
+    };
+    json!({
+        "interface": standing.interface, "in_force": standing.faults.is_empty(), "faults": standing.faults,
+        "before": standing.before, "queues": standing.shaped.each().map(queue).collect::<Vec<_>>(),
+    })
+}
+
+/// An error of the router's part, with its exit code.
+fn told(error: goodqueue_router::Error) -> Error {
+    match error {
+        goodqueue_router::Error::Refused(why) => Error::Usage(why),
+        other => Error::machine(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_interfaces_are_escaped_as_systemd_wants_them() {
+        assert_eq!(device("eth0.2"), "sys-subsystem-net-devices-eth0.2.device");
+        assert_eq!(device("pppoe-wan"), "sys-subsystem-net-devices-pppoe\\x2dwan.device");
+    }
+
+    #[test]
+    fn words_of_a_unit_are_quoted() {
+        assert_eq!(quoted("--up"), "--up");
+        assert_eq!(quoted("a b%\"c"), "\"a b%%\\\"c\"");
+    }
+}

@@ -1,0 +1,45 @@
+//! Why the kernel's queues were not changed, or not put back.
+
+use std::io;
+use std::path::PathBuf;
+
+use goodqueue_wire as wire;
+
+/// The result type of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error, with its cure.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The request is wrong, or something on this machine stands against it. Nothing was changed.
+    #[error("{0}")]
+    Refused(String),
+    /// This machine lacks something. Nothing was changed.
+    #[error("this machine lacks {what}; {cure}")]
+    Missing {
+        /// The privilege, module or tool.
+        what: String,
+        /// What the user can do about it.
+        cure: String,
+    },
+    /// The kernel refused a change. What had been changed before was undone.
+    #[error("{command}: {source}")]
+    Kernel {
+        /// The change, as a command of iproute2.
+        command: String,
+        /// What the kernel said.
+        source: wire::Error,
+    },
+    /// The file that keeps what was there before cannot be read or written.
+    #[error("{path}: {source}")]
+    State {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Another system call failed.
+    #[error(transparent)]
+    System(#[from] wire::Error),
+}

@@ -1,0 +1,408 @@
+//! Makes the changes, finds them again, and puts back what was there before.
+
+use goodqueue::Direction;
+use goodqueue_wire::netlink::{Interface, Route, interfaces};
+
+use super::plan::{ALIAS, Both, HANDLE, Layout, Plan, Queues, Settings, Shaper, plan};
+use super::state::{Before, State, States};
+use crate::tc::{Change, Counts, Installed, Parent, Qdisc, installed};
+use crate::{Error, Result};
+
+/// Queueing disciplines that can be put back from the options that the kernel shows: they have no classes whose
+/// settings would be lost.
+const RESTORABLE: [&str; 14] = [
+    "bfifo", "cake", "codel", "fq", "fq_codel", "fq_pie", "mq", "noqueue", "pfifo", "pfifo_fast", "pie", "red", "sfq",
+    "tbf",
+];
+const ENOENT: i32 = 2;
+const EPERM: i32 = 1;
+const ENODEV: i32 = 19;
+const EINVAL: i32 = 22;
+const EOPNOTSUPP: i32 = 95;
+
+/// What [`start`] did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// What is shaped now.
+    pub plan: Plan,
+    /// Whether it was so already.
+    pub was_so: bool,
+    /// What was found and cleaned up, in words.
+    pub notes: Vec<String>,
+}
+
+/// A shaped interface.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// The name of the interface now; the one it had, if it is gone.
+    pub interface: String,
+    /// What is shaped.
+    pub shaped: Both,
+    /// Why it is not in force; empty if it is.
+    pub faults: Vec<String>,
+    /// What was there before.
+    pub before: Option<String>,
+    /// What the root queues count, as far as they are there.
+    pub counts: Vec<(Direction, Counts)>,
+}
+
+/// The kernel's view at one time.
+struct Scene {
+    interfaces: Vec<Interface>,
+    qdiscs: Vec<Installed>,
+}
+
+impl Scene {
+    fn look(route: &mut Route) -> Result<Scene> {
+        Ok(Scene { interfaces: interfaces(route)?, qdiscs: installed(route)? })
+    }
+
+    fn named(&self, name: &str) -> Option<&Interface> {
+        self.interfaces.iter().find(|interface| interface.name == name)
+    }
+
+    fn numbered(&self, index: u32) -> Option<&Interface> {
+        self.interfaces.iter().find(|interface| interface.index == index)
+    }
+
+    fn of(&self, index: u32) -> impl Iterator<Item = &Installed> {
+        self.qdiscs.iter().filter(move |qdisc| qdisc.index == index)
+    }
+
+    fn root(&self, index: u32) -> Option<&Installed> {
+        self.of(index).find(|qdisc| qdisc.is_root())
+    }
+
+    /// Whether there is an IFB of this name that we made.
+    fn is_ours(&self, ifb: &str) -> bool {
+        let alias = self.named(ifb).and_then(|interface| interface.alias.as_deref());
+        alias.is_some_and(|alias| alias.starts_with(ALIAS))
+    }
+}
+
+/// Whether a change failed because there was nothing to change.
+fn is_nothing(error: &Error) -> bool {
+    matches!(error, Error::Kernel { source, .. } if matches!(source.errno(), Some(ENOENT | ENODEV | EINVAL)))
+}
+
+/// Makes `change`, which may have been made before.
+fn surely(change: &Change, route: &mut Route) -> Result<()> {
+    change.make(route).or_else(|error| if is_nothing(&error) { Ok(()) } else { Err(error) })
+}
+
+/// Shapes an interface. `None` for the queues: `cake` if the kernel has it, otherwise the layout `simple`.
+///
+/// The plan is first tried on an interface of its own. If the kernel lacks something, the real interface is not
+/// touched.
+///
+/// # Errors
+/// `Refused` if something is in the way, `Missing` if the kernel or a right is lacking, `Kernel` if a change failed
+/// nevertheless; what had been changed is undone.
+pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
+    let mut route = Route::open()?;
+    let scene = Scene::look(&mut route)?;
+    let interface = find(&scene.interfaces, &settings.interface)?;
+    let mut chosen = settings.clone();
+    let mut wanted = plan(&chosen, interface)?;
+    let states = States::open()?;
+    let mut notes = Vec::new();
+    if let Err(error) = rehearse(&wanted, settings, &mut route) {
+        if !fall_back || !matches!(error, Error::Missing { .. }) {
+            return Err(error);
+        }
+        chosen.queues = Queues::Layout(Layout::Simple);
+        wanted = plan(&chosen, interface)?;
+        rehearse(&wanted, settings, &mut route).map_err(|_| error)?;
+        notes.push("this kernel has no cake, so htb and fq_codel take its place".into());
+    }
+    let all = states.all()?;
+    for state in all.iter().filter(|state| scene.numbered(state.index).is_none()) {
+        undo(state, None, &scene, &mut route)?;
+        states.remove(state.index)?;
+        notes.push(format!("{} is gone; what was left of its shaper is deleted", state.interface));
+    }
+    let ours = all.into_iter().find(|state| state.index == interface.index);
+    let commands: Vec<String> = wanted.changes.iter().map(Change::to_string).collect();
+    let before = match &ours {
+        Some(state) => {
+            if state.commands == commands && faults(state, &scene).is_empty() {
+                return Ok(Outcome { plan: wanted, was_so: true, notes });
+            }
+            state.before.clone()
+        }
+        None => before(interface, &scene)?,
+    };
+    if let Some(ifb) = wanted.shaped.ifb()
+        && scene.named(ifb).is_some()
+        && !scene.is_ours(ifb)
+    {
+        return Err(Error::Refused(format!(
+            "there is an interface {ifb} that is not Goodqueue's: perhaps sqm-scripts shape {}; stop them first, as \
+             with /etc/init.d/sqm stop",
+            interface.name
+        )));
+    }
+    let state = State {
+        schema: 1,
+        interface: interface.name.clone(),
+        index: interface.index,
+        shaped: wanted.shaped.clone(),
+        before,
+        commands,
+    };
+    // From here on a crash leaves this file, and the next start or stop puts things right.
+    states.write(&state)?;
+    if let Some(ours) = &ours {
+        undo(ours, Some(interface), &scene, &mut route)?;
+    } else if state.before.is_some() {
+        Change::DeleteRoot(interface.name.clone()).make(&mut route)?;
+    }
+    // A start that was killed may have left an IFB that its file does not name.
+    if let Some(ifb) = wanted.shaped.ifb().filter(|ifb| scene.is_ours(ifb)) {
+        surely(&Change::DeleteLink(ifb.into()), &mut route)?;
+    }
+    for change in &wanted.changes {
+        if let Err(error) = change.make(&mut route) {
+            put_back(&state, Some(interface), &mut route)?;
+            states.remove(state.index)?;
+            return Err(error);
+        }
+    }
+    Ok(Outcome { plan: wanted, was_so: false, notes })
+}
+
+/// The interface of this name.
+///
+/// # Errors
+/// `Refused` with the names that there are.
+pub fn find<'a>(all: &'a [Interface], name: &str) -> Result<&'a Interface> {
+    let others = all.iter().filter(|interface| !interface.is_loopback);
+    let names = || others.clone().map(|interface| interface.name.as_str()).collect::<Vec<_>>().join(", ");
+    let found = all.iter().find(|interface| interface.name == name);
+    match found {
+        None => Err(Error::Refused(format!("there is no interface {name}; the interfaces are {}", names()))),
+        Some(found) if found.is_loopback => Err(Error::Refused(format!(
+            "{name} is the loopback interface, which has no link behind it; the interfaces are {}",
+            names()
+        ))),
+        Some(found) => Ok(found),
+    }
+}
+
+/// The queueing discipline to put back later; `None` for the kernel's default.
+fn before(interface: &Interface, scene: &Scene) -> Result<Option<Before>> {
+    let name = &interface.name;
+    if let Some(ingress) = scene.of(interface.index).find(|qdisc| qdisc.is_ingress()) {
+        return Err(Error::Refused(format!(
+            "{name} has a queueing discipline {} for what arrives, and its filters could not be put back; if nobody \
+             needs it: tc qdisc del dev {name} {}",
+            ingress.kind, ingress.kind
+        )));
+    }
+    let in_the_way = |kind: &str| {
+        Error::Refused(format!(
+            "{name} has a tree of classes under {kind} that somebody has set, and it could not be put back; if nobody \
+             needs it: tc qdisc del dev {name} root"
+        ))
+    };
+    let Some(root) = scene.root(interface.index).filter(|root| root.handle != 0) else {
+        let set = scene.of(interface.index).find(|qdisc| qdisc.handle != 0);
+        return set.map_or(Ok(None), |set| Err(in_the_way(&set.kind)));
+    };
+    let has_more = scene.of(interface.index).any(|qdisc| qdisc.handle != 0 && qdisc.handle != root.handle);
+    // The FIFO of tbf has a handle of its own, which the kernel made.
+    if !RESTORABLE.contains(&root.kind.as_str()) || (has_more && root.kind != "tbf") {
+        return Err(in_the_way(&root.kind));
+    }
+    Ok(Some(Before { kind: root.kind.clone(), handle: root.handle, options: root.options.clone() }))
+}
+
+/// Tries all changes on an interface that exists for nothing else.
+fn rehearse(plan: &Plan, settings: &Settings, route: &mut Route) -> Result<()> {
+    let name = format!("gqtry{}", std::process::id());
+    let create = Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}rehearsal") };
+    if let Err(error) = create.make(route) {
+        return match &error {
+            Error::Kernel { source, .. } if source.errno() == Some(EPERM) => Err(Error::Missing {
+                what: format!("the right to change interfaces, CAP_NET_ADMIN ({source})"),
+                cure: "run it as root, or give the program that capability".into(),
+            }),
+            Error::Kernel { source, .. } if source.errno() == Some(EOPNOTSUPP) => match settings.down {
+                Some(_) => Err(Error::Missing {
+                    what: format!("the kernel module ifb, on which what arrives is shaped ({source})"),
+                    cure: "load it (modprobe ifb; on OpenWrt: opkg install kmod-ifb), or leave --down out".into(),
+                }),
+                // Nothing but the real interface to try it on.
+                None => Ok(()),
+            },
+            _ => Err(error),
+        };
+    }
+    let tried = on_one(plan, &name, route);
+    surely(&Change::DeleteLink(name), route)?;
+    tried
+}
+
+/// All changes of both directions, one after the other on `name`.
+fn on_one(plan: &Plan, name: &str, route: &mut Route) -> Result<()> {
+    let mut is_used = false;
+    for change in &plan.changes {
+        let mut change = change.clone();
+        match &mut change {
+            Change::AddIfb { .. } => continue,
+            Change::SetUp(dev) | Change::AddIngress(dev) | Change::DeleteLink(dev) => name.clone_into(dev),
+            Change::DeleteRoot(dev) | Change::DeleteIngress(dev) => name.clone_into(dev),
+            Change::AddQdisc { dev, parent, .. } => {
+                name.clone_into(dev);
+                if *parent == Parent::Root && std::mem::replace(&mut is_used, true) {
+                    Change::DeleteRoot(name.into()).make(route)?;
+                }
+            }
+            Change::AddClass { dev, .. } | Change::ClassifyDscp { dev, .. } => name.clone_into(dev),
+            Change::Redirect { dev, to } => {
+                name.clone_into(dev);
+                name.clone_into(to);
+            }
+        }
+        change.make(route).map_err(|error| explain(error, &change))?;
+    }
+    Ok(())
+}
+
+/// Says what the kernel lacks.
+fn explain(error: Error, change: &Change) -> Error {
+    let Error::Kernel { source, .. } = &error else { return error };
+    if !matches!(source.errno(), Some(ENOENT | EOPNOTSUPP)) {
+        return error;
+    }
+    let modules: &[(&str, &str)] = match change {
+        Change::AddQdisc { qdisc: Qdisc::Cake(_), .. } => &[("sch_cake", "kmod-sched-cake")],
+        Change::AddQdisc { qdisc: Qdisc::FqCodel(_), .. } => &[("sch_fq_codel", "kmod-sched-core")],
+        Change::AddQdisc { qdisc: Qdisc::Htb { .. }, .. } => &[("sch_htb", "kmod-sched-core")],
+        Change::AddIngress(_) => &[("sch_ingress", "kmod-sched-core")],
+        Change::ClassifyDscp { .. } => &[("cls_u32", "kmod-sched-core")],
+        Change::Redirect { .. } => {
+            &[("cls_matchall", "kmod-sched-core"), ("act_mirred", "kmod-sched-core")]
+        }
+        _ => return error,
+    };
+    let names: Vec<&str> = modules.iter().map(|(module, _)| *module).collect();
+    let what = format!("the kernel module {} ({source})", names.join(" or "));
+    let other = match change {
+        Change::AddQdisc { qdisc: Qdisc::Cake(_), .. } => ", or use --layout simple",
+        _ => "",
+    };
+    let (load, package) = (names.join(" "), modules[0].1);
+    Error::Missing { what, cure: format!("load it (modprobe -a {load}; on OpenWrt: opkg install {package}){other}") }
+}
+
+/// Deletes what we made, as far as it is there.
+fn undo(state: &State, interface: Option<&Interface>, scene: &Scene, route: &mut Route) -> Result<()> {
+    if let Some(interface) = interface {
+        surely(&Change::DeleteIngress(interface.name.clone()), route)?;
+        surely(&Change::DeleteRoot(interface.name.clone()), route)?;
+    }
+    match state.shaped.ifb() {
+        Some(ifb) if scene.is_ours(ifb) => surely(&Change::DeleteLink(ifb.into()), route),
+        _ => Ok(()),
+    }
+}
+
+/// Deletes what we made, and puts back what was there before.
+fn put_back(state: &State, interface: Option<&Interface>, route: &mut Route) -> Result<()> {
+    let scene = Scene::look(route)?;
+    undo(state, interface, &scene, route)?;
+    let (Some(interface), Some(Before { kind, handle, options })) = (interface, &state.before) else { return Ok(()) };
+    let qdisc = Qdisc::Saved { kind: kind.clone(), options: options.clone() };
+    let (dev, parent, handle) = (interface.name.clone(), Parent::Root, *handle);
+    Change::AddQdisc { dev, parent, handle, qdisc }.make(route)
+}
+
+/// Stops the shaper of an interface, by its name now or then, and puts back what was there before. The text says
+/// what that is.
+///
+/// # Errors
+/// `Refused` if it is not shaped, `Kernel` if a change failed.
+pub fn stop(name: &str) -> Result<String> {
+    let mut route = Route::open()?;
+    let states = States::open()?;
+    let scene = Scene::look(&mut route)?;
+    let all = states.all()?;
+    let index = scene.named(name).map(|interface| interface.index);
+    let of_now = all.iter().find(|state| Some(state.index) == index);
+    let of_then = || all.iter().find(|state| state.interface == name && scene.numbered(state.index).is_none());
+    let Some(state) = of_now.or_else(of_then) else {
+        let names: Vec<String> = all.iter().map(|state| name_now(state, &scene)).collect();
+        let shaped = if names.is_empty() { "no interface is".into() } else { format!("{} is", names.join(", ")) };
+        return Err(Error::Refused(format!("{name} is not shaped by Goodqueue; {shaped}")));
+    };
+    let interface = scene.numbered(state.index);
+    put_back(state, interface, &mut route).map_err(|error| match &error {
+        Error::Kernel { source, .. } if source.errno() == Some(EPERM) => Error::Missing {
+            what: format!("the right to change interfaces, CAP_NET_ADMIN ({source})"),
+            cure: "run it as root".into(),
+        },
+        _ => error,
+    })?;
+    states.remove(state.index)?;
+    Ok(match (&state.before, interface) {
+        (_, None) => format!("{name} is gone; what was left of its shaper is deleted"),
+        (Some(before), _) => format!("{name} has {} again, as before", before.kind),
+        (None, _) => format!("{name} has the kernel's default queue again, as before"),
+    })
+}
+
+fn name_now(state: &State, scene: &Scene) -> String {
+    scene.numbered(state.index).map_or(&state.interface, |interface| &interface.name).clone()
+}
+
+/// Why a shaper is not in force.
+fn faults(state: &State, scene: &Scene) -> Vec<String> {
+    let Some(interface) = scene.numbered(state.index) else {
+        return vec![format!("the interface {} is gone", state.interface)];
+    };
+    let mut faults = Vec::new();
+    for (direction, Shaper { dev, kind, .. }) in state.shaped.each() {
+        // The interface may have a new name.
+        let of = if direction == Direction::Up { Some(interface) } else { scene.named(dev) };
+        let root = of.and_then(|of| scene.root(of.index));
+        if root.is_none_or(|root| root.kind != *kind || root.handle != HANDLE) {
+            let now = root.map_or("nothing", |root| root.kind.as_str());
+            faults.push(format!("{dev} has {now} in place of our {kind}: somebody else has changed it"));
+        }
+    }
+    if let Some(ifb) = state.shaped.ifb() {
+        if !scene.named(ifb).is_some_and(|ifb| ifb.is_up) {
+            faults.push(format!("{ifb} is not up"));
+        }
+        if !scene.of(interface.index).any(Installed::is_ingress) {
+            faults.push(format!("what arrives at {} is not sent to {ifb}", interface.name));
+        }
+    }
+    faults
+}
+
+/// Every shaped interface.
+///
+/// # Errors
+/// `State` if a file cannot be read.
+pub fn status() -> Result<Vec<Standing>> {
+    let mut route = Route::open()?;
+    let states = States::open()?;
+    let scene = Scene::look(&mut route)?;
+    let standing = |state: State| {
+        let interface = scene.numbered(state.index);
+        let count = |(direction, shaper): (Direction, &Shaper)| {
+            let of = if direction == Direction::Up { interface } else { scene.named(&shaper.dev) };
+            of.and_then(|of| scene.root(of.index)).map(|root| (direction, root.counts))
+        };
+        Standing {
+            interface: name_now(&state, &scene),
+            faults: faults(&state, &scene),
+            counts: state.shaped.each().filter_map(count).collect(),
+            shaped: state.shaped,
+            before: state.before.map(|before| before.kind),
+        }
+    };
+    Ok(states.all()?.into_iter().map(standing).collect())
+}

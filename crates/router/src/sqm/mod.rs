@@ -1,0 +1,14 @@
+//! Shapes an interface in both directions below the rate of the link behind it, with the kernel's own queueing
+//! disciplines and in the layouts of sqm-scripts, so that the queue is here and not in the modem.
+//!
+//! [`plan`] says which changes that takes; [`start`] makes them and keeps in a file what was there before;
+//! [`stop`] puts that back.
+
+mod apply;
+mod plan;
+mod state;
+mod uci;
+
+pub use apply::{Outcome, Standing, find, start, status, stop};
+pub use plan::{Both, Layout, Plan, Queues, Settings, Shaper, plan};
+pub use uci::{Section, read as read_uci};

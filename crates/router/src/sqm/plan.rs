@@ -1,0 +1,434 @@
+//! From settings to changes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use goodqueue::cake::LinkKind;
+use goodqueue::spec::QueueParams;
+use goodqueue::tbf::LinkLayer;
+use goodqueue::{Direction, Link, QueueSpec, Rate};
+use goodqueue_wire::netlink::Interface;
+use serde::{Deserialize, Serialize};
+
+use crate::tc::{CakeOptions, Change, HtbClass, Parent, Qdisc};
+use crate::{Error, Result};
+
+/// The layouts of sqm-scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `cake` without classes.
+    PieceOfCake,
+    /// `cake` with three classes by DSCP.
+    LayerCake,
+    /// `htb` with three classes by DSCP, and `fq_codel` in each.
+    Simple,
+    /// `htb` with one class, and `fq_codel` in it.
+    Simplest,
+}
+
+impl Layout {
+    /// All of them.
+    pub const ALL: [Layout; 4] = [Layout::PieceOfCake, Layout::LayerCake, Layout::Simple, Layout::Simplest];
+
+    /// Its name in sqm-scripts, without `.qos`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layout::PieceOfCake => "piece_of_cake",
+            Layout::LayerCake => "layer_cake",
+            Layout::Simple => "simple",
+            Layout::Simplest => "simplest",
+        }
+    }
+
+    /// The queue of both directions.
+    const fn queue(self) -> &'static str {
+        match self {
+            Layout::PieceOfCake => "cake:besteffort",
+            Layout::LayerCake => "cake:diffserv3",
+            Layout::Simple => "htb,sqm=simple",
+            Layout::Simplest => "htb,sqm=simplest",
+        }
+    }
+}
+
+impl FromStr for Layout {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Layout, String> {
+        let name = text.strip_suffix(".qos").unwrap_or(text);
+        Layout::ALL.into_iter().find(|layout| layout.name() == name).ok_or_else(|| {
+            format!("{text} is not a layout; the layouts are {}", Layout::ALL.map(Layout::name).join(", "))
+        })
+    }
+}
+
+/// The queues of the two directions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Queues {
+    /// A layout. With `cake`, the hosts on this side have equal shares.
+    Layout(Layout),
+    /// What was written for a queue, without its rate.
+    Written {
+        /// For what leaves.
+        up: String,
+        /// For what arrives.
+        down: String,
+    },
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The interface towards the link.
+    pub interface: String,
+    /// The rate for what leaves; `None`: it is not shaped.
+    pub up: Option<Rate>,
+    /// The rate for what arrives; `None`: it is not shaped.
+    pub down: Option<Rate>,
+    /// The queues.
+    pub queues: Queues,
+    /// The link behind the interface: how many bytes it adds to a packet, and how it frames it.
+    pub link: Option<LinkKind>,
+    /// Bytes that the link adds to a packet, in place of those of `link`.
+    pub overhead: Option<i16>,
+    /// The smallest length that a packet counts as on the link, bytes, in place of that of `link`.
+    pub mpu: Option<u16>,
+}
+
+/// The changes that settings take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The changes, in their order.
+    pub changes: Vec<Change>,
+    /// What is shaped.
+    pub shaped: Both,
+}
+
+/// The shapers of an interface.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Both {
+    /// The one for what leaves.
+    pub up: Option<Shaper>,
+    /// The one for what arrives, on an IFB.
+    pub down: Option<Shaper>,
+}
+
+impl Both {
+    /// The IFB.
+    #[must_use]
+    pub fn ifb(&self) -> Option<&str> {
+        self.down.as_ref().map(|down| down.dev.as_str())
+    }
+
+    /// Those that there are, with their direction.
+    pub fn each(&self) -> impl Iterator<Item = (Direction, &Shaper)> {
+        let up = self.up.as_ref().map(|up| (Direction::Up, up));
+        up.into_iter().chain(self.down.as_ref().map(|down| (Direction::Down, down)))
+    }
+}
+
+impl fmt::Display for Both {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (direction, shaper)) in self.each().enumerate() {
+            let (comma, name, rate) = (if place > 0 { "; " } else { "" }, direction.name(), Rate(shaper.rate_bps));
+            write!(f, "{comma}{name} {rate}, {} on {}", shaper.kind, shaper.dev)?;
+        }
+        Ok(())
+    }
+}
+
+/// One shaper.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shaper {
+    /// The interface at whose root it is.
+    pub dev: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its rate, bit/s.
+    pub rate_bps: u64,
+}
+
+/// Major number of the handle of our root queues.
+pub(super) const HANDLE: u16 = 1;
+/// The text that marks an IFB as ours.
+pub(super) const ALIAS: &str = "goodqueue sqm ";
+
+/// The name of the IFB of an interface, as sqm-scripts have it. Names have at most 15 bytes.
+fn ifb_of(interface: &str) -> String {
+    let mut name = format!("ifb4{interface}");
+    while name.len() > 15 {
+        name.pop();
+    }
+    name
+}
+
+/// What to change on `interface` for these settings.
+///
+/// # Errors
+/// `Refused` if a queue cannot be had from the kernel, or no direction has a rate.
+pub fn plan(settings: &Settings, interface: &Interface) -> Result<Plan> {
+    let (mut changes, mut shaped) = (Vec::new(), Both::default());
+    let shaper = |dev: &str, queue: &QueueSpec, rate: Rate| {
+        Some(Shaper { dev: dev.into(), kind: queue.name().into(), rate_bps: rate.0 })
+    };
+    if let Some(rate) = settings.up {
+        let queue = settings.queue(rate, true)?;
+        changes.extend(shape(&settings.interface, &queue, settings, rate, interface.header)?);
+        shaped.up = shaper(&settings.interface, &queue, rate);
+    }
+    if let Some(rate) = settings.down {
+        let (name, dev) = (ifb_of(&settings.interface), settings.interface.clone());
+        let queue = settings.queue(rate, false)?;
+        changes.push(Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}{dev}") });
+        changes.extend(shape(&name, &queue, settings, rate, interface.header)?);
+        changes.push(Change::SetUp(name.clone()));
+        changes.push(Change::AddIngress(dev.clone()));
+        changes.push(Change::Redirect { dev, to: name.clone() });
+        shaped.down = shaper(&name, &queue, rate);
+    }
+    if changes.is_empty() {
+        return Err(Error::Refused(
+            "neither --up nor --down has a rate, so there is nothing to shape; give a rate a little below what the \
+             link carries, as in --up 18mbit --down 90mbit"
+                .into(),
+        ));
+    }
+    Ok(Plan { changes, shaped })
+}
+
+impl Settings {
+    /// The queue of a direction, with its rate.
+    fn queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
+        let (text, is_layout) = match &self.queues {
+            Queues::Layout(layout) => (layout.queue(), true),
+            Queues::Written { up, down } => (if is_up { up.as_str() } else { down.as_str() }, false),
+        };
+        let name = text.split([',', ':']).next().unwrap_or_default();
+        let (parameter, hosts) = match name {
+            "htb" => ("rate", ""),
+            "cake" if is_layout && is_up => ("bandwidth", ",isolation=dual-srchost,nat=on"),
+            "cake" if is_layout => ("bandwidth", ",isolation=dual-dsthost,nat=on"),
+            "cake" => ("bandwidth", ""),
+            other => {
+                return Err(Error::Refused(format!(
+                    "--queue {other}: it does not shape; the kernel's shapers are cake and htb, as in --queue \
+                     cake:diffserv4 or --queue htb,sqm=simple"
+                )));
+            }
+        };
+        let text = format!("{text}{hosts},{parameter}={rate}");
+        text.parse().map_err(|error| Error::Refused(format!("--queue {text}: {error}")))
+    }
+}
+
+/// Puts a shaper at the root of `dev`. `header`: bytes of the link-layer header that the kernel counts.
+fn shape(dev: &str, queue: &QueueSpec, settings: &Settings, rate: Rate, header: u32) -> Result<Vec<Change>> {
+    let root = |qdisc| Change::AddQdisc { dev: dev.into(), parent: Parent::Root, handle: HANDLE, qdisc };
+    let is_up = dev == settings.interface;
+    match queue.params() {
+        QueueParams::Cake(setup) => {
+            let mut setup = *setup;
+            setup.link = settings.link.unwrap_or(setup.link);
+            setup.overhead = settings.overhead.or(setup.overhead);
+            setup.mpu = settings.mpu.or(setup.mpu);
+            // What arrives has passed the bottleneck.
+            setup.ingress.get_or_insert(!is_up);
+            Ok(vec![root(Qdisc::Cake(CakeOptions::new(&setup, rate)?))])
+        }
+        QueueParams::Htb(params) => {
+            let mut params = *params;
+            let link = LinkBytes::of(settings)?;
+            if let Some(bytes) = link.overhead {
+                // The kernel counts the interface's own header; cake's overhead begins at the network header.
+                let beyond = i64::from(bytes) - i64::from(header);
+                params.overhead = u16::try_from(beyond).map_err(|_| {
+                    Error::Refused(format!(
+                        "the link adds {bytes} bytes to a packet, fewer than the {header} of {}'s own header, which \
+                         htb always counts; use --layout piece_of_cake",
+                        settings.interface
+                    ))
+                })?;
+            }
+            params.mpu = link.mpu.unwrap_or(params.mpu);
+            if link.is_atm {
+                params.linklayer = LinkLayer::Atm;
+            }
+            let Some(QueueParams::FqCodel(leaf)) = queue.leaf().map(|leaf| *leaf.params()) else {
+                return Err(Error::Refused(format!(
+                    "--queue {queue}: on the router the classes of htb have fq_codel; leave `leaf` out"
+                )));
+            };
+            let tree = params.tree(Link::ethernet(rate));
+            // Minor numbers: 1 is the first class, 11 hexadecimal and on are its children.
+            let minor = |place: usize| if place == 0 { 1 } else { 0x10 + place as u16 };
+            let default = tree.map[0];
+            let mut changes = vec![root(Qdisc::Htb { default: minor(default.into()) })];
+            for (place, class) in tree.classes.iter().enumerate().take(tree.number) {
+                let htb = HtbClass(*class);
+                let parent = class.parent.map_or(0, minor);
+                changes.push(Change::AddClass { dev: dev.into(), parent, class: minor(place), htb });
+                if tree.leaves[place] {
+                    let qdisc = Qdisc::FqCodel(leaf);
+                    let (parent, handle) = (Parent::Class(1, minor(place)), minor(place) << 4);
+                    changes.push(Change::AddQdisc { dev: dev.into(), parent, handle, qdisc });
+                }
+            }
+            for is_v6 in [false, true] {
+                for (dscp, class) in (0..).zip(tree.map).filter(|(_, class)| *class != default) {
+                    let class = minor(class.into());
+                    changes.push(Change::ClassifyDscp { dev: dev.into(), dscp, is_v6, class });
+                }
+            }
+            Ok(changes)
+        }
+        _ => unreachable!("`Settings::queue` has only cake and htb"),
+    }
+}
+
+/// What the link adds to a packet, for `htb`.
+struct LinkBytes {
+    overhead: Option<i16>,
+    mpu: Option<u16>,
+    is_atm: bool,
+}
+
+impl LinkBytes {
+    fn of(settings: &Settings) -> Result<LinkBytes> {
+        use goodqueue::cake::Framing;
+        let (overhead, mpu, framing) = settings.link.map_or((None, 0, Framing::None), LinkKind::meaning);
+        if framing == Framing::Ptm {
+            return Err(Error::Refused(
+                "htb cannot count the 64b/65b coding of PTM links; use --layout piece_of_cake, or give --overhead and \
+                 a rate 1.6% lower"
+                    .into(),
+            ));
+        }
+        Ok(LinkBytes {
+            overhead: settings.overhead.or(overhead),
+            mpu: settings.mpu.or((mpu > 0).then_some(mpu)),
+            is_atm: framing == Framing::Atm,
+        })
+    }
+}
+
+impl fmt::Display for Plan {
+    /// The commands of iproute2, one a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.changes.iter().try_for_each(|change| writeln!(f, "{change}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            interface: "eth0".into(),
+            up: Some(Rate(18_000_000)),
+            down: Some(Rate(90_000_000)),
+            queues: Queues::Layout(Layout::PieceOfCake),
+            link: None,
+            overhead: None,
+            mpu: None,
+        }
+    }
+
+    fn interface(header: u32) -> Interface {
+        Interface {
+            index: 2,
+            name: "eth0".into(),
+            kind: None,
+            alias: None,
+            is_up: true,
+            is_loopback: false,
+            header,
+            mtu: 1500,
+            tx_queues: 1,
+            tx_queue_len: 1000,
+        }
+    }
+
+    fn commands(settings: &Settings) -> String {
+        plan(settings, &interface(14)).expect("a plan").to_string()
+    }
+
+    #[test]
+    fn a_piece_of_cake_in_both_directions() {
+        assert_eq!(
+            commands(&settings()),
+            "\
+tc qdisc add dev eth0 root handle 1: cake bandwidth 18mbit besteffort dual-srchost nat nowash egress no-ack-filter split-gso rtt 100000us noatm raw
+ip link add name ifb4eth0 type ifb
+tc qdisc add dev ifb4eth0 root handle 1: cake bandwidth 90mbit besteffort dual-dsthost nat nowash ingress no-ack-filter split-gso rtt 100000us noatm raw
+ip link set dev ifb4eth0 up
+tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred egress redirect dev ifb4eth0
+"
+        );
+    }
+
+    #[test]
+    fn htb_counts_the_link_beyond_the_interfaces_own_header() {
+        let queues = Queues::Layout(Layout::Simplest);
+        let link = Some(LinkKind::Conservative);
+        let settings = Settings { down: None, queues, link, ..settings() };
+        assert_eq!(
+            commands(&settings),
+            "\
+tc qdisc add dev eth0 root handle 1: htb default 1
+tc class add dev eth0 parent 1: classid 1:1 htb rate 18mbit ceil 18mbit burst 2250b cburst 2250b quantum 2250 prio 0 overhead 34 linklayer atm
+tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 target 5000us interval 100000us memory_limit 33554432 ecn drop_batch 64
+"
+        );
+        let ppp = plan(&settings, &interface(0)).expect("a plan").to_string();
+        assert!(ppp.contains(" overhead 48 linklayer atm"), "{ppp}");
+    }
+
+    #[test]
+    fn the_classes_of_simple_are_those_of_the_simulator() {
+        let queues = Queues::Layout(Layout::Simple);
+        let text = commands(&Settings { down: None, queues, ..settings() });
+        let classes: Vec<&str> = text.lines().filter(|line| line.contains("tc class")).collect();
+        let expected = [
+            "parent 1: classid 1:1 htb rate 18mbit ceil 18mbit",
+            "parent 1:1 classid 1:11 htb rate 128kbit ceil 6mbit",
+            "parent 1:1 classid 1:12 htb rate 3mbit ceil 17984kbit",
+            "parent 1:1 classid 1:13 htb rate 3mbit ceil 17984kbit",
+        ];
+        assert_eq!(classes.len(), expected.len());
+        for (class, expected) in classes.iter().zip(expected) {
+            assert!(class.contains(expected), "{class}");
+        }
+        assert!(text.contains("protocol ip prio 10 u32 match ip tos 0xb8 0xfc flowid 1:11"), "{text}");
+        assert!(text.contains("protocol ipv6 prio 11 u32 match ip6 priority 0x20 0xfc flowid 1:13"), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_refused_with_its_cure() {
+        let own = |queue: &str| Queues::Written { up: queue.into(), down: queue.into() };
+        let simple = Queues::Layout(Layout::Simple);
+        for (settings, words) in [
+            (Settings { up: None, down: None, ..settings() }, "as in --up 18mbit"),
+            (Settings { queues: own("fq_codel"), ..settings() }, "shapers are cake and htb"),
+            (Settings { queues: own("cake,flows=64"), ..settings() }, "no parameter for it; leave it out"),
+            (Settings { queues: own("cake,nut=on"), ..settings() }, "nat"),
+            (Settings { queues: own("htb,leaf=codel"), ..settings() }, "leave `leaf` out"),
+            (
+                Settings { queues: simple.clone(), link: Some(LinkKind::PppoePtm), ..settings() },
+                "a rate 1.6% lower",
+            ),
+            (Settings { queues: simple, overhead: Some(4), ..settings() }, "fewer than the 14"),
+        ] {
+            let error = plan(&settings, &interface(14)).expect_err(words).to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_an_ifb_fits_into_fifteen_bytes() {
+        assert_eq!(ifb_of("eth0"), "ifb4eth0");
+        assert_eq!(ifb_of("enp0s31f6.1234"), "ifb4enp0s31f6.1");
+    }
+}

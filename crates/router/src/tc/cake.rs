@@ -1,0 +1,166 @@
+//! Options of `sch_cake` (`linux/pkt_sched.h`, tc-cake(8)).
+
+use std::fmt;
+
+use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Params, Setup};
+use goodqueue::{Link, Rate};
+use netlink_packet_core::DefaultNla;
+use netlink_packet_route::tc::TcOption;
+
+use crate::{Error, Result};
+
+const TCA_CAKE_BASE_RATE64: u16 = 2;
+const TCA_CAKE_DIFFSERV_MODE: u16 = 3;
+const TCA_CAKE_ATM: u16 = 4;
+const TCA_CAKE_FLOW_MODE: u16 = 5;
+const TCA_CAKE_OVERHEAD: u16 = 6;
+const TCA_CAKE_RTT: u16 = 7;
+const TCA_CAKE_TARGET: u16 = 8;
+const TCA_CAKE_AUTORATE: u16 = 9;
+const TCA_CAKE_MEMORY: u16 = 10;
+const TCA_CAKE_NAT: u16 = 11;
+const TCA_CAKE_RAW: u16 = 12;
+const TCA_CAKE_WASH: u16 = 13;
+const TCA_CAKE_MPU: u16 = 14;
+const TCA_CAKE_INGRESS: u16 = 15;
+const TCA_CAKE_ACK_FILTER: u16 = 16;
+const TCA_CAKE_SPLIT_GSO: u16 = 17;
+const TCA_CAKE_FWMARK: u16 = 18;
+
+/// Queues of a tin in the kernel (`CAKE_QUEUES`).
+const QUEUES: u32 = 1024;
+
+/// The parameters of the library's `cake`, and what only a kernel has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CakeOptions {
+    /// The parameters.
+    pub params: Params,
+    /// Whether hosts are told apart by their addresses behind address translation (conntrack).
+    pub nat: bool,
+}
+
+impl CakeOptions {
+    /// From what was written for the queue, at this `rate`.
+    ///
+    /// # Errors
+    /// `Refused` for a parameter that the kernel's `cake` does not have.
+    pub fn new(setup: &Setup, rate: Rate) -> Result<CakeOptions> {
+        if setup.flows != QUEUES {
+            return Err(Error::Refused(format!(
+                "flows={}: the kernel's cake has {QUEUES} queues in each tin, and no parameter for it; leave it out",
+                setup.flows
+            )));
+        }
+        let params = Params { bandwidth: rate, ..setup.params(Link::ethernet(rate)) };
+        Ok(CakeOptions { params, nat: setup.nat })
+    }
+
+    /// The elements of `TCA_OPTIONS`.
+    pub(super) fn attributes(&self) -> Vec<TcOption> {
+        let Params { overhead, .. } = self.params;
+        let mut all = vec![(TCA_CAKE_BASE_RATE64, (self.params.bandwidth.0 / 8).to_ne_bytes().to_vec())];
+        let mut word = |kind, value: u32| all.push((kind, value.to_ne_bytes().to_vec()));
+        word(TCA_CAKE_DIFFSERV_MODE, self.diffserv().0);
+        word(TCA_CAKE_FLOW_MODE, self.isolation().0);
+        word(TCA_CAKE_NAT, self.nat.into());
+        word(TCA_CAKE_WASH, self.params.wash.into());
+        word(TCA_CAKE_INGRESS, self.params.ingress.into());
+        word(TCA_CAKE_ACK_FILTER, self.ack_filter().0);
+        word(TCA_CAKE_SPLIT_GSO, self.params.split_gso.into());
+        word(TCA_CAKE_RTT, micros(self.params.rtt.0));
+        word(TCA_CAKE_TARGET, micros(self.params.target.0));
+        word(TCA_CAKE_ATM, self.framing().0);
+        if overhead.from_network {
+            word(TCA_CAKE_OVERHEAD, i32::from(overhead.bytes).cast_unsigned());
+        } else {
+            word(TCA_CAKE_RAW, 0);
+        }
+        word(TCA_CAKE_MPU, self.params.mpu.into());
+        word(TCA_CAKE_AUTORATE, self.params.autorate_ingress.into());
+        word(TCA_CAKE_MEMORY, self.params.memory_limit);
+        word(TCA_CAKE_FWMARK, self.params.fwmark);
+        all.into_iter().map(|(kind, value)| TcOption::Other(DefaultNla::new(kind, value))).collect()
+    }
+
+    const fn diffserv(&self) -> (u32, &'static str) {
+        match self.params.diffserv {
+            Diffserv::Diffserv3 => (0, "diffserv3"),
+            Diffserv::Diffserv4 => (1, "diffserv4"),
+            Diffserv::Diffserv8 => (2, "diffserv8"),
+            Diffserv::Besteffort => (3, "besteffort"),
+            Diffserv::Precedence => (4, "precedence"),
+        }
+    }
+
+    const fn isolation(&self) -> (u32, &'static str) {
+        match self.params.isolation {
+            Isolation::Flowblind => (0, "flowblind"),
+            Isolation::Srchost => (1, "srchost"),
+            Isolation::Dsthost => (2, "dsthost"),
+            Isolation::Hosts => (3, "hosts"),
+            Isolation::Flows => (4, "flows"),
+            Isolation::DualSrchost => (5, "dual-srchost"),
+            Isolation::DualDsthost => (6, "dual-dsthost"),
+            Isolation::TripleIsolate => (7, "triple-isolate"),
+        }
+    }
+
+    const fn framing(&self) -> (u32, &'static str) {
+        match self.params.framing {
+            Framing::None => (0, "noatm"),
+            Framing::Atm => (1, "atm"),
+            Framing::Ptm => (2, "ptm"),
+        }
+    }
+
+    const fn ack_filter(&self) -> (u32, &'static str) {
+        match self.params.ack_filter {
+            AckFilter::Off => (0, "no-ack-filter"),
+            AckFilter::On => (1, "ack-filter"),
+            AckFilter::Aggressive => (2, "ack-filter-aggressive"),
+        }
+    }
+}
+
+/// Whole microseconds, which the kernel counts in.
+fn micros(nanos: u64) -> u32 {
+    u32::try_from(nanos / 1000).unwrap_or(u32::MAX)
+}
+
+impl fmt::Display for CakeOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Params { bandwidth, overhead, wash, ingress, split_gso, rtt, mpu, .. } = self.params;
+        let switch = |is_on, on, off| if is_on { on } else { off };
+        write!(
+            f,
+            "bandwidth {bandwidth} {} {} {} {} {} {} {} rtt {}us {}",
+            self.diffserv().1,
+            self.isolation().1,
+            switch(self.nat, "nat", "nonat"),
+            switch(wash, "wash", "nowash"),
+            switch(ingress, "ingress", "egress"),
+            self.ack_filter().1,
+            switch(split_gso, "split-gso", "no-split-gso"),
+            micros(rtt.0),
+            self.framing().1,
+        )?;
+        if overhead.from_network {
+            write!(f, " overhead {}", overhead.bytes)?;
+        } else {
+            f.write_str(" raw")?;
+        }
+        if mpu > 0 {
+            write!(f, " mpu {mpu}")?;
+        }
+        if self.params.autorate_ingress {
+            f.write_str(" autorate-ingress")?;
+        }
+        if self.params.memory_limit > 0 {
+            write!(f, " memlimit {}", self.params.memory_limit)?;
+        }
+        if self.params.fwmark > 0 {
+            write!(f, " fwmark {:#x}", self.params.fwmark)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,45 @@
+//! Options of `sch_fq_codel` (tc-fq_codel(8)).
+
+use goodqueue::fq_codel::Params;
+use netlink_packet_route::tc::{TcOption, TcQdiscFqCodelOption as Element};
+
+fn micros(nanos: u64) -> u32 {
+    u32::try_from(nanos / 1000).unwrap_or(u32::MAX)
+}
+
+/// The elements of `TCA_OPTIONS`.
+pub(super) fn attributes(params: &Params) -> Vec<TcOption> {
+    let mut all = vec![
+        Element::Limit(params.limit),
+        Element::Flows(params.flows),
+        Element::Target(micros(params.target.0)),
+        Element::Interval(micros(params.interval.0)),
+        Element::MemoryLimit(params.memory_limit),
+        Element::Ecn(params.ecn.into()),
+        Element::DropBatchSize(params.drop_batch),
+    ];
+    all.extend(params.quantum.map(Element::Quantum));
+    all.extend(params.ce_threshold.map(|span| Element::CeThreshold(micros(span.0))));
+    all.into_iter().map(TcOption::FqCodel).collect()
+}
+
+/// The words of tc.
+pub(super) fn words(params: &Params) -> String {
+    let mut words = format!(
+        "limit {} flows {} target {}us interval {}us memory_limit {} {} drop_batch {}",
+        params.limit,
+        params.flows,
+        micros(params.target.0),
+        micros(params.interval.0),
+        params.memory_limit,
+        if params.ecn { "ecn" } else { "noecn" },
+        params.drop_batch,
+    );
+    if let Some(quantum) = params.quantum {
+        words += &format!(" quantum {quantum}");
+    }
+    if let Some(span) = params.ce_threshold {
+        words += &format!(" ce_threshold {}us", micros(span.0));
+    }
+    words
+}

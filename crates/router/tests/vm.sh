@@ -1,0 +1,138 @@
+# What `./vm` runs inside a real kernel, as root, with busybox, iproute2 and the command. Each check is a line:
+# `ok: WHAT` or `FAILED: WHAT`, and then what was said.
+
+# busybox has a tc and an ip of its own, and would take those.
+tc() { /bin/tc "$@"; }
+ip() { /bin/ip "$@"; }
+# ok WHAT COMMAND...: one check
+ok() {
+  what=$1; shift
+  if "$@" >/tmp/out 2>&1; then echo "ok: $what"; else echo "FAILED: $what"; sed 's/^/  /' /tmp/out; fi
+}
+# ends CODE WORDS COMMAND...: it ends with this exit code and says these words
+ends() {
+  code=$1 words=$2; shift 2
+  "$@" >/tmp/said 2>&1; got=$?
+  cat /tmp/said
+  [ "$got" -eq "$code" ] || { echo "exit code $got, not $code"; return 1; }
+  grep -q -- "$words" /tmp/said || { echo "it does not say: $words"; return 1; }
+}
+same() { diff "$1" "$2"; }
+# Everything that tc and ip show, without what counts. Classes of cake and fq_codel are flows of the moment.
+shown() {
+  for dev in $(ls /sys/class/net); do
+    echo "== $dev"
+    ip -d link show dev "$dev" | sed -E 's/^[0-9]+: //; s/promiscuity.*//; s/link\/ether [^ ]*//; s/alias .*//'
+    tc -d qdisc show dev "$dev"
+    tc -d class show dev "$dev" | sort
+    tc -d filter show dev "$dev" parent ffff:
+    tc -d filter show dev "$dev" parent 1:
+  done 2>/dev/null | grep -vE '^class (cake|fq_codel) |^ *$' | sed -E 's/fh [0-9a-f:]+//; s/index [0-9]+//; s/\(rule hit.*//; s/\(success.*//; s/handle 0x[0-9a-f]+//'
+}
+
+# The module brings two of its own along unless it is told not to.
+modprobe ifb numifbs=0
+ip link add wan0 type veth peer name wan1
+ip link set wan0 up
+ip link set wan1 up
+shown >/tmp/before
+
+module=$(find /lib/modules -name 'sch_cake.ko*')
+mv "$module" /tmp/
+ok "without the module sch_cake: exit code 3, and the cure" \
+  ends 3 'kmod-sched-cake' goodqueue sqm wan0 --up 20mbit --layout piece_of_cake
+shown >/tmp/now
+ok "without the module sch_cake: nothing was touched" same /tmp/before /tmp/now
+ok "without the module sch_cake: htb and fq_codel take its place" \
+  ends 0 'this kernel has no cake' goodqueue sqm wan0 --up 20mbit --down 50mbit
+ok "stop" ends 0 'default queue again' goodqueue sqm stop wan0
+mv /tmp/sch_cake.ko* "$module"
+
+# layout WHAT ARGUMENTS...: our messages do what the commands that we print do, and stop puts everything back
+layout() {
+  layout=$1; shift
+  ok "$layout: starts" ends 0 'test it' goodqueue sqm wan0 "$@"
+  shown >/tmp/ours
+  ok "$layout: a second time changes nothing" ends 0 'as it was' goodqueue sqm wan0 "$@"
+  ok "$layout: status" ends 0 'packets sent' goodqueue sqm status
+  ok "$layout: stop" ends 0 'default queue again' goodqueue sqm stop wan0
+  shown >/tmp/after
+  ok "$layout: stop has put everything back" same /tmp/before /tmp/after
+  goodqueue sqm wan0 "$@" --dry-run >/tmp/commands
+  sed -i 's|^|/bin/|' /tmp/commands
+  ok "$layout: the commands of --dry-run work" sh -e /tmp/commands
+  shown >/tmp/theirs
+  ok "$layout: the commands of --dry-run do the same" same /tmp/ours /tmp/theirs
+  tc qdisc del dev wan0 root; tc qdisc del dev wan0 ingress; ip link del ifb4wan0
+} 2>/dev/null
+layout piece_of_cake --up 20mbit --down 50mbit
+layout layer_cake --up 20mbit --down 50mbit --layout layer_cake --link docsis
+layout simple --up 20mbit --down 50mbit --layout simple
+layout simplest --up 1500kbit --down 12gbit --layout simplest --link pppoe-llcsnap --mpu 64
+layout "cake with every option" --up 20mbit --down 50mbit --queue \
+  cake:diffserv4,isolation=hosts,nat=on,wash=on,ack-filter=aggressive,split-gso=off,rtt=30ms,overhead=-4,mpu=64,atm=ptm,memlimit=1m,fwmark=255
+
+# A queue that somebody has set comes back with its parameters.
+for queue in "fq_codel limit 321 target 7ms" "fq limit 5000" "tbf rate 30mbit burst 20k latency 30ms" "pfifo limit 77" \
+  "cake bandwidth 7mbit diffserv8 nat overhead 9"; do
+  tc qdisc replace dev wan0 root handle 5: $queue
+  shown >/tmp/own
+  goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/out 2>&1
+  ok "$queue: comes back" ends 0 'again, as before' goodqueue sqm stop wan0
+  shown >/tmp/after
+  ok "$queue: is what it was" same /tmp/own /tmp/after
+  tc qdisc del dev wan0 root
+done
+
+# What cannot be put back is not touched.
+tc qdisc add dev wan0 root handle 7: htb default 1
+tc class add dev wan0 parent 7: classid 7:1 htb rate 3mbit
+shown >/tmp/own
+ok "a tree of classes: refused, with the cure" ends 2 'tc qdisc del dev wan0 root' goodqueue sqm wan0 --up 20mbit
+shown >/tmp/after
+ok "a tree of classes: not touched" same /tmp/own /tmp/after
+tc qdisc del dev wan0 root
+tc qdisc add dev wan0 clsact
+ok "filters for what arrives: refused" ends 2 'tc qdisc del dev wan0 clsact' goodqueue sqm wan0 --down 20mbit
+tc qdisc del dev wan0 clsact
+ip link add ifb4wan0 type ifb
+ok "an IFB of sqm-scripts: refused" ends 2 'sqm-scripts' goodqueue sqm wan0 --down 20mbit
+ip link del ifb4wan0
+
+# Killed at any moment, the next start finds what was left.
+for delay in 0.005 0.01 0.02 0.03 0.05 0.08 0.12 0.2; do
+  goodqueue sqm wan0 --up 20mbit --down 50mbit --layout simple --quiet &
+  sleep $delay
+  kill -9 $! 2>/dev/null
+  wait $! 2>/dev/null
+  goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/restarted 2>&1 || cat /tmp/restarted >>/tmp/killed
+  goodqueue sqm stop wan0 >/tmp/stopped 2>&1 || cat /tmp/stopped >>/tmp/killed
+  for try in $(ls /sys/class/net | grep gqtry); do ip link del "$try"; echo "left: $try" >>/tmp/tries; done
+  shown >/tmp/after
+  diff /tmp/before /tmp/after >>/tmp/killed
+done
+ok "kill -9 at eight moments: nothing is left after the next start and stop" test ! -s /tmp/killed
+[ ! -s /tmp/killed ] || cat /tmp/killed
+
+# Interfaces come and go.
+goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/out 2>&1
+ip link set wan0 down; ip link set wan0 up
+ok "link down and up: still in force" ends 0 'up 20mbit' goodqueue sqm status
+ip link set wan0 down; ip link set wan0 name wan9; ip link set wan9 up
+ok "a new name: still in force" ends 0 'wan9: up 20mbit' goodqueue sqm status
+ok "a new name: stop" ends 0 'wan9 has' goodqueue sqm stop wan9
+ip link set wan9 down; ip link set wan9 name wan0; ip link set wan0 up
+shown >/tmp/after
+ok "a new name: everything is back" same /tmp/before /tmp/after
+goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/out 2>&1
+tc qdisc replace dev wan0 root fq_codel
+ok "changed by somebody else: exit code 1, and what" ends 1 'wan0 has fq_codel' goodqueue sqm status
+ok "changed by somebody else: start mends it" ends 0 'test it' goodqueue sqm wan0 --up 20mbit --down 50mbit
+ip link del wan0
+ok "the interface is gone: status says so" ends 1 'is gone' goodqueue sqm status
+ip link add lan0 type veth peer name lan1
+ok "the interface is gone: the next start cleans up" ends 0 'what was left' goodqueue sqm lan0 --up 20mbit
+goodqueue sqm stop lan0 >/dev/null
+ok "the interface is gone: its IFB too" test ! -e /sys/class/net/ifb4wan0
+
+echo "end of the checks"

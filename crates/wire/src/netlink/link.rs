@@ -1,0 +1,205 @@
+//! Interfaces, their addresses and neighbours.
+
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use netlink_packet_route::link::{
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+};
+use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
+
+use super::Route;
+use crate::Result;
+
+/// An Ethernet address.
+pub(crate) type Mac = [u8; 6];
+
+/// One end of a veth pair.
+pub(crate) struct End<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) mac: Mac,
+    pub(crate) mtu: u32,
+}
+
+impl End<'_> {
+    fn attributes(&self) -> Vec<LinkAttribute> {
+        vec![
+            LinkAttribute::IfName(self.name.to_owned()),
+            LinkAttribute::Address(self.mac.to_vec()),
+            LinkAttribute::Mtu(self.mtu),
+        ]
+    }
+}
+
+fn link(index: u32, attributes: Vec<LinkAttribute>) -> LinkMessage {
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    link.attributes = attributes;
+    link
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    }
+}
+
+impl Route {
+    /// Creates a veth pair with `near` here and `far` in the namespace `namespace`; both are down.
+    pub(crate) fn add_veth(&mut self, near: &End<'_>, far: &End<'_>, namespace: BorrowedFd<'_>) -> Result<()> {
+        let mut there = far.attributes();
+        there.push(LinkAttribute::NetNsFd(namespace.as_raw_fd()));
+        let peer = InfoData::Veth(InfoVeth::Peer(link(0, there)));
+        let mut here = near.attributes();
+        here.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth), LinkInfo::Data(peer)]));
+        let message = Message::NewLink(link(0, here));
+        self.request(message, NLM_F_CREATE | NLM_F_EXCL, "RTM_NEWLINK veth", near.name)
+    }
+
+    /// Creates an IFB (intermediate functional block), on which what arrives at another interface can be
+    /// shaped. `alias` says to whom it belongs. It is down.
+    ///
+    /// # Errors
+    /// `System`: `EOPNOTSUPP` in a kernel without `ifb`.
+    pub fn add_ifb(&mut self, name: &str, alias: &str) -> Result<()> {
+        let attributes = vec![
+            LinkAttribute::IfName(name.to_owned()),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]),
+        ];
+        self.request(Message::NewLink(link(0, attributes)), NLM_F_CREATE | NLM_F_EXCL, "RTM_NEWLINK ifb", name)?;
+        // Some kernels ignore an alias in the request that creates.
+        let attributes = vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::IfAlias(alias.to_owned())];
+        self.request(Message::SetLink(link(0, attributes)), 0, "RTM_SETLINK alias", name)
+    }
+
+    /// Brings interface `index` up.
+    ///
+    /// # Errors
+    /// `System` without CAP_NET_ADMIN, or if the interface is gone.
+    pub fn set_up(&mut self, index: u32, name: &str) -> Result<()> {
+        let mut message = link(index, Vec::new());
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        self.request(Message::NewLink(message), 0, "RTM_NEWLINK up", name)
+    }
+
+    /// Deletes interface `index`, and with it the other end of a veth pair.
+    ///
+    /// # Errors
+    /// `System` without CAP_NET_ADMIN, or if the interface is gone.
+    pub fn delete_link(&mut self, index: u32, name: &str) -> Result<()> {
+        self.request(Message::DelLink(link(index, Vec::new())), 0, "RTM_DELLINK", name)
+    }
+
+    /// Adds an address to interface `index` that is usable at once.
+    pub(crate) fn add_address(&mut self, index: u32, address: IpAddr, prefix: u8) -> Result<()> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(address);
+        message.header.prefix_len = prefix;
+        message.header.index = index;
+        message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
+        if address.is_ipv6() {
+            // No duplicate address detection.
+            message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+        }
+        let flags = NLM_F_CREATE | NLM_F_EXCL;
+        self.request(Message::NewAddress(message), flags, "RTM_NEWADDR", &address.to_string())
+    }
+
+    /// Adds a permanent neighbour entry to interface `index`: `address` is at `mac`.
+    pub(crate) fn add_neighbour(&mut self, index: u32, address: IpAddr, mac: Mac) -> Result<()> {
+        let mut message = NeighbourMessage::default();
+        message.header.family = family(address);
+        message.header.ifindex = index;
+        message.header.state = NeighbourState::Permanent;
+        let destination = match address {
+            IpAddr::V4(v4) => NeighbourAddress::Inet(v4),
+            IpAddr::V6(v6) => NeighbourAddress::Inet6(v6),
+        };
+        message.attributes = vec![
+            NeighbourAttribute::Destination(destination),
+            NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
+        ];
+        let flags = NLM_F_CREATE | NLM_F_EXCL;
+        self.request(Message::NewNeighbour(message), flags, "RTM_NEWNEIGH", &address.to_string())
+    }
+}
+
+/// An interface of this namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its number.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Its kind, if it is virtual: `veth`, `ifb`, `bridge`; as `ip -d link` names it.
+    pub kind: Option<String>,
+    /// A text that somebody gave it (`ip link set … alias`).
+    pub alias: Option<String>,
+    /// Whether it is up.
+    pub is_up: bool,
+    /// Whether it is the loopback interface.
+    pub is_loopback: bool,
+    /// Bytes of its link-layer header in front of a packet: 14 on Ethernet, 0 on PPP and tunnels.
+    pub header: u32,
+    /// Largest packet without the link-layer header, bytes.
+    pub mtu: u32,
+    /// Queues towards the device.
+    pub tx_queues: u32,
+    /// Packets in a FIFO that is as long as the interface says (`txqueuelen`).
+    pub tx_queue_len: u32,
+}
+
+impl Interface {
+    fn of(message: &LinkMessage) -> Interface {
+        let mut interface = Interface {
+            index: message.header.index,
+            name: String::new(),
+            kind: None,
+            alias: None,
+            is_up: message.header.flags.contains(LinkFlags::Up),
+            is_loopback: message.header.link_layer_type == LinkLayerType::Loopback,
+            header: match message.header.link_layer_type {
+                LinkLayerType::Ether | LinkLayerType::Loopback => 14,
+                _ => 0,
+            },
+            mtu: 0,
+            tx_queues: 1,
+            tx_queue_len: 0,
+        };
+        for attribute in &message.attributes {
+            match attribute {
+                LinkAttribute::IfName(name) => interface.name.clone_from(name),
+                LinkAttribute::IfAlias(alias) => interface.alias = Some(alias.clone()),
+                LinkAttribute::Mtu(mtu) => interface.mtu = *mtu,
+                LinkAttribute::NumTxQueues(queues) => interface.tx_queues = *queues,
+                LinkAttribute::TxQueueLen(length) => interface.tx_queue_len = *length,
+                LinkAttribute::LinkInfo(infos) => {
+                    interface.kind = infos.iter().find_map(|info| match info {
+                        LinkInfo::Kind(kind) => Some(kind.to_string()),
+                        _ => None,
+                    });
+                }
+                _ => {}
+            }
+        }
+        interface
+    }
+}
+
+/// All interfaces of this namespace.
+///
+/// # Errors
+/// Those of [`Route::dump`].
+pub fn interfaces(route: &mut Route) -> Result<Vec<Interface>> {
+    let all = route.dump(Message::GetLink(LinkMessage::default()), "RTM_GETLINK")?;
+    let interface = |message: &Message| match message {
+        Message::NewLink(link) => Some(Interface::of(link)),
+        _ => None,
+    };
+    Ok(all.iter().filter_map(interface).collect())
+}

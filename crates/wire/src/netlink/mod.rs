@@ -1,0 +1,225 @@
+//! The kernel's interfaces, addresses and queueing disciplines, over rtnetlink (`rtnetlink(7)`): requests,
+//! their answers, and dumps. Messages are those of the crate `netlink-packet-route`.
+
+mod link;
+
+use std::io;
+
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload, NlaBuffer,
+    NlasIterator,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+
+use crate::{Error, Result};
+
+pub use link::{Interface, interfaces};
+pub(crate) use link::{End, Mac};
+
+const NLMSG_ERROR: u16 = 2;
+/// The answer has attributes that explain it (`linux/netlink.h`).
+const NLM_F_ACK_TLVS: u16 = 0x200;
+const NLMSGERR_ATTR_MSG: u16 = 1;
+/// Length of `struct nlmsghdr`.
+const HEADER: usize = 16;
+/// Largest answer: the kernel fills at most 32 KiB of a dump at a time (`netlink_dump`).
+const MOST: usize = 1 << 16;
+
+/// An rtnetlink connection to the network namespace of the thread that opened it.
+pub struct Route {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Route {
+    /// Opens one.
+    ///
+    /// # Errors
+    /// `System` if the kernel has no more sockets.
+    pub fn open() -> Result<Route> {
+        let open = || {
+            let mut socket = Socket::new(NETLINK_ROUTE)?;
+            socket.bind_auto()?;
+            socket.connect(&SocketAddr::new(0, 0))?;
+            // Answers say why in words, and do not repeat the request.
+            socket.set_ext_ack(true)?;
+            socket.set_cap_ack(true)?;
+            Ok(socket)
+        };
+        let socket = open().map_err(|error| Error::io("socket", "NETLINK_ROUTE", error))?;
+        Ok(Route { socket, sequence: 0 })
+    }
+
+    /// Sends a request and waits for its acknowledgement. `flags` are those of the request beyond
+    /// `NLM_F_REQUEST` and `NLM_F_ACK`; `operation` and `object` are for the error.
+    ///
+    /// # Errors
+    /// `System` with the kernel's error number, and its explanation if it gives one.
+    pub fn request(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+        operation: &'static str,
+        object: &str,
+    ) -> Result<()> {
+        let failed = |error| Error::io(operation, object, error);
+        self.send(message, NLM_F_REQUEST | NLM_F_ACK | flags).map_err(failed)?;
+        loop {
+            let answer = self.receive().map_err(failed)?;
+            for message in messages(&answer) {
+                if let Some(answer) = Answer::of(message, self.sequence) {
+                    return match answer {
+                        Answer { code: 0, .. } => Ok(()),
+                        Answer { code, why: None } => {
+                            Err(failed(io::Error::from_raw_os_error(code.saturating_neg())))
+                        }
+                        Answer { code, why: Some(why) } => Err(Error::Refused {
+                            operation,
+                            object: object.to_owned(),
+                            why,
+                            source: io::Error::from_raw_os_error(code.saturating_neg()),
+                        }),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Asks for everything that `message` names, and collects the answers. A message that the crate cannot
+    /// decode is left out: newer kernels have attributes that it does not know.
+    ///
+    /// # Errors
+    /// `System` with the kernel's error number.
+    pub fn dump(
+        &mut self,
+        message: RouteNetlinkMessage,
+        operation: &'static str,
+    ) -> Result<Vec<RouteNetlinkMessage>> {
+        let failed = |error| Error::io(operation, "", error);
+        self.send(message, NLM_F_REQUEST | NLM_F_DUMP).map_err(failed)?;
+        let mut all = Vec::new();
+        loop {
+            let answer = self.receive().map_err(failed)?;
+            for bytes in messages(&answer) {
+                if let Some(Answer { code, .. }) = Answer::of(bytes, self.sequence)
+                    && code != 0
+                {
+                    return Err(failed(io::Error::from_raw_os_error(code.saturating_neg())));
+                }
+                let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) else { continue };
+                if message.header.sequence_number != self.sequence {
+                    continue;
+                }
+                match message.payload {
+                    NetlinkPayload::Done(_) => return Ok(all),
+                    NetlinkPayload::InnerMessage(inner) => all.push(inner),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        self.sequence += 1;
+        let mut header = NetlinkHeader::default();
+        header.flags = flags;
+        header.sequence_number = self.sequence;
+        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        self.socket.send(&bytes, 0).map(|_| ())
+    }
+
+    fn receive(&self) -> io::Result<Vec<u8>> {
+        let mut answer = Vec::with_capacity(MOST);
+        loop {
+            match self.socket.recv(&mut answer, 0) {
+                Ok(_) => return Ok(answer),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// The messages of one answer: each starts with its length. What is too short ends them.
+fn messages(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let length = u32::from_ne_bytes(rest.get(..4)?.try_into().ok()?) as usize;
+        let message = rest.get(..length.max(HEADER))?;
+        rest = rest.get(length.max(HEADER).next_multiple_of(4)..).unwrap_or_default();
+        Some(message)
+    })
+}
+
+/// What the kernel says of a request (`struct nlmsgerr`).
+#[derive(Debug, PartialEq, Eq)]
+struct Answer {
+    /// 0, or the negative error number.
+    code: i32,
+    /// The reason in words (`NLMSGERR_ATTR_MSG`).
+    why: Option<String>,
+}
+
+impl Answer {
+    /// The answer to request `sequence`; `None` if `message` is something else.
+    fn of(message: &[u8], sequence: u32) -> Option<Answer> {
+        let word = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
+        let short = |at: usize| Some(u16::from_ne_bytes(message.get(at..at + 2)?.try_into().ok()?));
+        if short(4)? != NLMSG_ERROR || word(8)? != sequence {
+            return None;
+        }
+        let code = i32::from_ne_bytes(message.get(HEADER..HEADER + 4)?.try_into().ok()?);
+        // After the code comes the header of the request, without its attributes (`NETLINK_CAP_ACK`).
+        let attributes = message.get(HEADER + 4 + HEADER..).filter(|_| short(6).unwrap_or(0) & NLM_F_ACK_TLVS != 0);
+        let text = |nla: NlaBuffer<&[u8]>| {
+            let bytes = nla.value().strip_suffix(&[0]).unwrap_or(nla.value());
+            (nla.kind() == NLMSGERR_ATTR_MSG).then(|| String::from_utf8_lossy(bytes).into_owned())
+        };
+        let why = NlasIterator::new(attributes.unwrap_or_default()).filter_map(|nla| nla.ok()).find_map(text);
+        Some(Answer { code, why })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An acknowledgement with error `code` to request `number`, and the attributes `why`.
+    fn answer(number: u32, code: i32, why: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(36 + why.len()).unwrap();
+        let flags = if why.is_empty() { 0 } else { NLM_F_ACK_TLVS };
+        let mut bytes = length.to_ne_bytes().to_vec();
+        bytes.extend_from_slice(&NLMSG_ERROR.to_ne_bytes());
+        bytes.extend_from_slice(&flags.to_ne_bytes());
+        bytes.extend_from_slice(&number.to_ne_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&code.to_ne_bytes());
+        bytes.extend_from_slice(&[0; 16]);
+        bytes.extend_from_slice(why);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    #[test]
+    fn the_answer_is_found_among_others_and_garbage_is_ignored() {
+        let both = [answer(3, -17, &[]), answer(4, -1, &[])].concat();
+        let found = |bytes: &[u8], number| messages(bytes).find_map(|message| Answer::of(message, number));
+        assert_eq!(found(&both, 4), Some(Answer { code: -1, why: None }));
+        assert_eq!(found(&both, 5), None);
+        assert_eq!(found(&both[..50], 4), None);
+        assert_eq!(found(&[0; 40], 1), None);
+        assert_eq!(found(&[0xff; 40], 1), None);
+    }
+
+    #[test]
+    fn the_kernel_explains_an_error_in_words() {
+        // A cookie (3), then the text.
+        let attributes = [8, 0, 3, 0, 1, 2, 3, 4, 9, 0, 1, 0, b'n', b'o', b'n', b'e', 0];
+        let bytes = answer(7, -2, &attributes);
+        let why = messages(&bytes).find_map(|message| Answer::of(message, 7));
+        assert_eq!(why, Some(Answer { code: -2, why: Some("none".into()) }));
+    }
+}
