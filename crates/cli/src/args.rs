@@ -15,10 +15,10 @@ use goodqueue_experiment::Request;
 use crate::limit::Limit;
 
 pub use link::{LinkAction, LinkArgs, LinkSetArgs};
-pub use sqm::{SqmAction, SqmArgs};
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
+pub use sqm::{SqmAction, SqmArgs};
 
 /// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]

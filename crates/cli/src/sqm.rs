@@ -69,7 +69,11 @@ fn verify(host: &str, settings: &Settings, args: &SqmArgs) -> Result<(), Error> 
              stop {name}"
         )));
     }
-    let say = |text: &str| if !args.quiet { eprintln!("goodqueue: {text}") };
+    let say = |text: &str| {
+        if !args.quiet {
+            eprintln!("goodqueue: {text}")
+        }
+    };
     // The arguments of `goodqueue test`, with its defaults.
     let mut words = vec!["goodqueue", "test", host, "--length", &args.length];
     let file = args.key.key_file.as_ref().map(|file| file.to_string_lossy());
@@ -104,7 +108,11 @@ fn worth(before: &Record, after: &Record, share: f64) -> Result<String, Error> {
     let not = |why: String| Err(Error::LimitFailed(format!("not kept: {why}")));
     for (name, record) in [("before", before), ("after", after)] {
         if let Some(run) = record.runs.iter().find(|run| !run.validity.valid) {
-            return not(format!("the test {name}, {}, is not valid: {}", run.queue, run.validity.reasons.join("; ")));
+            return not(format!(
+                "the test {name}, {}, is not valid: {}",
+                run.queue,
+                run.validity.reasons.join("; ")
+            ));
         }
     }
     let of = |figure: &str| {
@@ -121,7 +129,9 @@ fn worth(before: &Record, after: &Record, share: f64) -> Result<String, Error> {
     for figure in ["goodput_up", "goodput_down"] {
         if let Some((first, then)) = of(figure).into_iter().find(|(first, then)| *then < share * first) {
             let (left, share) = (then / first * 100.0, share * 100.0);
-            return not(format!("{figure} fell to {left:.0}% ({first:.2} to {then:.2} Mbit/s), below {share:.0}%"));
+            return not(format!(
+                "{figure} fell to {left:.0}% ({first:.2} to {then:.2} Mbit/s), below {share:.0}%"
+            ));
         }
     }
     Ok(format!("95% of probes rose by at most {first:.1} ms before and {then:.1} ms after"))
@@ -157,7 +167,9 @@ fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
         eprintln!("goodqueue: {name}: queue {} is not enabled", section.name);
     }
     if enabled.is_empty() {
-        return Err(Error::Usage(format!("{name}: no `config queue` is enabled, so there is nothing to shape")));
+        return Err(Error::Usage(format!(
+            "{name}: no `config queue` is enabled, so there is nothing to shape"
+        )));
     }
     for section in enabled {
         for ignored in section.ignored {
@@ -254,8 +266,11 @@ fn status(only: Option<&str>, as_json: bool) -> Result<(), Error> {
     } else {
         all.iter().for_each(|standing| print!("{}", text_of(standing)));
     }
-    let broken: Vec<&str> =
-        all.iter().filter(|standing| !standing.faults.is_empty()).map(|standing| &*standing.interface).collect();
+    let broken: Vec<&str> = all
+        .iter()
+        .filter(|standing| !standing.faults.is_empty())
+        .map(|standing| &*standing.interface)
+        .collect();
     if broken.is_empty() {
         return Ok(());
     }

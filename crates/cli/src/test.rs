@@ -46,7 +46,11 @@ pub(crate) fn measure(args: &TestArgs) -> Result<Record, Error> {
     end.map(|()| record)
 }
 
-fn run(args: &TestArgs, asked: &Asked, target: Option<&Target>) -> Result<(Record, Result<(), Error>), Error> {
+fn run(
+    args: &TestArgs,
+    asked: &Asked,
+    target: Option<&Target>,
+) -> Result<(Record, Result<(), Error>), Error> {
     let mut record = asked.head(Record {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),

@@ -27,7 +27,7 @@ shown() {
     tc -d class show dev "$dev" | sort
     tc -d filter show dev "$dev" parent ffff:
     tc -d filter show dev "$dev" parent 1:
-  done 2>/dev/null | grep -vE '^class (cake|fq_codel) |^ *$' | sed -E 's/fh [0-9a-f:]+//; s/index [0-9]+//; s/\(rule hit.*//; s/\(success.*//; s/handle 0x[0-9a-f]+//'
+  done 2>/dev/null | grep -vE '^class (cake|fq_codel) |^ *$' | sed -E 's/fh [0-9a-f:]+//; s/index [0-9]+//; s/\(rule hit.*//; s/\(success.*//; s/handle 0x[0-9a-f]+//; s/direct_packets_stat [0-9]+//'
 }
 
 # The module brings two of its own along unless it is told not to.
@@ -134,5 +134,33 @@ ip link add lan0 type veth peer name lan1
 ok "the interface is gone: the next start cleans up" ends 0 'what was left' goodqueue sqm lan0 --up 20mbit
 goodqueue sqm stop lan0 >/dev/null
 ok "the interface is gone: its IFB too" test ! -e /sys/class/net/ifb4wan0
+
+# A modem with oversized buffers between us and a server: is the shaper worth it?
+mkdir -p /run/netns
+ip netns add modem; ip netns add isp
+ip link add wan0 type veth peer name lan1 netns modem
+ip -n modem link add isp0 type veth peer name isp1 netns isp
+ip addr add 10.0.1.1/24 dev wan0; ip link set wan0 up; ip route add default via 10.0.1.2
+ip -n modem addr add 10.0.1.2/24 dev lan1; ip -n modem link set lan1 up
+ip -n modem addr add 10.0.2.1/24 dev isp0; ip -n modem link set isp0 up
+ip -n isp addr add 10.0.2.2/24 dev isp1; ip -n isp link set isp1 up; ip -n isp link set lo up
+ip -n isp route add default via 10.0.2.1
+ip netns exec isp /bin/tc qdisc add dev isp1 root netem delay 20ms limit 10000
+ip netns exec modem sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+ip netns exec modem /bin/tc qdisc add dev isp0 root tbf rate 5mbit burst 5k limit 300k
+ip netns exec modem /bin/tc qdisc add dev lan1 root tbf rate 10mbit burst 5k limit 600k
+key=ny72hcfqmf8ss76td47nbqryea
+ip netns exec isp goodqueue server --key $key --quiet >/tmp/server 2>&1 &
+for try in 1 2 3 4 5 6 7 8 9 10; do
+  goodqueue probe 10.0.2.2 --key $key --length 100ms --quiet >/tmp/probe 2>&1 && break
+  sleep 0.2
+done
+verify() { goodqueue sqm wan0 "$@" --verify 10.0.2.2 --key $key --length 6s --quiet; }
+ok "verify: a shaper below the modem's rate is kept" \
+  ends 0 'kept: 95% of probes' verify --up 4500kbit --down 9mbit
+ok "verify: it is in force" ends 0 'up 4500kbit' goodqueue sqm status
+goodqueue sqm stop wan0 >/dev/null
+ok "verify: a shaper that takes too much is not kept" ends 1 'below 80%' verify --up 4500kbit --down 4mbit
+ok "verify: what was there before is back" ends 0 'no interface is shaped' goodqueue sqm status
 
 echo "end of the checks"

@@ -11,7 +11,19 @@ use crate::{Error, Result};
 /// Queueing disciplines that can be put back from the options that the kernel shows: they have no classes whose
 /// settings would be lost.
 const RESTORABLE: [&str; 14] = [
-    "bfifo", "cake", "codel", "fq", "fq_codel", "fq_pie", "mq", "noqueue", "pfifo", "pfifo_fast", "pie", "red", "sfq",
+    "bfifo",
+    "cake",
+    "codel",
+    "fq",
+    "fq_codel",
+    "fq_pie",
+    "mq",
+    "noqueue",
+    "pfifo",
+    "pfifo_fast",
+    "pie",
+    "red",
+    "sfq",
     "tbf",
 ];
 const ENOENT: i32 = 2;
@@ -230,7 +242,8 @@ fn rehearse(plan: &Plan, settings: &Settings, route: &mut Route) -> Result<()> {
             Error::Kernel { source, .. } if source.errno() == Some(EOPNOTSUPP) => match settings.down {
                 Some(_) => Err(Error::Missing {
                     what: format!("the kernel module ifb, on which what arrives is shaped ({source})"),
-                    cure: "load it (modprobe ifb; on OpenWrt: opkg install kmod-ifb), or leave --down out".into(),
+                    cure: "load it (modprobe ifb; on OpenWrt: opkg install kmod-ifb), or leave --down out"
+                        .into(),
                 }),
                 // Nothing but the real interface to try it on.
                 None => Ok(()),
@@ -281,9 +294,7 @@ fn explain(error: Error, change: &Change) -> Error {
         Change::AddQdisc { qdisc: Qdisc::Htb { .. }, .. } => &[("sch_htb", "kmod-sched-core")],
         Change::AddIngress(_) => &[("sch_ingress", "kmod-sched-core")],
         Change::ClassifyDscp { .. } => &[("cls_u32", "kmod-sched-core")],
-        Change::Redirect { .. } => {
-            &[("cls_matchall", "kmod-sched-core"), ("act_mirred", "kmod-sched-core")]
-        }
+        Change::Redirect { .. } => &[("cls_matchall", "kmod-sched-core"), ("act_mirred", "kmod-sched-core")],
         _ => return error,
     };
     let names: Vec<&str> = modules.iter().map(|(module, _)| *module).collect();
@@ -293,7 +304,10 @@ fn explain(error: Error, change: &Change) -> Error {
         _ => "",
     };
     let (load, package) = (names.join(" "), modules[0].1);
-    Error::Missing { what, cure: format!("load it (modprobe -a {load}; on OpenWrt: opkg install {package}){other}") }
+    Error::Missing {
+        what,
+        cure: format!("load it (modprobe -a {load}; on OpenWrt: opkg install {package}){other}"),
+    }
 }
 
 /// Deletes what we made, as far as it is there.
@@ -312,7 +326,9 @@ fn undo(state: &State, interface: Option<&Interface>, scene: &Scene, route: &mut
 fn put_back(state: &State, interface: Option<&Interface>, route: &mut Route) -> Result<()> {
     let scene = Scene::look(route)?;
     undo(state, interface, &scene, route)?;
-    let (Some(interface), Some(Before { kind, handle, options })) = (interface, &state.before) else { return Ok(()) };
+    let (Some(interface), Some(Before { kind, handle, options })) = (interface, &state.before) else {
+        return Ok(());
+    };
     let qdisc = Qdisc::Saved { kind: kind.clone(), options: options.clone() };
     let (dev, parent, handle) = (interface.name.clone(), Parent::Root, *handle);
     Change::AddQdisc { dev, parent, handle, qdisc }.make(route)
@@ -330,10 +346,12 @@ pub fn stop(name: &str) -> Result<String> {
     let all = states.all()?;
     let index = scene.named(name).map(|interface| interface.index);
     let of_now = all.iter().find(|state| Some(state.index) == index);
-    let of_then = || all.iter().find(|state| state.interface == name && scene.numbered(state.index).is_none());
+    let of_then =
+        || all.iter().find(|state| state.interface == name && scene.numbered(state.index).is_none());
     let Some(state) = of_now.or_else(of_then) else {
         let names: Vec<String> = all.iter().map(|state| name_now(state, &scene)).collect();
-        let shaped = if names.is_empty() { "no interface is".into() } else { format!("{} is", names.join(", ")) };
+        let shaped =
+            if names.is_empty() { "no interface is".into() } else { format!("{} is", names.join(", ")) };
         return Err(Error::Refused(format!("{name} is not shaped by Goodqueue; {shaped}")));
     };
     let interface = scene.numbered(state.index);

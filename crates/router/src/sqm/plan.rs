@@ -131,7 +131,8 @@ impl Both {
 impl fmt::Display for Both {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (direction, shaper)) in self.each().enumerate() {
-            let (comma, name, rate) = (if place > 0 { "; " } else { "" }, direction.name(), Rate(shaper.rate_bps));
+            let (comma, name, rate) =
+                (if place > 0 { "; " } else { "" }, direction.name(), Rate(shaper.rate_bps));
             write!(f, "{comma}{name} {rate}, {} on {}", shaper.kind, shaper.dev)?;
         }
         Ok(())
@@ -402,7 +403,10 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
             assert!(class.contains(expected), "{class}");
         }
         assert!(text.contains("protocol ip prio 10 u32 match ip tos 0xb8 0xfc flowid 1:11"), "{text}");
-        assert!(text.contains("protocol ipv6 prio 11 u32 match ip6 priority 0x20 0xfc flowid 1:13"), "{text}");
+        assert!(
+            text.contains("protocol ipv6 prio 11 u32 match ip6 priority 0x20 0xfc flowid 1:13"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -34,15 +34,15 @@ struct Line<'a> {
 /// # Errors
 /// `Refused` with file and line.
 pub fn read(text: &str, name: &str) -> Result<Vec<Section>> {
-    let wrong =
-        |number: usize, why: &dyn Display| Error::Refused(format!("{name}, line {number}: {why}"));
+    let wrong = |number: usize, why: &dyn Display| Error::Refused(format!("{name}, line {number}: {why}"));
     let mut sections: Vec<(usize, String, Vec<Line<'_>>)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let words = words(line).map_err(|why| wrong(number, &why))?;
         match &words[..] {
             [] => {}
             ["config", "queue", rest @ ..] if rest.len() < 2 => {
-                let name = rest.first().map_or_else(|| format!("in line {number}"), |name| (*name).to_owned());
+                let name =
+                    rest.first().map_or_else(|| format!("in line {number}"), |name| (*name).to_owned());
                 sections.push((number, name, Vec::new()));
             }
             ["option", _, _] => {
@@ -89,7 +89,10 @@ fn section(
         Some((number, value)) => match value.parse::<u64>() {
             Ok(0) => Ok(None),
             Ok(kbit) if kbit <= 1_000_000_000 => Ok(Some(Rate(kbit * 1000))),
-            _ => Err(wrong(number, &format!("{name} is a number of kbit/s, and 0 means not shaped; not {value}"))),
+            _ => Err(wrong(
+                number,
+                &format!("{name} is a number of kbit/s, and 0 means not shaped; not {value}"),
+            )),
         },
     };
     let Some((_, interface)) = text("interface") else {
@@ -132,7 +135,10 @@ fn section(
         Queues::Layout(layout)
     };
     for name in ["ilimit", "elimit", "itarget", "etarget", "ingress_ecn", "egress_ecn"] {
-        if advanced && text(name).is_some_and(|(_, value)| !matches!(value, "" | "auto" | "default" | "ECN" | "NOECN")) {
+        if advanced
+            && text(name)
+                .is_some_and(|(_, value)| !matches!(value, "" | "auto" | "default" | "ECN" | "NOECN"))
+        {
             ignored.push(format!("{name}: Goodqueue keeps the default"));
         }
     }
@@ -172,9 +178,8 @@ fn cake_words(text: &str) -> std::result::Result<String, String> {
             "no-ack-filter" => ("ack-filter", "off"),
             "ack-filter-aggressive" => ("ack-filter", "aggressive"),
             "noatm" | "atm" | "ptm" => ("atm", word),
-            "datacentre" | "lan" | "metro" | "regional" | "internet" | "oceanic" | "satellite" | "interplanetary" => {
-                ("rtt", word)
-            }
+            "datacentre" | "lan" | "metro" | "regional" | "internet" | "oceanic" | "satellite"
+            | "interplanetary" => ("rtt", word),
             "rtt" | "overhead" | "mpu" | "memlimit" | "fwmark" => (word, of_next()?),
             "ether-vlan" => (word, "1"),
             other if LinkKind::WORDS.contains(&other) => ("link", other),
@@ -230,7 +235,10 @@ config queue
         let sections = read(FILE, "sqm").expect("sections");
         let [cake, simple] = &sections[..] else { panic!("two sections") };
         let Settings { interface, up, down, queues, overhead, .. } = &cake.settings;
-        assert_eq!((interface.as_str(), *up, *down), ("eth1", Some(Rate(10_000_000)), Some(Rate(85_000_000))));
+        assert_eq!(
+            (interface.as_str(), *up, *down),
+            ("eth1", Some(Rate(10_000_000)), Some(Rate(85_000_000)))
+        );
         let (up, down) = (
             "cake:diffserv3,nat=on,isolation=dual-srchost,ack-filter=on",
             "cake:diffserv3,wash=on,nat=on,ingress=on,isolation=flows",
@@ -247,9 +255,15 @@ config queue
         for (text, words) in [
             ("option upload 3", "sqm, line 1: an option before the first `config queue`"),
             ("config queue\noption upload 3", "sqm, line 1: this section has no `option interface`"),
-            ("config queue\noption interface a\noption upload '3mbit'", "sqm, line 3: upload is a number of kbit/s"),
+            (
+                "config queue\noption interface a\noption upload '3mbit'",
+                "sqm, line 3: upload is a number of kbit/s",
+            ),
             ("config queue\noption interface 'a", "sqm, line 2: a quote is not closed"),
-            ("config queue\noption interface a\noption script x.qos", "the layouts are piece_of_cake, layer_cake"),
+            (
+                "config queue\noption interface a\noption script x.qos",
+                "the layouts are piece_of_cake, layer_cake",
+            ),
             ("config network", "sqm, line 1: neither `config queue NAME` nor"),
         ] {
             let error = read(text, "sqm").expect_err(text).to_string();

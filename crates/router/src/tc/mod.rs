@@ -11,9 +11,9 @@ use goodqueue_wire::netlink::{Interface, Route, interfaces};
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 use netlink_packet_route::tc::{
-    TcAction, TcActionAttribute, TcActionGeneric, TcActionMirrorOption, TcActionOption, TcActionType, TcAttribute,
-    TcFilterMatchAllOption, TcFilterU32Option, TcHandle, TcMessage, TcMirror, TcMirrorActionType, TcOption,
-    TcU32Key, TcU32Selector, TcU32SelectorFlags,
+    TcAction, TcActionAttribute, TcActionGeneric, TcActionMirrorOption, TcActionOption, TcActionType,
+    TcAttribute, TcFilterMatchAllOption, TcFilterU32Option, TcHandle, TcMessage, TcMirror,
+    TcMirrorActionType, TcOption, TcU32Key, TcU32Selector, TcU32SelectorFlags,
 };
 
 use crate::{Error, Result};
@@ -94,7 +94,9 @@ impl Qdisc {
             Qdisc::Cake(cake) => TcAttribute::Options(cake.attributes()),
             Qdisc::Htb { default } => TcAttribute::Options(htb::qdisc(*default)),
             Qdisc::FqCodel(params) => TcAttribute::Options(fq_codel::attributes(params)),
-            Qdisc::Saved { options, .. } if options.is_empty() => return vec![TcAttribute::Kind(self.kind().into())],
+            Qdisc::Saved { options, .. } if options.is_empty() => {
+                return vec![TcAttribute::Kind(self.kind().into())];
+            }
             Qdisc::Saved { options, .. } => TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options.clone())),
         };
         vec![TcAttribute::Kind(self.kind().into()), options]
@@ -184,7 +186,9 @@ impl fmt::Display for Change {
             Change::AddIfb { name, .. } => write!(f, "ip link add name {name} type ifb"),
             Change::SetUp(name) => write!(f, "ip link set dev {name} up"),
             Change::DeleteLink(name) => write!(f, "ip link del dev {name}"),
-            Change::AddQdisc { dev, parent, handle: 0, qdisc } => write!(f, "tc qdisc add dev {dev} {parent} {qdisc}"),
+            Change::AddQdisc { dev, parent, handle: 0, qdisc } => {
+                write!(f, "tc qdisc add dev {dev} {parent} {qdisc}")
+            }
             Change::AddQdisc { dev, parent, handle, qdisc } => {
                 write!(f, "tc qdisc add dev {dev} {parent} handle {handle:x}: {qdisc}")
             }
@@ -242,7 +246,8 @@ impl Change {
                 route.delete_link(index.cast_unsigned(), name)
             }
             Change::AddQdisc { dev, parent, handle, qdisc } => {
-                let mut message = message(index(route, dev)?, TcHandle { major: *handle, minor: 0 }, parent.handle());
+                let mut message =
+                    message(index(route, dev)?, TcHandle { major: *handle, minor: 0 }, parent.handle());
                 message.attributes = qdisc.attributes();
                 route.request(Message::NewQueueDiscipline(message), NEW, "RTM_NEWQDISC", dev)
             }
@@ -258,8 +263,10 @@ impl Change {
                 let mut message =
                     message(index(route, dev)?, TcHandle::UNSPEC, TcHandle { major: 1, minor: 0 });
                 message.header.info = info(filter_prio(*is_v6), protocol);
-                message.attributes =
-                    vec![TcAttribute::Kind("u32".into()), TcAttribute::Options(dscp_match(*dscp, *is_v6, *class))];
+                message.attributes = vec![
+                    TcAttribute::Kind("u32".into()),
+                    TcAttribute::Options(dscp_match(*dscp, *is_v6, *class)),
+                ];
                 route.request(Message::NewTrafficFilter(message), NEW, "RTM_NEWTFILTER", dev)
             }
             Change::AddIngress(dev) => {
@@ -436,7 +443,9 @@ fn installed_of(message: &TcMessage) -> Installed {
                 let counts = &mut installed.counts;
                 for part in stats {
                     match part {
-                        TcStats2::Basic(basic) => (counts.bytes, counts.packets) = (basic.bytes, basic.packets),
+                        TcStats2::Basic(basic) => {
+                            (counts.bytes, counts.packets) = (basic.bytes, basic.packets)
+                        }
                         TcStats2::Queue(queue) => {
                             (counts.drops, counts.requeues) = (queue.drops, queue.requeues);
                             (counts.overlimits, counts.qlen) = (queue.overlimits, queue.qlen);

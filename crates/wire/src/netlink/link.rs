@@ -8,7 +8,9 @@ use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessa
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
 };
-use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState};
+use netlink_packet_route::neighbour::{
+    NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
+};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
 
 use super::Route;
@@ -50,7 +52,12 @@ fn family(address: IpAddr) -> AddressFamily {
 
 impl Route {
     /// Creates a veth pair with `near` here and `far` in the namespace `namespace`; both are down.
-    pub(crate) fn add_veth(&mut self, near: &End<'_>, far: &End<'_>, namespace: BorrowedFd<'_>) -> Result<()> {
+    pub(crate) fn add_veth(
+        &mut self,
+        near: &End<'_>,
+        far: &End<'_>,
+        namespace: BorrowedFd<'_>,
+    ) -> Result<()> {
         let mut there = far.attributes();
         there.push(LinkAttribute::NetNsFd(namespace.as_raw_fd()));
         let peer = InfoData::Veth(InfoVeth::Peer(link(0, there)));
@@ -70,9 +77,15 @@ impl Route {
             LinkAttribute::IfName(name.to_owned()),
             LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]),
         ];
-        self.request(Message::NewLink(link(0, attributes)), NLM_F_CREATE | NLM_F_EXCL, "RTM_NEWLINK ifb", name)?;
+        self.request(
+            Message::NewLink(link(0, attributes)),
+            NLM_F_CREATE | NLM_F_EXCL,
+            "RTM_NEWLINK ifb",
+            name,
+        )?;
         // Some kernels ignore an alias in the request that creates.
-        let attributes = vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::IfAlias(alias.to_owned())];
+        let attributes =
+            vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::IfAlias(alias.to_owned())];
         self.request(Message::SetLink(link(0, attributes)), 0, "RTM_SETLINK alias", name)
     }
 

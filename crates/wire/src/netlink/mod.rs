@@ -14,8 +14,8 @@ use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use crate::{Error, Result};
 
-pub use link::{Interface, interfaces};
 pub(crate) use link::{End, Mac};
+pub use link::{Interface, interfaces};
 
 const NLMSG_ERROR: u16 = 2;
 /// The answer has attributes that explain it (`linux/netlink.h`).
@@ -173,7 +173,8 @@ impl Answer {
         }
         let code = i32::from_ne_bytes(message.get(HEADER..HEADER + 4)?.try_into().ok()?);
         // After the code comes the header of the request, without its attributes (`NETLINK_CAP_ACK`).
-        let attributes = message.get(HEADER + 4 + HEADER..).filter(|_| short(6).unwrap_or(0) & NLM_F_ACK_TLVS != 0);
+        let attributes =
+            message.get(HEADER + 4 + HEADER..).filter(|_| short(6).unwrap_or(0) & NLM_F_ACK_TLVS != 0);
         let text = |nla: NlaBuffer<&[u8]>| {
             let bytes = nla.value().strip_suffix(&[0]).unwrap_or(nla.value());
             (nla.kind() == NLMSGERR_ATTR_MSG).then(|| String::from_utf8_lossy(bytes).into_owned())

@@ -157,7 +157,11 @@ pub fn send_signal(process: u32, signal: i32) -> Result<()> {
 ///
 /// # Errors
 /// `System` if `getrlimit` or `setrlimit` fails.
-#[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "`rlim_t` has 32 bits on some machines")]
+#[allow(
+    clippy::useless_conversion,
+    clippy::unnecessary_cast,
+    reason = "`rlim_t` has 32 bits on some machines"
+)]
 pub fn raise_open_files(wanted: u64) -> Result<u64> {
     let wanted = libc::rlim_t::try_from(wanted).unwrap_or(libc::rlim_t::MAX);
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
