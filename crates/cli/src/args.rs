@@ -5,6 +5,7 @@
 mod link;
 mod paths;
 mod sqm;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
 pub use sqm::{SqmAction, SqmArgs};
+pub use watch::WatchArgs;
 
 /// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]
@@ -58,6 +60,9 @@ pub enum Command {
     /// Shape an interface with the kernel's own queues, as sqm-scripts do, so that no queue builds up in the modem
     #[command(after_help = sqm::EXAMPLES)]
     Sqm(Box<SqmArgs>),
+    /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(WatchArgs),
     /// Replay decision vectors recorded from Linux and show the first difference
     Replay(ReplayArgs),
     /// Simulate experiments that ran on a real kernel, and compare the figures

@@ -5,6 +5,7 @@ use goodqueue_experiment::{Error, live};
 pub use crate::link::command as link;
 pub use crate::server::command as server;
 pub use crate::sqm::command as sqm;
+pub use crate::watch::command as watch;
 pub(crate) use goodqueue_wire::{Interrupt, Lock};
 
 /// To be called first.

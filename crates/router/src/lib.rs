@@ -4,6 +4,7 @@
 //!   does the same.
 //! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, as sqm-scripts do, so
 //!   that the queue is here and not in the modem.
+//! * [`watch`] looks at the queues of interfaces, whoever has set them up.
 //!
 //! The queues' parameters are those of the library ([`goodqueue::QueueSpec`]): what runs in the simulator runs
 //! on the router.
@@ -12,6 +13,7 @@
 
 pub mod sqm;
 pub mod tc;
+pub mod watch;
 
 mod error;
 

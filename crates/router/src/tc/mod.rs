@@ -4,6 +4,7 @@
 mod cake;
 mod fq_codel;
 mod htb;
+mod stats;
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ use crate::{Error, Result};
 
 pub use cake::CakeOptions;
 pub use htb::HtbClass;
+pub use stats::{Extra, Tin};
 
 /// `TCA_OPTIONS` (`linux/rtnetlink.h`).
 const TCA_OPTIONS: u16 = 2;
@@ -366,6 +368,8 @@ pub struct Installed {
     pub options: Vec<u8>,
     /// What it counts.
     pub counts: Counts,
+    /// What else it tells.
+    pub extra: Extra,
 }
 
 impl Installed {
@@ -424,6 +428,7 @@ fn installed_of(message: &TcMessage) -> Installed {
         parent: message.header.parent,
         options: Vec::new(),
         counts: Counts::default(),
+        extra: Extra::default(),
     };
     for attribute in &message.attributes {
         match attribute {
@@ -444,13 +449,14 @@ fn installed_of(message: &TcMessage) -> Installed {
                 for part in stats {
                     match part {
                         TcStats2::Basic(basic) => {
-                            (counts.bytes, counts.packets) = (basic.bytes, basic.packets)
+                            (counts.bytes, counts.packets) = (basic.bytes, basic.packets);
                         }
                         TcStats2::Queue(queue) => {
                             (counts.drops, counts.requeues) = (queue.drops, queue.requeues);
                             (counts.overlimits, counts.qlen) = (queue.overlimits, queue.qlen);
                             counts.backlog = queue.backlog;
                         }
+                        TcStats2::App(extra) => installed.extra = Extra::of(&installed.kind, extra),
                         _ => {}
                     }
                 }
