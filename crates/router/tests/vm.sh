@@ -171,9 +171,10 @@ ok "watch: an interface that is not there" ends 2 'the interfaces are' goodqueue
 wait $!
 for number in $(seq 1000); do echo "link add w$number type ifb"; done >/tmp/many
 ip -batch /tmp/many
-begin=$(date +%s%N)
+uptime_ms() { awk '{print int($1 * 1000)}' /proc/uptime; }
+begin=$(uptime_ms)
 goodqueue watch --json --count 1 --interval 100ms --idle >/tmp/thousand
-took=$(( ($(date +%s%N) - begin) / 1000000 ))
+took=$(($(uptime_ms) - begin))
 ok "watch: 1000 interfaces, two looks and the program's start in $took ms (below 400)" test $took -lt 400
 ok "watch: none of them is missing" test "$(grep -o '"interface":"w' /tmp/thousand | wc -l)" -eq 1000
 for number in $(seq 1000); do echo "link del w$number"; done >/tmp/many
