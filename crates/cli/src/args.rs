@@ -57,7 +57,7 @@ pub enum Command {
     /// Run a program behind an emulated link, and tell what its packets met
     #[command(after_help = link::EXAMPLES)]
     Link(Box<LinkArgs>),
-    /// Shape an interface with the kernel's own queues, as sqm-scripts do, so that no queue builds up in the modem
+    /// Shape an interface with the kernel's own queues, so that no queue builds up in the modem
     #[command(after_help = sqm::EXAMPLES)]
     Sqm(Box<SqmArgs>),
     /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks

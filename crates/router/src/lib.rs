@@ -1,13 +1,13 @@
 //! On the router, on Linux: the kernel's own queueing disciplines on real interfaces.
 //!
-//! * [`tc`] changes them: each [`tc::Change`] is a netlink message, and prints as the `tc` or `ip` command that
-//!   does the same.
-//! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, as sqm-scripts do, so
-//!   that the queue is here and not in the modem.
+//! * [`tc`] changes them: each [`tc::Change`] is a netlink message, and prints as the `tc` or `ip` command
+//!   that does the same.
+//! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, as sqm-scripts do,
+//!   so that the queue is here and not in the modem.
 //! * [`watch`] looks at the queues of interfaces, whoever has set them up.
 //!
-//! The queues' parameters are those of the library ([`goodqueue::QueueSpec`]): what runs in the simulator runs
-//! on the router.
+//! The queues' parameters are those of the library ([`goodqueue::QueueSpec`]): what runs in the simulator
+//! runs on the router.
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 

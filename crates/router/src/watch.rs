@@ -1,5 +1,5 @@
-//! Queues as they are: what each queueing discipline of an interface has sent, dropped and marked since the last
-//! look, and what waits in it.
+//! Queues as they are: what each queueing discipline of an interface has sent, dropped and marked since the
+//! last look, and what waits in it.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -82,7 +82,8 @@ fn bql_of(name: &str) -> Vec<Bql> {
     for queue in queues.flatten() {
         let folder = queue.path().join("byte_queue_limits");
         let read = |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok();
-        // A driver without BQL has the files too: its limit stays 0 (`netdev_tx_completed_queue` is never called).
+        // A driver without BQL has the files too: its limit stays 0 (`netdev_tx_completed_queue` is never
+        // called).
         if let (Some(limit), Some(inflight)) = (read("limit").filter(|limit| *limit > 0), read("inflight")) {
             all.push(Bql { limit, inflight });
         }
@@ -126,8 +127,8 @@ pub struct Queue {
     pub drop_rate: f64,
     /// Marked between the looks, packets a second.
     pub mark_rate: f64,
-    /// How long a packet waits: what `cake` measures, otherwise what waits at the rate between the looks, ms. `None`
-    /// if something waits and nothing was sent.
+    /// How long a packet waits: what `cake` measures, otherwise what waits at the rate between the looks, ms.
+    /// `None` if something waits and nothing was sent.
     pub wait_ms: Option<f64>,
 }
 
