@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::usage::refused;
-use super::{Scratch, goodqueue, stderr, stdout};
+use super::{Scratch, goodqueue, skipped, stderr, stdout};
 
 #[test]
 fn wrong_words_are_refused_before_anything_is_touched() {
@@ -37,7 +37,7 @@ fn in_namespace(script: &str) -> Option<std::process::Output> {
     command.env("GOODQUEUE", env!("CARGO_BIN_EXE_goodqueue"));
     let output = command.output().ok()?;
     if stderr(&output).contains("unshare failed") {
-        println!("SKIPPED: sqm and watch in a namespace: user namespaces are not allowed here");
+        skipped("sqm and watch in a namespace", "user namespaces are not allowed here");
         return None;
     }
     Some(output)
