@@ -2,6 +2,7 @@
 //! ([`truth`]), and published figures ([`reproduce`]).
 #![forbid(unsafe_code)]
 
+pub mod autorate;
 pub mod replay;
 pub mod reproduce;
 pub mod truth;
