@@ -50,6 +50,15 @@ pub enum Cause {
         /// The rise that is still accepted.
         threshold: Span,
     },
+    /// A higher rate was tried for a moment.
+    Tried {
+        /// The largest rise of the samples that it can have delayed.
+        rise: Span,
+        /// The rise up to which the try succeeds.
+        accepted: Span,
+        /// The rate that passed.
+        carried: Rate,
+    },
     /// Load is low; what was known of the link becomes old.
     Idle {
         /// What passes.
@@ -112,6 +121,13 @@ impl fmt::Display for Decision {
                 Mbit(load),
                 Millis(rise),
                 Millis(threshold)
+            ),
+            Cause::Tried { rise, accepted, carried } => write!(
+                f,
+                "{} passed for a moment, and delay rose by {} (of {} accepted)",
+                Mbit(carried),
+                Millis(rise),
+                Millis(accepted)
             ),
             Cause::Idle { load } => write!(f, "only {} of traffic for a while", Mbit(load)),
             Cause::Silence { time } => write!(f, "no answer for {}", Millis(time)),

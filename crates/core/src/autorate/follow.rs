@@ -35,16 +35,25 @@ pub struct Params {
     pub drain: Span,
     /// The least share of the link's rate during a drain, thousandths. Default 200.
     pub drain_least: u64,
-    /// Time at a rate before a higher one is tried. Default 500 ms, some round trips.
+    /// Time at a rate before a higher one is tried. Default 2 s.
     pub hold_least: Span,
-    /// The same after attempts that failed: it doubles with each, up to this. Default 16 s.
+    /// The same after tries that failed: it doubles with each, up to this. Default 16 s.
     pub hold_most: Span,
-    /// How fast the rate rises at first, thousandths a second. Default 100.
-    pub seek: u64,
-    /// How fast it rises at most, thousandths a second. Default 1500: tenfold in 1.5 s.
-    pub seek_most: u64,
-    /// How long it rises at one speed before the speed doubles. Default 300 ms.
-    pub seek_step: Span,
+    /// By how much a try exceeds the rate, thousandths. Default 160: a tenth above the link.
+    pub gain: u64,
+    /// The same after tries that succeeded: it doubles with each, up to this. Default 500.
+    pub gain_most: u64,
+    /// A try ends when it has made a queue of this length on a link that has not become faster. Default 10 ms:
+    /// less is hard to tell from noise.
+    pub queue: Span,
+    /// The longest try. Default 300 ms.
+    pub longest_try: Span,
+    /// By how much the rate falls after a try until its outcome is known, thousandths: its queue
+    /// drains. Default 100.
+    pub dip: u64,
+    /// How long to wait for the samples that follow a try, beyond their round trip. Default 60 ms: more than
+    /// the time between two probes.
+    pub after: Span,
     /// The share of the rate from which on the load counts as full, thousandths. Default 750, as in
     /// cake-autorate.
     pub full: u64,
@@ -64,11 +73,14 @@ impl Default for Params {
             margin: 950,
             drain: Span::from_millis(200),
             drain_least: 200,
-            hold_least: Span::from_millis(500),
+            hold_least: Span::from_secs(2),
             hold_most: Span::from_secs(16),
-            seek: 100,
-            seek_most: 1500,
-            seek_step: Span::from_millis(300),
+            gain: 160,
+            gain_most: 500,
+            queue: Span::from_millis(10),
+            longest_try: Span::from_millis(300),
+            dip: 100,
+            after: Span::from_millis(60),
             full: 750,
             silence: Span::from_millis(600),
             idle: Span::from_secs(10),
@@ -80,14 +92,14 @@ impl Default for Params {
 const LOAD: Span = Span::from_millis(200);
 /// Delay is blamed on a direction whose load is at least this share of its rate, thousandths.
 const BLAMED: u64 = 125;
-/// Two rates of the link are the same if they differ by less, thousandths.
-const SAME: u64 = 100;
 /// A change of delay, ns, from which on two samples are enough to tell the rate of the link.
 const STEEP: i64 = 15_000_000;
 /// The rate falls at most to this share at once, thousandths.
 const LARGEST_FALL: u64 = 125;
 /// Drains in a row that do not lower the delay, after which the path must have become longer.
 const FUTILE: u32 = 6;
+/// How far the noise moves with a sample at least, ns.
+const NOISE_STEP: i64 = 50_000;
 /// Samples kept for the rate of the link.
 const POINTS: usize = 4;
 
@@ -105,7 +117,10 @@ struct Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Hold { until: Nanos },
-    Seek { speed: u64, faster_at: Nanos },
+    /// More than the link is known to carry.
+    Try { since: Nanos },
+    /// Less again, until the samples tell what the try did.
+    Await { since: Nanos, ended: Nanos, until: Nanos, carried: u64 },
     Drain { until: Nanos },
 }
 
@@ -123,10 +138,16 @@ struct Way {
     /// The latest samples that count, the newest last.
     points: [Point; POINTS],
     len: usize,
-    /// The rise of delay without a queue: mean and mean deviation, ns.
-    noise: [i64; 2],
+    /// What three of four samples do not exceed without a queue, ns.
+    noise: i64,
     /// How long to hold the next rate.
     hold: Span,
+    /// By how much the next try is above the rate, thousandths.
+    gain: u64,
+    /// How long the last answer took.
+    answer: Span,
+    /// The largest rise of a sample that a try can have delayed, ns; `None`: no such sample yet.
+    tried: Option<i64>,
     /// Since when the load is low.
     low_since: Option<Nanos>,
     /// Drains in a row that did not help, and the delay at the last one, ns.
@@ -145,8 +166,11 @@ impl Way {
             counts_from: Nanos::ZERO,
             points: [Point::default(); POINTS],
             len: 0,
-            noise: [0; 2],
+            noise: 0,
             hold: params.hold_least,
+            gain: params.gain_most,
+            answer: Span::ZERO,
+            tried: None,
             low_since: None,
             futile: 0,
             drained_at: 0,
@@ -180,14 +204,15 @@ impl Way {
     /// The rise that is accepted, ns.
     fn threshold(&self, params: &Params) -> i64 {
         let packets = Rate(self.rate).tx_time(crate::Bytes(2 * u64::from(crate::ETHERNET_FRAME)));
-        let noise = self.noise[0].saturating_add(2 * self.noise[1]).min(signed(params.most_noise));
+        let noise = self.noise.min(signed(params.most_noise));
         signed(params.accepted).saturating_add(signed(packets)).saturating_add(noise)
     }
 
+    /// Moves the estimate of a quantile by a step that is three times as large upwards as downwards: it comes to
+    /// rest where a quarter of the samples is above it.
     fn learn_noise(&mut self, rise: i64) {
-        let differs = (rise - self.noise[0]).abs();
-        self.noise[0] += (rise - self.noise[0]) / 32;
-        self.noise[1] += (differs - self.noise[1]) / 32;
+        self.noise = if rise > self.noise { self.noise + 3 * NOISE_STEP } else { self.noise - NOISE_STEP };
+        self.noise = self.noise.max(0);
     }
 
     /// The rate that the link has, by the latest samples. Up: a FIFO that is never empty passes in
@@ -225,14 +250,11 @@ impl Way {
         let last = *self.points().last()?;
         let floor = thousandths(self.rate, LARGEST_FALL);
         let link = self.measure(carried).min(self.rate.max(self.link)).max(floor).max(1);
-        let is_same = link.abs_diff(self.link) <= thousandths(self.link, SAME);
-        self.hold = match self.state {
-            State::Seek { .. } if is_same => Span(self.hold.0 * 2).min(params.hold_most),
-            _ => params.hold_least,
-        };
+        self.hold = params.hold_least;
+        self.gain = params.gain;
         self.link = link;
         // The queue is as many ns long as delay rose; a part of the rate that is left free drains it.
-        let queue = last.rise.saturating_sub(self.noise[0]).max(0).unsigned_abs();
+        let queue = last.rise.saturating_sub(self.noise).max(0).unsigned_abs();
         let free = (queue.saturating_mul(1000) / params.drain.0.max(1)).clamp(100, 1000 - params.drain_least.min(900));
         let takes = Span(queue.saturating_mul(1000) / free);
         self.state = State::Drain { until: now + takes };
@@ -250,11 +272,14 @@ impl Way {
     /// What a new sample leads to.
     fn judge(&mut self, now: Nanos, params: &Params, carried: &Carried) -> Option<Decision> {
         let level = self.level()?;
-        if matches!(self.state, State::Drain { .. }) {
-            return None;
-        }
+        let own = match self.state {
+            State::Drain { .. } => return None,
+            // The delay that a try makes by itself.
+            State::Try { .. } | State::Await { .. } => 2 * signed(params.queue),
+            State::Hold { .. } => 0,
+        };
         let load = carried.rate(self.direction, now, LOAD);
-        if level <= self.threshold(params) {
+        if level <= self.threshold(params).saturating_add(own) {
             self.futile = 0;
             if matches!(self.state, State::Hold { .. }) {
                 let rise = self.points().last()?.rise;
@@ -271,9 +296,18 @@ impl Way {
         self.drain(now, params, carried)
     }
 
-    /// What passing time leads to.
-    fn tick(&mut self, now: Nanos, passed: Span, settle: Span, wait: Option<Span>, load: u64, params: &Params) -> Option<Decision> {
-        let is_full = load >= thousandths(self.rate, params.full) || wait.is_some_and(|wait| wait > params.accepted);
+    /// What passing time leads to. `settle` is how long a change of the shaper takes to reach the link.
+    fn tick(
+        &mut self,
+        now: Nanos,
+        settle: Span,
+        wait: Option<Span>,
+        carried: &Carried,
+        params: &Params,
+    ) -> Option<Decision> {
+        let load = carried.rate(self.direction, now, LOAD);
+        let is_full =
+            load >= thousandths(self.rate, params.full) || wait.is_some_and(|wait| wait > params.accepted);
         match self.state {
             State::Drain { until } if now >= until => {
                 self.state = State::Hold { until: now + self.hold };
@@ -282,7 +316,7 @@ impl Way {
                 self.set(now, thousandths(self.link, params.margin), cause)
             }
             State::Drain { .. } => None,
-            State::Hold { .. } | State::Seek { .. } if !is_full => {
+            State::Hold { .. } if !is_full => {
                 let since = *self.low_since.get_or_insert(now);
                 if now.since(since) < params.idle || self.rate == self.limits.clamp(self.limits.start.0) {
                     return None;
@@ -294,28 +328,98 @@ impl Way {
             }
             State::Hold { until } => {
                 self.low_since = None;
-                if now >= until {
-                    self.state = State::Seek { speed: params.seek, faster_at: now + params.seek_step };
-                }
-                None
-            }
-            State::Seek { speed, faster_at } => {
-                self.low_since = None;
-                if self.rate >= self.limits.max.0 {
+                if now < until || self.rate >= self.limits.max.0 {
                     return None;
                 }
-                if now >= faster_at {
-                    let speed = (speed * 2).min(params.seek_most);
-                    self.state = State::Seek { speed, faster_at: now + params.seek_step };
-                }
-                let (rise, threshold) = (self.level().unwrap_or(0), self.threshold(params));
-                let more = thousandths(self.rate, speed).saturating_mul(passed.0.min(LOAD.0) / 1000) / 1_000_000;
-                let cause = Cause::Room {
-                    load: Rate(load),
-                    rise: Span(rise.unsigned_abs()),
-                    threshold: Span(threshold.unsigned_abs()),
+                self.state = State::Try { since: now };
+                self.tried = None;
+                let cause = self.room(load, params);
+                self.set(now, thousandths(self.rate, 1000 + self.gain), cause)
+            }
+            State::Try { since } => {
+                let took = now.since(since);
+                let bytes = carried.between(self.direction, since, now);
+                let link = self.known(params);
+                // Up, the bytes tell how long the queue is if the link has not become faster.
+                let queue = match self.direction {
+                    Direction::Up => Rate(link.max(1)).tx_time(crate::Bytes(bytes)) - took,
+                    Direction::Down => {
+                        let above = self.rate.saturating_sub(link);
+                        Span(took.0 / 1000 * (above.saturating_mul(1000) / link.max(1)))
+                    }
                 };
-                self.set(now, self.rate.saturating_add(more), cause)
+                if queue < params.queue && took < params.longest_try {
+                    return None;
+                }
+                let until = now + settle + settle + self.answer + params.after;
+                self.state = State::Await { since, ended: now, until, carried: rate_of(bytes, took) };
+                let rate = thousandths(self.rate, 1000 * (1000 - params.dip) / (1000 + self.gain));
+                let cause = self.room(load, params);
+                self.set(now, rate, cause)
+            }
+            State::Await { since, until, carried: up, .. } if now >= until => {
+                let before = thousandths(self.rate, 1_000_000 / (1000 - params.dip));
+                let reached = match self.direction {
+                    Direction::Up => up,
+                    Direction::Down => carried.highest(Direction::Down, since, now),
+                };
+                let reached = reached.min(thousandths(before, 1000 + self.gain));
+                let accepted = self.noise.min(signed(params.most_noise)) + signed(params.queue) / 2;
+                let rose = self.tried.unwrap_or(i64::MAX);
+                let known = self.known(params);
+                self.state = State::Hold { until: now + self.hold };
+                self.count_from(now);
+                if rose > accepted {
+                    self.hold = Span(self.hold.0 * 2).min(params.hold_most);
+                    self.gain = params.gain;
+                    self.state = State::Hold { until: now + self.hold };
+                } else if reached > known {
+                    self.link = reached;
+                    self.hold = params.hold_least;
+                    self.gain = (self.gain * 2).min(params.gain_most);
+                    self.state = State::Hold { until: now };
+                } else {
+                    self.state = State::Hold { until: now + params.after };
+                }
+                let rate = thousandths(self.link, params.margin).max(before);
+                let cause = Cause::Tried {
+                    rise: Span(rose.unsigned_abs()),
+                    accepted: Span(accepted.unsigned_abs()),
+                    carried: Rate(reached),
+                };
+                self.set(now, rate, cause)
+            }
+            State::Await { .. } => None,
+        }
+    }
+
+    /// What the link is known to carry.
+    fn known(&self, params: &Params) -> u64 {
+        let held = self.rate;
+        let before = match self.state {
+            State::Try { .. } => thousandths(held, 1_000_000 / (1000 + self.gain)),
+            State::Await { .. } => thousandths(held, 1_000_000 / (1000 - params.dip)),
+            _ => held,
+        };
+        self.link.max(before)
+    }
+
+    fn room(&self, load: u64, params: &Params) -> Cause {
+        Cause::Room {
+            load: Rate(load),
+            rise: Span(self.level().unwrap_or(0).unsigned_abs()),
+            threshold: Span(self.threshold(params).unsigned_abs()),
+        }
+    }
+
+    /// Notes the rise of a sample that a try can have delayed.
+    fn note_try(&mut self, sent: Nanos, rise: i64, settle: Span, answer: Span) {
+        self.answer = answer;
+        if let State::Await { since, ended, .. } = self.state {
+            let middle = Nanos(since.0 + ended.since(since).0 / 2);
+            let end = ended + settle + settle + Span::from_millis(40);
+            if sent >= middle && sent <= end {
+                self.tried = Some(self.tried.map_or(rise, |tried| tried.max(rise)));
             }
         }
     }
@@ -359,10 +463,14 @@ impl Follow {
     }
 
     /// The clock of the inputs. It never goes back.
-    fn advance(&mut self, now: Nanos) -> Span {
-        let passed = now.since(self.now);
+    fn advance(&mut self, now: Nanos) {
         self.now = self.now.max(now);
-        passed
+    }
+
+    /// How long a change of a shaper takes to reach the link: down, the senders learn of it by
+    /// acknowledgements.
+    fn settle(&self, way: usize) -> Span {
+        if way == index(Direction::Down) { self.round_trip.min(LOAD) } else { Span::ZERO }
     }
 
     /// Answers have come back.
@@ -372,7 +480,8 @@ impl Follow {
         self.ways.each_mut().map(|way| {
             way.count_from(now);
             way.hold = params.hold_least;
-            way.state = State::Seek { speed: params.seek_most, faster_at: now };
+            way.gain = params.gain_most;
+            way.state = State::Hold { until: now };
             let half = if way.link > 0 { way.link / 2 } else { way.limits.start.0 / 2 };
             way.set(now, half, Cause::Back { time })
         })
@@ -417,6 +526,8 @@ impl Controller for Follow {
         }
         let mut decisions = [None; 2];
         for (way, decision) in decisions.iter_mut().enumerate() {
+            let settle = self.settle(way);
+            self.ways[way].note_try(sample.sent, rises[way], settle, self.round_trip);
             if sample.sent >= self.ways[way].counts_from {
                 let point =
                     Point { sent: sample.sent, came: now, rise: rises[way], reflector: sample.reflector };
@@ -446,7 +557,7 @@ impl Controller for Follow {
     }
 
     fn traffic(&mut self, now: Nanos, traffic: Traffic) -> Decisions {
-        let passed = self.advance(now);
+        self.advance(now);
         let now = self.now;
         self.carried.add(now, traffic.bytes);
         if self.dead_since.is_some() {
@@ -461,10 +572,8 @@ impl Controller for Follow {
         }
         let mut decisions = [None; 2];
         for (way, decision) in decisions.iter_mut().enumerate() {
-            let load = self.carried.rate(Direction::BOTH[way], now, LOAD);
-            // In the other direction a change of the shaper takes a round trip to reach the link.
-            let settle = if way == index(Direction::Down) { self.round_trip } else { Span::ZERO };
-            *decision = self.ways[way].tick(now, passed, settle, traffic.waits[way], load, &self.params);
+            let settle = self.settle(way);
+            *decision = self.ways[way].tick(now, settle, traffic.waits[way], &self.carried, &self.params);
         }
         decisions
     }
