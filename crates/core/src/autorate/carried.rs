@@ -8,9 +8,6 @@ const KEPT: usize = 128;
 /// Least time between two of them. So they go back by 2.5 s: further than a sample waits on most links.
 const SPACING: Span = Span::from_millis(20);
 
-/// See [`Carried::highest`].
-const HIGHEST_OVER: Span = Span::from_millis(60);
-
 /// A reading of both byte counters.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
@@ -65,17 +62,6 @@ impl Carried {
     /// Bytes that passed from `from` to `to`.
     pub(super) fn between(&self, direction: Direction, from: Nanos, to: Nanos) -> u64 {
         self.total(direction, to).saturating_sub(self.total(direction, from))
-    }
-
-    /// The highest rate, bit/s, of [`HIGHEST_OVER`] that ended from `from` to `to`.
-    pub(super) fn highest(&self, direction: Direction, from: Nanos, to: Nanos) -> u64 {
-        let mut highest = 0;
-        let mut at = from;
-        while at < to && to.since(from) < Span::from_secs(2) {
-            at = (at + SPACING).min(to);
-            highest = highest.max(self.rate(direction, at, HIGHEST_OVER));
-        }
-        highest
     }
 
     /// The rate of the last `time`, bit/s.

@@ -57,9 +57,14 @@ pub struct Params {
     /// The share of the rate from which on the load counts as full, thousandths. Default 750, as in
     /// cake-autorate.
     pub full: u64,
+    /// The same for a try down, where it is TCP that fills the rate, later. Default 900.
+    pub fullest: u64,
     /// Without an answer for this long, and without traffic from the link, the link counts as dead. Default
     /// 600 ms: twelve probes.
     pub silence: Span,
+    /// Time at half the old rate after a silence, before a higher one is tried. Default 300 ms: the queue of
+    /// before may still have to drain.
+    pub hold_back: Span,
     /// After this time without load the rate returns to its start. Default 10 s.
     pub idle: Span,
 }
@@ -70,19 +75,21 @@ impl Default for Params {
             reflectors: 4,
             accepted: Span::from_millis(5),
             most_noise: Span::from_millis(20),
-            margin: 950,
-            drain: Span::from_millis(200),
+            margin: 900,
+            drain: Span::from_millis(120),
             drain_least: 200,
             hold_least: Span::from_secs(2),
             hold_most: Span::from_secs(16),
-            gain: 160,
+            gain: 200,
             gain_most: 500,
             queue: Span::from_millis(10),
             longest_try: Span::from_millis(300),
             dip: 100,
             after: Span::from_millis(60),
             full: 750,
+            fullest: 900,
             silence: Span::from_millis(600),
+            hold_back: Span::from_millis(300),
             idle: Span::from_secs(10),
         }
     }
@@ -100,6 +107,8 @@ const LARGEST_FALL: u64 = 125;
 const FUTILE: u32 = 6;
 /// How far the noise moves with a sample at least, ns.
 const NOISE_STEP: i64 = 50_000;
+/// Two rates of the link are the same if they differ by less, thousandths.
+const SAME: u64 = 150;
 /// Samples kept for the rate of the link.
 const POINTS: usize = 4;
 
@@ -120,7 +129,7 @@ enum State {
     /// More than the link is known to carry.
     Try { since: Nanos },
     /// Less again, until the samples tell what the try did.
-    Await { since: Nanos, ended: Nanos, until: Nanos, carried: u64 },
+    Await { since: Nanos, ended: Nanos, until: Nanos, carried: u64, queue: Span },
     Drain { until: Nanos },
 }
 
@@ -144,6 +153,9 @@ struct Way {
     hold: Span,
     /// By how much the next try is above the rate, thousandths.
     gain: u64,
+    /// The rate before a try, and what the link was known to carry then.
+    held: u64,
+    known: u64,
     /// How long the last answer took.
     answer: Span,
     /// The largest rise of a sample that a try can have delayed, ns; `None`: no such sample yet.
@@ -169,6 +181,8 @@ impl Way {
             noise: 0,
             hold: params.hold_least,
             gain: params.gain_most,
+            held: 0,
+            known: 0,
             answer: Span::ZERO,
             tried: None,
             low_since: None,
@@ -204,8 +218,9 @@ impl Way {
     /// The rise that is accepted, ns.
     fn threshold(&self, params: &Params) -> i64 {
         let packets = Rate(self.rate).tx_time(crate::Bytes(2 * u64::from(crate::ETHERNET_FRAME)));
-        let noise = self.noise.min(signed(params.most_noise));
-        signed(params.accepted).saturating_add(signed(packets)).saturating_add(noise)
+        let noise = self.noise.min(signed(params.most_noise)) / 2 * 3;
+        let accepted = signed(params.accepted) / if self.direction == Direction::Down { 2 } else { 1 };
+        accepted.saturating_add(signed(packets)).saturating_add(noise)
     }
 
     /// Moves the estimate of a quantile by a step that is three times as large upwards as downwards: it comes to
@@ -250,7 +265,11 @@ impl Way {
         let last = *self.points().last()?;
         let floor = thousandths(self.rate, LARGEST_FALL);
         let link = self.measure(carried).min(self.rate.max(self.link)).max(floor).max(1);
-        self.hold = params.hold_least;
+        // A climb that ended where the last one did need not be repeated soon.
+        let is_same = link.abs_diff(self.link) <= thousandths(self.link, SAME);
+        let climbed = matches!(self.state, State::Try { .. }) && is_same;
+        self.hold =
+            if climbed { Span(self.hold.0 * 2).min(params.hold_most) } else { self.hold_least(params) };
         self.gain = params.gain;
         self.link = link;
         // The queue is as many ns long as delay rose; a part of the rate that is left free drains it.
@@ -275,15 +294,18 @@ impl Way {
         let own = match self.state {
             State::Drain { .. } => return None,
             // The delay that a try makes by itself.
-            State::Try { .. } | State::Await { .. } => 2 * signed(params.queue),
-            State::Hold { .. } => 0,
+            State::Try { .. } | State::Await { .. } if self.direction == Direction::Up => {
+                2 * signed(params.queue)
+            }
+            _ => 0,
         };
         let load = carried.rate(self.direction, now, LOAD);
         if level <= self.threshold(params).saturating_add(own) {
             self.futile = 0;
-            if matches!(self.state, State::Hold { .. }) {
+            let is_below = self.rate <= thousandths(self.link, params.margin) || load < self.rate / 2;
+            if matches!(self.state, State::Hold { .. }) && is_below {
                 let rise = self.points().last()?.rise;
-                self.learn_noise(rise.min(self.threshold(params)));
+                self.learn_noise(rise);
             }
             return None;
         }
@@ -331,57 +353,62 @@ impl Way {
                 if now < until || self.rate >= self.limits.max.0 {
                     return None;
                 }
+                let most = thousandths(self.rate, params.fullest);
+                if self.direction == Direction::Down && load < most {
+                    return None;
+                }
                 self.state = State::Try { since: now };
-                self.tried = None;
+                (self.held, self.tried) = (self.rate, None);
+                self.known = self.link.max(self.rate);
+                let gain = if self.direction == Direction::Down { self.gain / 2 } else { self.gain };
                 let cause = self.room(load, params);
-                self.set(now, thousandths(self.rate, 1000 + self.gain), cause)
+                self.set(now, thousandths(self.rate, 1000 + gain), cause)
+            }
+            State::Try { since } if self.direction == Direction::Down => {
+                if now.since(since) < params.longest_try {
+                    return None;
+                }
+                // No delay so far. What arrived, the link can carry.
+                let reached = carried.rate(Direction::Down, now, LOAD);
+                self.state = State::Hold { until: now };
+                if reached <= self.link {
+                    return None;
+                }
+                self.link = reached;
+                self.gain = (self.gain * 2).min(params.gain_most);
+                None
             }
             State::Try { since } => {
                 let took = now.since(since);
-                let bytes = carried.between(self.direction, since, now);
-                let link = self.known(params);
-                // Up, the bytes tell how long the queue is if the link has not become faster.
-                let queue = match self.direction {
-                    Direction::Up => Rate(link.max(1)).tx_time(crate::Bytes(bytes)) - took,
-                    Direction::Down => {
-                        let above = self.rate.saturating_sub(link);
-                        Span(took.0 / 1000 * (above.saturating_mul(1000) / link.max(1)))
-                    }
-                };
+                let bytes = carried.between(Direction::Up, since, now);
+                // How long the queue is if the link has not become faster.
+                let queue = Rate(self.known.max(1)).tx_time(crate::Bytes(bytes)) - took;
                 if queue < params.queue && took < params.longest_try {
                     return None;
                 }
-                let until = now + settle + settle + self.answer + params.after;
-                self.state = State::Await { since, ended: now, until, carried: rate_of(bytes, took) };
-                let rate = thousandths(self.rate, 1000 * (1000 - params.dip) / (1000 + self.gain));
+                let until = now + self.answer + params.after;
+                self.state = State::Await { since, ended: now, until, carried: rate_of(bytes, took), queue };
                 let cause = self.room(load, params);
-                self.set(now, rate, cause)
+                self.set(now, thousandths(self.held, 1000 - params.dip), cause)
             }
-            State::Await { since, until, carried: up, .. } if now >= until => {
-                let before = thousandths(self.rate, 1_000_000 / (1000 - params.dip));
-                let reached = match self.direction {
-                    Direction::Up => up,
-                    Direction::Down => carried.highest(Direction::Down, since, now),
-                };
-                let reached = reached.min(thousandths(before, 1000 + self.gain));
+            State::Await { until, carried: reached, queue, .. } if now >= until => {
                 let accepted = self.noise.min(signed(params.most_noise)) + signed(params.queue) / 2;
                 let rose = self.tried.unwrap_or(i64::MAX);
-                let known = self.known(params);
-                self.state = State::Hold { until: now + self.hold };
                 self.count_from(now);
                 if rose > accepted {
                     self.hold = Span(self.hold.0 * 2).min(params.hold_most);
                     self.gain = params.gain;
                     self.state = State::Hold { until: now + self.hold };
-                } else if reached > known {
+                } else if queue >= Span(params.queue.0 / 2) {
                     self.link = reached;
-                    self.hold = params.hold_least;
+                    self.hold = self.hold_least(params);
                     self.gain = (self.gain * 2).min(params.gain_most);
                     self.state = State::Hold { until: now };
                 } else {
-                    self.state = State::Hold { until: now + params.after };
+                    // The traffic did not fill it.
+                    self.state = State::Hold { until: now + params.longest_try };
                 }
-                let rate = thousandths(self.link, params.margin).max(before);
+                let rate = thousandths(self.link, params.margin).max(self.held);
                 let cause = Cause::Tried {
                     rise: Span(rose.unsigned_abs()),
                     accepted: Span(accepted.unsigned_abs()),
@@ -393,15 +420,12 @@ impl Way {
         }
     }
 
-    /// What the link is known to carry.
-    fn known(&self, params: &Params) -> u64 {
-        let held = self.rate;
-        let before = match self.state {
-            State::Try { .. } => thousandths(held, 1_000_000 / (1000 + self.gain)),
-            State::Await { .. } => thousandths(held, 1_000_000 / (1000 - params.dip)),
-            _ => held,
-        };
-        self.link.max(before)
+    /// How long to hold a rate at least. A try makes a short queue. Where packets wait about as long anyway, it
+    /// costs little.
+    fn hold_least(&self, params: &Params) -> Span {
+        let accepted = params.accepted.0;
+        let share = accepted.saturating_mul(1000) / accepted.saturating_add(self.noise.unsigned_abs()).max(1);
+        Span(thousandths(thousandths(params.hold_least.0, share), share))
     }
 
     fn room(&self, load: u64, params: &Params) -> Cause {
@@ -413,11 +437,11 @@ impl Way {
     }
 
     /// Notes the rise of a sample that a try can have delayed.
-    fn note_try(&mut self, sent: Nanos, rise: i64, settle: Span, answer: Span) {
+    fn note_try(&mut self, sent: Nanos, rise: i64, answer: Span) {
         self.answer = answer;
         if let State::Await { since, ended, .. } = self.state {
             let middle = Nanos(since.0 + ended.since(since).0 / 2);
-            let end = ended + settle + settle + Span::from_millis(40);
+            let end = ended + Span::from_millis(40);
             if sent >= middle && sent <= end {
                 self.tried = Some(self.tried.map_or(rise, |tried| tried.max(rise)));
             }
@@ -481,8 +505,9 @@ impl Follow {
             way.count_from(now);
             way.hold = params.hold_least;
             way.gain = params.gain_most;
-            way.state = State::Hold { until: now };
+            way.state = State::Hold { until: now + params.hold_back };
             let half = if way.link > 0 { way.link / 2 } else { way.limits.start.0 / 2 };
+            way.link = half;
             way.set(now, half, Cause::Back { time })
         })
     }
@@ -526,8 +551,7 @@ impl Controller for Follow {
         }
         let mut decisions = [None; 2];
         for (way, decision) in decisions.iter_mut().enumerate() {
-            let settle = self.settle(way);
-            self.ways[way].note_try(sample.sent, rises[way], settle, self.round_trip);
+            self.ways[way].note_try(sample.sent, rises[way], self.round_trip);
             if sample.sent >= self.ways[way].counts_from {
                 let point =
                     Point { sent: sample.sent, came: now, rise: rises[way], reflector: sample.reflector };

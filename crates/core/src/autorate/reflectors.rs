@@ -24,6 +24,8 @@ const MAY_LOSE: u32 = 2;
 /// A reflector whose rise differs by more from the median of the others, smoothed over 16 samples, is unlike
 /// them; it must also differ four times as much as the others do.
 const UNLIKE: i64 = 15_000_000;
+/// Reflectors are compared while the rise is below this, ns. Above, it changes too fast between two samples.
+const CALM: i64 = 50_000_000;
 /// Answers of a reflector before it can be called unlike the others.
 const TRIAL: u32 = 16;
 /// Fewer are never left in use.
@@ -155,8 +157,8 @@ impl Reflectors {
         }
         reflector.answers = reflector.answers.saturating_add(1);
         reflector.compare();
-        if let Some(round) = round {
-            let differs = reflector.rise.abs_diff(round).min(i64::MAX as u64 / 2).cast_signed();
+        if let Some(round) = round.filter(|&round| round < CALM) {
+            let differs = reflector.rise.abs_diff(round).min(CALM.unsigned_abs()).cast_signed();
             reflector.unlike += (differs - reflector.unlike) / 16;
         }
         Some(reflector.rises)
