@@ -52,10 +52,10 @@ pub enum Cause {
     },
     /// A higher rate was tried for a moment.
     Tried {
-        /// The largest rise of the samples that it can have delayed.
+        /// By how much the samples that it can have delayed were, added up.
         rise: Span,
-        /// The rise up to which the try succeeds.
-        accepted: Span,
+        /// By how much they would have been if the link had not become faster.
+        expected: Span,
         /// The rate that passed.
         carried: Rate,
     },
@@ -122,12 +122,12 @@ impl fmt::Display for Decision {
                 Millis(rise),
                 Millis(threshold)
             ),
-            Cause::Tried { rise, accepted, carried } => write!(
+            Cause::Tried { rise, expected, carried } => write!(
                 f,
-                "{} passed for a moment, and delay rose by {} (of {} accepted)",
+                "{} were sent for a moment, which delayed samples by {} (by {} on a link that is not faster)",
                 Mbit(carried),
                 Millis(rise),
-                Millis(accepted)
+                Millis(expected)
             ),
             Cause::Idle { load } => write!(f, "only {} of traffic for a while", Mbit(load)),
             Cause::Silence { time } => write!(f, "no answer for {}", Millis(time)),

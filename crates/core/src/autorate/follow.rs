@@ -80,11 +80,11 @@ impl Default for Params {
             drain_least: 200,
             hold_least: Span::from_secs(2),
             hold_most: Span::from_secs(16),
-            gain: 200,
-            gain_most: 500,
+            gain: 350,
+            gain_most: 700,
             queue: Span::from_millis(10),
             longest_try: Span::from_millis(300),
-            dip: 100,
+            dip: 200,
             after: Span::from_millis(60),
             full: 750,
             fullest: 900,
@@ -129,7 +129,7 @@ enum State {
     /// More than the link is known to carry.
     Try { since: Nanos },
     /// Less again, until the samples tell what the try did.
-    Await { since: Nanos, ended: Nanos, until: Nanos, carried: u64, queue: Span },
+    Await { since: Nanos, until: Nanos, carried: u64 },
     Drain { until: Nanos },
 }
 
@@ -158,8 +158,12 @@ struct Way {
     known: u64,
     /// How long the last answer took.
     answer: Span,
-    /// The largest rise of a sample that a try can have delayed, ns; `None`: no such sample yet.
-    tried: Option<i64>,
+    /// The least of [`Way::ahead`] during a try, ns.
+    lowest: i64,
+    /// Of the samples that a try can have delayed: by how much they would have been if the link has not become
+    /// faster, and by how much they were, both added up, ns.
+    expected: i64,
+    seen: i64,
     /// Since when the load is low.
     low_since: Option<Nanos>,
     /// Drains in a row that did not help, and the delay at the last one, ns.
@@ -184,7 +188,9 @@ impl Way {
             held: 0,
             known: 0,
             answer: Span::ZERO,
-            tried: None,
+            lowest: 0,
+            expected: 0,
+            seen: 0,
             low_since: None,
             futile: 0,
             drained_at: 0,
@@ -220,7 +226,7 @@ impl Way {
         let packets = Rate(self.rate).tx_time(crate::Bytes(2 * u64::from(crate::ETHERNET_FRAME)));
         let noise = self.noise.min(signed(params.most_noise)) / 2 * 3;
         let accepted = signed(params.accepted) / if self.direction == Direction::Down { 2 } else { 1 };
-        accepted.saturating_add(signed(packets)).saturating_add(noise)
+        accepted.saturating_add(signed(packets).max(noise))
     }
 
     /// Moves the estimate of a quantile by a step that is three times as large upwards as downwards: it comes to
@@ -358,7 +364,8 @@ impl Way {
                     return None;
                 }
                 self.state = State::Try { since: now };
-                (self.held, self.tried) = (self.rate, None);
+                self.held = self.rate;
+                (self.expected, self.seen, self.lowest) = (0, 0, 0);
                 self.known = self.link.max(self.rate);
                 let gain = if self.direction == Direction::Down { self.gain / 2 } else { self.gain };
                 let cause = self.room(load, params);
@@ -381,37 +388,35 @@ impl Way {
             State::Try { since } => {
                 let took = now.since(since);
                 let bytes = carried.between(Direction::Up, since, now);
-                // How long the queue is if the link has not become faster.
-                let queue = Rate(self.known.max(1)).tx_time(crate::Bytes(bytes)) - took;
-                if queue < params.queue && took < params.longest_try {
+                let queue = self.queue_of_try(since, now, carried);
+                if queue < signed(params.queue) && took < params.longest_try {
                     return None;
                 }
                 let until = now + self.answer + params.after;
-                self.state = State::Await { since, ended: now, until, carried: rate_of(bytes, took), queue };
+                self.state = State::Await { since, until, carried: rate_of(bytes, took) };
                 let cause = self.room(load, params);
                 self.set(now, thousandths(self.held, 1000 - params.dip), cause)
             }
-            State::Await { until, carried: reached, queue, .. } if now >= until => {
-                let accepted = self.noise.min(signed(params.most_noise)) + signed(params.queue) / 2;
-                let rose = self.tried.unwrap_or(i64::MAX);
+            State::Await { until, carried: reached, .. } if now >= until => {
+                let (expected, seen) = (self.expected, self.seen);
                 self.count_from(now);
-                if rose > accepted {
+                self.state = if expected == 0 {
+                    // The traffic did not fill it, or no sample met it.
+                    State::Hold { until: now + params.longest_try }
+                } else if seen > expected / 2 {
                     self.hold = Span(self.hold.0 * 2).min(params.hold_most);
                     self.gain = params.gain;
-                    self.state = State::Hold { until: now + self.hold };
-                } else if queue >= Span(params.queue.0 / 2) {
+                    State::Hold { until: now + self.hold }
+                } else {
                     self.link = reached;
                     self.hold = self.hold_least(params);
                     self.gain = (self.gain * 2).min(params.gain_most);
-                    self.state = State::Hold { until: now };
-                } else {
-                    // The traffic did not fill it.
-                    self.state = State::Hold { until: now + params.longest_try };
-                }
+                    State::Hold { until: now }
+                };
                 let rate = thousandths(self.link, params.margin).max(self.held);
                 let cause = Cause::Tried {
-                    rise: Span(rose.unsigned_abs()),
-                    accepted: Span(accepted.unsigned_abs()),
+                    rise: Span(seen.unsigned_abs()),
+                    expected: Span(expected.unsigned_abs()),
                     carried: Rate(reached),
                 };
                 self.set(now, rate, cause)
@@ -436,15 +441,32 @@ impl Way {
         }
     }
 
-    /// Notes the rise of a sample that a try can have delayed.
-    fn note_try(&mut self, sent: Nanos, rise: i64, answer: Span) {
+    /// By how much more was sent since `since` than a link that has not become faster passes, ns.
+    fn ahead(&self, since: Nanos, to: Nanos, carried: &Carried) -> i64 {
+        let bytes = crate::Bytes(carried.between(Direction::Up, since, to));
+        signed(Rate(self.known.max(1)).tx_time(bytes)).saturating_sub(signed(to.since(since)))
+    }
+
+    /// The queue on a link that has not become faster, ns: what was sent ahead since the link was last idle.
+    fn queue_of_try(&mut self, since: Nanos, now: Nanos, carried: &Carried) -> i64 {
+        let ahead = self.ahead(since, now, carried);
+        self.lowest = self.lowest.min(ahead);
+        ahead.saturating_sub(self.lowest)
+    }
+
+    /// Compares a sample that a try can have delayed with the queue that it met if the link has not become
+    /// faster: what was sent by then is more than the link passed.
+    fn note_try(&mut self, sent: Nanos, rise: i64, answer: Span, carried: &Carried, params: &Params) {
         self.answer = answer;
-        if let State::Await { since, ended, .. } = self.state {
-            let middle = Nanos(since.0 + ended.since(since).0 / 2);
-            let end = ended + Span::from_millis(40);
-            if sent >= middle && sent <= end {
-                self.tried = Some(self.tried.map_or(rise, |tried| tried.max(rise)));
-            }
+        let State::Await { since, .. } = self.state else { return };
+        if sent < since {
+            return;
+        }
+        let ahead = self.ahead(since, sent, carried);
+        let queue = ahead.saturating_sub(self.lowest);
+        if queue >= signed(params.queue) / 3 {
+            self.expected = self.expected.saturating_add(queue);
+            self.seen = self.seen.saturating_add(rise.saturating_sub(self.noise / 2).max(0));
         }
     }
 }
@@ -551,7 +573,7 @@ impl Controller for Follow {
         }
         let mut decisions = [None; 2];
         for (way, decision) in decisions.iter_mut().enumerate() {
-            self.ways[way].note_try(sample.sent, rises[way], self.round_trip);
+            self.ways[way].note_try(sample.sent, rises[way], self.round_trip, &self.carried, &self.params);
             if sample.sent >= self.ways[way].counts_from {
                 let point =
                     Point { sent: sample.sent, came: now, rise: rises[way], reflector: sample.reflector };
