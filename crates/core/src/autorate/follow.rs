@@ -48,6 +48,8 @@ pub struct Params {
     pub queue: Span,
     /// The longest try. Default 300 ms.
     pub longest_try: Span,
+    /// Time from a try that showed nothing to the next one. Default 300 ms.
+    pub again: Span,
     /// By how much the rate falls after a try until its outcome is known, thousandths: its queue
     /// drains. Default 100.
     pub dip: u64,
@@ -82,8 +84,9 @@ impl Default for Params {
             hold_most: Span::from_secs(16),
             gain: 350,
             gain_most: 700,
-            queue: Span::from_millis(10),
-            longest_try: Span::from_millis(300),
+            queue: Span::from_millis(6),
+            longest_try: Span::from_millis(120),
+            again: Span::from_millis(300),
             dip: 200,
             after: Span::from_millis(60),
             full: 750,
@@ -153,6 +156,8 @@ struct Way {
     hold: Span,
     /// By how much the next try is above the rate, thousandths.
     gain: u64,
+    /// The rate of the link when a queue was last found.
+    ended_at: u64,
     /// The rate before a try, and what the link was known to carry then.
     held: u64,
     known: u64,
@@ -160,6 +165,8 @@ struct Way {
     answer: Span,
     /// The least of [`Way::ahead`] during a try, ns.
     lowest: i64,
+    /// Whether a sample already shows what a try did.
+    is_seen: bool,
     /// Of the samples that a try can have delayed: by how much they would have been if the link has not become
     /// faster, and by how much they were, both added up, ns.
     expected: i64,
@@ -185,10 +192,12 @@ impl Way {
             noise: 0,
             hold: params.hold_least,
             gain: params.gain_most,
+            ended_at: 0,
             held: 0,
             known: 0,
             answer: Span::ZERO,
             lowest: 0,
+            is_seen: false,
             expected: 0,
             seen: 0,
             low_since: None,
@@ -272,10 +281,10 @@ impl Way {
         let floor = thousandths(self.rate, LARGEST_FALL);
         let link = self.measure(carried).min(self.rate.max(self.link)).max(floor).max(1);
         // A climb that ended where the last one did need not be repeated soon.
-        let is_same = link.abs_diff(self.link) <= thousandths(self.link, SAME);
-        let climbed = matches!(self.state, State::Try { .. }) && is_same;
+        let is_same = link.abs_diff(self.ended_at) <= thousandths(link, SAME);
         self.hold =
-            if climbed { Span(self.hold.0 * 2).min(params.hold_most) } else { self.hold_least(params) };
+            if is_same { Span(self.hold.0 * 2).min(params.hold_most) } else { self.hold_least(params) };
+        self.ended_at = link;
         self.gain = params.gain;
         self.link = link;
         // The queue is as many ns long as delay rose; a part of the rate that is left free drains it.
@@ -365,14 +374,14 @@ impl Way {
                 }
                 self.state = State::Try { since: now };
                 self.held = self.rate;
-                (self.expected, self.seen, self.lowest) = (0, 0, 0);
+                (self.lowest, self.is_seen) = (0, false);
                 self.known = self.link.max(self.rate);
                 let gain = if self.direction == Direction::Down { self.gain / 2 } else { self.gain };
                 let cause = self.room(load, params);
                 self.set(now, thousandths(self.rate, 1000 + gain), cause)
             }
             State::Try { since } if self.direction == Direction::Down => {
-                if now.since(since) < params.longest_try {
+                if now.since(since) < params.again {
                     return None;
                 }
                 // No delay so far. What arrived, the link can carry.
@@ -383,13 +392,16 @@ impl Way {
                 }
                 self.link = reached;
                 self.gain = (self.gain * 2).min(params.gain_most);
+                if reached > thousandths(self.ended_at, 1000 + SAME) {
+                    self.hold = self.hold_least(params);
+                }
                 None
             }
             State::Try { since } => {
                 let took = now.since(since);
                 let bytes = carried.between(Direction::Up, since, now);
                 let queue = self.queue_of_try(since, now, carried);
-                if queue < signed(params.queue) && took < params.longest_try {
+                if queue < signed(params.queue) && took < params.longest_try && !self.is_seen {
                     return None;
                 }
                 let until = now + self.answer + params.after;
@@ -400,10 +412,14 @@ impl Way {
             State::Await { until, carried: reached, .. } if now >= until => {
                 let (expected, seen) = (self.expected, self.seen);
                 self.count_from(now);
-                self.state = if expected == 0 {
-                    // The traffic did not fill it, or no sample met it.
-                    State::Hold { until: now + params.longest_try }
-                } else if seen > expected / 2 {
+                if expected < signed(params.queue) {
+                    // The traffic did not fill it, or no sample met it: another one adds to the evidence.
+                    self.state = State::Hold { until: now + params.again };
+                    let cause = self.room(load, params);
+                    return self.set(now, self.held, cause);
+                }
+                (self.expected, self.seen) = (0, 0);
+                self.state = if seen > expected / 2 {
                     self.hold = Span(self.hold.0 * 2).min(params.hold_most);
                     self.gain = params.gain;
                     State::Hold { until: now + self.hold }
@@ -458,15 +474,25 @@ impl Way {
     /// faster: what was sent by then is more than the link passed.
     fn note_try(&mut self, sent: Nanos, rise: i64, answer: Span, carried: &Carried, params: &Params) {
         self.answer = answer;
-        let State::Await { since, .. } = self.state else { return };
-        if sent < since {
+        let (State::Try { since } | State::Await { since, .. }) = self.state else { return };
+        if sent < since || self.direction == Direction::Down {
+            return;
+        }
+        let above = rise.saturating_sub(self.noise / 2).max(0);
+        if matches!(self.state, State::Try { .. }) {
+            // It ends at once if a sample shows that the link has not become faster.
+            if above > self.noise / 2 + signed(params.queue) {
+                self.is_seen = true;
+                self.expected = self.expected.saturating_add(signed(params.queue));
+                self.seen = self.seen.saturating_add(above);
+            }
             return;
         }
         let ahead = self.ahead(since, sent, carried);
         let queue = ahead.saturating_sub(self.lowest);
         if queue >= signed(params.queue) / 3 {
             self.expected = self.expected.saturating_add(queue);
-            self.seen = self.seen.saturating_add(rise.saturating_sub(self.noise / 2).max(0));
+            self.seen = self.seen.saturating_add(above);
         }
     }
 }
