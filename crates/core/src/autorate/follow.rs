@@ -310,7 +310,7 @@ impl Way {
             State::Drain { .. } => return None,
             // The delay that a try makes by itself.
             State::Try { .. } | State::Await { .. } if self.direction == Direction::Up => {
-                2 * signed(params.queue)
+                2 * self.enough(params)
             }
             _ => 0,
         };
@@ -401,7 +401,7 @@ impl Way {
                 let took = now.since(since);
                 let bytes = carried.between(Direction::Up, since, now);
                 let queue = self.queue_of_try(since, now, carried);
-                if queue < signed(params.queue) && took < params.longest_try && !self.is_seen {
+                if queue < self.enough(params) && took < params.longest_try && !self.is_seen {
                     return None;
                 }
                 let until = now + self.answer + params.after;
@@ -412,7 +412,7 @@ impl Way {
             State::Await { until, carried: reached, .. } if now >= until => {
                 let (expected, seen) = (self.expected, self.seen);
                 self.count_from(now);
-                if expected < signed(params.queue) {
+                if expected < self.enough(params) {
                     // The traffic did not fill it, or no sample met it: another one adds to the evidence.
                     self.state = State::Hold { until: now + params.again };
                     let cause = self.room(load, params);
@@ -457,6 +457,11 @@ impl Way {
         }
     }
 
+    /// The queue that a try is to make, ns: it must stand out of the noise.
+    fn enough(&self, params: &Params) -> i64 {
+        signed(params.queue).saturating_add(self.noise.min(signed(params.most_noise)))
+    }
+
     /// By how much more was sent since `since` than a link that has not become faster passes, ns.
     fn ahead(&self, since: Nanos, to: Nanos, carried: &Carried) -> i64 {
         let bytes = crate::Bytes(carried.between(Direction::Up, since, to));
@@ -478,19 +483,19 @@ impl Way {
         if sent < since || self.direction == Direction::Down {
             return;
         }
-        let above = rise.saturating_sub(self.noise / 2).max(0);
+        let above = rise.saturating_sub(self.noise / 3 * 2).max(0);
         if matches!(self.state, State::Try { .. }) {
             // It ends at once if a sample shows that the link has not become faster.
-            if above > self.noise / 2 + signed(params.queue) {
+            if above > self.enough(params) {
                 self.is_seen = true;
-                self.expected = self.expected.saturating_add(signed(params.queue));
+                self.expected = self.expected.saturating_add(self.enough(params));
                 self.seen = self.seen.saturating_add(above);
             }
             return;
         }
         let ahead = self.ahead(since, sent, carried);
         let queue = ahead.saturating_sub(self.lowest);
-        if queue >= signed(params.queue) / 3 {
+        if queue >= self.enough(params) / 3 {
             self.expected = self.expected.saturating_add(queue);
             self.seen = self.seen.saturating_add(above);
         }
