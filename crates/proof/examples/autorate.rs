@@ -1,24 +1,38 @@
-//! x
-use goodqueue_proof::autorate::{Who, all, run};
-fn main() {
-    let only = std::env::args().nth(1);
-    let who_only = std::env::args().nth(2);
-    for path in all() {
-        if only.as_deref().is_some_and(|only| !path.name.contains(only)) { continue; }
-        println!("{}", path.name);
-        let t0 = std::time::Instant::now();
-        let outcomes: Vec<_> = std::thread::scope(|s| {
-            let hs: Vec<_> = Who::ALL.iter().map(|&who| { let path=&path; s.spawn(move || (who, run(path, who, 1).unwrap())) }).collect();
-            hs.into_iter().map(|h| h.join().unwrap()).collect()
-        });
-        let oracle = outcomes.last().unwrap().1.clone();
-        for (who, o) in &outcomes {
-            for w in 0..2 {
-                let (a, b) = (&o.ways[w], &oracle.ways[w]);
-                println!("  {:22} {} {:7.2} {:5.1}%  med {:7.2} p95 {:7.2} x{:.2}", who.name(), ["up","down"][w], a.goodput/1e6, 100.0*a.goodput/b.goodput, a.rise[0], a.rise[1], a.rise[1]/b.rise[1]);
-            }
-            if who_only.as_deref() == Some("log") && *who == Who::Ours { for d in &o.decisions { println!("{:.3} {}", d.at.0 as f64/1e9, d); } }
+//! Writes the page of results on following a varying link, and its pictures, into a folder:
+//! `cargo run --release -p goodqueue-proof --example autorate -- docs`. With a second argument, the name of
+//! a link, it prints what our controller decided there instead.
+
+use std::error::Error;
+use std::path::Path as File;
+
+use goodqueue_proof::autorate::{Outcome, Who, all, page, picture, run};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args().nth(1).ok_or("which folder?")?;
+    if let Some(name) = std::env::args().nth(2) {
+        let path = all().into_iter().find(|path| path.name == name).ok_or("no such link")?;
+        for decision in run(&path, Who::Ours, 1)?.decisions {
+            println!("{:.3} s {decision}", decision.at.0 as f64 / 1e9);
         }
-        eprintln!("{:?}", t0.elapsed());
+        return Ok(());
     }
+    let mut results = Vec::new();
+    for path in all() {
+        let outcomes: Result<Vec<(Who, Outcome)>, _> =
+            Who::ALL.iter().map(|&who| run(&path, who, 1).map(|outcome| (who, outcome))).collect();
+        results.push((path, outcomes?));
+    }
+    let pictures = File::new(&folder).join("autorate");
+    std::fs::create_dir_all(&pictures)?;
+    let mut names = Vec::new();
+    for (name, way) in [("Starlink", 1), ("DOCSIS", 0)] {
+        let shown = results.iter().find(|(path, _)| path.name == name);
+        let Some((path, outcomes)) = shown else { continue };
+        let file = format!("{}.svg", name.to_lowercase());
+        std::fs::write(pictures.join(&file), picture(path, way, outcomes))?;
+        let direction = ["up", "down"][way];
+        names.push((file, format!("{name}, {direction}: the rate of the link and those of the shapers")));
+    }
+    std::fs::write(File::new(&folder).join("autorate.md"), page(&results, &names))?;
+    Ok(())
 }

@@ -86,7 +86,7 @@ impl Default for Params {
             gain_most: 700,
             queue: Span::from_millis(6),
             longest_try: Span::from_millis(120),
-            again: Span::from_millis(300),
+            again: Span::from_millis(200),
             dip: 200,
             after: Span::from_millis(60),
             full: 750,
@@ -407,7 +407,9 @@ impl Way {
                 let until = now + self.answer + params.after;
                 self.state = State::Await { since, until, carried: rate_of(bytes, took) };
                 let cause = self.room(load, params);
-                self.set(now, thousandths(self.held, 1000 - params.dip), cause)
+                // If the traffic did not fill it, there is nothing to drain.
+                let dip = if queue < self.enough(params) / 2 && !self.is_seen { 0 } else { params.dip };
+                self.set(now, thousandths(self.held, 1000 - dip), cause)
             }
             State::Await { until, carried: reached, .. } if now >= until => {
                 let (expected, seen) = (self.expected, self.seen);
@@ -429,7 +431,11 @@ impl Way {
                     self.gain = (self.gain * 2).min(params.gain_most);
                     State::Hold { until: now }
                 };
-                let rate = thousandths(self.link, params.margin).max(self.held);
+                let rate = match self.state {
+                    State::Hold { until } if until > now => thousandths(self.link, params.margin),
+                    // Without a margin, so that the traffic can grow until the next try.
+                    _ => self.link,
+                };
                 let cause = Cause::Tried {
                     rise: Span(seen.unsigned_abs()),
                     expected: Span(expected.unsigned_abs()),

@@ -5,7 +5,11 @@
 //! both directions.
 
 mod links;
+mod page;
+mod picture;
 mod run;
 
 pub use links::{Line, Path, Trouble, all};
+pub use page::{bars, page, shares, spread};
+pub use picture::picture;
 pub use run::{Outcome, Way, Who, run};
