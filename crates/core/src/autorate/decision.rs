@@ -50,15 +50,6 @@ pub enum Cause {
         /// The rise that is still accepted.
         threshold: Span,
     },
-    /// A higher rate was tried for a moment.
-    Tried {
-        /// By how much the samples that it can have delayed were, added up.
-        rise: Span,
-        /// By how much they would have been if the link had not become faster.
-        expected: Span,
-        /// The rate that passed.
-        carried: Rate,
-    },
     /// Load is low; what was known of the link becomes old.
     Idle {
         /// What passes.
@@ -121,13 +112,6 @@ impl fmt::Display for Decision {
                 Mbit(load),
                 Millis(rise),
                 Millis(threshold)
-            ),
-            Cause::Tried { rise, expected, carried } => write!(
-                f,
-                "{} were sent for a moment, which delayed samples by {} (by {} on a link that is not faster)",
-                Mbit(carried),
-                Millis(rise),
-                Millis(expected)
             ),
             Cause::Idle { load } => write!(f, "only {} of traffic for a while", Mbit(load)),
             Cause::Silence { time } => write!(f, "no answer for {}", Millis(time)),

@@ -3,13 +3,13 @@
 //! In each direction it does one of three things:
 //!
 //! * **Hold** a rate just below what the link was last seen to carry.
-//! * **Seek** a higher one if the traffic fills the rate and delay is low, slowly at first, then faster.
+//! * **Climb** in steps if the traffic fills the rate and delay is low.
 //! * **Drain** the queue on the link once delay has risen. How fast the link is follows from the bytes that
 //!   passed and from how the delay changed meanwhile. So the rate falls in one step to what drains the queue
 //!   in a given time, and then rises to just below the rate of the link.
 //!
-//! Only samples count that were sent after the last drain ended, and two of them must agree. On a link that
-//! does not change, each attempt to find more ends at the same rate, and the time to the next one doubles.
+//! Only samples count that were sent after the last drain ended, and two in a row must agree. On a link that
+//! does not change, each climb ends at the same rate, and the time to the next one doubles.
 
 use super::carried::Carried;
 use super::reflectors::Reflectors;
@@ -23,43 +23,33 @@ pub struct Params {
     /// How many reflectors are asked at a time, 2 to [`super::MOST_REFLECTORS`]. Default 4: the median of three
     /// others tells which one is bad.
     pub reflectors: usize,
-    /// The rise of delay that is always accepted, in addition to the noise of the link and to the time of two
-    /// full packets. Default 5 ms, the target of CoDel (RFC 8289 §4.2). 1 to 100 ms are of use.
+    /// The rise of delay that is accepted beyond the noise of the link, or the time of two full packets. Default
+    /// 2.5 ms, half the target of CoDel (RFC 8289 §4.2). 1 to 100 ms are of use.
     pub accepted: Span,
     /// Most noise of the link that is added to it. Default 20 ms: more than that is a queue.
     pub most_noise: Span,
-    /// The share of the rate of the link at which the shaper is held, thousandths, 500 to 1000. Default 950:
-    /// what sqm-scripts' documentation recommends for a link of a known rate, and a queue can drain.
+    /// The share of the rate of the link at which the shaper is held, thousandths, 500 to 1000. Default 920:
+    /// room for small changes, and a queue can drain.
     pub margin: u64,
-    /// In which time a queue is to drain, Default 200 ms. Shorter drains are steeper.
+    /// In which time a queue is to drain. Default 120 ms. Shorter drains are steeper.
     pub drain: Span,
     /// The least share of the link's rate during a drain, thousandths. Default 200.
     pub drain_least: u64,
-    /// Time at a rate before a higher one is tried. Default 2 s.
+    /// Time at a rate before a climb, on a link without noise; less where packets wait anyway. Default 2 s.
     pub hold_least: Span,
-    /// The same after tries that failed: it doubles with each, up to this. Default 16 s.
+    /// The same after climbs that ended at the same rate: it doubles with each, up to this. Default 16 s.
     pub hold_most: Span,
-    /// By how much a try exceeds the rate, thousandths. Default 160: a tenth above the link.
+    /// By how much the first step of a climb exceeds the rate, thousandths, 20 to 500. Default 175: with the
+    /// margin a few hundredths above the link.
     pub gain: u64,
-    /// The same after tries that succeeded: it doubles with each, up to this. Default 500.
+    /// The same after steps that met no delay: it doubles with each, up to this. Default 350.
     pub gain_most: u64,
-    /// A try ends when it has made a queue of this length on a link that has not become faster. Default 10 ms:
-    /// less is hard to tell from noise.
-    pub queue: Span,
-    /// The longest try. Default 300 ms.
-    pub longest_try: Span,
-    /// Time from a try that showed nothing to the next one. Default 300 ms.
-    pub again: Span,
-    /// By how much the rate falls after a try until its outcome is known, thousandths: its queue
-    /// drains. Default 100.
-    pub dip: u64,
-    /// How long to wait for the samples that follow a try, beyond their round trip. Default 60 ms: more than
-    /// the time between two probes.
-    pub after: Span,
+    /// How long a step lasts at least. Default 200 ms: some samples, and time for TCP to fill it.
+    pub step: Span,
     /// The share of the rate from which on the load counts as full, thousandths. Default 750, as in
     /// cake-autorate.
     pub full: u64,
-    /// The same for a try down, where it is TCP that fills the rate, later. Default 900.
+    /// The same for a further step of a climb: TCP needs time to fill a rate. Default 900.
     pub fullest: u64,
     /// Without an answer for this long, and without traffic from the link, the link counts as dead. Default
     /// 600 ms: twelve probes.
@@ -75,20 +65,16 @@ impl Default for Params {
     fn default() -> Params {
         Params {
             reflectors: 4,
-            accepted: Span::from_millis(5),
+            accepted: Span::from_micros(2500),
             most_noise: Span::from_millis(20),
-            margin: 900,
+            margin: 920,
             drain: Span::from_millis(120),
             drain_least: 200,
             hold_least: Span::from_secs(2),
             hold_most: Span::from_secs(16),
-            gain: 350,
-            gain_most: 700,
-            queue: Span::from_millis(6),
-            longest_try: Span::from_millis(120),
-            again: Span::from_millis(200),
-            dip: 200,
-            after: Span::from_millis(60),
+            gain: 175,
+            gain_most: 350,
+            step: Span::from_millis(200),
             full: 750,
             fullest: 900,
             silence: Span::from_millis(600),
@@ -100,6 +86,8 @@ impl Default for Params {
 
 /// Over how long the load is measured.
 const LOAD: Span = Span::from_millis(200);
+/// A queue of the shaper's own that is longer than this shows that the shaper limits the traffic.
+const WAITING: Span = Span::from_millis(5);
 /// Delay is blamed on a direction whose load is at least this share of its rate, thousandths.
 const BLAMED: u64 = 125;
 /// A change of delay, ns, from which on two samples are enough to tell the rate of the link.
@@ -129,10 +117,8 @@ struct Point {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Hold { until: Nanos },
-    /// More than the link is known to carry.
-    Try { since: Nanos },
-    /// Less again, until the samples tell what the try did.
-    Await { since: Nanos, until: Nanos, carried: u64 },
+    /// A step above what the link is known to carry.
+    Climb { until: Nanos },
     Drain { until: Nanos },
 }
 
@@ -158,19 +144,6 @@ struct Way {
     gain: u64,
     /// The rate of the link when a queue was last found.
     ended_at: u64,
-    /// The rate before a try, and what the link was known to carry then.
-    held: u64,
-    known: u64,
-    /// How long the last answer took.
-    answer: Span,
-    /// The least of [`Way::ahead`] during a try, ns.
-    lowest: i64,
-    /// Whether a sample already shows what a try did.
-    is_seen: bool,
-    /// Of the samples that a try can have delayed: by how much they would have been if the link has not become
-    /// faster, and by how much they were, both added up, ns.
-    expected: i64,
-    seen: i64,
     /// Since when the load is low.
     low_since: Option<Nanos>,
     /// Drains in a row that did not help, and the delay at the last one, ns.
@@ -193,13 +166,6 @@ impl Way {
             hold: params.hold_least,
             gain: params.gain_most,
             ended_at: 0,
-            held: 0,
-            known: 0,
-            answer: Span::ZERO,
-            lowest: 0,
-            is_seen: false,
-            expected: 0,
-            seen: 0,
             low_since: None,
             futile: 0,
             drained_at: 0,
@@ -234,7 +200,7 @@ impl Way {
     fn threshold(&self, params: &Params) -> i64 {
         let packets = Rate(self.rate).tx_time(crate::Bytes(2 * u64::from(crate::ETHERNET_FRAME)));
         let noise = self.noise.min(signed(params.most_noise)) / 2 * 3;
-        let accepted = signed(params.accepted) / if self.direction == Direction::Down { 2 } else { 1 };
+        let accepted = signed(params.accepted);
         accepted.saturating_add(signed(packets).max(noise))
     }
 
@@ -306,16 +272,11 @@ impl Way {
     /// What a new sample leads to.
     fn judge(&mut self, now: Nanos, params: &Params, carried: &Carried) -> Option<Decision> {
         let level = self.level()?;
-        let own = match self.state {
-            State::Drain { .. } => return None,
-            // The delay that a try makes by itself.
-            State::Try { .. } | State::Await { .. } if self.direction == Direction::Up => {
-                2 * self.enough(params)
-            }
-            _ => 0,
-        };
+        if matches!(self.state, State::Drain { .. }) {
+            return None;
+        }
         let load = carried.rate(self.direction, now, LOAD);
-        if level <= self.threshold(params).saturating_add(own) {
+        if level <= self.threshold(params) {
             self.futile = 0;
             let is_below = self.rate <= thousandths(self.link, params.margin) || load < self.rate / 2;
             if matches!(self.state, State::Hold { .. }) && is_below {
@@ -344,7 +305,7 @@ impl Way {
     ) -> Option<Decision> {
         let load = carried.rate(self.direction, now, LOAD);
         let is_full =
-            load >= thousandths(self.rate, params.full) || wait.is_some_and(|wait| wait > params.accepted);
+            load >= thousandths(self.rate, params.full) || wait.is_some_and(|wait| wait > WAITING);
         match self.state {
             State::Drain { until } if now >= until => {
                 self.state = State::Hold { until: now + self.hold };
@@ -368,143 +329,39 @@ impl Way {
                 if now < until || self.rate >= self.limits.max.0 {
                     return None;
                 }
-                let most = thousandths(self.rate, params.fullest);
-                if self.direction == Direction::Down && load < most {
+                if load < thousandths(self.rate, params.fullest) {
                     return None;
                 }
-                self.state = State::Try { since: now };
-                self.held = self.rate;
-                (self.lowest, self.is_seen) = (0, false);
-                self.known = self.link.max(self.rate);
-                let gain = if self.direction == Direction::Down { self.gain / 2 } else { self.gain };
-                let cause = self.room(load, params);
-                self.set(now, thousandths(self.rate, 1000 + gain), cause)
+                self.state = State::Climb { until: now + params.step };
+                let cause = Cause::Room {
+                    load: Rate(load),
+                    rise: Span(self.level().unwrap_or(0).unsigned_abs()),
+                    threshold: Span(self.threshold(params).unsigned_abs()),
+                };
+                self.set(now, thousandths(self.rate, 1000 + self.gain), cause)
             }
-            State::Try { since } if self.direction == Direction::Down => {
-                if now.since(since) < params.again {
-                    return None;
-                }
-                // No delay so far. What arrived, the link can carry.
-                let reached = carried.rate(Direction::Down, now, LOAD);
+            State::Climb { until } if now >= until => {
                 self.state = State::Hold { until: now };
-                if reached <= self.link {
-                    return None;
-                }
-                self.link = reached;
-                self.gain = (self.gain * 2).min(params.gain_most);
-                if reached > thousandths(self.ended_at, 1000 + SAME) {
-                    self.hold = self.hold_least(params);
+                // No delay so far: what passed, the link can carry.
+                if load > self.link {
+                    self.link = load;
+                    self.gain = (self.gain * 2).min(params.gain_most);
+                    if load > thousandths(self.ended_at, 1000 + SAME) {
+                        self.hold = self.hold_least(params);
+                    }
                 }
                 None
             }
-            State::Try { since } => {
-                let took = now.since(since);
-                let bytes = carried.between(Direction::Up, since, now);
-                let queue = self.queue_of_try(since, now, carried);
-                if queue < self.enough(params) && took < params.longest_try && !self.is_seen {
-                    return None;
-                }
-                let until = now + self.answer + params.after;
-                self.state = State::Await { since, until, carried: rate_of(bytes, took) };
-                let cause = self.room(load, params);
-                // If the traffic did not fill it, there is nothing to drain.
-                let dip = if queue < self.enough(params) / 2 && !self.is_seen { 0 } else { params.dip };
-                self.set(now, thousandths(self.held, 1000 - dip), cause)
-            }
-            State::Await { until, carried: reached, .. } if now >= until => {
-                let (expected, seen) = (self.expected, self.seen);
-                self.count_from(now);
-                if expected < self.enough(params) {
-                    // The traffic did not fill it, or no sample met it: another one adds to the evidence.
-                    self.state = State::Hold { until: now + params.again };
-                    let cause = self.room(load, params);
-                    return self.set(now, self.held, cause);
-                }
-                (self.expected, self.seen) = (0, 0);
-                self.state = if seen > expected / 2 {
-                    self.hold = Span(self.hold.0 * 2).min(params.hold_most);
-                    self.gain = params.gain;
-                    State::Hold { until: now + self.hold }
-                } else {
-                    self.link = reached;
-                    self.hold = self.hold_least(params);
-                    self.gain = (self.gain * 2).min(params.gain_most);
-                    State::Hold { until: now }
-                };
-                let rate = match self.state {
-                    State::Hold { until } if until > now => thousandths(self.link, params.margin),
-                    // Without a margin, so that the traffic can grow until the next try.
-                    _ => self.link,
-                };
-                let cause = Cause::Tried {
-                    rise: Span(seen.unsigned_abs()),
-                    expected: Span(expected.unsigned_abs()),
-                    carried: Rate(reached),
-                };
-                self.set(now, rate, cause)
-            }
-            State::Await { .. } => None,
+            State::Climb { .. } => None,
         }
     }
 
-    /// How long to hold a rate at least. A try makes a short queue. Where packets wait about as long anyway, it
-    /// costs little.
+    /// How long to hold a rate at least. A climb ends with a short queue. Where packets wait about as long
+    /// anyway, that costs little.
     fn hold_least(&self, params: &Params) -> Span {
-        let accepted = params.accepted.0;
+        let accepted = 2 * params.accepted.0;
         let share = accepted.saturating_mul(1000) / accepted.saturating_add(self.noise.unsigned_abs()).max(1);
         Span(thousandths(thousandths(params.hold_least.0, share), share))
-    }
-
-    fn room(&self, load: u64, params: &Params) -> Cause {
-        Cause::Room {
-            load: Rate(load),
-            rise: Span(self.level().unwrap_or(0).unsigned_abs()),
-            threshold: Span(self.threshold(params).unsigned_abs()),
-        }
-    }
-
-    /// The queue that a try is to make, ns: it must stand out of the noise.
-    fn enough(&self, params: &Params) -> i64 {
-        signed(params.queue).saturating_add(self.noise.min(signed(params.most_noise)))
-    }
-
-    /// By how much more was sent since `since` than a link that has not become faster passes, ns.
-    fn ahead(&self, since: Nanos, to: Nanos, carried: &Carried) -> i64 {
-        let bytes = crate::Bytes(carried.between(Direction::Up, since, to));
-        signed(Rate(self.known.max(1)).tx_time(bytes)).saturating_sub(signed(to.since(since)))
-    }
-
-    /// The queue on a link that has not become faster, ns: what was sent ahead since the link was last idle.
-    fn queue_of_try(&mut self, since: Nanos, now: Nanos, carried: &Carried) -> i64 {
-        let ahead = self.ahead(since, now, carried);
-        self.lowest = self.lowest.min(ahead);
-        ahead.saturating_sub(self.lowest)
-    }
-
-    /// Compares a sample that a try can have delayed with the queue that it met if the link has not become
-    /// faster: what was sent by then is more than the link passed.
-    fn note_try(&mut self, sent: Nanos, rise: i64, answer: Span, carried: &Carried, params: &Params) {
-        self.answer = answer;
-        let (State::Try { since } | State::Await { since, .. }) = self.state else { return };
-        if sent < since || self.direction == Direction::Down {
-            return;
-        }
-        let above = rise.saturating_sub(self.noise / 3 * 2).max(0);
-        if matches!(self.state, State::Try { .. }) {
-            // It ends at once if a sample shows that the link has not become faster.
-            if above > self.enough(params) {
-                self.is_seen = true;
-                self.expected = self.expected.saturating_add(self.enough(params));
-                self.seen = self.seen.saturating_add(above);
-            }
-            return;
-        }
-        let ahead = self.ahead(since, sent, carried);
-        let queue = ahead.saturating_sub(self.lowest);
-        if queue >= self.enough(params) / 3 {
-            self.expected = self.expected.saturating_add(queue);
-            self.seen = self.seen.saturating_add(above);
-        }
     }
 }
 
@@ -610,7 +467,6 @@ impl Controller for Follow {
         }
         let mut decisions = [None; 2];
         for (way, decision) in decisions.iter_mut().enumerate() {
-            self.ways[way].note_try(sample.sent, rises[way], self.round_trip, &self.carried, &self.params);
             if sample.sent >= self.ways[way].counts_from {
                 let point =
                     Point { sent: sample.sent, came: now, rise: rises[way], reflector: sample.reflector };

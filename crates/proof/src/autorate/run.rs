@@ -294,7 +294,6 @@ pub fn run(path: &Path, who: Who, seed: u64) -> Result<Outcome, BuildError> {
         }
     }
     let after = received(&simulation);
-    if std::env::var_os("DBG").is_some() && who == Who::Ours { for (sent, d) in &probes.delays { println!("{:.3} PROBE {:.1} {:.1}", sent.as_secs_f64(), d[0] as f64/1e6, d[1] as f64/1e6); } for s in 0..102*10 { println!("{:.3} RATE {:.1} {:.1}", s as f64/10.0, path.lines[0].rate_at(Span::from_millis(s*100)).0 as f64/1e6, path.lines[1].rate_at(Span::from_millis(s*100)).0 as f64/1e6);} }
     for (way, result) in outcome.ways.iter_mut().enumerate() {
         result.goodput = (after[way] - before[way]) as f64 * 8.0 / (LENGTH - MEASURED).as_secs_f64();
         result.rise = probes.rise(way);
