@@ -1,8 +1,8 @@
 //! The device of a link: one queue and ring, or several that share a line.
 
+use goodqueue::BuildError as QueueError;
 use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
-use goodqueue::BuildError as QueueError;
 use goodqueue::{
     AnyQueue, Backlog, Departure, Nanos, Owner, Port, PortStats, Queue, QueueSpec, Rng, Span, Stats,
 };
@@ -164,7 +164,11 @@ impl Device {
     ) -> Option<Result<(), QueueError>> {
         let Device::Single(port) = self else { return None };
         let params = queue.params();
-        Some(port.change_queue(now, observer, |queue, now, observer| queue.configure(now, params, on, observer)))
+        Some(
+            port.change_queue(now, observer, |queue, now, observer| {
+                queue.configure(now, params, on, observer)
+            }),
+        )
     }
 
     /// Advances what is computed ahead to `now`, so that the methods below show that time.

@@ -1,8 +1,8 @@
 //! A link at work: queue, ring and line; behind them loss and propagation.
 
+use goodqueue::BuildError as QueueError;
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
-use goodqueue::BuildError as QueueError;
 use goodqueue::{Departure, Nanos, Observer, Origin, PacketInfo, QueueSpec, Rate, Reason, Rng, Socket};
 
 use crate::credits::{Credit, Credits};

@@ -185,8 +185,7 @@ impl CakeAutorate {
             self.checked_at = self.now;
             for number in 0..self.count {
                 let reflector = &mut self.reflectors[number];
-                reflector.bad_seconds =
-                    (reflector.bad_seconds << 1 | u64::from(reflector.has_lost)) & CHECKS;
+                reflector.bad_seconds = (reflector.bad_seconds << 1 | u64::from(reflector.has_lost)) & CHECKS;
                 reflector.has_lost = false;
                 let lost = reflector.bad_seconds.count_ones();
                 if reflector.is_in_use && lost >= OFFENCES {
@@ -196,7 +195,8 @@ impl CakeAutorate {
         }
         if self.now.since(self.compared_at) >= COMPARED {
             self.compared_at = self.now;
-            let smoothed = |reflector: &Reflector| reflector.smoothed[0].saturating_add(reflector.smoothed[1]);
+            let smoothed =
+                |reflector: &Reflector| reflector.smoothed[0].saturating_add(reflector.smoothed[1]);
             let in_use = self.reflectors.iter().filter(|reflector| reflector.has_answered);
             let least = in_use.map(smoothed).min().unwrap_or(0);
             let worst = (0..self.count).find(|&number| {
@@ -205,7 +205,8 @@ impl CakeAutorate {
             });
             if let Some(worst) = worst {
                 let by = smoothed(&self.reflectors[worst]).saturating_sub(least);
-                decision = self.replace(worst, Cause::Unlike { reflector: worst, by: Span(by.unsigned_abs()) });
+                decision =
+                    self.replace(worst, Cause::Unlike { reflector: worst, by: Span(by.unsigned_abs()) });
             }
         }
         decision

@@ -116,19 +116,15 @@ impl fmt::Display for Decision {
             Cause::Idle { load } => write!(f, "only {} of traffic for a while", Mbit(load)),
             Cause::Silence { time } => write!(f, "no answer for {}", Millis(time)),
             Cause::Back { time } => write!(f, "answers again after {}", Millis(time)),
-            Cause::LongerPath { rise } => write!(
-                f,
-                "delay stays {} higher at lower rates, so the path is longer now",
-                Millis(rise)
-            ),
+            Cause::LongerPath { rise } => {
+                write!(f, "delay stays {} higher at lower rates, so the path is longer now", Millis(rise))
+            }
             Cause::Unanswered { reflector, lost } => {
                 write!(f, "reflector {reflector} lost {lost} of 10 probes and is out of use")
             }
-            Cause::Unlike { reflector, by } => write!(
-                f,
-                "reflector {reflector} differs by {} from the others and is out of use",
-                Millis(by)
-            ),
+            Cause::Unlike { reflector, by } => {
+                write!(f, "reflector {reflector} differs by {} from the others and is out of use", Millis(by))
+            }
         }
     }
 }

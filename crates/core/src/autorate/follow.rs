@@ -35,11 +35,11 @@ pub struct Params {
     pub drain: Span,
     /// The least share of the link's rate during a drain, thousandths. Default 200.
     pub drain_least: u64,
-    /// Time at a rate before a climb, on a link without noise; less where packets wait anyway. Default 2 s.
+    /// Time at a rate before a climb, on a link without noise; less where packets wait anyway. Default 3 s.
     pub hold_least: Span,
     /// The same after climbs that ended at the same rate: it doubles with each, up to this. Default 16 s.
     pub hold_most: Span,
-    /// By how much the first step of a climb exceeds the rate, thousandths, 20 to 500. Default 175: with the
+    /// By how much the first step of a climb exceeds the rate, thousandths, 20 to 500. Default 140: with the
     /// margin a few hundredths above the link.
     pub gain: u64,
     /// The same after steps that met no delay: it doubles with each, up to this. Default 350.
@@ -70,9 +70,9 @@ impl Default for Params {
             margin: 920,
             drain: Span::from_millis(120),
             drain_least: 200,
-            hold_least: Span::from_secs(2),
+            hold_least: Span::from_secs(3),
             hold_most: Span::from_secs(16),
-            gain: 175,
+            gain: 140,
             gain_most: 350,
             step: Span::from_millis(200),
             full: 750,
@@ -116,10 +116,16 @@ struct Point {
 /// What a shaper is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    Hold { until: Nanos },
+    Hold {
+        until: Nanos,
+    },
     /// A step above what the link is known to carry.
-    Climb { until: Nanos },
-    Drain { until: Nanos },
+    Climb {
+        until: Nanos,
+    },
+    Drain {
+        until: Nanos,
+    },
 }
 
 /// A direction.
@@ -255,7 +261,8 @@ impl Way {
         self.link = link;
         // The queue is as many ns long as delay rose; a part of the rate that is left free drains it.
         let queue = last.rise.saturating_sub(self.noise).max(0).unsigned_abs();
-        let free = (queue.saturating_mul(1000) / params.drain.0.max(1)).clamp(100, 1000 - params.drain_least.min(900));
+        let free = (queue.saturating_mul(1000) / params.drain.0.max(1))
+            .clamp(100, 1000 - params.drain_least.min(900));
         let takes = Span(queue.saturating_mul(1000) / free);
         self.state = State::Drain { until: now + takes };
         // In the other direction the traffic arrives a round trip later at the rate of the shaper.
@@ -304,8 +311,7 @@ impl Way {
         params: &Params,
     ) -> Option<Decision> {
         let load = carried.rate(self.direction, now, LOAD);
-        let is_full =
-            load >= thousandths(self.rate, params.full) || wait.is_some_and(|wait| wait > WAITING);
+        let is_full = load >= thousandths(self.rate, params.full) || wait.is_some_and(|wait| wait > WAITING);
         match self.state {
             State::Drain { until } if now >= until => {
                 self.state = State::Hold { until: now + self.hold };

@@ -147,7 +147,8 @@ impl Reflectors {
         if !self.uses(sample.reflector) {
             return None;
         }
-        let others = [0, 1].map(|way: usize| self.median_of_others(sample.reflector, |other| other.rises[way]));
+        let others =
+            [0, 1].map(|way: usize| self.median_of_others(sample.reflector, |other| other.rises[way]));
         let round = self.median_of_others(sample.reflector, |other| other.rise);
         let reflector = &mut self.list[sample.reflector];
         reflector.lost = reflector.lost << 1 & 0x3ff;

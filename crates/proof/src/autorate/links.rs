@@ -62,9 +62,11 @@ impl Line {
         let rates = || self.rates.iter().map(|&(_, rate)| rate);
         let least = rates().filter(|rate| rate.0 > 0).min().unwrap_or_default();
         let ends = self.rates.iter().skip(1).map(|&(from, _)| from).chain([LENGTH]);
-        let work = self.rates.iter().zip(ends).map(|(&(from, rate), to)| {
-            u128::from(rate.0) * u128::from((to - from).0)
-        });
+        let work = self
+            .rates
+            .iter()
+            .zip(ends)
+            .map(|(&(from, rate), to)| u128::from(rate.0) * u128::from((to - from).0));
         let mean = work.sum::<u128>() / u128::from(LENGTH.0);
         [least, Rate(u64::try_from(mean).unwrap_or(u64::MAX)), rates().max().unwrap_or_default()]
     }

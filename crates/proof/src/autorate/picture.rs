@@ -23,7 +23,9 @@ pub fn picture(path: &Path, way: usize, outcomes: &[(Who, Outcome)]) -> String {
             points += &format!("{x:.1},{y:.1} ");
         }
         let points = points.trim_end();
-        format!("<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" points=\"{points}\"/>\n")
+        format!(
+            "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" points=\"{points}\"/>\n"
+        )
     };
     let text = |x: f64, y: f64, anchor: &str, words: &str| {
         format!("<text x=\"{x:.0}\" y=\"{y:.0}\" text-anchor=\"{anchor}\">{words}</text>\n")

@@ -170,9 +170,7 @@ impl Setter<'_> {
             Who::Ours => {
                 Setter::Controller(Box::new(Follow::new(limits, MOST_REFLECTORS, Params::default())))
             }
-            Who::CakeAutorate => {
-                Setter::Controller(Box::new(CakeAutorate::new(limits, MOST_REFLECTORS)))
-            }
+            Who::CakeAutorate => Setter::Controller(Box::new(CakeAutorate::new(limits, MOST_REFLECTORS))),
         }
     }
 
@@ -208,9 +206,8 @@ impl Probes<'_> {
             self.delays.push((Span(sent.0), delays.unwrap_or([i64::MAX; 2])));
             return None;
         }
-        let seen = delays.and_then(|delays| {
-            disturb(self.path.trouble, number, sent, delays, &mut self.draws)
-        });
+        let seen =
+            delays.and_then(|delays| disturb(self.path.trouble, number, sent, delays, &mut self.draws));
         let Some([up, down]) = seen else {
             self.overdue.push_back((sent + LOST, number));
             return None;
@@ -245,18 +242,19 @@ pub fn run(path: &Path, who: Who, seed: u64) -> Result<Outcome, BuildError> {
     let interval = Span::from_millis(if who == Who::CakeAutorate { 300 } else { 200 });
     let mut simulation = Simulation::new(&scenario(path, interval, seed))?;
     let mut setter = Setter::new(who, path);
-    let mut probes =
-        Probes { path, draws: Rng::stream(seed, 0, "reflectors"), overdue: VecDeque::new(), delays: Vec::new() };
+    let mut probes = Probes {
+        path,
+        draws: Rng::stream(seed, 0, "reflectors"),
+        overdue: VecDeque::new(),
+        delays: Vec::new(),
+    };
     let mut outcome = Outcome { ways: Default::default(), decisions: Vec::new(), trace_hash: 0 };
     let (mut set, mut passed, mut before) = ([Rate(0); 2], [0; 2], [0; 2]);
     let mut now = Nanos::ZERO;
     while now < Nanos::ZERO + LENGTH {
         now += STEP;
         simulation.run_until(now);
-        let total = [
-            simulation.link(SHAPER[0]).queue().bytes,
-            simulation.link(LINE[1]).line().bytes,
-        ];
+        let total = [simulation.link(SHAPER[0]).queue().bytes, simulation.link(LINE[1]).line().bytes];
         let bytes = [0, 1].map(|way: usize| total[way] - passed[way]);
         passed = total;
         let waits = [0, 1].map(|way: usize| {
