@@ -287,9 +287,11 @@ impl Network {
         let index = number as usize;
         let why = "only a queue of the catalogue that is alone in front of its line can be changed".into();
         let invalid = BuildError::Invalid { what: "link", index, why };
+        if index >= self.links.len() {
+            return Err(invalid);
+        }
         self.fetch(agenda, number);
-        let Some(link) = self.links.get_mut(index) else { return Err(invalid) };
-        let configured = link.configure(agenda.now, queue, &mut self.frames).ok_or(invalid)?;
+        let configured = self.links[index].configure(agenda.now, queue, &mut self.frames).ok_or(invalid)?;
         configured.map_err(|error| BuildError::Queue { index, error })?;
         if self.links[index].upstream.is_none() {
             self.device_changed(agenda, number);
