@@ -77,7 +77,7 @@ pub fn page(results: &[(Path, Vec<(Who, Outcome)>)], pictures: &[(String, String
     let constant = results.iter().find(|(path, _)| path.name == "constant");
     if let Some((_, outcomes)) = constant {
         out += "On the constant link, from second 30 on, the rate of the shaper is within these shares of its \
-                median for 98 % of the time (bar for ours: 50 to 150 %, since a try is a short rise):\n\n\
+                median for 98 % of the time (bar for ours: 50 to 150 %, since a climb is a short rise):\n\n\
                 | | up | down |\n| --- | ---: | ---: |\n";
         for (who, outcome) in outcomes.iter().filter(|(who, _)| [Who::CakeAutorate, Who::Ours].contains(who))
         {
