@@ -40,6 +40,7 @@ extern crate alloc;
 
 mod any;
 pub mod arena;
+pub mod autorate;
 pub mod cake;
 mod classes;
 pub mod codel;

@@ -1,7 +1,8 @@
 //! Compares Goodqueue with others: with Linux's decisions call by call ([`replay`]), a real kernel's TCP
-//! ([`truth`]), and published figures ([`reproduce`]).
+//! ([`truth`]), published figures ([`reproduce`]), and what follows a varying link ([`autorate`]).
 #![forbid(unsafe_code)]
 
+pub mod autorate;
 pub mod replay;
 pub mod reproduce;
 pub mod truth;

@@ -1,8 +1,11 @@
 //! The device of a link: one queue and ring, or several that share a line.
 
+use goodqueue::BuildError as QueueError;
 use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
-use goodqueue::{AnyQueue, Backlog, Departure, Nanos, Owner, Port, PortStats, Queue, Rng, Span, Stats};
+use goodqueue::{
+    AnyQueue, Backlog, Departure, Nanos, Owner, Port, PortStats, Queue, QueueSpec, Rng, Span, Stats,
+};
 
 use crate::error::BuildError;
 use crate::fifo_line::FifoLine;
@@ -148,6 +151,24 @@ impl Device {
             (Device::Multi(port), true) => port.pause(now),
             (Device::Multi(port), false) => port.resume(now),
         }
+    }
+
+    /// Gives the queue of a device that has just one, of the catalogue and without a shaper in front, other
+    /// parameters. `None` for any other device.
+    pub(crate) fn configure(
+        &mut self,
+        now: Nanos,
+        queue: &QueueSpec,
+        on: goodqueue::Link,
+        observer: &mut impl Owner<Token>,
+    ) -> Option<Result<(), QueueError>> {
+        let Device::Single(port) = self else { return None };
+        let params = queue.params();
+        Some(
+            port.change_queue(now, observer, |queue, now, observer| {
+                queue.configure(now, params, on, observer)
+            }),
+        )
     }
 
     /// Advances what is computed ahead to `now`, so that the methods below show that time.

@@ -1,8 +1,9 @@
 //! A link at work: queue, ring and line; behind them loss and propagation.
 
+use goodqueue::BuildError as QueueError;
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
-use goodqueue::{Departure, Nanos, Observer, Origin, PacketInfo, Reason, Rng, Socket};
+use goodqueue::{Departure, Nanos, Observer, Origin, PacketInfo, QueueSpec, Rate, Reason, Rng, Socket};
 
 use crate::credits::{Credit, Credits};
 use crate::device::Device;
@@ -43,6 +44,8 @@ pub(crate) struct Link {
     /// Its place in the scenario.
     number: u32,
     pub(crate) device: Option<Device>,
+    /// The rate and the longest frame from which the defaults of its queue are computed.
+    nominal: goodqueue::Link,
     /// Hardware flow control of the links that feed this one.
     pub(crate) pause: Option<Watermarks>,
     pub(crate) feeders: Vec<u32>,
@@ -82,6 +85,10 @@ impl Link {
                     Device::new(port, index, is_fed_back, draws, implementation)
                 })
                 .transpose()?,
+            nominal: goodqueue::Link {
+                rate: port.map_or(Rate(0), |port| port.rate),
+                mtu: port.map_or(0, |port| port.frame),
+            },
             pause: port.and_then(|port| port.pause).and_then(|pause| Watermarks::new(pause.high, pause.low)),
             feeders: Vec::new(),
             upstream: None,
@@ -309,6 +316,18 @@ impl Link {
     }
 
     /// Handles a pause frame: the line stops or continues.
+    /// See [`Device::configure`].
+    pub(crate) fn configure(
+        &mut self,
+        now: Nanos,
+        queue: &QueueSpec,
+        frames: &mut Frames,
+    ) -> Option<Result<(), QueueError>> {
+        let mut losses =
+            Losses { link: self.number, frames, credits: &mut self.credits, counters: &mut self.counters };
+        self.device.as_mut()?.configure(now, queue, self.nominal, &mut losses)
+    }
+
     pub(crate) fn set_paused(&mut self, now: Nanos, is_paused: bool, frames: &mut Frames) {
         let Some(device) = &mut self.device else { return };
         let mut losses =

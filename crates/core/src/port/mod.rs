@@ -185,6 +185,20 @@ impl<P: Packet, Q: Queue<P>> Port<P, Q> {
         self.transmitter.set_line(line);
     }
 
+    /// Lets `change` give the queue other parameters at `now`. A packet that may leave earlier then does. As
+    /// with [`Port::arrive`], everything due at `now` was polled before.
+    pub fn change_queue<O: Owner<P>, T>(
+        &mut self,
+        now: Nanos,
+        observer: &mut O,
+        change: impl FnOnce(&mut Q, Nanos, &mut O) -> T,
+    ) -> T {
+        let now = self.transmitter.advance(now);
+        let result = change(&mut self.queue, now, observer);
+        self.feed(now, observer);
+        result
+    }
+
     /// Backlog of the queue, without ring and line.
     pub fn backlog(&self) -> Backlog {
         self.queue.backlog()

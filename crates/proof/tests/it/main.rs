@@ -1,5 +1,6 @@
 //! Tests of the comparisons with Linux and with published figures.
 
+mod autorate;
 mod own_queue;
 mod replay;
 mod truth;

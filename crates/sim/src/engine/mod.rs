@@ -50,7 +50,7 @@ mod talks;
 mod view;
 mod web_clients;
 
-use goodqueue::{FlowHasher, Nanos};
+use goodqueue::{FlowHasher, Nanos, QueueSpec};
 
 use crate::error::BuildError;
 use crate::implementation::Implementation;
@@ -157,6 +157,17 @@ impl Simulation {
     pub fn halt(&mut self) {
         self.agenda.horizon = self.agenda.now;
         self.catch_up();
+    }
+
+    /// Gives the queue of link `link` other parameters, between two steps: the rate of its shaper, for example.
+    /// The packets in it stay, as with `tc qdisc change`. The queue must be of the catalogue and of the same
+    /// kind as `queue`, and alone in front of its line.
+    ///
+    /// # Errors
+    /// If the link has no such queue, or the queue cannot have these parameters.
+    pub fn configure_queue(&mut self, link: usize, queue: &QueueSpec) -> Result<(), BuildError> {
+        let number = u32::try_from(link).unwrap_or(u32::MAX);
+        self.network.configure(&mut self.agenda, number, queue)
     }
 
     /// Advances all links to the present, so that they can be read.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use goodqueue::port::{FlowControl, Line};
-use goodqueue::{FlowHasher, Nanos, Span};
+use goodqueue::{FlowHasher, Nanos, QueueSpec, Span};
 
 use super::agenda::Agenda;
 use super::radios::{Channel, RadioSink};
@@ -275,6 +275,36 @@ impl Network {
         agenda.set(lane, next);
         self.frames.get_mut(id).place += hops;
         (id, next <= agenda.now)
+    }
+
+    /// Gives the queue of `link` other parameters: see [`super::Simulation::configure_queue`].
+    pub(super) fn configure(
+        &mut self,
+        agenda: &mut Agenda,
+        number: u32,
+        queue: &QueueSpec,
+    ) -> Result<(), BuildError> {
+        let index = number as usize;
+        let why = "only a queue of the catalogue that is alone in front of its line can be changed".into();
+        let invalid = BuildError::Invalid { what: "link", index, why };
+        if index >= self.links.len() {
+            return Err(invalid);
+        }
+        self.fetch(agenda, number);
+        let configured = self.links[index].configure(agenda.now, queue, &mut self.frames).ok_or(invalid)?;
+        configured.map_err(|error| BuildError::Queue { index, error })?;
+        if self.links[index].upstream.is_none() {
+            self.device_changed(agenda, number);
+            return Ok(());
+        }
+        // It has no events of its own: the end of its chain wakes when its next frame can be there.
+        let mut end = number;
+        while let Some(next) = self.links[end as usize].propagation.downstream {
+            end = next;
+        }
+        let next = self.foreseen(agenda, end);
+        agenda.set(self.links[end as usize].lanes[FAR], next);
+        Ok(())
     }
 
     /// Pause frames: the links that feed `link` stop at the high mark and continue at the low one. The pause

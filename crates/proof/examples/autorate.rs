@@ -1,0 +1,38 @@
+//! Writes the page of results on following a varying link, and its pictures, into a folder:
+//! `cargo run --release -p goodqueue-proof --example autorate -- docs`. With a second argument, the name of
+//! a link, it prints what our controller decided there instead.
+
+use std::error::Error;
+use std::path::Path as File;
+
+use goodqueue_proof::autorate::{Outcome, Who, all, page, picture, run};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let folder = std::env::args().nth(1).ok_or("which folder?")?;
+    if let Some(name) = std::env::args().nth(2) {
+        let path = all().into_iter().find(|path| path.name == name).ok_or("no such link")?;
+        for decision in run(&path, Who::Ours, 1)?.decisions {
+            println!("{:.3} s {decision}", decision.at.0 as f64 / 1e9);
+        }
+        return Ok(());
+    }
+    let mut results = Vec::new();
+    for path in all() {
+        let outcomes: Result<Vec<(Who, Outcome)>, _> =
+            Who::ALL.iter().map(|&who| run(&path, who, 1).map(|outcome| (who, outcome))).collect();
+        results.push((path, outcomes?));
+    }
+    let pictures = File::new(&folder).join("autorate");
+    std::fs::create_dir_all(&pictures)?;
+    let mut names = Vec::new();
+    for (name, way) in [("Starlink", 1), ("DOCSIS", 0)] {
+        let shown = results.iter().find(|(path, _)| path.name == name);
+        let Some((path, outcomes)) = shown else { continue };
+        let file = format!("{}.svg", name.to_lowercase());
+        std::fs::write(pictures.join(&file), picture(path, way, outcomes))?;
+        let direction = ["up", "down"][way];
+        names.push((file, format!("{name}, {direction}: the rate of the link and those of the shapers")));
+    }
+    std::fs::write(File::new(&folder).join("autorate.md"), page(&results, &names))?;
+    Ok(())
+}

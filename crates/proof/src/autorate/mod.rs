@@ -1,0 +1,15 @@
+//! Controllers that follow a varying link ([`goodqueue::autorate`]), compared in the simulator.
+//!
+//! A home: a router with a shaper (`cake`) in each direction, a modem, and a link whose rate varies, with a
+//! deep FIFO in front of it. Up, the shaper is in front of the link; down, behind it. Several TCP flows load
+//! both directions.
+
+mod links;
+mod page;
+mod picture;
+mod run;
+
+pub use links::{Line, Path, Trouble, all};
+pub use page::{bars, page, shares, spread};
+pub use picture::picture;
+pub use run::{Outcome, Way, Who, run};

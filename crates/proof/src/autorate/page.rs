@@ -1,0 +1,147 @@
+//! The page of results.
+
+use std::fmt::Write;
+
+use super::run::ORACLE;
+use super::{Outcome, Path, Way, Who};
+
+/// The least goodput that is asked of ours, as a share of the oracle's.
+const GOODPUT: f64 = 0.85;
+/// The largest 95th percentile of the rise that is asked of ours, as a multiple of the oracle's.
+const RISE: f64 = 1.5;
+
+/// Goodput and 95th percentile of a direction, as shares of the oracle's.
+#[must_use]
+pub fn shares(way: &Way, oracle: &Way) -> [f64; 2] {
+    [way.goodput / oracle.goodput, way.rise[1] / oracle.rise[1]]
+}
+
+/// Whether each of the two bars is met: goodput and rise.
+#[must_use]
+pub fn bars([goodput, rise]: [f64; 2]) -> [bool; 2] {
+    [goodput >= GOODPUT, rise <= RISE]
+}
+
+/// The spread of the rates of a shaper from second 30 on: the least and the largest, as a share of the
+/// median, with the most extreme hundredth at each end left out.
+#[must_use]
+pub fn spread(way: &Way) -> [f64; 2] {
+    let mut rates: Vec<u64> = way.rates.iter().skip(300).map(|rate| rate.0).collect();
+    rates.sort_unstable();
+    let at = |percent: usize| rates[(rates.len() * percent / 100).min(rates.len() - 1)] as f64;
+    [at(1) / at(50), at(99) / at(50)]
+}
+
+/// The page, from the outcomes of each link in the order of [`Who::ALL`].
+#[must_use]
+pub fn page(results: &[(Path, Vec<(Who, Outcome)>)], pictures: &[(String, String)]) -> String {
+    let mut out = String::from(INTRODUCTION);
+    let _ = writeln!(out, "{}", METHOD.replace("ORACLE", &ORACLE.to_string()));
+    for (name, title) in pictures {
+        let _ = writeln!(out, "![{title}](autorate/{name})\n");
+    }
+    let mut verdicts = String::new();
+    for (path, outcomes) in results {
+        let _ = writeln!(out, "## {}\n\n{}\n", path.name, path.about);
+        out += HEAD;
+        let Some((_, oracle)) = outcomes.last() else { continue };
+        for (at, direction) in ["up", "down"].iter().enumerate() {
+            for (who, outcome) in outcomes {
+                let (way, oracle) = (&outcome.ways[at], &oracle.ways[at]);
+                let [goodput, factor] = shares(way, oracle);
+                let _ = writeln!(
+                    out,
+                    "| {direction} | {} | {:.2} | {:.0} % | {:.1} | {:.1} | {factor:.2} |",
+                    who.name(),
+                    way.goodput / 1e6,
+                    100.0 * goodput,
+                    way.rise[0],
+                    way.rise[1],
+                );
+                if *who == Who::Ours {
+                    let words = bars([goodput, factor]).map(|met| if met { "met" } else { "**missed**" });
+                    let _ = writeln!(
+                        verdicts,
+                        "| {} | {direction} | {:.0} % | {} | {factor:.2} | {} |",
+                        path.name,
+                        100.0 * goodput,
+                        words[0],
+                        words[1]
+                    );
+                }
+            }
+        }
+        out += "\n";
+    }
+    let _ = writeln!(out, "## The bars\n\n{BARS}\n{verdicts}");
+    let constant = results.iter().find(|(path, _)| path.name == "constant");
+    if let Some((_, outcomes)) = constant {
+        out += "On the constant link, from second 30 on, the rate of the shaper is within these shares of its \
+                median for 98 % of the time (bar for ours: 50 to 150 %, since a climb is a short rise):\n\n\
+                | | up | down |\n| --- | ---: | ---: |\n";
+        for (who, outcome) in outcomes.iter().filter(|(who, _)| [Who::CakeAutorate, Who::Ours].contains(who))
+        {
+            let cells = [0, 1].map(|way: usize| {
+                let [least, most] = spread(&outcome.ways[way]);
+                format!("{:.0} to {:.0} %", 100.0 * least, 100.0 * most)
+            });
+            let _ = writeln!(out, "| {} | {} | {} |", who.name(), cells[0], cells[1]);
+        }
+        out += "\n";
+    }
+    out + CAUSES
+}
+
+const HEAD: &str = "| | shaper | goodput, Mbit/s | of the oracle's | median rise, ms | 95 % rise, ms | factor |\n\
+                    | --- | --- | ---: | ---: | ---: | ---: | ---: |\n";
+
+const INTRODUCTION: &str = "# Following a link that varies
+
+`goodqueue::autorate` raises and lowers a shaper by the delay to several reflectors and by what the link carries.
+This page compares it in the simulator. It is made by `cargo run --release -p goodqueue-proof --example autorate --
+docs`, and is the same on every machine.
+
+";
+
+const METHOD: &str = "A router has `cake` in each direction. Up it is in front of the link; down, behind it, where \
+only the senders' reaction to its drops can shorten the queue on the link. In front of the link is a FIFO of one \
+second. Four CUBIC flows load each direction, both at the same time, over a round trip of 32 ms. Probes go to the \
+reflectors, 20 a second in all, whose clocks are wrong. Each run has 2 s without load and 100 s with load; from \
+second 12 on it counts. *Rise* is how much longer a small packet took one way than the median without load. The \
+*factor* is its 95th percentile, divided by the oracle's.
+
+* *fixed*: at the least and at the mean rate of the link.
+* *cake-autorate's rules*: the published rules and defaults, from its documentation, with one-way delays.
+* *ours*: the default parameters, the same on all links.
+* *oracle*: ORACLE % of the rate that the link has at that moment, every 5 ms. No controller can know it.
+
+Both controllers get limits by one rule from the highest rate of the link: 5 % of it, half of it at the start, and \
+150 % at most.
+";
+
+const BARS: &str =
+    "Ours is to have at least 85 % of the oracle's goodput, at a 95th percentile of the rise of at \
+most 1.5 times the oracle's.
+
+| link | | goodput | | factor | |
+| --- | --- | ---: | --- | ---: | --- |";
+
+const CAUSES: &str = "## Why bars are missed
+
+* *Rise, up.* The oracle has no queue at all in front of a line whose rate it knows, so its 95th percentile is a packet \
+or two and the jitter: 2 to 5 ms. A controller learns that the link has become slower from a queue, and that it has \
+become faster by making one. Each costs 0.2 to 0.4 s with 5 to 25 ms: two probes, the way there and back, and the \
+drain. On a link that changes every five seconds that is more than 5 % of the time. In absolute terms the 95th \
+percentile is some 6 to 13 ms; under cake-autorate's rules it is about 50 ms.
+* *Two attempts.* A climb in steps that ends when delay rises, which is what these figures show; and short tries, \
+which raised the rate until the bytes sent would make a queue of 6 to 10 ms, lowered it at once, and compared the \
+samples with that queue. The tries had a factor of 1.1 to 2.0 up, but on LTE and Starlink only 54 to 58 % of the \
+oracle's goodput: TCP does not fill a rate that lasts a tenth of a second, so the tries showed too little. Both are \
+in the history of the code.
+* *Goodput, LTE.* The rate is a random walk with 200 packets a second per square root of a second. What was measured \
+half a second ago is wrong by a quarter.
+
+What the page does not say: each figure is of one seed and one load. The parameters were chosen on these same \
+links, so others will be followed less well. Rates of a real link also depend on how much is sent (request and \
+grant, carrier aggregation), which these do not.
+";
