@@ -320,7 +320,7 @@ fn json_of(standing: &Standing) -> Value {
 }
 
 /// An error of the router's part, with its exit code.
-fn told(error: goodqueue_router::Error) -> Error {
+pub(crate) fn told(error: goodqueue_router::Error) -> Error {
     match error {
         goodqueue_router::Error::Refused(why) => Error::Usage(why),
         other => Error::machine(other),

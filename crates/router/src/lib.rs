@@ -4,15 +4,19 @@
 //!   does the same.
 //! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, as sqm-scripts do, so
 //!   that the queue is here and not in the modem.
+//! * [`doctor`] looks for queues that are too long in this host, says what to change and why, changes it and takes
+//!   it back.
 //!
 //! The queues' parameters are those of the library ([`goodqueue::QueueSpec`]): what runs in the simulator runs
 //! on the router.
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+pub mod doctor;
 pub mod sqm;
 pub mod tc;
 
 mod error;
+mod kept;
 
 pub use error::{Error, Result};

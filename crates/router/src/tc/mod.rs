@@ -8,7 +8,7 @@ mod htb;
 use std::fmt;
 
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
-use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 use netlink_packet_route::tc::{
     TcAction, TcActionAttribute, TcActionGeneric, TcActionMirrorOption, TcActionOption, TcActionType,
@@ -140,6 +140,16 @@ pub enum Change {
         /// What.
         qdisc: Qdisc,
     },
+    /// Puts a queueing discipline at the root, in the place of the one that is there. If the kernel refuses, that
+    /// one stays.
+    ReplaceRoot {
+        /// The interface.
+        dev: String,
+        /// Major number of its handle; 0: the kernel chooses.
+        handle: u16,
+        /// What.
+        qdisc: Qdisc,
+    },
     /// Adds a class of `htb`.
     AddClass {
         /// The interface.
@@ -191,6 +201,12 @@ impl fmt::Display for Change {
             }
             Change::AddQdisc { dev, parent, handle, qdisc } => {
                 write!(f, "tc qdisc add dev {dev} {parent} handle {handle:x}: {qdisc}")
+            }
+            Change::ReplaceRoot { dev, handle: 0, qdisc } => {
+                write!(f, "tc qdisc replace dev {dev} root {qdisc}")
+            }
+            Change::ReplaceRoot { dev, handle, qdisc } => {
+                write!(f, "tc qdisc replace dev {dev} root handle {handle:x}: {qdisc}")
             }
             Change::AddClass { dev, parent, class, htb } => {
                 let parent = Parent::Class(1, *parent);
@@ -250,6 +266,13 @@ impl Change {
                     message(index(route, dev)?, TcHandle { major: *handle, minor: 0 }, parent.handle());
                 message.attributes = qdisc.attributes();
                 route.request(Message::NewQueueDiscipline(message), NEW, "RTM_NEWQDISC", dev)
+            }
+            Change::ReplaceRoot { dev, handle, qdisc } => {
+                let handle = TcHandle { major: *handle, minor: 0 };
+                let mut message = message(index(route, dev)?, handle, TcHandle::ROOT);
+                message.attributes = qdisc.attributes();
+                let flags = NLM_F_CREATE | NLM_F_REPLACE;
+                route.request(Message::NewQueueDiscipline(message), flags, "RTM_NEWQDISC", dev)
             }
             Change::AddClass { dev, parent, class, htb } => {
                 let handle = |minor| TcHandle { major: 1, minor };
@@ -409,6 +432,20 @@ pub fn installed(route: &mut Route) -> Result<Vec<Installed>> {
     let all = route.dump(Message::GetQueueDiscipline(TcMessage::default()), "RTM_GETQDISC")?;
     let of = |message: &Message| match message {
         Message::NewQueueDiscipline(message) => Some(installed_of(message)),
+        _ => None,
+    };
+    Ok(all.iter().filter_map(of).collect())
+}
+
+/// The classes of an interface, each as what the kernel shows of a queueing discipline.
+///
+/// # Errors
+/// Those of [`Route::dump`].
+pub fn classes(route: &mut Route, index: u32) -> Result<Vec<Installed>> {
+    let request = TcMessage::with_index(index.cast_signed());
+    let all = route.dump(Message::GetTrafficClass(request), "RTM_GETTCLASS")?;
+    let of = |message: &Message| match message {
+        Message::NewTrafficClass(message) => Some(installed_of(message)),
         _ => None,
     };
     Ok(all.iter().filter_map(of).collect())
