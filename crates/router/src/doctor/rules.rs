@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use goodqueue::Rate;
 
-use super::facts::{DEFAULT_QDISC, Facts, InterfaceFacts, Place, Queue, Shaper, TCP_ECN};
+use super::facts::{Bql, DEFAULT_QDISC, Facts, InterfaceFacts, Place, Queue, Shaper, TCP_ECN};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -346,7 +346,7 @@ fn bql_limit(interface: &InterfaceFacts) -> Option<Told> {
         return None;
     }
     let speed = interface.speed_mbit.map(|mbit| mbit.saturating_mul(1_000_000));
-    let told = |queue: &super::Bql, name: &str, value: u64, default: u64, what: String, why| {
+    let told = |queue: &Bql, name: &str, value: u64, default: u64, what: String, why| {
         let path = queue.folder.join(name);
         Told {
             rule: "bql-limit",

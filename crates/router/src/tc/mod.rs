@@ -481,7 +481,7 @@ fn installed_of(message: &TcMessage) -> Installed {
                 for part in stats {
                     match part {
                         TcStats2::Basic(basic) => {
-                            (counts.bytes, counts.packets) = (basic.bytes, basic.packets)
+                            (counts.bytes, counts.packets) = (basic.bytes, basic.packets);
                         }
                         TcStats2::Queue(queue) => {
                             (counts.drops, counts.requeues) = (queue.drops, queue.requeues);
