@@ -1,5 +1,5 @@
-//! What was there before a change: files in a folder that is empty after the next boot, as the interfaces' queues
-//! are.
+//! What was there before a change: files in a folder that is empty after the next boot, as the interfaces'
+//! queues are.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -4,8 +4,8 @@
 //!   does the same.
 //! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, as sqm-scripts do, so
 //!   that the queue is here and not in the modem.
-//! * [`doctor`] looks for queues that are too long in this host, says what to change and why, changes it and takes
-//!   it back.
+//! * [`doctor`] looks for queues that are too long in this host, says what to change and why, changes it and
+//!   takes it back.
 //!
 //! The queues' parameters are those of the library ([`goodqueue::QueueSpec`]): what runs in the simulator runs
 //! on the router.

@@ -220,7 +220,7 @@ for queues in 1 4; do
   goodqueue doctor --undo >/tmp/out 2>&1
   echo pfifo_fast >/proc/sys/net/core/default_qdisc
   state >/tmp/well
-  [ $queues = 4 ] || ok "doctor: the default of another time comes back" same /tmp/sick /tmp/well
+  ok "doctor: the default of another time comes back" same /tmp/sick /tmp/well
   ip link del out0
 done
 echo fq_codel >/proc/sys/net/core/default_qdisc

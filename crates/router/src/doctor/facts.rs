@@ -294,8 +294,8 @@ fn ratespec(bytes: &[u8]) -> Option<(u64, bool)> {
     Some((rate, is_atm || overhead != [0, 0]))
 }
 
-/// `TCA_TBF_PARMS` (`struct tc_tbf_qopt`), `TCA_TBF_RATE64`. It cuts a super-packet that is longer than its burst
-/// (`tbf_segment`); the burst is a time in ticks of 64 ns.
+/// `TCA_TBF_PARMS` (`struct tc_tbf_qopt`), `TCA_TBF_RATE64`. It cuts a super-packet that is longer than its
+/// burst (`tbf_segment`); the burst is a time in ticks of 64 ns.
 fn tbf(options: &[u8]) -> Option<Shaper> {
     let parms = attribute(options, 1)?;
     let (rate, has_overhead) = ratespec(&parms)?;
@@ -305,8 +305,8 @@ fn tbf(options: &[u8]) -> Option<Shaper> {
     Some(Shaper { rate_bps, has_overhead, longest })
 }
 
-/// The root class: `TCA_HTB_PARMS` (`struct tc_htb_opt`) with the rate and then the ceiling, `TCA_HTB_CEIL64`. Of
-/// several root classes each has a rate of its own, and together they are no shaper.
+/// The root class: `TCA_HTB_PARMS` (`struct tc_htb_opt`) with the rate and then the ceiling;
+/// `TCA_HTB_CEIL64`. Of several root classes each has a rate of its own, and together they are no shaper.
 fn htb(classes: &[Installed]) -> Option<Shaper> {
     let mut roots = classes.iter().filter(|class| class.is_root());
     let (Some(root), None) = (roots.next(), roots.next()) else { return None };
@@ -369,7 +369,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in ".{0,80}") {
+        fn no_bytes_make_it_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..200),
+            text in ".{0,80}",
+        ) {
             let _ = (cake(&bytes), tbf(&bytes), ratespec(&bytes));
             let _ = (default_v4(&text), default_v6(&text), listening(&text));
         }

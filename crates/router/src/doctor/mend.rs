@@ -33,8 +33,8 @@ enum Changed {
 /// Mends a finding. What was there before is kept first.
 ///
 /// # Errors
-/// `Refused` if only the user can mend it, `Missing` without the right or the module, `Kernel` and `State` if a
-/// change failed.
+/// `Refused` if only the user can mend it, `Missing` without the right or the module, `Kernel` and `State` if
+/// a change failed.
 pub fn mend(finding: &Finding) -> Result<()> {
     let steps = finding.fix.as_ref().map_or(&[][..], |fix| &fix.steps);
     if steps.is_empty() {

@@ -124,7 +124,7 @@ fn of_host(facts: &Facts, found: &mut Vec<Finding>) {
             "tcp-ecn",
             Severity::Advice,
             "TCP refuses ECN even if the other side asks for it: net.ipv4.tcp_ecn is 0.".into(),
-            "Without ECN a queue can signal congestion only by dropping packets, and each must be sent again.",
+            "Without ECN a queue can signal congestion only by dropping packets, which are sent again.",
             Some(sysctl("net.ipv4.tcp_ecn", TCP_ECN, "0", "2")),
         );
     }
@@ -236,8 +236,8 @@ fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
         rule: "fifo",
         severity: if interface.is_to_the_world { Severity::Fault } else { Severity::Advice },
         what: format!("{place} is {kind}, a FIFO{}.", room.unwrap_or_default()),
-        why: "A FIFO that fills makes every packet wait for all packets before it; fq_codel keeps the wait near 5 ms \
-              and flows apart.",
+        why: "A FIFO that fills makes every packet wait for all packets before it; fq_codel keeps the wait \
+              near 5 ms and flows apart.",
         fix: fifo_fix(name, root(interface)?, first, facts),
     })
 }
@@ -335,8 +335,8 @@ fn wifi_queues(interface: &InterfaceFacts) -> Option<Told> {
             root.kind,
             interface.driver.as_deref().unwrap_or("not known")
         ),
-        why: "With mac80211's queues each station has queues under FQ-CoDel, and the hardware holds little; then \
-              noqueue is right here.",
+        why: "With mac80211's queues each station has queues under FQ-CoDel, and the hardware holds little; \
+              then noqueue is right here.",
         fix: None,
     })
 }
@@ -425,8 +425,8 @@ fn ring(interface: &InterfaceFacts) -> Option<Told> {
         rule: "ring",
         severity: Severity::Advice,
         what,
-        why: "What is in the ring has passed the queue, and nothing can overtake it; byte queue limits would keep it \
-              short.",
+        why: "What is in the ring has passed the queue, and nothing can overtake it; byte queue limits would \
+              keep it short.",
         fix: Some(Fix {
             command: format!("ethtool -G {name} tx 256"),
             undo: format!("ethtool -G {name} tx {ring}"),
@@ -467,7 +467,7 @@ fn above_the_line(interface: &InterfaceFacts) -> Option<Told> {
         rule: "shaper-above-line",
         severity: Severity::Fault,
         what: format!("{kind} shapes to {}, and the line has {mbit} Mbit/s.", Rate(shaper.rate_bps)),
-        why: "A shaper above the speed of the line never has a queue: the packets wait in the device, as without it.",
+        why: "A shaper above the speed of the line has no queue: packets wait in the device, as without it.",
         fix: None,
     })
 }
@@ -484,8 +484,8 @@ fn double_shaping(interface: &InterfaceFacts, below: &str, facts: &Facts) -> Opt
             Rate(upper.rate_bps),
             Rate(lower.rate_bps)
         ),
-        why: "The first one never is the slowest link, so it costs time and gives nothing; only the second has a \
-              queue.",
+        why: "The first one never is the slowest link, so it costs time and gives nothing; only the second \
+              has a queue.",
         // Its settings would be lost.
         fix: None,
     })
@@ -510,8 +510,8 @@ fn overhead(interface: &InterfaceFacts) -> Option<Told> {
             "{kind} shapes to {} and counts 0 bytes for what the link adds.",
             Rate(shaper.rate_bps)
         ),
-        why: "PPPoE and DSL add tens of bytes to each packet; with small packets the line is then slower than the \
-              shaper, and the queue is in the modem.",
+        why: "PPPoE and DSL add tens of bytes to each packet; with small packets the line is then slower \
+              than the shaper, and the queue is in the modem.",
         fix,
     })
 }

@@ -91,7 +91,7 @@ impl Ethtool {
     /// # Errors
     /// `System`: `EOPNOTSUPP` for an interface without rings.
     pub fn transmit_ring(&self) -> Result<u32> {
-        // struct ethtool_ringparam: the command, four maxima, and four lengths; that of transmission is the last.
+        // struct ethtool_ringparam: the command, four maxima, four lengths; that of transmission is the last.
         let mut words = [0; 9];
         words[0] = ETHTOOL_GRINGPARAM;
         self.request("ETHTOOL_GRINGPARAM", &mut words)?;
