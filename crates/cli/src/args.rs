@@ -6,6 +6,7 @@ mod doctor;
 mod link;
 mod paths;
 mod sqm;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
 pub use sqm::{SqmAction, SqmArgs};
+pub use watch::WatchArgs;
 
 /// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]
@@ -57,9 +59,12 @@ pub enum Command {
     /// Run a program behind an emulated link, and tell what its packets met
     #[command(after_help = link::EXAMPLES)]
     Link(Box<LinkArgs>),
-    /// Shape an interface with the kernel's own queues, as sqm-scripts do, so that no queue builds up in the modem
+    /// Shape an interface with the kernel's own queues, so that no queue builds up in the modem
     #[command(after_help = sqm::EXAMPLES)]
     Sqm(Box<SqmArgs>),
+    /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(WatchArgs),
     /// Find queues that are too long in this host, and say what to change, why, and how to go back
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArgs),

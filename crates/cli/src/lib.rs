@@ -39,3 +39,5 @@ pub mod system;
 pub mod system;
 pub mod test;
 pub mod truth;
+#[cfg(target_os = "linux")]
+pub mod watch;

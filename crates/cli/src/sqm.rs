@@ -229,7 +229,7 @@ fn unit(interface: &str) -> Result<String, Error> {
     ))
 }
 
-/// The name of systemd's unit for an interface (systemd.unit(5), "String escaping for inclusion in unit names").
+/// The name of systemd's unit for an interface (systemd.unit(5), "String escaping").
 fn device(interface: &str) -> String {
     let mut name = "sys-subsystem-net-devices-".to_owned();
     for byte in interface.bytes() {

@@ -6,6 +6,7 @@ pub use crate::doctor::command as doctor;
 pub use crate::link::command as link;
 pub use crate::server::command as server;
 pub use crate::sqm::command as sqm;
+pub use crate::watch::command as watch;
 pub(crate) use goodqueue_wire::{Interrupt, Lock};
 
 /// To be called first.

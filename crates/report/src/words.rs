@@ -118,7 +118,13 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
         (Some(g), _, _) => format!("adds {}, grade {}", ms(g.mean_rise_ns), g.letter.as_str()),
         (None, Some(rise), _) if !s.flows.is_empty() => format!("adds {}, no grade", ms(rise)),
         (None, _, Some(p50)) => format!("median {}", ms(p50)),
-        _ => "nothing was measured".into(),
+        // A program has connections, and no probes.
+        _ => {
+            let of = |bps: Option<u64>, way| bps.map(|bps| format!("{:.2} Mbit/s {way}", bps as f64 / 1e6));
+            let ways = [of(s.goodput_down_bps, "down"), of(s.goodput_up_bps, "up")];
+            let ways: Vec<String> = ways.into_iter().flatten().collect();
+            if ways.is_empty() { "nothing was measured".into() } else { ways.join(", ") }
+        }
     }
 }
 

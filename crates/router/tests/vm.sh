@@ -159,6 +159,27 @@ verify() { goodqueue sqm wan0 "$@" --verify 10.0.2.2 --key $key --length 6s --qu
 ok "verify: a shaper below the modem's rate is kept" \
   ends 0 'kept: 95% of probes' verify --up 4500kbit --down 9mbit
 ok "verify: it is in force" ends 0 'up 4500kbit' goodqueue sqm status
+# What a queue does is seen while a download runs.
+goodqueue test 10.0.2.2 tcp_download --key $key --length 5s --idle 1s --quiet >/tmp/download 2>&1 &
+sleep 3
+goodqueue watch ifb4wan0 --json --count 2 --interval 1s >/tmp/watched 2>&1
+ok "watch: the shaper's rate, and the flow with a backlog" \
+  sh -c 'tail -1 /tmp/watched | grep -E "\"rate_bps\":(8[5-9]|90)[0-9]{5}" | grep -E "\"bulk\":[1-9]"'
+ok "watch: a table" ends 0 'cake root' goodqueue watch ifb4wan0 --count 1 --interval 200ms
+ok "watch: Prometheus" ends 0 'goodqueue_tin_average_seconds{interface="ifb4wan0"' goodqueue watch --prometheus
+ok "watch: an interface that is not there" ends 2 'the interfaces are' goodqueue watch nope --count 1
+wait $!
+for number in $(seq 1000); do echo "link add w$number type ifb"; done >/tmp/many
+ip -batch /tmp/many
+uptime_ms() { awk '{print int($1 * 1000)}' /proc/uptime; }
+begin=$(uptime_ms)
+goodqueue watch --json --count 1 --interval 100ms --idle >/tmp/thousand
+took=$(($(uptime_ms) - begin))
+# A millisecond is a million instructions here. 100 ms are the interval.
+ok "watch: two looks at 1000 interfaces take $((took - 100)) million instructions (below 800)" test $took -lt 900
+ok "watch: none of them is missing" test "$(grep -o '"interface":"w[0-9]' /tmp/thousand | wc -l)" -eq 1000
+for number in $(seq 1000); do echo "link del w$number"; done >/tmp/many
+ip -batch /tmp/many
 goodqueue sqm stop wan0 >/dev/null
 ok "verify: a shaper that takes too much is not kept" ends 1 'below 80%' verify --up 4500kbit --down 4mbit
 ok "verify: what was there before is back" ends 0 'no interface is shaped' goodqueue sqm status

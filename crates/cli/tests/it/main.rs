@@ -13,6 +13,7 @@ mod random;
 mod real_time;
 mod reference;
 mod reproduce;
+mod router;
 mod simulated;
 mod traced;
 mod unit;

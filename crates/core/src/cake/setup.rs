@@ -56,8 +56,8 @@ words! { LinkKind:
 }
 
 impl LinkKind {
-    /// Overhead and minimum length, both in bytes, and framing (tc `q_cake.c`). Without an overhead the length
-    /// includes the link header.
+    /// Overhead and minimum length, both in bytes, and framing (tc `q_cake.c`). Without an overhead the
+    /// length includes the link header.
     #[must_use]
     pub const fn meaning(self) -> (Option<i16>, u16, Framing) {
         match self {

@@ -60,9 +60,10 @@ impl Shared {
         }
     }
 
-    /// Height of a column: name, panels, time axis.
+    /// Height of a column: name, panels, time axis. A program's record has no probes, and no panel for them.
     fn height(&self) -> f64 {
-        NAME + self.directions.len() as f64 * (GOODPUT + BETWEEN) + LATENCY + 46.0
+        let latency = if self.extent.is_some() { LATENCY } else { -BETWEEN };
+        NAME + self.directions.len() as f64 * (GOODPUT + BETWEEN) + latency + 46.0
     }
 }
 
@@ -92,34 +93,41 @@ fn column(
     scene.close();
     let mut y_top = top + NAME;
     let mut series = Vec::new();
+    let last = shared.directions.last().filter(|_| shared.extent.is_none());
     for (&direction, &most) in shared.directions.iter().zip(&shared.tops) {
         let y = Scale::linear(0.0, most, y_top + GOODPUT, y_top);
         let frame = Frame { left, top: y_top, width, height: GOODPUT, x, y };
         let title = format!("goodput {} (Mbit/s)", direction_name(direction));
-        frame.draw(scene, Sides { x: None, y: axes.then_some(title.as_str()) });
+        let time = (last == Some(&direction)).then(|| time_title(ctx));
+        frame.draw(scene, Sides { x: time, y: axes.then_some(title.as_str()) });
         stack(ctx, scene, &frame, queue, run, direction, &mut series);
         if let Some(rate) = rate_mbit(ctx, direction) {
             draw_rate(scene, &frame, rate, axes);
         }
         y_top += GOODPUT + BETWEEN;
     }
-    let y = delay_scale(shared.extent, y_top + LATENCY, y_top);
-    let frame = Frame { left, top: y_top, width, height: LATENCY, x, y };
-    let scale = if y.is_log() { ", log" } else { "" };
-    let what = if ctx.rise { "round-trip rise over idle" } else { "round-trip time" };
-    let title = format!("{what} (ms{scale})");
-    frame.draw(scene, Sides { x: Some(time_title(ctx)), y: axes.then_some(title.as_str()) });
-    let delays = &shared.delays[queue];
-    draw_spread(scene, &frame, &ctx.fine, queue, delays);
-    series.push(HoverSeries {
-        queue,
-        name: if ctx.rise { "round-trip rise" } else { "round trip" }.into(),
-        unit: "ms",
-        values: coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p50)),
-        upper: Some(coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p95))),
-        colour: None,
-    });
-    let area = [left, top + NAME, width, y_top + LATENCY - top - NAME];
+    if shared.extent.is_some() {
+        let y = delay_scale(shared.extent, y_top + LATENCY, y_top);
+        let frame = Frame { left, top: y_top, width, height: LATENCY, x, y };
+        let scale = if y.is_log() { ", log" } else { "" };
+        let what = if ctx.rise { "round-trip rise over idle" } else { "round-trip time" };
+        let title = format!("{what} (ms{scale})");
+        frame.draw(scene, Sides { x: Some(time_title(ctx)), y: axes.then_some(title.as_str()) });
+        let delays = &shared.delays[queue];
+        draw_spread(scene, &frame, &ctx.fine, queue, delays);
+        series.push(HoverSeries {
+            queue,
+            name: if ctx.rise { "round-trip rise" } else { "round trip" }.into(),
+            unit: "ms",
+            values: coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p50)),
+            upper: Some(coarse(ctx, |i| delays.get(i).copied().flatten().map(|s| s.p95))),
+            colour: None,
+        });
+        y_top += LATENCY;
+    } else {
+        y_top -= BETWEEN;
+    }
+    let area = [left, top + NAME, width, y_top - top - NAME];
     let bins = &ctx.coarse;
     let places = (bins.middle_s(0), bins.middle_s(bins.count.saturating_sub(1)));
     Hover { area, domain: (from, to), log: false, places, unit: "s", series }

@@ -265,6 +265,8 @@ fn side_by_side(b: &mut Builder, record: &Record, directions: &[Direction]) {
         if charts::shows_rise(record) { "rise of the round-trip time over idle" } else { "round-trip time" };
     let mut lead = if directions.is_empty() {
         format!("{} of the probes. All {}s have the same axes.", words::capital(what), record.side())
+    } else if record.test.probes.is_empty() {
+        "Goodput of the flows, one on top of the other.".into()
     } else {
         format!(
             "Goodput of the flows, one on top of the other, above the {what} of the probes at the same moment. \
@@ -272,7 +274,9 @@ fn side_by_side(b: &mut Builder, record: &Record, directions: &[Direction]) {
             record.side()
         )
     };
-    lead.push_str(rise_note(record));
+    if !record.test.probes.is_empty() {
+        lead.push_str(rise_note(record));
+    }
     if let Some(why) = charts::above_rate(record) {
         let _ = write!(lead, " {why}");
     }

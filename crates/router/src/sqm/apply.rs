@@ -9,8 +9,8 @@ use crate::kept::{Before, States};
 use crate::tc::{Change, Counts, Installed, Parent, Qdisc, installed};
 use crate::{Error, Result};
 
-/// Queueing disciplines that can be put back from the options that the kernel shows: they have no classes whose
-/// settings would be lost.
+/// Queueing disciplines that can be put back from the options that the kernel shows: they have no classes
+/// whose settings would be lost.
 const RESTORABLE: [&str; 14] = [
     "bfifo",
     "cake",
@@ -112,12 +112,12 @@ fn surely(change: &Change, route: &mut Route) -> Result<()> {
 
 /// Shapes an interface. `None` for the queues: `cake` if the kernel has it, otherwise the layout `simple`.
 ///
-/// The plan is first tried on an interface of its own. If the kernel lacks something, the real interface is not
-/// touched.
+/// The plan is first tried on an interface of its own. If the kernel lacks something, the real interface is
+/// not touched.
 ///
 /// # Errors
-/// `Refused` if something is in the way, `Missing` if the kernel or a right is lacking, `Kernel` if a change failed
-/// nevertheless; what had been changed is undone.
+/// `Refused` if something is in the way, `Missing` if the kernel or a right is lacking, `Kernel` if a change
+/// failed nevertheless; what had been changed is undone.
 pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
     let mut route = Route::open()?;
     let scene = Scene::look(&mut route)?;
@@ -343,8 +343,8 @@ fn put_back(state: &State, interface: Option<&Interface>, route: &mut Route) -> 
     Change::AddQdisc { dev, parent, handle, qdisc }.make(route)
 }
 
-/// Stops the shaper of an interface, by its name now or then, and puts back what was there before. The text says
-/// what that is.
+/// Stops the shaper of an interface, by its name now or then, and puts back what was there before. The text
+/// says what that is.
 ///
 /// # Errors
 /// `Refused` if it is not shaped, `Kernel` if a change failed.

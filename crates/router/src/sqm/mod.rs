@@ -1,5 +1,5 @@
-//! Shapes an interface in both directions below the rate of the link behind it, with the kernel's own queueing
-//! disciplines and in the layouts of sqm-scripts, so that the queue is here and not in the modem.
+//! Shapes an interface in both directions below the rate of the link behind it, with the kernel's own
+//! queueing disciplines and in the layouts of sqm-scripts, so that the queue is here and not in the modem.
 //!
 //! [`plan`] says which changes that takes; [`start`] makes them and keeps in a file what was there before;
 //! [`stop`] puts that back.

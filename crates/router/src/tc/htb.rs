@@ -36,8 +36,8 @@ impl HtbClass {
         self.0.quantum.unwrap_or(of_rate.clamp(1000, 200_000))
     }
 
-    /// `struct tc_ratespec`. A rate that does not fit is all ones, and another attribute has it. Because the link
-    /// layer is named, the kernel needs no table of times (`htb_change_class`).
+    /// `struct tc_ratespec`. A rate that does not fit is all ones, and another attribute has it. Because the
+    /// link layer is named, the kernel needs no table of times (`htb_change_class`).
     fn ratespec(&self, rate: Rate) -> Vec<u8> {
         let linklayer = match self.0.linklayer {
             LinkLayer::Ethernet => 1,

@@ -4,12 +4,12 @@
 mod cake;
 mod fq_codel;
 mod htb;
+mod stats;
 
 use std::fmt;
 
-use goodqueue_wire::netlink::{Interface, Route, interfaces};
+use goodqueue_wire::netlink::{Interface, Kind, Route, interfaces};
 use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
-use netlink_packet_route::RouteNetlinkMessage as Message;
 use netlink_packet_route::tc::{
     TcAction, TcActionAttribute, TcActionGeneric, TcActionMirrorOption, TcActionOption, TcActionType,
     TcAttribute, TcFilterMatchAllOption, TcFilterU32Option, TcHandle, TcMessage, TcMirror,
@@ -20,6 +20,14 @@ use crate::{Error, Result};
 
 pub use cake::CakeOptions;
 pub use htb::HtbClass;
+pub use stats::{Extra, Tin};
+
+const NEW_QDISC: Kind = (36, "RTM_NEWQDISC");
+const DELETE_QDISC: Kind = (37, "RTM_DELQDISC");
+const GET_QDISC: Kind = (38, "RTM_GETQDISC");
+const NEW_CLASS: Kind = (40, "RTM_NEWTCLASS");
+const GET_CLASS: Kind = (42, "RTM_GETTCLASS");
+const NEW_FILTER: Kind = (44, "RTM_NEWTFILTER");
 
 /// `TCA_OPTIONS` (`linux/rtnetlink.h`).
 const TCA_OPTIONS: u16 = 2;
@@ -265,21 +273,21 @@ impl Change {
                 let mut message =
                     message(index(route, dev)?, TcHandle { major: *handle, minor: 0 }, parent.handle());
                 message.attributes = qdisc.attributes();
-                route.request(Message::NewQueueDiscipline(message), NEW, "RTM_NEWQDISC", dev)
+                route.request(NEW_QDISC, &message, NEW, dev)
             }
             Change::ReplaceRoot { dev, handle, qdisc } => {
                 let handle = TcHandle { major: *handle, minor: 0 };
                 let mut message = message(index(route, dev)?, handle, TcHandle::ROOT);
                 message.attributes = qdisc.attributes();
                 let flags = NLM_F_CREATE | NLM_F_REPLACE;
-                route.request(Message::NewQueueDiscipline(message), flags, "RTM_NEWQDISC", dev)
+                route.request(NEW_QDISC, &message, flags, dev)
             }
             Change::AddClass { dev, parent, class, htb } => {
                 let handle = |minor| TcHandle { major: 1, minor };
                 let mut message = message(index(route, dev)?, handle(*class), handle(*parent));
                 message.attributes =
                     vec![TcAttribute::Kind("htb".into()), TcAttribute::Options(htb.attributes())];
-                route.request(Message::NewTrafficClass(message), NEW, "RTM_NEWTCLASS", dev)
+                route.request(NEW_CLASS, &message, NEW, dev)
             }
             Change::ClassifyDscp { dev, dscp, is_v6, class } => {
                 let protocol = if *is_v6 { ETH_P_IPV6 } else { ETH_P_IP };
@@ -290,13 +298,13 @@ impl Change {
                     TcAttribute::Kind("u32".into()),
                     TcAttribute::Options(dscp_match(*dscp, *is_v6, *class)),
                 ];
-                route.request(Message::NewTrafficFilter(message), NEW, "RTM_NEWTFILTER", dev)
+                route.request(NEW_FILTER, &message, NEW, dev)
             }
             Change::AddIngress(dev) => {
                 let handle = TcHandle { major: 0xffff, minor: 0 };
                 let mut message = message(index(route, dev)?, handle, TcHandle::INGRESS);
                 message.attributes = vec![TcAttribute::Kind("ingress".into())];
-                route.request(Message::NewQueueDiscipline(message), NEW, "RTM_NEWQDISC", dev)
+                route.request(NEW_QDISC, &message, NEW, dev)
             }
             Change::Redirect { dev, to } => {
                 let ifb = index(route, to)?;
@@ -306,15 +314,15 @@ impl Change {
                 let options = vec![TcOption::MatchAll(TcFilterMatchAllOption::Action(vec![redirect(ifb)]))];
                 message.attributes =
                     vec![TcAttribute::Kind("matchall".into()), TcAttribute::Options(options)];
-                route.request(Message::NewTrafficFilter(message), NEW, "RTM_NEWTFILTER", dev)
+                route.request(NEW_FILTER, &message, NEW, dev)
             }
             Change::DeleteRoot(dev) => {
                 let message = message(index(route, dev)?, TcHandle::UNSPEC, TcHandle::ROOT);
-                route.request(Message::DelQueueDiscipline(message), 0, "RTM_DELQDISC", dev)
+                route.request(DELETE_QDISC, &message, 0, dev)
             }
             Change::DeleteIngress(dev) => {
                 let message = message(index(route, dev)?, TcHandle::UNSPEC, TcHandle::INGRESS);
-                route.request(Message::DelQueueDiscipline(message), 0, "RTM_DELQDISC", dev)
+                route.request(DELETE_QDISC, &message, 0, dev)
             }
         }
     }
@@ -389,6 +397,8 @@ pub struct Installed {
     pub options: Vec<u8>,
     /// What it counts.
     pub counts: Counts,
+    /// What else it tells.
+    pub extra: Extra,
 }
 
 impl Installed {
@@ -429,12 +439,8 @@ pub struct Counts {
 /// # Errors
 /// Those of [`Route::dump`].
 pub fn installed(route: &mut Route) -> Result<Vec<Installed>> {
-    let all = route.dump(Message::GetQueueDiscipline(TcMessage::default()), "RTM_GETQDISC")?;
-    let of = |message: &Message| match message {
-        Message::NewQueueDiscipline(message) => Some(installed_of(message)),
-        _ => None,
-    };
-    Ok(all.iter().filter_map(of).collect())
+    let all: Vec<TcMessage> = route.dump(GET_QDISC, &TcMessage::default())?;
+    Ok(all.iter().map(installed_of).collect())
 }
 
 /// The classes of an interface, each as what the kernel shows of a queueing discipline.
@@ -443,12 +449,8 @@ pub fn installed(route: &mut Route) -> Result<Vec<Installed>> {
 /// Those of [`Route::dump`].
 pub fn classes(route: &mut Route, index: u32) -> Result<Vec<Installed>> {
     let request = TcMessage::with_index(index.cast_signed());
-    let all = route.dump(Message::GetTrafficClass(request), "RTM_GETTCLASS")?;
-    let of = |message: &Message| match message {
-        Message::NewTrafficClass(message) => Some(installed_of(message)),
-        _ => None,
-    };
-    Ok(all.iter().filter_map(of).collect())
+    let all: Vec<TcMessage> = route.dump(GET_CLASS, &request)?;
+    Ok(all.iter().map(installed_of).collect())
 }
 
 fn installed_of(message: &TcMessage) -> Installed {
@@ -461,6 +463,7 @@ fn installed_of(message: &TcMessage) -> Installed {
         parent: message.header.parent,
         options: Vec::new(),
         counts: Counts::default(),
+        extra: Extra::default(),
     };
     for attribute in &message.attributes {
         match attribute {
@@ -488,6 +491,7 @@ fn installed_of(message: &TcMessage) -> Installed {
                             (counts.overlimits, counts.qlen) = (queue.overlimits, queue.qlen);
                             counts.backlog = queue.backlog;
                         }
+                        TcStats2::App(extra) => installed.extra = Extra::of(&installed.kind, extra),
                         _ => {}
                     }
                 }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::AddressFamily;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
@@ -11,9 +12,8 @@ use netlink_packet_route::link::{
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage as Message};
 
-use super::Route;
+use super::{DELETE_LINK, GET_LINK, NEW_ADDRESS, NEW_LINK, NEW_NEIGHBOUR, Route, SET_LINK};
 use crate::Result;
 
 /// An Ethernet address.
@@ -63,8 +63,7 @@ impl Route {
         let peer = InfoData::Veth(InfoVeth::Peer(link(0, there)));
         let mut here = near.attributes();
         here.push(LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth), LinkInfo::Data(peer)]));
-        let message = Message::NewLink(link(0, here));
-        self.request(message, NLM_F_CREATE | NLM_F_EXCL, "RTM_NEWLINK veth", near.name)
+        self.request(NEW_LINK, &link(0, here), NLM_F_CREATE | NLM_F_EXCL, near.name)
     }
 
     /// Creates an IFB (intermediate functional block), on which what arrives at another interface can be
@@ -77,16 +76,11 @@ impl Route {
             LinkAttribute::IfName(name.to_owned()),
             LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]),
         ];
-        self.request(
-            Message::NewLink(link(0, attributes)),
-            NLM_F_CREATE | NLM_F_EXCL,
-            "RTM_NEWLINK ifb",
-            name,
-        )?;
+        self.request(NEW_LINK, &link(0, attributes), NLM_F_CREATE | NLM_F_EXCL, name)?;
         // Some kernels ignore an alias in the request that creates.
         let attributes =
             vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::IfAlias(alias.to_owned())];
-        self.request(Message::SetLink(link(0, attributes)), 0, "RTM_SETLINK alias", name)
+        self.request(SET_LINK, &link(0, attributes), 0, name)
     }
 
     /// Brings interface `index` up.
@@ -97,7 +91,7 @@ impl Route {
         let mut message = link(index, Vec::new());
         message.header.flags = LinkFlags::Up;
         message.header.change_mask = LinkFlags::Up;
-        self.request(Message::NewLink(message), 0, "RTM_NEWLINK up", name)
+        self.request(NEW_LINK, &message, 0, name)
     }
 
     /// Deletes interface `index`, and with it the other end of a veth pair.
@@ -105,7 +99,7 @@ impl Route {
     /// # Errors
     /// `System` without CAP_NET_ADMIN, or if the interface is gone.
     pub fn delete_link(&mut self, index: u32, name: &str) -> Result<()> {
-        self.request(Message::DelLink(link(index, Vec::new())), 0, "RTM_DELLINK", name)
+        self.request(DELETE_LINK, &link(index, Vec::new()), 0, name)
     }
 
     /// Adds an address to interface `index` that is usable at once.
@@ -120,7 +114,7 @@ impl Route {
             message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
         }
         let flags = NLM_F_CREATE | NLM_F_EXCL;
-        self.request(Message::NewAddress(message), flags, "RTM_NEWADDR", &address.to_string())
+        self.request(NEW_ADDRESS, &message, flags, &address.to_string())
     }
 
     /// Adds a permanent neighbour entry to interface `index`: `address` is at `mac`.
@@ -138,7 +132,7 @@ impl Route {
             NeighbourAttribute::LinkLayerAddress(mac.to_vec()),
         ];
         let flags = NLM_F_CREATE | NLM_F_EXCL;
-        self.request(Message::NewNeighbour(message), flags, "RTM_NEWNEIGH", &address.to_string())
+        self.request(NEW_NEIGHBOUR, &message, flags, &address.to_string())
     }
 }
 
@@ -209,10 +203,6 @@ impl Interface {
 /// # Errors
 /// Those of [`Route::dump`].
 pub fn interfaces(route: &mut Route) -> Result<Vec<Interface>> {
-    let all = route.dump(Message::GetLink(LinkMessage::default()), "RTM_GETLINK")?;
-    let interface = |message: &Message| match message {
-        Message::NewLink(link) => Some(Interface::of(link)),
-        _ => None,
-    };
-    Ok(all.iter().filter_map(interface).collect())
+    let all: Vec<LinkMessage> = route.dump(GET_LINK, &LinkMessage::default())?;
+    Ok(all.iter().map(Interface::of).collect())
 }

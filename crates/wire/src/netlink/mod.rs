@@ -6,10 +6,9 @@ mod link;
 use std::io;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload, NlaBuffer,
-    NlasIterator,
+    Emitable, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkHeader, NlaBuffer,
+    NlasIterator, Parseable,
 };
-use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
 
 use crate::{Error, Result};
@@ -17,7 +16,6 @@ use crate::{Error, Result};
 pub(crate) use link::{End, Mac};
 pub use link::{Interface, interfaces};
 
-const NLMSG_ERROR: u16 = 2;
 /// The answer has attributes that explain it (`linux/netlink.h`).
 const NLM_F_ACK_TLVS: u16 = 0x200;
 const NLMSGERR_ATTR_MSG: u16 = 1;
@@ -25,6 +23,22 @@ const NLMSGERR_ATTR_MSG: u16 = 1;
 const HEADER: usize = 16;
 /// Largest answer: the kernel fills at most 32 KiB of a dump at a time (`netlink_dump`).
 const MOST: usize = 1 << 16;
+
+/// A kind of request: its number and its name (`linux/rtnetlink.h`).
+pub type Kind = (u16, &'static str);
+
+/// `RTM_NEWLINK`.
+pub(crate) const NEW_LINK: Kind = (16, "RTM_NEWLINK");
+/// `RTM_DELLINK`.
+pub(crate) const DELETE_LINK: Kind = (17, "RTM_DELLINK");
+/// `RTM_GETLINK`.
+pub(crate) const GET_LINK: Kind = (18, "RTM_GETLINK");
+/// `RTM_SETLINK`.
+pub(crate) const SET_LINK: Kind = (19, "RTM_SETLINK");
+/// `RTM_NEWADDR`.
+pub(crate) const NEW_ADDRESS: Kind = (20, "RTM_NEWADDR");
+/// `RTM_NEWNEIGH`.
+pub(crate) const NEW_NEIGHBOUR: Kind = (28, "RTM_NEWNEIGH");
 
 /// An rtnetlink connection to the network namespace of the thread that opened it.
 pub struct Route {
@@ -51,38 +65,28 @@ impl Route {
         Ok(Route { socket, sequence: 0 })
     }
 
-    /// Sends a request and waits for its acknowledgement. `flags` are those of the request beyond
-    /// `NLM_F_REQUEST` and `NLM_F_ACK`; `operation` and `object` are for the error.
+    /// Sends a request of a kind (`RTM_NEWQDISC`) and waits for its acknowledgement. `flags` are those beyond
+    /// `NLM_F_REQUEST` and `NLM_F_ACK`; `object` is for the error.
     ///
     /// # Errors
-    /// `System` with the kernel's error number, and its explanation if it gives one.
-    pub fn request(
-        &mut self,
-        message: RouteNetlinkMessage,
-        flags: u16,
-        operation: &'static str,
-        object: &str,
-    ) -> Result<()> {
-        let failed = |error| Error::io(operation, object, error);
-        self.send(message, NLM_F_REQUEST | NLM_F_ACK | flags).map_err(failed)?;
+    /// `System` with the kernel's error number, or `Refused` with its explanation too.
+    pub fn request(&mut self, kind: Kind, message: &impl Emitable, flags: u16, object: &str) -> Result<()> {
+        let failed = |error| Error::io(kind.1, object, error);
+        self.send(kind, message, NLM_F_REQUEST | NLM_F_ACK | flags).map_err(failed)?;
         loop {
             let answer = self.receive().map_err(failed)?;
-            for message in messages(&answer) {
-                if let Some(answer) = Answer::of(message, self.sequence) {
-                    return match answer {
-                        Answer { code: 0, .. } => Ok(()),
-                        Answer { code, why: None } => {
-                            Err(failed(io::Error::from_raw_os_error(code.saturating_neg())))
-                        }
-                        Answer { code, why: Some(why) } => Err(Error::Refused {
-                            operation,
-                            object: object.to_owned(),
-                            why,
-                            source: io::Error::from_raw_os_error(code.saturating_neg()),
-                        }),
-                    };
+            let Some(answer) = messages(&answer).find_map(|message| Answer::of(message, self.sequence))
+            else {
+                continue;
+            };
+            let source = io::Error::from_raw_os_error(answer.code.saturating_neg());
+            return match answer.why {
+                _ if answer.code == 0 => Ok(()),
+                None => Err(failed(source)),
+                Some(why) => {
+                    Err(Error::Refused { operation: kind.1, object: object.to_owned(), why, source })
                 }
-            }
+            };
         }
     }
 
@@ -91,44 +95,36 @@ impl Route {
     ///
     /// # Errors
     /// `System` with the kernel's error number.
-    pub fn dump(
-        &mut self,
-        message: RouteNetlinkMessage,
-        operation: &'static str,
-    ) -> Result<Vec<RouteNetlinkMessage>> {
-        let failed = |error| Error::io(operation, "", error);
-        self.send(message, NLM_F_REQUEST | NLM_F_DUMP).map_err(failed)?;
+    pub fn dump<T: Parseable<[u8]>>(&mut self, kind: Kind, message: &impl Emitable) -> Result<Vec<T>> {
+        let failed = |error| Error::io(kind.1, "", error);
+        self.send(kind, message, NLM_F_REQUEST | NLM_F_DUMP).map_err(failed)?;
         let mut all = Vec::new();
         loop {
             let answer = self.receive().map_err(failed)?;
             for bytes in messages(&answer) {
-                if let Some(Answer { code, .. }) = Answer::of(bytes, self.sequence)
-                    && code != 0
-                {
-                    return Err(failed(io::Error::from_raw_os_error(code.saturating_neg())));
-                }
-                let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes) else { continue };
-                if message.header.sequence_number != self.sequence {
-                    continue;
-                }
-                match message.payload {
-                    NetlinkPayload::Done(_) => return Ok(all),
-                    NetlinkPayload::InnerMessage(inner) => all.push(inner),
-                    _ => {}
+                match Answer::of(bytes, self.sequence) {
+                    Some(Answer { code, .. }) if code != 0 => {
+                        return Err(failed(io::Error::from_raw_os_error(code.saturating_neg())));
+                    }
+                    _ if sequence_of(bytes) != self.sequence => {}
+                    _ if kind_of(bytes) == NLMSG_DONE => return Ok(all),
+                    _ => all.extend(T::parse(&bytes[HEADER..])),
                 }
             }
         }
     }
 
-    fn send(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    fn send(&mut self, kind: Kind, message: &impl Emitable, flags: u16) -> io::Result<()> {
         self.sequence += 1;
+        let length = HEADER + message.buffer_len();
         let mut header = NetlinkHeader::default();
+        header.length = u32::try_from(length).unwrap_or(u32::MAX);
+        header.message_type = kind.0;
         header.flags = flags;
         header.sequence_number = self.sequence;
-        let mut message = NetlinkMessage::new(header, NetlinkPayload::from(message));
-        message.finalize();
-        let mut bytes = vec![0; message.buffer_len()];
-        message.serialize(&mut bytes);
+        let mut bytes = vec![0; length];
+        header.emit(&mut bytes[..HEADER]);
+        message.emit(&mut bytes[HEADER..]);
         self.socket.send(&bytes, 0).map(|_| ())
     }
 
@@ -154,6 +150,16 @@ fn messages(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// The type of a whole message.
+fn kind_of(message: &[u8]) -> u16 {
+    u16::from_ne_bytes([message[4], message[5]])
+}
+
+/// The number of the request that a whole message answers.
+fn sequence_of(message: &[u8]) -> u32 {
+    u32::from_ne_bytes([message[8], message[9], message[10], message[11]])
+}
+
 /// What the kernel says of a request (`struct nlmsgerr`).
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
@@ -166,9 +172,8 @@ struct Answer {
 impl Answer {
     /// The answer to request `sequence`; `None` if `message` is something else.
     fn of(message: &[u8], sequence: u32) -> Option<Answer> {
-        let word = |at: usize| Some(u32::from_ne_bytes(message.get(at..at + 4)?.try_into().ok()?));
         let short = |at: usize| Some(u16::from_ne_bytes(message.get(at..at + 2)?.try_into().ok()?));
-        if short(4)? != NLMSG_ERROR || word(8)? != sequence {
+        if message.len() < HEADER || kind_of(message) != NLMSG_ERROR || sequence_of(message) != sequence {
             return None;
         }
         let code = i32::from_ne_bytes(message.get(HEADER..HEADER + 4)?.try_into().ok()?);

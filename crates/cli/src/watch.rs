@@ -1,0 +1,352 @@
+//! `goodqueue watch`: the queues of interfaces as they are.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::time::{Duration, SystemTime};
+
+use goodqueue_experiment::Error;
+use goodqueue_router::watch::{Look, Queue, Watched, interval};
+use goodqueue_wire::Interrupt;
+use goodqueue_wire::netlink::Route;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Text};
+use ratatui::widgets::Paragraph;
+use serde_json::{Value, json};
+
+use crate::args::WatchArgs;
+use crate::output;
+use crate::path_values::positive;
+use crate::sqm::told;
+
+/// Columns of the table.
+const HEADER: &str =
+    "interface        queue                    Mbit/s   waits ms   backlog kB  drops/s  marks/s  sparse+bulk";
+/// Names of the tins of `cake`, by their number (tc `q_cake.c`).
+const TINS: [&[&str]; 3] =
+    [&["best effort"], &["bulk", "best effort", "voice"], &["bulk", "best effort", "video", "voice"]];
+
+/// Looks at the queues until it is interrupted.
+///
+/// # Errors
+/// [`Error::Usage`] for an interface that is not there or a wrong interval.
+pub fn command(args: &WatchArgs) -> Result<(), Error> {
+    let span = positive("interval", &args.interval)?;
+    let span = interval(Duration::from_nanos(span.0)).map_err(told)?;
+    let mut route = Route::open().map_err(Error::machine)?;
+    let first = Look::now(&mut route, &args.interfaces).map_err(told)?;
+    if args.prometheus {
+        return output::print(&prometheus(&first.since(&first)));
+    }
+    if !args.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
+        return on_terminal(args, span, &mut route, first);
+    }
+    let interrupt = Interrupt::new().map_err(Error::machine)?;
+    let mut before = first;
+    for _ in 0..args.count.unwrap_or(u64::MAX) {
+        if interrupt.wait(span).map_err(Error::machine)?.is_some() {
+            break;
+        }
+        let now = Look::now(&mut route, &args.interfaces).map_err(told)?;
+        let watched = now.since(&before);
+        if args.json {
+            output::print(&format!("{}\n", json_of(&watched)))?;
+        } else {
+            output::print(&format!("{HEADER}\n{}\n", rows(&watched, args.idle)))?;
+        }
+        before = now;
+    }
+    Ok(())
+}
+
+/// The whole terminal, until `q`.
+fn on_terminal(args: &WatchArgs, span: Duration, route: &mut Route, first: Look) -> Result<(), Error> {
+    let mut terminal = ratatui::try_init().map_err(Error::machine)?;
+    let end = draw_all(args, span, route, first, &mut terminal);
+    ratatui::restore();
+    end
+}
+
+fn draw_all(
+    args: &WatchArgs,
+    span: Duration,
+    route: &mut Route,
+    first: Look,
+    terminal: &mut ratatui::DefaultTerminal,
+) -> Result<(), Error> {
+    let (mut before, mut left) = (first, args.count.unwrap_or(u64::MAX));
+    let mut text = String::from("looking …\n");
+    loop {
+        terminal.draw(|frame| frame.render_widget(page(&text), frame.area())).map_err(Error::machine)?;
+        let next = std::time::Instant::now() + span;
+        loop {
+            let rest = next.saturating_duration_since(std::time::Instant::now());
+            if rest.is_zero() || !event::poll(rest).map_err(Error::machine)? {
+                break;
+            }
+            match event::read().map_err(Error::machine)? {
+                Event::Key(key) if matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) => return Ok(()),
+                Event::Key(key)
+                    if key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL =>
+                {
+                    return Ok(());
+                }
+                Event::Resize(..) => {
+                    let draw = terminal.draw(|frame| frame.render_widget(page(&text), frame.area()));
+                    draw.map_err(Error::machine)?;
+                }
+                _ => {}
+            }
+        }
+        let now = Look::now(route, &args.interfaces).map_err(told)?;
+        text = rows(&now.since(&before), args.idle);
+        before = now;
+        left -= 1;
+        if left == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// The table with its header, as a widget.
+fn page(text: &str) -> Paragraph<'_> {
+    let header = Line::styled(HEADER, Style::new().add_modifier(Modifier::BOLD));
+    let mut page = Text::from(header);
+    page.extend(text.lines().map(Line::raw));
+    page.push_line(Line::styled("q ends it", Style::new().add_modifier(Modifier::DIM)));
+    Paragraph::new(page)
+}
+
+/// The rows of the table: a line for each queue and for each tin of `cake`.
+fn rows(watched: &[Watched], idle: bool) -> String {
+    let mut out = String::new();
+    for Watched { interface, is_up, queues, bql } in watched {
+        let mut name = if *is_up { interface.clone() } else { format!("{interface} (down)") };
+        let mut hidden = 0;
+        for queue in queues {
+            // The root is always there: it stands for the interface.
+            if queue.is_idle() && !idle && queue.place != "root" {
+                hidden += 1;
+                continue;
+            }
+            out += &row(&std::mem::take(&mut name), queue);
+            out += &tins(queue);
+        }
+        if hidden > 0 {
+            let s = if hidden == 1 { "" } else { "s" };
+            let _ = writeln!(out, "{:<17}  and {hidden} idle queue{s}", std::mem::take(&mut name));
+        }
+        let (limit, inflight) =
+            bql.iter().fold((0, 0), |(limit, inflight), bql| (limit + bql.limit, inflight + bql.inflight));
+        if limit > 0 {
+            let (limit, inflight) = (limit as f64 / 1e3, inflight as f64 / 1e3);
+            let _ = writeln!(out, "{:<17}  device: {inflight:.1} kB in flight of {limit:.1} kB (BQL)", "");
+        }
+    }
+    out
+}
+
+fn row(name: &str, queue: &Queue) -> String {
+    let wait = queue.wait_ms.map_or_else(|| "-".into(), |wait| format!("{wait:.1}"));
+    let flows = queue.flows.map_or_else(String::new, |(sparse, bulk)| format!("{sparse}+{bulk}"));
+    let what = format!("{} {}", queue.kind, queue.place);
+    format!(
+        "{name:<17}{what:<20}{:>11.2}{wait:>11}{:>13.1}{:>9.1}{:>9.1}{flows:>13}\n",
+        queue.rate_bps / 1e6,
+        f64::from(queue.counts.backlog) / 1e3,
+        queue.drop_rate,
+        queue.mark_rate,
+    )
+}
+
+/// The tins of `cake`, if there are several.
+fn tins(queue: &Queue) -> String {
+    let mut out = String::new();
+    if queue.tins.len() < 2 {
+        return out;
+    }
+    let names = TINS.iter().find(|names| names.len() == queue.tins.len());
+    for (number, tin) in queue.tins.iter().enumerate() {
+        let name = names.map_or_else(|| format!("tin {number}"), |names| names[number].to_owned());
+        let _ = writeln!(
+            out,
+            "{:<17}  {name:<18}{:>11}{:>11.1}{:>13.1}{:>9}{:>9}{:>13}",
+            "",
+            "",
+            f64::from(tin.average_us) / 1e3,
+            f64::from(tin.backlog) / 1e3,
+            "",
+            "",
+            format!("{}+{}", tin.sparse, tin.bulk),
+        );
+    }
+    out
+}
+
+fn json_of(watched: &[Watched]) -> Value {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let interfaces = watched.iter().map(|watched| {
+        let queues = watched.queues.iter().map(queue_json).collect::<Vec<_>>();
+        let bql = watched.bql.iter().map(|bql| json!({"limit": bql.limit, "inflight": bql.inflight}));
+        json!({
+            "interface": watched.interface, "up": watched.is_up, "queues": queues,
+            "bql": bql.collect::<Vec<_>>(),
+        })
+    });
+    json!({"t": time.as_secs_f64(), "interfaces": interfaces.collect::<Vec<_>>()})
+}
+
+fn queue_json(queue: &Queue) -> Value {
+    let tin = |tin: &goodqueue_router::tc::Tin| {
+        json!({
+            "threshold_bps": tin.threshold_bps, "sent_bytes": tin.bytes, "sent_packets": tin.packets,
+            "drops": tin.drops, "acks_dropped": tin.acks_dropped, "marks": tin.marks,
+            "waiting_bytes": tin.backlog, "peak_us": tin.peak_us, "average_us": tin.average_us,
+            "base_us": tin.base_us, "sparse": tin.sparse, "bulk": tin.bulk, "unresponsive": tin.unresponsive,
+        })
+    };
+    json!({
+        "kind": queue.kind, "handle": queue.handle, "place": queue.place,
+        "sent_bytes": queue.counts.bytes, "sent_packets": queue.counts.packets, "drops": queue.counts.drops,
+        "marks": queue.marks, "overlimits": queue.counts.overlimits, "requeues": queue.counts.requeues,
+        "waiting_bytes": queue.counts.backlog, "waiting_packets": queue.counts.qlen,
+        "rate_bps": queue.rate_bps, "drops_per_s": queue.drop_rate, "marks_per_s": queue.mark_rate,
+        "wait_ms": queue.wait_ms, "sparse": queue.flows.map(|flows| flows.0),
+        "bulk": queue.flows.map(|flows| flows.1), "tins": queue.tins.iter().map(tin).collect::<Vec<_>>(),
+    })
+}
+
+/// Every counter and gauge, in Prometheus' text format (version 0.0.4).
+fn prometheus(watched: &[Watched]) -> String {
+    type Of = fn(&Queue) -> Option<f64>;
+    let metrics: [(&str, &str, &str, Of); 8] = [
+        ("sent_bytes_total", "counter", "Bytes that the queue sent.", |q| Some(q.counts.bytes as f64)),
+        ("sent_packets_total", "counter", "Packets that the queue sent.", |q| Some(q.counts.packets.into())),
+        ("drops_total", "counter", "Packets that the queue dropped.", |q| Some(q.counts.drops.into())),
+        ("marks_total", "counter", "Packets that the queue marked with CE.", |q| q.marks.map(|n| n as f64)),
+        ("waiting_bytes", "gauge", "Bytes in the queue.", |q| Some(q.counts.backlog.into())),
+        ("waiting_packets", "gauge", "Packets in the queue.", |q| Some(q.counts.qlen.into())),
+        ("sparse_flows", "gauge", "Flows with few packets that wait.", |q| q.flows.map(|(n, _)| n.into())),
+        ("bulk_flows", "gauge", "Flows with a backlog.", |q| q.flows.map(|(_, n)| n.into())),
+    ];
+    let mut out = String::new();
+    for (name, kind, help, of) in metrics {
+        let _ = write!(out, "# HELP goodqueue_queue_{name} {help}\n# TYPE goodqueue_queue_{name} {kind}\n");
+        for watched in watched {
+            for queue in &watched.queues {
+                if let Some(value) = of(queue) {
+                    let (interface, kind, place) = (escaped(&watched.interface), &queue.kind, &queue.place);
+                    let labels = format!("interface=\"{interface}\",kind=\"{kind}\",place=\"{place}\"");
+                    let _ = writeln!(out, "goodqueue_queue_{name}{{{labels}}} {value}");
+                }
+            }
+        }
+    }
+    type OfTin = fn(&goodqueue_router::tc::Tin) -> u32;
+    let of_tins: [(&str, &str, OfTin); 2] = [
+        ("average", "Mean of the recent sojourn times in a tin of cake.", |tin| tin.average_us),
+        ("peak", "Peak of the recent sojourn times in a tin of cake.", |tin| tin.peak_us),
+    ];
+    for (name, help, of) in of_tins {
+        let name = format!("goodqueue_tin_{name}_seconds");
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
+        for watched in watched {
+            for queue in &watched.queues {
+                for (number, tin) in queue.tins.iter().enumerate() {
+                    let (interface, place) = (escaped(&watched.interface), &queue.place);
+                    let seconds = f64::from(of(tin)) / 1e6;
+                    let labels = format!("interface=\"{interface}\",place=\"{place}\",tin=\"{number}\"");
+                    let _ = writeln!(out, "{name}{{{labels}}} {seconds}");
+                }
+            }
+        }
+    }
+    for (name, help) in [("limit", "Bytes that may be in flight."), ("inflight", "Bytes in flight.")] {
+        let _ = write!(
+            out,
+            "# HELP goodqueue_bql_{name}_bytes {help}\n# TYPE goodqueue_bql_{name}_bytes gauge\n"
+        );
+        for watched in watched {
+            for (number, bql) in watched.bql.iter().enumerate() {
+                let value = if name == "limit" { bql.limit } else { bql.inflight };
+                let interface = escaped(&watched.interface);
+                let _ = writeln!(
+                    out,
+                    "goodqueue_bql_{name}_bytes{{interface=\"{interface}\",queue=\"{number}\"}} {value}"
+                );
+            }
+        }
+    }
+    out
+}
+
+/// A value of a label: interfaces may have almost any name.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use goodqueue_router::tc::{Counts, Tin};
+
+    use super::*;
+
+    fn watched() -> Watched {
+        let tin = |average_us, bulk| Tin { average_us, bulk, backlog: 1500, ..Tin::default() };
+        let queue = |kind: &str, place: &str| Queue {
+            kind: kind.into(),
+            handle: "1:".into(),
+            place: place.into(),
+            counts: Counts { bytes: 9000, backlog: 4500, ..Counts::default() },
+            marks: Some(3),
+            flows: Some((1, 2)),
+            tins: Vec::new(),
+            rate_bps: 18.25e6,
+            drop_rate: 2.0,
+            mark_rate: 0.5,
+            wait_ms: Some(3.25),
+        };
+        let cake = Queue { tins: vec![tin(0, 0), tin(3250, 2), tin(40, 0)], ..queue("cake", "root") };
+        let fifo = Queue { wait_ms: None, marks: None, flows: None, ..queue("pfifo", "1:11") };
+        let idle = Queue { rate_bps: 0.0, drop_rate: 0.0, counts: Counts::default(), ..queue("fq", "1:12") };
+        let bql = vec![goodqueue_router::watch::Bql { limit: 30_000, inflight: 12_500 }];
+        Watched { interface: "eth0".into(), is_up: true, queues: vec![cake, fifo, idle], bql }
+    }
+
+    #[test]
+    fn queues_are_seen_at_a_glance() {
+        let table = format!("{HEADER}\n{}", rows(&[watched()], false));
+        assert_eq!(
+            table,
+            "\
+interface        queue                    Mbit/s   waits ms   backlog kB  drops/s  marks/s  sparse+bulk
+eth0             cake root                 18.25        3.2          4.5      2.0      0.5          1+2
+                   bulk                                 0.0          1.5                            0+0
+                   best effort                          3.2          1.5                            0+2
+                   voice                                0.0          1.5                            0+0
+                 pfifo 1:11                18.25          -          4.5      2.0      0.5             
+                   and 1 idle queue
+                   device: 12.5 kB in flight of 30.0 kB (BQL)
+"
+        );
+    }
+
+    #[test]
+    fn prometheus_reads_every_line() {
+        let text = prometheus(&[Watched { interface: "a\"b".into(), ..watched() }]);
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (labels, value) = line.rsplit_once(' ').expect("a value");
+            assert!(value.parse::<f64>().is_ok() && labels.ends_with('}'), "{line}");
+            assert!(labels.contains("interface=\"a\\\"b\""), "{line}");
+        }
+        assert!(text.contains(
+            "goodqueue_tin_average_seconds{interface=\"a\\\"b\",place=\"root\",tin=\"1\"} 0.00325"
+        ));
+    }
+
+    #[test]
+    fn a_thousand_interfaces_have_all_their_lines() {
+        let many: Vec<Watched> = (0..1000).map(|_| watched()).collect();
+        assert_eq!(rows(&many, true).lines().count(), 7000);
+    }
+}

@@ -1,0 +1,86 @@
+//! `sqm` and `watch` without a kernel of their own; `./vm` has what they do to queues.
+
+use std::process::Command;
+
+use super::usage::refused;
+use super::{Scratch, goodqueue, skipped, stderr, stdout};
+
+#[test]
+fn wrong_words_are_refused_before_anything_is_touched() {
+    refused("sqm lo --up 5mbit", &["lo is the loopback interface"]);
+    refused("sqm nope0 --up 5mbit --dry-run", &["there is no interface nope0; the interfaces are"]);
+    refused(
+        "sqm lo --up 5mbit --layout cake.qos",
+        &["cake.qos", "piece_of_cake, layer_cake, simple, simplest"],
+    );
+    refused("sqm lo --up 5mbit --link dsl", &["--link dsl", "docsis"]);
+    refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);
+    refused("watch nope0", &["there is no interface nope0"]);
+    refused("watch lo --interval 1ms", &["--interval", "from 100ms to 1h"]);
+}
+
+#[test]
+fn a_wrong_configuration_is_named_with_its_line() {
+    let scratch = Scratch::new("uci");
+    let path = scratch.path("sqm");
+    std::fs::write(&path, "config queue\n\toption interface lo\n\toption upload 5mbit\n").expect("a file");
+    let output = goodqueue().arg("sqm").arg("--uci").arg(&path).output().expect("the command starts");
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("sqm, line 3: upload is a number of kbit/s"), "{text}");
+}
+
+/// Runs a script in a network namespace of its own, as its root; `None` where that is not allowed.
+fn in_namespace(script: &str) -> Option<std::process::Output> {
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "sh", "-e", "-c", script]);
+    command.env("GOODQUEUE", env!("CARGO_BIN_EXE_goodqueue"));
+    let output = command.output().ok()?;
+    if stderr(&output).contains("unshare failed") {
+        skipped("sqm and watch in a namespace", "user namespaces are not allowed here");
+        return None;
+    }
+    Some(output)
+}
+
+#[test]
+fn a_dry_run_needs_no_right_and_prints_commands_of_tc() {
+    let script = "ip link add q0 type veth peer name q1
+        $GOODQUEUE sqm q0 --up 5mbit --down 20mbit --link docsis --dry-run";
+    let Some(output) = in_namespace(script) else { return };
+    let text = stdout(&output);
+    assert!(text.starts_with("tc qdisc add dev q0 root handle 1: cake bandwidth 5mbit besteffort"), "{text}");
+    assert!(text.contains("overhead 18 mpu 64"), "{text}");
+    assert!(text.contains("matchall action mirred egress redirect dev ifb4q0"), "{text}");
+}
+
+#[test]
+fn queues_are_watched_as_json() {
+    let script = "ip link set lo up
+        ip link add q0 type veth peer name q1
+        ip link set q0 up
+        $GOODQUEUE watch --count 2 --interval 100ms --json";
+    let Some(output) = in_namespace(script) else { return };
+    let text = stdout(&output);
+    assert_eq!(text.lines().count(), 2, "{text}{}", stderr(&output));
+    for line in text.lines() {
+        let look: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let names: Vec<&str> = look["interfaces"]
+            .as_array()
+            .expect("interfaces")
+            .iter()
+            .filter_map(|i| i["interface"].as_str())
+            .collect();
+        assert!(names.contains(&"q0") && !names.contains(&"lo"), "{line}");
+    }
+}
+
+#[test]
+fn a_unit_of_systemd_has_what_was_typed() {
+    let script = "ip link add q0 type veth peer name q1
+        $GOODQUEUE sqm q0 --up 5mbit --systemd --layout simple";
+    let Some(output) = in_namespace(script) else { return };
+    let text = stdout(&output);
+    assert!(text.contains("goodqueue sqm q0 --up 5mbit --layout simple\n"), "{text}");
+    assert!(text.contains("BindsTo=sys-subsystem-net-devices-q0.device\n"), "{text}");
+}
