@@ -2,6 +2,7 @@
 //!
 //! Values here stay close to what was typed; [`goodqueue_experiment::Plan`] interprets them.
 
+mod doctor;
 mod link;
 mod paths;
 mod sqm;
@@ -15,6 +16,7 @@ use goodqueue_experiment::Request;
 
 use crate::limit::Limit;
 
+pub use doctor::DoctorArgs;
 pub use link::{LinkAction, LinkArgs, LinkSetArgs};
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
@@ -63,6 +65,9 @@ pub enum Command {
     /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
+    /// Find queues that are too long in this host, and say what to change, why, and how to go back
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(DoctorArgs),
     /// Replay decision vectors recorded from Linux and show the first difference
     Replay(ReplayArgs),
     /// Simulate experiments that ran on a real kernel, and compare the figures

@@ -6,6 +6,8 @@ mod again;
 pub mod airtime;
 pub mod args;
 pub mod compare;
+#[cfg(target_os = "linux")]
+pub mod doctor;
 pub mod limit;
 #[cfg(target_os = "linux")]
 pub mod link;

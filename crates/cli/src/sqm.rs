@@ -71,7 +71,7 @@ fn verify(host: &str, settings: &Settings, args: &SqmArgs) -> Result<(), Error> 
     }
     let say = |text: &str| {
         if !args.quiet {
-            eprintln!("goodqueue: {text}")
+            eprintln!("goodqueue: {text}");
         }
     };
     // The arguments of `goodqueue test`, with its defaults.

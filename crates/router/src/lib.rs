@@ -5,16 +5,20 @@
 //! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, as sqm-scripts do,
 //!   so that the queue is here and not in the modem.
 //! * [`watch`] looks at the queues of interfaces, whoever has set them up.
+//! * [`doctor`] looks for queues that are too long in this host, says what to change and why, changes it and
+//!   takes it back.
 //!
 //! The queues' parameters are those of the library ([`goodqueue::QueueSpec`]): what runs in the simulator
 //! runs on the router.
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+pub mod doctor;
 pub mod sqm;
 pub mod tc;
 pub mod watch;
 
 mod error;
+mod kept;
 
 pub use error::{Error, Result};

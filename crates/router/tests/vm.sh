@@ -184,4 +184,101 @@ goodqueue sqm stop wan0 >/dev/null
 ok "verify: a shaper that takes too much is not kept" ends 1 'below 80%' verify --up 4500kbit --down 4mbit
 ok "verify: what was there before is back" ends 0 'no interface is shaped' goodqueue sqm status
 
+# The doctor: a clean machine, then each fault, which is found, mended and put back.
+bql=/sys/class/net/wan0/queues/tx-0/byte_queue_limits
+settings="/proc/sys/net/core/default_qdisc /proc/sys/net/ipv4/tcp_ecn $bql/limit_min $bql/limit_max"
+state() { shown; cat $settings /sys/class/net/*/tx_queue_len; }
+# found RULE CODE: it is found, and nothing else of this severity hides it
+found() { ok "doctor: $1: found" ends "$2" "doctor.md#$1" goodqueue doctor; }
+# mends RULE CODE
+mends() {
+  state >/tmp/sick
+  found "$1" "$2"
+  ok "doctor: $1: mended" ends 0 '  mended' goodqueue doctor --fix --yes
+  ok "doctor: $1: then nothing is found" ends 0 'nothing found' goodqueue doctor
+  ok "doctor: $1: undo" ends 0 'again' goodqueue doctor --undo
+  state >/tmp/well
+  ok "doctor: $1: everything is as it was" same /tmp/sick /tmp/well
+}
+echo fq_codel >/proc/sys/net/core/default_qdisc
+ok "doctor: a clean machine" ends 0 'nothing found' goodqueue doctor
+ok "doctor: a clean machine, as JSON" ends 0 '^\[\]$' goodqueue doctor --json
+ok "doctor: no such interface" ends 2 'no interface wan7' goodqueue doctor wan7
+ok "doctor: nothing to undo" ends 2 'has changed nothing' goodqueue doctor --undo
+for queue in "pfifo limit 77" "bfifo limit 90000" pfifo_fast; do
+  tc qdisc replace dev wan0 root handle 5: $queue
+  mends fifo 1
+done
+ok "doctor: as JSON" ends 1 '"rule":"fifo"' goodqueue doctor wan0 --json
+ok "doctor: --fix without a terminal" ends 2 'add --yes' goodqueue doctor --fix
+goodqueue doctor --fix --yes >/tmp/out 2>&1
+tc qdisc replace dev wan0 root handle 6: fq limit 5000
+ok "doctor: changed by somebody else: stays" ends 0 'wan0 has fq: somebody else' goodqueue doctor --undo
+ip link set wan0 txqueuelen 5000
+tc qdisc replace dev wan0 root handle 5: pfifo_fast
+mends txqueuelen 1
+tc qdisc del dev wan0 root
+ip link set wan0 txqueuelen 1000
+echo 100000000 >$bql/limit_min
+mends bql-limit 0
+echo 0 >$bql/limit_min
+echo 100 >$bql/limit_max
+mends bql-limit 0
+echo 1879048192 >$bql/limit_max
+echo 0 >/proc/sys/net/ipv4/tcp_ecn
+mends tcp-ecn 0
+echo 2 >/proc/sys/net/ipv4/tcp_ecn
+echo pfifo_fast >/proc/sys/net/core/default_qdisc
+mends default-qdisc 0
+# An interface with the kernel's default queue, and one with a queue for each of four hardware queues.
+for queues in 1 4; do
+  ip link add out0 numtxqueues $queues type ifb; ip link set out0 up; ip route add 0.0.0.0/0 dev out0 metric 9
+  mends fifo 1
+  # What it was, although the default is another one by now.
+  state >/tmp/sick
+  echo fq_codel >/proc/sys/net/core/default_qdisc
+  goodqueue doctor --fix --yes >/tmp/out 2>&1
+  goodqueue doctor --undo >/tmp/out 2>&1
+  echo pfifo_fast >/proc/sys/net/core/default_qdisc
+  state >/tmp/well
+  ok "doctor: the default of another time comes back" same /tmp/sick /tmp/well
+  ip link del out0
+done
+echo fq_codel >/proc/sys/net/core/default_qdisc
+
+# What only the user can mend.
+tc qdisc replace dev wan0 root tbf rate 30mbit burst 30k latency 30ms
+found super-packets 0
+ok "doctor: super-packets: by hand" ends 0 'only you can do that' goodqueue doctor --fix --yes
+ethtool -K wan0 tso off gso off
+ok "doctor: without super-packets" ends 0 'nothing found' goodqueue doctor
+ethtool -K wan0 tso on gso on
+tc qdisc del dev wan0 root
+tc qdisc replace dev wan0 root handle 1: htb default 1
+tc class add dev wan0 parent 1: classid 1:1 htb rate 20mbit
+found super-packets 0
+tc qdisc del dev wan0 root
+tc qdisc replace dev wan0 root cake bandwidth 12gbit
+found shaper-above-line 1
+tc qdisc replace dev wan0 root cake bandwidth 20mbit
+ok "doctor: a shaper as it should be" ends 0 'nothing found' goodqueue doctor
+ip link add link wan0 name wan0.7 type vlan id 7; ip link set wan0.7 up
+tc qdisc replace dev wan0.7 root cake bandwidth 20mbit
+found double-shaping 0
+tc qdisc replace dev wan0.7 root cake bandwidth 5mbit
+ok "doctor: a shaper for a part of the traffic" ends 0 'nothing found' goodqueue doctor
+ip link del wan0.7
+tc qdisc del dev wan0 root
+ip link add ppp7 type veth peer name ppp8; ip link set ppp7 up
+tc qdisc replace dev ppp7 root cake bandwidth 4mbit raw
+found overhead 0
+ok "doctor: the command that it prints works" tc qdisc change dev ppp7 root cake pppoe-ptm
+ok "doctor: cake with overhead" ends 0 'nothing found' goodqueue doctor
+ok "doctor: so does the way back" tc qdisc change dev ppp7 root cake noatm mpu 0 raw
+found overhead 0
+ip link del ppp7
+goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/out 2>&1
+ok "doctor: our own shaper is no fault" ends 0 'nothing found' goodqueue doctor
+goodqueue sqm stop wan0 >/tmp/out
+
 echo "end of the checks"

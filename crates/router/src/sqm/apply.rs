@@ -4,7 +4,8 @@ use goodqueue::Direction;
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
 use super::plan::{ALIAS, Both, HANDLE, Layout, Plan, Queues, Settings, Shaper, plan};
-use super::state::{Before, State, States};
+use super::state::{SQM, State};
+use crate::kept::{Before, States};
 use crate::tc::{Change, Counts, Installed, Parent, Qdisc, installed};
 use crate::{Error, Result};
 
@@ -92,6 +93,13 @@ impl Scene {
     }
 }
 
+/// Every interface that is shaped.
+fn kept(states: &States) -> Result<Vec<State>> {
+    let mut all: Vec<State> = states.all(SQM)?;
+    all.sort_by_key(|state| state.index);
+    Ok(all)
+}
+
 /// Whether a change failed because there was nothing to change.
 fn is_nothing(error: &Error) -> bool {
     matches!(error, Error::Kernel { source, .. } if matches!(source.errno(), Some(ENOENT | ENODEV | EINVAL)))
@@ -127,10 +135,10 @@ pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
         rehearse(&wanted, settings, &mut route).map_err(|_| error)?;
         notes.push("this kernel has no cake, so htb and fq_codel take its place".into());
     }
-    let all = states.all()?;
+    let all = kept(&states)?;
     for state in all.iter().filter(|state| scene.numbered(state.index).is_none()) {
         undo(state, None, &scene, &mut route)?;
-        states.remove(state.index)?;
+        states.remove(SQM, state.index)?;
         notes.push(format!("{} is gone; what was left of its shaper is deleted", state.interface));
     }
     let ours = all.into_iter().find(|state| state.index == interface.index);
@@ -163,7 +171,7 @@ pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
         commands,
     };
     // From here on a crash leaves this file, and the next start or stop puts things right.
-    states.write(&state)?;
+    states.write(SQM, state.index, &state)?;
     if let Some(ours) = &ours {
         undo(ours, Some(interface), &scene, &mut route)?;
     } else if state.before.is_some() {
@@ -176,7 +184,7 @@ pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
     for change in &wanted.changes {
         if let Err(error) = change.make(&mut route) {
             put_back(&state, Some(interface), &mut route)?;
-            states.remove(state.index)?;
+            states.remove(SQM, state.index)?;
             return Err(error);
         }
     }
@@ -265,6 +273,7 @@ fn on_one(plan: &Plan, name: &str, route: &mut Route) -> Result<()> {
             Change::AddIfb { .. } => continue,
             Change::SetUp(dev) | Change::AddIngress(dev) | Change::DeleteLink(dev) => name.clone_into(dev),
             Change::DeleteRoot(dev) | Change::DeleteIngress(dev) => name.clone_into(dev),
+            Change::ReplaceRoot { dev, .. } => name.clone_into(dev),
             Change::AddQdisc { dev, parent, .. } => {
                 name.clone_into(dev);
                 if *parent == Parent::Root && std::mem::replace(&mut is_used, true) {
@@ -343,7 +352,7 @@ pub fn stop(name: &str) -> Result<String> {
     let mut route = Route::open()?;
     let states = States::open()?;
     let scene = Scene::look(&mut route)?;
-    let all = states.all()?;
+    let all = kept(&states)?;
     let index = scene.named(name).map(|interface| interface.index);
     let of_now = all.iter().find(|state| Some(state.index) == index);
     let of_then =
@@ -362,7 +371,7 @@ pub fn stop(name: &str) -> Result<String> {
         },
         _ => error,
     })?;
-    states.remove(state.index)?;
+    states.remove(SQM, state.index)?;
     Ok(match (&state.before, interface) {
         (_, None) => format!("{name} is gone; what was left of its shaper is deleted"),
         (Some(before), _) => format!("{name} has {} again, as before", before.kind),
@@ -422,5 +431,5 @@ pub fn status() -> Result<Vec<Standing>> {
             before: state.before.map(|before| before.kind),
         }
     };
-    Ok(states.all()?.into_iter().map(standing).collect())
+    Ok(kept(&states)?.into_iter().map(standing).collect())
 }

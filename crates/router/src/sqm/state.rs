@@ -1,17 +1,12 @@
 //! What was there before: one file for each shaped interface, written before the first change.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
 use super::plan::Both;
-use crate::{Error, Result};
+use crate::kept::Before;
 
-/// Where the files are: a folder that is empty after the next boot, as the interfaces' queues are.
-const FOLDER: &str = "/run/goodqueue";
+/// What the names of the files begin with.
+pub(super) const SQM: &str = "sqm";
 
 /// The file of one interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,88 +23,4 @@ pub(super) struct State {
     pub(super) before: Option<Before>,
     /// The changes, as commands.
     pub(super) commands: Vec<String>,
-}
-
-/// A queueing discipline that can be put back.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Before {
-    /// Its kind.
-    pub(super) kind: String,
-    /// Major number of its handle.
-    pub(super) handle: u16,
-    /// The value of `TCA_OPTIONS`.
-    pub(super) options: Vec<u8>,
-}
-
-/// The files of this network namespace.
-pub(super) struct States {
-    folder: PathBuf,
-    /// Number of the namespace: numbers of interfaces are its own.
-    namespace: u64,
-    /// Held while interfaces are changed.
-    _lock: fs::File,
-}
-
-impl States {
-    /// Waits until no other process changes interfaces.
-    pub(super) fn open() -> Result<States> {
-        let folder = PathBuf::from(FOLDER);
-        let failed = |path: &PathBuf| {
-            let path = path.clone();
-            move |source: std::io::Error| match source.kind() {
-                ErrorKind::PermissionDenied => Error::Missing {
-                    what: format!("the right to write {} ({source})", path.display()),
-                    cure: "run it as root".into(),
-                },
-                _ => Error::State { path, source },
-            }
-        };
-        fs::create_dir_all(&folder).map_err(failed(&folder))?;
-        let path = folder.join("sqm.lock");
-        let lock = fs::File::create(&path).map_err(failed(&path))?;
-        lock.lock().map_err(failed(&path))?;
-        let path = PathBuf::from("/proc/self/ns/net");
-        let namespace = fs::metadata(&path).map_err(failed(&path))?.ino();
-        Ok(States { folder, namespace, _lock: lock })
-    }
-
-    fn path(&self, index: u32) -> PathBuf {
-        self.folder.join(format!("sqm-{}-{index}.json", self.namespace))
-    }
-
-    /// Every interface that is shaped. A file that nobody can read is left out, and named.
-    pub(super) fn all(&self) -> Result<Vec<State>> {
-        let prefix = format!("sqm-{}-", self.namespace);
-        let failed = |source| Error::State { path: self.folder.clone(), source };
-        let mut all = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(&prefix) && name.ends_with(".json") {
-                let bytes = fs::read(&path).map_err(|source| Error::State { path: path.clone(), source })?;
-                let state = serde_json::from_slice(&bytes);
-                all.push(state.map_err(|error| Error::State { path: path.clone(), source: error.into() })?);
-            }
-        }
-        all.sort_by_key(|state: &State| state.index);
-        Ok(all)
-    }
-
-    /// Writes a file, all or nothing.
-    pub(super) fn write(&self, state: &State) -> Result<()> {
-        let path = self.path(state.index);
-        let new = path.with_extension("new");
-        let failed = |source| Error::State { path: path.clone(), source };
-        let text = serde_json::to_vec_pretty(state).map_err(|error| failed(error.into()))?;
-        fs::write(&new, text).map_err(failed)?;
-        fs::rename(&new, &path).map_err(failed)
-    }
-
-    pub(super) fn remove(&self, index: u32) -> Result<()> {
-        let path = self.path(index);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::State { path, source: error }),
-            _ => Ok(()),
-        }
-    }
 }

@@ -9,7 +9,7 @@ mod stats;
 use std::fmt;
 
 use goodqueue_wire::netlink::{Interface, Kind, Route, interfaces};
-use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
 use netlink_packet_route::tc::{
     TcAction, TcActionAttribute, TcActionGeneric, TcActionMirrorOption, TcActionOption, TcActionType,
     TcAttribute, TcFilterMatchAllOption, TcFilterU32Option, TcHandle, TcMessage, TcMirror,
@@ -26,6 +26,7 @@ const NEW_QDISC: Kind = (36, "RTM_NEWQDISC");
 const DELETE_QDISC: Kind = (37, "RTM_DELQDISC");
 const GET_QDISC: Kind = (38, "RTM_GETQDISC");
 const NEW_CLASS: Kind = (40, "RTM_NEWTCLASS");
+const GET_CLASS: Kind = (42, "RTM_GETTCLASS");
 const NEW_FILTER: Kind = (44, "RTM_NEWTFILTER");
 
 /// `TCA_OPTIONS` (`linux/rtnetlink.h`).
@@ -147,6 +148,16 @@ pub enum Change {
         /// What.
         qdisc: Qdisc,
     },
+    /// Puts a queueing discipline at the root, in the place of the one that is there. If the kernel refuses, that
+    /// one stays.
+    ReplaceRoot {
+        /// The interface.
+        dev: String,
+        /// Major number of its handle; 0: the kernel chooses.
+        handle: u16,
+        /// What.
+        qdisc: Qdisc,
+    },
     /// Adds a class of `htb`.
     AddClass {
         /// The interface.
@@ -198,6 +209,12 @@ impl fmt::Display for Change {
             }
             Change::AddQdisc { dev, parent, handle, qdisc } => {
                 write!(f, "tc qdisc add dev {dev} {parent} handle {handle:x}: {qdisc}")
+            }
+            Change::ReplaceRoot { dev, handle: 0, qdisc } => {
+                write!(f, "tc qdisc replace dev {dev} root {qdisc}")
+            }
+            Change::ReplaceRoot { dev, handle, qdisc } => {
+                write!(f, "tc qdisc replace dev {dev} root handle {handle:x}: {qdisc}")
             }
             Change::AddClass { dev, parent, class, htb } => {
                 let parent = Parent::Class(1, *parent);
@@ -257,6 +274,13 @@ impl Change {
                     message(index(route, dev)?, TcHandle { major: *handle, minor: 0 }, parent.handle());
                 message.attributes = qdisc.attributes();
                 route.request(NEW_QDISC, &message, NEW, dev)
+            }
+            Change::ReplaceRoot { dev, handle, qdisc } => {
+                let handle = TcHandle { major: *handle, minor: 0 };
+                let mut message = message(index(route, dev)?, handle, TcHandle::ROOT);
+                message.attributes = qdisc.attributes();
+                let flags = NLM_F_CREATE | NLM_F_REPLACE;
+                route.request(NEW_QDISC, &message, flags, dev)
             }
             Change::AddClass { dev, parent, class, htb } => {
                 let handle = |minor| TcHandle { major: 1, minor };
@@ -416,6 +440,16 @@ pub struct Counts {
 /// Those of [`Route::dump`].
 pub fn installed(route: &mut Route) -> Result<Vec<Installed>> {
     let all: Vec<TcMessage> = route.dump(GET_QDISC, &TcMessage::default())?;
+    Ok(all.iter().map(installed_of).collect())
+}
+
+/// The classes of an interface, each as what the kernel shows of a queueing discipline.
+///
+/// # Errors
+/// Those of [`Route::dump`].
+pub fn classes(route: &mut Route, index: u32) -> Result<Vec<Installed>> {
+    let request = TcMessage::with_index(index.cast_signed());
+    let all: Vec<TcMessage> = route.dump(GET_CLASS, &request)?;
     Ok(all.iter().map(installed_of).collect())
 }
 

@@ -7,6 +7,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use crate::{Error, Result};
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const ETHTOOL_GCOALESCE: u32 = 0x0e;
+const ETHTOOL_GRINGPARAM: u32 = 0x10;
 const ETHTOOL_GSTRINGS: u32 = 0x1b;
 const ETHTOOL_GSSET_INFO: u32 = 0x37;
 const ETHTOOL_GFEATURES: u32 = 0x3a;
@@ -18,23 +20,36 @@ const MOST_FEATURES: u32 = 4096;
 
 /// One offload feature of an interface.
 #[derive(Clone, Debug)]
-pub(crate) struct Feature {
+pub struct Feature {
     /// The kernel's name, as in the detailed output of `ethtool -k` (`tx-tcp-segmentation`).
-    pub(crate) name: String,
+    pub name: String,
     /// Whether it is on.
-    pub(crate) active: bool,
+    pub active: bool,
     /// Whether it can be changed.
-    pub(crate) changeable: bool,
+    pub changeable: bool,
+}
+
+/// When a device interrupts for packets that arrive (`struct ethtool_coalesce`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coalescing {
+    /// How long after a packet arrived, microseconds.
+    pub rx_usecs: u32,
+    /// Whether the driver adapts that time to the traffic.
+    pub is_adaptive: bool,
 }
 
 /// A socket of the calling thread's namespace for ethtool requests on one interface.
-pub(crate) struct Ethtool {
+pub struct Ethtool {
     fd: OwnedFd,
     interface: String,
 }
 
 impl Ethtool {
-    pub(crate) fn open(interface: &str) -> Result<Ethtool> {
+    /// Opens one. The interface need not exist.
+    ///
+    /// # Errors
+    /// `System` if the kernel has no more sockets.
+    pub fn open(interface: &str) -> Result<Ethtool> {
         // SAFETY: `socket` takes integers only.
         let raw = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         if raw < 0 {
@@ -71,8 +86,35 @@ impl Ethtool {
         checked_count(words[4])
     }
 
+    /// Packets that the transmit ring holds.
+    ///
+    /// # Errors
+    /// `System`: `EOPNOTSUPP` for an interface without rings.
+    pub fn transmit_ring(&self) -> Result<u32> {
+        // struct ethtool_ringparam: the command, four maxima, four lengths; that of transmission is the last.
+        let mut words = [0; 9];
+        words[0] = ETHTOOL_GRINGPARAM;
+        self.request("ETHTOOL_GRINGPARAM", &mut words)?;
+        Ok(words[8])
+    }
+
+    /// When the device interrupts for packets that arrive.
+    ///
+    /// # Errors
+    /// `System`: `EOPNOTSUPP` for an interface without such a setting.
+    pub fn coalescing(&self) -> Result<Coalescing> {
+        // struct ethtool_coalesce has 23 words: 1 is rx_coalesce_usecs, 10 is use_adaptive_rx_coalesce.
+        let mut words = [0; 23];
+        words[0] = ETHTOOL_GCOALESCE;
+        self.request("ETHTOOL_GCOALESCE", &mut words)?;
+        Ok(Coalescing { rx_usecs: words[1], is_adaptive: words[10] != 0 })
+    }
+
     /// All features, in the kernel's order (their bit numbers).
-    pub(crate) fn features(&self) -> Result<Vec<Feature>> {
+    ///
+    /// # Errors
+    /// `System` if there is no such interface, `Invalid` if the kernel's number of features is not plausible.
+    pub fn features(&self) -> Result<Vec<Feature>> {
         let count = self.count()?;
         // struct ethtool_gstrings { cmd, string_set, len, data[len * 32] }
         let mut strings = vec![0_u32; 3 + count * ETH_GSTRING_LEN / 4];

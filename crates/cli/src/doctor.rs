@@ -1,0 +1,156 @@
+//! `goodqueue doctor`: queues that are too long in this host, and what to do about them.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use goodqueue_experiment::Error;
+use goodqueue_router::doctor::{self, Facts, Finding, Severity};
+use serde_json::{Value, json};
+
+use crate::args::DoctorArgs;
+use crate::sqm::told;
+
+/// Where each rule has its section.
+const PAGE: &str = "docs/doctor.md";
+
+/// Looks, mends or puts back.
+///
+/// # Errors
+/// [`Error::LimitFailed`] if a fault was found, [`Error::Usage`] for an interface that is not there,
+/// [`Error::Machine`] with what this machine lacks.
+pub fn command(args: &DoctorArgs) -> Result<(), Error> {
+    if args.undo {
+        for line in doctor::undo().map_err(told)? {
+            println!("{line}");
+        }
+        return Ok(());
+    }
+    let only = args.interface.as_deref();
+    let mut found = doctor::findings(&look(only)?, only);
+    if args.json {
+        println!("{}", Value::from(found.iter().map(json_of).collect::<Vec<_>>()));
+    } else if args.fix {
+        mend(&found, args.yes)?;
+        found = doctor::findings(&look(only)?, only);
+    } else if found.is_empty() {
+        println!("nothing found");
+    } else {
+        found.iter().for_each(|finding| println!("{}", text_of(finding)));
+        if found.iter().any(is_ours) {
+            println!("`goodqueue doctor --fix` mends what it can, and `--undo` takes that back.");
+        }
+    }
+    let faults = found.iter().filter(|finding| finding.severity == Severity::Fault).count();
+    match (faults, args.fix) {
+        (0, _) => Ok(()),
+        (1, false) => Err(Error::LimitFailed("1 fault".into())),
+        (_, false) => Err(Error::LimitFailed(format!("{faults} faults"))),
+        (1, true) => Err(Error::LimitFailed("1 fault is left".into())),
+        (_, true) => Err(Error::LimitFailed(format!("{faults} faults are left"))),
+    }
+}
+
+fn look(only: Option<&str>) -> Result<Facts, Error> {
+    let facts = doctor::facts().map_err(told)?;
+    if let Some(name) = only.filter(|name| facts.interfaces.iter().all(|interface| interface.name != *name)) {
+        let names: Vec<&str> = facts.interfaces.iter().map(|interface| interface.name.as_str()).collect();
+        let names = names.join(", ");
+        return Err(Error::Usage(format!("there is no interface {name}; the interfaces are {names}")));
+    }
+    Ok(facts)
+}
+
+/// Whether `--fix` can mend it.
+fn is_ours(finding: &Finding) -> bool {
+    finding.fix.as_ref().is_some_and(|fix| !fix.steps.is_empty())
+}
+
+fn text_of(finding: &Finding) -> String {
+    let place = finding.interface.as_deref().unwrap_or("this host");
+    let (name, rule) = (finding.severity.name(), finding.rule);
+    let mut text = format!("{name}: {place}: {}\n  why:  {}\n", finding.what, finding.why);
+    if let Some(fix) = &finding.fix {
+        text += &format!("  mend: {}\n  undo: {}\n", fix.command, fix.undo);
+    }
+    text + &format!("  page: {PAGE}#{rule}\n")
+}
+
+fn json_of(finding: &Finding) -> Value {
+    let fix = finding
+        .fix
+        .as_ref()
+        .map(|fix| json!({ "command": fix.command, "undo": fix.undo, "by_hand": fix.steps.is_empty() }));
+    json!({
+        "rule": finding.rule, "interface": finding.interface, "severity": finding.severity.name(),
+        "what": finding.what, "why": finding.why, "page": format!("{PAGE}#{}", finding.rule), "fix": fix,
+    })
+}
+
+/// What somebody answers.
+#[derive(Debug, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+    Quit,
+}
+
+/// From a line; the end of the input is quit.
+fn answer(line: &str) -> Option<Answer> {
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Some(Answer::Yes),
+        "n" | "no" => Some(Answer::No),
+        "q" | "quit" => Some(Answer::Quit),
+        _ if line.is_empty() => Some(Answer::Quit),
+        _ => None,
+    }
+}
+
+fn mend(found: &[Finding], is_agreed: bool) -> Result<(), Error> {
+    if !is_agreed && !io::stdin().is_terminal() {
+        return Err(Error::Usage(
+            "--fix asks before each change, on a terminal; without one, add --yes".into(),
+        ));
+    }
+    for finding in found {
+        println!("{}", text_of(finding));
+        if !is_ours(finding) {
+            println!("  not mended: only you can do that\n");
+            continue;
+        }
+        match if is_agreed { Answer::Yes } else { ask()? } {
+            Answer::Yes => {
+                doctor::mend(finding).map_err(told)?;
+                println!("  mended\n");
+            }
+            Answer::No => println!("  left as it is\n"),
+            Answer::Quit => break,
+        }
+    }
+    Ok(())
+}
+
+fn ask() -> Result<Answer, Error> {
+    loop {
+        print!("  mend it? yes, no, quit: ");
+        io::stdout().flush().map_err(Error::machine)?;
+        let mut line = String::new();
+        io::stdin().lock().read_line(&mut line).map_err(Error::machine)?;
+        if let Some(answer) = answer(&line) {
+            return Ok(answer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_words_or_letters() {
+        assert_eq!(answer("y\n"), Some(Answer::Yes));
+        assert_eq!(answer(" No\n"), Some(Answer::No));
+        assert_eq!(answer("quit"), Some(Answer::Quit));
+        assert_eq!(answer(""), Some(Answer::Quit), "the end of the input");
+        assert_eq!(answer("\n"), None);
+        assert_eq!(answer("yesterday\n"), None);
+    }
+}

@@ -1,0 +1,556 @@
+//! From facts to findings. `docs/doctor.md` has each rule with its source.
+
+use std::path::PathBuf;
+
+use goodqueue::Rate;
+
+use super::facts::{Bql, DEFAULT_QDISC, Facts, InterfaceFacts, Place, Queue, Shaper, TCP_ECN};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It delays packets, or is set to what cannot work.
+    Fault,
+    /// Something else is better.
+    Advice,
+    /// To be known.
+    Note,
+}
+
+impl Severity {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Severity::Fault => "fault",
+            Severity::Advice => "advice",
+            Severity::Note => "note",
+        }
+    }
+}
+
+/// Something that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Name of the rule, which is its section in `docs/doctor.md`.
+    pub rule: &'static str,
+    /// The interface; `None` for the host.
+    pub interface: Option<String>,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was found, with its figure.
+    pub what: String,
+    /// Why that is not good.
+    pub why: &'static str,
+    /// The change that mends it.
+    pub fix: Option<Fix>,
+}
+
+/// A change, and the way back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// The command that changes it.
+    pub command: String,
+    /// The command that takes it back.
+    pub undo: String,
+    /// The same as steps that [`super::mend`] makes; empty: only the user can do it.
+    pub steps: Vec<Step>,
+}
+
+/// One step of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Writes a setting of the kernel.
+    Write {
+        /// The file, below `/proc/sys` or `/sys`.
+        path: PathBuf,
+        /// What to write.
+        value: String,
+    },
+    /// Puts a queueing discipline with its defaults at the root of an interface.
+    Root {
+        /// The interface.
+        dev: String,
+        /// Its kind.
+        kind: &'static str,
+    },
+}
+
+const FIFOS: [&str; 4] = ["pfifo_fast", "pfifo", "bfifo", "pfifo_head_drop"];
+/// Drivers of virtual machines: the ring that the host empties is not a device's.
+const VIRTUAL_DRIVERS: [&str; 6] = ["virtio_net", "vmxnet3", "hv_netvsc", "xen_netfront", "vif", "ena"];
+/// `DEFAULT_TX_QUEUE_LEN`.
+const TX_QUEUE_LEN: u32 = 1000;
+/// A ring of so many packets is long without byte queue limits.
+const RING: u32 = 1024;
+/// `DQL_MAX_LIMIT`: nobody has set another limit.
+const BQL_MAX: u64 = 1_879_048_192;
+/// Packets after which a driver with byte queue limits has reported one.
+const SENT: u64 = 1000;
+/// CoDel's target, microseconds: a queue that stays longer is too long.
+const TARGET: u64 = 5000;
+
+/// Everything that is wrong, the worst first. With `only`, that of one interface and of the host.
+#[must_use]
+pub fn findings(facts: &Facts, only: Option<&str>) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for interface in
+        facts.interfaces.iter().filter(|interface| only.is_none_or(|name| name == interface.name))
+    {
+        if interface.is_up && !interface.is_loopback {
+            of_interface(interface, facts, &mut found);
+        }
+    }
+    of_host(facts, &mut found);
+    found.sort_by_key(|finding| finding.severity);
+    found
+}
+
+fn of_host(facts: &Facts, found: &mut Vec<Finding>) {
+    let mut host = |rule, severity, what, why, fix| {
+        found.push(Finding { rule, interface: None, severity, what, why, fix });
+    };
+    if let Some(kind) = facts.default_qdisc.as_deref().filter(|kind| is_fifo(kind)) {
+        host(
+            "default-qdisc",
+            Severity::Advice,
+            format!("New interfaces get {kind}: net.core.default_qdisc."),
+            "A FIFO neither signals a queue that stays nor keeps flows apart; fq_codel does both.",
+            Some(sysctl("net.core.default_qdisc", DEFAULT_QDISC, kind, "fq_codel")),
+        );
+    }
+    if facts.tcp_ecn == Some(0) {
+        host(
+            "tcp-ecn",
+            Severity::Advice,
+            "TCP refuses ECN even if the other side asks for it: net.ipv4.tcp_ecn is 0.".into(),
+            "Without ECN a queue can signal congestion only by dropping packets, which are sent again.",
+            Some(sysctl("net.ipv4.tcp_ecn", TCP_ECN, "0", "2")),
+        );
+    }
+    if let (Some(u32::MAX), Some(port)) = (facts.notsent_lowat, facts.web_port) {
+        host(
+            "notsent-lowat",
+            Severity::Note,
+            format!("A web server listens on port {port}, and net.ipv4.tcp_notsent_lowat has no limit."),
+            "What an application has written and TCP has not yet sent waits in front of what it writes next.",
+            Some(Fix {
+                command: "sysctl -w net.ipv4.tcp_notsent_lowat=131072".into(),
+                undo: format!("sysctl -w net.ipv4.tcp_notsent_lowat={}", u32::MAX),
+                steps: Vec::new(),
+            }),
+        );
+    }
+}
+
+fn sysctl(name: &str, path: &str, before: &str, value: &str) -> Fix {
+    Fix {
+        command: format!("sysctl -w {name}={value}"),
+        undo: format!("sysctl -w {name}={before}"),
+        steps: vec![Step::Write { path: path.into(), value: value.into() }],
+    }
+}
+
+fn is_fifo(kind: &str) -> bool {
+    FIFOS.contains(&kind)
+}
+
+fn of_interface(interface: &InterfaceFacts, facts: &Facts, found: &mut Vec<Finding>) {
+    let all = [
+        fifo(interface, facts),
+        no_queue(interface),
+        queue_length(interface),
+        wifi_queues(interface),
+        bql_limit(interface),
+        ring(interface),
+        interrupts(interface),
+        above_the_line(interface),
+        overhead(interface),
+        super_packets(interface),
+    ];
+    let doubles = interface.below.iter().filter_map(|below| double_shaping(interface, below, facts));
+    found.extend(all.into_iter().flatten().chain(doubles).map(|told| Finding {
+        rule: told.rule,
+        interface: Some(interface.name.clone()),
+        severity: told.severity,
+        what: told.what,
+        why: told.why,
+        fix: told.fix,
+    }));
+}
+
+/// A finding of an interface.
+struct Told {
+    rule: &'static str,
+    severity: Severity,
+    what: String,
+    why: &'static str,
+    fix: Option<Fix>,
+}
+
+/// Whether packets leave this host here: over a device, or over what the default route takes.
+const fn is_exit(interface: &InterfaceFacts) -> bool {
+    interface.is_device || interface.is_to_the_world
+}
+
+fn root(interface: &InterfaceFacts) -> Option<&Queue> {
+    interface.queues.iter().find(|queue| queue.place == Place::Root)
+}
+
+/// The FIFOs at the root, or in the hardware queues of `mq` at the root.
+fn fifos(interface: &InterfaceFacts) -> Vec<&Queue> {
+    let Some(root) = root(interface) else { return Vec::new() };
+    if root.kind != "mq" {
+        return if is_fifo(&root.kind) { vec![root] } else { Vec::new() };
+    }
+    let is_below = |queue: &&Queue| matches!(queue.place, Place::Class(major, _) if major == root.handle);
+    interface.queues.iter().filter(is_below).filter(|queue| is_fifo(&queue.kind)).collect()
+}
+
+fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
+    if !is_exit(interface) {
+        return None;
+    }
+    let fifos = fifos(interface);
+    let first = fifos.first()?;
+    let (name, kind) = (&interface.name, &first.kind);
+    let bytes = match (kind.as_str(), first.limit) {
+        ("bfifo", limit) => limit.map(u64::from),
+        (_, limit) => {
+            Some(u64::from(limit.unwrap_or(interface.tx_queue_len)).saturating_mul(interface.frame.into()))
+        }
+    };
+    let room = bytes.filter(|bytes| *bytes > 0).map(|bytes| {
+        // Not the one of a virtual interface: it stands for no line.
+        let time = interface.speed_mbit.filter(|_| interface.is_device).map(|mbit| {
+            format!(", {} at {mbit} Mbit/s", millis(micros(bytes, mbit.saturating_mul(1_000_000))))
+        });
+        format!(", with room for {bytes} bytes{}", time.unwrap_or_default())
+    });
+    let place = if first.place == Place::Root {
+        "The queue".to_owned()
+    } else {
+        format!("The queue of {} of its hardware queues", fifos.len())
+    };
+    Some(Told {
+        rule: "fifo",
+        severity: if interface.is_to_the_world { Severity::Fault } else { Severity::Advice },
+        what: format!("{place} is {kind}, a FIFO{}.", room.unwrap_or_default()),
+        why: "A FIFO that fills makes every packet wait for all packets before it; fq_codel keeps the wait \
+              near 5 ms and flows apart.",
+        fix: fifo_fix(name, root(interface)?, first, facts),
+    })
+}
+
+fn fifo_fix(dev: &str, root: &Queue, fifo: &Queue, facts: &Facts) -> Option<Fix> {
+    if fifo.place == Place::Root {
+        let undo = match (root.handle, root.limit) {
+            (0, _) => format!("tc qdisc del dev {dev} root"),
+            (handle, None) => format!("tc qdisc replace dev {dev} root handle {handle:x}: {}", root.kind),
+            (handle, Some(limit)) => {
+                format!("tc qdisc replace dev {dev} root handle {handle:x}: {} limit {limit}", root.kind)
+            }
+        };
+        let command = format!("tc qdisc replace dev {dev} root fq_codel");
+        let steps = vec![Step::Root { dev: dev.into(), kind: "fq_codel" }];
+        return Some(Fix { command, undo, steps });
+    }
+    let Place::Class(major, minor) = fifo.place else { return None };
+    if root.handle != 0 {
+        // Each hardware queue has what somebody has chosen for it.
+        let parent = format!("tc qdisc replace dev {dev} parent {major:x}:{minor:x}");
+        let limit = fifo.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
+        let (command, undo) = (format!("{parent} fq_codel"), format!("{parent} {}{limit}", fifo.kind));
+        return Some(Fix { command, undo, steps: Vec::new() });
+    }
+    // A new mq gives each hardware queue the default.
+    let mut fix = Fix {
+        command: format!("tc qdisc replace dev {dev} root mq"),
+        undo: format!("tc qdisc del dev {dev} root"),
+        steps: vec![Step::Root { dev: dev.into(), kind: "mq" }],
+    };
+    let before = facts.default_qdisc.as_deref()?;
+    if is_fifo(before) {
+        let first = sysctl("net.core.default_qdisc", DEFAULT_QDISC, before, "fq_codel");
+        fix.command = format!("{}; {}", first.command, fix.command);
+        fix.undo = format!("{}; {}", first.undo, fix.undo);
+        fix.steps.splice(0..0, first.steps);
+    }
+    Some(fix)
+}
+
+/// Only where the driver shows a ring: ports of a switch have their queue at the processor's port.
+fn no_queue(interface: &InterfaceFacts) -> Option<Told> {
+    let root = root(interface).filter(|root| root.kind == "noqueue")?;
+    let ring = interface.ring.filter(|ring| *ring > 0)?;
+    if !interface.is_device || interface.is_wifi || interface.kind.is_some() || root.handle != 0 {
+        return None;
+    }
+    let name = &interface.name;
+    Some(Told {
+        rule: "no-queue",
+        severity: Severity::Fault,
+        what: format!("There is no queue above the device (noqueue), whose ring holds {ring} packets."),
+        why: "All packets wait in the ring, which is a FIFO.",
+        fix: Some(Fix {
+            command: format!("tc qdisc replace dev {name} root fq_codel"),
+            undo: format!("tc qdisc del dev {name} root"),
+            steps: vec![Step::Root { dev: name.clone(), kind: "fq_codel" }],
+        }),
+    })
+}
+
+/// `pfifo` and `bfifo` have a limit of their own.
+fn queue_length(interface: &InterfaceFacts) -> Option<Told> {
+    let length = interface.tx_queue_len;
+    if length <= TX_QUEUE_LEN
+        || !is_exit(interface)
+        || !fifos(interface).iter().any(|fifo| fifo.limit.is_none())
+    {
+        return None;
+    }
+    let (name, value) = (&interface.name, TX_QUEUE_LEN.to_string());
+    Some(Told {
+        rule: "txqueuelen",
+        severity: Severity::Fault,
+        what: format!(
+            "txqueuelen is {length} packets, and a FIFO uses all of it; the kernel's default is 1000."
+        ),
+        why: "The longer a FIFO, the longer packets wait once it is full.",
+        fix: Some(Fix {
+            command: format!("ip link set dev {name} txqueuelen {TX_QUEUE_LEN}"),
+            undo: format!("ip link set dev {name} txqueuelen {length}"),
+            steps: vec![Step::Write { path: format!("/sys/class/net/{name}/tx_queue_len").into(), value }],
+        }),
+    })
+}
+
+fn wifi_queues(interface: &InterfaceFacts) -> Option<Told> {
+    let root = root(interface).filter(|root| root.handle == 0 && root.kind != "noqueue")?;
+    interface.is_wifi.then(|| Told {
+        rule: "wifi-queues",
+        severity: Severity::Note,
+        what: format!(
+            "The kernel gave this Wi-Fi interface {} (driver {}), so it does not use mac80211's own queues.",
+            root.kind,
+            interface.driver.as_deref().unwrap_or("not known")
+        ),
+        why: "With mac80211's queues each station has queues under FQ-CoDel, and the hardware holds little; \
+              then noqueue is right here.",
+        fix: None,
+    })
+}
+
+fn bql_limit(interface: &InterfaceFacts) -> Option<Told> {
+    if !is_exit(interface) {
+        return None;
+    }
+    let speed = interface.speed_mbit.map(|mbit| mbit.saturating_mul(1_000_000));
+    let told = |queue: &Bql, name: &str, value: u64, default: u64, what: String, why| {
+        let path = queue.folder.join(name);
+        Told {
+            rule: "bql-limit",
+            severity: Severity::Advice,
+            what,
+            why,
+            fix: Some(Fix {
+                command: format!("echo {default} >{}", path.display()),
+                undo: format!("echo {value} >{}", path.display()),
+                steps: vec![Step::Write { path, value: default.to_string() }],
+            }),
+        }
+    };
+    interface.bql.iter().find_map(|queue| {
+        let (frames, time) = (2 * u64::from(interface.frame), speed.map(|speed| micros(queue.min, speed)));
+        if queue.max < frames {
+            let what =
+                format!("limit_max of byte queue limits is {} bytes, less than two packets.", queue.max);
+            return Some(told(
+                queue,
+                "limit_max",
+                queue.max,
+                BQL_MAX,
+                what,
+                "The device runs empty between two packets, and the line stands still.",
+            ));
+        }
+        let time = time.filter(|time| *time > TARGET)?;
+        let what = format!(
+            "limit_min of byte queue limits is {} bytes, {} at {} Mbit/s.",
+            queue.min,
+            millis(time),
+            interface.speed_mbit?
+        );
+        Some(told(
+            queue,
+            "limit_min",
+            queue.min,
+            0,
+            what,
+            "The ring may always hold that much, in front of every queue that could do better.",
+        ))
+    })
+}
+
+/// Whether the driver has never reported a packet to byte queue limits, though it has sent enough.
+fn is_without_bql(interface: &InterfaceFacts) -> bool {
+    let is_virtual = interface.driver.as_deref().is_none_or(|driver| VIRTUAL_DRIVERS.contains(&driver));
+    interface.is_device
+        && !is_virtual
+        && !interface.is_wifi
+        && interface.sent > SENT
+        && interface.bql.iter().all(|queue| queue.limit == 0)
+}
+
+fn ring(interface: &InterfaceFacts) -> Option<Told> {
+    let ring = interface.ring.filter(|ring| *ring > 0 && is_without_bql(interface))?;
+    let (name, driver) = (&interface.name, interface.driver.as_deref()?);
+    let time = interface.speed_mbit.map(|mbit| {
+        let bytes = u64::from(ring).saturating_mul(interface.frame.into());
+        format!(", {} at {mbit} Mbit/s", millis(micros(bytes, mbit.saturating_mul(1_000_000))))
+    });
+    let time = time.unwrap_or_default();
+    let what =
+        format!("The driver {driver} uses no byte queue limits, and its ring holds {ring} packets{time}.");
+    if ring <= RING {
+        return Some(Told {
+            rule: "bql-absent",
+            severity: Severity::Note,
+            what,
+            why: "What is in the ring has passed the queue, and nothing can overtake it.",
+            fix: None,
+        });
+    }
+    Some(Told {
+        rule: "ring",
+        severity: Severity::Advice,
+        what,
+        why: "What is in the ring has passed the queue, and nothing can overtake it; byte queue limits would \
+              keep it short.",
+        fix: Some(Fix {
+            command: format!("ethtool -G {name} tx 256"),
+            undo: format!("ethtool -G {name} tx {ring}"),
+            steps: Vec::new(),
+        }),
+    })
+}
+
+fn interrupts(interface: &InterfaceFacts) -> Option<Told> {
+    let after = interface.interrupt_after.filter(|after| *after > 1000)?;
+    let name = &interface.name;
+    interface.is_device.then(|| Told {
+        rule: "interrupts",
+        severity: Severity::Advice,
+        what: format!("The device tells of packets up to {} after they arrived.", millis(after.into())),
+        why: "Every packet that arrives may wait that long, also on an idle line.",
+        fix: Some(Fix {
+            command: format!("ethtool -C {name} rx-usecs 50"),
+            undo: format!("ethtool -C {name} rx-usecs {after}"),
+            steps: Vec::new(),
+        }),
+    })
+}
+
+/// The shaper at the root.
+fn shaper(interface: &InterfaceFacts) -> Option<(&str, Shaper)> {
+    let root = root(interface)?;
+    Some((&root.kind, root.shaper?))
+}
+
+fn above_the_line(interface: &InterfaceFacts) -> Option<Told> {
+    let (kind, shaper) = shaper(interface)?;
+    // The speed of a tunnel or bridge is that of no line.
+    let is_line = interface.is_device || interface.kind.as_deref() == Some("veth");
+    let mbit =
+        interface.speed_mbit.filter(|mbit| is_line && shaper.rate_bps > mbit.saturating_mul(1_000_000))?;
+    Some(Told {
+        rule: "shaper-above-line",
+        severity: Severity::Fault,
+        what: format!("{kind} shapes to {}, and the line has {mbit} Mbit/s.", Rate(shaper.rate_bps)),
+        why: "A shaper above the speed of the line has no queue: packets wait in the device, as without it.",
+        fix: None,
+    })
+}
+
+/// A shaper over another one. One for a part of the traffic, at a lower rate, is as it should be.
+fn double_shaping(interface: &InterfaceFacts, below: &str, facts: &Facts) -> Option<Told> {
+    let lower = facts.interfaces.iter().find(|lower| lower.name == below && lower.is_up)?;
+    let ((kind, upper), (lower_kind, lower)) = (shaper(interface)?, shaper(lower)?);
+    (upper.rate_bps >= lower.rate_bps).then(|| Told {
+        rule: "double-shaping",
+        severity: Severity::Advice,
+        what: format!(
+            "{kind} shapes to {}, and then {lower_kind} on {below} shapes the same packets to {}.",
+            Rate(upper.rate_bps),
+            Rate(lower.rate_bps)
+        ),
+        why: "The first one never is the slowest link, so it costs time and gives nothing; only the second \
+              has a queue.",
+        // Its settings would be lost.
+        fix: None,
+    })
+}
+
+fn overhead(interface: &InterfaceFacts) -> Option<Told> {
+    let (kind, shaper) = shaper(interface)?;
+    let is_ppp = interface.name.starts_with("ppp") || interface.kind.as_deref() == Some("ppp");
+    if !is_ppp || shaper.has_overhead {
+        return None;
+    }
+    let name = &interface.name;
+    let fix = (kind == "cake").then(|| Fix {
+        command: format!("tc qdisc change dev {name} root cake pppoe-ptm  # VDSL; ADSL: conservative"),
+        undo: format!("tc qdisc change dev {name} root cake noatm mpu 0 raw"),
+        steps: Vec::new(),
+    });
+    Some(Told {
+        rule: "overhead",
+        severity: Severity::Advice,
+        what: format!(
+            "{kind} shapes to {} and counts 0 bytes for what the link adds.",
+            Rate(shaper.rate_bps)
+        ),
+        why: "PPPoE and DSL add tens of bytes to each packet; with small packets the line is then slower \
+              than the shaper, and the queue is in the modem.",
+        fix,
+    })
+}
+
+fn super_packets(interface: &InterfaceFacts) -> Option<Told> {
+    let (kind, shaper) = shaper(interface)?;
+    let name = &interface.name;
+    let time = micros(shaper.longest.into(), shaper.rate_bps);
+    let is_ifb = interface.kind.as_deref() == Some("ifb");
+    let is_long = u64::from(shaper.longest) > 2 * u64::from(interface.frame);
+    (interface.super_packets && is_long && !is_ifb && time > TARGET).then(|| Told {
+        rule: "super-packets",
+        severity: Severity::Advice,
+        what: format!(
+            "TSO or GSO is on, and {kind} sends super-packets of up to {} bytes in one piece: {} at {}.",
+            shaper.longest,
+            millis(time),
+            Rate(shaper.rate_bps)
+        ),
+        why: "Every other packet waits while a super-packet leaves; cake cuts them.",
+        fix: Some(Fix {
+            command: format!("ethtool -K {name} tso off gso off"),
+            undo: format!("ethtool -K {name} tso on gso on"),
+            steps: Vec::new(),
+        }),
+    })
+}
+
+/// How long `bytes` take, in microseconds.
+fn micros(bytes: u64, rate_bps: u64) -> u64 {
+    let micros = u128::from(bytes) * 8_000_000 / u128::from(rate_bps.max(1));
+    u64::try_from(micros).unwrap_or(u64::MAX)
+}
+
+/// Microseconds, in words.
+fn millis(micros: u64) -> String {
+    format!("{}.{} ms", micros / 1000, micros / 100 % 10)
+}
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! What was there before a change: files in a folder that is empty after the next boot, as the interfaces'
+//! queues are.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Where the files are.
+const FOLDER: &str = "/run/goodqueue";
+
+/// A queueing discipline that can be put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Before {
+    /// Its kind.
+    pub(crate) kind: String,
+    /// Major number of its handle.
+    pub(crate) handle: u16,
+    /// The value of `TCA_OPTIONS`.
+    pub(crate) options: Vec<u8>,
+}
+
+/// The files of this network namespace.
+pub(crate) struct States {
+    folder: PathBuf,
+    /// Number of the namespace: numbers of interfaces are its own.
+    namespace: u64,
+    /// Held while interfaces are changed.
+    _lock: fs::File,
+}
+
+impl States {
+    /// Waits until no other process changes interfaces.
+    pub(crate) fn open() -> Result<States> {
+        let folder = PathBuf::from(FOLDER);
+        let failed = |path: &PathBuf| {
+            let path = path.clone();
+            move |source: std::io::Error| match source.kind() {
+                ErrorKind::PermissionDenied => Error::Missing {
+                    what: format!("the right to write {} ({source})", path.display()),
+                    cure: "run it as root".into(),
+                },
+                _ => Error::State { path, source },
+            }
+        };
+        fs::create_dir_all(&folder).map_err(failed(&folder))?;
+        let path = folder.join("sqm.lock");
+        let lock = fs::File::create(&path).map_err(failed(&path))?;
+        lock.lock().map_err(failed(&path))?;
+        let path = PathBuf::from("/proc/self/ns/net");
+        let namespace = fs::metadata(&path).map_err(failed(&path))?.ino();
+        Ok(States { folder, namespace, _lock: lock })
+    }
+
+    /// The file of the command `of` for the interface `index`.
+    fn path(&self, of: &str, index: u32) -> PathBuf {
+        self.folder.join(format!("{of}-{}-{index}.json", self.namespace))
+    }
+
+    /// Everything that a command has kept.
+    pub(crate) fn all<T: DeserializeOwned>(&self, of: &str) -> Result<Vec<T>> {
+        let prefix = format!("{of}-{}-", self.namespace);
+        let failed = |source| Error::State { path: self.folder.clone(), source };
+        let mut all = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(&prefix) && name.ends_with(".json") {
+                let bytes = fs::read(&path).map_err(|source| Error::State { path: path.clone(), source })?;
+                let state = serde_json::from_slice(&bytes);
+                all.push(state.map_err(|error| Error::State { path: path.clone(), source: error.into() })?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Writes a file, all or nothing.
+    pub(crate) fn write(&self, of: &str, index: u32, state: &impl Serialize) -> Result<()> {
+        let path = self.path(of, index);
+        let new = path.with_extension("new");
+        let failed = |source| Error::State { path: path.clone(), source };
+        let text = serde_json::to_vec_pretty(state).map_err(|error| failed(error.into()))?;
+        fs::write(&new, text).map_err(failed)?;
+        fs::rename(&new, &path).map_err(failed)
+    }
+
+    pub(crate) fn remove(&self, of: &str, index: u32) -> Result<()> {
+        let path = self.path(of, index);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::State { path, source: error }),
+            _ => Ok(()),
+        }
+    }
+}
