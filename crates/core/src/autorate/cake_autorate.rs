@@ -4,8 +4,8 @@
 //!
 //! * The baseline of a reflector follows a lower delay by 0.9 of the difference and a higher one by 0.001.
 //! * A sample is delayed if it is more than 30 ms, and the time of a full packet, above the baseline.
-//! * If 3 of the last 6 samples are delayed, the rate is multiplied by 0.99 (mean rise 30 ms) to 0.75 (60 ms),
-//!   at most every 300 ms.
+//! * If 3 of the last 6 samples are delayed, the rate is multiplied by 0.99 (mean rise 30 ms) to 0.75 (60
+//!   ms), at most every 300 ms.
 //! * Else, if the load is above 0.75 of the rate, it is multiplied by 1.04 (mean rise at most 10 ms) to
 //!   1.0 (30 ms), once for each reading of the load (200 ms), not within 300 ms after delay was found.
 //! * Else, every second, it goes by 1 % towards the rate of the start.

@@ -20,11 +20,11 @@ use crate::{Direction, Nanos, Rate, Span};
 /// Parameters of [`Follow`]. The defaults are for all kinds of links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// How many reflectors are asked at a time, 2 to [`super::MOST_REFLECTORS`]. Default 4: the median of three
-    /// others tells which one is bad.
+    /// How many reflectors are asked at a time, 2 to [`super::MOST_REFLECTORS`]. Default 4: the median of
+    /// three others tells which one is bad.
     pub reflectors: usize,
-    /// The rise of delay that is accepted beyond the noise of the link, or the time of two full packets. Default
-    /// 2.5 ms, half the target of CoDel (RFC 8289 §4.2). 1 to 100 ms are of use.
+    /// The rise of delay that is accepted beyond the noise of the link, or the time of two full packets.
+    /// Default 2.5 ms, half the target of CoDel (RFC 8289 §4.2). 1 to 100 ms are of use.
     pub accepted: Span,
     /// Most noise of the link that is added to it. Default 20 ms: more than that is a queue.
     pub most_noise: Span,
@@ -210,8 +210,8 @@ impl Way {
         accepted.saturating_add(signed(packets).max(noise))
     }
 
-    /// Moves the estimate of a quantile by a step that is three times as large upwards as downwards: it comes to
-    /// rest where a quarter of the samples is above it.
+    /// Moves the estimate of a quantile by a step that is three times as large upwards as downwards: it comes
+    /// to rest where a quarter of the samples is above it.
     fn learn_noise(&mut self, rise: i64) {
         self.noise = if rise > self.noise { self.noise + 3 * NOISE_STEP } else { self.noise - NOISE_STEP };
         self.noise = self.noise.max(0);

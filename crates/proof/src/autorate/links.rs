@@ -98,8 +98,8 @@ fn steps(mut next: impl FnMut() -> i64) -> Vec<(Span, Rate)> {
     (0..STEPS).map(|step| (STEP * step as u64, rate(next()))).collect()
 }
 
-/// About normal with a deviation of 1000: the sum of twelve uniform numbers, without the functions that differ
-/// between machines.
+/// About normal with a deviation of 1000: the sum of twelve uniform numbers, without the functions that
+/// differ between machines.
 fn normal(draws: &mut Rng) -> i64 {
     (0..12).map(|_| draws.below(1001).cast_signed()).sum::<i64>() - 6000
 }
@@ -108,9 +108,9 @@ fn constant(mbit: u64) -> Vec<(Span, Rate)> {
     vec![(Span::ZERO, Rate(mbit * 1_000_000))]
 }
 
-/// The model of a cellular link of Sprout (Winstein, Sivaraman and Balakrishnan, NSDI 2013, section 3): packets
-/// leave as a Poisson process whose rate, up to 1000 a second, moves as Brownian motion with 200 packets
-/// a second per square root of a second. Here not below `least`: an outage is a link of its own.
+/// The model of a cellular link of Sprout (Winstein, Sivaraman and Balakrishnan, NSDI 2013, section 3):
+/// packets leave as a Poisson process whose rate, up to 1000 a second, moves as Brownian motion with 200
+/// packets a second per square root of a second. Here not below `least`: an outage is a link of its own.
 fn sprout(seed: u64, [least, most, deviation]: [i64; 3], jitter: u64) -> Line {
     let mut draws = Rng::stream(seed, 0, "sprout");
     // In thousandths of a packet a second. The root of a tenth of a second is 0.316.

@@ -148,8 +148,8 @@ pub enum Change {
         /// What.
         qdisc: Qdisc,
     },
-    /// Puts a queueing discipline at the root, in the place of the one that is there. If the kernel refuses, that
-    /// one stays.
+    /// Puts a queueing discipline at the root, in the place of the one that is there. If the kernel refuses,
+    /// that one stays.
     ReplaceRoot {
         /// The interface.
         dev: String,

@@ -159,9 +159,9 @@ impl Simulation {
         self.catch_up();
     }
 
-    /// Gives the queue of link `link` other parameters, between two steps: the rate of its shaper, for example.
-    /// The packets in it stay, as with `tc qdisc change`. The queue must be of the catalogue and of the same
-    /// kind as `queue`, and alone in front of its line.
+    /// Gives the queue of link `link` other parameters, between two steps: the rate of its shaper, for
+    /// example. The packets in it stay, as with `tc qdisc change`. The queue must be of the catalogue and of
+    /// the same kind as `queue`, and alone in front of its line.
     ///
     /// # Errors
     /// If the link has no such queue, or the queue cannot have these parameters.
