@@ -24,7 +24,7 @@ pub enum Who {
     CakeAutorate,
     /// [`Follow`].
     Ours,
-    /// The share [`ORACLE`] of the rate that the link has at the moment.
+    /// 95 % of the rate that the link has at the moment.
     Oracle,
 }
 
