@@ -43,3 +43,19 @@ pub enum Error {
     #[error(transparent)]
     System(#[from] wire::Error),
 }
+
+/// Not permitted (`errno(3)`).
+const EPERM: i32 = 1;
+
+impl Error {
+    /// Names the right that is missing, if the kernel refused a change for want of one.
+    pub(crate) fn or_right(self) -> Error {
+        match &self {
+            Error::Kernel { source, .. } if source.errno() == Some(EPERM) => Error::Missing {
+                what: format!("the right to change interfaces, CAP_NET_ADMIN ({source})"),
+                cure: "run it as root, or give the program that capability".into(),
+            },
+            _ => self,
+        }
+    }
+}

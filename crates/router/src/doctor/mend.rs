@@ -17,7 +17,6 @@ use crate::{Error, Result};
 const DOCTOR: &str = "doctor";
 /// The one file of all changes, in their order.
 const FILE: u32 = 0;
-const EPERM: i32 = 1;
 const ENOENT: i32 = 2;
 
 /// What a step has changed.
@@ -146,14 +145,10 @@ fn no_module(kind: &str, why: &str) -> Error {
 /// Says what is lacking.
 fn explained(made: Result<()>, kind: &str) -> Result<()> {
     made.map_err(|error| match &error {
-        Error::Kernel { source, .. } if source.errno() == Some(EPERM) => Error::Missing {
-            what: format!("the right to change interfaces, CAP_NET_ADMIN ({source})"),
-            cure: "run it as root".into(),
-        },
         Error::Kernel { source, .. } if source.errno() == Some(ENOENT) => {
             no_module(kind, &source.to_string())
         }
-        _ => error,
+        _ => error.or_right(),
     })
 }
 

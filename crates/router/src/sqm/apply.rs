@@ -28,7 +28,6 @@ const RESTORABLE: [&str; 14] = [
     "tbf",
 ];
 const ENOENT: i32 = 2;
-const EPERM: i32 = 1;
 const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
@@ -110,7 +109,8 @@ fn surely(change: &Change, route: &mut Route) -> Result<()> {
     change.make(route).or_else(|error| if is_nothing(&error) { Ok(()) } else { Err(error) })
 }
 
-/// Shapes an interface. `None` for the queues: `cake` if the kernel has it, otherwise the layout `simple`.
+/// Shapes an interface. With `fall_back`, the layout `simple` takes the place of queues that the kernel
+/// lacks.
 ///
 /// The plan is first tried on an interface of its own. If the kernel lacks something, the real interface is
 /// not touched.
@@ -243,10 +243,6 @@ fn rehearse(plan: &Plan, settings: &Settings, route: &mut Route) -> Result<()> {
     let create = Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}rehearsal") };
     if let Err(error) = create.make(route) {
         return match &error {
-            Error::Kernel { source, .. } if source.errno() == Some(EPERM) => Err(Error::Missing {
-                what: format!("the right to change interfaces, CAP_NET_ADMIN ({source})"),
-                cure: "run it as root, or give the program that capability".into(),
-            }),
             Error::Kernel { source, .. } if source.errno() == Some(EOPNOTSUPP) => match settings.down {
                 Some(_) => Err(Error::Missing {
                     what: format!("the kernel module ifb, on which what arrives is shaped ({source})"),
@@ -256,7 +252,7 @@ fn rehearse(plan: &Plan, settings: &Settings, route: &mut Route) -> Result<()> {
                 // Nothing but the real interface to try it on.
                 None => Ok(()),
             },
-            _ => Err(error),
+            _ => Err(error.or_right()),
         };
     }
     let tried = on_one(plan, &name, route);
@@ -364,13 +360,7 @@ pub fn stop(name: &str) -> Result<String> {
         return Err(Error::Refused(format!("{name} is not shaped by Goodqueue; {shaped}")));
     };
     let interface = scene.numbered(state.index);
-    put_back(state, interface, &mut route).map_err(|error| match &error {
-        Error::Kernel { source, .. } if source.errno() == Some(EPERM) => Error::Missing {
-            what: format!("the right to change interfaces, CAP_NET_ADMIN ({source})"),
-            cure: "run it as root".into(),
-        },
-        _ => error,
-    })?;
+    put_back(state, interface, &mut route).map_err(Error::or_right)?;
     states.remove(SQM, state.index)?;
     Ok(match (&state.before, interface) {
         (_, None) => format!("{name} is gone; what was left of its shaper is deleted"),
