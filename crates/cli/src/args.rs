@@ -2,6 +2,7 @@
 //!
 //! Values here stay close to what was typed; [`goodqueue_experiment::Plan`] interprets them.
 
+mod autorate;
 mod doctor;
 mod link;
 mod paths;
@@ -16,12 +17,13 @@ use goodqueue_experiment::Request;
 
 use crate::limit::Limit;
 
+pub use autorate::AutorateArgs;
 pub use doctor::DoctorArgs;
 pub use link::{LinkAction, LinkArgs, LinkSetArgs};
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
-pub use sqm::{SqmAction, SqmArgs};
+pub use sqm::{ShaperArgs, SqmAction, SqmArgs};
 pub use watch::WatchArgs;
 
 /// Shows queueing delay (bufferbloat), and what removes it.
@@ -62,6 +64,9 @@ pub enum Command {
     /// Shape an interface with the kernel's own queues, so that no queue builds up in the modem
     #[command(after_help = sqm::EXAMPLES)]
     Sqm(Box<SqmArgs>),
+    /// Shape an interface whose link varies (LTE, cable, satellite): raise and lower the rates by delay and load
+    #[command(after_help = autorate::EXAMPLES)]
+    Autorate(AutorateArgs),
     /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),

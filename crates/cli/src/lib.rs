@@ -5,6 +5,8 @@
 mod again;
 pub mod airtime;
 pub mod args;
+#[cfg(target_os = "linux")]
+pub mod autorate;
 pub mod compare;
 #[cfg(target_os = "linux")]
 pub mod doctor;

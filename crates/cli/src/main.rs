@@ -22,6 +22,7 @@ fn main() -> ExitCode {
             Err(end) => Err(end),
         },
         Command::Sqm(args) => system::sqm(&args),
+        Command::Autorate(args) => system::autorate(&args),
         Command::Watch(args) => system::watch(&args),
         Command::Doctor(args) => system::doctor(&args),
         Command::Replay(args) => replay::command(&args),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use goodqueue::Rate;
 use goodqueue::cake::LinkKind;
 use goodqueue::spec::Word;
 use goodqueue_experiment::Error;
@@ -13,7 +14,7 @@ use clap::Parser;
 use goodqueue_report::Record;
 use goodqueue_report::compare;
 
-use crate::args::{Cli, Command, SqmAction, SqmArgs};
+use crate::args::{Cli, Command, ShaperArgs, SqmAction, SqmArgs};
 use crate::output;
 use crate::test::measure;
 
@@ -41,7 +42,9 @@ pub fn command(args: &SqmArgs) -> Result<(), Error> {
     if args.systemd {
         // The plan shows what is wrong before the next boot does.
         planned(&settings)?;
-        print!("{}", unit(&settings.interface)?);
+        let name = &settings.interface;
+        let stop = format!("sqm stop {}", quoted(name));
+        print!("{}", unit(name, "sqm", "Type=oneshot\nRemainAfterExit=yes\n", "CAP_NET_ADMIN", &stop)?);
         return Ok(());
     }
     match &args.verify {
@@ -52,7 +55,7 @@ pub fn command(args: &SqmArgs) -> Result<(), Error> {
 
 /// Whether another layout may take the place of cake.
 const fn falls_back(args: &SqmArgs) -> bool {
-    args.layout.is_none() && args.queue.is_none()
+    args.shaper.layout.is_none() && args.shaper.queue.is_none()
 }
 
 /// Tests the path, shapes, and tests it again. The shaper stays only if it was worth it.
@@ -143,7 +146,7 @@ fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error
         print!("{}", planned(settings)?);
         return Ok(());
     }
-    let Outcome { plan, was_so, notes } = sqm::start(settings, fall_back).map_err(told)?;
+    let Outcome { plan, was_so, notes, .. } = sqm::start(settings, fall_back).map_err(told)?;
     for note in notes {
         eprintln!("goodqueue: {note}");
     }
@@ -181,6 +184,16 @@ fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
 }
 
 fn settings(args: &SqmArgs) -> Result<Settings, Error> {
+    shaped(args.interface.as_deref(), args.up, args.down, &args.shaper)
+}
+
+/// What is wanted of an interface.
+pub(crate) fn shaped(
+    interface: Option<&str>,
+    up: Option<Rate>,
+    down: Option<Rate>,
+    args: &ShaperArgs,
+) -> Result<Settings, Error> {
     let queues = match (&args.layout, &args.queue) {
         (Some(layout), _) => {
             Queues::Layout(layout.parse().map_err(|why| Error::Usage(format!("--layout: {why}")))?)
@@ -195,10 +208,11 @@ fn settings(args: &SqmArgs) -> Result<Settings, Error> {
             Error::Usage(format!("--link {word}: there is no such link; the links are {known}"))
         })
     });
+    let interface = interface.unwrap_or_default().to_owned();
     Ok(Settings {
-        interface: args.interface.clone().unwrap_or_default(),
-        up: args.up,
-        down: args.down,
+        interface,
+        up,
+        down,
         queues,
         link: link.transpose()?,
         overhead: args.overhead,
@@ -206,24 +220,32 @@ fn settings(args: &SqmArgs) -> Result<Settings, Error> {
     })
 }
 
-fn planned(settings: &Settings) -> Result<sqm::Plan, Error> {
+pub(crate) fn planned(settings: &Settings) -> Result<sqm::Plan, Error> {
     let mut route = Route::open().map_err(Error::machine)?;
     let all = interfaces(&mut route).map_err(Error::machine)?;
     let found = sqm::find(&all, &settings.interface).map_err(told)?;
     sqm::plan(settings, found).map_err(told)
 }
 
-/// A unit for systemd: what was typed, whenever the interface is there.
-fn unit(interface: &str) -> Result<String, Error> {
+/// A unit for systemd: what was typed, whenever the interface is there. `kind`: how the service runs; `rights`:
+/// all that it may have; `stop`: the words of the command that ends it, if it does not end by itself.
+pub(crate) fn unit(
+    interface: &str,
+    name: &str,
+    kind: &str,
+    rights: &str,
+    stop: &str,
+) -> Result<String, Error> {
     let program = std::env::current_exe().map_err(Error::machine)?.display().to_string();
     let words = std::env::args().skip(1).filter(|word| word != "--systemd").map(|word| quoted(&word));
     let start = words.collect::<Vec<_>>().join(" ");
     let device = device(interface);
     let (program, interface) = (quoted(&program), quoted(interface));
+    let stop = if stop.is_empty() { String::new() } else { format!("ExecStop={program} {stop}\n") };
     Ok(format!(
-        "[Unit]\nDescription=Shaper of {interface} (goodqueue sqm)\nBindsTo={device}\nAfter={device}\n\n\
-         [Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart={program} {start}\n\
-         ExecStop={program} sqm stop {interface}\nCapabilityBoundingSet=CAP_NET_ADMIN\nNoNewPrivileges=yes\n\
+        "[Unit]\nDescription=Shaper of {interface} (goodqueue {name})\nBindsTo={device}\nAfter={device}\n\n\
+         [Service]\n{kind}ExecStart={program} {start}\n\
+         {stop}CapabilityBoundingSet={rights}\nNoNewPrivileges=yes\n\
          ProtectSystem=strict\nReadWritePaths=/run\nProtectHome=yes\n\n\
          [Install]\nWantedBy={device}\n"
     ))
@@ -289,6 +311,9 @@ fn text_of(standing: &Standing) -> String {
             counts.backlog
         );
     }
+    if standing.follows {
+        text += "  rates at the beginning; goodqueue autorate changes them\n";
+    }
     for fault in &standing.faults {
         text += &format!("  not in force: {fault}\n");
     }
@@ -315,7 +340,7 @@ fn json_of(standing: &Standing) -> Value {
     };
     json!({
         "interface": standing.interface, "in_force": standing.faults.is_empty(), "faults": standing.faults,
-        "before": standing.before, "queues": standing.shaped.each().map(queue).collect::<Vec<_>>(),
+        "follows": standing.follows, "before": standing.before, "queues": standing.shaped.each().map(queue).collect::<Vec<_>>(),
     })
 }
 

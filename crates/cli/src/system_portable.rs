@@ -9,7 +9,7 @@ use std::time::Duration;
 use goodqueue_experiment::Error;
 use goodqueue_probe::net::{interrupted, watch_interrupts};
 
-use crate::args::{DoctorArgs, LinkArgs, ServerArgs, SqmArgs, WatchArgs};
+use crate::args::{AutorateArgs, DoctorArgs, LinkArgs, ServerArgs, SqmArgs, WatchArgs};
 
 /// Nothing is to be done.
 pub fn begin() {}
@@ -40,6 +40,14 @@ pub fn link(_: &LinkArgs) -> Result<ExitCode, Error> {
 /// Always.
 pub fn sqm(_: &SqmArgs) -> Result<(), Error> {
     Err(Error::Usage("sqm: it needs Linux and its queueing disciplines".into()))
+}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
+pub fn autorate(_: &AutorateArgs) -> Result<(), Error> {
+    Err(Error::Usage("autorate: it needs Linux and its queueing disciplines".into()))
 }
 
 /// There is none.

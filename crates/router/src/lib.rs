@@ -4,6 +4,7 @@
 //!   that does the same.
 //! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, as sqm-scripts do,
 //!   so that the queue is here and not in the modem.
+//! * [`autorate`] gives these shapers other rates as the link behind them varies.
 //! * [`watch`] looks at the queues of interfaces, whoever has set them up.
 //! * [`doctor`] looks for queues that are too long in this host, says what to change and why, changes it and
 //!   takes it back.
@@ -13,6 +14,7 @@
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+pub mod autorate;
 pub mod doctor;
 pub mod sqm;
 pub mod tc;

@@ -40,28 +40,9 @@ pub struct SqmArgs {
     /// Rate for what arrives; without it that is not shaped
     #[arg(long, value_name = "RATE")]
     pub down: Option<Rate>,
-    /// The kernel's queues, in a layout of sqm-scripts: piece_of_cake, layer_cake, simple, simplest [default:
-    /// piece_of_cake, or simple if the kernel has no cake]
-    #[arg(long, value_name = "LAYOUT", conflicts_with = "queue")]
-    pub layout: Option<String>,
-    /// The queue of both directions, with its parameters: cake or htb; see `goodqueue queues cake`
-    #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
-    pub queue: Option<String>,
-    /// What the link behind the interface adds to packets: ethernet, docsis, pppoe-ptm, bridged-ptm,
-    /// conservative, ...; the words of tc-cake(8)
-    #[arg(long, value_name = "LINK")]
-    pub link: Option<String>,
-    /// Bytes that the link adds to a packet, in place of those of --link
-    #[arg(
-        long,
-        value_name = "BYTES",
-        allow_hyphen_values = true,
-        value_parser = clap::value_parser!(i16).range(-64..=256)
-    )]
-    pub overhead: Option<i16>,
-    /// Smallest length that a packet counts as on the link, in place of that of --link
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(0..=256))]
-    pub mpu: Option<u16>,
+    /// The queues and the link.
+    #[command(flatten)]
+    pub shaper: ShaperArgs,
     /// Take interfaces, rates and layouts from a configuration of sqm-scripts on OpenWrt
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "up", "down", "layout", "queue", "link",
         "overhead", "mpu", "systemd"])]
@@ -88,6 +69,33 @@ pub struct SqmArgs {
     /// The word that the server printed, or the server's key.
     #[command(flatten, next_help_heading = "Verify")]
     pub key: KeyArgs,
+}
+
+/// The queues of a shaper, and the link behind it.
+#[derive(Args, Clone, Debug)]
+pub struct ShaperArgs {
+    /// The kernel's queues, in a layout of sqm-scripts: piece_of_cake, layer_cake, simple, simplest [default:
+    /// piece_of_cake, or simple if the kernel has no cake]
+    #[arg(long, value_name = "LAYOUT", conflicts_with = "queue")]
+    pub layout: Option<String>,
+    /// The queue of both directions, with its parameters: cake or htb; see `goodqueue queues cake`
+    #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
+    pub queue: Option<String>,
+    /// What the link behind the interface adds to packets: ethernet, docsis, pppoe-ptm, bridged-ptm,
+    /// conservative, ...; the words of tc-cake(8)
+    #[arg(long, value_name = "LINK")]
+    pub link: Option<String>,
+    /// Bytes that the link adds to a packet, in place of those of --link
+    #[arg(
+        long,
+        value_name = "BYTES",
+        allow_hyphen_values = true,
+        value_parser = clap::value_parser!(i16).range(-64..=256)
+    )]
+    pub overhead: Option<i16>,
+    /// Smallest length that a packet counts as on the link, in place of that of --link
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(0..=256))]
+    pub mpu: Option<u16>,
 }
 
 /// What to do with shaped interfaces.

@@ -1,4 +1,4 @@
-//! `sqm` and `watch` without a kernel of their own; `./vm` has what they do to queues.
+//! `sqm`, `autorate` and `watch` without a kernel of their own; `./vm` has what they do to queues.
 
 use std::process::Command;
 
@@ -15,6 +15,8 @@ fn wrong_words_are_refused_before_anything_is_touched() {
     );
     refused("sqm lo --up 5mbit --link dsl", &["--link dsl", "docsis"]);
     refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);
+    refused("autorate nope0 --up 1mbit --down 1mbit", &["there is no interface nope0"]);
+    refused("autorate lo --up 5mbit..1mbit --down 1mbit", &["--up 5mbit..1mbit", "the lower one"]);
     refused("watch nope0", &["there is no interface nope0"]);
     refused("watch lo --interval 1ms", &["--interval", "from 100ms to 1h"]);
 }
@@ -76,6 +78,21 @@ fn queues_are_watched_as_json() {
 }
 
 #[test]
+fn a_missing_right_or_reflector_is_named_before_anything_is_touched() {
+    let follow = "$GOODQUEUE autorate q0 --up 1mbit..5mbit --down 1mbit..9mbit";
+    for (command, code, words) in [
+        (format!("setpriv --bounding-set=-net_raw {follow}"), 3, "CAP_NET_RAW"),
+        (format!("{follow} --reflector 192.0.2.1"), 2, "1 reflectors: give 2 to 8"),
+    ] {
+        let script = format!("ip link add q0 type veth peer name q1; {command}");
+        let Some(output) = in_namespace(&script) else { return };
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{text}");
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
 fn a_unit_of_systemd_has_what_was_typed() {
     let script = "ip link add q0 type veth peer name q1
         $GOODQUEUE sqm q0 --up 5mbit --systemd --layout simple";
@@ -83,4 +100,10 @@ fn a_unit_of_systemd_has_what_was_typed() {
     let text = stdout(&output);
     assert!(text.contains("goodqueue sqm q0 --up 5mbit --layout simple\n"), "{text}");
     assert!(text.contains("BindsTo=sys-subsystem-net-devices-q0.device\n"), "{text}");
+    assert!(text.contains("ExecStop=") && text.contains(" sqm stop q0\n"), "{text}");
+    let script = script.replace("sqm q0 --up 5mbit", "autorate q0 --up 1mbit..5mbit --down 9mbit");
+    let Some(output) = in_namespace(&script) else { return };
+    let text = stdout(&output);
+    assert!(text.contains("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW\n"), "{text}");
+    assert!(!text.contains("ExecStop="), "{text}");
 }

@@ -1,5 +1,7 @@
 //! Makes the changes, finds them again, and puts back what was there before.
 
+use std::fs::File;
+
 use goodqueue::Direction;
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
@@ -32,11 +34,16 @@ const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
 const EOPNOTSUPP: i32 = 95;
 
+/// Who holds an interface while its rates follow the link.
+const AUTORATE: &str = "autorate";
+
 /// What [`start`] did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// What is shaped now.
     pub plan: Plan,
+    /// The queues: those of the settings, or what took their place.
+    pub queues: Queues,
     /// Whether it was so already.
     pub was_so: bool,
     /// What was found and cleaned up, in words.
@@ -54,6 +61,8 @@ pub struct Standing {
     pub faults: Vec<String>,
     /// What was there before.
     pub before: Option<String>,
+    /// Whether `goodqueue autorate` changes the rates; those of `shaped` are the ones at the beginning.
+    pub follows: bool,
     /// What the root queues count, as far as they are there.
     pub counts: Vec<(Direction, Counts)>,
 }
@@ -119,6 +128,16 @@ fn surely(change: &Change, route: &mut Route) -> Result<()> {
 /// `Refused` if something is in the way, `Missing` if the kernel or a right is lacking, `Kernel` if a change
 /// failed nevertheless; what had been changed is undone.
 pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
+    begin(settings, fall_back, false).map(|(outcome, _)| outcome)
+}
+
+/// [`start`], for rates that will change. The file says so to others until it is closed.
+pub(crate) fn follow(settings: &Settings, fall_back: bool) -> Result<(Outcome, File)> {
+    let (outcome, held) = begin(settings, fall_back, true)?;
+    Ok((outcome, held.expect("held for rates that change")))
+}
+
+fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome, Option<File>)> {
     let mut route = Route::open()?;
     let scene = Scene::look(&mut route)?;
     let interface = find(&scene.interfaces, &settings.interface)?;
@@ -143,10 +162,18 @@ pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
     }
     let ours = all.into_iter().find(|state| state.index == interface.index);
     let commands: Vec<String> = wanted.changes.iter().map(Change::to_string).collect();
+    let name = &interface.name;
+    if follows && ours.as_ref().is_some_and(|state| !state.follows) {
+        return Err(Error::Refused(format!(
+            "{name} is shaped already, at rates that do not follow the link; first: goodqueue sqm stop {name}"
+        )));
+    }
+    let is_held = follows || ours.as_ref().is_some_and(|state| state.follows);
+    let held = if is_held { Some(hold(name, interface.index, &states)?) } else { None };
     let before = match &ours {
         Some(state) => {
-            if state.commands == commands && faults(state, &scene).is_empty() {
-                return Ok(Outcome { plan: wanted, was_so: true, notes });
+            if !state.follows && state.commands == commands && faults(state, &scene).is_empty() {
+                return Ok((Outcome { plan: wanted, queues: chosen.queues, was_so: true, notes }, None));
             }
             state.before.clone()
         }
@@ -169,6 +196,7 @@ pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
         shaped: wanted.shaped.clone(),
         before,
         commands,
+        follows,
     };
     // From here on a crash leaves this file, and the next start or stop puts things right.
     states.write(SQM, state.index, &state)?;
@@ -188,7 +216,17 @@ pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
             return Err(error);
         }
     }
-    Ok(Outcome { plan: wanted, was_so: false, notes })
+    let outcome = Outcome { plan: wanted, queues: chosen.queues, was_so: false, notes };
+    Ok((outcome, held.filter(|_| follows)))
+}
+
+/// Holds an interface for one process that changes its rates.
+fn hold(name: &str, index: u32, states: &States) -> Result<File> {
+    states.hold(AUTORATE, index)?.ok_or_else(|| {
+        Error::Refused(format!(
+            "goodqueue autorate follows the link behind {name}; end it first, with Ctrl-C or kill"
+        ))
+    })
 }
 
 /// The interface of this name.
@@ -276,7 +314,9 @@ fn on_one(plan: &Plan, name: &str, route: &mut Route) -> Result<()> {
                     Change::DeleteRoot(name.into()).make(route)?;
                 }
             }
-            Change::AddClass { dev, .. } | Change::ClassifyDscp { dev, .. } => name.clone_into(dev),
+            Change::AddClass { dev, .. }
+            | Change::ChangeClass { dev, .. }
+            | Change::ClassifyDscp { dev, .. } => name.clone_into(dev),
             Change::Redirect { dev, to } => {
                 name.clone_into(dev);
                 name.clone_into(to);
@@ -360,8 +400,10 @@ pub fn stop(name: &str) -> Result<String> {
         return Err(Error::Refused(format!("{name} is not shaped by Goodqueue; {shaped}")));
     };
     let interface = scene.numbered(state.index);
+    let held = if state.follows { Some(hold(name, state.index, &states)?) } else { None };
     put_back(state, interface, &mut route).map_err(Error::or_right)?;
     states.remove(SQM, state.index)?;
+    drop(held);
     Ok(match (&state.before, interface) {
         (_, None) => format!("{name} is gone; what was left of its shaper is deleted"),
         (Some(before), _) => format!("{name} has {} again, as before", before.kind),
@@ -419,6 +461,7 @@ pub fn status() -> Result<Vec<Standing>> {
             counts: state.shaped.each().filter_map(count).collect(),
             shaped: state.shaped,
             before: state.before.map(|before| before.kind),
+            follows: state.follows,
         }
     };
     Ok(kept(&states)?.into_iter().map(standing).collect())

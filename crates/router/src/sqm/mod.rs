@@ -9,6 +9,8 @@ mod plan;
 mod state;
 mod uci;
 
+pub(crate) use apply::follow;
 pub use apply::{Outcome, Standing, find, start, status, stop};
+pub(crate) use plan::HANDLE;
 pub use plan::{Both, Layout, Plan, Queues, Settings, Shaper, plan};
 pub use uci::{Section, read as read_uci};

@@ -151,7 +151,7 @@ pub struct Shaper {
 }
 
 /// Major number of the handle of our root queues.
-pub(super) const HANDLE: u16 = 1;
+pub(crate) const HANDLE: u16 = 1;
 /// The text that marks an IFB as ours.
 pub(super) const ALIAS: &str = "goodqueue sqm ";
 
@@ -196,6 +196,19 @@ pub fn plan(settings: &Settings, interface: &Interface) -> Result<Plan> {
         ));
     }
     Ok(Plan { changes, shaped })
+}
+
+impl Plan {
+    /// The changes that give queues which are there the parameters of this plan.
+    pub(crate) fn of_standing(self) -> impl Iterator<Item = Change> {
+        self.changes.into_iter().filter_map(|change| match change {
+            Change::AddQdisc { dev, parent: Parent::Root, handle, qdisc: qdisc @ Qdisc::Cake(_) } => {
+                Some(Change::ReplaceRoot { dev, handle, qdisc })
+            }
+            Change::AddClass { dev, class, htb, .. } => Some(Change::ChangeClass { dev, class, htb }),
+            _ => None,
+        })
+    }
 }
 
 impl Settings {

@@ -23,4 +23,7 @@ pub(super) struct State {
     pub(super) before: Option<Before>,
     /// The changes, as commands.
     pub(super) commands: Vec<String>,
+    /// Whether the rates follow the link (`goodqueue autorate`).
+    #[serde(default)]
+    pub(super) follows: bool,
 }

@@ -6,7 +6,7 @@ use goodqueue::Rate;
 use goodqueue::htb::ClassParams;
 use goodqueue::tbf::LinkLayer;
 use netlink_packet_core::DefaultNla;
-use netlink_packet_route::tc::TcOption;
+use netlink_packet_route::tc::{TcAttribute, TcOption};
 
 const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_INIT: u16 = 2;
@@ -51,8 +51,13 @@ impl HtbClass {
         bytes
     }
 
+    /// The kind and the options of a class.
+    pub(super) fn of_class(&self) -> Vec<TcAttribute> {
+        vec![TcAttribute::Kind("htb".into()), TcAttribute::Options(self.attributes())]
+    }
+
     /// The elements of `TCA_OPTIONS`: `struct tc_htb_opt`, and rates that have more than 32 bits.
-    pub(super) fn attributes(&self) -> Vec<TcOption> {
+    fn attributes(&self) -> Vec<TcOption> {
         let ClassParams { rate, ceil, burst, cburst, prio, .. } = self.0;
         let mut bytes = [self.ratespec(rate), self.ratespec(ceil)].concat();
         for word in [ticks(burst, rate), ticks(cburst, ceil), self.quantum(), 0, prio.into()] {

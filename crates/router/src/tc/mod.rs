@@ -169,6 +169,15 @@ pub enum Change {
         /// Its rates.
         htb: HtbClass,
     },
+    /// Gives a class of `htb` other rates.
+    ChangeClass {
+        /// The interface.
+        dev: String,
+        /// Minor number of the class.
+        class: u16,
+        /// Its rates.
+        htb: HtbClass,
+    },
     /// Sends packets with a DSCP into a class of the root `1:`.
     ClassifyDscp {
         /// The interface.
@@ -219,6 +228,9 @@ impl fmt::Display for Change {
             Change::AddClass { dev, parent, class, htb } => {
                 let parent = Parent::Class(1, *parent);
                 write!(f, "tc class add dev {dev} {parent} classid 1:{class:x} htb {htb}")
+            }
+            Change::ChangeClass { dev, class, htb } => {
+                write!(f, "tc class change dev {dev} classid 1:{class:x} htb {htb}")
             }
             Change::ClassifyDscp { dev, dscp, is_v6, class } => {
                 let (protocol, field) = if *is_v6 { ("ipv6", "ip6 priority") } else { ("ip", "ip tos") };
@@ -285,9 +297,14 @@ impl Change {
             Change::AddClass { dev, parent, class, htb } => {
                 let handle = |minor| TcHandle { major: 1, minor };
                 let mut message = message(index(route, dev)?, handle(*class), handle(*parent));
-                message.attributes =
-                    vec![TcAttribute::Kind("htb".into()), TcAttribute::Options(htb.attributes())];
+                message.attributes = htb.of_class();
                 route.request(NEW_CLASS, &message, NEW, dev)
+            }
+            Change::ChangeClass { dev, class, htb } => {
+                let handle = TcHandle { major: 1, minor: *class };
+                let mut message = message(index(route, dev)?, handle, TcHandle::UNSPEC);
+                message.attributes = htb.of_class();
+                route.request(NEW_CLASS, &message, 0, dev)
             }
             Change::ClassifyDscp { dev, dscp, is_v6, class } => {
                 let protocol = if *is_v6 { ETH_P_IPV6 } else { ETH_P_IP };

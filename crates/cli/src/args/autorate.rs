@@ -1,0 +1,58 @@
+//! The arguments of `goodqueue autorate`.
+
+use std::net::IpAddr;
+
+use clap::Args;
+
+use super::ShaperArgs;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  goodqueue autorate wwan0 --up 1mbit..30mbit --down 5mbit..150mbit     # LTE
+  goodqueue autorate eth0 --up 18mbit --down 20mbit..200mbit            # only downloads vary
+  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --reflector 192.0.2.1 --reflector 198.51.100.7
+  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --json >log.ndjson
+  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --systemd   # a unit, to run always
+
+LEAST..MOST: the least rate that is still of use when the link is bad, and the highest that the link
+can ever have. Each shaper begins at a third of MOST. A single rate stays as it is.
+
+20 probes a second go to the reflectors in turn. Over IPv4 they ask for timestamps first, which tell
+both directions apart; a reflector without them gets echoes (ping). It needs the rights CAP_NET_ADMIN
+and CAP_NET_RAW, which root has. Ctrl-C puts back what was there before.";
+
+/// Whom to ask if nobody is named: public resolvers, each at many places, so that one is near.
+const REFLECTORS: &str = "1.1.1.1,1.0.0.1,8.8.8.8,8.8.4.4,9.9.9.9,149.112.112.112";
+
+/// `goodqueue autorate`.
+#[derive(Args, Clone, Debug)]
+pub struct AutorateArgs {
+    /// The interface towards the link
+    #[arg(value_name = "IFACE")]
+    pub interface: String,
+    /// Rates between which the shaper is for what leaves
+    #[arg(long, value_name = "LEAST..MOST")]
+    pub up: String,
+    /// Rates between which the shaper is for what arrives
+    #[arg(long, value_name = "LEAST..MOST")]
+    pub down: String,
+    /// An address that answers pings: 2 to 8 of them, behind the link and near. 4 are asked at a time, the others
+    /// take the place of bad ones
+    #[arg(long, value_name = "ADDRESS", default_value = REFLECTORS, value_delimiter = ',')]
+    pub reflector: Vec<IpAddr>,
+    /// The queues and the link.
+    #[command(flatten)]
+    pub shaper: ShaperArgs,
+    /// End after this time
+    #[arg(long, value_name = "TIME")]
+    pub length: Option<String>,
+    /// Print as JSON, a line for each decision and one for each second
+    #[arg(long)]
+    pub json: bool,
+    /// Print a unit for systemd that does this whenever the interface is there, and change nothing
+    #[arg(long, conflicts_with = "json")]
+    pub systemd: bool,
+    /// Print no decisions
+    #[arg(long, conflicts_with = "json")]
+    pub quiet: bool,
+}
