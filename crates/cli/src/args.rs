@@ -3,6 +3,7 @@
 //! Values here stay close to what was typed; [`goodqueue_experiment::Plan`] interprets them.
 
 mod autorate;
+mod bridge;
 mod doctor;
 mod link;
 mod paths;
@@ -18,8 +19,9 @@ use goodqueue_experiment::Request;
 use crate::limit::Limit;
 
 pub use autorate::AutorateArgs;
+pub use bridge::BridgeArgs;
 pub use doctor::DoctorArgs;
-pub use link::{LinkAction, LinkArgs, LinkSetArgs};
+pub use link::{EmulationArgs, LinkAction, LinkArgs, LinkSetArgs, ToldArgs};
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
@@ -61,6 +63,9 @@ pub enum Command {
     /// Run a program behind an emulated link, and tell what its packets met
     #[command(after_help = link::EXAMPLES)]
     Link(Box<LinkArgs>),
+    /// Be an emulated link between two interfaces: a box in the line for the device under test
+    #[command(after_help = bridge::EXAMPLES)]
+    Bridge(Box<BridgeArgs>),
     /// Shape an interface with the kernel's own queues, so that no queue builds up in the modem
     #[command(after_help = sqm::EXAMPLES)]
     Sqm(Box<SqmArgs>),

@@ -7,6 +7,8 @@ pub mod airtime;
 pub mod args;
 #[cfg(target_os = "linux")]
 pub mod autorate;
+#[cfg(target_os = "linux")]
+pub mod bridge;
 pub mod compare;
 #[cfg(target_os = "linux")]
 pub mod doctor;

@@ -1,5 +1,6 @@
 //! `goodqueue link -- COMMAND`: runs a program behind an emulated link, and tells what its packets met.
 
+pub(crate) mod between;
 mod control;
 
 use std::ffi::OsString;
@@ -13,10 +14,10 @@ use std::time::{Duration, Instant, SystemTime};
 use goodqueue::Rate;
 use goodqueue_experiment::live::link::{Exposed, Link, Moment};
 use goodqueue_experiment::{Error, Plan, Request};
-use goodqueue_report::{PathQueue, Record, Run, SCHEMA, Summary};
+use goodqueue_report::{PathQueue, Record, Run, SCHEMA, Summary, TestPlan};
 use goodqueue_wire::{Interrupt, send_signal};
 
-use crate::args::{LinkAction, LinkArgs};
+use crate::args::{EmulationArgs, LinkAction, LinkArgs};
 use crate::output::Target;
 use crate::run::host;
 use control::Control;
@@ -39,7 +40,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     if let Some(LinkAction::Set(args)) = &args.action {
         return control::set(args).map(|()| ExitCode::SUCCESS);
     }
-    let plan = plan(args)?;
+    let plan = plan(&args.emulation, args.ecn)?;
     let exposed = args
         .expose
         .iter()
@@ -50,21 +51,19 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     }
     let words = words(args);
     let program = Path::new(&words[0]).file_name().unwrap_or(&words[0]).to_string_lossy().into_owned();
-    let own = Record {
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        command: typed(),
-        host: host(),
-        warnings: plan.warnings.clone(),
-        ..Record::default()
+    let test = TestPlan {
+        name: "link".into(),
+        about: format!("{program} behind a link"),
+        program: Some(program),
+        ..TestPlan::default()
     };
+    let own = own(&plan, test);
     // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
     let mut link = Link::start(&plan, &exposed)?;
     // After the link, which may not be possible: no empty file is left behind.
     let json = args.json.as_deref().map(create).transpose()?;
-    let target = args.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
+    let target = args.told.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
     let control = Control::listen();
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
@@ -84,12 +83,13 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
         }
     };
     let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
-    let status = wait(&mut child, &mut link, (&interrupt, control.as_ref()), args.watch.then_some(rates))?;
+    let status =
+        wait(&mut child, &mut link, (&interrupt, control.as_ref()), args.told.watch.then_some(rates))?;
     drop(control);
     drain(&mut link, &interrupt)?;
-    let record = link.stop(own, &program)?;
+    let record = link.stop(own)?;
     let code = code(status);
-    if !args.quiet {
+    if !args.told.quiet {
         eprint!("{}", table(&record, rates));
     }
     if let Some((mut file, name)) = json {
@@ -99,7 +99,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     }
     if let Some(target) = target {
         let page = target.write(&record)?;
-        if !args.quiet {
+        if !args.told.quiet {
             eprintln!("goodqueue: open {}", page.display());
         }
     }
@@ -121,9 +121,9 @@ fn words(args: &LinkArgs) -> Vec<OsString> {
     }
 }
 
-fn plan(args: &LinkArgs) -> Result<Plan, Error> {
+/// The plan of a link. The test is not run: others are the load.
+pub(crate) fn plan(args: &EmulationArgs, ecn: bool) -> Result<Plan, Error> {
     let request = Request {
-        // The test is not run: the program is the load.
         test: "ping".into(),
         live: true,
         rate: args.rate.clone(),
@@ -136,7 +136,7 @@ fn plan(args: &LinkArgs) -> Result<Plan, Error> {
         loss: args.loss.clone(),
         ring: args.ring,
         bql: args.bql,
-        ecn: args.ecn,
+        ecn,
         seed: Some(args.seed),
         ..Request::default()
     };
@@ -144,10 +144,24 @@ fn plan(args: &LinkArgs) -> Result<Plan, Error> {
     match &plan.queues[..] {
         [_] => Ok(plan),
         queues => Err(Error::Usage(format!(
-            "--queue {}: a link has one queue, and these are {}; run the program once with each",
+            "--queue {}: a link has one queue, and these are {}; run it once with each",
             args.queue,
             queues.len()
         ))),
+    }
+}
+
+/// What a record begins with.
+pub(crate) fn own(plan: &Plan, test: TestPlan) -> Record {
+    Record {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+        command: typed(),
+        host: host(),
+        warnings: plan.warnings.clone(),
+        test,
+        ..Record::default()
     }
 }
 
@@ -216,7 +230,7 @@ fn drain(link: &mut Link, interrupt: &Interrupt) -> Result<(), Error> {
 }
 
 /// What happened in the last second.
-fn watch_line(before: [Moment; 2], now: [Moment; 2], rates: [Rate; 2]) -> String {
+pub(crate) fn watch_line(before: [Moment; 2], now: [Moment; 2], rates: [Rate; 2]) -> String {
     let way = |name: &str, way: usize| {
         let (before, now) = (before[way], now[way]);
         let mbit = mbit(now.sent_bytes - before.sent_bytes, 1.0);
@@ -246,15 +260,15 @@ fn code(status: ExitStatus) -> u8 {
 
 /// The report for people.
 #[allow(clippy::cast_precision_loss)]
-fn table(record: &Record, [up, down]: [Rate; 2]) -> String {
+pub(crate) fn table(record: &Record, [up, down]: [Rate; 2]) -> String {
     let Some(run) = record.runs.first() else { return String::new() };
     let seconds = record.test.load_ns as f64 / 1e9;
     let rtt = record.link.rtt_ns.first().map_or(0.0, |&ns| ns as f64 / 1e6);
-    let program = record.test.program.as_deref().unwrap_or_default();
-    let mut out = format!(
-        "goodqueue: {program} ran {seconds:.1} s behind {down} down, {up} up, {rtt} ms, {}\n\n",
-        run.queue
-    );
+    let what = match &record.test.program {
+        Some(program) => format!("{program} ran {seconds:.1} s behind"),
+        None => format!("{} for {seconds:.1} s:", record.test.about),
+    };
+    let mut out = format!("goodqueue: {what} {down} down, {up} up, {rtt} ms, {}\n\n", run.queue);
     out += "                                           ms in the queue\n";
     out += "       Mbit/s  packets  dropped   marked     50%     95%     99%     max\n";
     for way in &run.path {

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
             Ok(code) => return code,
             Err(end) => Err(end),
         },
+        Command::Bridge(args) => system::bridge(&args),
         Command::Sqm(args) => system::sqm(&args),
         Command::Autorate(args) => system::autorate(&args),
         Command::Watch(args) => system::watch(&args),

@@ -3,6 +3,7 @@
 use goodqueue_experiment::{Error, live};
 
 pub use crate::autorate::command as autorate;
+pub use crate::bridge::command as bridge;
 pub use crate::doctor::command as doctor;
 pub use crate::link::command as link;
 pub use crate::server::command as server;

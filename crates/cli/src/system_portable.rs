@@ -9,7 +9,7 @@ use std::time::Duration;
 use goodqueue_experiment::Error;
 use goodqueue_probe::net::{interrupted, watch_interrupts};
 
-use crate::args::{AutorateArgs, DoctorArgs, LinkArgs, ServerArgs, SqmArgs, WatchArgs};
+use crate::args::{AutorateArgs, BridgeArgs, DoctorArgs, LinkArgs, ServerArgs, SqmArgs, WatchArgs};
 
 /// Nothing is to be done.
 pub fn begin() {}
@@ -32,6 +32,14 @@ pub fn server(_: &ServerArgs) -> Result<(), Error> {
 /// Always.
 pub fn link(_: &LinkArgs) -> Result<ExitCode, Error> {
     Err(Error::Usage("link: it needs Linux and its network namespaces".into()))
+}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
+pub fn bridge(_: &BridgeArgs) -> Result<(), Error> {
+    Err(Error::Usage("bridge: it needs Linux and its packet sockets".into()))
 }
 
 /// There is none.

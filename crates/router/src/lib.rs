@@ -5,6 +5,7 @@
 //! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, as sqm-scripts do,
 //!   so that the queue is here and not in the modem.
 //! * [`autorate`] gives these shapers other rates as the link behind them varies.
+//! * [`bridge`] prepares two interfaces for an emulated link between them.
 //! * [`watch`] looks at the queues of interfaces, whoever has set them up.
 //! * [`doctor`] looks for queues that are too long in this host, says what to change and why, changes it and
 //!   takes it back.
@@ -15,6 +16,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod autorate;
+pub mod bridge;
 pub mod doctor;
 pub mod sqm;
 pub mod tc;

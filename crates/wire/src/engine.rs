@@ -1,4 +1,5 @@
-//! The engine: a real-time thread in the router that acts as the wire between client and server.
+//! The engine: a real-time thread that acts as the wire between client and server, in the router of a lab or
+//! between interfaces of this machine.
 //!
 //! It reads frames from one interface, enqueues them in the queue of their direction, dequeues them at the
 //! rate of the line, and sends them to the other interface after their delay. [`goodqueue::Port`] makes all
@@ -17,6 +18,7 @@ use std::thread::{self, JoinHandle};
 use goodqueue::{Direction, FlowHasher, Nanos, Queue, Rng, Span};
 
 use crate::air::Air;
+use crate::between::Between;
 use crate::channel::Channel;
 use crate::flows::FlowSpec;
 use crate::lab::{Lab, Taken};
@@ -70,14 +72,21 @@ impl Engine {
     where
         Q: Queue<Frame> + Send + 'static,
     {
-        let EngineSpec { up, down, seed, frames, spin, flows } = spec;
-        let settings = Settings { seed, frames, spin, mtu: lab.mtu() };
-        Engine::start_with(lab, settings, move || {
-            let path = |spec, way| {
-                Path::new(spec, frames, Rng::stream(seed, way, "loss"), FlowHasher::new(seed), flows)
-            };
-            Ok([path(up, 0)?, path(down, 1)?])
-        })
+        let (settings, make) = spec.into_paths();
+        Engine::start_with(Place::of(lab)?, settings, make)
+    }
+
+    /// Starts the engine between interfaces of the calling thread's namespace. See [`Between`].
+    ///
+    /// # Errors
+    /// Those of [`Engine::start`].
+    pub fn start_between<Q>(between: Between, spec: EngineSpec<Q>) -> Result<EngineHandle>
+    where
+        Q: Queue<Frame> + Send + 'static,
+    {
+        let (settings, make) = spec.into_paths();
+        let place = Place { between, namespaces: Vec::new(), router: None, taken: None };
+        Engine::start_with(place, settings, make)
     }
 
     /// [`Engine::start`], with a medium instead of the two lines.
@@ -90,13 +99,13 @@ impl Engine {
     {
         spec.check()?;
         let MediumSpec { medium, up, down, seed, frames, spin } = spec;
-        let settings = Settings { seed, frames, spin, mtu: lab.mtu() };
-        Engine::start_with(lab, settings, move || Ok(Air::new(medium, up, down, frames)))
+        let settings = Settings { seed, frames, spin };
+        Engine::start_with(Place::of(lab)?, settings, move || Ok(Air::new(medium, up, down, frames)))
     }
 
     /// Starts the engine with the channel that `make` creates.
     fn start_with<C: Channel>(
-        lab: &Lab,
+        Place { between, namespaces, router, taken }: Place,
         settings: Settings,
         make: impl FnOnce() -> Result<C> + Send + 'static,
     ) -> Result<EngineHandle> {
@@ -104,11 +113,7 @@ impl Engine {
             let got = settings.frames.to_string();
             return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
         }
-        let taken = lab.take_router()?;
-        let namespaces = [lab.client(), lab.router(), lab.server()].map(Netns::clone);
-        let [client, router, server] = namespaces.each_ref().map(Netns::counters);
-        let mut counters = [client?, router?, server?];
-        let router = lab.router().clone();
+        let mut counters = namespaces.iter().map(Netns::counters).collect::<Result<Vec<_>>>()?;
         let shared = Arc::new(Shared {
             stop: AtomicBool::new(false),
             sample: Mutex::new(EngineSample::default()),
@@ -120,7 +125,8 @@ impl Engine {
         let work = {
             let shared = Arc::clone(&shared);
             move || {
-                let runner = router.enter().and_then(|()| Runner::new(make()?, settings, shared));
+                let entered = router.map_or(Ok(()), |router| router.enter());
+                let runner = entered.and_then(|()| Runner::new(make()?, between, settings, shared));
                 match runner {
                     Ok(runner) => {
                         let _ = ready.send(Ok(()));
@@ -149,8 +155,43 @@ impl Engine {
     }
 }
 
+/// Where an engine works.
+struct Place {
+    between: Between,
+    /// Those whose interfaces could lose frames unseen.
+    namespaces: Vec<Netns>,
+    /// The one to work in; `None`: that of the calling thread.
+    router: Option<Netns>,
+    taken: Option<Taken>,
+}
+
+impl Place {
+    fn of(lab: &Lab) -> Result<Place> {
+        Ok(Place {
+            between: Between::of_lab(lab.mtu()),
+            taken: Some(lab.take_router()?),
+            namespaces: [lab.client(), lab.router(), lab.server()].map(Netns::clone).to_vec(),
+            router: Some(lab.router().clone()),
+        })
+    }
+}
+
+impl<Q: Queue<Frame> + Send + 'static> EngineSpec<Q> {
+    /// The settings, and what makes both directions in the engine's thread.
+    fn into_paths(self) -> (Settings, impl FnOnce() -> Result<[Path<Q>; 2]> + Send + 'static) {
+        let EngineSpec { up, down, seed, frames, spin, flows } = self;
+        let make = move || {
+            let path = |spec, way| {
+                Path::new(spec, frames, Rng::stream(seed, way, "loss"), FlowHasher::new(seed), flows)
+            };
+            Ok([path(up, 0)?, path(down, 1)?])
+        };
+        (Settings { seed, frames, spin }, make)
+    }
+}
+
 /// Frames that any interface of the lab could not forward, since it exists.
-fn interface_drops(counters: &mut [Counters; 3]) -> Result<u64> {
+fn interface_drops(counters: &mut [Counters]) -> Result<u64> {
     counters.iter_mut().map(Counters::send_drops).sum()
 }
 
@@ -160,11 +201,11 @@ pub struct EngineHandle {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<Option<EngineReport>>>,
     host: Option<ProcStat>,
-    _namespaces: [Netns; 3],
-    counters: [Counters; 3],
+    _namespaces: Vec<Netns>,
+    counters: Vec<Counters>,
     drops_before: u64,
     /// Dropped last: after the thread has ended.
-    _taken: Taken,
+    _taken: Option<Taken>,
 }
 
 impl EngineHandle {

@@ -120,8 +120,9 @@ impl Flows {
         flow.last = now;
         flow.arrived.add(len);
         if flow.ends.protocol != TCP {
+            let link = frame::ip(frame).map_or(ETHERNET, |(at, _)| at);
             let ip = if flow.ends.client.is_ipv4() { 20 } else { 40 };
-            let headers = u32::try_from(ETHERNET).unwrap_or(0) + ip + UDP_HEADER;
+            let headers = u32::try_from(link).unwrap_or(0) + ip + UDP_HEADER;
             return (number, len.saturating_sub(headers));
         }
         let Some(tcp) = tcp_header::read(frame, hasher) else { return (number, 0) };

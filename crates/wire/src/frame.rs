@@ -10,6 +10,12 @@ pub const ETHERNET: usize = 14;
 
 const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86dd;
+/// A VLAN tag (IEEE 802.1Q), and the outer one of two (802.1ad).
+const ETHERTYPE_VLAN: [u16; 2] = [0x8100, 0x88a8];
+/// A packet of a PPPoE session (RFC 2516 §4): a header of six bytes, and PPP's protocol number.
+const ETHERTYPE_PPPOE: u16 = 0x8864;
+const PPP_IPV4: u16 = 0x0021;
+const PPP_IPV6: u16 = 0x0057;
 /// Most extension headers to walk before the search for ports is given up.
 const MAX_EXTENSIONS: usize = 8;
 
@@ -65,16 +71,32 @@ pub fn is_group(frame: &[u8]) -> bool {
     byte(frame, 0).is_some_and(|first| first & 1 != 0)
 }
 
-/// Parses an Ethernet frame with IPv4 or IPv6. `None` for anything else, including VLAN tags, and for
-/// truncated or inconsistent headers.
+/// Where the IP packet of a frame begins, behind at most two VLAN tags and the header of a PPPoE session, and
+/// whether it is of IPv6; `None` if there is none.
+#[must_use]
+pub fn ip(frame: &[u8]) -> Option<(usize, bool)> {
+    let (mut kind, mut at) = (word(frame, 12)?, ETHERNET);
+    for _ in 0..2 {
+        if ETHERTYPE_VLAN.contains(&kind) {
+            (kind, at) = (word(frame, at + 2)?, at + 4);
+        }
+    }
+    let (v4, v6) = if kind == ETHERTYPE_PPPOE {
+        (kind, at) = (word(frame, at + 6)?, at + 8);
+        (PPP_IPV4, PPP_IPV6)
+    } else {
+        (ETHERTYPE_IPV4, ETHERTYPE_IPV6)
+    };
+    (kind == v4 || kind == v6).then_some((at, kind == v6))
+}
+
+/// Parses an Ethernet frame with IPv4 or IPv6, also behind VLAN tags and in a PPPoE session. `None` for anything
+/// else, and for truncated or inconsistent headers.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Option<Meta> {
-    let packet = frame.get(ETHERNET..)?;
-    match word(frame, 12)? {
-        ETHERTYPE_IPV4 => parse_v4(packet),
-        ETHERTYPE_IPV6 => parse_v6(packet),
-        _ => None,
-    }
+    let (at, is_v6) = ip(frame)?;
+    let packet = frame.get(at..)?;
+    if is_v6 { parse_v6(packet) } else { parse_v4(packet) }
 }
 
 fn parse_v4(packet: &[u8]) -> Option<Meta> {
@@ -166,7 +188,7 @@ pub fn clear_dscp(frame: &mut [u8]) {
 
 /// Writes the DS byte of a parsed frame.
 fn set_dsfield(frame: &mut [u8], meta: &Meta, dsfield: u8) {
-    let Some(packet) = frame.get_mut(ETHERNET..) else { return };
+    let Some(packet) = ip(frame).and_then(|(at, _)| frame.get_mut(at..)) else { return };
     match (meta.source, packet) {
         (IpAddr::V4(_), packet) => set_dsfield_v4(packet, dsfield),
         (IpAddr::V6(_), [first, second, ..]) => {

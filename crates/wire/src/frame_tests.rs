@@ -86,10 +86,44 @@ fn other_protocols_are_refused() {
     assert!(is_group(&[0x33, 0x33, 0, 0, 0, 1]) && !is_group(&[2, 0, 0, 0, 0, 2]) && !is_group(&[]));
 }
 
+/// `frame` with `tags` in front of its type, and in a PPPoE session if `pppoe`.
+fn tagged(frame: &[u8], tags: &[u16], pppoe: bool) -> Vec<u8> {
+    let mut out = frame[..12].to_vec();
+    for tag in tags {
+        out.extend_from_slice(&tag.to_be_bytes());
+        out.extend_from_slice(&[0x20, 7]);
+    }
+    if pppoe {
+        let protocol = if frame[12] == 8 { 0x21 } else { 0x57 };
+        out.extend_from_slice(&[0x88, 0x64, 0x11, 0, 0, 1, 0, 60, 0, protocol]);
+        out.extend_from_slice(&frame[14..]);
+    } else {
+        out.extend_from_slice(&frame[12..]);
+    }
+    out
+}
+
+#[test]
+fn a_packet_is_found_behind_tags_and_in_a_pppoe_session() {
+    for plain in [v4(0xb8, UDP, 0x4000, &PORTS), v6(0x22, TCP, &PORTS)] {
+        for (tags, pppoe) in
+            [(&[0x8100][..], false), (&[0x88a8, 0x8100], false), (&[], true), (&[0x8100], true)]
+        {
+            let frame = tagged(&plain, tags, pppoe);
+            assert_eq!(parse(&frame), parse(&plain), "{tags:x?} {pppoe}");
+        }
+        assert_eq!(parse(&tagged(&plain, &[0x8100; 3], false)), None, "three tags");
+    }
+    let mut lcp = tagged(&v4(0, UDP, 0, &PORTS), &[], true);
+    lcp[20..22].copy_from_slice(&[0xc0, 0x21]);
+    assert_eq!(ip(&lcp), None, "LCP is no packet");
+}
+
 #[test]
 fn only_capable_packets_are_marked() {
     for (ecn, capable) in [(0, false), (1, true), (2, true), (3, true)] {
-        for mut frame in [v4(0xb8 | ecn, UDP, 0, &PORTS), v6(0xb8 | ecn, UDP, &PORTS)] {
+        let (v4, v6) = (v4(0xb8 | ecn, UDP, 0, &PORTS), v6(0xb8 | ecn, UDP, &PORTS));
+        for mut frame in [tagged(&v4, &[0x8100], true), tagged(&v6, &[0x8100], false), v4, v6] {
             let before = frame.clone();
             assert_eq!(set_ce(&mut frame), capable);
             let want = if capable { 0xbb } else { 0xb8 };
@@ -114,9 +148,9 @@ fn truesize_is_that_of_the_kernel() {
 
 proptest! {
     #[test]
-    fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0..3_usize) {
+    fn no_bytes_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), kind in 0..5_usize) {
         if bytes.len() > 14 {
-            let kinds: [[u8; 2]; 3] = [[8, 0], [0x86, 0xdd], [1, 2]];
+            let kinds: [[u8; 2]; 5] = [[8, 0], [0x86, 0xdd], [1, 2], [0x81, 0], [0x88, 0x64]];
             bytes[12..14].copy_from_slice(&kinds[kind]);
             bytes[14] = if kind == 0 { bytes[14] & 0x0f | 0x40 } else { bytes[14] & 0x0f | 0x60 };
         }

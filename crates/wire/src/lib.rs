@@ -1,5 +1,5 @@
 //! The live arm of Goodqueue, on Linux: a lab of three network namespaces, and a real-time engine that sends
-//! the kernel's own TCP through Goodqueue's queues.
+//! the kernel's own TCP, or the traffic of real interfaces ([`Between`]), through Goodqueue's queues.
 //!
 //! * [`Lab`] creates client, router and server from anonymous namespaces that disappear with the process.
 //! * [`Engine`] is the wire between client and server: queue, device ring, line, loss and delay in each
@@ -17,6 +17,7 @@
 #![cfg(target_os = "linux")]
 
 mod air;
+mod between;
 mod channel;
 mod delay;
 pub mod engine;
@@ -37,6 +38,7 @@ pub mod sandbox;
 mod sys;
 mod tcp_header;
 
+pub use between::Between;
 pub use engine::{Engine, EngineHandle, EngineSpec};
 pub use error::{Error, Result};
 pub use flows::{Ends, Flow, FlowSpec};

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 
 use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 
+use crate::between::{Between, Way};
 use crate::channel::{Channel, DOWN, UP};
-use crate::frame::{self, ETHERNET, Meta};
-use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
+use crate::frame::{self, Meta};
 use crate::path::Change;
 use crate::pool::{Note, Pool};
 use crate::sample::{CpuUse, EngineReport, EngineSample, Scheduling, Summary, Trouble};
@@ -41,7 +41,11 @@ const PUBLISH: Span = Span::from_millis(10);
 const LAZY: Span = Span::from_millis(1);
 
 pub(crate) struct Runner<C> {
-    sockets: [PacketSocket; 2],
+    /// By direction.
+    from: [PacketSocket; 2],
+    to: [PacketSocket; 2],
+    /// See [`Between`].
+    between: Between,
     channel: C,
     pool: Pool,
     /// Free frames to read into, per socket.
@@ -114,24 +118,31 @@ pub(crate) struct Settings {
     pub(crate) seed: u64,
     pub(crate) frames: u32,
     pub(crate) spin: Option<Span>,
-    pub(crate) mtu: u32,
 }
 
 impl<C: Channel> Runner<C> {
-    /// Opens the sockets in the router's namespace and allocates all memory.
-    pub(crate) fn new(channel: C, settings: Settings, shared: Arc<Shared>) -> Result<Runner<C>> {
-        let Settings { seed, frames, spin, mtu } = settings;
-        // Ethernet's header is 14 bytes.
-        #[allow(clippy::cast_possible_truncation)]
-        let longest_frame = mtu + ETHERNET as u32;
+    /// Opens the sockets in the calling thread's namespace and allocates all memory.
+    pub(crate) fn new(
+        channel: C,
+        between: Between,
+        settings: Settings,
+        shared: Arc<Shared>,
+    ) -> Result<Runner<C>> {
+        let Settings { seed, frames, spin } = settings;
+        let longest_frame = between.longest_frame();
         let pool = Pool::new(frames);
         let one_frame =
             channel.slowest().map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
-        let sockets = [PacketSocket::open(ROUTER_TO_CLIENT)?, PacketSocket::open(ROUTER_TO_SERVER)?];
+        let from = |way: &Way| PacketSocket::receiving(&way.from, way.which);
+        let to = |way: &Way| PacketSocket::sending(&way.to, way.mark);
+        let [up, down] = &between.ways;
+        let (from, to) = ([from(up)?, from(down)?], [to(up)?, to(down)?]);
         let awake = thread::keep_processors_awake();
-        let (scheduling, margin) = schedule(spin, &pool, sockets[0].receive_buffer(), awake.is_some());
+        let (scheduling, margin) = schedule(spin, &pool, from[0].receive_buffer(), awake.is_some());
         Ok(Runner {
-            sockets,
+            from,
+            to,
+            between,
             channel,
             pool,
             inbox: [Vec::with_capacity(BATCH), Vec::with_capacity(BATCH)],
@@ -234,7 +245,7 @@ impl<C: Channel> Runner<C> {
             self.trouble.pool_exhausted += 1;
         }
         let ask = self.ask[way].min(inbox.len());
-        let socket = &mut self.sockets[way];
+        let socket = &mut self.from[way];
         let got = socket.receive(&mut self.pool, &mut inbox[..ask]);
         let got = got.map_err(|errno| link_error("recvmmsg", socket, errno))?;
         self.ask[way] = if got == ask { BATCH } else { FEW };
@@ -254,8 +265,7 @@ impl<C: Channel> Runner<C> {
                 continue;
             }
             let bytes = &self.pool.slot_mut(slot.frame)[..slot.len as usize];
-            let meta = if frame::is_group(bytes) { None } else { frame::parse(bytes) };
-            match meta {
+            match self.between.meta(way, bytes) {
                 Some(meta) => {
                     // Bounded on both sides, so that a step of the wall clock in between does no harm.
                     let stamp = if slot.stamp == 0 { now.0 } else { slot.stamp.wrapping_sub(ahead) };
@@ -322,7 +332,7 @@ impl<C: Channel> Runner<C> {
 
     /// Sends `batch` and frees its frames. Frames that the kernel refuses are lost and counted.
     fn send_batch(&mut self, way: usize, batch: &[Slot]) -> Result<()> {
-        let socket = &mut self.sockets[1 - way];
+        let socket = &mut self.to[way];
         let mut done = 0;
         while done < batch.len() {
             match socket.send(&mut self.pool, &batch[done..]) {
@@ -362,7 +372,7 @@ impl<C: Channel> Runner<C> {
             self.margin.spun();
             return Ok(false);
         }
-        let [a, b] = &self.sockets;
+        let [a, b] = &self.from;
         thread::wait([a.as_fd(), b.as_fd()], until.since(now))?;
         let woke = thread::now();
         self.rest.slept = self.rest.slept + woke.since(now);
@@ -386,7 +396,7 @@ impl<C: Channel> Runner<C> {
 
     fn sample(&mut self, now: Nanos) -> EngineSample {
         let [up, down] = self.channel.sample();
-        self.trouble.socket_drops = self.sockets.iter_mut().map(PacketSocket::dropped).sum();
+        self.trouble.socket_drops = self.from.iter_mut().map(PacketSocket::dropped).sum();
         self.trouble.clock_backward = up.line.clock_backward + down.line.clock_backward;
         let inbox: usize = self.inbox.iter().map(Vec::len).sum();
         EngineSample {

@@ -3,7 +3,7 @@
 use goodqueue::details::{MOST_OPTIONS, TcpHeader};
 use goodqueue::{FlowHasher, FlowKey};
 
-use crate::frame::{self, ETHERNET, TCP};
+use crate::frame::{self, TCP};
 
 /// Bytes of a TCP header without options.
 const FIXED: usize = 20;
@@ -15,7 +15,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
 /// The TCP segment of a frame, without padding of the link. IPv6 only without extension headers, as in Linux
 /// 6.1 `sch_cake.c:cake_get_tcphdr`.
 fn segment(frame: &[u8]) -> Option<&[u8]> {
-    let packet = frame.get(ETHERNET..)?;
+    let packet = frame.get(frame::ip(frame)?.0..)?;
     if packet.first()? >> 4 == 4 {
         let header = usize::from(packet.first()? & 0x0f) * 4;
         return packet.get(header..usize::from(word(packet, 2)?));
@@ -57,6 +57,7 @@ pub(crate) fn read(frame: &[u8], hasher: &FlowHasher) -> Option<TcpHeader> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::ETHERNET;
 
     /// An acknowledgement from 10.0.0.1:1000 to 10.0.0.2:2000 with timestamps, padded by the link.
     fn ack() -> Vec<u8> {

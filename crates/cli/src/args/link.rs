@@ -27,19 +27,46 @@ pub struct LinkArgs {
     /// What else there is to do.
     #[command(subcommand)]
     pub action: Option<LinkAction>,
+    /// The link.
+    #[command(flatten)]
+    pub emulation: EmulationArgs,
+    /// The program's connections ask for ECN
+    #[arg(long, help_heading = "Link")]
+    pub ecn: bool,
+    /// Make a port of this machine's loopback interface reachable, under its own number or as PORT; of TCP,
+    /// or with /udp of UDP; may be repeated
+    #[arg(long, value_name = "[PORT:]LOCAL[/udp]", help_heading = "Link")]
+    pub expose: Vec<String>,
+    /// What is told.
+    #[command(flatten)]
+    pub told: ToldArgs,
+    /// Write exit code and record as JSON into FILE; /dev/fd/3 is the file descriptor 3
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub json: Option<PathBuf>,
+    /// Run $SHELL
+    #[arg(long, conflicts_with = "command")]
+    pub shell: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "shell")]
+    pub command: Vec<OsString>,
+}
+
+/// An emulated link.
+#[derive(Args, Clone, Debug)]
+pub struct EmulationArgs {
     /// Rate of both directions, of Ethernet frames without FCS [default: 20mbit]
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub rate: Option<String>,
-    /// Rate from the program
+    /// Rate up: from the program, or from IF1
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub up: Option<String>,
-    /// Rate to the program
+    /// Rate down
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub down: Option<String>,
-    /// A Mahimahi trace as the line from the program, in place of a rate
+    /// A Mahimahi trace as the line up, in place of a rate
     #[arg(long, value_name = "FILE", conflicts_with = "up", help_heading = "Link")]
     pub trace_up: Option<PathBuf>,
-    /// A Mahimahi trace as the line to the program
+    /// A Mahimahi trace as the line down
     #[arg(long, value_name = "FILE", conflicts_with = "down", help_heading = "Link")]
     pub trace_down: Option<PathBuf>,
     /// Round-trip time without load, half of it each way
@@ -63,16 +90,14 @@ pub struct LinkArgs {
     /// Keep the ring short with BQL
     #[arg(long, requires = "ring", help_heading = "Link")]
     pub bql: bool,
-    /// The program's connections ask for ECN
-    #[arg(long, help_heading = "Link")]
-    pub ecn: bool,
     /// Root of every random stream (loss, queues that draw)
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Link")]
     pub seed: u64,
-    /// Make a port of this machine's loopback interface reachable, under its own number or as PORT; of TCP,
-    /// or with /udp of UDP; may be repeated
-    #[arg(long, value_name = "[PORT:]LOCAL[/udp]", help_heading = "Link")]
-    pub expose: Vec<String>,
+}
+
+/// What a link tells.
+#[derive(Args, Clone, Debug)]
+pub struct ToldArgs {
     /// Print a line each second: rate and waiting time of each direction
     #[arg(long, help_heading = "Output")]
     pub watch: bool,
@@ -80,18 +105,9 @@ pub struct LinkArgs {
     /// format of its suffix: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Write exit code and record as JSON into FILE; /dev/fd/3 is the file descriptor 3
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub json: Option<PathBuf>,
     /// Print no report
     #[arg(long, help_heading = "Output")]
     pub quiet: bool,
-    /// Run $SHELL
-    #[arg(long, conflicts_with = "command")]
-    pub shell: bool,
-    /// The program and its arguments
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "shell")]
-    pub command: Vec<OsString>,
 }
 
 /// What to do with a link that runs.

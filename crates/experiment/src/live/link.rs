@@ -1,4 +1,5 @@
-//! A link for other programs: our queues between a program and the services of this machine.
+//! A link for others: our queues between a program and the services of this machine, or between real
+//! interfaces.
 //!
 //! ```text
 //!   PROGRAM  client's namespace ── engine: queue, rate, delay, loss ── server's namespace  relays ── services
@@ -13,13 +14,16 @@ use std::time::Duration;
 use goodqueue::{Line, Nanos, QueueSpec, Rate, Serializer, Span};
 use goodqueue_report::{Direction, EngineHealth, QueueSeries, Record, Run, TestPlan, Validity};
 use goodqueue_wire::flows::{MOST_FLOWS, MOST_STEPS};
-use goodqueue_wire::{Change, EngineHandle, EngineSample, FlowSpec, Lab, PathReport, PathSample};
+use goodqueue_wire::{
+    Between, Change, Engine, EngineHandle, EngineSample, EngineSpec, FlowSpec, Lab, PathReport, PathSample,
+    PathSpec,
+};
 use serde::{Deserialize, Serialize};
 
 use super::connections::connections;
 use super::rate::LineClock;
 use super::relay::{MOST_CONNECTIONS, Relays};
-use super::setup::lines;
+use super::setup::{built, lines};
 use super::worker::{finish, lab, moment, path_queue};
 use crate::collect::{parameters, push_moment};
 use crate::plan::{LONGEST_RTT, LinkOrder};
@@ -42,14 +46,14 @@ pub const SERVER: &str = "GOODQUEUE_SERVER";
 #[derive(Debug)]
 pub struct Link {
     engine: EngineHandle,
-    relays: Relays,
-    lab: Lab,
+    /// Around a program.
+    around: Option<(Relays, Lab)>,
     started: Nanos,
     order: LinkOrder,
     seed: u64,
     run: Run,
     lines: [LineClock; 2],
-    /// Whether the rates were changed.
+    /// Whether the lines have no rate of their own all the time.
     is_changed: bool,
     /// Changes, for the record.
     notes: Vec<String>,
@@ -99,32 +103,68 @@ impl Link {
     /// # Errors
     /// [`Error::Machine`] with the missing right, [`Error::Usage`] if the live arm has no such link.
     pub fn start(plan: &Plan, exposed: &[Exposed]) -> Result<Link, Error> {
-        let queue = plan.queues.first().cloned().unwrap_or_default();
-        let spec: QueueSpec = queue.parse().map_err(Error::usage)?;
+        let spec = queue_of(plan)?;
         let lab = lab(1, plan.link.ecn)?;
         let started = goodqueue_wire::now();
-        let seed = plan.seeds.first().copied().unwrap_or(1);
-        let flows = Some(FlowSpec { origin: started, step: STEP });
-        let engine = lines(&lab, &plan.link, &spec, seed, flows)?;
-        engine.measure_sojourn(started, Nanos(u64::MAX));
-        // The engine looks every 10 ms, and the program's first packet counts.
-        std::thread::sleep(Duration::from_millis(25));
+        let engine = lines(&plan.link, &spec, seed_of(plan), flows(started))?;
+        let engine = Engine::start(&lab, engine).map_err(Error::machine)?;
+        let link = Link::of(plan, &spec, engine, started);
         let relays = Relays::start(&lab, exposed)?;
-        let run = Run { queue, parameters: parameters(&spec), ..Run::default() };
-        let (order, interval) = (plan.link.clone(), signed(STEP));
-        Ok(Link {
+        Ok(Link { around: Some((relays, lab)), ..link })
+    }
+
+    /// Makes the link of `plan` between real interfaces.
+    ///
+    /// # Errors
+    /// Those of [`Link::start`].
+    pub fn between(plan: &Plan, between: Between) -> Result<Link, Error> {
+        let (spec, started) = (queue_of(plan)?, goodqueue_wire::now());
+        let engine = lines(&plan.link, &spec, seed_of(plan), flows(started))?;
+        let engine = Engine::start_between(between, engine).map_err(Error::machine)?;
+        Ok(Link::of(plan, &spec, engine, started))
+    }
+
+    /// Shapes what passes between real interfaces, with a queue for each direction. A queue that does not
+    /// shape by itself has a line with the rate of `plan` below it. There is no delay, and no loss.
+    ///
+    /// # Errors
+    /// Those of [`Link::start`].
+    pub fn shaping(plan: &Plan, queues: [&QueueSpec; 2], between: Between) -> Result<Link, Error> {
+        let (seed, started) = (seed_of(plan), goodqueue_wire::now());
+        let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
+        let path = |way: usize| {
+            let (queue, rate) = (queues[way], rates[way]);
+            let mut path = PathSpec::new(built(queue, rate, seed, way as u64)?);
+            if queue.shaped_rate().is_none() {
+                path.line = Line::from(Serializer::new(rate));
+            }
+            Ok(path)
+        };
+        let mut engine = EngineSpec::new(path(0)?, path(1)?);
+        (engine.seed, engine.flows) = (seed, flows(started));
+        let engine = Engine::start_between(between, engine).map_err(Error::machine)?;
+        let is_changed = queues.iter().any(|queue| queue.shaped_rate().is_some());
+        Ok(Link { is_changed, ..Link::of(plan, queues[1], engine, started) })
+    }
+
+    fn of(plan: &Plan, spec: &QueueSpec, engine: EngineHandle, started: Nanos) -> Link {
+        engine.measure_sojourn(started, Nanos(u64::MAX));
+        // The engine looks every 10 ms, and the first packet counts.
+        std::thread::sleep(Duration::from_millis(25));
+        let queue = plan.queues.first().cloned().unwrap_or_default();
+        let run = Run { queue, parameters: parameters(spec), ..Run::default() };
+        Link {
             engine,
-            relays,
-            lab,
+            around: None,
             started,
-            order,
-            seed,
+            order: plan.link.clone(),
+            seed: seed_of(plan),
             run,
             lines: Default::default(),
             is_changed: false,
             notes: Vec::new(),
-            interval,
-        })
+            interval: signed(STEP),
+        }
     }
 
     /// The address of the other end, of one IP version.
@@ -133,13 +173,14 @@ impl Link {
         Lab::server_address(ipv6, 0)
     }
 
-    /// Starts a program behind the link, with [`SERVER`] in its environment.
+    /// Starts a program behind a link of [`Link::start`], with [`SERVER`] in its environment.
     ///
     /// # Errors
     /// Those of [`Command::spawn`].
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        let Some((_, lab)) = &self.around else { return Err(io::ErrorKind::Unsupported.into()) };
         command.env(SERVER, Link::server(self.order.ip_version == 6).to_string());
-        self.lab.client().run(|| command.spawn()).map_err(io::Error::other)?
+        lab.client().run(|| command.spawn()).map_err(io::Error::other)?
     }
 
     /// Up and down, now. What the queues are like goes into the record: call this some ten times a second.
@@ -204,7 +245,8 @@ impl Link {
     /// last 20 ms may not be seen.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.relays.are_idle() && self.engine.sample().frames_used == 0
+        let are_idle = self.around.as_ref().is_none_or(|(relays, _)| relays.are_idle());
+        are_idle && self.engine.sample().frames_used == 0
     }
 
     /// Whether the link is still there.
@@ -213,23 +255,22 @@ impl Link {
         self.engine.is_running()
     }
 
-    /// Ends the link. What waits in it is not delivered. Returns the record of what `program` met: `own`, and
-    /// what was measured.
+    /// Ends the link. What waits in it is not delivered. Returns the record: `own`, with the name and the text
+    /// of its test, and what was measured.
     ///
     /// # Errors
     /// [`Error::Machine`] if the engine panicked.
-    pub fn stop(mut self, own: Record, program: &str) -> Result<Record, Error> {
+    pub fn stop(mut self, own: Record) -> Result<Record, Error> {
         self.interval = 0;
         self.look();
-        let Link { engine, relays, lab, started, order, seed, mut run, lines, is_changed, notes, .. } = self;
+        let Link { engine, around, started, order, seed, mut run, lines, is_changed, notes, .. } = self;
         let ran_ns = goodqueue_wire::now().since(started).0;
         let report = engine.stop().map_err(Error::machine)?;
         // That the program keeps the processors busy is its own affair, as long as packets leave in time.
         let mut invalid = report.last.validity().reasons;
         invalid.extend(report.failure.as_ref().map(ToString::to_string));
         let end = finish(&report, report.failure.is_none(), invalid);
-        let refused = relays.stop();
-        drop(lab);
+        let refused = around.map_or(0, |(relays, _)| relays.stop());
         (run.complete, run.validity) =
             (end.complete, Validity { valid: end.invalid.is_empty(), reasons: end.invalid });
         let [up, down] = if is_changed { [None; 2] } else { order.constant_rates() };
@@ -243,15 +284,7 @@ impl Link {
         run.path = ways.into_iter().filter_map(|(way, end)| path_queue(way, &run.queue, end)).collect();
         let (flows, series): (Vec<_>, Vec<_>) = connections([&report.up, &report.down], started).unzip();
         run.flows = series;
-        let test = TestPlan {
-            name: "link".into(),
-            about: format!("{program} behind a link"),
-            program: Some(program.to_owned()),
-            load_ns: ran_ns,
-            step_ns: STEP.0,
-            flows,
-            ..TestPlan::default()
-        };
+        let test = TestPlan { load_ns: ran_ns, step_ns: STEP.0, flows, ..own.test.clone() };
         let mut warnings = own.warnings.clone();
         warnings.extend(notes);
         if refused > 0 {
@@ -281,6 +314,21 @@ impl Link {
             ..own
         })
     }
+}
+
+/// The first queue.
+fn queue_of(plan: &Plan) -> Result<QueueSpec, Error> {
+    plan.queues.first().map_or("", String::as_str).parse().map_err(Error::usage)
+}
+
+/// The first seed.
+fn seed_of(plan: &Plan) -> u64 {
+    plan.seeds.first().copied().unwrap_or(1)
+}
+
+/// Each connection is counted.
+fn flows(started: Nanos) -> Option<FlowSpec> {
+    Some(FlowSpec { origin: started, step: STEP })
 }
 
 /// Drops every second row.

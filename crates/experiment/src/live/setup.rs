@@ -174,7 +174,8 @@ impl Setup {
     ) -> Result<(EngineHandle, Option<RadioThread>), Error> {
         match &self.network {
             Network::Lines(link, queue) => {
-                lines(lab, link, queue, order.seed, None).map(|engine| (engine, None))
+                let engine = lines(link, queue, order.seed, None)?;
+                Engine::start(lab, engine).map(|engine| (engine, None)).map_err(Error::machine)
             }
             Network::Air(air) => {
                 let (engine, listening) = air.start(lab, &self.test, order.seed)?;
@@ -202,19 +203,15 @@ fn is_client_at_server(variant: &Variant) -> bool {
 
 /// The engine as two lines with `queue`, which count each connection if `flows` says so.
 pub(super) fn lines(
-    lab: &Lab,
     link: &LinkOrder,
     queue: &QueueSpec,
     seed: u64,
     flows: Option<FlowSpec>,
-) -> Result<EngineHandle, Error> {
+) -> Result<EngineSpec<AnyQueue<Frame>>, Error> {
     let path = |bps, trace: &Option<String>, node| {
-        let (rate, draws) = (Rate(bps), Rng::stream(seed, node, "queue"));
-        let queue: AnyQueue<Frame> =
-            queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).map_err(Error::usage)?;
-        let mut path = PathSpec::new(queue);
+        let mut path = PathSpec::new(built(queue, Rate(bps), seed, node)?);
         path.line = match trace {
-            None => Line::from(Serializer::new(rate)),
+            None => Line::from(Serializer::new(Rate(bps))),
             // It begins with the engine.
             Some(file) => Line::Trace(trace_of(file)?.starting_at(goodqueue_wire::now())),
         };
@@ -228,7 +225,13 @@ pub(super) fn lines(
     engine.seed = seed;
     engine.flows = flows;
     engine.frames = frames(link);
-    Engine::start(lab, engine).map_err(Error::machine)
+    Ok(engine)
+}
+
+/// A queue of a direction, `node`.
+pub(super) fn built(queue: &QueueSpec, rate: Rate, seed: u64, node: u64) -> Result<AnyQueue<Frame>, Error> {
+    let draws = Rng::stream(seed, node, "queue");
+    queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).map_err(Error::usage)
 }
 
 fn trace_of(file: &str) -> Result<Trace, Error> {

@@ -148,7 +148,10 @@ impl Ethtool {
     }
 
     /// Switches all changeable features for which `select` is true.
-    pub(crate) fn set(&self, on: bool, select: impl Fn(&str) -> bool) -> Result<()> {
+    ///
+    /// # Errors
+    /// `System`: `EPERM` without `CAP_NET_ADMIN`.
+    pub fn set(&self, on: bool, select: impl Fn(&str) -> bool) -> Result<()> {
         let features = self.features()?;
         // struct ethtool_sfeatures { cmd, size, { valid, requested }[size] }
         let blocks = features.len().div_ceil(32);

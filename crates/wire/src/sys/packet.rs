@@ -10,7 +10,9 @@ use crate::{Error, Result};
 /// Frames handled by one system call.
 pub(crate) const BATCH: usize = 64;
 
+const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
 const PACKET_STATISTICS: libc::c_int = 6;
+const PACKET_AUXDATA: libc::c_int = 8;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
@@ -27,8 +29,29 @@ pub(crate) struct Slot {
     pub(crate) stamp: u64,
 }
 
-/// A buffer for one control message with a `timespec`, suitably aligned.
-type Control = [u64; 8];
+/// A buffer for two control messages, suitably aligned: a `timespec` and a `tpacket_auxdata`.
+type Control = [u64; 12];
+
+/// A VLAN tag is in the auxiliary data, and its kind with it (`linux/if_packet.h`).
+const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
+const TP_STATUS_VLAN_TPID_VALID: u32 = 1 << 6;
+/// The usual kind of a tag (IEEE 802.1Q).
+const VLAN: u16 = 0x8100;
+/// Bytes of both addresses of a frame: a tag follows them.
+const ADDRESSES: usize = 12;
+/// Bytes of a tag.
+const TAG: usize = 4;
+
+/// Which frames of an interface a socket receives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Receive {
+    /// Those that arrive.
+    Arriving,
+    /// Those that arrive, also for other stations.
+    Promiscuous,
+    /// Those that leave.
+    Leaving,
+}
 
 /// A raw packet socket on one interface, for use by one thread.
 pub(crate) struct PacketSocket {
@@ -41,8 +64,43 @@ pub(crate) struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// Opens one on `interface` of the calling thread's namespace.
-    pub(crate) fn open(interface: &str) -> Result<PacketSocket> {
+    /// Opens one that receives from `interface` of the calling thread's namespace.
+    pub(crate) fn receiving(interface: &str, which: Receive) -> Result<PacketSocket> {
+        let (socket, index) = PacketSocket::open(interface)?;
+        // More than net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it, use the
+        // largest size that is allowed.
+        if socket.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER).is_err() {
+            socket.option(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
+        }
+        socket.option(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        socket.option(libc::SOL_PACKET, PACKET_AUXDATA, 1)?;
+        if which != Receive::Leaving {
+            socket.option(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+        }
+        if which == Receive::Promiscuous {
+            socket.be_promiscuous(index)?;
+        }
+        socket.bind(index, libc::ETH_P_ALL.cast_unsigned() as u16)?;
+        Ok(socket)
+    }
+
+    /// Opens one that sends on `interface`: past its queueing discipline and filters, or through them with
+    /// `mark` on each frame.
+    pub(crate) fn sending(interface: &str, mark: Option<u32>) -> Result<PacketSocket> {
+        let (socket, index) = PacketSocket::open(interface)?;
+        if socket.option(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, RECEIVE_BUFFER).is_err() {
+            socket.option(libc::SOL_SOCKET, libc::SO_SNDBUF, RECEIVE_BUFFER)?;
+        }
+        match mark {
+            Some(mark) => socket.option(libc::SOL_SOCKET, libc::SO_MARK, mark.cast_signed())?,
+            None => socket.option(libc::SOL_PACKET, PACKET_QDISC_BYPASS, 1)?,
+        }
+        // Protocol 0: it receives nothing.
+        socket.bind(index, 0)?;
+        Ok(socket)
+    }
+
+    fn open(interface: &str) -> Result<(PacketSocket, u32)> {
         let index = super::namespace::interface_index(interface)?;
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: `socket` takes integers only. Protocol 0: nothing is received before `bind`.
@@ -63,26 +121,33 @@ impl PacketSocket {
             interface: interface.to_owned(),
             headers: vec![header; BATCH],
             vectors: vec![vector; BATCH],
-            controls: vec![[0; 8]; BATCH],
+            controls: vec![[0; 12]; BATCH],
             dropped: 0,
         };
-        socket.configure()?;
-        socket.bind(index)?;
-        Ok(socket)
+        Ok((socket, index))
     }
 
-    fn configure(&self) -> Result<()> {
-        // More than net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it, use the
-        // largest size that is allowed.
-        if self.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER).is_err() {
-            self.option(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
+    /// The interface takes frames for all stations as long as the socket is open (`PACKET_MR_PROMISC`).
+    fn be_promiscuous(&self, index: u32) -> Result<()> {
+        // SAFETY: all bits zero are a valid `packet_mreq`.
+        let mut membership: libc::packet_mreq = unsafe { zeroed() };
+        membership.mr_ifindex = index.cast_signed();
+        membership.mr_type = libc::PACKET_MR_PROMISC as u16;
+        // SAFETY: `membership` is a `packet_mreq` that lives during the call.
+        let done = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                PACKET_ADD_MEMBERSHIP,
+                (&raw const membership).cast(),
+                socklen_of::<libc::packet_mreq>(),
+            )
+        };
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(Error::last("setsockopt PACKET_MR_PROMISC", self.interface.as_str()))
         }
-        if self.option(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, RECEIVE_BUFFER).is_err() {
-            self.option(libc::SOL_SOCKET, libc::SO_SNDBUF, RECEIVE_BUFFER)?;
-        }
-        self.option(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        self.option(libc::SOL_PACKET, PACKET_QDISC_BYPASS, 1)?;
-        self.option(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     }
 
     fn option(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> Result<()> {
@@ -99,11 +164,11 @@ impl PacketSocket {
         if done == 0 { Ok(()) } else { Err(Error::last("setsockopt AF_PACKET", self.interface.as_str())) }
     }
 
-    fn bind(&self, index: u32) -> Result<()> {
+    fn bind(&self, index: u32, protocol: u16) -> Result<()> {
         // SAFETY: all bits zero are a valid `sockaddr_ll`.
         let mut address: libc::sockaddr_ll = unsafe { zeroed() };
         address.sll_family = libc::AF_PACKET.cast_unsigned() as u16;
-        address.sll_protocol = (libc::ETH_P_ALL.cast_unsigned() as u16).to_be();
+        address.sll_protocol = protocol.to_be();
         address.sll_ifindex = index.cast_signed();
         // SAFETY: `address` is a `sockaddr_ll` that lives during the call.
         let done = unsafe {
@@ -173,7 +238,11 @@ impl PacketSocket {
         };
         for (slot, header) in slots.iter_mut().zip(&self.headers[..got]) {
             slot.len = header.msg_len;
-            slot.stamp = receive_stamp(&header.msg_hdr);
+            let told = told(&header.msg_hdr);
+            slot.stamp = told.stamp;
+            if let Some(tag) = told.tag {
+                put_back(tag, slot, pool.slot_mut(slot.frame));
+            }
         }
         Ok(got)
     }
@@ -235,22 +304,63 @@ impl PacketSocket {
     }
 }
 
-/// The receive time in a message that the kernel has filled, `CLOCK_REALTIME` ns, or 0.
-fn receive_stamp(message: &libc::msghdr) -> u64 {
+/// What the kernel tells about a frame.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// The receive time, `CLOCK_REALTIME` ns; 0 if unknown.
+    stamp: u64,
+    /// A VLAN tag that is not in the frame.
+    tag: Option<[u8; TAG]>,
+}
+
+/// What the control messages of a message say that the kernel has filled.
+fn told(message: &libc::msghdr) -> Told {
+    let mut told = Told::default();
     // SAFETY: the kernel has set `msg_controllen` to what it wrote into the live control buffer, and
     // CMSG_FIRSTHDR returns null if that is less than one header.
-    let Some(entry) = (unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }) else { return 0 };
-    let whole = size_of::<libc::cmsghdr>() + size_of::<libc::timespec>();
-    let is_stamp = entry.cmsg_level == libc::SOL_SOCKET && entry.cmsg_type == libc::SCM_TIMESTAMPNS;
-    // `cmsg_len` is narrower in other C libraries.
-    #[allow(clippy::unnecessary_cast)]
-    let length = entry.cmsg_len as usize;
-    if !is_stamp || length < whole {
-        return 0;
+    let mut entry = unsafe { libc::CMSG_FIRSTHDR(message) };
+    // SAFETY: not null, so a header within the buffer.
+    while let Some(header) = unsafe { entry.as_ref() } {
+        // `cmsg_len` is narrower in other C libraries.
+        #[allow(clippy::unnecessary_cast)]
+        let length = (header.cmsg_len as usize).saturating_sub(size_of::<libc::cmsghdr>());
+        // SAFETY: it points behind the header.
+        let data = unsafe { libc::CMSG_DATA(entry) };
+        match (header.cmsg_level, header.cmsg_type) {
+            (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) if length >= size_of::<libc::timespec>() => {
+                // SAFETY: the data of this message are a timespec, by its type and length.
+                let time: libc::timespec = unsafe { std::ptr::read_unaligned(data.cast()) };
+                told.stamp = super::thread::nanoseconds(&time);
+            }
+            (libc::SOL_PACKET, PACKET_AUXDATA) if length >= size_of::<libc::tpacket_auxdata>() => {
+                // SAFETY: the data of this message are a `tpacket_auxdata`, by its type and length.
+                let aux: libc::tpacket_auxdata = unsafe { std::ptr::read_unaligned(data.cast()) };
+                told.tag = tag(aux.tp_status, aux.tp_vlan_tci, aux.tp_vlan_tpid);
+            }
+            _ => {}
+        }
+        // SAFETY: `entry` is a header within the buffer of `message`.
+        entry = unsafe { libc::CMSG_NXTHDR(message, entry) };
     }
-    // SAFETY: the data of this message are a timespec, by its type and length.
-    let time: libc::timespec = unsafe { std::ptr::read_unaligned(libc::CMSG_DATA(entry).cast()) };
-    super::thread::nanoseconds(&time)
+    told
+}
+
+/// A tag as it is in a frame.
+fn tag(status: u32, tci: u16, tpid: u16) -> Option<[u8; TAG]> {
+    let tpid = if status & TP_STATUS_VLAN_TPID_VALID != 0 { tpid } else { VLAN };
+    let ([a, b], [c, d]) = (tpid.to_be_bytes(), tci.to_be_bytes());
+    (status & TP_STATUS_VLAN_VALID != 0).then_some([a, b, c, d])
+}
+
+/// Puts a tag that the kernel took out back behind the addresses of the frame.
+fn put_back(tag: [u8; TAG], slot: &mut Slot, bytes: &mut [u8]) {
+    let held = (slot.len as usize).min(bytes.len());
+    if held >= ADDRESSES {
+        let end = held.min(bytes.len() - TAG);
+        bytes.copy_within(ADDRESSES..end, ADDRESSES + TAG);
+        bytes[ADDRESSES..ADDRESSES + TAG].copy_from_slice(&tag);
+        slot.len += TAG as u32;
+    }
 }
 
 impl AsFd for PacketSocket {

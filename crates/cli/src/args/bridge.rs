@@ -1,0 +1,42 @@
+//! The arguments of `goodqueue bridge`.
+
+use clap::Args;
+
+use super::{EmulationArgs, ToldArgs};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  goodqueue bridge eth1 eth2 --down 50mbit --up 10mbit --rtt 30ms              # the device under test at eth1
+  goodqueue bridge eth1 eth2 --rate 20mbit --queue fq_codel -o result --length 1min
+  goodqueue bridge eth1 eth2 --rate 100mbit --loss 0.1% --watch
+
+What arrives at IF1 leaves at IF2 (up), and the other way round (down): Ethernet frames of every kind, also
+ARP, IPv6's neighbour discovery, VLAN tags, PPPoE and multicast. Neither end sees that there is anything.
+The interfaces should have no addresses, and cables only to what is to be linked. `goodqueue link set`
+changes the link while it runs. Ctrl-C ends it and prints what passed.
+
+It needs CAP_NET_RAW and CAP_NET_ADMIN, which root has, and stays valid up to some 200 Mbit/s on a small
+machine: the report says so if packets left too late.";
+
+/// `goodqueue bridge`.
+#[derive(Args, Clone, Debug)]
+pub struct BridgeArgs {
+    /// The interface towards the device under test
+    #[arg(value_name = "IF1")]
+    pub client: String,
+    /// The interface towards the network
+    #[arg(value_name = "IF2")]
+    pub server: String,
+    /// The link.
+    #[command(flatten)]
+    pub emulation: EmulationArgs,
+    /// End after this time
+    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    pub length: Option<String>,
+    /// Print the record as JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// What is told.
+    #[command(flatten)]
+    pub told: ToldArgs,
+}

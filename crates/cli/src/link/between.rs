@@ -1,0 +1,93 @@
+//! A link between real interfaces, until it is interrupted.
+
+use std::time::{Duration, Instant};
+
+use goodqueue::{Rate, Span};
+use goodqueue_experiment::live::link::Link;
+use goodqueue_experiment::{Error, Plan};
+use goodqueue_report::{Record, TestPlan};
+use goodqueue_wire::Interrupt;
+
+use super::control::Control;
+use super::{LOOK, SECOND, own, table, watch_line};
+use crate::args::ToldArgs;
+use crate::output::{Target, print, print_record};
+
+/// What a link between interfaces tells, and how long it stays.
+pub(crate) struct Session<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) test: TestPlan,
+    pub(crate) told: &'a ToldArgs,
+    pub(crate) json: bool,
+    pub(crate) length: Option<Span>,
+    /// Whether `goodqueue link set` may change it.
+    pub(crate) is_changed_by_others: bool,
+}
+
+impl Session<'_> {
+    /// Runs until a signal, the length or the end of an interface. `give_back` puts the interfaces back, as soon
+    /// as nothing passes any more.
+    ///
+    /// # Errors
+    /// [`Error::Machine`] if an interface is gone; what passed until then is told.
+    pub(crate) fn run(
+        self,
+        mut link: Link,
+        interrupt: &Interrupt,
+        give_back: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let target = self.told.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
+        let control = if self.is_changed_by_others { Control::listen().ok() } else { None };
+        let mut rates = [self.plan.link.up_bps, self.plan.link.down_bps].map(Rate);
+        let began = Instant::now();
+        let (mut next, mut before) = (began + SECOND, link.look());
+        let is_over = || self.length.is_some_and(|length| began.elapsed() >= Duration::from_nanos(length.0));
+        while link.is_running() && !is_over() {
+            if interrupt.wait(LOOK).map_err(Error::machine)?.is_some() {
+                break;
+            }
+            for wish in control.as_ref().map(|control| control.obey(&mut link)).unwrap_or_default() {
+                for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
+                    *rate = bps.map_or(*rate, Rate);
+                }
+                eprintln!("goodqueue: from now on {wish}");
+            }
+            let now = link.look();
+            if Instant::now() >= next {
+                next += SECOND;
+                if self.told.watch {
+                    eprintln!("goodqueue: {}", watch_line(before, now, rates));
+                }
+                before = now;
+            }
+        }
+        drop(control);
+        let is_gone = !link.is_running();
+        let record = link.stop(own(self.plan, self.test));
+        let given_back = give_back();
+        let record = record?;
+        self::tell(&record, rates, self.told, self.json)?;
+        if let Some(target) = target {
+            let page = target.write(&record)?;
+            if !self.told.quiet {
+                eprintln!("goodqueue: open {}", page.display());
+            }
+        }
+        given_back?;
+        if is_gone {
+            let why = record.runs.first().map(|run| run.validity.reasons.join("; ")).unwrap_or_default();
+            return Err(Error::Machine(why));
+        }
+        Ok(())
+    }
+}
+
+fn tell(record: &Record, rates: [Rate; 2], told: &ToldArgs, json: bool) -> Result<(), Error> {
+    if json {
+        print_record(record)
+    } else if told.quiet {
+        Ok(())
+    } else {
+        print(&table(record, rates))
+    }
+}

@@ -1,0 +1,114 @@
+//! The interfaces between which an engine is the wire.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use crate::frame::{self, ETHERNET, Meta};
+use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
+use crate::pool::SLOT;
+use crate::sys::packet::Receive;
+
+/// Bytes of two VLAN tags.
+const TAGS: u32 = 8;
+
+/// Where the frames of a direction come from, and where they go.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) from: String,
+    pub(crate) which: Receive,
+    pub(crate) to: String,
+    /// See [`crate::sys::packet::PacketSocket::sending`].
+    pub(crate) mark: Option<u32>,
+    /// Frames to one station other than this are not taken.
+    pub(crate) only_to: Option<[u8; 6]>,
+}
+
+/// Both directions.
+#[derive(Clone, Debug)]
+pub struct Between {
+    /// Up, down.
+    pub(crate) ways: [Way; 2],
+    mtu: u32,
+    /// Whether everything passes: other protocols than IP, groups, tags.
+    is_transparent: bool,
+}
+
+impl Between {
+    /// The router of a lab: IP from station to station, and nothing else.
+    pub(crate) fn of_lab(mtu: u32) -> Between {
+        let way = |from: &str, to: &str| Way {
+            from: from.into(),
+            which: Receive::Arriving,
+            to: to.into(),
+            mark: None,
+            only_to: None,
+        };
+        let ways = [way(ROUTER_TO_CLIENT, ROUTER_TO_SERVER), way(ROUTER_TO_SERVER, ROUTER_TO_CLIENT)];
+        Between { ways, mtu, is_transparent: false }
+    }
+
+    /// A bridge: what arrives at `client` leaves at `server` (up), and the other way round (down). `mtu`: the
+    /// larger one of both, bytes.
+    #[must_use]
+    pub fn bridge(client: &str, server: &str, mtu: u32) -> Between {
+        let way = |from: &str, to: &str| Way {
+            from: from.into(),
+            which: Receive::Promiscuous,
+            to: to.into(),
+            mark: None,
+            only_to: None,
+        };
+        Between { ways: [way(client, server), way(server, client)], mtu, is_transparent: true }
+    }
+
+    /// A detour of one interface's frames: the kernel sends out through `taken[0]` what is to leave
+    /// `interface` (up), and through `taken[1]` what has arrived there (down). Frames come back with `mark`,
+    /// up to `interface` and down to `taken[1]`. Down, frames to one station other than `station` are not
+    /// taken.
+    #[must_use]
+    pub fn detour(
+        interface: &str,
+        taken: [&str; 2],
+        mark: u32,
+        mtu: u32,
+        station: Option<[u8; 6]>,
+    ) -> Between {
+        let way = |from: &str, to: &str, only_to| Way {
+            from: from.into(),
+            which: Receive::Leaving,
+            to: to.into(),
+            mark: Some(mark),
+            only_to,
+        };
+        let ways = [way(taken[0], interface, None), way(taken[1], taken[1], station)];
+        Between { ways, mtu, is_transparent: true }
+    }
+
+    /// Bytes of the longest frame that is taken. Longer ones are super-packets.
+    pub(crate) fn longest_frame(&self) -> u32 {
+        let tags = if self.is_transparent { TAGS } else { 0 };
+        (self.mtu + ETHERNET as u32 + tags).min(SLOT as u32)
+    }
+
+    /// What a queue must know of a frame; `None` if the frame does not pass.
+    pub(crate) fn meta(&self, way: usize, bytes: &[u8]) -> Option<Meta> {
+        if !self.is_transparent {
+            return if frame::is_group(bytes) { None } else { frame::parse(bytes) };
+        }
+        let is_other = self.ways[way].only_to.is_some_and(|station| !bytes.starts_with(&station));
+        if is_other && !frame::is_group(bytes) {
+            return None;
+        }
+        Some(frame::parse(bytes).unwrap_or(OTHER))
+    }
+}
+
+/// Of frames without IP: all are one flow.
+const OTHER: Meta = Meta {
+    source: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    destination: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    protocol: 0,
+    source_port: 0,
+    destination_port: 0,
+    dsfield: 0,
+    fragment: false,
+};
