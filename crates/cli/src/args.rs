@@ -7,6 +7,7 @@ mod bridge;
 mod doctor;
 mod link;
 mod paths;
+mod shape;
 mod sqm;
 mod watch;
 
@@ -25,6 +26,7 @@ pub use link::{EmulationArgs, LinkAction, LinkArgs, LinkSetArgs, ToldArgs};
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
+pub use shape::ShapeArgs;
 pub use sqm::{ShaperArgs, SqmAction, SqmArgs};
 pub use watch::WatchArgs;
 
@@ -69,6 +71,9 @@ pub enum Command {
     /// Shape an interface with the kernel's own queues, so that no queue builds up in the modem
     #[command(after_help = sqm::EXAMPLES)]
     Sqm(Box<SqmArgs>),
+    /// Shape an interface with the queues of this program: any queue of the simulator on real traffic
+    #[command(after_help = shape::EXAMPLES)]
+    Shape(Box<ShapeArgs>),
     /// Shape an interface whose link varies (LTE, cable, satellite): raise and lower the rates by delay and load
     #[command(after_help = autorate::EXAMPLES)]
     Autorate(AutorateArgs),
@@ -109,6 +114,12 @@ pub enum Command {
     },
     /// Print the man page (roff)
     Man,
+    /// Waits until `shape` is gone, and puts its interface back
+    #[command(hide = true)]
+    ShapeGuard {
+        /// The number of the interface
+        index: u32,
+    },
     /// The child process of the live arm: reads its orders from stdin, writes samples to stdout
     #[command(hide = true)]
     LiveWorker,

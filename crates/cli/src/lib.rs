@@ -33,6 +33,8 @@ pub mod run;
 #[cfg(target_os = "linux")]
 pub mod server;
 #[cfg(target_os = "linux")]
+pub mod shape;
+#[cfg(target_os = "linux")]
 pub mod sqm;
 mod stream;
 #[cfg(target_os = "linux")]

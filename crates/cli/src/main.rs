@@ -23,6 +23,8 @@ fn main() -> ExitCode {
         },
         Command::Bridge(args) => system::bridge(&args),
         Command::Sqm(args) => system::sqm(&args),
+        Command::Shape(args) => system::shape(&args),
+        Command::ShapeGuard { index } => system::shape_guard(index),
         Command::Autorate(args) => system::autorate(&args),
         Command::Watch(args) => system::watch(&args),
         Command::Doctor(args) => system::doctor(&args),

@@ -7,7 +7,7 @@ use goodqueue::cake::LinkKind;
 use goodqueue::spec::Word;
 use goodqueue_experiment::Error;
 use goodqueue_router::sqm::{self, Layout, Outcome, Queues, Settings, Standing};
-use goodqueue_wire::netlink::{Route, interfaces};
+use goodqueue_wire::netlink::{Interface, Route, interfaces};
 use serde_json::{Value, json};
 
 use clap::Parser;
@@ -221,10 +221,14 @@ pub(crate) fn shaped(
 }
 
 pub(crate) fn planned(settings: &Settings) -> Result<sqm::Plan, Error> {
+    sqm::plan(settings, &interface_of(&settings.interface)?).map_err(told)
+}
+
+/// The interface of this name.
+pub(crate) fn interface_of(name: &str) -> Result<Interface, Error> {
     let mut route = Route::open().map_err(Error::machine)?;
     let all = interfaces(&mut route).map_err(Error::machine)?;
-    let found = sqm::find(&all, &settings.interface).map_err(told)?;
-    sqm::plan(settings, found).map_err(told)
+    sqm::find(&all, name).cloned().map_err(told)
 }
 
 /// A unit for systemd: what was typed, whenever the interface is there. `kind`: how the service runs; `rights`:

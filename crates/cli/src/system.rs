@@ -7,6 +7,7 @@ pub use crate::bridge::command as bridge;
 pub use crate::doctor::command as doctor;
 pub use crate::link::command as link;
 pub use crate::server::command as server;
+pub use crate::shape::{command as shape, guard as shape_guard};
 pub use crate::sqm::command as sqm;
 pub use crate::watch::command as watch;
 pub(crate) use goodqueue_wire::{Interrupt, Lock};

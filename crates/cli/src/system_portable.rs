@@ -9,7 +9,9 @@ use std::time::Duration;
 use goodqueue_experiment::Error;
 use goodqueue_probe::net::{interrupted, watch_interrupts};
 
-use crate::args::{AutorateArgs, BridgeArgs, DoctorArgs, LinkArgs, ServerArgs, SqmArgs, WatchArgs};
+use crate::args::{
+    AutorateArgs, BridgeArgs, DoctorArgs, LinkArgs, ServerArgs, ShapeArgs, SqmArgs, WatchArgs,
+};
 
 /// Nothing is to be done.
 pub fn begin() {}
@@ -40,6 +42,22 @@ pub fn link(_: &LinkArgs) -> Result<ExitCode, Error> {
 /// Always.
 pub fn bridge(_: &BridgeArgs) -> Result<(), Error> {
     Err(Error::Usage("bridge: it needs Linux and its packet sockets".into()))
+}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
+pub fn shape(_: &ShapeArgs) -> Result<(), Error> {
+    Err(Error::Usage("shape: it needs Linux and its packet sockets".into()))
+}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
+pub fn shape_guard(_: u32) -> Result<(), Error> {
+    Err(Error::Usage("shape-guard: it needs Linux".into()))
 }
 
 /// There is none.

@@ -6,6 +6,7 @@
 //!   so that the queue is here and not in the modem.
 //! * [`autorate`] gives these shapers other rates as the link behind them varies.
 //! * [`bridge`] prepares two interfaces for an emulated link between them.
+//! * [`shape`] takes the frames of an interface out to a program's own queues, and back.
 //! * [`watch`] looks at the queues of interfaces, whoever has set them up.
 //! * [`doctor`] looks for queues that are too long in this host, says what to change and why, changes it and
 //!   takes it back.
@@ -18,6 +19,7 @@
 pub mod autorate;
 pub mod bridge;
 pub mod doctor;
+pub mod shape;
 pub mod sqm;
 pub mod tc;
 pub mod watch;

@@ -469,7 +469,12 @@ fn take_router_up() -> Result<()> {
     Ok(())
 }
 
-fn set_offloads(interface: &str, on: bool) -> Result<()> {
+/// Switches all offloads that change frames off on an interface of the calling thread's namespace, and verifies
+/// that; or on.
+///
+/// # Errors
+/// Those of [`Lab::set_offloads`].
+pub fn set_offloads(interface: &str, on: bool) -> Result<()> {
     let ethtool = Ethtool::open(interface)?;
     ethtool.set(on, is_offload)?;
     let still_on = |f: &crate::sys::ethtool::Feature| f.active && f.changeable && is_offload(&f.name);

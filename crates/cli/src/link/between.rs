@@ -13,6 +13,9 @@ use super::{LOOK, SECOND, own, table, watch_line};
 use crate::args::ToldArgs;
 use crate::output::{Target, print, print_record};
 
+/// How long what waits may take to leave at the end.
+const EMPTIED: Duration = Duration::from_millis(500);
+
 /// What a link between interfaces tells, and how long it stays.
 pub(crate) struct Session<'a> {
     pub(crate) plan: &'a Plan,
@@ -25,8 +28,8 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Runs until a signal, the length or the end of an interface. `give_back` puts the interfaces back, as soon
-    /// as nothing passes any more.
+    /// Runs until a signal, the length or the end of an interface. `give_back` ends what brings frames here;
+    /// then those that wait leave.
     ///
     /// # Errors
     /// [`Error::Machine`] if an interface is gone; what passed until then is told.
@@ -63,9 +66,12 @@ impl Session<'_> {
         }
         drop(control);
         let is_gone = !link.is_running();
-        let record = link.stop(own(self.plan, self.test));
         let given_back = give_back();
-        let record = record?;
+        let emptied = Instant::now() + EMPTIED;
+        while link.is_running() && !link.is_idle() && Instant::now() < emptied {
+            std::thread::sleep(LOOK);
+        }
+        let record = link.stop(own(self.plan, self.test))?;
         self::tell(&record, rates, self.told, self.json)?;
         if let Some(target) = target {
             let page = target.write(&record)?;

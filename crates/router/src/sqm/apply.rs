@@ -304,7 +304,12 @@ fn on_one(plan: &Plan, name: &str, route: &mut Route) -> Result<()> {
     for change in &plan.changes {
         let mut change = change.clone();
         match &mut change {
-            Change::AddIfb { .. } => continue,
+            // A plan has one IFB, and none of the others.
+            Change::AddIfb { .. }
+            | Change::AddDummy { .. }
+            | Change::AddClsact(_)
+            | Change::DeleteClsact(_)
+            | Change::Steer(_) => continue,
             Change::SetUp(dev) | Change::AddIngress(dev) | Change::DeleteLink(dev) => name.clone_into(dev),
             Change::DeleteRoot(dev) | Change::DeleteIngress(dev) => name.clone_into(dev),
             Change::ReplaceRoot { dev, .. } => name.clone_into(dev),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use goodqueue::cake::LinkKind;
-use goodqueue::spec::QueueParams;
+use goodqueue::spec::{QueueParams, Word};
 use goodqueue::tbf::LinkLayer;
 use goodqueue::{Direction, Link, QueueSpec, Rate};
 use goodqueue_wire::netlink::Interface;
@@ -232,6 +232,60 @@ impl Settings {
             }
         };
         let text = format!("{text}{hosts},{parameter}={rate}");
+        text.parse().map_err(|error| Error::Refused(format!("--queue {text}: {error}")))
+    }
+}
+
+impl Settings {
+    /// The queue of a direction for a program that shapes by itself. A queue that does not shape has no rate:
+    /// the line below it has. What arrives has passed the bottleneck, which `cake` must know.
+    ///
+    /// # Errors
+    /// `Refused` if there is no such queue, or it cannot count what the link adds.
+    pub fn own_queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
+        let written = match &self.queues {
+            Queues::Layout(layout) => layout.queue(),
+            Queues::Written { up, down } => {
+                if is_up {
+                    up
+                } else {
+                    down
+                }
+            }
+        };
+        let number =
+            |name: &str, value: Option<i64>| value.map_or(String::new(), |value| format!(",{name}={value}"));
+        let text = match written.split([',', ':']).next().unwrap_or_default() {
+            "cake" => {
+                let ingress = if is_up || written.contains("ingress=") { "" } else { ",ingress=on" };
+                let at = self.link.and_then(|link| LinkKind::ALL.iter().position(|known| *known == link));
+                let link = at.map_or(String::new(), |at| format!(",link={}", LinkKind::WORDS[at]));
+                let (overhead, mpu) = (self.overhead.map(i64::from), self.mpu.map(i64::from));
+                format!(
+                    "{written},bandwidth={rate}{ingress}{link}{}{}",
+                    number("overhead", overhead),
+                    number("mpu", mpu)
+                )
+            }
+            "htb" => {
+                let link = LinkBytes::of(self)?;
+                // What is counted already: the Ethernet header.
+                let overhead = link.overhead.map(|bytes| i64::from(bytes) - 14);
+                let atm = if link.is_atm { ",linklayer=atm" } else { "" };
+                format!(
+                    "{written},rate={rate}{}{}{atm}",
+                    number("overhead", overhead),
+                    number("mpu", link.mpu.map(i64::from))
+                )
+            }
+            other if self.link.is_some() || self.overhead.is_some() || self.mpu.is_some() => {
+                return Err(Error::Refused(format!(
+                    "--queue {other}: only cake and htb count what the link adds to a packet; leave --link, --overhead \
+                     and --mpu out, and take a lower rate"
+                )));
+            }
+            _ => written.to_owned(),
+        };
         text.parse().map_err(|error| Error::Refused(format!("--queue {text}: {error}")))
     }
 }

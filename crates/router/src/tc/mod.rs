@@ -5,6 +5,7 @@ mod cake;
 mod fq_codel;
 mod htb;
 mod stats;
+mod steer;
 
 use std::fmt;
 
@@ -21,6 +22,7 @@ use crate::{Error, Result};
 pub use cake::CakeOptions;
 pub use htb::HtbClass;
 pub use stats::{Extra, Tin};
+pub use steer::{Hook, Steer, To};
 
 const NEW_QDISC: Kind = (36, "RTM_NEWQDISC");
 const DELETE_QDISC: Kind = (37, "RTM_DELQDISC");
@@ -133,6 +135,15 @@ pub enum Change {
         /// To whom it belongs.
         alias: String,
     },
+    /// Creates an interface that throws away what it is to send.
+    AddDummy {
+        /// Its name.
+        name: String,
+        /// To whom it belongs.
+        alias: String,
+        /// Bytes.
+        mtu: u32,
+    },
     /// Brings an interface up.
     SetUp(String),
     /// Deletes an interface.
@@ -198,6 +209,12 @@ pub enum Change {
         /// The IFB.
         to: String,
     },
+    /// Makes room for filters where frames arrive and leave.
+    AddClsact(String),
+    /// Adds such a filter.
+    Steer(Steer),
+    /// Deletes all such filters.
+    DeleteClsact(String),
     /// Deletes the root queueing discipline: the kernel's default comes back.
     DeleteRoot(String),
     /// Deletes the ingress queueing discipline, with its filters.
@@ -211,6 +228,10 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Change::AddIfb { name, .. } => write!(f, "ip link add name {name} type ifb"),
+            Change::AddDummy { name, mtu, .. } => write!(f, "ip link add name {name} mtu {mtu} type dummy"),
+            Change::AddClsact(dev) => write!(f, "tc qdisc add dev {dev} clsact"),
+            Change::DeleteClsact(dev) => write!(f, "tc qdisc del dev {dev} clsact"),
+            Change::Steer(steer) => steer.fmt(f),
             Change::SetUp(name) => write!(f, "ip link set dev {name} up"),
             Change::DeleteLink(name) => write!(f, "ip link del dev {name}"),
             Change::AddQdisc { dev, parent, handle: 0, qdisc } => {
@@ -273,6 +294,18 @@ impl Change {
         const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
         match self {
             Change::AddIfb { name, alias } => route.add_ifb(name, alias),
+            Change::AddDummy { name, alias, mtu } => route.add_dummy(name, alias, *mtu),
+            Change::AddClsact(dev) => {
+                let handle = TcHandle { major: 0xffff, minor: 0 };
+                let mut message = message(index(route, dev)?, handle, TcHandle::INGRESS);
+                message.attributes = vec![TcAttribute::Kind("clsact".into())];
+                route.request(NEW_QDISC, &message, NEW, dev)
+            }
+            Change::DeleteClsact(dev) => {
+                let message = message(index(route, dev)?, TcHandle::UNSPEC, TcHandle::INGRESS);
+                route.request(DELETE_QDISC, &message, 0, dev)
+            }
+            Change::Steer(steer) => steer.send(route, NEW),
             Change::SetUp(name) => {
                 let index = index(route, name)?;
                 route.set_up(index.cast_unsigned(), name)
@@ -328,7 +361,10 @@ impl Change {
                 let handle = TcHandle { major: 0xffff, minor: 0 };
                 let mut message = message(index(route, dev)?, TcHandle::UNSPEC, handle);
                 message.header.info = info(PRIO, ETH_P_ALL);
-                let options = vec![TcOption::MatchAll(TcFilterMatchAllOption::Action(vec![redirect(ifb)]))];
+                let options = vec![TcOption::MatchAll(TcFilterMatchAllOption::Action(vec![mirred(
+                    ifb,
+                    TcMirrorActionType::EgressRedir,
+                )]))];
                 message.attributes =
                     vec![TcAttribute::Kind("matchall".into()), TcAttribute::Options(options)];
                 route.request(NEW_FILTER, &message, NEW, dev)
@@ -373,13 +409,13 @@ fn dscp_match(dscp: u8, is_v6: bool, class: u16) -> Vec<TcOption> {
     ]
 }
 
-/// `action mirred egress redirect dev`.
-fn redirect(ifb: i32) -> TcAction {
+/// `action mirred egress redirect dev`, or into the ingress of `dev`.
+fn mirred(dev: i32, how: TcMirrorActionType) -> TcAction {
     let mut mirror = TcMirror::default();
     mirror.generic = TcActionGeneric::default();
     mirror.generic.action = TcActionType::Stolen;
-    mirror.eaction = TcMirrorActionType::EgressRedir;
-    mirror.ifindex = ifb.unsigned_abs();
+    mirror.eaction = how;
+    mirror.ifindex = dev.unsigned_abs();
     let mut action = TcAction::default();
     action.tab = 1;
     action.attributes = vec![

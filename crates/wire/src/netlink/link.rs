@@ -72,10 +72,21 @@ impl Route {
     /// # Errors
     /// `System`: `EOPNOTSUPP` in a kernel without `ifb`.
     pub fn add_ifb(&mut self, name: &str, alias: &str) -> Result<()> {
-        let attributes = vec![
-            LinkAttribute::IfName(name.to_owned()),
-            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]),
-        ];
+        self.add_link(InfoKind::Ifb, name, alias, Vec::new())
+    }
+
+    /// Creates an interface that throws away what it is to send (`dummy`). `mtu` in bytes. It is down.
+    ///
+    /// # Errors
+    /// `System`: `EOPNOTSUPP` in a kernel without `dummy`.
+    pub fn add_dummy(&mut self, name: &str, alias: &str, mtu: u32) -> Result<()> {
+        self.add_link(InfoKind::Dummy, name, alias, vec![LinkAttribute::Mtu(mtu)])
+    }
+
+    fn add_link(&mut self, kind: InfoKind, name: &str, alias: &str, more: Vec<LinkAttribute>) -> Result<()> {
+        let mut attributes =
+            vec![LinkAttribute::IfName(name.to_owned()), LinkAttribute::LinkInfo(vec![LinkInfo::Kind(kind)])];
+        attributes.extend(more);
         self.request(NEW_LINK, &link(0, attributes), NLM_F_CREATE | NLM_F_EXCL, name)?;
         // Some kernels ignore an alias in the request that creates.
         let attributes =

@@ -1,0 +1,50 @@
+//! The arguments of `goodqueue shape`.
+
+use clap::Args;
+use goodqueue::Rate;
+
+use super::{ShaperArgs, ToldArgs};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  goodqueue shape eth0 --up 18mbit --down 90mbit                      # cake
+  goodqueue shape eth0 --up 18mbit --down 90mbit --queue fq_codel     # any queue of `goodqueue queues`
+  goodqueue shape eth0 --up 4mbit --down 45mbit --link pppoe-ptm --watch
+  goodqueue shape eth0 --up 18mbit --down 90mbit --queue dualpi2 --length 10min -o result
+  goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run            # what it changes, as commands of tc
+
+IFACE is the interface towards the modem. Its frames take a detour through this program, whose queues are
+those of the simulator; where the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends it,
+puts back what was there before, and prints what passed.
+
+It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has, and stays valid up to some 200 Mbit/s on a small
+machine: the report says so if packets left too late.";
+
+/// `goodqueue shape`.
+#[derive(Args, Clone, Debug)]
+pub struct ShapeArgs {
+    /// The interface towards the modem
+    #[arg(value_name = "IFACE")]
+    pub interface: String,
+    /// Rate for what leaves
+    #[arg(long, value_name = "RATE")]
+    pub up: Rate,
+    /// Rate for what arrives
+    #[arg(long, value_name = "RATE")]
+    pub down: Rate,
+    /// The queues and the link.
+    #[command(flatten)]
+    pub shaper: ShaperArgs,
+    /// Print the commands of tc and ip that do the same as its changes, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// End after this time
+    #[arg(long, value_name = "TIME", help_heading = "Output")]
+    pub length: Option<String>,
+    /// Print the record as JSON
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+    /// What is told.
+    #[command(flatten)]
+    pub told: ToldArgs,
+}

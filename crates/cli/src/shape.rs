@@ -1,0 +1,96 @@
+//! `goodqueue shape`: our queues on a real interface.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use goodqueue_experiment::live::link::Link;
+use goodqueue_experiment::{Error, Plan, Request};
+use goodqueue_report::TestPlan;
+use goodqueue_router::shape::{Detour, clean};
+use goodqueue_wire::Interrupt;
+
+use crate::args::ShapeArgs;
+use crate::link::between::Session;
+use crate::path_values::positive;
+use crate::sqm::{interface_of, shaped, told};
+
+/// Shapes an interface until it is interrupted.
+///
+/// # Errors
+/// [`Error::Usage`] before anything is changed, [`Error::Machine`] with what this machine lacks.
+pub fn command(args: &ShapeArgs) -> Result<(), Error> {
+    let settings = shaped(Some(&args.interface), Some(args.up), Some(args.down), &args.shaper)?;
+    let up = settings.own_queue(args.up, true).map_err(told)?;
+    let down = settings.own_queue(args.down, false).map_err(told)?;
+    let length = args.length.as_deref().map(|length| positive("length", length)).transpose()?;
+    if args.dry_run {
+        let interface = interface_of(&args.interface)?;
+        goodqueue_router::shape::plan(&interface).iter().for_each(|change| println!("{change}"));
+        return Ok(());
+    }
+    let queue = down.name().to_owned();
+    let plan = Plan::resolve(&Request {
+        test: "ping".into(),
+        live: true,
+        up: Some(args.up.to_string()),
+        down: Some(args.down.to_string()),
+        rtt: Some("0ms".into()),
+        queue: Some(queue.clone()),
+        ..Request::default()
+    })?;
+    // Before the first thread, which would otherwise take the signals.
+    let interrupt = Interrupt::new().map_err(Error::machine)?;
+    let mut detour = Detour::prepare(&args.interface).map_err(told)?;
+    let link = Link::shaping(&plan, [&up, &down], detour.between())?;
+    let guard = Guard::start(detour.index())?;
+    detour.take().map_err(told)?;
+    let name = &args.interface;
+    if !args.told.quiet {
+        eprintln!("goodqueue: {name}: up {}, down {}, {queue}; Ctrl-C ends it", args.up, args.down);
+    }
+    let session = Session {
+        plan: &plan,
+        test: TestPlan { name: "shape".into(), about: format!("{name} shaped"), ..TestPlan::default() },
+        told: &args.told,
+        json: args.json,
+        length,
+        is_changed_by_others: false,
+    };
+    let end = session.run(link, &interrupt, || detour.release().map_err(told));
+    drop(detour);
+    guard.dismiss();
+    end
+}
+
+/// Another process, which puts the interface back if this one is killed.
+struct Guard(Child);
+
+impl Guard {
+    fn start(index: u32) -> Result<Guard, Error> {
+        let program = std::env::current_exe().map_err(Error::machine)?;
+        let mut command = Command::new(program);
+        // Ctrl-C of a terminal goes to its own group.
+        command.arg("shape-guard").arg(index.to_string()).stdin(Stdio::piped()).process_group(0);
+        command.spawn().map(Guard).map_err(Error::machine)
+    }
+
+    /// It has nothing to do any more.
+    fn dismiss(mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// The guard of the interface `index`: waits until its parent is gone, and puts back what is still there.
+///
+/// # Errors
+/// [`Error::Machine`] if the kernel refuses.
+pub fn guard(index: u32) -> Result<(), Error> {
+    // The pipe ends with the parent, however that ends.
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    if clean(index).map_err(told)? {
+        eprintln!("goodqueue: the shaper was killed; its interface is as it was before");
+    }
+    Ok(())
+}

@@ -1,0 +1,287 @@
+//! A detour for the frames of an interface: out to the queues of this program, and back.
+//!
+//! ```text
+//!   what is to leave IFACE ─ egress filter ─► gqup (dummy) ─ packet socket ─► our queue ─► IFACE, marked
+//!   what arrives at IFACE ─ ingress filter ─► gqdn (dummy) ─ packet socket ─► our queue ─► gqdn, marked
+//!                                                                      gqdn's egress filter ─► arrives at IFACE
+//! ```
+//!
+//! A marked frame passes the filters of `IFACE`, so it takes the detour once. If the program dies, frames would
+//! go on to the dummies, where nobody takes them: so another process, which only waits for that, deletes the
+//! filters ([`clean`]).
+
+use std::fs;
+
+use goodqueue_wire::Between;
+use goodqueue_wire::lab::set_offloads;
+use goodqueue_wire::netlink::{Interface, Route, interfaces};
+use serde::{Deserialize, Serialize};
+
+use crate::kept::States;
+use crate::tc::{Change, Hook, Steer, To, installed};
+use crate::{Error, Result, sqm};
+
+/// What the names of the files begin with.
+const SHAPE: &str = "shape";
+/// The mark of frames that have been in our queues: "GQ" in the high half.
+const MARK: u32 = 0x4751_0000;
+const ENOENT: i32 = 2;
+const ENODEV: i32 = 19;
+const EINVAL: i32 = 22;
+const EOPNOTSUPP: i32 = 95;
+
+/// The file of one interface.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct State {
+    /// Version of this format.
+    schema: u32,
+    interface: String,
+    index: u32,
+}
+
+/// The dummies of an interface: for what leaves, and for what arrives. The number is the interface's, so that the
+/// names are short and no others'.
+fn dummies(index: u32) -> [String; 2] {
+    [format!("gqup{index}"), format!("gqdn{index}")]
+}
+
+/// The changes that a detour takes. The last two are the ones that send frames on it.
+#[must_use]
+pub fn plan(interface: &Interface) -> Vec<Change> {
+    let dev = interface.name.clone();
+    let [up, down] = dummies(interface.index);
+    let steer = |dev: &str, hook, mark, to| Change::Steer(Steer { dev: dev.into(), hook, mark, to });
+    let mut changes = Vec::new();
+    for name in [&up, &down] {
+        let alias = format!("goodqueue shape {dev}");
+        changes.push(Change::AddDummy { name: name.clone(), alias, mtu: interface.mtu });
+        changes.push(Change::SetUp(name.clone()));
+    }
+    changes.push(Change::AddClsact(down.clone()));
+    changes.push(steer(&down, Hook::Egress, Some(MARK), To::In(dev.clone())));
+    changes.push(Change::AddClsact(dev.clone()));
+    changes.push(steer(&dev, Hook::Egress, Some(MARK), To::Pass));
+    changes.push(steer(&dev, Hook::Ingress, Some(MARK), To::Unmark));
+    changes.push(steer(&dev, Hook::Egress, None, To::Out(up)));
+    changes.push(steer(&dev, Hook::Ingress, None, To::Out(down)));
+    changes
+}
+
+/// How many changes at the end of a plan send frames on the detour.
+const TAKE: usize = 2;
+
+/// A detour. Dropping it puts back what was there before.
+pub struct Detour {
+    interface: Interface,
+    route: Route,
+    /// What is still to be made.
+    take: Vec<Change>,
+}
+
+impl Detour {
+    /// Makes a detour that nothing takes yet.
+    ///
+    /// # Errors
+    /// `Refused` for an interface that cannot have one, `Missing` without a right or a module; nothing is
+    /// changed then.
+    pub fn prepare(name: &str) -> Result<Detour> {
+        let mut route = Route::open()?;
+        let all = interfaces(&mut route)?;
+        let interface = sqm::find(&all, name)?.clone();
+        if interface.header != 14 {
+            return Err(Error::Refused(format!(
+                "{name} is no Ethernet interface, and only their frames can take a detour; the kernel's own queues \
+                 can: goodqueue sqm {name}"
+            )));
+        }
+        if !interface.is_up {
+            return Err(Error::Refused(format!("{name} is down; first: ip link set dev {name} up")));
+        }
+        let states = States::open()?;
+        if let Some(state) = kept(&states, interface.index)? {
+            // What a shaper left that was killed, and whose guard was killed too.
+            remove(&state, &states, &mut route)?;
+        }
+        let others = installed(&mut route)?;
+        if let Some(other) = others.iter().find(|qdisc| qdisc.index == interface.index && qdisc.is_ingress())
+        {
+            return Err(Error::Refused(format!(
+                "{name} has a queueing discipline {} with filters of somebody else, perhaps goodqueue sqm {name}; if \
+                 nobody needs it: tc qdisc del dev {name} {}",
+                other.kind, other.kind
+            )));
+        }
+        let state = State { schema: 1, interface: name.into(), index: interface.index };
+        states.write(SHAPE, interface.index, &state)?;
+        let mut changes = plan(&interface);
+        let take = changes.split_off(changes.len() - TAKE);
+        let mut detour = Detour { interface, route, take };
+        let made = changes.iter().try_for_each(|change| detour.make(change));
+        drop(states);
+        made?;
+        Ok(detour)
+    }
+
+    fn make(&mut self, change: &Change) -> Result<()> {
+        if let Change::SetUp(dummy) = change {
+            // Nothing of its own is to leave through it. Without IPv6 there is no such file.
+            let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{dummy}/disable_ipv6"), "1");
+            set_offloads(dummy, false)?;
+        }
+        change.make(&mut self.route).map_err(|error| explain(error, change))
+    }
+
+    /// For the engine.
+    #[must_use]
+    pub fn between(&self) -> Between {
+        let Interface { name, index, mtu, .. } = &self.interface;
+        let [up, down] = dummies(*index);
+        let read = |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).ok();
+        // A port of a bridge takes frames for all stations.
+        let is_port = fs::exists(format!("/sys/class/net/{name}/master")).unwrap_or(false);
+        let station = read("address").filter(|_| !is_port).and_then(|text| mac(&text));
+        Between::detour(name, [&up, &down], MARK, *mtu, station)
+    }
+
+    /// The number of the interface, for [`clean`].
+    #[must_use]
+    pub const fn index(&self) -> u32 {
+        self.interface.index
+    }
+
+    /// Sends all frames on the detour. The engine must run.
+    ///
+    /// # Errors
+    /// `Kernel` if a filter cannot be made.
+    pub fn take(&mut self) -> Result<()> {
+        for change in std::mem::take(&mut self.take) {
+            self.make(&change)?;
+        }
+        Ok(())
+    }
+
+    /// Sends no more frames on the detour. Those that are on it come back.
+    ///
+    /// # Errors
+    /// `Kernel` if the filters cannot be deleted.
+    pub fn release(&mut self) -> Result<()> {
+        let name = name_now(&mut self.route, self.interface.index)?;
+        name.map_or(Ok(()), |name| surely(&Change::DeleteClsact(name), &mut self.route))
+    }
+}
+
+impl Drop for Detour {
+    fn drop(&mut self) {
+        let _ = clean(self.interface.index);
+    }
+}
+
+/// Removes the detour of an interface, by its number, if there is one. Returns whether there was.
+///
+/// # Errors
+/// `Kernel` if something cannot be deleted.
+pub fn clean(index: u32) -> Result<bool> {
+    let states = States::open()?;
+    let Some(state) = kept(&states, index)? else { return Ok(false) };
+    remove(&state, &states, &mut Route::open()?).map(|()| true)
+}
+
+fn kept(states: &States, index: u32) -> Result<Option<State>> {
+    Ok(states.all::<State>(SHAPE)?.into_iter().find(|state| state.index == index))
+}
+
+fn remove(state: &State, states: &States, route: &mut Route) -> Result<()> {
+    if let Some(name) = name_now(route, state.index)? {
+        surely(&Change::DeleteClsact(name), route)?;
+    }
+    for dummy in dummies(state.index) {
+        surely(&Change::DeleteLink(dummy), route)?;
+    }
+    states.remove(SHAPE, state.index)
+}
+
+fn name_now(route: &mut Route, index: u32) -> Result<Option<String>> {
+    Ok(interfaces(route)?.into_iter().find(|interface| interface.index == index).map(|found| found.name))
+}
+
+/// Makes a change that deletes something, which may be gone.
+fn surely(change: &Change, route: &mut Route) -> Result<()> {
+    match change.make(route) {
+        Err(Error::Kernel { source, .. }) if matches!(source.errno(), Some(ENOENT | ENODEV | EINVAL)) => {
+            Ok(())
+        }
+        done => done.map_err(Error::or_right),
+    }
+}
+
+/// Says what the kernel lacks.
+fn explain(error: Error, change: &Change) -> Error {
+    let Error::Kernel { source, .. } = &error else { return error };
+    if !matches!(source.errno(), Some(ENOENT | EOPNOTSUPP)) {
+        return error.or_right();
+    }
+    let modules = match change {
+        Change::AddDummy { .. } => "dummy",
+        Change::AddClsact(_) => "sch_ingress",
+        Change::Steer(Steer { mark: Some(_), to: To::Pass, .. }) => "cls_fw act_gact",
+        Change::Steer(Steer { mark: Some(_), to: To::Unmark, .. }) => "cls_fw act_skbedit",
+        Change::Steer(Steer { mark: Some(_), .. }) => "cls_fw act_mirred",
+        Change::Steer(_) => "cls_matchall act_mirred",
+        _ => return error,
+    };
+    Error::Missing {
+        what: format!("a kernel module of {modules} ({source})"),
+        cure: format!("load it: modprobe -a {modules}"),
+    }
+}
+
+/// An Ethernet address, as sysfs writes it.
+fn mac(text: &str) -> Option<[u8; 6]> {
+    let bytes =
+        text.trim().split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect::<Option<Vec<_>>>();
+    bytes?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_as_sysfs_writes_it() {
+        assert_eq!(mac("02:67:71:00:00:0a\n"), Some([2, 0x67, 0x71, 0, 0, 10]));
+        assert_eq!(mac("02:67"), None);
+        assert_eq!(mac("00:00:00:00:00:00:00:00"), None, "InfiniBand");
+    }
+
+    #[test]
+    fn a_frame_takes_the_detour_once() {
+        let interface = Interface {
+            index: 7,
+            name: "eth0".into(),
+            kind: None,
+            alias: None,
+            is_up: true,
+            is_loopback: false,
+            header: 14,
+            mtu: 1500,
+            tx_queues: 1,
+            tx_queue_len: 1000,
+        };
+        let text: Vec<String> = plan(&interface).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            text.join("\n"),
+            "\
+ip link add name gqup7 mtu 1500 type dummy
+ip link set dev gqup7 up
+ip link add name gqdn7 mtu 1500 type dummy
+ip link set dev gqdn7 up
+tc qdisc add dev gqdn7 clsact
+tc filter add dev gqdn7 egress protocol all prio 1 handle 0x47510000 fw action mirred ingress redirect dev eth0
+tc qdisc add dev eth0 clsact
+tc filter add dev eth0 egress protocol all prio 1 handle 0x47510000 fw action pass
+tc filter add dev eth0 ingress protocol all prio 1 handle 0x47510000 fw action skbedit mark 0 pass
+tc filter add dev eth0 egress protocol all prio 2 matchall action mirred egress redirect dev gqup7
+tc filter add dev eth0 ingress protocol all prio 2 matchall action mirred egress redirect dev gqdn7"
+        );
+    }
+}
