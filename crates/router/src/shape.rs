@@ -76,6 +76,8 @@ pub struct Detour {
     route: Route,
     /// What is still to be made.
     take: Vec<Change>,
+    /// Says to others that it is in use.
+    _held: fs::File,
 }
 
 impl Detour {
@@ -98,6 +100,9 @@ impl Detour {
             return Err(Error::Refused(format!("{name} is down; first: ip link set dev {name} up")));
         }
         let states = States::open()?;
+        let held = states.hold(SHAPE, interface.index)?.ok_or_else(|| {
+            Error::Refused(format!("goodqueue shape is on {name} already; end it first, with Ctrl-C or kill"))
+        })?;
         if let Some(state) = kept(&states, interface.index)? {
             // What a shaper left that was killed, and whose guard was killed too.
             remove(&state, &states, &mut route)?;
@@ -115,7 +120,7 @@ impl Detour {
         states.write(SHAPE, interface.index, &state)?;
         let mut changes = plan(&interface);
         let take = changes.split_off(changes.len() - TAKE);
-        let mut detour = Detour { interface, route, take };
+        let mut detour = Detour { interface, route, take, _held: held };
         let made = changes.iter().try_for_each(|change| detour.make(change));
         drop(states);
         made?;

@@ -1,5 +1,6 @@
 //! The interfaces between which an engine is the wire.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::frame::{self, ETHERNET, Meta};
@@ -81,6 +82,11 @@ impl Between {
         };
         let ways = [way(taken[0], interface, None), way(taken[1], taken[1], station)];
         Between { ways, mtu, is_transparent: true }
+    }
+
+    /// Whether an error of a socket is one that passes: a real interface goes down and comes up again.
+    pub(crate) fn outlives(&self, errno: &io::Error) -> bool {
+        self.is_transparent && errno.raw_os_error() == Some(libc::ENETDOWN)
     }
 
     /// Bytes of the longest frame that is taken. Longer ones are super-packets.

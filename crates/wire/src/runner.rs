@@ -246,8 +246,10 @@ impl<C: Channel> Runner<C> {
         }
         let ask = self.ask[way].min(inbox.len());
         let socket = &mut self.from[way];
-        let got = socket.receive(&mut self.pool, &mut inbox[..ask]);
-        let got = got.map_err(|errno| link_error("recvmmsg", socket, errno))?;
+        let got = match socket.receive(&mut self.pool, &mut inbox[..ask]) {
+            Err(errno) if self.between.outlives(&errno) => 0,
+            got => got.map_err(|errno| link_error("recvmmsg", socket, errno))?,
+        };
         self.ask[way] = if got == ask { BATCH } else { FEW };
         Ok(got)
     }
@@ -343,7 +345,9 @@ impl<C: Channel> Runner<C> {
                     done += count.max(1);
                 }
                 Err(errno) if errno.kind() == io::ErrorKind::Interrupted => {}
-                Err(errno) if is_link_gone(&errno) => return Err(link_error("sendmmsg", socket, errno)),
+                Err(errno) if is_link_gone(&errno) && !self.between.outlives(&errno) => {
+                    return Err(link_error("sendmmsg", socket, errno));
+                }
                 Err(_) => {
                     self.trouble.send_failures += 1;
                     done += 1;

@@ -77,10 +77,17 @@ fn schedstat(text: &str) -> Option<[u64; 2]> {
     Some([figures.next()??, figures.next()??])
 }
 
+/// What the names of interfaces begin with that carry frames of others a second time: those on which shapers
+/// queue what arrives, of `sqm` and `shape`.
+const SECOND_TIME: [&str; 3] = ["ifb", "gqup", "gqdn"];
+
 /// Bytes received and sent by interface, of `/proc/net/dev`.
 fn interfaces(text: &str) -> BTreeMap<String, [u64; 2]> {
     let line = |line: &str| {
         let (name, figures) = line.split_once(':')?;
+        if SECOND_TIME.iter().any(|prefix| name.trim_start().starts_with(prefix)) {
+            return None;
+        }
         let figures: Vec<u64> = figures.split_whitespace().filter_map(|figure| figure.parse().ok()).collect();
         Some((name.trim().to_owned(), [*figures.first()?, *figures.get(8)?]))
     };
@@ -523,7 +530,7 @@ mod tests {
         assert_eq!(schedstat("67950068 5543104 240\n"), Some([67_950_068, 5_543_104]));
         assert_eq!(schedstat(""), None);
         let text = "Inter-| Receive | Transmit\n face |bytes packets\n    lo: 8 3 0 0 0 0 0 0 9 3 0 0 0 0 0 0\n\
-                    eth0:825 2 0 0 0 0 0 0 11 1 0 0 0 0 0 0\n";
+                    eth0:825 2 0 0 0 0 0 0 11 1 0 0 0 0 0 0\nifb4eth0:825 2 0 0 0 0 0 0 11 1 0 0 0 0 0 0\n";
         let want = [("eth0".to_owned(), [825, 11]), ("lo".to_owned(), [8, 9])];
         assert_eq!(interfaces(text), want.into());
         let look = Look::now(3);

@@ -1,37 +1,5 @@
-# What `./vm` runs inside a real kernel, as root, with busybox, iproute2 and the command. Each check is a line:
-# `ok: WHAT` or `FAILED: WHAT`, and then what was said.
+# The kernel's own queues: `sqm`, `watch` and `doctor`.
 
-# busybox has a tc and an ip of its own, and would take those.
-tc() { /bin/tc "$@"; }
-ip() { /bin/ip "$@"; }
-# ok WHAT COMMAND...: one check
-ok() {
-  what=$1; shift
-  if "$@" >/tmp/out 2>&1; then echo "ok: $what"; else echo "FAILED: $what"; sed 's/^/  /' /tmp/out; fi
-}
-# ends CODE WORDS COMMAND...: it ends with this exit code and says these words
-ends() {
-  code=$1 words=$2; shift 2
-  "$@" >/tmp/said 2>&1; got=$?
-  cat /tmp/said
-  [ "$got" -eq "$code" ] || { echo "exit code $got, not $code"; return 1; }
-  grep -q -- "$words" /tmp/said || { echo "it does not say: $words"; return 1; }
-}
-same() { diff "$1" "$2"; }
-# Everything that tc and ip show, without what counts. Classes of cake and fq_codel are flows of the moment.
-shown() {
-  for dev in $(ls /sys/class/net); do
-    echo "== $dev"
-    ip -d link show dev "$dev" | sed -E 's/^[0-9]+: //; s/promiscuity.*//; s/link\/ether [^ ]*//; s/alias .*//'
-    tc -d qdisc show dev "$dev"
-    tc -d class show dev "$dev" | sort
-    tc -d filter show dev "$dev" parent ffff:
-    tc -d filter show dev "$dev" parent 1:
-  done 2>/dev/null | grep -vE '^class (cake|fq_codel) |^ *$' | sed -E 's/fh [0-9a-f:]+//; s/index [0-9]+//; s/\(rule hit.*//; s/\(success.*//; s/handle 0x[0-9a-f]+//; s/direct_packets_stat [0-9]+//'
-}
-
-# The module brings two of its own along unless it is told not to.
-modprobe ifb numifbs=0
 ip link add wan0 type veth peer name wan1
 ip link set wan0 up
 ip link set wan1 up
@@ -135,26 +103,8 @@ ok "the interface is gone: the next start cleans up" ends 0 'what was left' good
 goodqueue sqm stop lan0 >/dev/null
 ok "the interface is gone: its IFB too" test ! -e /sys/class/net/ifb4wan0
 
-# A modem with oversized buffers between us and a server: is the shaper worth it?
-mkdir -p /run/netns
-ip netns add modem; ip netns add isp
-ip link add wan0 type veth peer name lan1 netns modem
-ip -n modem link add isp0 type veth peer name isp1 netns isp
-ip addr add 10.0.1.1/24 dev wan0; ip link set wan0 up; ip route add default via 10.0.1.2
-ip -n modem addr add 10.0.1.2/24 dev lan1; ip -n modem link set lan1 up
-ip -n modem addr add 10.0.2.1/24 dev isp0; ip -n modem link set isp0 up
-ip -n isp addr add 10.0.2.2/24 dev isp1; ip -n isp link set isp1 up; ip -n isp link set lo up
-ip -n isp route add default via 10.0.2.1
-ip netns exec isp /bin/tc qdisc add dev isp1 root netem delay 20ms limit 10000
-ip netns exec modem sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
-ip netns exec modem /bin/tc qdisc add dev isp0 root tbf rate 5mbit burst 5k limit 300k
-ip netns exec modem /bin/tc qdisc add dev lan1 root tbf rate 10mbit burst 5k limit 600k
-key=ny72hcfqmf8ss76td47nbqryea
-ip netns exec isp goodqueue server --key $key --quiet >/tmp/server 2>&1 &
-for try in 1 2 3 4 5 6 7 8 9 10; do
-  goodqueue probe 10.0.2.2 --key $key --length 100ms --quiet >/tmp/probe 2>&1 && break
-  sleep 0.2
-done
+modem
+# Is the shaper worth it?
 verify() { goodqueue sqm wan0 "$@" --verify 10.0.2.2 --key $key --length 6s --quiet; }
 ok "verify: a shaper below the modem's rate is kept" \
   ends 0 'kept: 95% of probes' verify --up 4500kbit --down 9mbit
@@ -183,90 +133,6 @@ ip -batch /tmp/many
 goodqueue sqm stop wan0 >/dev/null
 ok "verify: a shaper that takes too much is not kept" ends 1 'below 80%' verify --up 4500kbit --down 4mbit
 ok "verify: what was there before is back" ends 0 'no interface is shaped' goodqueue sqm status
-
-# A modem whose rate varies: the shaper follows it.
-ip netns exec modem /bin/tc qdisc replace dev isp0 root tbf rate 5mbit burst 5k limit 300k
-for host in 3 4 5; do ip -n isp addr add 10.0.2.$host/24 dev isp1; done
-follow="goodqueue autorate wan0 --up 1mbit..8mbit --down 2mbit..16mbit --reflector 10.0.2.2,10.0.2.3,10.0.2.4,10.0.2.5"
-# rate DIRECTION: the mean rate of the last three seconds in the log, kbit/s
-rate() {
-  grep '"event":"now"' /tmp/follow | tail -3 | sed -E "s/.*\"$1\":\{[^}]*\"rate_bps\":([0-9]*)[0-9]{3},.*/\1/" |
-    awk '{ sum += $1 } END { print int(sum / NR) }'
-}
-# between LEAST VALUE MOST
-between() { [ "$2" -ge "$1" ] && [ "$2" -le "$3" ] || { echo "$2 is not within $1 to $3"; return 1; }; }
-# rise FILE: the 95th percentile in the table of a test, in tenths of a ms
-rise() { awk '/^tcp_/ { print int($7 * 10) }' "$1"; }
-follows() { $follow --json "$@" >/tmp/follow 2>/tmp/follow.err & autorate=$!; sleep 1.5; }
-ends_well() { kill -INT "$autorate"; wait "$autorate"; }
-busy_us() { cat /proc/$autorate/task/*/schedstat | awk '{ sum += $1 } END { print int(sum / 1000) }'; }
-shown >/tmp/before
-
-follows
-ok "autorate: in force" ends 0 'up 2666kbit' goodqueue sqm status
-ok "autorate: a second one is refused" ends 2 'end it first' $follow
-ok "autorate: so is another shaper" ends 2 'end it first' goodqueue sqm wan0 --up 3mbit
-ok "autorate: nor does stop pull it away" ends 2 'end it first' goodqueue sqm stop wan0
-busy=$(busy_us)
-sleep 5
-busy=$(($(busy_us) - busy))
-ok "autorate: 20 probes a second take $busy of 5000000 us (below 2%)" test "$busy" -lt 100000
-goodqueue test 10.0.2.2 --key $key tcp_8up --length 8s --idle 1s --quiet >/tmp/up 2>&1
-ok "autorate: up, it finds the 5 Mbit/s of the modem" between 4000 "$(rate up)" 5000
-ok "autorate: up, 95% of probes rise by $(rise /tmp/up) tenths of a ms (the modem holds 480 ms)" \
-  between 0 "$(rise /tmp/up)" 150
-goodqueue test 10.0.2.2 --key $key tcp_8down --length 16s --idle 1s --quiet >/tmp/down 2>&1 &
-test=$!
-sleep 8
-ok "autorate: down, it finds the 10 Mbit/s of the modem" between 8000 "$(rate down)" 10000
-ip netns exec modem /bin/tc qdisc change dev lan1 root tbf rate 4mbit burst 5k limit 600k
-sleep 5
-ok "autorate: down, it follows when the modem falls to 4 Mbit/s" between 3000 "$(rate down)" 4000
-ip netns exec modem /bin/tc qdisc change dev lan1 root tbf rate 10mbit burst 5k limit 600k
-wait $test
-ok "autorate: decisions say why" grep -q 'delay rose by .* and the link carries' /tmp/follow
-ip -n isp addr del 10.0.2.4/24 dev isp1
-sleep 8
-ok "autorate: a dead reflector is put out of use" grep -q '"cause":"unanswered".*"reflector":"10.0.2.4"' /tmp/follow
-ip -n modem link set lan1 down
-sleep 4
-ok "autorate: without answers, the least rate" between 1000 "$(rate up)" 1000
-ip -n modem link set lan1 up
-sleep 2
-ok "autorate: after an outage it goes on" grep -q '"cause":"back"' /tmp/follow
-ok "autorate: Ctrl-C ends it" ends_well
-shown >/tmp/after
-ok "autorate: Ctrl-C has put everything back" same /tmp/before /tmp/after
-
-follows
-kill -9 "$autorate"; wait "$autorate" 2>/dev/null
-ok "autorate: killed, the shaper stays" ends 0 'up 2666kbit' goodqueue sqm status
-follows
-ok "autorate: the next one takes it over" ends 0 'up 2666kbit' goodqueue sqm status
-ends_well
-shown >/tmp/after
-ok "autorate: and puts everything back" same /tmp/before /tmp/after
-follows
-kill -9 "$autorate"; wait "$autorate" 2>/dev/null
-ok "autorate: killed, sqm stop puts everything back" ends 0 'default queue again' goodqueue sqm stop wan0
-goodqueue sqm wan0 --up 3mbit --quiet
-ok "autorate: a shaper of another's is not taken" ends 2 'first: goodqueue sqm stop wan0' $follow
-goodqueue sqm stop wan0 --quiet
-
-follows --layout simple
-goodqueue test 10.0.2.2 --key $key tcp_8up --length 5s --idle 1s --quiet >/tmp/up 2>&1
-up=$(rate up)
-ok "autorate: htb follows, too" between 4000 "$up" 5000
-ok "autorate: the class of htb has the rate" \
-  sh -c "/bin/tc class show dev wan0 | grep 'class htb 1:1 root' | grep -E 'ceil [45][0-9]{3}Kbit'"
-tc qdisc del dev wan0 root
-sleep 1
-ok "autorate: a shaper taken away ends it" sh -c "! grep -q . /proc/$autorate/cmdline"
-wait "$autorate"
-ok "autorate: with exit code 3" test $? -eq 3
-ok "autorate: and says so" grep -q 'the shaper of wan0 is gone' /tmp/follow.err
-shown >/tmp/after
-ok "autorate: nothing is left" same /tmp/before /tmp/after
 
 # The doctor: a clean machine, then each fault, which is found, mended and put back.
 bql=/sys/class/net/wan0/queues/tx-0/byte_queue_limits

@@ -1,0 +1,58 @@
+# What `./vm` runs first in each real kernel, as root, with busybox, iproute2 and the command. Each check is a
+# line: `ok: WHAT` or `FAILED: WHAT`, and then what was said.
+
+# busybox has a tc and an ip of its own, and would take those.
+tc() { /bin/tc "$@"; }
+ip() { /bin/ip "$@"; }
+# ok WHAT COMMAND...: one check
+ok() {
+  what=$1; shift
+  if "$@" >/tmp/out 2>&1; then echo "ok: $what"; else echo "FAILED: $what"; sed 's/^/  /' /tmp/out; fi
+}
+# ends CODE WORDS COMMAND...: it ends with this exit code and says these words
+ends() {
+  code=$1 words=$2; shift 2
+  "$@" >/tmp/said 2>&1; got=$?
+  cat /tmp/said
+  [ "$got" -eq "$code" ] || { echo "exit code $got, not $code"; return 1; }
+  grep -q -- "$words" /tmp/said || { echo "it does not say: $words"; return 1; }
+}
+same() { diff "$1" "$2"; }
+# Everything that tc and ip show, without what counts. Classes of cake and fq_codel are flows of the moment.
+shown() {
+  for dev in $(ls /sys/class/net); do
+    echo "== $dev"
+    ip -d link show dev "$dev" | sed -E 's/^[0-9]+: //; s/promiscuity.*//; s/link\/ether [^ ]*//; s/alias .*//'
+    tc -d qdisc show dev "$dev"
+    tc -d class show dev "$dev" | sort
+    tc -d filter show dev "$dev" parent ffff:
+    tc -d filter show dev "$dev" parent 1:
+  done 2>/dev/null | grep -vE '^class (cake|fq_codel) |^ *$' | sed -E 's/fh [0-9a-f:]+//; s/index [0-9]+//; s/\(rule hit.*//; s/\(success.*//; s/handle 0x[0-9a-f]+//; s/direct_packets_stat [0-9]+//'
+}
+
+# The modules bring interfaces of their own along unless they are told not to.
+modprobe ifb numifbs=0
+modprobe dummy numdummies=0
+
+# A modem with oversized buffers between us and a server: 5 Mbit/s up with 300 kB, 10 down with 600 kB, 20 ms.
+modem() {
+  mkdir -p /run/netns
+  ip netns add modem; ip netns add isp
+  ip link add wan0 type veth peer name lan1 netns modem
+  ip -n modem link add isp0 type veth peer name isp1 netns isp
+  ip addr add 10.0.1.1/24 dev wan0; ip link set wan0 up; ip route add default via 10.0.1.2
+  ip -n modem addr add 10.0.1.2/24 dev lan1; ip -n modem link set lan1 up
+  ip -n modem addr add 10.0.2.1/24 dev isp0; ip -n modem link set isp0 up
+  ip -n isp addr add 10.0.2.2/24 dev isp1; ip -n isp link set isp1 up; ip -n isp link set lo up
+  ip -n isp route add default via 10.0.2.1
+  ip netns exec isp /bin/tc qdisc add dev isp1 root netem delay 20ms limit 10000
+  ip netns exec modem sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+  ip netns exec modem /bin/tc qdisc add dev isp0 root tbf rate 5mbit burst 5k limit 300k
+  ip netns exec modem /bin/tc qdisc add dev lan1 root tbf rate 10mbit burst 5k limit 600k
+  key=ny72hcfqmf8ss76td47nbqryea
+  ip netns exec isp goodqueue server --key $key --quiet >/tmp/server 2>&1 &
+  for try in 1 2 3 4 5 6 7 8 9 10; do
+    goodqueue probe 10.0.2.2 --key $key --length 100ms --quiet >/tmp/probe 2>&1 && break
+    sleep 0.2
+  done
+}

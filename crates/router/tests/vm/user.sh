@@ -1,0 +1,169 @@
+# Our own programs on the interface: `autorate`, `shape` and `bridge`.
+
+modem
+# A modem whose rate varies: the shaper follows it.
+for host in 3 4 5; do ip -n isp addr add 10.0.2.$host/24 dev isp1; done
+follow="goodqueue autorate wan0 --up 1mbit..8mbit --down 2mbit..16mbit --reflector 10.0.2.2,10.0.2.3,10.0.2.4,10.0.2.5"
+# rate DIRECTION: the mean rate of the last three seconds in the log, kbit/s
+rate() {
+  grep '"event":"now"' /tmp/follow | tail -3 | sed -E "s/.*\"$1\":\{[^}]*\"rate_bps\":([0-9]*)[0-9]{3},.*/\1/" |
+    awk '{ sum += $1 } END { print int(sum / NR) }'
+}
+# between LEAST VALUE MOST
+between() { [ "$2" -ge "$1" ] && [ "$2" -le "$3" ] || { echo "$2 is not within $1 to $3"; return 1; }; }
+# rise FILE: the 95th percentile in the table of a test, in tenths of a ms
+rise() { awk '/^tcp_/ { print int($7 * 10) }' "$1"; }
+follows() { $follow --json "$@" >/tmp/follow 2>/tmp/follow.err & autorate=$!; sleep 1.5; }
+ends_well() { kill -INT "$autorate"; wait "$autorate"; }
+busy_us() { cat /proc/$autorate/task/*/schedstat | awk '{ sum += $1 } END { print int(sum / 1000) }'; }
+shown >/tmp/before
+
+follows
+ok "autorate: in force" ends 0 'up 2666kbit' goodqueue sqm status
+ok "autorate: a second one is refused" ends 2 'end it first' $follow
+ok "autorate: so is another shaper" ends 2 'end it first' goodqueue sqm wan0 --up 3mbit
+ok "autorate: nor does stop pull it away" ends 2 'end it first' goodqueue sqm stop wan0
+busy=$(busy_us)
+sleep 5
+busy=$(($(busy_us) - busy))
+ok "autorate: 20 probes a second take $busy of 5000000 us (below 2%)" test "$busy" -lt 100000
+goodqueue test 10.0.2.2 --key $key tcp_8up --length 8s --idle 1s --quiet >/tmp/up 2>&1
+ok "autorate: up, it finds the 5 Mbit/s of the modem" between 4000 "$(rate up)" 5000
+ok "autorate: up, 95% of probes rise by $(rise /tmp/up) tenths of a ms (the modem holds 480 ms)" \
+  between 0 "$(rise /tmp/up)" 150
+goodqueue test 10.0.2.2 --key $key tcp_8down --length 16s --idle 1s --quiet >/tmp/down 2>&1 &
+test=$!
+sleep 8
+ok "autorate: down, it finds the 10 Mbit/s of the modem" between 8000 "$(rate down)" 10000
+ip netns exec modem /bin/tc qdisc change dev lan1 root tbf rate 4mbit burst 5k limit 600k
+sleep 5
+ok "autorate: down, it follows when the modem falls to 4 Mbit/s" between 3000 "$(rate down)" 4000
+ip netns exec modem /bin/tc qdisc change dev lan1 root tbf rate 10mbit burst 5k limit 600k
+wait $test
+ok "autorate: decisions say why" grep -q 'delay rose by .* and the link carries' /tmp/follow
+ip -n isp addr del 10.0.2.4/24 dev isp1
+sleep 8
+ok "autorate: a dead reflector is put out of use" grep -q '"cause":"unanswered".*"reflector":"10.0.2.4"' /tmp/follow
+ip -n modem link set lan1 down
+sleep 4
+ok "autorate: without answers, the least rate" between 1000 "$(rate up)" 1000
+ip -n modem link set lan1 up
+sleep 2
+ok "autorate: after an outage it goes on" grep -q '"cause":"back"' /tmp/follow
+ok "autorate: Ctrl-C ends it" ends_well
+shown >/tmp/after
+ok "autorate: Ctrl-C has put everything back" same /tmp/before /tmp/after
+
+follows
+kill -9 "$autorate"; wait "$autorate" 2>/dev/null
+ok "autorate: killed, the shaper stays" ends 0 'up 2666kbit' goodqueue sqm status
+follows
+ok "autorate: the next one takes it over" ends 0 'up 2666kbit' goodqueue sqm status
+ends_well
+shown >/tmp/after
+ok "autorate: and puts everything back" same /tmp/before /tmp/after
+follows
+kill -9 "$autorate"; wait "$autorate" 2>/dev/null
+ok "autorate: killed, sqm stop puts everything back" ends 0 'default queue again' goodqueue sqm stop wan0
+goodqueue sqm wan0 --up 3mbit --quiet
+ok "autorate: a shaper of another's is not taken" ends 2 'first: goodqueue sqm stop wan0' $follow
+goodqueue sqm stop wan0 --quiet
+
+follows --layout simple
+goodqueue test 10.0.2.2 --key $key tcp_8up --length 5s --idle 1s --quiet >/tmp/up 2>&1
+up=$(rate up)
+ok "autorate: htb follows, too" between 4000 "$up" 5000
+ok "autorate: the class of htb has the rate" \
+  sh -c "/bin/tc class show dev wan0 | grep 'class htb 1:1 root' | grep -E 'ceil [45][0-9]{3}Kbit'"
+tc qdisc del dev wan0 root
+sleep 1
+ok "autorate: a shaper taken away ends it" sh -c "! grep -q . /proc/$autorate/cmdline"
+wait "$autorate"
+ok "autorate: with exit code 3" test $? -eq 3
+ok "autorate: and says so" grep -q 'the shaper of wan0 is gone' /tmp/follow.err
+shown >/tmp/after
+ok "autorate: nothing is left" same /tmp/before /tmp/after
+
+# Our own queues on the interface, beside the kernel's.
+takes() { goodqueue shape wan0 --up 4500kbit --down 9mbit "$@" >/tmp/shaped 2>/tmp/shape.err & shape=$!; sleep 1.5; }
+ends_well() { kill -INT "$1"; wait "$1"; }
+# measured WHO TEST: Mbit/s, and the median of the rise in ms; the line is that of the table
+measured() {
+  goodqueue test 10.0.2.2 "$2" --key $key --length 8s --idle 1s --quiet | sed -nE "s/^$2 +[A-F+]* +[0-9.]+ ms +([0-9.]+) +([0-9.]+) .*/\1 \2/p" >"/tmp/$1-$2"
+}
+# alike TEST: goodput within 3 %, the median within 10 % or 0.5 ms
+alike() {
+  paste -d' ' "/tmp/shape-$1" "/tmp/sqm-$1" | tee /dev/stderr | awk 'function off(a, b) { return a > b ? a - b : b - a }
+    NF == 4 { good = off($1, $3) <= 0.03 * $3 && (off($2, $4) <= 0.5 || off($2, $4) <= 0.1 * $4) } END { exit !good }'
+}
+figures() { cat "/tmp/$1" | sed 's/ / Mbit\/s, /; s/$/ ms/'; }
+shown >/tmp/before
+goodqueue shape wan0 --up 4500kbit --down 9mbit --dry-run >/tmp/commands
+takes
+shown >/tmp/ours
+ok "shape: a ping passes" ping -c 2 10.0.2.2
+ok "shape: a second one is refused" ends 2 'already; end it first' goodqueue shape wan0 --up 1mbit --down 1mbit
+ok "shape: sqm keeps away" ends 2 'tc qdisc del dev wan0 clsact' goodqueue sqm wan0 --down 20mbit
+measured shape tcp_8down
+measured shape tcp_8up
+ok "shape: Ctrl-C ends it" ends_well $shape
+ok "shape: and it tells what passed" grep -q '^down .* [0-9]' /tmp/shaped
+shown >/tmp/after
+ok "shape: everything is back" same /tmp/before /tmp/after
+sed -i 's|^|/bin/|' /tmp/commands
+ok "shape: the commands of --dry-run work" sh -e /tmp/commands
+ethtool -K gqup$(cat /sys/class/net/wan0/ifindex) tx off sg off tso off gso off gro off >/dev/null 2>&1
+ethtool -K gqdn$(cat /sys/class/net/wan0/ifindex) tx off sg off tso off gso off gro off >/dev/null 2>&1
+filters() { for hook in ingress egress; do tc filter show dev "$1" $hook; done | sed -E 's/index [0-9]+//; s/\(rule hit.*//; s/\(success.*//'; }
+filters wan0 >/tmp/theirs
+tc qdisc del dev wan0 clsact
+for dummy in /sys/class/net/gq*; do ip link del "${dummy##*/}"; done
+goodqueue sqm wan0 --up 4500kbit --down 9mbit --queue cake:besteffort --quiet
+measured sqm tcp_8down
+measured sqm tcp_8up
+goodqueue sqm stop wan0 --quiet
+ok "shape: down, our cake ($(figures shape-tcp_8down)) is like the kernel's ($(figures sqm-tcp_8down))" alike tcp_8down
+ok "shape: up, our cake ($(figures shape-tcp_8up)) is like the kernel's ($(figures sqm-tcp_8up))" alike tcp_8up
+
+takes --queue fq_codel
+filters wan0 >/tmp/ours
+ok "shape: the commands of --dry-run do the same" same /tmp/ours /tmp/theirs
+kill -9 $shape; wait $shape 2>/dev/null; sleep 1
+shown >/tmp/after
+ok "shape: killed, its guard puts everything back" same /tmp/before /tmp/after
+takes --queue fq_codel
+kill -9 $(pgrep -f shape-guard) $shape; wait $shape 2>/dev/null
+takes --queue fq_codel
+ok "shape: both killed, the next one cleans up" ping -c 2 10.0.2.2
+ends_well $shape
+shown >/tmp/after
+ok "shape: and puts everything back" same /tmp/before /tmp/after
+takes
+ip link set wan0 down; ip link set wan0 up; ip route add default via 10.0.1.2
+ok "shape: link down and up: it goes on" ping -c 2 10.0.2.2
+ends_well $shape
+shown >/tmp/after
+ok "shape: and puts everything back" same /tmp/before /tmp/after
+
+# A box in the line: everything passes, also VLAN tags that the device takes out of the frame.
+ip netns add dut; ip netns add net
+ip link add br1 type veth peer name dut0 netns dut; ip link set br1 up
+ip link add br2 type veth peer name net0 netns net; ip link set br2 up
+for end in "dut dut0 1" "net net0 2"; do
+  set -- $end
+  ip -n $1 link set $2 up; ip -n $1 addr add 10.9.0.$3/24 dev $2
+  ip -n $1 link add link $2 name $2.7 type vlan id 7; ip -n $1 link set $2.7 up; ip -n $1 addr add 10.9.7.$3/24 dev $2.7
+done
+goodqueue bridge br1 br2 --rate 5mbit --rtt 40ms >/tmp/bridged 2>/tmp/bridge.err &
+bridge=$!
+sleep 1
+# round_trip ADDRESS: least of five, whole ms
+round_trip() { ip netns exec dut ping -c 5 -i 0.2 -s 100 "$1" | sed -nE 's/.*min.* = ([0-9]+)\..*/\1/p'; }
+ok "bridge: ARP and pings pass, with its delay" test "$(round_trip 10.9.0.2)" -eq 40
+ok "bridge: VLAN tags, too" test "$(round_trip 10.9.7.2)" -eq 40
+ip link set br2 down; ip link set br2 up
+ok "bridge: link down and up: it goes on" test "$(round_trip 10.9.0.2)" -eq 40
+ok "bridge: Ctrl-C ends it" ends_well $bridge
+ok "bridge: and it tells what passed" grep -q '^down .* [0-9]' /tmp/bridged
+
+echo "end of the checks"
