@@ -309,7 +309,7 @@ mod tests {
         let delays = reflector.one_way(1000, ms(3000), ms(3050), (11_020, 11_020));
         assert_eq!(delays, Some(Delays::OneWay { up: 7_020_500_000, down: -6_970_500_000 }));
         // Over midnight of the reflector.
-        let delays = reflector.one_way(DAY_MS as u64 - 4000, ms(0), ms(50), (3020, 3020));
+        let delays = reflector.one_way(u64::from(DAY_MS) - 4000, ms(0), ms(50), (3020, 3020));
         assert_eq!(delays, Some(Delays::OneWay { up: 7_020_500_000, down: -6_970_500_000 }));
     }
 
