@@ -209,7 +209,9 @@ pub(crate) fn shaped(
         })
     });
     let interface = interface.unwrap_or_default().to_owned();
+    let multi_queue = sqm::has_cake_mq();
     Ok(Settings {
+        multi_queue,
         interface,
         up,
         down,

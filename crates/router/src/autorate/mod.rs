@@ -95,8 +95,7 @@ impl Autorate {
         // Sockets first: without them nothing is touched.
         let pinger = Pinger::open(&settings.shaper.interface, &settings.reflectors)?;
         let mut route = Route::open()?;
-        let (Outcome { plan, queues, notes, .. }, held) = sqm::follow(&settings.shaper, fall_back)?;
-        let shaper = sqm::Settings { queues, ..settings.shaper };
+        let (Outcome { plan, settings: shaper, notes, .. }, held) = sqm::follow(&settings.shaper, fall_back)?;
         let all = interfaces(&mut route)?;
         let ifb = plan.shaped.ifb().and_then(|ifb| all.iter().find(|interface| interface.name == ifb));
         let autorate = Autorate {

@@ -42,8 +42,8 @@ const AUTORATE: &str = "autorate";
 pub struct Outcome {
     /// What is shaped now.
     pub plan: Plan,
-    /// The queues: those of the settings, or what took their place.
-    pub queues: Queues,
+    /// The settings, with what took the place of what the kernel lacks.
+    pub settings: Settings,
     /// Whether it was so already.
     pub was_so: bool,
     /// What was found and cleaned up, in words.
@@ -141,17 +141,22 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
     let mut route = Route::open()?;
     let scene = Scene::look(&mut route)?;
     let interface = find(&scene.interfaces, &settings.interface)?;
-    let mut chosen = settings.clone();
-    let mut wanted = plan(&chosen, interface)?;
     let states = States::open()?;
-    let mut notes = Vec::new();
-    if let Err(error) = rehearse(&wanted, settings, &mut route) {
+    let (mut notes, mut chosen) = (Vec::new(), settings.clone());
+    let mut wanted = plan(&chosen, interface)?;
+    let mut tried = rehearse(&wanted, settings, interface, &mut route);
+    if matches!(tried, Err(Error::Missing { .. })) && wanted.is_multi_queue() {
+        chosen.multi_queue = false;
+        wanted = plan(&chosen, interface)?;
+        tried = rehearse(&wanted, settings, interface, &mut route);
+    }
+    if let Err(error) = tried {
         if !fall_back || !matches!(error, Error::Missing { .. }) {
             return Err(error);
         }
         chosen.queues = Queues::Layout(Layout::Simple);
         wanted = plan(&chosen, interface)?;
-        rehearse(&wanted, settings, &mut route).map_err(|_| error)?;
+        rehearse(&wanted, settings, interface, &mut route).map_err(|_| error)?;
         notes.push("this kernel has no cake, so htb and fq_codel take its place".into());
     }
     let all = kept(&states)?;
@@ -173,7 +178,7 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
     let before = match &ours {
         Some(state) => {
             if !state.follows && state.commands == commands && faults(state, &scene).is_empty() {
-                return Ok((Outcome { plan: wanted, queues: chosen.queues, was_so: true, notes }, None));
+                return Ok((Outcome { plan: wanted, settings: chosen, was_so: true, notes }, None));
             }
             state.before.clone()
         }
@@ -216,7 +221,7 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
             return Err(error);
         }
     }
-    let outcome = Outcome { plan: wanted, queues: chosen.queues, was_so: false, notes };
+    let outcome = Outcome { plan: wanted, settings: chosen, was_so: false, notes };
     Ok((outcome, held.filter(|_| follows)))
 }
 
@@ -276,9 +281,10 @@ fn before(interface: &Interface, scene: &Scene) -> Result<Option<Before>> {
 }
 
 /// Tries all changes on an interface that exists for nothing else.
-fn rehearse(plan: &Plan, settings: &Settings, route: &mut Route) -> Result<()> {
+fn rehearse(plan: &Plan, settings: &Settings, interface: &Interface, route: &mut Route) -> Result<()> {
     let name = format!("gqtry{}", std::process::id());
-    let create = Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}rehearsal") };
+    let queues = if plan.is_multi_queue() { interface.tx_queues } else { 1 };
+    let create = Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}rehearsal"), queues };
     if let Err(error) = create.make(route) {
         return match &error {
             Error::Kernel { source, .. } if source.errno() == Some(EOPNOTSUPP) => match settings.down {

@@ -94,6 +94,16 @@ pub struct Settings {
     pub overhead: Option<i16>,
     /// The smallest length that a packet counts as on the link, bytes, in place of that of `link`.
     pub mpu: Option<u16>,
+    /// Whether an interface with several queues gets a `cake` in each (`cake_mq`), in layouts: see
+    /// [`has_cake_mq`].
+    pub multi_queue: bool,
+}
+
+/// Whether this kernel may have `cake_mq`: Linux 7.0 and later.
+#[must_use]
+pub fn has_cake_mq() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    release.split('.').next().and_then(|major| major.parse().ok()).is_some_and(|major: u32| major >= 7)
 }
 
 /// The changes that settings take.
@@ -175,14 +185,19 @@ pub fn plan(settings: &Settings, interface: &Interface) -> Result<Plan> {
     };
     if let Some(rate) = settings.up {
         let queue = settings.queue(rate, true)?;
-        changes.extend(shape(&settings.interface, &queue, settings, rate, interface.header)?);
+        changes.extend(shape(&settings.interface, &queue, settings, rate, interface)?);
         shaped.up = shaper(&settings.interface, &queue, rate);
+        if let Some(Change::AddQdisc { qdisc, .. }) = changes.first()
+            && let Some(up) = &mut shaped.up
+        {
+            qdisc.kind().clone_into(&mut up.kind);
+        }
     }
     if let Some(rate) = settings.down {
         let (name, dev) = (ifb_of(&settings.interface), settings.interface.clone());
         let queue = settings.queue(rate, false)?;
-        changes.push(Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}{dev}") });
-        changes.extend(shape(&name, &queue, settings, rate, interface.header)?);
+        changes.push(Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}{dev}"), queues: 1 });
+        changes.extend(shape(&name, &queue, settings, rate, interface)?);
         changes.push(Change::SetUp(name.clone()));
         changes.push(Change::AddIngress(dev.clone()));
         changes.push(Change::Redirect { dev, to: name.clone() });
@@ -199,6 +214,12 @@ pub fn plan(settings: &Settings, interface: &Interface) -> Result<Plan> {
 }
 
 impl Plan {
+    /// Whether it has a `cake_mq`.
+    pub(super) fn is_multi_queue(&self) -> bool {
+        let is_mq = |change: &Change| matches!(change, Change::AddQdisc { qdisc: Qdisc::Cake(cake), .. } if cake.is_multi_queue);
+        self.changes.iter().any(is_mq)
+    }
+
     /// The changes that give queues which are there the parameters of this plan.
     pub(crate) fn of_standing(self) -> impl Iterator<Item = Change> {
         self.changes.into_iter().filter_map(|change| match change {
@@ -290,8 +311,14 @@ impl Settings {
     }
 }
 
-/// Puts a shaper at the root of `dev`. `header`: bytes of the link-layer header that the kernel counts.
-fn shape(dev: &str, queue: &QueueSpec, settings: &Settings, rate: Rate, header: u32) -> Result<Vec<Change>> {
+/// Puts a shaper at the root of `dev`, for what passes `interface`.
+fn shape(
+    dev: &str,
+    queue: &QueueSpec,
+    settings: &Settings,
+    rate: Rate,
+    interface: &Interface,
+) -> Result<Vec<Change>> {
     let root = |qdisc| Change::AddQdisc { dev: dev.into(), parent: Parent::Root, handle: HANDLE, qdisc };
     let is_up = dev == settings.interface;
     match queue.params() {
@@ -302,19 +329,26 @@ fn shape(dev: &str, queue: &QueueSpec, settings: &Settings, rate: Rate, header: 
             setup.mpu = settings.mpu.or(setup.mpu);
             // What arrives has passed the bottleneck.
             setup.ingress.get_or_insert(!is_up);
-            Ok(vec![root(Qdisc::Cake(CakeOptions::new(&setup, rate)?))])
+            let mut cake = CakeOptions::new(&setup, rate)?;
+            // It has no `autorate-ingress` (`sch_cake.c`).
+            cake.is_multi_queue = settings.multi_queue
+                && is_up
+                && interface.tx_queues > 1
+                && matches!(settings.queues, Queues::Layout(_))
+                && !cake.params.autorate_ingress;
+            Ok(vec![root(Qdisc::Cake(cake))])
         }
         QueueParams::Htb(params) => {
             let mut params = *params;
             let link = LinkBytes::of(settings)?;
             if let Some(bytes) = link.overhead {
                 // The kernel counts the interface's own header; cake's overhead begins at the network header.
-                let beyond = i64::from(bytes) - i64::from(header);
+                let beyond = i64::from(bytes) - i64::from(interface.header);
                 params.overhead = u16::try_from(beyond).map_err(|_| {
                     Error::Refused(format!(
-                        "the link adds {bytes} bytes to a packet, fewer than the {header} of {}'s own header, which \
+                        "the link adds {bytes} bytes to a packet, fewer than the {} of {}'s own header, which \
                          htb always counts; use --layout piece_of_cake",
-                        settings.interface
+                        interface.header, settings.interface
                     ))
                 })?;
             }
@@ -400,6 +434,7 @@ mod tests {
             link: None,
             overhead: None,
             mpu: None,
+            multi_queue: true,
         }
     }
 
@@ -434,6 +469,25 @@ ip link set dev ifb4eth0 up
 tc qdisc add dev eth0 handle ffff: ingress
 tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred egress redirect dev ifb4eth0
 "
+        );
+    }
+
+    #[test]
+    fn several_queues_have_a_cake_each_where_the_kernel_can() {
+        let first = |settings: &Settings, tx_queues| {
+            let interface = Interface { tx_queues, ..interface(14) };
+            let plan = plan(settings, &interface).expect("a plan");
+            plan.to_string().lines().next().expect("a line")
+                [.."tc qdisc add dev eth0 root handle 1: cake_mq".len()]
+                .to_owned()
+        };
+        assert!(first(&settings(), 4).ends_with("cake_mq"));
+        assert!(!first(&settings(), 1).ends_with("cake_mq"));
+        assert!(!first(&Settings { multi_queue: false, ..settings() }, 4).ends_with("cake_mq"));
+        let written = Queues::Written { up: "cake".into(), down: "cake".into() };
+        assert!(
+            !first(&Settings { queues: written, ..settings() }, 4).ends_with("cake_mq"),
+            "what was written"
         );
     }
 

@@ -154,6 +154,7 @@ fn section(
             link,
             overhead: bytes(overhead, 256)?,
             mpu: mpu.map(i16::unsigned_abs),
+            multi_queue: false,
         },
         ignored,
     })

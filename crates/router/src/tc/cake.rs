@@ -37,6 +37,8 @@ pub struct CakeOptions {
     pub params: Params,
     /// Whether hosts are told apart by their addresses behind address translation (conntrack).
     pub nat: bool,
+    /// Whether each queue of the device has one, and they share the rate (`cake_mq`, Linux 7.0).
+    pub is_multi_queue: bool,
 }
 
 impl CakeOptions {
@@ -52,7 +54,13 @@ impl CakeOptions {
             )));
         }
         let params = Params { bandwidth: rate, ..setup.params(Link::ethernet(rate)) };
-        Ok(CakeOptions { params, nat: setup.nat })
+        Ok(CakeOptions { params, nat: setup.nat, is_multi_queue: false })
+    }
+
+    /// The name of the queueing discipline.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        if self.is_multi_queue { "cake_mq" } else { "cake" }
     }
 
     /// The elements of `TCA_OPTIONS`.

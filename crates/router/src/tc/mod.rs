@@ -92,7 +92,7 @@ impl Qdisc {
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
-            Qdisc::Cake(_) => "cake",
+            Qdisc::Cake(cake) => cake.kind(),
             Qdisc::Htb { .. } => "htb",
             Qdisc::FqCodel(_) => "fq_codel",
             Qdisc::Saved { kind, .. } => kind,
@@ -116,7 +116,7 @@ impl Qdisc {
 impl fmt::Display for Qdisc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Qdisc::Cake(cake) => write!(f, "cake {cake}"),
+            Qdisc::Cake(cake) => write!(f, "{} {cake}", cake.kind()),
             Qdisc::Htb { default } => write!(f, "htb default {default:x}"),
             Qdisc::FqCodel(params) => write!(f, "fq_codel {}", fq_codel::words(params)),
             Qdisc::Saved { kind, options } if options.is_empty() => f.write_str(kind),
@@ -134,6 +134,8 @@ pub enum Change {
         name: String,
         /// To whom it belongs.
         alias: String,
+        /// Queues that it sends from.
+        queues: u32,
     },
     /// Creates an interface that throws away what it is to send.
     AddDummy {
@@ -227,7 +229,10 @@ const PRIO: u16 = 10;
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Change::AddIfb { name, .. } => write!(f, "ip link add name {name} type ifb"),
+            Change::AddIfb { name, queues: 1, .. } => write!(f, "ip link add name {name} type ifb"),
+            Change::AddIfb { name, queues, .. } => {
+                write!(f, "ip link add name {name} numtxqueues {queues} type ifb")
+            }
             Change::AddDummy { name, mtu, .. } => write!(f, "ip link add name {name} mtu {mtu} type dummy"),
             Change::AddClsact(dev) => write!(f, "tc qdisc add dev {dev} clsact"),
             Change::DeleteClsact(dev) => write!(f, "tc qdisc del dev {dev} clsact"),
@@ -293,7 +298,7 @@ impl Change {
     fn send(&self, route: &mut Route) -> goodqueue_wire::Result<()> {
         const NEW: u16 = NLM_F_CREATE | NLM_F_EXCL;
         match self {
-            Change::AddIfb { name, alias } => route.add_ifb(name, alias),
+            Change::AddIfb { name, alias, queues } => route.add_ifb(name, alias, *queues),
             Change::AddDummy { name, alias, mtu } => route.add_dummy(name, alias, *mtu),
             Change::AddClsact(dev) => {
                 let handle = TcHandle { major: 0xffff, minor: 0 };

@@ -67,12 +67,12 @@ impl Route {
     }
 
     /// Creates an IFB (intermediate functional block), on which what arrives at another interface can be
-    /// shaped. `alias` says to whom it belongs. It is down.
+    /// shaped. `alias` says to whom it belongs; it has `queues` to send from. It is down.
     ///
     /// # Errors
     /// `System`: `EOPNOTSUPP` in a kernel without `ifb`.
-    pub fn add_ifb(&mut self, name: &str, alias: &str) -> Result<()> {
-        self.add_link(InfoKind::Ifb, name, alias, Vec::new())
+    pub fn add_ifb(&mut self, name: &str, alias: &str, queues: u32) -> Result<()> {
+        self.add_link(InfoKind::Ifb, name, alias, vec![LinkAttribute::NumTxQueues(queues)])
     }
 
     /// Creates an interface that throws away what it is to send (`dummy`). `mtu` in bytes. It is down.
