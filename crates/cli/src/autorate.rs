@@ -32,7 +32,9 @@ pub fn command(args: &AutorateArgs) -> Result<(), Error> {
     let limits = [limits("up", &args.up)?, limits("down", &args.down)?];
     let length = args.length.as_deref().map(|length| positive("length", length)).transpose()?;
     let [up, down] = limits.map(|limits| Some(limits.start));
-    let shaper = shaped(Some(&args.interface), up, down, &args.shaper)?;
+    let mut shaper = shaped(Some(&args.interface), up, down, &args.shaper)?;
+    // At low rates one cake is more exact, and the rates may be low.
+    shaper.multi_queue = false;
     planned(&shaper)?;
     if args.systemd {
         let kind = "Type=exec\nRestart=on-failure\nRestartSec=5\nKillSignal=SIGINT\n";

@@ -160,6 +160,10 @@ pub struct Shaper {
     pub rate_bps: u64,
 }
 
+/// The least share of a queue in the rate of `cake_mq`: a full packet takes no longer than the 200 us between two
+/// looks at who is active (`sync_time` in `sch_cake.c`). With less, a queue that sends seems idle, and together
+/// they exceed the rate (docs/sqm.md).
+const MULTI_QUEUE: Rate = Rate(60_560_000);
 /// Major number of the handle of our root queues.
 pub(crate) const HANDLE: u16 = 1;
 /// The text that marks an IFB as ours.
@@ -334,6 +338,7 @@ fn shape(
             cake.is_multi_queue = settings.multi_queue
                 && is_up
                 && interface.tx_queues > 1
+                && rate.0 >= u64::from(interface.tx_queues) * MULTI_QUEUE.0
                 && matches!(settings.queues, Queues::Layout(_))
                 && !cake.params.autorate_ingress;
             Ok(vec![root(Qdisc::Cake(cake))])
@@ -474,6 +479,7 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred 
 
     #[test]
     fn several_queues_have_a_cake_each_where_the_kernel_can() {
+        let settings = || Settings { up: Some(Rate(250_000_000)), ..settings() };
         let first = |settings: &Settings, tx_queues| {
             let interface = Interface { tx_queues, ..interface(14) };
             let plan = plan(settings, &interface).expect("a plan");
@@ -483,6 +489,7 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred 
         };
         assert!(first(&settings(), 4).ends_with("cake_mq"));
         assert!(!first(&settings(), 1).ends_with("cake_mq"));
+        assert!(!first(&settings(), 5).ends_with("cake_mq"), "too slow for so many");
         assert!(!first(&Settings { multi_queue: false, ..settings() }, 4).ends_with("cake_mq"));
         let written = Queues::Written { up: "cake".into(), down: "cake".into() };
         assert!(

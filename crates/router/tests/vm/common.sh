@@ -35,10 +35,12 @@ modprobe ifb numifbs=0
 modprobe dummy numdummies=0
 
 # A modem with oversized buffers between us and a server: 5 Mbit/s up with 300 kB, 10 down with 600 kB, 20 ms.
+# Our interface has $queues queues.
+queues=1
 modem() {
   mkdir -p /run/netns
   ip netns add modem; ip netns add isp
-  ip link add wan0 type veth peer name lan1 netns modem
+  ip link add wan0 numtxqueues $queues type veth peer name lan1 netns modem
   ip -n modem link add isp0 type veth peer name isp1 netns isp
   ip addr add 10.0.1.1/24 dev wan0; ip link set wan0 up; ip route add default via 10.0.1.2
   ip -n modem addr add 10.0.1.2/24 dev lan1; ip -n modem link set lan1 up

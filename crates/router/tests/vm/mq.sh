@@ -1,0 +1,38 @@
+# A current kernel: a device with four queues, each with a `cake` of its own.
+
+queues=4
+modem
+kinds() { tc qdisc show dev wan0 | awk '{ print $2 }' | sort | uniq -c | awk '{ printf "%s%d %s", (NR > 1 ? ", " : ""), $1, $2 }'; }
+shown >/tmp/before
+ok "cake_mq: starts" ends 0 'up 1gbit, cake_mq on wan0' goodqueue sqm wan0 --up 1gbit --down 9mbit
+ok "cake_mq: a cake in each queue: $(kinds)" test "$(kinds)" = "4 cake, 1 cake_mq, 1 ingress"
+ok "cake_mq: a second time changes nothing" ends 0 'as it was' goodqueue sqm wan0 --up 1gbit --down 9mbit
+ok "cake_mq: in force" ends 0 'packets sent' goodqueue sqm status
+ok "cake_mq: it is watched" ends 0 'cake_mq root' goodqueue watch wan0 --count 1 --interval 200ms --idle
+ok "cake_mq: one cake, if it was written out" ends 0 'cake on wan0' goodqueue sqm wan0 --up 1gbit --queue cake
+ok "cake_mq: in one queue: $(kinds)" test "$(kinds)" = "1 cake"
+# At a low rate one cake is more exact.
+ok "Linux 7: one cake at a low rate" ends 0 'up 4500kbit, cake on wan0' goodqueue sqm wan0 --up 4500kbit --down 9mbit
+goodqueue test 10.0.2.2 tcp_8up --key $key --length 8s --idle 1s --quiet >/tmp/up
+goodput=$(awk '/^tcp_8up/ { print int($5 * 1000) }' /tmp/up) rise=$(awk '/^tcp_8up/ { print int($6 * 10) }' /tmp/up)
+ok "Linux 7: eight uploads get $goodput kbit/s (of 4500, 4284 can be payload)" \
+  test "$goodput" -gt 4100 -a "$goodput" -lt 4300
+ok "Linux 7: the median probe waits $rise tenths of a ms" test "$rise" -lt 30
+ok "Linux 7: stop" ends 0 'again, as before' goodqueue sqm stop wan0
+shown >/tmp/after
+ok "Linux 7: stop has put everything back" same /tmp/before /tmp/after
+ip -n isp addr add 10.0.2.3/24 dev isp1
+goodqueue autorate wan0 --up 1mbit..8mbit --down 2mbit..16mbit --reflector 10.0.2.2,10.0.2.3 --length 10s --json >/tmp/follow &
+autorate=$!
+sleep 2
+goodqueue test 10.0.2.2 tcp_8up --key $key --length 5s --idle 500ms --quiet >/tmp/up
+wait $autorate
+ok "Linux 7: autorate finds the rate" grep -q '"direction":"up".*the link carries [45]' /tmp/follow
+for layout in simple simplest; do
+  ok "Linux 7: $layout starts" ends 0 'htb on wan0' goodqueue sqm wan0 --up 20mbit --down 50mbit --layout $layout
+  ok "Linux 7: $layout is in force" ends 0 'packets sent' goodqueue sqm status
+  ok "Linux 7: $layout stops" ends 0 'again, as before' goodqueue sqm stop wan0
+done
+shown >/tmp/after
+ok "Linux 7: everything is back" same /tmp/before /tmp/after
+echo "end of the checks"
