@@ -78,7 +78,7 @@ pub enum Command {
     /// Compute the share of each station of a Wi-Fi radio, with and without airtime fairness, by the
     /// published model
     #[command(after_help = AIRTIME_EXAMPLES)]
-    AirtimeModel(AirtimeArgs),
+    AirtimeModel(AirtimeModelArgs),
     /// Make table, page, pictures and files again from the record of an earlier run, or from several together
     Report(ReportArgs),
     /// Compare results, before and after a change: differences with their intervals, limits with an exit code
@@ -295,7 +295,7 @@ pub struct ListArgs {
 
 /// `goodqueue airtime-model`.
 #[derive(Args, Debug)]
-pub struct AirtimeArgs {
+pub struct AirtimeModelArgs {
     /// A station that always has packets to receive: its rate, mean bytes of an aggregate [default: one
     /// packet], bytes of a packet [default: 1500], weight [default: 1]; once for each station
     #[arg(long, value_name = "RATE[:aggregate=BYTES][,packet=BYTES][,weight=N]")]

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod again;
-pub mod airtime;
+pub mod airtime_model;
 pub mod args;
 pub mod compare;
 #[cfg(target_os = "linux")]

@@ -1,11 +1,12 @@
 //! What was there before a change: files in a folder that is empty after the next boot, as the interfaces'
-//! queues are.
+//! queues and the stations' weights are.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use goodqueue_wire::Lock;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +61,13 @@ impl States {
     /// The file of the command `of` for the interface `index`.
     fn path(&self, of: &str, index: u32) -> PathBuf {
         self.folder.join(format!("{of}-{}-{index}.json", self.namespace))
+    }
+
+    /// Locks the file of the command `of` for the interface or radio `index` as long as the value lives; `None`
+    /// if another process holds it.
+    pub(crate) fn lock(&self, of: &str, index: u32) -> Result<Option<Lock>> {
+        let path = self.path(of, index).with_extension("lock");
+        Lock::take(&path).map_err(|source| Error::State { path, source })
     }
 
     /// Everything that a command has kept.

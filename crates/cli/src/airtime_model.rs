@@ -6,7 +6,7 @@ use goodqueue_sim::wifi::PhyRate;
 use goodqueue_sim::wifi::model::{Constants, Outcome, Sharing, Station, airtime, table1, table1_published};
 use serde_json::{Value, json};
 
-use crate::args::{AirtimeArgs, ConstantsArg};
+use crate::args::{AirtimeModelArgs, ConstantsArg};
 use crate::output::{print, print_json};
 use goodqueue_experiment::Error;
 
@@ -24,7 +24,7 @@ struct Arm {
 ///
 /// # Errors
 /// [`Error::Usage`] for a station that is not valid.
-pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
+pub fn command(args: &AirtimeModelArgs) -> Result<(), Error> {
     let sets: &[_] = match args.constants {
         Some(ConstantsArg::A) => &[("a", Constants::GHZ5)],
         Some(ConstantsArg::B) => &[("b", Constants::GHZ2_4)],
@@ -43,7 +43,7 @@ pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
     print(&text)
 }
 
-fn arms(args: &AirtimeArgs) -> Result<[Arm; 2], String> {
+fn arms(args: &AirtimeModelArgs) -> Result<[Arm; 2], String> {
     let by_transmissions =
         if args.overhead { Sharing::TransmissionsWithOverhead } else { Sharing::Transmissions };
     let arm = |is_fair: bool, names, stations, published| Arm {
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn table_1_is_printed_with_its_total() {
-        let args = AirtimeArgs { station: Vec::new(), constants: None, overhead: false, json: false };
+        let args = AirtimeModelArgs { station: Vec::new(), constants: None, overhead: false, json: false };
         let arms = arms(&args).expect("the paper's");
         let mut text = String::new();
         write_arm(&mut text, &arms[1], &[("a", Constants::GHZ5)]);
