@@ -2,6 +2,7 @@
 //!
 //! Values here stay close to what was typed; [`goodqueue_experiment::Plan`] interprets them.
 
+mod airtime;
 mod doctor;
 mod link;
 mod paths;
@@ -16,6 +17,7 @@ use goodqueue_experiment::Request;
 
 use crate::limit::Limit;
 
+pub use airtime::AirtimeArgs;
 pub use doctor::DoctorArgs;
 pub use link::{LinkAction, LinkArgs, LinkSetArgs};
 pub use paths::{
@@ -65,6 +67,9 @@ pub enum Command {
     /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
+    /// Show the stations of a Wi-Fi access point and the air that each takes, and set their weights by a policy
+    #[command(after_help = airtime::EXAMPLES)]
+    Airtime(AirtimeArgs),
     /// Find queues that are too long in this host, and say what to change, why, and how to go back
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArgs),

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 mod again;
+#[cfg(target_os = "linux")]
+pub mod airtime;
 pub mod airtime_model;
 pub mod args;
 pub mod compare;
@@ -26,6 +28,8 @@ pub mod reproduce;
 #[cfg(target_os = "linux")]
 mod rights;
 pub mod run;
+#[cfg(target_os = "linux")]
+mod screen;
 #[cfg(target_os = "linux")]
 pub mod server;
 #[cfg(target_os = "linux")]

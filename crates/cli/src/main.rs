@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         },
         Command::Sqm(args) => system::sqm(&args),
         Command::Watch(args) => system::watch(&args),
+        Command::Airtime(args) => system::airtime(&args),
         Command::Doctor(args) => system::doctor(&args),
         Command::Replay(args) => replay::command(&args),
         Command::Truth(args) => truth::command(&args, &simulate),

@@ -2,6 +2,7 @@
 
 use goodqueue_experiment::{Error, live};
 
+pub use crate::airtime::command as airtime;
 pub use crate::doctor::command as doctor;
 pub use crate::link::command as link;
 pub use crate::server::command as server;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use goodqueue_experiment::Error;
 use goodqueue_probe::net::{interrupted, watch_interrupts};
 
-use crate::args::{DoctorArgs, LinkArgs, ServerArgs, SqmArgs, WatchArgs};
+use crate::args::{AirtimeArgs, DoctorArgs, LinkArgs, ServerArgs, SqmArgs, WatchArgs};
 
 /// Nothing is to be done.
 pub fn begin() {}
@@ -48,6 +48,14 @@ pub fn sqm(_: &SqmArgs) -> Result<(), Error> {
 /// Always.
 pub fn watch(_: &WatchArgs) -> Result<(), Error> {
     Err(Error::Usage("watch: it needs Linux and its queueing disciplines".into()))
+}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
+pub fn airtime(_: &AirtimeArgs) -> Result<(), Error> {
+    Err(Error::Usage("airtime: it needs Linux and its Wi-Fi stack, mac80211".into()))
 }
 
 /// There is none.

@@ -44,6 +44,19 @@ impl State {
         })
     }
 
+    /// Notes the weights of stations that are about to change for the first time; whether there were any.
+    fn note(&mut self, weights: &[Weight], now: impl Fn(u32, Mac) -> Option<u16>) -> bool {
+        let count = self.before.len();
+        for Weight { interface, index, mac, .. } in weights {
+            if !self.before.iter().any(|known| (known.index, known.mac) == (*index, mac.0)) {
+                let weight = now(*index, *mac).unwrap_or(DEFAULT_WEIGHT);
+                let (interface, mac) = (interface.clone(), mac.0);
+                self.before.push(Before { interface, index: *index, mac, weight });
+            }
+        }
+        self.before.len() > count
+    }
+
     /// Puts back the weights of the stations that are still there; returns their number.
     fn put_back(&self, wireless: &mut Wireless, look: &Look) -> Result<usize> {
         let mut count = 0;
@@ -89,16 +102,7 @@ impl Hold {
     /// # Errors
     /// `Missing` if the driver takes no weights, or without the right to set them.
     pub fn set(&mut self, wireless: &mut Wireless, look: &Look, weights: &[Weight]) -> Result<()> {
-        let count = self.state.before.len();
-        for weight in weights {
-            let is_known = |known: &Before| (known.index, known.mac) == (weight.index, weight.mac.0);
-            if !self.state.before.iter().any(is_known) {
-                let before = look.weight(weight.index, weight.mac).unwrap_or(DEFAULT_WEIGHT);
-                let (interface, mac) = (weight.interface.clone(), weight.mac.0);
-                self.state.before.push(Before { interface, index: weight.index, mac, weight: before });
-            }
-        }
-        if self.state.before.len() > count {
+        if self.state.note(weights, |index, mac| look.weight(index, mac)) {
             States::open()?.write(AIRTIME, self.state.index, &self.state)?;
         }
         weights.iter().try_for_each(|weight| wireless.set_weight(weight))
@@ -147,4 +151,29 @@ pub fn restore(wireless: &mut Wireless, look: &Look) -> Result<Vec<String>> {
         });
     }
     Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_weight_before_the_first_change_is_noted() {
+        let weight = |number, weight| Weight {
+            interface: "wlan0".into(),
+            index: 3,
+            mac: Mac([2, 0, 0, 0, number, 0]),
+            weight,
+        };
+        let mut state = State::default();
+        assert!(state.note(&[weight(1, 1024), weight(2, 512)], |_, mac| (mac.0[4] == 1).then_some(300)));
+        assert!(!state.note(&[weight(1, 100)], |_, _| Some(1024)), "it has our own weight by now");
+        assert!(state.note(&[weight(1, 7), weight(3, 8)], |_, _| Some(9)));
+        assert_eq!(
+            state.weights().collect::<Vec<_>>(),
+            [weight(1, 300), weight(2, DEFAULT_WEIGHT), weight(3, 9)]
+        );
+        let text = serde_json::to_string(&state).expect("JSON");
+        assert_eq!(serde_json::from_str::<State>(&text).expect("the same"), state);
+    }
 }

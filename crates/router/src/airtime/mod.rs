@@ -120,6 +120,12 @@ impl Look {
         Ok(Look { at: Instant::now(), radios, interfaces, stations })
     }
 
+    /// The same radios now, with their stations gone.
+    #[must_use]
+    pub fn without_stations(&self) -> Look {
+        Look { at: Instant::now(), stations: Vec::new(), ..self.clone() }
+    }
+
     /// The radios.
     #[must_use]
     pub fn radios(&self) -> &[Radio] {

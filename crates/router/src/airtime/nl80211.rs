@@ -428,6 +428,11 @@ pub fn station_of(bytes: &[u8]) -> Option<Station> {
     Station::of(&Message::parse_with_param(bytes, header).ok()?)
 }
 
+/// The station is not there (`errno(3)`).
+const ENOENT: i32 = 2;
+/// The interface is not there.
+const ENODEV: i32 = 19;
+
 /// A connection to nl80211.
 pub struct Wireless(Generic);
 
@@ -476,7 +481,6 @@ impl Wireless {
     /// # Errors
     /// `System` if the kernel does not answer.
     pub fn stations(&mut self, interface: &Interface) -> Result<Vec<Station>> {
-        const ENODEV: i32 = 19;
         let index = (number::IFINDEX, interface.index.to_ne_bytes().to_vec());
         let all = Message { command: number::GET_STATION, attributes: vec![index] };
         match self.0.dump(all, "NL80211_CMD_GET_STATION", &interface.name) {
@@ -491,14 +495,13 @@ impl Wireless {
     /// # Errors
     /// `Missing` if the driver takes no weights, or without CAP_NET_ADMIN; `Kernel` for other refusals.
     pub(super) fn set_weight(&mut self, weight: &Weight) -> Result<()> {
-        const ENOENT: i32 = 2;
         const EOPNOTSUPP: i32 = 95;
         let object = weight.mac.to_string();
         let Err(source) = self.0.request(weight.message(), "NL80211_CMD_SET_STATION", &object) else {
             return Ok(());
         };
         match source.errno() {
-            Some(ENOENT) => Ok(()),
+            Some(ENOENT | ENODEV) => Ok(()),
             Some(EOPNOTSUPP) => Err(super::no_fairness(&weight.interface)),
             _ => Err(Error::Kernel { command: weight.to_string(), source }.or_right()),
         }

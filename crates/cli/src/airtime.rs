@@ -1,0 +1,378 @@
+//! `goodqueue airtime`: the stations of real access points, and their weights by a policy.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use goodqueue_experiment::{AirtimePolicy, Error};
+use goodqueue_router::Error as RouterError;
+use goodqueue_router::airtime::{
+    Controller, Hold, Look, Row, Rules, Standing, View, Wireless, left, restore,
+};
+use goodqueue_router::watch::interval;
+use goodqueue_wire::Interrupt;
+use serde_json::{Value, json};
+
+use crate::args::AirtimeArgs;
+use crate::output;
+use crate::path_values::positive;
+use crate::screen::{self, Step};
+use crate::sqm::told;
+
+/// Columns of the table.
+const HEADER: &str = "station            interface    dBm  rate Mbit/s  down Mbit/s  up Mbit/s  air down+up %  weight  queued  \
+                      drops/s  retries/s  deficit us  in hw us";
+
+/// Shows stations, and sets weights, until it is interrupted.
+///
+/// # Errors
+/// [`Error::Usage`] for a wrong interface, interval or policy; [`Error::Machine`] with what this machine, its
+/// driver or its kernel lacks.
+pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
+    let span = positive("interval", &args.interval)?;
+    let span = interval(Duration::from_nanos(span.0)).map_err(told)?;
+    let policy = args.policy.as_deref().map(read).transpose()?;
+    let mut wireless = Wireless::open().map_err(told)?;
+    let first = Look::now(&mut wireless, &args.interfaces).map_err(told)?;
+    if args.restore {
+        let lines = restore(&mut wireless, &first).map_err(told)?;
+        return output::print(&format!("{}\n", lines.join("\n")));
+    }
+    if let (Some(policy), true) = (&policy, args.dry_run) {
+        return dry_run(policy, &first);
+    }
+    for radio in left(&first) {
+        if policy.is_none() {
+            eprintln!(
+                "goodqueue: {radio} still has weights of a goodqueue airtime that was killed; --restore puts them back"
+            );
+        }
+    }
+    let mut session = Session::start(wireless, first, policy.as_ref(), args, span)?;
+    let end = session.run(args);
+    // Whatever ended it, what was there before comes back.
+    let back = session.stop();
+    end.and(back)
+}
+
+fn read(file: &Path) -> Result<AirtimePolicy, Error> {
+    AirtimePolicy::read(file).map_err(|error| Error::Usage(error.to_string()))
+}
+
+/// The policy as rules for a controller.
+fn rules(policy: &AirtimePolicy) -> Rules {
+    let (groups, interval, policy) = (policy.groups(), policy.interval(), policy.clone());
+    Rules { groups, interval, place: Box::new(move |mac, interface| policy.place(mac.0, interface)) }
+}
+
+/// Prints the commands that would set the weights if packets waited for every station.
+fn dry_run(policy: &AirtimePolicy, look: &Look) -> Result<(), Error> {
+    let mut text = String::new();
+    for radio in look.radios() {
+        if let Err(why) = radio.check_weights(policy.groups().is_some()) {
+            eprintln!("goodqueue: {why}");
+        }
+        text += &weights(policy, &look.standing(radio.index));
+    }
+    output::print(&text)
+}
+
+fn weights(policy: &AirtimePolicy, stations: &[Standing<'_>]) -> String {
+    let all: Vec<Standing<'_>> =
+        stations.iter().map(|station| Standing { has_packets: true, ..*station }).collect();
+    let weights = Controller::new(rules(policy), goodqueue::Nanos::ZERO).update(goodqueue::Nanos::ZERO, &all);
+    weights.iter().fold(String::new(), |text, weight| text + &format!("{weight}\n"))
+}
+
+/// A radio whose weights are set.
+struct Governed {
+    radio: u32,
+    controller: Controller,
+    hold: Hold,
+}
+
+/// The looks of one run of the command.
+struct Session<'a> {
+    wireless: Wireless,
+    governed: Vec<Governed>,
+    interfaces: &'a [String],
+    /// Time between two looks.
+    tick: Duration,
+    /// Time between two tables.
+    span: Duration,
+    start: Instant,
+    /// The look of the table before, and that of now.
+    shown: Look,
+    latest: Look,
+    /// When the next table is due.
+    due: Instant,
+}
+
+impl<'a> Session<'a> {
+    fn start(
+        mut wireless: Wireless,
+        first: Look,
+        policy: Option<&AirtimePolicy>,
+        args: &'a AirtimeArgs,
+        span: Duration,
+    ) -> Result<Session<'a>, Error> {
+        let start = Instant::now();
+        let mut governed = Vec::new();
+        for radio in first.radios().iter().filter(|_| policy.is_some()) {
+            let Some(policy) = policy else { break };
+            radio.check_weights(policy.groups().is_some()).map_err(told)?;
+            let (hold, count) = Hold::take(&mut wireless, radio, &first).map_err(told)?;
+            if count > 0 {
+                eprintln!(
+                    "goodqueue: {}: weights of {count} stations put back that a killed goodqueue airtime had left",
+                    radio.name
+                );
+            }
+            let controller = Controller::new(rules(policy), goodqueue::Nanos::ZERO);
+            governed.push(Governed { radio: radio.index, controller, hold });
+        }
+        let own = policy.map_or(span, |policy| Duration::from_nanos(policy.interval().0));
+        Ok(Session {
+            wireless,
+            governed,
+            interfaces: &args.interfaces,
+            tick: own.min(span),
+            span,
+            start,
+            shown: first.clone(),
+            latest: first,
+            due: start + span,
+        })
+    }
+
+    fn run(&mut self, args: &AirtimeArgs) -> Result<(), Error> {
+        let mut left = args.count.unwrap_or(u64::MAX);
+        if !args.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
+            return screen::show(HEADER, self.tick, &mut || {
+                let Some(view) = self.look()? else { return Ok(Step::Same) };
+                left -= 1;
+                Ok(if left == 0 { Step::Last } else { Step::Rows(text(&view)) })
+            });
+        }
+        let interrupt = Interrupt::new().map_err(Error::machine)?;
+        while left > 0 {
+            if interrupt.wait(self.tick).map_err(Error::machine)?.is_some() {
+                break;
+            }
+            let Some(view) = self.look()? else { continue };
+            left -= 1;
+            if args.json {
+                output::print(&format!("{}\n", json_of(&view)))?;
+            } else {
+                output::print(&format!("{HEADER}\n{}\n", text(&view)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks, sets weights, and returns what happened if a table is due.
+    fn look(&mut self) -> Result<Option<View>, Error> {
+        self.latest = match Look::now(&mut self.wireless, self.interfaces) {
+            // An access point that is started anew is gone for a moment.
+            Err(RouterError::Refused(_) | RouterError::Missing { .. }) => self.latest.without_stations(),
+            look => look.map_err(told)?,
+        };
+        let now = goodqueue::Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        for Governed { radio, controller, hold } in &mut self.governed {
+            let weights = controller.update(now, &self.latest.standing(*radio));
+            hold.set(&mut self.wireless, &self.latest, &weights).map_err(told)?;
+        }
+        if Instant::now() < self.due {
+            return Ok(None);
+        }
+        self.due += self.span;
+        let view = self.latest.since(&self.shown);
+        self.shown = self.latest.clone();
+        Ok(Some(view))
+    }
+
+    fn stop(self) -> Result<(), Error> {
+        let Session { mut wireless, governed, interfaces, latest, .. } = self;
+        // Stations may have come since; without an answer, those of the last look are put back.
+        let look = Look::now(&mut wireless, interfaces).unwrap_or(latest);
+        let mut end = Ok(());
+        for Governed { hold, .. } in governed {
+            let released = hold.release(&mut wireless, &look).map_err(told);
+            end = end.and(released.map(|_| ()));
+        }
+        end
+    }
+}
+
+/// The rows of the table, and below them what is said of the radios and who came and went.
+fn text(view: &View) -> String {
+    let mut out = String::new();
+    view.stations.iter().for_each(|station| out += &row(station));
+    if view.stations.is_empty() {
+        out += "no stations\n";
+    }
+    for radio in &view.radios {
+        let features = radio.features;
+        let has = [
+            (features.airtime_fairness, "airtime fairness"),
+            (features.aql, "AQL"),
+            (features.txqs, "queue statistics"),
+        ];
+        let has: Vec<&str> = has.into_iter().filter_map(|(has, name)| has.then_some(name)).collect();
+        let has = if has.is_empty() { "nothing of airtime".into() } else { has.join(", ") };
+        let _ = write!(out, "{}: driver with {has}", radio.name);
+        if let Some(queues) = radio.queues {
+            let _ = write!(
+                out,
+                "; {} packets ({:.1} kB) wait, {} dropped, {} marked",
+                queues.backlog_packets,
+                f64::from(queues.backlog_bytes) / 1e3,
+                u64::from(queues.drops) + u64::from(queues.overlimit),
+                queues.ecn_marks
+            );
+        }
+        out.push('\n');
+    }
+    view.events.iter().for_each(|event| out += &format!("{event}\n"));
+    view.notes.iter().for_each(|note| out += &format!("{note}\n"));
+    out
+}
+
+fn row(row: &Row) -> String {
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".into());
+    let percent = |share: f64| format!("{:.1}", 100.0 * share);
+    let air = row.air_down.zip(row.air_up).map(|(down, up)| format!("{}+{}", percent(down), percent(up)));
+    let deficits = row.deficits.as_ref();
+    format!(
+        "{:<19}{:<10}{:>6}{:>13}{:>13.2}{:>11.2}{:>15}{:>8}{:>8}{:>9}{:>11.1}{:>12}{:>10}\n",
+        row.station.mac.to_string(),
+        row.interface,
+        or_dash(row.station.signal_dbm.map(|dbm| dbm.to_string())),
+        or_dash(row.station.tx_rate_bps.map(|rate| format!("{:.1}", rate as f64 / 1e6))),
+        row.down_bps / 1e6,
+        row.up_bps / 1e6,
+        or_dash(air),
+        or_dash(row.station.weight.map(|weight| weight.to_string())),
+        or_dash(row.backlog_packets.map(|packets| packets.to_string())),
+        or_dash(row.drops_per_s.map(|drops| format!("{drops:.1}"))),
+        row.retries_per_s,
+        or_dash(deficits.and_then(|of| of.deficit_us).map(|of| of.be.to_string())),
+        or_dash(deficits.and_then(|of| of.pending_us).map(|of| (of.vo + of.vi + of.be + of.bk).to_string())),
+    )
+}
+
+fn json_of(view: &View) -> Value {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    json!({
+        "t": time.as_secs_f64(), "radios": view.radios, "stations": view.stations, "events": view.events,
+        "notes": view.notes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use goodqueue_router::airtime::{Deficits, Event, Features, Mac, PerAc, Radio, Station, Txq};
+
+    use super::*;
+
+    fn view() -> View {
+        let station = |number, weight| Station {
+            mac: Mac([2, 0, 0, 0, number, 0]),
+            signal_dbm: Some(-52),
+            tx_rate_bps: Some(144_400_000),
+            weight,
+            ..Station::default()
+        };
+        let each = |us| PerAc { vo: 0, vi: 0, be: us, bk: 1 };
+        let deficits =
+            Deficits { deficit_us: Some(each(-3120)), pending_us: Some(each(4999)), ..Deficits::default() };
+        let busy = Row {
+            radio: "phy0".into(),
+            interface: "wlan0".into(),
+            station: station(1, Some(256)),
+            down_bps: 41.5e6,
+            up_bps: 1.25e6,
+            air_down: Some(0.482),
+            air_up: Some(0.03),
+            retries_per_s: 12.0,
+            drops_per_s: Some(3.0),
+            marks_per_s: Some(0.0),
+            backlog_packets: Some(64),
+            deficits: Some(deficits),
+        };
+        let poor = Row {
+            interface: "guest0".into(),
+            station: Station { signal_dbm: None, tx_rate_bps: None, ..station(2, None) },
+            air_down: None,
+            air_up: None,
+            drops_per_s: None,
+            backlog_packets: None,
+            deficits: None,
+            ..busy.clone()
+        };
+        let queues = Txq { backlog_packets: 64, backlog_bytes: 96_500, drops: 7, ..Txq::default() };
+        let radio = Radio {
+            name: "phy0".into(),
+            features: Features { airtime_fairness: true, aql: true, txqs: true },
+            queues: Some(queues),
+            ..Radio::default()
+        };
+        let moved =
+            Event::Moved { mac: Mac([2, 0, 0, 0, 2, 0]), from: "wlan0".into(), interface: "guest0".into() };
+        View {
+            radios: vec![radio],
+            stations: vec![busy, poor],
+            events: vec![moved],
+            notes: vec!["a note".into()],
+        }
+    }
+
+    #[test]
+    fn stations_are_seen_at_a_glance() {
+        assert_eq!(format!("{HEADER}\n{}", text(&view())), "\
+station            interface    dBm  rate Mbit/s  down Mbit/s  up Mbit/s  air down+up %  weight  queued  drops/s  retries/s  deficit us  in hw us
+02:00:00:00:01:00  wlan0        -52        144.4        41.50       1.25       48.2+3.0     256      64      3.0       12.0       -3120      5000
+02:00:00:00:02:00  guest0         -            -        41.50       1.25              -       -       -        -       12.0           -         -
+phy0: driver with airtime fairness, AQL, queue statistics; 64 packets (96.5 kB) wait, 7 dropped, 0 marked
+02:00:00:00:02:00 moved from wlan0 to guest0
+a note
+");
+    }
+
+    #[test]
+    fn json_has_everything() {
+        let json = json_of(&view());
+        let station = &json["stations"][0];
+        assert_eq!(station["mac"], "02:00:00:00:01:00");
+        assert_eq!((&station["weight"], &station["air_down"]), (&json!(256), &json!(0.482)));
+        assert_eq!(station["deficits"]["deficit_us"]["BE"], -3120);
+        assert_eq!(json["events"][0]["event"], "moved");
+        assert_eq!(json["radios"][0]["features"]["airtime_fairness"], true);
+    }
+
+    /// The policy of docs/airtime.md.
+    const POLICY: &str = include_str!("../../../docs/airtime-policy.toml");
+
+    #[test]
+    fn a_policy_prints_as_commands() {
+        let policy = AirtimePolicy::parse(POLICY, "p.toml").expect("right");
+        let station = |number, interface| Standing {
+            mac: Mac([2, 0, 0, 0, number, 0]),
+            index: 3,
+            interface,
+            has_packets: false,
+            weight: None,
+        };
+        let stations = [station(1, "wlan0"), station(2, "wlan0"), station(3, "guest0"), station(4, "guest0")];
+        assert_eq!(
+            weights(&policy, &stations),
+            "\
+iw dev wlan0 station set 02:00:00:00:01:00 airtime_weight 1024
+iw dev wlan0 station set 02:00:00:00:02:00 airtime_weight 512
+iw dev guest0 station set 02:00:00:00:03:00 airtime_weight 256
+iw dev guest0 station set 02:00:00:00:04:00 airtime_weight 256
+"
+        );
+    }
+}
