@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use goodqueue_experiment::{AirtimePolicy, Error};
 use goodqueue_router::Error as RouterError;
 use goodqueue_router::airtime::{
-    Controller, Hold, Look, Row, Rules, Standing, View, Wireless, left, restore,
+    Controller, Hold, Look, PerAc, Row, Rules, Standing, View, Wireless, left, restore,
 };
 use goodqueue_router::watch::interval;
 use goodqueue_wire::Interrupt;
@@ -21,8 +21,7 @@ use crate::screen::{self, Step};
 use crate::sqm::told;
 
 /// Columns of the table.
-const HEADER: &str = "station            interface    dBm  rate Mbit/s  down Mbit/s  up Mbit/s  air down+up %  weight  queued  \
-                      drops/s  retries/s  deficit us  in hw us";
+const HEADER: &str = "station            interface   dBm  Mbit/s: rate    down      up  air %: down    up  weight  queued  drops/s  retries/s";
 
 /// Shows stations, and sets weights, until it is interrupted.
 ///
@@ -241,25 +240,34 @@ fn text(view: &View) -> String {
 
 fn row(row: &Row) -> String {
     let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".into());
-    let percent = |share: f64| format!("{:.1}", 100.0 * share);
-    let air = row.air_down.zip(row.air_up).map(|(down, up)| format!("{}+{}", percent(down), percent(up)));
-    let deficits = row.deficits.as_ref();
-    format!(
-        "{:<19}{:<10}{:>6}{:>13}{:>13.2}{:>11.2}{:>15}{:>8}{:>8}{:>9}{:>11.1}{:>12}{:>10}\n",
+    let percent = |share: Option<f64>| or_dash(share.map(|share| format!("{:.1}", 100.0 * share)));
+    let mut out = format!(
+        "{:<19}{:<10}{:>5}{:>14}{:>8.2}{:>8.2}{:>13}{:>6}{:>8}{:>8}{:>9}{:>11.1}\n",
         row.station.mac.to_string(),
         row.interface,
         or_dash(row.station.signal_dbm.map(|dbm| dbm.to_string())),
         or_dash(row.station.tx_rate_bps.map(|rate| format!("{:.1}", rate as f64 / 1e6))),
         row.down_bps / 1e6,
         row.up_bps / 1e6,
-        or_dash(air),
+        percent(row.air_down),
+        percent(row.air_up),
         or_dash(row.station.weight.map(|weight| weight.to_string())),
         or_dash(row.backlog_packets.map(|packets| packets.to_string())),
         or_dash(row.drops_per_s.map(|drops| format!("{drops:.1}"))),
         row.retries_per_s,
-        or_dash(deficits.and_then(|of| of.deficit_us).map(|of| of.be.to_string())),
-        or_dash(deficits.and_then(|of| of.pending_us).map(|of| (of.vo + of.vi + of.be + of.bk).to_string())),
-    )
+    );
+    let per_ac = |of: &PerAc<i64>| format!("VO {} VI {} BE {} BK {} us", of.vo, of.vi, of.be, of.bk);
+    let Some(deficits) = &row.deficits else { return out };
+    if let Some(deficit) = &deficits.deficit_us {
+        let _ = writeln!(out, "{:19}deficit {}", "", per_ac(deficit));
+    }
+    if let (Some(pending), Some(low), Some(high)) =
+        (&deficits.pending_us, &deficits.limit_low_us, &deficits.limit_high_us)
+    {
+        let (pending, low, high) = (per_ac(pending), low.be, high.be);
+        let _ = writeln!(out, "{:19}in hardware {pending} (AQL: BE may have {low}, alone {high})", "");
+    }
+    out
 }
 
 fn json_of(view: &View) -> Value {
@@ -272,7 +280,8 @@ fn json_of(view: &View) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use goodqueue_router::airtime::{Deficits, Event, Features, Mac, PerAc, Radio, Station, Txq};
+    use goodqueue_experiment::Experiment;
+    use goodqueue_router::airtime::{Deficits, Event, Features, Mac, Radio, Station, Txq};
 
     use super::*;
 
@@ -285,8 +294,12 @@ mod tests {
             ..Station::default()
         };
         let each = |us| PerAc { vo: 0, vi: 0, be: us, bk: 1 };
-        let deficits =
-            Deficits { deficit_us: Some(each(-3120)), pending_us: Some(each(4999)), ..Deficits::default() };
+        let deficits = Deficits {
+            deficit_us: Some(each(-3120)),
+            pending_us: Some(each(4999)),
+            limit_low_us: Some(each(5000)),
+            limit_high_us: Some(each(12_000)),
+        };
         let busy = Row {
             radio: "phy0".into(),
             interface: "wlan0".into(),
@@ -331,9 +344,11 @@ mod tests {
     #[test]
     fn stations_are_seen_at_a_glance() {
         assert_eq!(format!("{HEADER}\n{}", text(&view())), "\
-station            interface    dBm  rate Mbit/s  down Mbit/s  up Mbit/s  air down+up %  weight  queued  drops/s  retries/s  deficit us  in hw us
-02:00:00:00:01:00  wlan0        -52        144.4        41.50       1.25       48.2+3.0     256      64      3.0       12.0       -3120      5000
-02:00:00:00:02:00  guest0         -            -        41.50       1.25              -       -       -        -       12.0           -         -
+station            interface   dBm  Mbit/s: rate    down      up  air %: down    up  weight  queued  drops/s  retries/s
+02:00:00:00:01:00  wlan0       -52         144.4   41.50    1.25         48.2   3.0     256      64      3.0       12.0
+                   deficit VO 0 VI 0 BE -3120 BK 1 us
+                   in hardware VO 0 VI 0 BE 4999 BK 1 us (AQL: BE may have 5000, alone 12000)
+02:00:00:00:02:00  guest0        -             -   41.50    1.25            -     -       -       -        -       12.0
 phy0: driver with airtime fairness, AQL, queue statistics; 64 packets (96.5 kB) wait, 7 dropped, 0 marked
 02:00:00:00:02:00 moved from wlan0 to guest0
 a note
@@ -354,17 +369,17 @@ a note
     /// The policy of docs/airtime.md.
     const POLICY: &str = include_str!("../../../docs/airtime-policy.toml");
 
+    /// Stations at the access point of the policy above.
+    fn standing(number: u8, interface: &str) -> Standing<'_> {
+        let mac = Mac([2, 0, 0, 0, number, 0]);
+        Standing { mac, index: 3, interface, has_packets: false, weight: None }
+    }
+
     #[test]
     fn a_policy_prints_as_commands() {
         let policy = AirtimePolicy::parse(POLICY, "p.toml").expect("right");
-        let station = |number, interface| Standing {
-            mac: Mac([2, 0, 0, 0, number, 0]),
-            index: 3,
-            interface,
-            has_packets: false,
-            weight: None,
-        };
-        let stations = [station(1, "wlan0"), station(2, "wlan0"), station(3, "guest0"), station(4, "guest0")];
+        let stations =
+            [standing(1, "wlan0"), standing(2, "wlan0"), standing(3, "guest0"), standing(4, "guest0")];
         assert_eq!(
             weights(&policy, &stations),
             "\
@@ -374,5 +389,29 @@ iw dev guest0 station set 02:00:00:00:03:00 airtime_weight 256
 iw dev guest0 station set 02:00:00:00:04:00 airtime_weight 256
 "
         );
+    }
+
+    /// The simulator with the same file: its access point sets the same weights, and the air is shared so.
+    #[test]
+    fn the_simulator_decides_the_same_with_the_same_file() {
+        let text = format!("test = {{ name = \"tcp_1down\", length = \"5s\" }}\n{POLICY}");
+        let experiment = Experiment::parse(&text, "p.toml", Path::new("")).expect("right");
+        let record = experiment.run().expect("a run");
+        let stations = &record.runs[0].radios[0].stations;
+        let simulated: Vec<(&str, u32)> =
+            stations.iter().map(|station| (&*station.name, station.weight)).collect();
+        assert_eq!(simulated, [("desk", 1024), ("phone", 512), ("guest1", 256), ("guest2", 256)]);
+        let policy = AirtimePolicy::parse(POLICY, "p.toml").expect("right");
+        let ours = weights(
+            &policy,
+            &[standing(1, "wlan0"), standing(2, "wlan0"), standing(3, "guest0"), standing(4, "guest0")],
+        );
+        for ((_, weight), line) in simulated.iter().zip(ours.lines()) {
+            assert!(line.ends_with(&format!("airtime_weight {weight}")), "{line}");
+        }
+        let airtime: Vec<u64> =
+            stations.iter().map(|station| station.airtime_tx_us + station.airtime_rx_us).collect();
+        let home = airtime[..2].iter().sum::<u64>() as f64 / airtime.iter().sum::<u64>() as f64;
+        assert!((0.70..0.80).contains(&home), "the home has {home} of the air, not about 3/4");
     }
 }
