@@ -1,5 +1,5 @@
-//! What a kernel says of stations, as attributes and in debugfs, and policies for them: no bytes make the readers
-//! panic, and every policy that is read gives weights in range.
+//! What a kernel says of stations, as attributes and in debugfs, and policies for them: no bytes make the
+//! readers panic, and every policy that is read gives weights in range.
 #![no_main]
 
 use goodqueue::Nanos;

@@ -21,7 +21,8 @@ use crate::screen::{self, Step};
 use crate::sqm::told;
 
 /// Columns of the table.
-const HEADER: &str = "station            interface   dBm  Mbit/s: rate    down      up  air %: down    up  weight  queued  drops/s  retries/s";
+const HEADER: &str = "station            interface   dBm  Mbit/s: rate    down      up  air %: down    up  weight  queued  \
+                      drops/s  retries/s";
 
 /// Shows stations, and sets weights, until it is interrupted.
 ///
@@ -41,12 +42,12 @@ pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
     if let (Some(policy), true) = (&policy, args.dry_run) {
         return dry_run(policy, &first);
     }
-    for radio in left(&first) {
-        if policy.is_none() {
-            eprintln!(
-                "goodqueue: {radio} still has weights of a goodqueue airtime that was killed; --restore puts them back"
-            );
-        }
+    let of_killed = if policy.is_none() { left(&first) } else { Vec::new() };
+    for radio in of_killed {
+        eprintln!(
+            "goodqueue: {radio} still has weights of a goodqueue airtime that was killed; --restore puts them \
+             back"
+        );
     }
     let mut session = Session::start(wireless, first, policy.as_ref(), args, span)?;
     let end = session.run(args);
@@ -118,13 +119,15 @@ impl<'a> Session<'a> {
     ) -> Result<Session<'a>, Error> {
         let start = Instant::now();
         let mut governed = Vec::new();
-        for radio in first.radios().iter().filter(|_| policy.is_some()) {
-            let Some(policy) = policy else { break };
+        for (policy, radio) in
+            policy.iter().flat_map(|policy| first.radios().iter().map(move |radio| (policy, radio)))
+        {
             radio.check_weights(policy.groups().is_some()).map_err(told)?;
             let (hold, count) = Hold::take(&mut wireless, radio, &first).map_err(told)?;
             if count > 0 {
                 eprintln!(
-                    "goodqueue: {}: weights of {count} stations put back that a killed goodqueue airtime had left",
+                    "goodqueue: {}: weights of {count} stations put back that a killed goodqueue airtime had \
+                     left",
                     radio.name
                 );
             }

@@ -67,7 +67,7 @@ pub enum Command {
     /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
-    /// Show the stations of a Wi-Fi access point and the air that each takes, and set their weights by a policy
+    /// Show the stations of a Wi-Fi access point and the air that each takes; set their weights by a policy
     #[command(after_help = airtime::EXAMPLES)]
     Airtime(AirtimeArgs),
     /// Find queues that are too long in this host, and say what to change, why, and how to go back

@@ -20,7 +20,8 @@ pub(crate) enum Step {
     Last,
 }
 
-/// Takes a step each `span`, and shows the table under its header until `q`, Ctrl-C, a signal or the last step.
+/// Takes a step each `span`, and shows the table under its header until `q`, Ctrl-C, a signal or the last
+/// step.
 ///
 /// # Errors
 /// Those of the terminal and of `step`. The terminal is restored first.

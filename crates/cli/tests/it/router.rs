@@ -1,4 +1,4 @@
-//! `sqm` and `watch` without a kernel of their own; `./vm` has what they do to queues.
+//! `sqm`, `watch` and `airtime` without a kernel of their own; `./vm` has what they do to queues.
 
 use std::process::Command;
 
@@ -17,6 +17,8 @@ fn wrong_words_are_refused_before_anything_is_touched() {
     refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);
     refused("watch nope0", &["there is no interface nope0"]);
     refused("watch lo --interval 1ms", &["--interval", "from 100ms to 1h"]);
+    refused("airtime --interval 1ms", &["--interval", "from 100ms to 1h"]);
+    refused("airtime --policy /nowhere/wifi.toml", &["/nowhere/wifi.toml"]);
 }
 
 #[test]

@@ -14,8 +14,8 @@ use super::wifi::real_policy;
 use super::{ExperimentError, MOST_BYTES};
 
 /// Groups, weights and limits for the stations of a real access point: `policy`, `update`, `[[wifi.group]]`
-/// and `[[wifi.station]]` of a file for `--link`, or of an experiment file. A station is known by its `mac`, a
-/// group by the `interface` of its stations.
+/// and `[[wifi.station]]` of a file for `--link`, or of an experiment file. A station is known by its `mac`,
+/// a group by the `interface` of its stations.
 ///
 /// ```
 /// use goodqueue_experiment::AirtimePolicy;

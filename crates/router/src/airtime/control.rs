@@ -9,15 +9,18 @@ use super::{Mac, Weight};
 /// The place of a station: its group, and its weight beside the other members.
 pub type Place = (Option<GroupId>, u32);
 
+/// The place of the station with this address that joined the interface of this name; `None` if the policy
+/// does not know it.
+pub type PlaceOf = Box<dyn Fn(Mac, &str) -> Option<Place>>;
+
 /// A policy for the stations of a radio.
 pub struct Rules {
     /// The groups, whose shares hold whichever of their stations are active; `None`: weights as given.
     pub groups: Option<Groups>,
     /// How often the weights of groups are computed.
     pub interval: Span,
-    /// The place of a station that joined the interface of this name; `None` if the policy does not know it.
-    #[expect(clippy::type_complexity, reason = "a function is what it is")]
-    pub place: Box<dyn Fn(Mac, &str) -> Option<Place>>,
+    /// Where a station belongs.
+    pub place: PlaceOf,
 }
 
 /// A station at one moment.

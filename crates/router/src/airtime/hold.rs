@@ -1,16 +1,29 @@
 //! Weights in force: what was there before is kept in a file until it is put back.
 
+use std::path::{Path, PathBuf};
+
 use goodqueue_wire::Lock;
 use serde::{Deserialize, Serialize};
 
 use super::{Look, Mac, Radio, Weight, Wireless};
-use crate::kept::States;
+use crate::kept::{FOLDER, States};
 use crate::{Error, Result};
 
 /// What the names of the files begin with.
 const AIRTIME: &str = "airtime";
 /// The weight of a station that nobody has given one (`IEEE80211_DEFAULT_AIRTIME_WEIGHT`).
 pub(super) const DEFAULT_WEIGHT: u16 = 256;
+
+/// Who takes weights: the kernel, or a test.
+trait Taker {
+    fn set_weight(&mut self, weight: &Weight) -> Result<()>;
+}
+
+impl Taker for Wireless {
+    fn set_weight(&mut self, weight: &Weight) -> Result<()> {
+        Wireless::set_weight(self, weight)
+    }
+}
 
 /// The file of one radio.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,13 +71,13 @@ impl State {
     }
 
     /// Puts back the weights of the stations that are still there; returns their number.
-    fn put_back(&self, wireless: &mut Wireless, look: &Look) -> Result<usize> {
+    fn put_back(&self, taker: &mut impl Taker, look: &Look, folder: &Path) -> Result<usize> {
         let mut count = 0;
         for weight in self.weights().filter(|weight| look.has(weight.index, weight.mac)) {
-            wireless.set_weight(&weight)?;
+            taker.set_weight(&weight)?;
             count += 1;
         }
-        States::open()?.remove(AIRTIME, self.index)?;
+        States::of_folder(folder.to_owned())?.remove(AIRTIME, self.index)?;
         Ok(count)
     }
 }
@@ -73,6 +86,7 @@ impl State {
 /// process was killed, the next [`Hold::take`] of the radio or [`restore`] does.
 pub struct Hold {
     state: State,
+    folder: PathBuf,
     _lock: Lock,
 }
 
@@ -83,7 +97,11 @@ impl Hold {
     /// # Errors
     /// `Refused` if another process sets the radio's weights; `Missing` without the right to do so.
     pub fn take(wireless: &mut Wireless, radio: &Radio, look: &Look) -> Result<(Hold, usize)> {
-        let states = States::open()?;
+        Hold::take_in(FOLDER.into(), wireless, radio, look)
+    }
+
+    fn take_in(folder: PathBuf, taker: &mut impl Taker, radio: &Radio, look: &Look) -> Result<(Hold, usize)> {
+        let states = States::of_folder(folder.clone())?;
         let lock = states.lock(AIRTIME, radio.index)?.ok_or_else(|| {
             Error::Refused(format!(
                 "another goodqueue airtime sets the weights of {}; end it first (Ctrl-C)",
@@ -92,9 +110,9 @@ impl Hold {
         })?;
         let left = of_radio(&states, radio.index)?;
         drop(states);
-        let count = left.map_or(Ok(0), |left| left.put_back(wireless, look))?;
+        let count = left.map_or(Ok(0), |left| left.put_back(taker, look, &folder))?;
         let state = State { schema: 1, radio: radio.name.clone(), index: radio.index, before: Vec::new() };
-        Ok((Hold { state, _lock: lock }, count))
+        Ok((Hold { state, folder, _lock: lock }, count))
     }
 
     /// Sets weights. The first change of each station is written down before it is made.
@@ -102,10 +120,14 @@ impl Hold {
     /// # Errors
     /// `Missing` if the driver takes no weights, or without the right to set them.
     pub fn set(&mut self, wireless: &mut Wireless, look: &Look, weights: &[Weight]) -> Result<()> {
+        self.set_with(wireless, look, weights)
+    }
+
+    fn set_with(&mut self, taker: &mut impl Taker, look: &Look, weights: &[Weight]) -> Result<()> {
         if self.state.note(weights, |index, mac| look.weight(index, mac)) {
-            States::open()?.write(AIRTIME, self.state.index, &self.state)?;
+            States::of_folder(self.folder.clone())?.write(AIRTIME, self.state.index, &self.state)?;
         }
-        weights.iter().try_for_each(|weight| wireless.set_weight(weight))
+        weights.iter().try_for_each(|weight| taker.set_weight(weight))
     }
 
     /// Puts back the weights that were there before; returns their number.
@@ -113,7 +135,7 @@ impl Hold {
     /// # Errors
     /// Those of [`Hold::set`].
     pub fn release(self, wireless: &mut Wireless, look: &Look) -> Result<usize> {
-        self.state.put_back(wireless, look)
+        self.state.put_back(wireless, look, &self.folder)
     }
 }
 
@@ -155,25 +177,95 @@ pub fn restore(wireless: &mut Wireless, look: &Look) -> Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Instant;
+
+    use super::super::{Interface, Seen, Station};
     use super::*;
+
+    fn mac(number: u8) -> Mac {
+        Mac([2, 0, 0, 0, number, 0])
+    }
+
+    fn weight(number: u8, weight: u16) -> Weight {
+        Weight { interface: "wlan0".into(), index: 3, mac: mac(number), weight }
+    }
 
     #[test]
     fn only_the_weight_before_the_first_change_is_noted() {
-        let weight = |number, weight| Weight {
-            interface: "wlan0".into(),
-            index: 3,
-            mac: Mac([2, 0, 0, 0, number, 0]),
-            weight,
-        };
         let mut state = State::default();
-        assert!(state.note(&[weight(1, 1024), weight(2, 512)], |_, mac| (mac.0[4] == 1).then_some(300)));
+        assert!(state.note(&[weight(1, 1024), weight(2, 512)], |_, of| (of == mac(1)).then_some(300)));
         assert!(!state.note(&[weight(1, 100)], |_, _| Some(1024)), "it has our own weight by now");
         assert!(state.note(&[weight(1, 7), weight(3, 8)], |_, _| Some(9)));
-        assert_eq!(
-            state.weights().collect::<Vec<_>>(),
-            [weight(1, 300), weight(2, DEFAULT_WEIGHT), weight(3, 9)]
-        );
-        let text = serde_json::to_string(&state).expect("JSON");
-        assert_eq!(serde_json::from_str::<State>(&text).expect("the same"), state);
+        let expected = [weight(1, 300), weight(2, DEFAULT_WEIGHT), weight(3, 9)];
+        assert_eq!(state.weights().collect::<Vec<_>>(), expected);
+    }
+
+    /// A radio's weights, as a driver has them.
+    #[derive(Default)]
+    struct Driver(BTreeMap<Mac, u16>);
+
+    impl Taker for Driver {
+        fn set_weight(&mut self, weight: &Weight) -> Result<()> {
+            self.0.insert(weight.mac, weight.weight);
+            Ok(())
+        }
+    }
+
+    impl Driver {
+        fn look(&self) -> Look {
+            let interface =
+                Interface { index: 3, name: "wlan0".into(), radio: 0, is_access_point: true, ssid: None };
+            let station = |(&mac, &weight)| Seen {
+                interface: 0,
+                station: Station { mac, weight: Some(weight), ..Station::default() },
+                deficits: None,
+            };
+            Look {
+                at: Instant::now(),
+                radios: vec![radio()],
+                interfaces: vec![interface],
+                stations: self.0.iter().map(station).collect(),
+            }
+        }
+    }
+
+    fn radio() -> Radio {
+        Radio { name: "phy0".into(), ..Radio::default() }
+    }
+
+    #[test]
+    fn weights_come_back_at_the_end_and_after_a_kill() {
+        let folder = std::env::temp_dir().join(format!("goodqueue-airtime-{}", std::process::id()));
+        let mut driver = Driver(BTreeMap::from([(mac(1), 256), (mac(2), 300), (mac(3), 256)]));
+        let before = driver.0.clone();
+        let take = |driver: &mut Driver| {
+            let look = driver.look();
+            Hold::take_in(folder.clone(), driver, &radio(), &look).map_err(|error| error.to_string())
+        };
+        let (mut hold, count) = take(&mut driver).expect("nobody has it");
+        assert_eq!(count, 0);
+        let second = take(&mut driver).map(|_| ()).expect_err("it is taken");
+        assert!(second.contains("another goodqueue airtime sets the weights of phy0"), "{second}");
+        let look = driver.look();
+        hold.set_with(&mut driver, &look, &[weight(1, 1024), weight(2, 341)]).expect("set");
+        let look = driver.look();
+        hold.set_with(&mut driver, &look, &[weight(2, 512)]).expect("set");
+        assert_eq!((driver.0[&mac(1)], driver.0[&mac(2)]), (1024, 512));
+        // Killed: only the lock goes with the process.
+        drop(hold);
+        // Station 1 leaves and takes its weight along.
+        driver.0.remove(&mac(1));
+        let (mut hold, count) = take(&mut driver).expect("it is free");
+        assert_eq!((count, driver.0[&mac(2)]), (1, 300));
+        let look = driver.look();
+        hold.set_with(&mut driver, &look, &[weight(3, 7)]).expect("set");
+        let look = driver.look();
+        hold.state.put_back(&mut driver, &look, &hold.folder).expect("back");
+        drop(hold);
+        assert_eq!((driver.0[&mac(2)], driver.0[&mac(3)]), (before[&mac(2)], before[&mac(3)]));
+        let (_, count) = take(&mut driver).expect("it is free");
+        assert_eq!(count, 0, "nothing is left");
+        std::fs::remove_dir_all(folder).expect("the folder");
     }
 }

@@ -19,7 +19,7 @@ mod view;
 use std::fmt;
 use std::time::Instant;
 
-pub use control::{Controller, Place, Rules, Standing};
+pub use control::{Controller, Place, PlaceOf, Rules, Standing};
 pub use debugfs::{Deficits, PerAc};
 pub use hold::{Hold, left, restore};
 #[doc(hidden)]
@@ -100,8 +100,9 @@ pub struct Look {
 }
 
 impl Look {
-    /// Looks at the radios that these interfaces belong to; at all access points if there are none. Of a radio
-    /// it takes all access points, and interfaces of other kinds that are named: the air is the radio's.
+    /// Looks at the radios that these interfaces belong to; at all access points if there are none. Of a
+    /// radio it takes all access points, and interfaces of other kinds that are named: the air is the
+    /// radio's.
     ///
     /// # Errors
     /// `Refused` for a name that is no Wi-Fi interface, `Missing` if there is no access point.

@@ -30,12 +30,15 @@ impl Generic {
         let all = GenlCtrl { cmd: GenlCtrlCmd::GetFamily, nlas: Vec::new() };
         let parse = |bytes: &[u8]| {
             let family = GenlMessage::<GenlCtrl>::parse_with_param(bytes, CONTROL.0).ok()?.payload;
-            let is_meant = |nla: &GenlCtrlAttrs| matches!(nla, GenlCtrlAttrs::FamilyName(name) if name == F::family_name());
-            family.nlas.iter().any(is_meant).then_some(())?;
-            family.nlas.iter().find_map(|nla| match nla {
-                GenlCtrlAttrs::FamilyId(id) => Some(*id),
-                _ => None,
-            })
+            let (mut is_meant, mut number) = (false, None);
+            for nla in &family.nlas {
+                match nla {
+                    GenlCtrlAttrs::FamilyName(name) => is_meant = name == F::family_name(),
+                    GenlCtrlAttrs::FamilyId(id) => number = Some(*id),
+                    _ => {}
+                }
+            }
+            number.filter(|_| is_meant)
         };
         let found = connection.dump(CONTROL, &GenlMessage::from_payload(all), F::family_name(), parse)?;
         let family = found.first().copied().ok_or_else(|| Error::Missing {

@@ -150,7 +150,15 @@ impl Connection {
 
     fn send(&mut self, kind: Kind, message: &impl Emitable, flags: u16) -> io::Result<()> {
         self.sequence += 1;
-        let bytes = encoded(kind, message, flags, self.sequence);
+        let length = HEADER + message.buffer_len();
+        let mut header = NetlinkHeader::default();
+        header.length = u32::try_from(length).unwrap_or(u32::MAX);
+        header.message_type = kind.0;
+        header.flags = flags;
+        header.sequence_number = self.sequence;
+        let mut bytes = vec![0; length];
+        header.emit(&mut bytes[..HEADER]);
+        message.emit(&mut bytes[HEADER..]);
         self.socket.send(&bytes, 0).map(|_| ())
     }
 
@@ -164,20 +172,6 @@ impl Connection {
             }
         }
     }
-}
-
-/// A whole message.
-fn encoded(kind: Kind, message: &impl Emitable, flags: u16, sequence: u32) -> Vec<u8> {
-    let length = HEADER + message.buffer_len();
-    let mut header = NetlinkHeader::default();
-    header.length = u32::try_from(length).unwrap_or(u32::MAX);
-    header.message_type = kind.0;
-    header.flags = flags;
-    header.sequence_number = sequence;
-    let mut bytes = vec![0; length];
-    header.emit(&mut bytes[..HEADER]);
-    message.emit(&mut bytes[HEADER..]);
-    bytes
 }
 
 /// The messages of one answer: each starts with its length. What is too short ends them.
