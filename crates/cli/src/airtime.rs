@@ -175,7 +175,13 @@ impl<'a> Session<'a> {
 
     /// Looks, sets weights, and returns what happened if a table is due.
     fn look(&mut self) -> Result<Option<View>, Error> {
-        self.latest = match Look::now(&mut self.wireless, self.interfaces) {
+        let at = Instant::now();
+        let look = if at < self.due {
+            self.latest.again(&mut self.wireless)
+        } else {
+            Look::now(&mut self.wireless, self.interfaces)
+        };
+        self.latest = match look {
             // An access point that is started anew is gone for a moment.
             Err(RouterError::Refused(_) | RouterError::Missing { .. }) => self.latest.without_stations(),
             look => look.map_err(told)?,
@@ -185,10 +191,10 @@ impl<'a> Session<'a> {
             let weights = controller.update(now, &self.latest.standing(*radio));
             hold.set(&mut self.wireless, &self.latest, &weights).map_err(told)?;
         }
-        if Instant::now() < self.due {
+        if at < self.due {
             return Ok(None);
         }
-        self.due += self.span;
+        self.due = (self.due + self.span).max(at);
         let view = self.latest.since(&self.shown);
         self.shown = self.latest.clone();
         Ok(Some(view))
