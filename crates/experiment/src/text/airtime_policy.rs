@@ -1,6 +1,5 @@
 //! The policy for a real access point, from the text that the simulator reads too.
 
-use std::fmt;
 use std::path::Path;
 
 use goodqueue::Span;
@@ -32,22 +31,12 @@ use super::{ExperimentError, MOST_BYTES};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct AirtimePolicy {
     interval: Span,
     groups: Option<Groups>,
     stations: Vec<([u8; 6], Option<GroupId>, Option<u32>)>,
     interfaces: Vec<(String, GroupId)>,
-}
-
-impl fmt::Debug for AirtimePolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AirtimePolicy")
-            .field("interval", &self.interval)
-            .field("stations", &self.stations)
-            .field("interfaces", &self.interfaces)
-            .finish_non_exhaustive()
-    }
 }
 
 impl AirtimePolicy {

@@ -436,7 +436,7 @@ const ENODEV: i32 = 19;
 /// A connection to nl80211.
 pub struct Wireless(Generic);
 
-/// Why there is no nl80211.
+/// What to do without nl80211.
 const CURE: &str = "this kernel has no Wi-Fi; load the module of a Wi-Fi card, and cfg80211 with it";
 
 impl Wireless {
