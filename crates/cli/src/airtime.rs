@@ -1,176 +1,426 @@
-//! `goodqueue airtime-model`: prints the analytic airtime model.
+//! `goodqueue airtime`: the stations of real access points, and their weights by a policy.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
 
-use goodqueue_sim::wifi::PhyRate;
-use goodqueue_sim::wifi::model::{Constants, Outcome, Sharing, Station, airtime, table1, table1_published};
+use goodqueue_experiment::{AirtimePolicy, Error};
+use goodqueue_router::Error as RouterError;
+use goodqueue_router::airtime::{
+    Controller, Hold, Look, PerAc, Row, Rules, Standing, View, Wireless, left, restore,
+};
+use goodqueue_router::watch::interval;
+use goodqueue_wire::Interrupt;
 use serde_json::{Value, json};
 
-use crate::args::{AirtimeArgs, ConstantsArg};
-use crate::output::{print, print_json};
-use goodqueue_experiment::Error;
+use crate::args::AirtimeArgs;
+use crate::output;
+use crate::path_values::positive;
+use crate::screen::{self, Step};
+use crate::sqm::told;
 
-/// A way of sharing the air, with the stations under it.
-struct Arm {
-    name: &'static str,
-    sharing: Sharing,
-    names: Vec<String>,
-    stations: Vec<Station>,
-    /// R0 and R as published, Mbit/s.
-    published: Option<[(f64, f64); 3]>,
-}
+/// Columns of the table.
+const HEADER: &str = "station            interface   dBm  Mbit/s: rate    down      up  air %: down    up  weight  queued  \
+                      drops/s  retries/s";
 
-/// Computes the model and prints it.
+/// Shows stations, and sets weights, until it is interrupted.
 ///
 /// # Errors
-/// [`Error::Usage`] for a station that is not valid.
+/// [`Error::Usage`] for a wrong interface, interval or policy; [`Error::Machine`] with what this machine, its
+/// driver or its kernel lacks.
 pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
-    let sets: &[_] = match args.constants {
-        Some(ConstantsArg::A) => &[("a", Constants::GHZ5)],
-        Some(ConstantsArg::B) => &[("b", Constants::GHZ2_4)],
-        None => &[("a", Constants::GHZ5), ("b", Constants::GHZ2_4)],
-    };
-    let arms = arms(args).map_err(Error::Usage)?;
-    if args.json {
-        let rows: Vec<Value> = arms.iter().flat_map(|arm| sets.iter().map(|set| as_json(arm, set))).collect();
-        return print_json(&rows);
+    let span = positive("interval", &args.interval)?;
+    let span = interval(Duration::from_nanos(span.0)).map_err(told)?;
+    let policy = args.policy.as_deref().map(read).transpose()?;
+    let mut wireless = Wireless::open().map_err(told)?;
+    let first = Look::now(&mut wireless, &args.interfaces).map_err(told)?;
+    if args.restore {
+        let lines = restore(&mut wireless, &first).map_err(told)?;
+        return output::print(&format!("{}\n", lines.join("\n")));
     }
+    if let (Some(policy), true) = (&policy, args.dry_run) {
+        return dry_run(policy, &first);
+    }
+    let of_killed = if policy.is_none() { left(&first) } else { Vec::new() };
+    for radio in of_killed {
+        eprintln!(
+            "goodqueue: {radio} still has weights of a goodqueue airtime that was killed; --restore puts them \
+             back"
+        );
+    }
+    let mut session = Session::start(wireless, first, policy.as_ref(), args, span)?;
+    let end = session.run(args);
+    // Whatever ended it, what was there before comes back.
+    let back = session.stop();
+    end.and(back)
+}
+
+fn read(file: &Path) -> Result<AirtimePolicy, Error> {
+    AirtimePolicy::read(file).map_err(|error| Error::Usage(error.to_string()))
+}
+
+/// The policy as rules for a controller.
+fn rules(policy: &AirtimePolicy) -> Rules {
+    let (groups, interval, policy) = (policy.groups(), policy.interval(), policy.clone());
+    Rules { groups, interval, place: Box::new(move |mac, interface| policy.place(mac.0, interface)) }
+}
+
+/// Prints the commands that would set the weights if packets waited for every station.
+fn dry_run(policy: &AirtimePolicy, look: &Look) -> Result<(), Error> {
     let mut text = String::new();
-    for arm in &arms {
-        write_arm(&mut text, arm, sets);
-    }
-    text.push_str("R0: alone on the radio. R: with the others. Set a: 5 GHz; b: 2.4 GHz. Rates in Mbit/s.\n");
-    print(&text)
-}
-
-fn arms(args: &AirtimeArgs) -> Result<[Arm; 2], String> {
-    let by_transmissions =
-        if args.overhead { Sharing::TransmissionsWithOverhead } else { Sharing::Transmissions };
-    let arm = |is_fair: bool, names, stations, published| Arm {
-        name: if is_fair { "airtime fairness" } else { "without fairness" },
-        sharing: if is_fair { Sharing::Weighted } else { by_transmissions },
-        names,
-        stations,
-        published,
-    };
-    if args.station.is_empty() {
-        let names = || ["fast 1", "fast 2", "slow"].map(String::from).to_vec();
-        let paper =
-            |is_fair| arm(is_fair, names(), table1(is_fair).to_vec(), Some(table1_published(is_fair)));
-        return Ok([paper(false), paper(true)]);
-    }
-    let stations = args.station.iter().map(|text| station(text)).collect::<Result<Vec<_>, _>>()?;
-    let names =
-        || args.station.iter().map(|text| text.split(':').next().unwrap_or_default().to_owned()).collect();
-    Ok([arm(false, names(), stations.clone(), None), arm(true, names(), stations, None)])
-}
-
-/// Reads `RATE[:aggregate=BYTES][,packet=BYTES][,weight=N]`.
-fn station(text: &str) -> Result<Station, String> {
-    let (rate, settings) = text.split_once(':').unwrap_or((text, ""));
-    let number = |text: &str| text.parse::<f64>().ok().filter(|value| value.is_finite() && *value > 0.0);
-    let rate = match (number(rate), rate.parse::<PhyRate>()) {
-        (Some(mbps), _) => mbps,
-        (None, Ok(rate)) => rate.bps() as f64 / 1e6,
-        (None, Err(error)) => return Err(error.to_string()),
-    };
-    let (mut aggregate, mut packet, mut weight) = (None, 1500.0, 1.0);
-    for setting in settings.split(',').filter(|setting| !setting.is_empty()) {
-        let not = || format!("{text}: {setting} is none of aggregate=BYTES, packet=BYTES, weight=NUMBER");
-        let (name, value) = setting.split_once('=').ok_or_else(not)?;
-        let value = number(value).ok_or_else(not)?;
-        match name {
-            "aggregate" => aggregate = Some(value),
-            "packet" => packet = value,
-            "weight" => weight = value,
-            _ => return Err(not()),
+    for radio in look.radios() {
+        if let Err(why) = radio.check_weights(policy.groups().is_some()) {
+            eprintln!("goodqueue: {why}");
         }
+        text += &weights(policy, &look.standing(radio.index));
     }
-    Ok(Station { rate, aggregate: aggregate.unwrap_or(packet), packet, weight })
+    output::print(&text)
 }
 
-fn write_arm(text: &mut String, arm: &Arm, sets: &[(&str, Constants)]) {
-    let computed: Vec<Vec<Outcome>> =
-        sets.iter().map(|(_, with)| airtime(&arm.stations, with, arm.sharing)).collect();
-    // Writing to a String cannot fail.
-    let _ = write!(text, "{}\n  {:<20} {:>9} {:>6}", arm.name, "station", "aggregate", "share");
-    if arm.published.is_some() {
-        let _ = write!(text, " {:>9} {:>7}", "paper R0", "R");
-    }
-    for (name, _) in sets {
-        let _ = write!(text, " {:>9} {:>7}", format!("{name}: R0"), "R");
-    }
-    text.push('\n');
-    for (number, station) in arm.stations.iter().enumerate() {
-        let share = 100.0 * computed[0][number].share;
-        let _ = write!(text, "  {:<20} {:>7.0} B {share:>4.1} %", arm.names[number], station.aggregate);
-        if let Some((alone, rate)) = arm.published.and_then(|rows| rows.get(number).copied()) {
-            let _ = write!(text, " {alone:>9.1} {rate:>7.1}");
-        }
-        for set in &computed {
-            let _ = write!(text, " {:>9.1} {:>7.1}", set[number].alone, set[number].rate);
-        }
-        text.push('\n');
-    }
-    let _ = write!(text, "  {:<20} {:>9} {:>6}", "total", "", "");
-    if let Some(rows) = arm.published {
-        let _ = write!(text, " {:>17.1}", rows.iter().map(|row| row.1).sum::<f64>());
-    }
-    for set in &computed {
-        let _ = write!(text, " {:>17.1}", set.iter().map(|station| station.rate).sum::<f64>());
-    }
-    text.push_str("\n\n");
+fn weights(policy: &AirtimePolicy, stations: &[Standing<'_>]) -> String {
+    let all: Vec<Standing<'_>> =
+        stations.iter().map(|station| Standing { has_packets: true, ..*station }).collect();
+    let weights = Controller::new(rules(policy), goodqueue::Nanos::ZERO).update(goodqueue::Nanos::ZERO, &all);
+    weights.iter().fold(String::new(), |text, weight| text + &format!("{weight}\n"))
 }
 
-fn as_json(arm: &Arm, (set, with): &(&str, Constants)) -> Value {
-    let computed = airtime(&arm.stations, with, arm.sharing);
-    let rows: Vec<Value> = (arm.names.iter().zip(&arm.stations).zip(&computed).enumerate())
-        .map(|(number, ((name, station), outcome))| {
-            let published = arm.published.map(|rows| rows[number]);
-            json!({
-                "station": name, "phy_mbps": station.rate, "aggregate_bytes": station.aggregate,
-                "packet_bytes": station.packet, "weight": station.weight,
-                "t_data_us": outcome.data, "t_oh_us": outcome.overhead, "share": outcome.share,
-                "r0_mbps": outcome.alone, "r_mbps": outcome.rate,
-                "published_r0_mbps": published.map(|row| row.0), "published_r_mbps": published.map(|row| row.1),
-            })
+/// A radio whose weights are set.
+struct Governed {
+    radio: u32,
+    controller: Controller,
+    hold: Hold,
+}
+
+/// The looks of one run of the command.
+struct Session<'a> {
+    wireless: Wireless,
+    governed: Vec<Governed>,
+    interfaces: &'a [String],
+    /// Time between two looks.
+    tick: Duration,
+    /// Time between two tables.
+    span: Duration,
+    start: Instant,
+    /// The look of the table before, and that of now.
+    shown: Look,
+    latest: Look,
+    /// When the next table is due.
+    due: Instant,
+}
+
+impl<'a> Session<'a> {
+    fn start(
+        mut wireless: Wireless,
+        first: Look,
+        policy: Option<&AirtimePolicy>,
+        args: &'a AirtimeArgs,
+        span: Duration,
+    ) -> Result<Session<'a>, Error> {
+        let start = Instant::now();
+        let mut governed = Vec::new();
+        for (policy, radio) in
+            policy.iter().flat_map(|policy| first.radios().iter().map(move |radio| (policy, radio)))
+        {
+            radio.check_weights(policy.groups().is_some()).map_err(told)?;
+            let (hold, count) = Hold::take(&mut wireless, radio, &first).map_err(told)?;
+            if count > 0 {
+                eprintln!(
+                    "goodqueue: {}: weights of {count} stations put back that a killed goodqueue airtime had \
+                     left",
+                    radio.name
+                );
+            }
+            let controller = Controller::new(rules(policy), goodqueue::Nanos::ZERO);
+            governed.push(Governed { radio: radio.index, controller, hold });
+        }
+        let own = policy.map_or(span, |policy| Duration::from_nanos(policy.interval().0));
+        Ok(Session {
+            wireless,
+            governed,
+            interfaces: &args.interfaces,
+            tick: own.min(span),
+            span,
+            start,
+            shown: first.clone(),
+            latest: first,
+            due: start + span,
         })
-        .collect();
-    let total: f64 = computed.iter().map(|outcome| outcome.rate).sum();
-    json!({ "sharing": arm.name, "constants": set, "stations": rows, "total_mbps": total })
+    }
+
+    fn run(&mut self, args: &AirtimeArgs) -> Result<(), Error> {
+        let mut left = args.count.unwrap_or(u64::MAX);
+        if !args.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
+            return screen::show(HEADER, self.tick, &mut || {
+                let Some(view) = self.look()? else { return Ok(Step::Same) };
+                left -= 1;
+                Ok(if left == 0 { Step::Last } else { Step::Rows(text(&view)) })
+            });
+        }
+        let interrupt = Interrupt::new().map_err(Error::machine)?;
+        while left > 0 {
+            if interrupt.wait(self.tick).map_err(Error::machine)?.is_some() {
+                break;
+            }
+            let Some(view) = self.look()? else { continue };
+            left -= 1;
+            if args.json {
+                output::print(&format!("{}\n", json_of(&view)))?;
+            } else {
+                output::print(&format!("{HEADER}\n{}\n", text(&view)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks, sets weights, and returns what happened if a table is due.
+    fn look(&mut self) -> Result<Option<View>, Error> {
+        let at = Instant::now();
+        let look = if at < self.due {
+            self.latest.again(&mut self.wireless)
+        } else {
+            Look::now(&mut self.wireless, self.interfaces)
+        };
+        self.latest = match look {
+            // An access point that is started anew is gone for a moment.
+            Err(RouterError::Refused(_) | RouterError::Missing { .. }) => self.latest.without_stations(),
+            look => look.map_err(told)?,
+        };
+        let now = goodqueue::Nanos(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        for Governed { radio, controller, hold } in &mut self.governed {
+            let weights = controller.update(now, &self.latest.standing(*radio));
+            hold.set(&mut self.wireless, &self.latest, &weights).map_err(told)?;
+        }
+        if at < self.due {
+            return Ok(None);
+        }
+        self.due = (self.due + self.span).max(at);
+        let view = self.latest.since(&self.shown);
+        self.shown = self.latest.clone();
+        Ok(Some(view))
+    }
+
+    fn stop(self) -> Result<(), Error> {
+        let Session { mut wireless, governed, interfaces, latest, .. } = self;
+        // Stations may have come since; without an answer, those of the last look are put back.
+        let look = Look::now(&mut wireless, interfaces).unwrap_or(latest);
+        let mut end = Ok(());
+        for Governed { hold, .. } in governed {
+            let released = hold.release(&mut wireless, &look).map_err(told);
+            end = end.and(released.map(|_| ()));
+        }
+        end
+    }
+}
+
+/// The rows of the table, and below them what is said of the radios and who came and went.
+fn text(view: &View) -> String {
+    let mut out = String::new();
+    view.stations.iter().for_each(|station| out += &row(station));
+    if view.stations.is_empty() {
+        out += "no stations\n";
+    }
+    for radio in &view.radios {
+        let features = radio.features;
+        let has = [
+            (features.airtime_fairness, "airtime fairness"),
+            (features.aql, "AQL"),
+            (features.txqs, "queue statistics"),
+        ];
+        let has: Vec<&str> = has.into_iter().filter_map(|(has, name)| has.then_some(name)).collect();
+        let has = if has.is_empty() { "nothing of airtime".into() } else { has.join(", ") };
+        let _ = write!(out, "{}: driver with {has}", radio.name);
+        if let Some(queues) = radio.queues {
+            let _ = write!(
+                out,
+                "; {} packets ({:.1} kB) wait, {} dropped, {} marked",
+                queues.backlog_packets,
+                f64::from(queues.backlog_bytes) / 1e3,
+                u64::from(queues.drops) + u64::from(queues.overlimit),
+                queues.ecn_marks
+            );
+        }
+        out.push('\n');
+    }
+    view.events.iter().for_each(|event| out += &format!("{event}\n"));
+    view.notes.iter().for_each(|note| out += &format!("{note}\n"));
+    out
+}
+
+fn row(row: &Row) -> String {
+    let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".into());
+    let percent = |share: Option<f64>| or_dash(share.map(|share| format!("{:.1}", 100.0 * share)));
+    let mut out = format!(
+        "{:<19}{:<10}{:>5}{:>14}{:>8.2}{:>8.2}{:>13}{:>6}{:>8}{:>8}{:>9}{:>11.1}\n",
+        row.station.mac.to_string(),
+        row.interface,
+        or_dash(row.station.signal_dbm.map(|dbm| dbm.to_string())),
+        or_dash(row.station.tx_rate_bps.map(|rate| format!("{:.1}", rate as f64 / 1e6))),
+        row.down_bps / 1e6,
+        row.up_bps / 1e6,
+        percent(row.air_down),
+        percent(row.air_up),
+        or_dash(row.station.weight.map(|weight| weight.to_string())),
+        or_dash(row.backlog_packets.map(|packets| packets.to_string())),
+        or_dash(row.drops_per_s.map(|drops| format!("{drops:.1}"))),
+        row.retries_per_s,
+    );
+    let per_ac = |of: &PerAc<i64>| format!("VO {} VI {} BE {} BK {} us", of.vo, of.vi, of.be, of.bk);
+    let Some(deficits) = &row.deficits else { return out };
+    if let Some(deficit) = &deficits.deficit_us {
+        let _ = writeln!(out, "{:19}deficit {}", "", per_ac(deficit));
+    }
+    if let (Some(pending), Some(low), Some(high)) =
+        (&deficits.pending_us, &deficits.limit_low_us, &deficits.limit_high_us)
+    {
+        let (pending, low, high) = (per_ac(pending), low.be, high.be);
+        let _ = writeln!(out, "{:19}in hardware {pending} (AQL: BE may have {low}, alone {high})", "");
+    }
+    out
+}
+
+fn json_of(view: &View) -> Value {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    json!({
+        "t": time.as_secs_f64(), "radios": view.radios, "stations": view.stations, "events": view.events,
+        "notes": view.notes,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use goodqueue_experiment::Experiment;
+    use goodqueue_router::airtime::{Deficits, Event, Features, Mac, Radio, Station, Txq};
+
     use super::*;
 
-    #[test]
-    fn reads_a_station_as_it_is_typed() {
-        let fast = station("mcs15:aggregate=28434").expect("a station");
-        assert_eq!((fast.rate * 10.0).round(), 1444.0);
-        assert_eq!((fast.aggregate, fast.packet, fast.weight), (28_434.0, 1500.0, 1.0));
-        let other = station("7.2:packet=200,weight=2").expect("a station");
-        assert_eq!((other.rate, other.aggregate, other.weight), (7.2, 200.0, 2.0));
-        for text in
-            ["", "mcs99", "0", "-1", "nan", "inf", "mcs0:aggregate", "mcs0:aggregate=0", "mcs0:what=1"]
-        {
-            assert!(station(text).is_err(), "{text}");
+    fn view() -> View {
+        let station = |number, weight| Station {
+            mac: Mac([2, 0, 0, 0, number, 0]),
+            signal_dbm: Some(-52),
+            tx_rate_bps: Some(144_400_000),
+            weight,
+            ..Station::default()
+        };
+        let each = |us| PerAc { vo: 0, vi: 0, be: us, bk: 1 };
+        let deficits = Deficits {
+            deficit_us: Some(each(-3120)),
+            pending_us: Some(each(4999)),
+            limit_low_us: Some(each(5000)),
+            limit_high_us: Some(each(12_000)),
+        };
+        let busy = Row {
+            radio: "phy0".into(),
+            interface: "wlan0".into(),
+            station: station(1, Some(256)),
+            down_bps: 41.5e6,
+            up_bps: 1.25e6,
+            air_down: Some(0.482),
+            air_up: Some(0.03),
+            retries_per_s: 12.0,
+            drops_per_s: Some(3.0),
+            marks_per_s: Some(0.0),
+            backlog_packets: Some(64),
+            deficits: Some(deficits),
+        };
+        let poor = Row {
+            interface: "guest0".into(),
+            station: Station { signal_dbm: None, tx_rate_bps: None, ..station(2, None) },
+            air_down: None,
+            air_up: None,
+            drops_per_s: None,
+            backlog_packets: None,
+            deficits: None,
+            ..busy.clone()
+        };
+        let queues = Txq { backlog_packets: 64, backlog_bytes: 96_500, drops: 7, ..Txq::default() };
+        let radio = Radio {
+            name: "phy0".into(),
+            features: Features { airtime_fairness: true, aql: true, txqs: true },
+            queues: Some(queues),
+            ..Radio::default()
+        };
+        let moved =
+            Event::Moved { mac: Mac([2, 0, 0, 0, 2, 0]), from: "wlan0".into(), interface: "guest0".into() };
+        View {
+            radios: vec![radio],
+            stations: vec![busy, poor],
+            events: vec![moved],
+            notes: vec!["a note".into()],
         }
     }
 
     #[test]
-    fn table_1_is_printed_with_its_total() {
-        let args = AirtimeArgs { station: Vec::new(), constants: None, overhead: false, json: false };
-        let arms = arms(&args).expect("the paper's");
-        let mut text = String::new();
-        write_arm(&mut text, &arms[1], &[("a", Constants::GHZ5)]);
-        let total: Vec<&str> =
-            text.lines().find(|line| line.contains("total")).expect("a total").split_whitespace().collect();
-        assert_eq!(total, ["total", "86.7", "86.1"]);
-        let slow = text.lines().nth(4).expect("the slow station");
+    fn stations_are_seen_at_a_glance() {
+        assert_eq!(format!("{HEADER}\n{}", text(&view())), "\
+station            interface   dBm  Mbit/s: rate    down      up  air %: down    up  weight  queued  drops/s  retries/s
+02:00:00:00:01:00  wlan0       -52         144.4   41.50    1.25         48.2   3.0     256      64      3.0       12.0
+                   deficit VO 0 VI 0 BE -3120 BK 1 us
+                   in hardware VO 0 VI 0 BE 4999 BK 1 us (AQL: BE may have 5000, alone 12000)
+02:00:00:00:02:00  guest0        -             -   41.50    1.25            -     -       -       -        -       12.0
+phy0: driver with airtime fairness, AQL, queue statistics; 64 packets (96.5 kB) wait, 7 dropped, 0 marked
+02:00:00:00:02:00 moved from wlan0 to guest0
+a note
+");
+    }
+
+    #[test]
+    fn json_has_everything() {
+        let json = json_of(&view());
+        let station = &json["stations"][0];
+        assert_eq!(station["mac"], "02:00:00:00:01:00");
+        assert_eq!((&station["weight"], &station["air_down"]), (&json!(256), &json!(0.482)));
+        assert_eq!(station["deficits"]["deficit_us"]["BE"], -3120);
+        assert_eq!(json["events"][0]["event"], "moved");
+        assert_eq!(json["radios"][0]["features"]["airtime_fairness"], true);
+    }
+
+    /// The policy of docs/airtime.md.
+    const POLICY: &str = include_str!("../../../docs/airtime-policy.toml");
+
+    /// Stations at the access point of the policy above.
+    fn standing(number: u8, interface: &str) -> Standing<'_> {
+        let mac = Mac([2, 0, 0, 0, number, 0]);
+        Standing { mac, index: 3, interface, has_packets: false, weight: None }
+    }
+
+    #[test]
+    fn a_policy_prints_as_commands() {
+        let policy = AirtimePolicy::parse(POLICY, "p.toml").expect("right");
+        let stations =
+            [standing(1, "wlan0"), standing(2, "wlan0"), standing(3, "guest0"), standing(4, "guest0")];
         assert_eq!(
-            slow.split_whitespace().collect::<Vec<_>>(),
-            ["slow", "2914", "B", "33.3", "%", "6.5", "2.2", "6.5", "2.2"]
+            weights(&policy, &stations),
+            "\
+iw dev wlan0 station set 02:00:00:00:01:00 airtime_weight 1024
+iw dev wlan0 station set 02:00:00:00:02:00 airtime_weight 512
+iw dev guest0 station set 02:00:00:00:03:00 airtime_weight 256
+iw dev guest0 station set 02:00:00:00:04:00 airtime_weight 256
+"
         );
+    }
+
+    /// The simulator with the same file: its access point sets the same weights, and the air is shared so.
+    #[test]
+    fn the_simulator_decides_the_same_with_the_same_file() {
+        let text = format!("test = {{ name = \"tcp_1down\", length = \"5s\" }}\n{POLICY}");
+        let experiment = Experiment::parse(&text, "p.toml", Path::new("")).expect("right");
+        let record = experiment.run().expect("a run");
+        let stations = &record.runs[0].radios[0].stations;
+        let simulated: Vec<(&str, u32)> =
+            stations.iter().map(|station| (&*station.name, station.weight)).collect();
+        assert_eq!(simulated, [("desk", 1024), ("phone", 512), ("guest1", 256), ("guest2", 256)]);
+        let policy = AirtimePolicy::parse(POLICY, "p.toml").expect("right");
+        let ours = weights(
+            &policy,
+            &[standing(1, "wlan0"), standing(2, "wlan0"), standing(3, "guest0"), standing(4, "guest0")],
+        );
+        for ((_, weight), line) in simulated.iter().zip(ours.lines()) {
+            assert!(line.ends_with(&format!("airtime_weight {weight}")), "{line}");
+        }
+        let airtime: Vec<u64> =
+            stations.iter().map(|station| station.airtime_tx_us + station.airtime_rx_us).collect();
+        let home = airtime[..2].iter().sum::<u64>() as f64 / airtime.iter().sum::<u64>() as f64;
+        assert!((0.70..0.80).contains(&home), "the home has {home} of the air, not about 3/4");
     }
 }

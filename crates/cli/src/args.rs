@@ -2,6 +2,7 @@
 //!
 //! Values here stay close to what was typed; [`goodqueue_experiment::Plan`] interprets them.
 
+mod airtime;
 mod autorate;
 mod bridge;
 mod doctor;
@@ -19,6 +20,7 @@ use goodqueue_experiment::Request;
 
 use crate::limit::Limit;
 
+pub use airtime::AirtimeArgs;
 pub use autorate::AutorateArgs;
 pub use bridge::BridgeArgs;
 pub use doctor::DoctorArgs;
@@ -80,6 +82,9 @@ pub enum Command {
     /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
+    /// Show the stations of a Wi-Fi access point and the air that each takes; set their weights by a policy
+    #[command(after_help = airtime::EXAMPLES)]
+    Airtime(AirtimeArgs),
     /// Find queues that are too long in this host, and say what to change, why, and how to go back
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArgs),
@@ -93,7 +98,7 @@ pub enum Command {
     /// Compute the share of each station of a Wi-Fi radio, with and without airtime fairness, by the
     /// published model
     #[command(after_help = AIRTIME_EXAMPLES)]
-    AirtimeModel(AirtimeArgs),
+    AirtimeModel(AirtimeModelArgs),
     /// Make table, page, pictures and files again from the record of an earlier run, or from several together
     Report(ReportArgs),
     /// Compare results, before and after a change: differences with their intervals, limits with an exit code
@@ -316,7 +321,7 @@ pub struct ListArgs {
 
 /// `goodqueue airtime-model`.
 #[derive(Args, Debug)]
-pub struct AirtimeArgs {
+pub struct AirtimeModelArgs {
     /// A station that always has packets to receive: its rate, mean bytes of an aggregate [default: one
     /// packet], bytes of a packet [default: 1500], weight [default: 1]; once for each station
     #[arg(long, value_name = "RATE[:aggregate=BYTES][,packet=BYTES][,weight=N]")]

@@ -3,7 +3,9 @@
 #![forbid(unsafe_code)]
 
 mod again;
+#[cfg(target_os = "linux")]
 pub mod airtime;
+pub mod airtime_model;
 pub mod args;
 #[cfg(target_os = "linux")]
 pub mod autorate;
@@ -30,6 +32,8 @@ pub mod reproduce;
 #[cfg(target_os = "linux")]
 mod rights;
 pub mod run;
+#[cfg(target_os = "linux")]
+mod screen;
 #[cfg(target_os = "linux")]
 pub mod server;
 #[cfg(target_os = "linux")]

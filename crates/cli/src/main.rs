@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
-use goodqueue_cli::{airtime, compare, list, probe, replay, reproduce, run, system, test, truth};
+use goodqueue_cli::{airtime_model, compare, list, probe, replay, reproduce, run, system, test, truth};
 use goodqueue_proof::truth::simulate;
 
 fn main() -> ExitCode {
@@ -27,11 +27,12 @@ fn main() -> ExitCode {
         Command::ShapeGuard { index } => system::shape_guard(index),
         Command::Autorate(args) => system::autorate(&args),
         Command::Watch(args) => system::watch(&args),
+        Command::Airtime(args) => system::airtime(&args),
         Command::Doctor(args) => system::doctor(&args),
         Command::Replay(args) => replay::command(&args),
         Command::Truth(args) => truth::command(&args, &simulate),
         Command::Reproduce(args) => reproduce::command(&args),
-        Command::AirtimeModel(args) => airtime::command(&args),
+        Command::AirtimeModel(args) => airtime_model::command(&args),
         Command::Report(args) => run::report(&args),
         Command::Compare(args) => compare::command(&args),
         Command::Queues(args) => list::queues(&args),

@@ -2,6 +2,7 @@
 
 use goodqueue_experiment::{Error, live};
 
+pub use crate::airtime::command as airtime;
 pub use crate::autorate::command as autorate;
 pub use crate::bridge::command as bridge;
 pub use crate::doctor::command as doctor;

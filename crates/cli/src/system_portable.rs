@@ -88,6 +88,14 @@ pub fn watch(_: &WatchArgs) -> Result<(), Error> {
 ///
 /// # Errors
 /// Always.
+pub fn airtime(_: &AirtimeArgs) -> Result<(), Error> {
+    Err(Error::Usage("airtime: it needs Linux and its Wi-Fi stack, mac80211".into()))
+}
+
+/// There is none.
+///
+/// # Errors
+/// Always.
 pub fn doctor(_: &DoctorArgs) -> Result<(), Error> {
     Err(Error::Usage("doctor: it needs Linux, whose queues it looks at".into()))
 }

@@ -8,15 +8,12 @@ use goodqueue_experiment::Error;
 use goodqueue_router::watch::{Look, Queue, Watched, interval};
 use goodqueue_wire::Interrupt;
 use goodqueue_wire::netlink::Route;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyModifiers};
-use ratatui::style::{Modifier, Style};
-use ratatui::text::{Line, Text};
-use ratatui::widgets::Paragraph;
 use serde_json::{Value, json};
 
 use crate::args::WatchArgs;
 use crate::output;
 use crate::path_values::positive;
+use crate::screen::{self, Step};
 use crate::sqm::told;
 
 /// Columns of the table.
@@ -38,11 +35,18 @@ pub fn command(args: &WatchArgs) -> Result<(), Error> {
     if args.prometheus {
         return output::print(&prometheus(&first.since(&first)));
     }
+    let mut before = first;
     if !args.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
-        return on_terminal(args, span, &mut route, first);
+        let mut left = args.count.unwrap_or(u64::MAX);
+        return screen::show(HEADER, span, &mut || {
+            let now = Look::now(&mut route, &args.interfaces).map_err(told)?;
+            let text = rows(&now.since(&before), args.idle);
+            before = now;
+            left -= 1;
+            Ok(if left == 0 { Step::Last } else { Step::Rows(text) })
+        });
     }
     let interrupt = Interrupt::new().map_err(Error::machine)?;
-    let mut before = first;
     for _ in 0..args.count.unwrap_or(u64::MAX) {
         if interrupt.wait(span).map_err(Error::machine)?.is_some() {
             break;
@@ -57,64 +61,6 @@ pub fn command(args: &WatchArgs) -> Result<(), Error> {
         before = now;
     }
     Ok(())
-}
-
-/// The whole terminal, until `q`.
-fn on_terminal(args: &WatchArgs, span: Duration, route: &mut Route, first: Look) -> Result<(), Error> {
-    let mut terminal = ratatui::try_init().map_err(Error::machine)?;
-    let end = draw_all(args, span, route, first, &mut terminal);
-    ratatui::restore();
-    end
-}
-
-fn draw_all(
-    args: &WatchArgs,
-    span: Duration,
-    route: &mut Route,
-    first: Look,
-    terminal: &mut ratatui::DefaultTerminal,
-) -> Result<(), Error> {
-    let (mut before, mut left) = (first, args.count.unwrap_or(u64::MAX));
-    let mut text = String::from("looking …\n");
-    loop {
-        terminal.draw(|frame| frame.render_widget(page(&text), frame.area())).map_err(Error::machine)?;
-        let next = std::time::Instant::now() + span;
-        loop {
-            let rest = next.saturating_duration_since(std::time::Instant::now());
-            if rest.is_zero() || !event::poll(rest).map_err(Error::machine)? {
-                break;
-            }
-            match event::read().map_err(Error::machine)? {
-                Event::Key(key) if matches!(key.code, KeyCode::Char('q') | KeyCode::Esc) => return Ok(()),
-                Event::Key(key)
-                    if key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL =>
-                {
-                    return Ok(());
-                }
-                Event::Resize(..) => {
-                    let draw = terminal.draw(|frame| frame.render_widget(page(&text), frame.area()));
-                    draw.map_err(Error::machine)?;
-                }
-                _ => {}
-            }
-        }
-        let now = Look::now(route, &args.interfaces).map_err(told)?;
-        text = rows(&now.since(&before), args.idle);
-        before = now;
-        left -= 1;
-        if left == 0 {
-            return Ok(());
-        }
-    }
-}
-
-/// The table with its header, as a widget.
-fn page(text: &str) -> Paragraph<'_> {
-    let header = Line::styled(HEADER, Style::new().add_modifier(Modifier::BOLD));
-    let mut page = Text::from(header);
-    page.extend(text.lines().map(Line::raw));
-    page.push_line(Line::styled("q ends it", Style::new().add_modifier(Modifier::DIM)));
-    Paragraph::new(page)
 }
 
 /// The rows of the table: a line for each queue and for each tin of `cake`.

@@ -76,7 +76,7 @@ pub use input::text as read_text;
 pub use monitor::{Latest, Monitor, Turn};
 pub use plan::{LinkOrder, Plan, TestOrder};
 pub use request::{Arm, Request};
-pub use text::ExperimentError;
+pub use text::{AirtimePolicy, ExperimentError};
 
 /// The example of the README is a test.
 #[cfg(doctest)]

@@ -26,7 +26,7 @@ pub enum Error {
     /// The kernel refused a change. What had been changed before was undone.
     #[error("{command}: {source}")]
     Kernel {
-        /// The change, as a command of iproute2.
+        /// The change, as a command of iproute2 or iw.
         command: String,
         /// What the kernel said.
         source: wire::Error,

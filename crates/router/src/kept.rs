@@ -1,18 +1,19 @@
 //! What was there before a change: files in a folder that is empty after the next boot, as the interfaces'
-//! queues are.
+//! queues and the stations' weights are.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use goodqueue_wire::Lock;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
 /// Where the files are.
-const FOLDER: &str = "/run/goodqueue";
+pub(crate) const FOLDER: &str = "/run/goodqueue";
 
 /// A queueing discipline that can be put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +38,11 @@ pub(crate) struct States {
 impl States {
     /// Waits until no other process changes interfaces.
     pub(crate) fn open() -> Result<States> {
-        let folder = PathBuf::from(FOLDER);
+        States::of_folder(FOLDER.into())
+    }
+
+    /// The same with files elsewhere, for tests.
+    pub(crate) fn of_folder(folder: PathBuf) -> Result<States> {
         let failed = |path: &PathBuf| {
             let path = path.clone();
             move |source: std::io::Error| match source.kind() {
@@ -73,6 +78,13 @@ impl States {
     /// The file of the command `of` for the interface `index`.
     fn path(&self, of: &str, index: u32) -> PathBuf {
         self.folder.join(format!("{of}-{}-{index}.json", self.namespace))
+    }
+
+    /// Locks the file of the command `of` for the interface or radio `index` as long as the value lives;
+    /// `None` if another process holds it.
+    pub(crate) fn lock(&self, of: &str, index: u32) -> Result<Option<Lock>> {
+        let path = self.path(of, index).with_extension("lock");
+        Lock::take(&path).map_err(|source| Error::State { path, source })
     }
 
     /// Everything that a command has kept.

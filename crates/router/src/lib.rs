@@ -10,12 +10,14 @@
 //! * [`watch`] looks at the queues of interfaces, whoever has set them up.
 //! * [`doctor`] looks for queues that are too long in this host, says what to change and why, changes it and
 //!   takes it back.
+//! * [`airtime`] shows the stations of an access point, and sets their weights by a policy.
 //!
 //! The queues' parameters are those of the library ([`goodqueue::QueueSpec`]): what runs in the simulator
 //! runs on the router.
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+pub mod airtime;
 pub mod autorate;
 pub mod bridge;
 pub mod doctor;

@@ -1,4 +1,4 @@
-//! `sqm`, `autorate` and `watch` without a kernel of their own; `./vm` has what they do to queues.
+//! `sqm`, `autorate`, `watch` and `airtime` without a kernel of their own; `./vm` has what they do to queues.
 
 use std::process::Command;
 
@@ -19,6 +19,8 @@ fn wrong_words_are_refused_before_anything_is_touched() {
     refused("autorate lo --up 5mbit..1mbit --down 1mbit", &["--up 5mbit..1mbit", "the lower one"]);
     refused("watch nope0", &["there is no interface nope0"]);
     refused("watch lo --interval 1ms", &["--interval", "from 100ms to 1h"]);
+    refused("airtime --interval 1ms", &["--interval", "from 100ms to 1h"]);
+    refused("airtime --policy /nowhere/wifi.toml", &["/nowhere/wifi.toml"]);
 }
 
 #[test]

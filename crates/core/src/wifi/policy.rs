@@ -276,6 +276,33 @@ impl Policy for Groups {
     }
 }
 
+/// Stations whose weights a policy sets: those of a [`TxStack`], or of a real access point.
+pub trait Stations {
+    /// Stations have numbers below this one.
+    fn places(&self) -> u32;
+
+    /// Whether packets wait for the station; `None` if no station has this number.
+    fn has_packets(&self, station: StationId) -> Option<bool>;
+
+    /// Sets the weight of a station, 1 to 65535. A number without a station is ignored.
+    fn set_weight(&mut self, station: StationId, weight: u32);
+}
+
+impl<P: Packet> Stations for TxStack<P> {
+    fn places(&self) -> u32 {
+        self.capacity().stations
+    }
+
+    fn has_packets(&self, station: StationId) -> Option<bool> {
+        self.station_stats(station).map(|_| TxStack::has_packets(self, station))
+    }
+
+    fn set_weight(&mut self, station: StationId, weight: u32) {
+        // A user's policy may name a removed station or an invalid weight; then nothing changes.
+        let _ = TxStack::set_weight(self, station, weight);
+    }
+}
+
 /// Runs a policy on a timer and sets the weights that it decides.
 #[derive(Clone, Debug)]
 pub struct PolicyTimer<T> {
@@ -289,10 +316,10 @@ pub struct PolicyTimer<T> {
 }
 
 impl<T: Policy> PolicyTimer<T> {
-    /// A timer for a stack, first due at `start`. An interval of 0 counts as 1 ns.
-    pub fn new<P: Packet>(policy: T, interval: Span, start: Nanos, stack: &TxStack<P>) -> PolicyTimer<T> {
-        let stations = stack.capacity().stations as usize;
-        let (seen, members) = (alloc::vec![None; stations], Vec::with_capacity(stations));
+    /// A timer for these stations, first due at `start`. An interval of 0 counts as 1 ns.
+    pub fn new(policy: T, interval: Span, start: Nanos, stations: &impl Stations) -> PolicyTimer<T> {
+        let places = stations.places() as usize;
+        let (seen, members) = (alloc::vec![None; places], Vec::with_capacity(places));
         PolicyTimer { policy, interval: Span(interval.0.max(1)), next: start, seen, members }
     }
 
@@ -303,29 +330,28 @@ impl<T: Policy> PolicyTimer<T> {
 
     /// Runs the policy if it is due. As in hostapd, a station is active if packets waited for it at a check
     /// in the last 2.5 intervals: airtime alone does not distinguish a station that could use more from one
-    /// with an occasional packet. Checks every slot for a station.
-    pub fn poll<P: Packet>(&mut self, now: Nanos, stack: &mut TxStack<P>) {
+    /// with an occasional packet. Checks every place of a station. It allocates only if there are more places
+    /// than ever before.
+    pub fn poll(&mut self, now: Nanos, stations: &mut impl Stations) {
         if now < self.next {
             return;
         }
         self.next = now + self.interval;
         self.members.clear();
         let expiry = self.interval.0.saturating_mul(ACTIVE_HALVES) / 2;
+        self.seen.resize(self.seen.len().max(stations.places() as usize), None);
         for (station, seen) in (0..).map(StationId).zip(&mut self.seen) {
-            if stack.station_stats(station).is_none() {
+            let Some(has_packets) = stations.has_packets(station) else {
                 *seen = None;
                 continue;
-            }
-            if stack.has_packets(station) {
+            };
+            if has_packets {
                 *seen = Some(now);
             }
             let is_active = seen.is_some_and(|at| now.since(at).0 <= expiry);
             self.members.push(Member { station, is_active });
         }
-        self.policy.weigh(now, &self.members, &mut |station, weight| {
-            // A user's policy may name a removed station or an invalid weight; then nothing changes.
-            let _ = stack.set_weight(station, weight);
-        });
+        self.policy.weigh(now, &self.members, &mut |station, weight| stations.set_weight(station, weight));
     }
 }
 

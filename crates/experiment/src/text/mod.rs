@@ -8,6 +8,7 @@
 //! What may be written is data (`keys.rs`); the JSON schema ([`schema`]) is made from it, and a test holds
 //! `docs/experiments.md` against it.
 
+mod airtime_policy;
 pub(crate) mod claims;
 mod flags;
 pub(crate) mod keys;
@@ -36,6 +37,7 @@ use std::path::Path;
 
 use crate::Experiment;
 
+pub use airtime_policy::AirtimePolicy;
 pub use claims::class::Class;
 pub use claims::{Claim, Held, Picture, Reproduction};
 pub(crate) use flags::changes;

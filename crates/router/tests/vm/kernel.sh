@@ -230,5 +230,3 @@ ip link del ppp7
 goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/out 2>&1
 ok "doctor: our own shaper is no fault" ends 0 'nothing found' goodqueue doctor
 goodqueue sqm stop wan0 >/tmp/out
-
-echo "end of the checks"

@@ -35,4 +35,3 @@ for layout in simple simplest; do
 done
 shown >/tmp/after
 ok "Linux 7: everything is back" same /tmp/before /tmp/after
-echo "end of the checks"

@@ -165,5 +165,3 @@ ip link set br2 down; ip link set br2 up
 ok "bridge: link down and up: it goes on" test "$(round_trip 10.9.0.2)" -eq 40
 ok "bridge: Ctrl-C ends it" ends_well $bridge
 ok "bridge: and it tells what passed" grep -q '^down .* [0-9]' /tmp/bridged
-
-echo "end of the checks"

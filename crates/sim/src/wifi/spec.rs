@@ -58,25 +58,38 @@ pub struct GroupSpec {
 }
 
 impl PolicySpec {
-    /// Builds the groups. `station` returns a device's number in the transmit stack.
-    pub(super) fn build(&self, station: impl Fn(DeviceId) -> Option<StationId>) -> Result<Groups, String> {
-        let mut groups = Groups::new();
-        let mut ids = Vec::with_capacity(self.groups.len());
-        let known = |ids: &[GroupId], place: Option<usize>| match place {
-            Some(place) => {
-                ids.get(place).copied().map(Some).ok_or_else(|| format!("no group {place} comes before"))
-            }
-            None => Ok(None),
-        };
-        for group in &self.groups {
+    /// The groups, without members, and the number of each.
+    ///
+    /// # Errors
+    /// If a group comes before the group that contains it, or a weight is out of range.
+    pub fn groups(groups: &[GroupSpec]) -> Result<(Groups, Vec<GroupId>), String> {
+        let mut built = Groups::new();
+        let mut ids = Vec::with_capacity(groups.len());
+        for group in groups {
             let parent = known(&ids, group.parent)?;
-            ids.push(groups.add(parent, group.weight, group.mode).map_err(|error| error.to_string())?);
+            ids.push(built.add(parent, group.weight, group.mode).map_err(|error| error.to_string())?);
         }
+        Ok((built, ids))
+    }
+
+    /// Builds the groups with their members. `station` returns a device's number in the transmit stack.
+    pub(super) fn build(&self, station: impl Fn(DeviceId) -> Option<StationId>) -> Result<Groups, String> {
+        let (mut groups, ids) = PolicySpec::groups(&self.groups)?;
         for &(device, group, weight) in &self.members {
             let station = station(device).ok_or_else(|| format!("device {device} is no station of its"))?;
             groups.put(station, known(&ids, group)?, weight).map_err(|error| error.to_string())?;
         }
         Ok(groups)
+    }
+}
+
+/// The group at a place.
+fn known(ids: &[GroupId], place: Option<usize>) -> Result<Option<GroupId>, String> {
+    match place {
+        Some(place) => {
+            ids.get(place).copied().map(Some).ok_or_else(|| format!("no group {place} comes before"))
+        }
+        None => Ok(None),
     }
 }
 

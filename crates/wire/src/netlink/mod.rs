@@ -1,6 +1,8 @@
-//! The kernel's interfaces, addresses and queueing disciplines, over rtnetlink (`rtnetlink(7)`): requests,
-//! their answers, and dumps. Messages are those of the crate `netlink-packet-route`.
+//! The kernel's interfaces, addresses and queueing disciplines, over rtnetlink (`rtnetlink(7)`), and its
+//! generic families ([`Generic`]): requests, their answers, and dumps. Messages are those of the crates
+//! `netlink-packet-route` and `netlink-packet-generic`.
 
+mod generic;
 mod link;
 
 use std::io;
@@ -9,10 +11,12 @@ use netlink_packet_core::{
     Emitable, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR, NetlinkHeader, NlaBuffer,
     NlasIterator, Parseable,
 };
-use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_ROUTE};
+use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::{Socket, SocketAddr};
 
 use crate::{Error, Result};
 
+pub use generic::Generic;
 pub(crate) use link::{End, Mac};
 pub use link::{Interface, interfaces};
 
@@ -41,10 +45,7 @@ pub(crate) const NEW_ADDRESS: Kind = (20, "RTM_NEWADDR");
 pub(crate) const NEW_NEIGHBOUR: Kind = (28, "RTM_NEWNEIGH");
 
 /// An rtnetlink connection to the network namespace of the thread that opened it.
-pub struct Route {
-    socket: Socket,
-    sequence: u32,
-}
+pub struct Route(Connection);
 
 impl Route {
     /// Opens one.
@@ -52,17 +53,7 @@ impl Route {
     /// # Errors
     /// `System` if the kernel has no more sockets.
     pub fn open() -> Result<Route> {
-        let open = || {
-            let mut socket = Socket::new(NETLINK_ROUTE)?;
-            socket.bind_auto()?;
-            socket.connect(&SocketAddr::new(0, 0))?;
-            // Answers say why in words, and do not repeat the request.
-            socket.set_ext_ack(true)?;
-            socket.set_cap_ack(true)?;
-            Ok(socket)
-        };
-        let socket = open().map_err(|error| Error::io("socket", "NETLINK_ROUTE", error))?;
-        Ok(Route { socket, sequence: 0 })
+        Connection::open(NETLINK_ROUTE, "NETLINK_ROUTE").map(Route)
     }
 
     /// Sends a request of a kind (`RTM_NEWQDISC`) and waits for its acknowledgement. `flags` are those beyond
@@ -71,6 +62,41 @@ impl Route {
     /// # Errors
     /// `System` with the kernel's error number, or `Refused` with its explanation too.
     pub fn request(&mut self, kind: Kind, message: &impl Emitable, flags: u16, object: &str) -> Result<()> {
+        self.0.request(kind, message, flags, object)
+    }
+
+    /// Asks for everything that `message` names, and collects the answers. A message that the crate cannot
+    /// decode is left out: newer kernels have attributes that it does not know.
+    ///
+    /// # Errors
+    /// `System` with the kernel's error number.
+    pub fn dump<T: Parseable<[u8]>>(&mut self, kind: Kind, message: &impl Emitable) -> Result<Vec<T>> {
+        self.0.dump(kind, message, "", |bytes| T::parse(bytes).ok())
+    }
+}
+
+/// A netlink socket, of any protocol.
+struct Connection {
+    socket: Socket,
+    sequence: u32,
+}
+
+impl Connection {
+    fn open(protocol: isize, name: &str) -> Result<Connection> {
+        let open = || {
+            let mut socket = Socket::new(protocol)?;
+            socket.bind_auto()?;
+            socket.connect(&SocketAddr::new(0, 0))?;
+            // Answers say why in words, and do not repeat the request.
+            socket.set_ext_ack(true)?;
+            socket.set_cap_ack(true)?;
+            Ok(socket)
+        };
+        let socket = open().map_err(|error| Error::io("socket", name, error))?;
+        Ok(Connection { socket, sequence: 0 })
+    }
+
+    fn request(&mut self, kind: Kind, message: &impl Emitable, flags: u16, object: &str) -> Result<()> {
         let failed = |error| Error::io(kind.1, object, error);
         self.send(kind, message, NLM_F_REQUEST | NLM_F_ACK | flags).map_err(failed)?;
         loop {
@@ -90,25 +116,33 @@ impl Route {
         }
     }
 
-    /// Asks for everything that `message` names, and collects the answers. A message that the crate cannot
-    /// decode is left out: newer kernels have attributes that it does not know.
-    ///
-    /// # Errors
-    /// `System` with the kernel's error number.
-    pub fn dump<T: Parseable<[u8]>>(&mut self, kind: Kind, message: &impl Emitable) -> Result<Vec<T>> {
-        let failed = |error| Error::io(kind.1, "", error);
-        self.send(kind, message, NLM_F_REQUEST | NLM_F_DUMP).map_err(failed)?;
+    /// Collects what `parse` makes of each answer, without its netlink header.
+    fn dump<T>(
+        &mut self,
+        kind: Kind,
+        message: &impl Emitable,
+        object: &str,
+        parse: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<Vec<T>> {
+        let failed =
+            |code: i32| Err(Error::io(kind.1, object, io::Error::from_raw_os_error(code.saturating_neg())));
+        let broken = |error| Error::io(kind.1, object, error);
+        self.send(kind, message, NLM_F_REQUEST | NLM_F_DUMP).map_err(broken)?;
         let mut all = Vec::new();
         loop {
-            let answer = self.receive().map_err(failed)?;
+            let answer = self.receive().map_err(broken)?;
             for bytes in messages(&answer) {
                 match Answer::of(bytes, self.sequence) {
-                    Some(Answer { code, .. }) if code != 0 => {
-                        return Err(failed(io::Error::from_raw_os_error(code.saturating_neg())));
-                    }
+                    Some(Answer { code, .. }) if code != 0 => return failed(code),
                     _ if sequence_of(bytes) != self.sequence => {}
-                    _ if kind_of(bytes) == NLMSG_DONE => return Ok(all),
-                    _ => all.extend(T::parse(&bytes[HEADER..])),
+                    _ if kind_of(bytes) == NLMSG_DONE => {
+                        // A dump that ends early says why (`netlink_dump`).
+                        return match code_of(bytes) {
+                            Some(code) if code < 0 => failed(code),
+                            _ => Ok(all),
+                        };
+                    }
+                    _ => all.extend(parse(&bytes[HEADER..])),
                 }
             }
         }
@@ -160,6 +194,11 @@ fn sequence_of(message: &[u8]) -> u32 {
     u32::from_ne_bytes([message[8], message[9], message[10], message[11]])
 }
 
+/// The number behind the header of a whole message, if it has one.
+fn code_of(message: &[u8]) -> Option<i32> {
+    Some(i32::from_ne_bytes(message.get(HEADER..HEADER + 4)?.try_into().ok()?))
+}
+
 /// What the kernel says of a request (`struct nlmsgerr`).
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
@@ -176,7 +215,7 @@ impl Answer {
         if message.len() < HEADER || kind_of(message) != NLMSG_ERROR || sequence_of(message) != sequence {
             return None;
         }
-        let code = i32::from_ne_bytes(message.get(HEADER..HEADER + 4)?.try_into().ok()?);
+        let code = code_of(message)?;
         // After the code comes the header of the request, without its attributes (`NETLINK_CAP_ACK`).
         let attributes =
             message.get(HEADER + 4 + HEADER..).filter(|_| short(6).unwrap_or(0) & NLM_F_ACK_TLVS != 0);

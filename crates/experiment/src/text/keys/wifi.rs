@@ -237,6 +237,12 @@ pub(crate) static STATION: Table = Table {
         key("errors", Kind::Share, "that of [wifi]", "share of MPDUs in error, both ways"),
         key("weight", count(1, 65_535), "256; in a group 1", "airtime weight (airtime_weight)"),
         key("group", Kind::Text, "none", "its group"),
+        key(
+            "mac",
+            Kind::Text,
+            "none",
+            "its address, as in 02:00:00:00:01:00, by which `goodqueue airtime` knows it; the simulator needs none",
+        ),
         key("load", Kind::Switch, "true", "whether it has the test's flows; otherwise it has only its probe"),
         key("probe", Kind::Switch, "true", "whether it has the test's probe"),
         key(
@@ -258,6 +264,13 @@ pub(crate) static GROUP: Table = Table {
         key("weight", count(1, 65_535), "1", "weight among the groups and stations beside it"),
         key("inside", Kind::Text, "none: an outermost group", "the group that contains it"),
         key("limit", Kind::Switch, "false", "with policy limit: its weight is only an upper bound"),
+        key(
+            "interface",
+            Kind::Text,
+            "none",
+            "an interface of a real access point: for `goodqueue airtime`, its stations are in this group unless \
+             their own table names another; the simulator ignores it",
+        ),
     ],
     also: None,
 };

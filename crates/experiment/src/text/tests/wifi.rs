@@ -242,3 +242,50 @@ fn the_plan_says_who_is_at_which_rate() {
     assert_eq!(link["line"], "on the air, ht20-mcs15-sgi");
     assert!(link["queue"].as_str().expect("words").starts_with("stock: fq_codel"), "{link}");
 }
+
+/// A policy of a real access point must be refused with exactly this.
+#[track_caller]
+fn no_policy(text: &str, said: &str) {
+    let error = crate::AirtimePolicy::parse(text, "p.toml").map(|_| ()).expect_err(text).to_string();
+    assert_eq!(error, format!("p.toml:{said}"), "for\n{text}");
+}
+
+#[test]
+fn policies_of_real_access_points_say_what_is_wrong() {
+    no_policy("test = \"ping\"\n", "1:1: a policy for stations is in [wifi], and there is none");
+    no_policy(
+        "[wifi]\n[[wifi.station]]\nname = \"a\"\n",
+        "1:1: no policy for a real access point: no [[wifi.station]] has `mac`, and no [[wifi.group]] has `interface`",
+    );
+    let station = |mac: &str| format!("[[wifi.station]]\nname = \"a\"\nmac = \"{mac}\"\n");
+    for mac in ["02:00:00:00:01", "02:00:00:00:01:0g", "+2:00:00:00:01:00", "020000000100", ""] {
+        let said = format!("3:7: mac = \"{mac}\": no address; write mac = \"02:00:00:00:01:00\"");
+        no_policy(&station(mac), &said);
+    }
+    let twice = [station("02:00:00:00:01:00"), station("02:00:00:00:01:00")].concat();
+    no_policy(&twice, "6:7: a station with this address was there before");
+    let group = |name: &str| format!("[[wifi.group]]\nname = \"{name}\"\ninterface = \"guest0\"\n");
+    let twice = [group("a"), group("b")].concat();
+    no_policy(&twice, "6:13: a group with this interface was there before");
+    no_policy(
+        &format!("{}group = \"guest\"\n{}", station("02:00:00:00:01:00"), group("guests")),
+        "4:9: no group is called `guest`; did you mean guests?",
+    );
+    // The simulator reads the address, too.
+    refused(
+        &one("", "mcs = 1\nmac = \"x\""),
+        "7:7: mac = \"x\": no address; write mac = \"02:00:00:00:01:00\"",
+    );
+}
+
+#[test]
+fn a_static_policy_has_the_weights_that_are_written() {
+    let text = "[wifi]\npolicy = \"static\"\n[[wifi.group]]\nname = \"g\"\ninterface = \"guest0\"\n\
+                [[wifi.station]]\nname = \"a\"\nmac = \"02:00:00:00:0A:00\"\nweight = 512\ngroup = \"g\"\n\
+                [[wifi.station]]\nname = \"b\"\nmac = \"02:00:00:00:0b:00\"\n";
+    let policy = crate::AirtimePolicy::parse(text, "p.toml").expect("right");
+    assert!(policy.groups().is_none());
+    assert_eq!(policy.place([2, 0, 0, 0, 10, 0], "wlan0"), Some((None, 512)));
+    assert_eq!(policy.place([2, 0, 0, 0, 11, 0], "guest0"), None, "no weight is given");
+    assert_eq!(policy.interval(), Span::from_millis(200));
+}

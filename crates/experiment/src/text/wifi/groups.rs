@@ -1,5 +1,7 @@
-//! Groups of stations, and who decides over their weights.
+//! Groups of stations, and who decides over their weights: those of a simulated access point and of a real
+//! one.
 
+use goodqueue::Span;
 use goodqueue::wifi::policy::{DEFAULT_INTERVAL, Mode};
 use goodqueue_sim::wifi::{DeviceId, DeviceSpec, GroupSpec, PolicySpec, RadioSpec, Upper};
 
@@ -13,7 +15,74 @@ struct Written {
     at: usize,
     name: String,
     inside: Option<At<String>>,
+    interface: Option<At<String>>,
     spec: GroupSpec,
+}
+
+/// What `[wifi]` says of the stations of a real access point, by their addresses and interfaces.
+pub(in super::super) struct RealPolicy {
+    pub(in super::super) is_static: bool,
+    pub(in super::super) interval: Span,
+    pub(in super::super) groups: Vec<GroupSpec>,
+    /// The address of a station, its group and its weight as written.
+    pub(in super::super) stations: Vec<([u8; 6], Option<usize>, Option<u32>)>,
+    /// The name of an interface, and the group of its stations.
+    pub(in super::super) interfaces: Vec<(String, usize)>,
+}
+
+/// Reads the policy of `[wifi]` for a real access point.
+pub(in super::super) fn real_policy(wifi: &Section<'_>) -> Read<RealPolicy> {
+    let chain = Chain(vec![*wifi]);
+    let policy = chain.read("policy", word)?;
+    let groups = in_order(written(&chain, policy.as_ref())?)?;
+    let mut stations: Vec<([u8; 6], Option<usize>, Option<u32>)> = Vec::new();
+    for table in wifi.sections("station", &STATION)? {
+        let Some(mac) = mac_of(&table)? else { continue };
+        if stations.iter().any(|(other, ..)| *other == mac.value) {
+            return Err(Wrong::new(mac.at, "a station with this address was there before"));
+        }
+        let group = match table.read("group", read::text)? {
+            Some(name) => Some(place(&groups, &name)?),
+            None => None,
+        };
+        let weight = table.plain("weight", read::count)?.and_then(|weight| u32::try_from(weight).ok());
+        stations.push((mac.value, group, weight));
+    }
+    let mut interfaces: Vec<(String, usize)> = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        let Some(interface) = &group.interface else { continue };
+        if interfaces.iter().any(|(other, _)| *other == interface.value) {
+            return Err(Wrong::new(interface.at, "a group with this interface was there before"));
+        }
+        interfaces.push((interface.value.clone(), at));
+    }
+    if stations.is_empty() && interfaces.is_empty() {
+        let what = "no policy for a real access point: no [[wifi.station]] has `mac`, and no [[wifi.group]] has \
+                    `interface`";
+        return Err(Wrong::new(wifi.at, what));
+    }
+    Ok(RealPolicy {
+        is_static: policy.map_or(groups.is_empty(), |policy| policy.value == "static"),
+        interval: chain.plain("update", read::span)?.unwrap_or(DEFAULT_INTERVAL),
+        groups: groups.into_iter().map(|group| group.spec).collect(),
+        stations,
+        interfaces,
+    })
+}
+
+/// The address of a station, six numbers of two hexadecimal digits.
+fn mac_of(table: &Section<'_>) -> Read<Option<At<[u8; 6]>>> {
+    let Some(text) = table.read("mac", read::text)? else { return Ok(None) };
+    let byte = |word: &str| {
+        let is_hex = word.len() == 2 && word.bytes().all(|digit| digit.is_ascii_hexdigit());
+        is_hex.then(|| u8::from_str_radix(word, 16).ok()).flatten()
+    };
+    let bytes = text.value.split(':').map(byte).collect::<Option<Vec<u8>>>();
+    let mac = bytes.and_then(|bytes| <[u8; 6]>::try_from(bytes).ok()).ok_or_else(|| {
+        let shown = text.value.escape_debug();
+        Wrong::new(text.at, format!("mac = \"{shown}\": no address; write mac = \"02:00:00:00:01:00\""))
+    })?;
+    Ok(Some(At { at: text.at, value: mac }))
 }
 
 /// Gives the access point, the first of `devices`, its policy.
@@ -28,7 +97,11 @@ pub(super) fn join(
     let mut members = Vec::new();
     for (device, section) in (1..).zip(station_sections) {
         // [wifi] has a `group` too: the tables of the groups.
-        let own = section.chain.0.iter().filter(|table| table.is(&STATION)).copied().collect();
+        let own: Vec<Section<'_>> =
+            section.chain.0.iter().filter(|table| table.is(&STATION)).copied().collect();
+        for table in &own {
+            mac_of(table)?;
+        }
         let group = match Chain(own).read("group", read::text)? {
             Some(name) => Some(place(&groups, &name)?),
             None => None,
@@ -94,7 +167,8 @@ fn written(chain: &Chain<'_>, policy: Option<&At<String>>) -> Read<Vec<Written>>
         let mode = if limit.is_some() && is_limited { Mode::Limit } else { Mode::Weighted };
         let spec = GroupSpec { parent: None, weight: weight.unwrap_or(1), mode };
         let inside = table.read("inside", read::text)?;
-        groups.push(Written { at: table.at, name: name.value, inside, spec });
+        let interface = table.read("interface", read::text)?;
+        groups.push(Written { at: table.at, name: name.value, inside, interface, spec });
     }
     Ok(groups)
 }

@@ -21,7 +21,7 @@ use goodqueue_sim::wifi::{Band, RadioSpec};
 use super::read::{self, Read, Section, Wrong};
 use crate::text::keys::{STATION, WIRE};
 use chain::{Chain, StationSection, word};
-pub(super) use groups::check_limits;
+pub(super) use groups::{check_limits, real_policy};
 pub(super) use test_stations::TestStations;
 
 /// A Wi-Fi network, resolved. Its access point is device 0 of the radio, and the stations follow in their

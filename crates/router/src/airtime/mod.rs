@@ -1,0 +1,264 @@
+//! Airtime on a real access point: its stations with what the air costs them, and weights by a policy.
+//!
+//! ```text
+//!  nl80211: radios, interfaces, stations ─┐
+//!  debugfs: deficits, AQL ────────────────┴► Look ──► View (rates since the last look, who came and went)
+//!                                             │
+//!  policy ──► Rules ──────────────────────► Controller ──► Weight ──► Hold ──► nl80211
+//! ```
+//!
+//! The [`Controller`] decides as the simulator's access point does: both run
+//! [`goodqueue::wifi::policy::PolicyTimer`].
+
+mod control;
+mod debugfs;
+mod hold;
+mod nl80211;
+mod view;
+
+use std::fmt;
+use std::time::Instant;
+
+pub use control::{Controller, Place, PlaceOf, Rules, Standing};
+pub use debugfs::{Deficits, PerAc};
+pub use hold::{Hold, left, restore};
+#[doc(hidden)]
+pub use nl80211::station_of;
+pub use nl80211::{Features, Interface, Mac, Radio, Station, Tid, Txq, Wireless};
+pub use view::{Event, Row, View};
+
+use crate::{Error, Result};
+
+/// A station's weight. It prints as the command of `iw` that sets it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weight {
+    /// Name of the interface that the station joined.
+    pub interface: String,
+    /// Number of that interface.
+    pub index: u32,
+    /// The station.
+    pub mac: Mac,
+    /// The weight: us of air in a round of the scheduler, 1 to 65535.
+    pub weight: u16,
+}
+
+impl fmt::Display for Weight {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "iw dev {} station set {} airtime_weight {}", self.interface, self.mac, self.weight)
+    }
+}
+
+/// The driver of `whose` takes no weights.
+fn no_fairness(whose: &str) -> Error {
+    Error::Missing {
+        what: format!(
+            "airtime fairness in the driver of {whose} (NL80211_EXT_FEATURE_AIRTIME_FAIRNESS), which takes weights"
+        ),
+        cure: "ath9k, ath10k and mt76 have it; --dry-run shows the weights without setting them".into(),
+    }
+}
+
+impl Radio {
+    /// Checks that the driver takes weights and, for `groups`, that it tells what waits for a station.
+    ///
+    /// # Errors
+    /// `Missing` with the name of what it lacks.
+    pub fn check_weights(&self, groups: bool) -> Result<()> {
+        if !self.features.airtime_fairness {
+            return Err(no_fairness(&self.name));
+        }
+        if groups && !self.features.txqs {
+            return Err(Error::Missing {
+                what: format!(
+                    "statistics of mac80211's queues in the driver of {} (NL80211_EXT_FEATURE_TXQS), which tell \
+                     whose packets wait",
+                    self.name
+                ),
+                cure: "policy = \"static\" needs none".into(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A station of a [`Look`].
+#[derive(Clone, Debug, PartialEq)]
+struct Seen {
+    /// Place of its interface.
+    interface: usize,
+    station: Station,
+    deficits: Option<Deficits>,
+}
+
+/// Radios with their access points and stations at one moment.
+#[derive(Clone, Debug)]
+pub struct Look {
+    at: Instant,
+    radios: Vec<Radio>,
+    interfaces: Vec<Interface>,
+    stations: Vec<Seen>,
+}
+
+impl Look {
+    /// Looks at the radios that these interfaces belong to; at all access points if there are none. Of a
+    /// radio it takes all access points, and interfaces of other kinds that are named: the air is the
+    /// radio's.
+    ///
+    /// # Errors
+    /// `Refused` for a name that is no Wi-Fi interface, `Missing` if there is no access point.
+    pub fn now(wireless: &mut Wireless, names: &[String]) -> Result<Look> {
+        let mut radios = wireless.radios()?;
+        let interfaces = chosen(wireless.interfaces()?, names)?;
+        radios.retain(|radio| interfaces.iter().any(|interface| interface.radio == radio.index));
+        let look = Look { at: Instant::now(), radios, interfaces, stations: Vec::new() };
+        let mut look = look.again(wireless)?;
+        for seen in &mut look.stations {
+            let interface = &look.interfaces[seen.interface];
+            let radio = look.radios.iter().find(|radio| radio.index == interface.radio);
+            seen.deficits =
+                radio.and_then(|radio| debugfs::deficits(radio, &interface.name, seen.station.mac));
+        }
+        Ok(look)
+    }
+
+    /// The stations of the same interfaces now, without deficits; radios and interfaces as they were. It
+    /// costs less than [`Look::now`], and is enough for a [`Controller`].
+    ///
+    /// # Errors
+    /// `System` if the kernel does not answer.
+    pub fn again(&self, wireless: &mut Wireless) -> Result<Look> {
+        let mut look = self.without_stations();
+        for (place, interface) in self.interfaces.iter().enumerate() {
+            let stations = wireless.stations(interface)?.into_iter();
+            look.stations.extend(stations.map(|station| Seen { interface: place, station, deficits: None }));
+        }
+        Ok(look)
+    }
+
+    /// The same radios now, with their stations gone.
+    #[must_use]
+    pub fn without_stations(&self) -> Look {
+        Look { at: Instant::now(), stations: Vec::new(), ..self.clone() }
+    }
+
+    /// The radios.
+    #[must_use]
+    pub fn radios(&self) -> &[Radio] {
+        &self.radios
+    }
+
+    /// The interfaces, by their radios.
+    #[must_use]
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// The stations of one radio, for a [`Controller`].
+    #[must_use]
+    pub fn standing(&self, radio: u32) -> Vec<Standing<'_>> {
+        let standing = |seen: &'_ Seen| {
+            let interface = &self.interfaces[seen.interface];
+            let station = &seen.station;
+            (interface.radio == radio).then(|| Standing {
+                mac: station.mac,
+                index: interface.index,
+                interface: &self.interfaces[seen.interface].name,
+                has_packets: station.backlog_packets().is_some_and(|packets| packets > 0),
+                weight: station.weight,
+            })
+        };
+        self.stations.iter().filter_map(standing).collect()
+    }
+
+    fn find(&self, index: u32, mac: Mac) -> Option<&Seen> {
+        let is = |seen: &&Seen| (self.interfaces[seen.interface].index, seen.station.mac) == (index, mac);
+        self.stations.iter().find(is)
+    }
+
+    fn has(&self, index: u32, mac: Mac) -> bool {
+        self.find(index, mac).is_some()
+    }
+
+    fn weight(&self, index: u32, mac: Mac) -> Option<u16> {
+        self.find(index, mac)?.station.weight
+    }
+}
+
+/// Of all interfaces those that are meant.
+fn chosen(all: Vec<Interface>, names: &[String]) -> Result<Vec<Interface>> {
+    let mut radios = Vec::new();
+    for name in names {
+        let found = all.iter().find(|interface| interface.name == *name).ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(|interface| &*interface.name).collect();
+            let known = if known.is_empty() { "there is none".into() } else { known.join(", ") };
+            Error::Refused(format!("{name} is no Wi-Fi interface; the Wi-Fi interfaces: {known}"))
+        })?;
+        radios.push(found.radio);
+    }
+    let is_meant = |interface: &Interface| {
+        let is_named = names.contains(&interface.name);
+        is_named || interface.is_access_point && (names.is_empty() || radios.contains(&interface.radio))
+    };
+    let meant: Vec<Interface> = all.into_iter().filter(is_meant).collect();
+    if meant.is_empty() {
+        return Err(Error::Missing {
+            what: "an access point".into(),
+            cure: "start one (hostapd), or name the interface of a client".into(),
+        });
+    }
+    Ok(meant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interface(name: &str, radio: u32, is_access_point: bool) -> Interface {
+        Interface { index: radio * 10, name: name.into(), radio, is_access_point, ssid: None }
+    }
+
+    fn names(found: Result<Vec<Interface>>) -> String {
+        match found {
+            Ok(found) => found.into_iter().map(|interface| interface.name).collect::<Vec<_>>().join(" "),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn an_interface_means_its_radio() {
+        let all = || {
+            vec![
+                interface("wlan0", 0, true),
+                interface("guest0", 0, true),
+                interface("mon0", 0, false),
+                interface("wlan1", 1, true),
+                interface("sta2", 2, false),
+            ]
+        };
+        let of =
+            |words: &[&str]| names(chosen(all(), &words.iter().map(|&word| word.into()).collect::<Vec<_>>()));
+        assert_eq!(of(&[]), "wlan0 guest0 wlan1");
+        assert_eq!(of(&["guest0"]), "wlan0 guest0");
+        assert_eq!(of(&["sta2"]), "sta2");
+        assert_eq!(
+            of(&["eth0"]),
+            "eth0 is no Wi-Fi interface; the Wi-Fi interfaces: wlan0, guest0, mon0, wlan1, sta2"
+        );
+        assert_eq!(
+            names(chosen(vec![interface("sta2", 2, false)], &[])),
+            "this machine lacks an access point; start one (hostapd), or name the interface of a client"
+        );
+    }
+
+    #[test]
+    fn what_a_driver_lacks_is_named() {
+        let mut radio = Radio { name: "phy0".into(), ..Radio::default() };
+        let said = |radio: &Radio, groups| radio.check_weights(groups).map_err(|error| error.to_string());
+        assert!(said(&radio, false).expect_err("no").contains("NL80211_EXT_FEATURE_AIRTIME_FAIRNESS"));
+        radio.features.airtime_fairness = true;
+        assert_eq!(said(&radio, false), Ok(()));
+        assert!(said(&radio, true).expect_err("no").contains("phy0 (NL80211_EXT_FEATURE_TXQS)"));
+        radio.features.txqs = true;
+        assert_eq!(said(&radio, true), Ok(()));
+    }
+}
