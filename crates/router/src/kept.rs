@@ -62,19 +62,6 @@ impl States {
         Ok(States { folder, namespace, _lock: lock })
     }
 
-    /// Holds the interface `index` for the command `of`, until the file is closed; `None` while another
-    /// process holds it.
-    pub(crate) fn hold(&self, of: &str, index: u32) -> Result<Option<fs::File>> {
-        let path = self.path(of, index).with_extension("lock");
-        let failed = |source| Error::State { path: path.clone(), source };
-        let file = fs::File::create(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(fs::TryLockError::WouldBlock) => Ok(None),
-            Err(fs::TryLockError::Error(error)) => Err(failed(error)),
-        }
-    }
-
     /// The file of the command `of` for the interface `index`.
     fn path(&self, of: &str, index: u32) -> PathBuf {
         self.folder.join(format!("{of}-{}-{index}.json", self.namespace))

@@ -12,9 +12,9 @@
 
 use std::fs;
 
-use goodqueue_wire::Between;
 use goodqueue_wire::lab::set_offloads;
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
+use goodqueue_wire::{Between, Lock};
 use serde::{Deserialize, Serialize};
 
 use crate::kept::States;
@@ -77,7 +77,7 @@ pub struct Detour {
     /// What is still to be made.
     take: Vec<Change>,
     /// Says to others that it is in use.
-    _held: fs::File,
+    _held: Lock,
 }
 
 impl Detour {
@@ -100,7 +100,7 @@ impl Detour {
             return Err(Error::Refused(format!("{name} is down; first: ip link set dev {name} up")));
         }
         let states = States::open()?;
-        let held = states.hold(SHAPE, interface.index)?.ok_or_else(|| {
+        let held = states.lock(SHAPE, interface.index)?.ok_or_else(|| {
             Error::Refused(format!("goodqueue shape is on {name} already; end it first, with Ctrl-C or kill"))
         })?;
         if let Some(state) = kept(&states, interface.index)? {

@@ -8,7 +8,6 @@
 pub mod icmp;
 mod pinger;
 
-use std::fs::File;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -16,6 +15,7 @@ use goodqueue::autorate::{
     Controller, Decision, Decisions, Follow, Limits, MOST_REFLECTORS, Params, Traffic,
 };
 use goodqueue::{Bytes, Direction, Rate, Span};
+use goodqueue_wire::Lock;
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
 use crate::sqm::{self, Outcome, plan};
@@ -77,7 +77,7 @@ pub struct Autorate {
     waits: [Span; 2],
     round_trip: Option<Span>,
     /// Says to others that the rates change.
-    held: Option<File>,
+    held: Option<Lock>,
 }
 
 impl Autorate {

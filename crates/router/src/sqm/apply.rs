@@ -1,8 +1,7 @@
 //! Makes the changes, finds them again, and puts back what was there before.
 
-use std::fs::File;
-
 use goodqueue::Direction;
+use goodqueue_wire::Lock;
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
 use super::plan::{ALIAS, Both, HANDLE, Layout, Plan, Queues, Settings, Shaper, plan};
@@ -131,13 +130,13 @@ pub fn start(settings: &Settings, fall_back: bool) -> Result<Outcome> {
     begin(settings, fall_back, false).map(|(outcome, _)| outcome)
 }
 
-/// [`start`], for rates that will change. The file says so to others until it is closed.
-pub(crate) fn follow(settings: &Settings, fall_back: bool) -> Result<(Outcome, File)> {
+/// [`start`], for rates that will change. The lock says so to others.
+pub(crate) fn follow(settings: &Settings, fall_back: bool) -> Result<(Outcome, Lock)> {
     let (outcome, held) = begin(settings, fall_back, true)?;
     Ok((outcome, held.expect("held for rates that change")))
 }
 
-fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome, Option<File>)> {
+fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome, Option<Lock>)> {
     let mut route = Route::open()?;
     let scene = Scene::look(&mut route)?;
     let interface = find(&scene.interfaces, &settings.interface)?;
@@ -226,8 +225,8 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
 }
 
 /// Holds an interface for one process that changes its rates.
-fn hold(name: &str, index: u32, states: &States) -> Result<File> {
-    states.hold(AUTORATE, index)?.ok_or_else(|| {
+fn hold(name: &str, index: u32, states: &States) -> Result<Lock> {
+    states.lock(AUTORATE, index)?.ok_or_else(|| {
         Error::Refused(format!(
             "goodqueue autorate follows the link behind {name}; end it first, with Ctrl-C or kill"
         ))
