@@ -31,7 +31,7 @@ pub(crate) struct States {
     /// Number of the namespace: numbers of interfaces are its own.
     namespace: u64,
     /// Held while interfaces are changed.
-    _lock: fs::File,
+    _lock: Option<fs::File>,
 }
 
 impl States {
@@ -43,7 +43,9 @@ impl States {
             move |source: std::io::Error| match source.kind() {
                 ErrorKind::PermissionDenied => Error::Missing {
                     what: format!("the right to write {} ({source})", path.display()),
-                    cure: "run it as root".into(),
+                    cure: format!(
+                        "run it as root, or let root make the folder yours (install -d -o USER {FOLDER})"
+                    ),
                 },
                 _ => Error::State { path, source },
             }
@@ -52,9 +54,14 @@ impl States {
         let path = folder.join("sqm.lock");
         let lock = fs::File::create(&path).map_err(failed(&path))?;
         lock.lock().map_err(failed(&path))?;
+        Ok(States { _lock: Some(lock), ..States::look()? })
+    }
+
+    /// To read only, which takes no right: nothing is made, and nobody is waited for.
+    pub(crate) fn look() -> Result<States> {
         let path = PathBuf::from("/proc/self/ns/net");
-        let namespace = fs::metadata(&path).map_err(failed(&path))?.ino();
-        Ok(States { folder, namespace, _lock: lock })
+        let namespace = fs::metadata(&path).map_err(|source| Error::State { path, source })?.ino();
+        Ok(States { folder: FOLDER.into(), namespace, _lock: None })
     }
 
     /// The file of the command `of` for the interface `index`.
@@ -67,11 +74,19 @@ impl States {
         let prefix = format!("{of}-{}-", self.namespace);
         let failed = |source| Error::State { path: self.folder.clone(), source };
         let mut all = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(all),
+            entries => entries.map_err(failed)?,
+        };
+        for entry in entries {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(&prefix) && name.ends_with(".json") {
-                let bytes = fs::read(&path).map_err(|source| Error::State { path: path.clone(), source })?;
+                let bytes = match fs::read(&path) {
+                    // Removed just now: who only looks has no lock.
+                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                    bytes => bytes.map_err(|source| Error::State { path: path.clone(), source })?,
+                };
                 let state = serde_json::from_slice(&bytes);
                 all.push(state.map_err(|error| Error::State { path: path.clone(), source: error.into() })?);
             }
