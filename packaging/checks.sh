@@ -42,7 +42,7 @@ as() {
 # everything_in ROOT: each file with mode, owner and content, without what dpkg keeps of the past
 everything_in() {
   (cd "$root" && find . -xdev ! -path './var/lib/dpkg/*-old' ! -path './var/log/dpkg.log' ! -path './var/lib/dpkg/lock*' \
-    ! -path './var/lib/dpkg/triggers/Lock' -printf '%P %y %m %U:%G %l\n' -type f -exec md5sum {} \;) | LC_ALL=C sort
+    ! -path './var/lib/dpkg/triggers/Lock' -printf '%P %y %m %U:%G %l\n' -type f -exec md5sum {} +) | LC_ALL=C sort
 }
 same_as_before() { everything_in >"$work/after"; diff "$work/before" "$work/after"; }
 pages_read() {
@@ -169,6 +169,17 @@ check_rights() {
     ok "rights: server --user without CAP_${missing^^}: exit code 3 names it" \
       says 3 "CAP_${missing^^}" as "${all//+$missing/-$missing}" goodqueue server --user daemon
   done
+  if needs setcap libcap2-bin; then
+    ok "rights: at the file, for the server" setcap cap_net_bind_service+ep "$root/usr/bin/goodqueue"
+    ok "rights: at the file, the server has it" \
+      serves 'no capabilities' as -all goodqueue server --port 80 --quic-port 443
+    ok "rights: at the file, for link" setcap cap_sys_admin,cap_net_admin,cap_net_raw+ep "$root/usr/bin/goodqueue"
+    ok "rights: at the file, what link starts gets none" \
+      says 0 'CapPrm:.0000000000000000' as -all goodqueue link --rate 5mbit -- grep CapPrm /proc/self/status
+    setcap -r "$root/usr/bin/goodqueue"
+  else
+    skip "capabilities at the file: there is no setcap (package libcap2-bin)"
+  fi
   ok "rights: watch without any" as -all goodqueue watch --prometheus
   ok "rights: doctor without any" as -all goodqueue doctor
   ok "rights: sqm --dry-run without any" as -all goodqueue sqm eth0 --up 10mbit --dry-run
