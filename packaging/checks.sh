@@ -333,7 +333,7 @@ container_serves() {
     trap "kill $pid" EXIT
     for try in $(seq 50); do "$program" probe 127.0.0.1 --length 200ms --quiet && break; sleep 0.1; done
     [ "$try" -lt 50 ] || exit 1
-    grep -E "^(Uid|Gid|Cap(Prm|Eff|Inh|Amb))" "/proc/$pid/status" | tee /dev/stderr | grep -vE "65534|0000000000000000" && exit 1
+    grep -E "^(Uid|Gid|Cap(Prm|Eff|Inh|Amb))" "/proc/$pid/status" | grep -vE "65534|0000000000000000" && exit 1
     diff <(tr " " "\n" <<<"$expose" | sort) <(ss -lntuH | sed -E "s|^([a-z]+) .*:([0-9]+) .*|\2/\1|" | sort -u)' \
     bash "$work/image" "$(of USER)" "$(of ENTRYPOINT) $(of CMD)" "$(of EXPOSE)" "$(realpath "$program")"
 }

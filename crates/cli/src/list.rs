@@ -310,8 +310,8 @@ pub fn man(command: clap::Command) -> Result<(), Error> {
     print(&text)
 }
 
-/// Writes a man page for the command, and one for each of its subcommands, into `folder`, which is made if it is
-/// not there.
+/// Writes a man page for the command, and one for each of its subcommands, into `folder`, which is made if it
+/// is not there.
 ///
 /// # Errors
 /// [`Error::Usage`] if the folder cannot be made, [`Error::Machine`] if a page cannot be written.
