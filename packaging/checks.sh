@@ -1,5 +1,6 @@
-# What `./package` checks of the packages that it has built. It is sourced there, and uses `ok`, `skip` and `needs`.
-# shellcheck shell=bash disable=SC2154,SC2016,SC1091 # ./package sets names; inner shells expand words in quotes
+# What `./package` checks of the packages that it has built. It is sourced there, and uses `ok`, `skip` and
+# `needs`. Names are set there, and inner shells expand words in quotes:
+# shellcheck shell=bash disable=SC2154,SC2016,SC1091
 
 # Debian without packages that are not essential, outside of the tree; unpacked for each run.
 cache=${GOODQUEUE_DEBIAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/goodqueue/debian-1.tar}
@@ -8,7 +9,8 @@ base_system() {
   [ ! -s "$cache" ] || return 0
   needs mmdebstrap mmdebstrap || return
   mkdir -p "$(dirname "$cache")" &&
-    (. /etc/os-release && mmdebstrap --quiet --variant=essential "$VERSION_CODENAME" "$cache.new.tar") >"$work/base" 2>&1 &&
+    (. /etc/os-release && mmdebstrap --quiet --variant=essential "$VERSION_CODENAME" "$cache.new.tar") \
+      >"$work/base" 2>&1 &&
     mv "$cache.new.tar" "$cache"
 }
 
@@ -21,34 +23,38 @@ says() {
   grep -q -- "$words" "$work/said" || { echo "it does not say: $words"; return 1; }
 }
 
-# inside COMMAND...: as root of the clean system, with a network of its own, for 20 s at most; /run and /tmp are empty
-# and forgotten. In a changed root nobody can make a user namespace (user_namespaces(7)), so rights count as they are.
-# $before runs first, outside of the changed root.
+# inside COMMAND...: as root of the clean system, with a network of its own, for 20 s at most; /run and /tmp
+# are empty and forgotten. In a changed root nobody can make a user namespace (user_namespaces(7)), so rights
+# count as they are. $before runs first, outside of the changed root.
 before=true
 inside() {
-  timeout --foreground -k 1 20 unshare --mount --net --pid --fork --kill-child bash -c 'root=$1 before=$2; shift 2
-    mount -t proc proc "$root/proc" && mount -t sysfs sys "$root/sys" && mount -t tmpfs -o mode=755 run "$root/run" &&
-      mount -t tmpfs tmp "$root/tmp" && ip link set lo up && ip link add eth0 type veth peer name eth1 &&
-      ip link set eth0 up && eval "$before" || exit 125
+  timeout --foreground -k 1 20 unshare --mount --net --pid --fork --kill-child bash -c '
+    root=$1 before=$2; shift 2
+    mount -t proc proc "$root/proc" && mount -t sysfs sys "$root/sys" &&
+      mount -t tmpfs -o mode=755 run "$root/run" && mount -t tmpfs tmp "$root/tmp" && ip link set lo up &&
+      ip link add eth0 type veth peer name eth1 && ip link set eth0 up && eval "$before" || exit 125
     exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
       chroot "$root" "$@"' bash "$root" "$before" "$@"
 }
 # as RIGHTS COMMAND...: as nobody with these capabilities and no others (`+net_admin,+net_raw`; none: `-all`)
 as() {
   local rights=$1; shift
-  inside setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps="-all,$rights" --ambient-caps="-all,$rights" "$@"
+  inside setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps="-all,$rights" \
+    --ambient-caps="-all,$rights" "$@"
 }
 
 # everything_in ROOT: each file with mode, owner and content, without what dpkg keeps of the past
 everything_in() {
-  (cd "$root" && find . -xdev ! -path './var/lib/dpkg/*-old' ! -path './var/log/dpkg.log' ! -path './var/lib/dpkg/lock*' \
-    ! -path './var/lib/dpkg/triggers/Lock' -printf '%P %y %m %U:%G %l\n' -type f -exec md5sum {} +) | LC_ALL=C sort
+  (cd "$root" && find . -xdev ! -path './var/lib/dpkg/*-old' ! -path './var/log/dpkg.log' \
+    ! -path './var/lib/dpkg/lock*' ! -path './var/lib/dpkg/triggers/Lock' -printf '%P %y %m %U:%G %l\n' \
+    -type f -exec md5sum {} +) | LC_ALL=C sort
 }
 same_as_before() { everything_in >"$work/after"; diff "$work/before" "$work/after"; }
 pages_read() {
   local page
   for page in "$root"/usr/share/man/man1/goodqueue*; do
-    MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l "$page" 2>&1 >"$work/page" | sed "s|^|${page##*/}: |"
+    MANWIDTH=80 LC_ALL=C.UTF-8 man --warnings -E UTF-8 -l "$page" 2>&1 >"$work/page" |
+      sed "s|^|${page##*/}: |"
     [ -s "$work/page" ] && lexgrog "$page" >"$work/name" || echo "${page##*/}: it has no text, or no name"
   done | { ! grep .; }
 }
@@ -59,8 +65,8 @@ completes_in_bash() {
     grep -x sqm
 }
 completes_in_fish() {
-  fish --no-config -c "source $root/usr/share/fish/vendor_completions.d/goodqueue.fish; complete -C 'goodqueue sq'" |
-    grep '^sqm'
+  fish --no-config -c "source $root/usr/share/fish/vendor_completions.d/goodqueue.fish
+    complete -C 'goodqueue sq'" | grep '^sqm'
 }
 completes_in_zsh() {
   zsh -f -c "fpath=($root/usr/share/zsh/vendor-completions \$fpath); autoload -U compinit && compinit -u -D &&
@@ -80,10 +86,9 @@ unit_runs_what_is_there() {
 check_debian() {
   local file=$out/goodqueue_${version}_${debian[$(uname -m)]}.deb platform
   if needs lintian lintian; then
-    # A quick package has a program that is linked with libraries.
     for platform in $platforms; do
       ok "Debian package for ${debian[$platform]}: lintian finds nothing" lintian --fail-on error,warning \
-        --tag-display-limit 0 --suppress-tags "initial-upload-closes-no-bugs${depends:+,missing-depends-line}" \
+        --tag-display-limit 0 --suppress-tags initial-upload-closes-no-bugs \
         "$out/goodqueue_${version}_${debian[$platform]}.deb"
     done
   else
@@ -101,7 +106,8 @@ check_debian() {
   ok "clean Debian: installs over itself, as an upgrade does" inside dpkg -i /goodqueue.deb
   ok "clean Debian: files are as packed" inside dpkg --verify goodqueue
   ok "clean Debian: runs" says 0 "^goodqueue $version" inside goodqueue --version
-  ok "clean Debian: simulates, as nobody" as -all goodqueue run rrul --length 2s --idle 1s --queue fq_codel --quiet
+  ok "clean Debian: simulates, as nobody" \
+    as -all goodqueue run rrul --length 2s --idle 1s --queue fq_codel --quiet
   ok "clean Debian: the service runs what is there" unit_runs_what_is_there
   ok "clean Debian: bash completes" completes_in_bash
   if needs man man-db; then
@@ -109,8 +115,14 @@ check_debian() {
   else
     skip "man pages: there is no man (package man-db)"
   fi
-  if needs fish fish; then ok "clean Debian: fish completes" completes_in_fish; else skip "fish is not installed"; fi
-  if needs zsh zsh; then ok "clean Debian: zsh completes" completes_in_zsh; else skip "zsh is not installed"; fi
+  local shell
+  for shell in fish zsh; do
+    if needs $shell $shell; then
+      ok "clean Debian: $shell completes" completes_in_$shell
+    else
+      skip "completions of $shell: it is not installed"
+    fi
+  done
   check_rights
   ok "clean Debian: the service is off until its owner enables it" enabled_by_its_owner
   ok "clean Debian: removes" inside dpkg -r goodqueue
@@ -173,7 +185,8 @@ check_rights() {
     ok "rights: at the file, for the server" setcap cap_net_bind_service+ep "$root/usr/bin/goodqueue"
     ok "rights: at the file, the server has it" \
       serves 'no capabilities' as -all goodqueue server --port 80 --quic-port 443
-    ok "rights: at the file, for link" setcap cap_sys_admin,cap_net_admin,cap_net_raw+ep "$root/usr/bin/goodqueue"
+    ok "rights: at the file, for link" \
+      setcap cap_sys_admin,cap_net_admin,cap_net_raw+ep "$root/usr/bin/goodqueue"
     ok "rights: at the file, what link starts gets none" \
       says 0 'CapPrm:.0000000000000000' as -all goodqueue link --rate 5mbit -- grep CapPrm /proc/self/status
     setcap -r "$root/usr/bin/goodqueue"
@@ -209,20 +222,23 @@ sdk() {
   mkdir -p "$work/sdk"
   printf '%s\n' "INCLUDE_DIR:=$work/sdk" 'INSTALL_DIR:=install -d -m0755' 'INSTALL_BIN:=install -m0755' \
     'INSTALL_CONF:=install -m0600' >"$work/sdk/rules.mk"
-  printf '%s\n' 'define BuildPackage' 'all:' $'\t$$(Build/Compile)' $'\t$$(call Package/$(1)/install,$$(INTO))' 'endef' \
-    >"$work/sdk/package.mk"
+  printf '%s\n' 'define BuildPackage' 'all:' $'\t$$(Build/Compile)' \
+    $'\t$$(call Package/$(1)/install,$$(INTO))' 'endef' >"$work/sdk/package.mk"
   make -s -C "$out/openwrt" TOPDIR="$work/sdk" ARCH="$arch" CPU_TYPE="$cpu" INTO="$into" all
 }
 recipe_installs() {
-  sdk "$(uname -m)" '' "$work/router" && (cd "$work/router" && find . -type f -printf '%P %m\n' | sort) >"$work/installed" &&
+  sdk "$(uname -m)" '' "$work/router" &&
+    (cd "$work/router" && find . -type f -printf '%P %m\n' | sort) >"$work/installed" &&
     diff - "$work/installed" <<<'etc/config/goodqueue 600
 etc/init.d/goodqueue 755
 usr/bin/goodqueue 755'
 }
 
-# init FUNCTION CONFIG SHAPED: what the init script does with this configuration, where these lines are the status
+# init FUNCTION CONFIG SHAPED: what the init script does with this configuration, where these lines are the
+# status
 init() {
-  printf '%s\n' '#!/bin/sh' 'case "$*" in "sqm status") cat "$0.status" ;; *) echo "goodqueue $*" ;; esac' >"$work/record"
+  printf '%s\n' '#!/bin/sh' 'case "$*" in "sqm status") cat "$0.status" ;; *) echo "goodqueue $*" ;; esac' \
+    >"$work/record"
   printf '%s' "$3" >"$work/record.status"
   chmod +x "$work/record"
   busybox sh packaging/procd-stub.sh packaging/openwrt/files/goodqueue.init "$2" "$work/record" "$1" |
@@ -251,8 +267,8 @@ config server
 	option metrics '127.0.0.1:9112'
 "
 starts_what_is_enabled() {
-  init start_service "$work/config" $'eth0: up 18mbit, cake on eth0\n  up  1 packets sent\neth9: up 1mbit, cake on eth9\n' \
-    >"$work/started"
+  init start_service "$work/config" \
+    $'eth0: up 18mbit, cake on eth0\n  up  1 packets sent\neth9: up 1mbit, cake on eth9\n' >"$work/started"
   diff - "$work/started" <<'SAID'
 goodqueue sqm eth0 --up 18mbit --down 90mbit --layout layer_cake --link pppoe-ptm --overhead -4 --quiet
 goodqueue sqm eth1 --up 4mbit --queue htb,sqm=simple,leaf.target=10ms --quiet
@@ -291,13 +307,17 @@ within() {
 check_openwrt() {
   if needs make make; then
     ok "OpenWrt: the recipe installs three files" recipe_installs
-    ok "OpenWrt: a processor without a file is named" says 2 'no static file for this processor: files/goodqueue-mips' \
-      sdk mips 24kc "$work/router"
-    ok "OpenWrt: so is 32-bit ARM before version 7" says 2 'files/goodqueue-arm$' sdk arm arm926ej-s "$work/router"
+    ok "OpenWrt: a processor without a file is named" \
+      says 2 'no static file for this processor: files/goodqueue-mips' sdk mips 24kc "$work/router"
+    ok "OpenWrt: so is 32-bit ARM before version 7" \
+      says 2 'files/goodqueue-arm$' sdk arm arm926ej-s "$work/router"
   else
     skip "OpenWrt's recipe: there is no make"
   fi
-  if ! needs busybox busybox-static; then skip "OpenWrt's init script: there is no busybox"; return; fi
+  if ! needs busybox busybox-static; then
+    skip "OpenWrt's init script: there is no busybox"
+    return
+  fi
   printf '%s' "$enabled_config" >"$work/config"
   ok "OpenWrt: as installed, nothing is started" \
     diff /dev/null <(init start_service packaging/openwrt/files/goodqueue.config 'no interface is shaped')
@@ -322,7 +342,9 @@ image() {
   read -r from to < <(of COPY)
   cp "$out/${from/'${PROGRAM}'/goodqueue-$(uname -m)}" "$tree$to" || return
   # A quick program is linked with libraries.
-  for library in $(ldd "$tree$to" | grep -o '/[^ ]*'); do install -D "$(readlink -f "$library")" "$tree$library"; done
+  for library in $(ldd "$tree$to" | grep -o '/[^ ]*'); do
+    install -D "$(readlink -f "$library")" "$tree$library"
+  done
 }
 # What the image starts answers a probe, at the ports that it exposes, as nobody and without capabilities.
 container_serves() {
@@ -333,12 +355,17 @@ container_serves() {
     trap "kill $pid" EXIT
     for try in $(seq 50); do "$program" probe 127.0.0.1 --length 200ms --quiet && break; sleep 0.1; done
     [ "$try" -lt 50 ] || exit 1
-    grep -E "^(Uid|Gid|Cap(Prm|Eff|Inh|Amb))" "/proc/$pid/status" | grep -vE "65534|0000000000000000" && exit 1
-    diff <(tr " " "\n" <<<"$expose" | sort) <(ss -lntuH | sed -E "s|^([a-z]+) .*:([0-9]+) .*|\2/\1|" | sort -u)' \
+    grep -E "^(Uid|Gid|Cap(Prm|Eff|Inh|Amb))" "/proc/$pid/status" |
+      grep -vE "65534|0000000000000000" && exit 1
+    diff <(tr " " "\n" <<<"$expose" | sort) \
+      <(ss -lntuH | sed -E "s|^([a-z]+) .*:([0-9]+) .*|\2/\1|" | sort -u)' \
     bash "$work/image" "$(of USER)" "$(of ENTRYPOINT) $(of CMD)" "$(of EXPOSE)" "$(realpath "$program")"
 }
 check_container() {
-  if [ "$(id -u)" -ne 0 ] || ! needs ss iproute2; then skip "the container's image: it takes root, and ss"; return; fi
+  if [ "$(id -u)" -ne 0 ] || ! needs ss iproute2; then
+    skip "the container's image: it takes root, and ss"
+    return
+  fi
   ok "container: the image is made" image
   ok "container: its server answers at its ports, as nobody and without capabilities" container_serves
 }
@@ -353,7 +380,8 @@ check_static() {
   done
 }
 is_static() {
-  LC_ALL=C readelf -hld "$1" >"$work/elf" && grep "Machine:.*$2" "$work/elf" && ! grep -E 'NEEDED|INTERP' "$work/elf"
+  LC_ALL=C readelf -hld "$1" >"$work/elf" && grep "Machine:.*$2" "$work/elf" &&
+    ! grep -E 'NEEDED|INTERP' "$work/elf"
 }
 holds() {
   local file=$out/goodqueue_${version}_${debian[$1]}.deb
@@ -363,14 +391,16 @@ holds() {
 same_twice() {
   local file=$out/goodqueue_${version}_${debian[$(uname -m)]}.deb
   mv "$file" "$work/first.deb" &&
-    debian_package "$out/goodqueue-$(uname -m)" "${debian[$(uname -m)]}" "$depends" "$compression" && cmp "$work/first.deb" "$file"
+    debian_package "$out/goodqueue-$(uname -m)" "${debian[$(uname -m)]}" "$depends" "$compression" &&
+    cmp "$work/first.deb" "$file"
 }
 
 check_packages() {
   if needs shellcheck shellcheck; then
     ok "shellcheck finds nothing in the scripts" shellcheck package packaging/checks.sh packaging/debian/p* \
       packaging/procd-stub.sh
-    ok "shellcheck finds nothing in OpenWrt's init script" shellcheck -s dash packaging/openwrt/files/goodqueue.init
+    ok "shellcheck finds nothing in OpenWrt's init script" \
+      shellcheck -s dash packaging/openwrt/files/goodqueue.init
   else
     skip "shellcheck is not installed"
   fi

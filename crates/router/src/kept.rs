@@ -13,6 +13,8 @@ use crate::{Error, Result};
 
 /// Where the files are.
 const FOLDER: &str = "/run/goodqueue";
+/// The file in it that is locked while interfaces are changed.
+const LOCK: &str = "sqm.lock";
 
 /// A queueing discipline that can be put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,8 +32,14 @@ pub(crate) struct States {
     folder: PathBuf,
     /// Number of the namespace: numbers of interfaces are its own.
     namespace: u64,
-    /// Held while interfaces are changed.
+    /// Held while interfaces are changed or looked at; `None` if nothing was ever changed.
     _lock: Option<fs::File>,
+}
+
+/// Number of this network namespace.
+fn namespace() -> Result<u64> {
+    let path = PathBuf::from("/proc/self/ns/net");
+    fs::metadata(&path).map(|found| found.ino()).map_err(|source| Error::State { path, source })
 }
 
 impl States {
@@ -51,17 +59,21 @@ impl States {
             }
         };
         fs::create_dir_all(&folder).map_err(failed(&folder))?;
-        let path = folder.join("sqm.lock");
+        let path = folder.join(LOCK);
         let lock = fs::File::create(&path).map_err(failed(&path))?;
         lock.lock().map_err(failed(&path))?;
-        Ok(States { _lock: Some(lock), ..States::look()? })
+        Ok(States { folder, namespace: namespace()?, _lock: Some(lock) })
     }
 
-    /// To read only, which takes no right: nothing is made, and nobody is waited for.
+    /// To read only, which takes no right and makes nothing. It waits, too, until nobody changes interfaces.
     pub(crate) fn look() -> Result<States> {
-        let path = PathBuf::from("/proc/self/ns/net");
-        let namespace = fs::metadata(&path).map_err(|source| Error::State { path, source })?.ino();
-        Ok(States { folder: FOLDER.into(), namespace, _lock: None })
+        let folder = PathBuf::from(FOLDER);
+        let path = folder.join(LOCK);
+        let lock = match fs::File::open(&path).and_then(|file| file.lock_shared().map(|()| file)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            lock => Some(lock.map_err(|source| Error::State { path, source })?),
+        };
+        Ok(States { folder, namespace: namespace()?, _lock: lock })
     }
 
     /// The file of the command `of` for the interface `index`.
@@ -82,11 +94,7 @@ impl States {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(&prefix) && name.ends_with(".json") {
-                let bytes = match fs::read(&path) {
-                    // Removed just now: who only looks has no lock.
-                    Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                    bytes => bytes.map_err(|source| Error::State { path: path.clone(), source })?,
-                };
+                let bytes = fs::read(&path).map_err(|source| Error::State { path: path.clone(), source })?;
                 let state = serde_json::from_slice(&bytes);
                 all.push(state.map_err(|error| Error::State { path: path.clone(), source: error.into() })?);
             }
