@@ -117,8 +117,13 @@ pub enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the man page (roff)
-    Man,
+    /// Print the man page (roff), or write a page for each command
+    Man {
+        /// Write a page for each command into this folder: goodqueue.1, goodqueue-run.1, ...; pages of an
+        /// earlier run are replaced
+        #[arg(short, long, value_name = "DIR")]
+        output: Option<PathBuf>,
+    },
     /// Waits until `shape` is gone, and puts its interface back
     #[command(hide = true)]
     ShapeGuard {

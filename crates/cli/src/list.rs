@@ -1,6 +1,7 @@
 //! `goodqueue queues`, `tests`, `lines`, `completions`, `man`: lists and help.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use clap_complete::Shell;
 use goodqueue::spec::{CATALOGUE, Parameter, Parameters, QueueInfo};
@@ -307,6 +308,17 @@ pub fn man(command: clap::Command) -> Result<(), Error> {
         text.push_str(&man_section(inner).map_err(Error::machine)?);
     }
     print(&text)
+}
+
+/// Writes a man page for the command, and one for each of its subcommands, into `folder`, which is made if it
+/// is not there.
+///
+/// # Errors
+/// [`Error::Usage`] if the folder cannot be made, [`Error::Machine`] if a page cannot be written.
+pub fn man_pages(command: clap::Command, folder: &Path) -> Result<(), Error> {
+    let failed = |error| format!("--output {}: {error}", folder.display());
+    std::fs::create_dir_all(folder).map_err(|error| Error::Usage(failed(error)))?;
+    clap_mangen::generate_to(command, folder).map_err(|error| Error::Machine(failed(error)))
 }
 
 /// One subcommand with its arguments, as a section of the page.

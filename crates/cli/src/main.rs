@@ -40,7 +40,8 @@ fn main() -> ExitCode {
         Command::Lines(args) => list::lines(&args),
         Command::Schema => list::schema(),
         Command::Completions { shell } => list::completions(shell, &mut Cli::command()),
-        Command::Man => list::man(Cli::command()),
+        Command::Man { output: None } => list::man(Cli::command()),
+        Command::Man { output: Some(folder) } => list::man_pages(Cli::command(), &folder),
         Command::LiveWorker => system::live_worker(),
     };
     match end {

@@ -307,7 +307,11 @@ fn refuse(protocol: &str, flags: &str, option: &str, at: SocketAddr, error: &std
             format!("another program listens there; `ss {flags}` names it; choose another {option}")
         }
         ErrorKind::AddrNotAvailable => "this machine does not have the address".to_owned(),
-        ErrorKind::PermissionDenied => format!("ports below 1024 need a privilege; choose another {option}"),
+        ErrorKind::PermissionDenied => {
+            format!(
+                "ports below 1024 need the right CAP_NET_BIND_SERVICE, which root has; choose another {option}"
+            )
+        }
         _ => error.to_string(),
     };
     Error::Machine(format!("{protocol} {at}: {why}"))

@@ -14,6 +14,8 @@ use crate::{Error, Result};
 
 /// Where the files are.
 pub(crate) const FOLDER: &str = "/run/goodqueue";
+/// The file in it that is locked while interfaces are changed.
+const LOCK: &str = "sqm.lock";
 
 /// A queueing discipline that can be put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,8 +33,14 @@ pub(crate) struct States {
     folder: PathBuf,
     /// Number of the namespace: numbers of interfaces are its own.
     namespace: u64,
-    /// Held while interfaces are changed.
-    _lock: fs::File,
+    /// Held while interfaces are changed or looked at; `None` if nothing was ever changed.
+    _lock: Option<fs::File>,
+}
+
+/// Number of this network namespace.
+fn namespace() -> Result<u64> {
+    let path = PathBuf::from("/proc/self/ns/net");
+    fs::metadata(&path).map(|found| found.ino()).map_err(|source| Error::State { path, source })
 }
 
 impl States {
@@ -48,18 +56,29 @@ impl States {
             move |source: std::io::Error| match source.kind() {
                 ErrorKind::PermissionDenied => Error::Missing {
                     what: format!("the right to write {} ({source})", path.display()),
-                    cure: "run it as root".into(),
+                    cure: format!(
+                        "run it as root, or let root make the folder yours (install -d -o USER {FOLDER})"
+                    ),
                 },
                 _ => Error::State { path, source },
             }
         };
         fs::create_dir_all(&folder).map_err(failed(&folder))?;
-        let path = folder.join("sqm.lock");
+        let path = folder.join(LOCK);
         let lock = fs::File::create(&path).map_err(failed(&path))?;
         lock.lock().map_err(failed(&path))?;
-        let path = PathBuf::from("/proc/self/ns/net");
-        let namespace = fs::metadata(&path).map_err(failed(&path))?.ino();
-        Ok(States { folder, namespace, _lock: lock })
+        Ok(States { folder, namespace: namespace()?, _lock: Some(lock) })
+    }
+
+    /// To read only, which takes no right and makes nothing. It waits, too, until nobody changes interfaces.
+    pub(crate) fn look() -> Result<States> {
+        let folder = PathBuf::from(FOLDER);
+        let path = folder.join(LOCK);
+        let lock = match fs::File::open(&path).and_then(|file| file.lock_shared().map(|()| file)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            lock => Some(lock.map_err(|source| Error::State { path, source })?),
+        };
+        Ok(States { folder, namespace: namespace()?, _lock: lock })
     }
 
     /// The file of the command `of` for the interface `index`.
@@ -79,7 +98,11 @@ impl States {
         let prefix = format!("{of}-{}-", self.namespace);
         let failed = |source| Error::State { path: self.folder.clone(), source };
         let mut all = Vec::new();
-        for entry in fs::read_dir(&self.folder).map_err(failed)? {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(all),
+            entries => entries.map_err(failed)?,
+        };
+        for entry in entries {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(&prefix) && name.ends_with(".json") {

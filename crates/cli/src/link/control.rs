@@ -79,7 +79,9 @@ impl Drop for Control {
 
 /// One request; `None` if the link is gone.
 fn serve(stream: &UnixStream, ask: &Sender<(Wish, Sender<String>)>) -> Option<()> {
-    let answer = match read(stream).and_then(|line| serde_json::from_str(&line).map_err(|e| e.to_string())) {
+    let answer = match read(stream)
+        .and_then(|line| serde_json::from_slice(line.as_bytes()).map_err(|e| e.to_string()))
+    {
         Ok(wish) => {
             let (tell, told) = channel();
             ask.send((wish, tell)).ok()?;

@@ -1,6 +1,6 @@
 //! Wrong words: one clear line each (what, where, cure), exit code 2, nothing written.
 
-use super::{Scratch, run, stderr, stdout};
+use super::{Scratch, goodqueue, run, stderr, stdout};
 
 /// `words` must end with exit code 2 and one line that holds every one of `said`.
 #[track_caller]
@@ -127,6 +127,38 @@ fn help_completions_and_man_page_come_from_one_source() {
         assert!(man.contains(word), "{word} is not in the man page");
     }
     assert!(!man.contains("live\\-worker"), "the man page shows what is hidden");
+}
+
+#[test]
+fn each_command_has_a_man_page_of_its_own() {
+    let scratch = Scratch::new("man");
+    let folder = scratch.path("man1");
+    let write = || goodqueue().args(["man", "-o"]).arg(&folder).output().expect("the command starts");
+    for _ in 0..2 {
+        let output = write();
+        assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
+    }
+    let mut names: Vec<String> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    for name in ["goodqueue.1", "goodqueue-run.1", "goodqueue-man.1"] {
+        assert!(names.iter().any(|other| other == name), "{names:?}");
+    }
+    assert!(names.iter().all(|name| !name.contains("worker") && !name.contains("help")), "{names:?}");
+    // Each page that the first one names is there.
+    let first = std::fs::read_to_string(folder.join("goodqueue.1")).expect("a page").replace('\\', "");
+    let named: Vec<&str> = first.lines().filter_map(|line| line.trim().strip_suffix("(1)")).collect();
+    assert!(named.len() > 15, "{first}");
+    for page in named {
+        assert!(folder.join(format!("{page}.1")).exists(), "{page} is named, and not there");
+    }
+
+    std::fs::write(scratch.path("file"), "").expect("a file");
+    let output = goodqueue().args(["man", "-o"]).arg(scratch.path("file")).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("/file: "), "{}", stderr(&output));
 }
 
 #[test]

@@ -295,7 +295,7 @@ impl Worker {
         let (sender, messages) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                let Ok(message) = serde_json::from_str(&line) else { break };
+                let Ok(message) = serde_json::from_slice(line.as_bytes()) else { break };
                 if sender.send(message).is_err() {
                     break;
                 }

@@ -89,7 +89,7 @@ fn order() -> Result<Order, Error> {
         .lock()
         .read_line(&mut line)
         .map_err(|error| Error::usage(format!("reading the order: {error}")))?;
-    serde_json::from_str(&line).map_err(|error| {
+    serde_json::from_slice(line.as_bytes()).map_err(|error| {
         Error::Usage(format!("`live-worker` is started by `goodqueue run --live` only ({error})"))
     })
 }

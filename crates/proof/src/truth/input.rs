@@ -70,8 +70,8 @@ pub(super) fn lines<T>(
     let mut all = Vec::new();
     for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
         let place = Place { file: file.clone(), line };
-        let value: Value =
-            serde_json::from_str(text).map_err(|error| place.fault(format!("no JSON: {error}")))?;
+        let value: Value = serde_json::from_slice(text.as_bytes())
+            .map_err(|error| place.fault(format!("no JSON: {error}")))?;
         let Value::Object(map) = value else { return Err(place.fault("no JSON object")) };
         let unread = RefCell::new(BTreeSet::new());
         let object = Object::new(&place, String::new(), &map, &unread);

@@ -457,7 +457,7 @@ fn faults(state: &State, scene: &Scene) -> Vec<String> {
 /// `State` if a file cannot be read.
 pub fn status() -> Result<Vec<Standing>> {
     let mut route = Route::open()?;
-    let states = States::open()?;
+    let states = States::look()?;
     let scene = Scene::look(&mut route)?;
     let standing = |state: State| {
         let interface = scene.numbered(state.index);

@@ -40,6 +40,23 @@ layout simplest --up 1500kbit --down 12gbit --layout simplest --link pppoe-llcsn
 layout "cake with every option" --up 20mbit --down 50mbit --queue \
   cake:diffserv4,isolation=hosts,nat=on,wash=on,ack-filter=aggressive,split-gso=off,rtt=30ms,overhead=-4,mpu=64,atm=ptm,memlimit=1m,fwmark=255
 
+# Capabilities rather than root, one by one: docs/install.md.
+# with RIGHTS COMMAND...: as nobody, who owns the folder of what was there before, with these capabilities
+with() {
+  rights=-all,$1; shift
+  mkdir -p /run/goodqueue; chown -R 65534 /run/goodqueue
+  /usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps="$rights" --ambient-caps="$rights" "$@"
+}
+ok "CAP_NET_ADMIN alone: starts" ends 0 'test it' with +net_admin goodqueue sqm wan0 --up 20mbit --down 50mbit
+ok "without a right: status" ends 0 'packets sent' with -all goodqueue sqm status
+ok "OpenWrt's init script finds the interface in it" \
+  test "$(goodqueue sqm status | sed -n 's/^\([^ ]*\): .*/\1/p')" = wan0
+ok "without CAP_NET_ADMIN: exit code 3 names it" ends 3 CAP_NET_ADMIN with -all goodqueue sqm wan0 --up 10mbit
+ok "without CAP_NET_ADMIN: stop: exit code 3 names it" ends 3 CAP_NET_ADMIN with -all goodqueue sqm stop wan0
+ok "CAP_NET_ADMIN alone: stop" ends 0 'default queue again' with +net_admin goodqueue sqm stop wan0
+shown >/tmp/after
+ok "CAP_NET_ADMIN alone: everything is back" same /tmp/before /tmp/after
+
 # A queue that somebody has set comes back with its parameters.
 for queue in "fq_codel limit 321 target 7ms" "fq limit 5000" "tbf rate 30mbit burst 20k latency 30ms" "pfifo limit 77" \
   "cake bandwidth 7mbit diffserv8 nat overhead 9"; do
@@ -171,6 +188,11 @@ tc qdisc del dev wan0 root
 ip link set wan0 txqueuelen 1000
 echo 100000000 >$bql/limit_min
 mends bql-limit 0
+ok "doctor: --fix in /sys with CAP_NET_ADMIN alone: exit code 3 names the file" \
+  ends 3 limit_min with +net_admin goodqueue doctor --fix --yes
+ok "doctor: --fix in /sys with CAP_DAC_OVERRIDE too" \
+  ends 0 '  mended' with +net_admin,+dac_override goodqueue doctor --fix --yes
+ok "doctor: --undo with both" ends 0 'again' with +net_admin,+dac_override goodqueue doctor --undo
 echo 0 >$bql/limit_min
 echo 100 >$bql/limit_max
 mends bql-limit 0
@@ -180,6 +202,8 @@ mends tcp-ecn 0
 echo 2 >/proc/sys/net/ipv4/tcp_ecn
 echo pfifo_fast >/proc/sys/net/core/default_qdisc
 mends default-qdisc 0
+ok "doctor: --fix of a sysctl with CAP_NET_ADMIN alone" ends 0 '  mended' with +net_admin goodqueue doctor --fix --yes
+ok "doctor: --undo of a sysctl with CAP_NET_ADMIN alone" ends 0 'again' with +net_admin goodqueue doctor --undo
 # An interface with the kernel's default queue, and one with a queue for each of four hardware queues.
 for queues in 1 4; do
   ip link add out0 numtxqueues $queues type ifb; ip link set out0 up; ip route add 0.0.0.0/0 dev out0 metric 9

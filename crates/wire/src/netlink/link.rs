@@ -3,11 +3,13 @@
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_core::{
+    DecodeError, NLM_F_CREATE, NLM_F_EXCL, NlaBuffer, NlasIterator, Parseable, parse_string, parse_u32,
+};
 use netlink_packet_route::AddressFamily;
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
@@ -172,40 +174,49 @@ pub struct Interface {
     pub tx_queue_len: u32,
 }
 
-impl Interface {
-    fn of(message: &LinkMessage) -> Interface {
+/// Length of `struct ifinfomsg`.
+const HEADER: usize = 16;
+
+/// From what the kernel says of an interface (`rtnetlink(7)`, `RTM_GETLINK`): `struct ifinfomsg`, then
+/// attributes. Only those of interest are decoded, so an attribute that is unknown, or has grown, hides no
+/// interface.
+impl Parseable<[u8]> for Interface {
+    fn parse(bytes: &[u8]) -> std::result::Result<Interface, DecodeError> {
+        let Some((header, attributes)) = bytes.split_at_checked(HEADER) else {
+            return Err(DecodeError::from(format!("an interface of {} bytes", bytes.len())));
+        };
+        let layer = u16::from_ne_bytes([header[2], header[3]]);
+        let flags = parse_u32(&header[8..12])?;
         let mut interface = Interface {
-            index: message.header.index,
+            index: parse_u32(&header[4..8])?,
             name: String::new(),
             kind: None,
             alias: None,
-            is_up: message.header.flags.contains(LinkFlags::Up),
-            is_loopback: message.header.link_layer_type == LinkLayerType::Loopback,
-            header: match message.header.link_layer_type {
-                LinkLayerType::Ether | LinkLayerType::Loopback => 14,
-                _ => 0,
-            },
+            is_up: flags & libc::IFF_UP.cast_unsigned() != 0,
+            is_loopback: layer == libc::ARPHRD_LOOPBACK,
+            header: if matches!(layer, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK) { 14 } else { 0 },
             mtu: 0,
             tx_queues: 1,
             tx_queue_len: 0,
         };
-        for attribute in &message.attributes {
-            match attribute {
-                LinkAttribute::IfName(name) => interface.name.clone_from(name),
-                LinkAttribute::IfAlias(alias) => interface.alias = Some(alias.clone()),
-                LinkAttribute::Mtu(mtu) => interface.mtu = *mtu,
-                LinkAttribute::NumTxQueues(queues) => interface.tx_queues = *queues,
-                LinkAttribute::TxQueueLen(length) => interface.tx_queue_len = *length,
-                LinkAttribute::LinkInfo(infos) => {
-                    interface.kind = infos.iter().find_map(|info| match info {
-                        LinkInfo::Kind(kind) => Some(kind.to_string()),
-                        _ => None,
-                    });
+        for attribute in NlasIterator::new(attributes) {
+            let attribute = attribute?;
+            let value = attribute.value();
+            match attribute.kind() {
+                libc::IFLA_IFNAME => interface.name = parse_string(value)?,
+                libc::IFLA_IFALIAS => interface.alias = Some(parse_string(value)?),
+                libc::IFLA_MTU => interface.mtu = parse_u32(value)?,
+                libc::IFLA_NUM_TX_QUEUES => interface.tx_queues = parse_u32(value)?,
+                libc::IFLA_TXQLEN => interface.tx_queue_len = parse_u32(value)?,
+                libc::IFLA_LINKINFO => {
+                    let is_kind = |info: &NlaBuffer<&[u8]>| info.kind() == libc::IFLA_INFO_KIND;
+                    let kind = NlasIterator::new(value).filter_map(|info| info.ok()).find(is_kind);
+                    interface.kind = kind.map(|kind| parse_string(kind.value())).transpose()?;
                 }
                 _ => {}
             }
         }
-        interface
+        Ok(interface)
     }
 }
 
@@ -214,6 +225,74 @@ impl Interface {
 /// # Errors
 /// Those of [`Route::dump`].
 pub fn interfaces(route: &mut Route) -> Result<Vec<Interface>> {
-    let all: Vec<LinkMessage> = route.dump(GET_LINK, &LinkMessage::default())?;
-    Ok(all.iter().map(Interface::of).collect())
+    route.dump(GET_LINK, &LinkMessage::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::Emitable;
+    use netlink_packet_route::link::LinkLayerType;
+
+    use super::*;
+
+    fn bytes(message: &LinkMessage) -> Vec<u8> {
+        let mut bytes = vec![0; message.buffer_len()];
+        message.emit(&mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn an_interface_is_read_as_the_library_writes_it() {
+        let attributes = vec![
+            LinkAttribute::IfName("wan0".into()),
+            LinkAttribute::Address(vec![2, 0, 0, 0, 0, 1]),
+            LinkAttribute::Mtu(1492),
+            LinkAttribute::TxQueueLen(500),
+            LinkAttribute::NumTxQueues(4),
+            LinkAttribute::IfAlias("to the modem".into()),
+            LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Veth)]),
+        ];
+        let mut message = link(7, attributes);
+        message.header.flags = LinkFlags::Up | LinkFlags::Broadcast;
+        message.header.link_layer_type = LinkLayerType::Ether;
+        let mut wanted = Interface {
+            index: 7,
+            name: "wan0".into(),
+            kind: Some("veth".into()),
+            alias: Some("to the modem".into()),
+            is_up: true,
+            is_loopback: false,
+            header: 14,
+            mtu: 1492,
+            tx_queues: 4,
+            tx_queue_len: 500,
+        };
+        assert_eq!(Interface::parse(&bytes(&message)).unwrap(), wanted);
+
+        // Attributes that nobody knows yet: of the interface, and of its kind.
+        let mut more = bytes(&message);
+        more.extend_from_slice(&[8, 0, 0xff, 0x3f, 1, 2, 3, 4]);
+        assert_eq!(Interface::parse(&more).unwrap(), wanted);
+
+        message.header.flags = LinkFlags::empty();
+        message.header.link_layer_type = LinkLayerType::Ppp;
+        message.attributes.retain(|attribute| matches!(attribute, LinkAttribute::IfName(_)));
+        wanted = Interface { kind: None, alias: None, is_up: false, header: 0, mtu: 0, ..wanted };
+        wanted = Interface { tx_queues: 1, tx_queue_len: 0, ..wanted };
+        assert_eq!(Interface::parse(&bytes(&message)).unwrap(), wanted);
+    }
+
+    #[test]
+    fn what_is_cut_off_is_an_error_and_no_panic() {
+        let whole = bytes(&link(1, vec![LinkAttribute::IfName("wan0".into()), LinkAttribute::Mtu(1500)]));
+        assert!(Interface::parse(&whole).is_ok());
+        // In the header, and in the two attributes.
+        for length in (0..HEADER).chain(HEADER + 4..HEADER + 9).chain(whole.len() - 4..whole.len()) {
+            let cut = Interface::parse(&whole[..length]);
+            assert!(cut.is_err(), "{length}: {cut:?}");
+        }
+        for length in HEADER..whole.len() {
+            let _ = Interface::parse(&whole[..length]);
+        }
+    }
 }
