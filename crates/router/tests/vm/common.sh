@@ -30,6 +30,12 @@ shown() {
   done 2>/dev/null | grep -vE '^class (cake|fq_codel) |^ *$' | sed -E 's/fh [0-9a-f:]+//; s/index [0-9]+//; s/\(rule hit.*//; s/\(success.*//; s/handle 0x[0-9a-f]+//; s/direct_packets_stat [0-9]+//'
 }
 
+# with RIGHTS COMMAND...: as nobody, who owns the folder of what was there before, with these capabilities
+with() {
+  rights=-all,$1; shift
+  mkdir -p /run/goodqueue; chown -R 65534 /run/goodqueue
+  /usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps="$rights" --ambient-caps="$rights" "$@"
+}
 # The modules bring interfaces of their own along unless they are told not to.
 modprobe ifb numifbs=0
 modprobe dummy numdummies=0

@@ -41,12 +41,6 @@ layout "cake with every option" --up 20mbit --down 50mbit --queue \
   cake:diffserv4,isolation=hosts,nat=on,wash=on,ack-filter=aggressive,split-gso=off,rtt=30ms,overhead=-4,mpu=64,atm=ptm,memlimit=1m,fwmark=255
 
 # Capabilities rather than root, one by one: docs/install.md.
-# with RIGHTS COMMAND...: as nobody, who owns the folder of what was there before, with these capabilities
-with() {
-  rights=-all,$1; shift
-  mkdir -p /run/goodqueue; chown -R 65534 /run/goodqueue
-  /usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps="$rights" --ambient-caps="$rights" "$@"
-}
 ok "CAP_NET_ADMIN alone: starts" ends 0 'test it' with +net_admin goodqueue sqm wan0 --up 20mbit --down 50mbit
 ok "without a right: status" ends 0 'packets sent' with -all goodqueue sqm status
 ok "OpenWrt's init script finds the interface in it" \

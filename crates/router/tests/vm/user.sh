@@ -165,3 +165,18 @@ ip link set br2 down; ip link set br2 up
 ok "bridge: link down and up: it goes on" test "$(round_trip 10.9.0.2)" -eq 40
 ok "bridge: Ctrl-C ends it" ends_well $bridge
 ok "bridge: and it tells what passed" grep -q '^down .* [0-9]' /tmp/bridged
+
+# Capabilities rather than root, one by one: docs/install.md.
+for rights in +net_admin +net_raw; do
+  case $rights in +net_admin) other=CAP_NET_RAW ;; *) other=CAP_NET_ADMIN ;; esac
+  for command in "shape wan0 --up 5mbit --down 5mbit" "bridge br1 br2 --rate 5mbit" "$(echo "$follow" | cut -d' ' -f2-)"; do
+    ok "${command%% *} with $rights alone: exit code 3 names $other" \
+      ends 3 "$other" with $rights goodqueue $command --length 1s
+  done
+done
+shown >/tmp/before
+for command in "shape wan0 --up 5mbit --down 5mbit" "bridge br1 br2 --rate 5mbit" "$(echo "$follow" | cut -d' ' -f2-)"; do
+  ok "${command%% *} with both" with +net_admin,+net_raw goodqueue $command --length 1s
+done
+shown >/tmp/after
+ok "with both: everything is back" same /tmp/before /tmp/after
