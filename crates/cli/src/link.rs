@@ -13,12 +13,11 @@ use std::time::{Duration, Instant, SystemTime};
 use goodqueue::Rate;
 use goodqueue_experiment::live::link::{Exposed, Link, Moment};
 use goodqueue_experiment::{Error, Plan, Request};
-use goodqueue_report::{PathQueue, Record, Run, SCHEMA, Summary};
+use goodqueue_report::{Host, PathQueue, Record, Run, SCHEMA, Summary};
 use goodqueue_wire::{Interrupt, send_signal};
 
 use crate::args::{LinkAction, LinkArgs};
 use crate::output::Target;
-use crate::run::host;
 use control::Control;
 
 /// How long one wait for a signal lasts; after it the program is looked at.
@@ -55,7 +54,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
         version: env!("CARGO_PKG_VERSION").into(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         command: typed(),
-        host: host(),
+        host: Host::of_this_machine(),
         warnings: plan.warnings.clone(),
         ..Record::default()
     };
