@@ -111,6 +111,7 @@ class Result:
     def plot(
         self,
         kind: Literal["overview", "cdf", "series", "box"] = "overview",
+        /,
         **options: Any,
     ) -> matplotlib.figure.Figure:
         """Draws the result with matplotlib, in the style of the command's page, and returns the figure.

@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ._errors import UsageError
+
 
 def text(tables: Mapping[str, Any]) -> tuple[str, list[str]]:
     """The TOML text of a dict, and for each of its lines the path of the key in it."""
@@ -65,7 +67,7 @@ def value(path: str, one: object) -> str:
         return str(one)
     if isinstance(one, float):
         if not math.isfinite(one):
-            raise ValueError(f"{path} {one}: not a number")
+            raise UsageError(f"{path} {one}: not a number")
         return repr(one)
     if isinstance(one, (list, tuple, range)):
         return "[" + ", ".join(value(path, entry) for entry in one) + "]"

@@ -6,10 +6,12 @@ matplotlib.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import textwrap
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ._errors import UsageError
 
@@ -54,6 +56,26 @@ READ = {"bit/s": (1e-6, "Mbit/s"), "bytes": (1e-3, "kB")}
 WIDE = 30
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _styled(draw: Callable[P, T]) -> Callable[P, T]:
+    """Draws in our style, and leaves matplotlib's settings as they are."""
+
+    @functools.wraps(draw)
+    def styled(*args: P.args, **options: P.kwargs) -> T:
+        try:
+            import matplotlib
+        except ImportError as error:
+            raise ImportError("pictures need matplotlib, which is not installed: pip install matplotlib") from error
+        with matplotlib.rc_context(_style()):
+            return draw(*args, **options)
+
+    return styled
+
+
+@_styled
 def overview(result: Result, *, queues: Sequence[str] | None = None) -> Figure:
     """Goodput and round trip over time, a column for each queue.
 
@@ -84,6 +106,7 @@ def overview(result: Result, *, queues: Sequence[str] | None = None) -> Figure:
     return figure
 
 
+@_styled
 def cdf(
     result: Result,
     *,
@@ -113,7 +136,7 @@ def cdf(
         axes[0][0].step(values, share * 100, where="post", color=colour, label=result.summaries[run]["queue"])
         ends.append((values[0], values[-1]))
     if not ends:
-        raise UsageError(f"cdf: no values of {what}{' ' + direction if direction else ''}")
+        raise _nothing("cdf", result, "probe", what, direction)
     if log or (log is None and max(high for _, high in ends) > WIDE * min(low for low, _ in ends)):
         _logarithmic(axes[0][0].xaxis)
     else:
@@ -126,6 +149,7 @@ def cdf(
     return figure
 
 
+@_styled
 def series(
     result: Result,
     *,
@@ -146,9 +170,7 @@ def series(
     runs = dict(_runs(result, queues))
     curves = [curve for curve in result._record.curves(kind, metric, direction) if curve[0] in runs]
     if not curves:
-        directions = [way for way in ("up", "down", None) if result._record.curves(kind, metric, way)]
-        cure = f"; it has direction={directions[0]!r}" if directions else "; docs/data.md lists kinds and metrics"
-        raise UsageError(f"series: no values of kind {kind!r}, metric {metric!r}, direction {direction!r}{cure}")
+        raise _nothing("series", result, kind, metric, direction)
     table = result.series
     unit = next(unit for k, m, unit in zip(table["kind"], table["metric"], table["unit"]) if (k, m) == (kind, metric))
     factor, name = READ.get(unit, (1.0, unit))
@@ -171,6 +193,7 @@ def series(
     return figure
 
 
+@_styled
 def box(
     result: Result,
     *,
@@ -196,7 +219,7 @@ def box(
     runs = [run for run, values in zip(runs, all_values) if len(values)]
     all_values = [values for values in all_values if len(values)]
     if not runs:
-        raise UsageError(f"box: no values of {what}{' ' + direction if direction else ''}")
+        raise _nothing("box", result, "probe", what, direction)
     figure, axes = _figure(1, 1, (7.8, 1.9 + 0.62 * len(runs)))
     axis = axes[0][0]
     low, high = math.inf, 0.0
@@ -226,6 +249,12 @@ def box(
     axis.set_xlabel(f"{_words(what, direction)} under load (ms)")
     _head(figure, result)
     return figure
+
+
+def _nothing(picture: str, result: Result, kind: str, metric: str, direction: str | None) -> UsageError:
+    ways = [way for way in ("up", "down", None) if result._record.curves(kind, metric, way)]
+    cure = f"write direction={ways[0]!r}" if ways else "docs/data.md lists kinds and metrics"
+    return UsageError(f"{picture}: no values of kind {kind!r}, metric {metric!r}, direction {direction!r}; {cure}")
 
 
 def _runs(result: Result, queues: Sequence[str] | None) -> list[tuple[int, str]]:
@@ -324,12 +353,11 @@ def _words(metric: str, direction: str | None) -> str:
 
 
 def _figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
-    try:
-        import matplotlib.pyplot as pyplot
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib, which is not installed: pip install matplotlib") from error
-    with pyplot.rc_context(_style()):
-        return pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
+    figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)
+    return figure, axes
 
 
 def _style() -> dict[str, Any]:
@@ -342,22 +370,16 @@ def _style() -> dict[str, Any]:
 
 def _head(figure: Figure, result: Result) -> None:
     """The headline and what was run, over the panels."""
-    import textwrap
-
     columns = int(figure.get_figwidth() * 9.2)
     test, link = result.head["test"], result.head["link"]
     rates = [link[way]["rate_bps"] for way in ("up", "down")]
     rate = "/".join(dict.fromkeys(f"{one / 1e6:g}" for one in rates if one))
     rtt = "/".join(dict.fromkeys(f"{one / 1e6:g}" for one in link["rtt_ns"]))
     parts = [test["name"], f"{rate} Mbit/s" if rate else "", f"base RTT {rtt} ms" if rtt else "", result.head["arm"]]
-    words = "\n".join(textwrap.wrap(result.headline, columns))
-    about = " · ".join(part for part in parts if part)
-    from matplotlib import rc_context
-
-    with rc_context(_style()):
-        title = figure.suptitle(words, x=0.012, ha="left", weight="bold", size=13, color=INK)
-        del title
-        figure.supxlabel(f"{about} · goodqueue {result.head['version']}", x=0.012, ha="left", size=8.5, color=MUTED)
+    about = " · ".join([*(part for part in parts if part), f"goodqueue {result.head['version']}"])
+    headline = "\n".join(textwrap.wrap(result.headline, columns))
+    figure.suptitle(headline, x=0.012, ha="left", weight="bold", size=13)
+    figure.supxlabel(about, x=0.012, ha="left", size=8.5, color=MUTED)
 
 
 def _legend(axis: Axes) -> None:

@@ -58,6 +58,7 @@ fn in_python(words: &str) -> String {
         match &flag[..end] {
             "" => out.push_str("--"),
             "queue" => out.push_str("queues"),
+            "with" => out.push_str("with_"),
             name => out.push_str(&name.replace('-', "_")),
         }
         rest = &flag[end..];

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use goodqueue::Packet as _;
 use goodqueue::{Nanos, Rng};
 use goodqueue_sim::{OwnQueue, Report, Token};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -92,21 +92,24 @@ impl Own {
         let thread: u64 = py.import("threading")?.call_method0("get_ident")?.extract()?;
         self.class.shared.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         let queue = self.class.factory.bind(py).call0()?;
-        let method = |name: &str| {
-            queue.getattr_opt(name)?.filter(|method| method.is_callable()).map_or_else(
-                || {
-                    Err(PyTypeError::new_err(format!(
-                        "a queue has a method {name}(self, now...), and this has none"
-                    )))
-                },
-                |method| Ok(method.unbind()),
-            )
+        let method = |name: &str, arguments: &str| {
+            let found = queue.getattr_opt(name)?.filter(|method| method.is_callable());
+            let missing = || self.wrong(py, format!("it has no method {name}({arguments})"));
+            found.map(Bound::unbind).ok_or_else(missing)
         };
         if let Some(take) = queue.getattr_opt("seed")?.filter(|take| take.is_callable()) {
             take.call1((seed,))?;
         }
-        let next_wake = queue.getattr_opt("next_wake")?.is_some().then(|| method("next_wake")).transpose()?;
-        Ok(Methods { enqueue: method("enqueue")?, dequeue: method("dequeue")?, next_wake })
+        let next_wake = queue
+            .getattr_opt("next_wake")?
+            .is_some()
+            .then(|| method("next_wake", "self, now"))
+            .transpose()?;
+        Ok(Methods {
+            enqueue: method("enqueue", "self, now, packet")?,
+            dequeue: method("dequeue", "self, now")?,
+            next_wake,
+        })
     }
 
     /// Ends the run with this exception, which gets the name of the queue.
@@ -173,20 +176,27 @@ impl Own {
         }
     }
 
+    /// A time that `next_wake` returned.
+    fn time(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<u64> {
+        nanos("next_wake returned", answer).map_err(|error| self.wrong(py, error.value(py)))
+    }
+
     /// When Python wants to be asked again, if it gave nothing although it holds packets.
     fn wake(&self, py: Python<'_>, methods: &Methods, now: Nanos) -> PyResult<()> {
         let held = self.held.len();
         let Some(next_wake) = &methods.next_wake else {
             let words = "dequeue returned None while it holds packets: it lost them (return each, or call \
                          packet.drop()), or it holds them back and lacks next_wake(self, now)";
-            return Err(self.wrong(py, format!("{words}; {held} packets")));
+            return Err(self.wrong(py, format!("{words} ({held} held)")));
         };
         let answer = next_wake.bind(py).call1((now.0,))?;
         if answer.is_none() {
-            return Err(self
-                .wrong(py, format!("next_wake returned None while it holds {held} packets: return a time")));
+            return Err(self.wrong(
+                py,
+                format!("next_wake returned None while it holds packets ({held}): return a time"),
+            ));
         }
-        let at = nanos("next_wake returned", &answer)?;
+        let at = self.time(py, &answer)?;
         if at <= now.0 {
             let words = format!(
                 "next_wake says that a packet may leave at {at} ns, and dequeue gave none at {} ns",
@@ -275,9 +285,7 @@ impl OwnQueue for Own {
         };
         Python::attach(|py| {
             let answer = next_wake.bind(py).call1((now.0,));
-            match answer
-                .and_then(|at| if at.is_none() { Ok(u64::MAX) } else { nanos("next_wake returned", &at) })
-            {
+            match answer.and_then(|at| if at.is_none() { Ok(u64::MAX) } else { self.time(py, &at) }) {
                 Ok(at) => Some(Nanos(at.max(now.0))).filter(|at| at.0 < u64::MAX),
                 Err(error) => {
                     self.fail(py, "next_wake", now, error);

@@ -6,6 +6,9 @@ use goodqueue::{Ecn, Reason};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+/// Longest packet, bytes: 65535 of IP and the Ethernet header.
+const LONGEST: i64 = 65_549;
+
 /// What happened to packets of a queue in Python while one of its methods ran, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Log(Mutex<Vec<(u64, Event)>>);
@@ -117,13 +120,25 @@ impl Packet {
 impl Packet {
     #[new]
     #[pyo3(signature = (length, *, flow=0, dsfield=0, source=0, destination=0))]
-    fn new(length: u32, flow: u32, dsfield: u8, source: u32, destination: u32) -> PyResult<Packet> {
-        if !(1..=65_549).contains(&length) {
-            return Err(PyValueError::new_err(format!(
-                "length {length}: bytes with the link header, 1 to 65549"
-            )));
+    fn new(length: i64, flow: i64, dsfield: i64, source: i64, destination: i64) -> PyResult<Packet> {
+        fn within<T: TryFrom<i64>>(name: &str, value: i64, most: i64) -> PyResult<T> {
+            let small = T::try_from(value).ok().filter(|_| value <= most);
+            small.ok_or_else(|| {
+                PyValueError::new_err(format!("{name} {value}: a whole number from 0 to {most}"))
+            })
         }
-        Ok(Packet { length, flow, dsfield, source, destination, place: Where::Free })
+        if length == 0 {
+            return Err(PyValueError::new_err("length 0: bytes with the link header, from 1 on"));
+        }
+        let hash = |name: &str, value: i64| within(name, value, u32::MAX.into());
+        Ok(Packet {
+            length: within("length", length, LONGEST)?,
+            flow: hash("flow", flow)?,
+            dsfield: within("dsfield", dsfield, 255)?,
+            source: hash("source", source)?,
+            destination: hash("destination", destination)?,
+            place: Where::Free,
+        })
     }
 
     /// Whether its sender speaks ECN, so that it can be marked instead of dropped.

@@ -22,7 +22,7 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), Error> {
         repetitions: asked.repetitions(),
         twice: args.check_determinism,
         traced: flows_named(&args.trace, asked.test())?,
-        threads: 0,
+        ..Wishes::default()
     };
     if args.dry_run {
         return output::print_json(&asked.shown());
