@@ -21,6 +21,7 @@ A class of your own with the methods enqueue(now, packet) and dequeue(now) is a 
 nanoseconds there; everywhere else a name ends with its unit (rise_p95_ms, goodput_up_bps).
 """
 
+from . import plot
 from ._errors import Error, MachineError, UsageError
 from ._experiment import Experiment, run
 from ._goodqueue import Packet, Queue, Table, __version__, lines, queues, tests
@@ -38,6 +39,7 @@ __all__ = [
     "Vectors",
     "__version__",
     "lines",
+    "plot",
     "queues",
     "read",
     "read_vectors",

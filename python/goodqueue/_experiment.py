@@ -226,7 +226,8 @@ class Experiment:
     @property
     def plan(self) -> dict[str, Any]:
         """All of it resolved, in words and tc's units: every link, queue, flow and seed."""
-        return json.loads(self._asked().shown())
+        plan: dict[str, Any] = json.loads(self._asked().shown())
+        return plan
 
     @property
     def warnings(self) -> list[str]:

@@ -64,12 +64,14 @@ class Result:
     def summaries(self) -> list[dict[str, Any]]:
         """Everything that is derived from each run, as in `goodqueue report --json`: percentiles, grade and
         verdicts, findings. Times are in ns, rates in bit/s."""
-        return json.loads(self._record.summaries())
+        summaries: list[dict[str, Any]] = json.loads(self._record.summaries())
+        return summaries
 
     @functools.cached_property
     def head(self) -> dict[str, Any]:
         """What was planned, and where: test, link, host, seed, command, warnings."""
-        return json.loads(self._record.head())
+        head: dict[str, Any] = json.loads(self._record.head())
+        return head
 
     @property
     def queues(self) -> list[str]:

@@ -106,7 +106,7 @@ def _set(path: str, value: object) -> str:
 def _path(key: str, value: object) -> str:
     if not isinstance(value, (str, os.PathLike)):
         raise TypeError(f"{key} {value!r}: write the name of a file")
-    return os.fspath(value)  # type: ignore[return-value]
+    return os.fspath(value)
 
 
 def _one(key: str, value: object) -> str:

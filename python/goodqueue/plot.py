@@ -27,7 +27,7 @@ COLOURS = ("#c2410c", "#0066a6", "#007a5a", "#a33f80", "#806000", "#525a63", "#5
 INK, MUTED, GRID, AXIS = "#1b1f24", "#59636e", "#e4e7eb", "#8c959f"
 #: Opacities of the flows in a stack.
 SHADES = (0.64, 0.36, 0.5, 0.24)
-STYLE: dict[str, Any] = {
+STYLE = {
     "font.family": ["Noto Sans", "DejaVu Sans", "sans-serif"],
     "font.size": 10,
     "text.color": INK,
@@ -53,7 +53,7 @@ STYLE: dict[str, Any] = {
 #: Units in which people read a metric, by the unit of the record: factor and name.
 READ = {"bit/s": (1e-6, "Mbit/s"), "bytes": (1e-3, "kB")}
 #: Of this ratio on, an axis of time is logarithmic.
-WIDE = 30
+WIDE = 10
 
 
 P = ParamSpec("P")
@@ -69,7 +69,7 @@ def _styled(draw: Callable[P, T]) -> Callable[P, T]:
             import matplotlib
         except ImportError as error:
             raise ImportError("pictures need matplotlib, which is not installed: pip install matplotlib") from error
-        with matplotlib.rc_context(_style()):
+        with matplotlib.rc_context(style()):
             return draw(*args, **options)
 
     return styled
@@ -84,6 +84,8 @@ def overview(result: Result, *, queues: Sequence[str] | None = None) -> Figure:
 
     queues: which of the queues, in this order; all by default
     """
+    from matplotlib.ticker import MaxNLocator
+
     runs = _runs(result, queues)
     directions = [way for way in ("up", "down") if any(flow["direction"] == way for flow in _flows(result))]
     rows = len(directions) + 1
@@ -102,6 +104,9 @@ def overview(result: Result, *, queues: Sequence[str] | None = None) -> Figure:
         axes[row][0].set_ylabel(f"goodput {way} (Mbit/s)")
     axes[-1][0].set_ylabel("round trip (ms)")
     axes[-1][0].set_ylim(bottom=0)
+    axes[-1][0].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    for row in axes:
+        row[0].yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     _head(figure, result)
     return figure
 
@@ -121,7 +126,7 @@ def cdf(
 
     what: "round_trip", or "one_way" with direction="up" or "down"
     queues: which of the queues; all by default
-    log: a logarithmic axis of time; by default where the times differ by more than thirtyfold
+    log: a logarithmic axis of time; by default where the times differ by more than tenfold
     """
     import numpy
 
@@ -210,7 +215,7 @@ def box(
 
     what: "round_trip", or "one_way" with direction="up" or "down"
     queues: which of the queues; all by default
-    log: a logarithmic axis; by default where the times differ by more than thirtyfold
+    log: a logarithmic axis; by default where the times differ by more than tenfold
     """
     import numpy
 
@@ -268,7 +273,7 @@ def _runs(result: Result, queues: Sequence[str] | None) -> list[tuple[int, str]]
     return [(place, COLOURS[place % len(COLOURS)]) for place in places]
 
 
-def _flows(result: Result) -> list[dict[str, Any]]:
+def _flows(result: Result) -> Any:
     return result.head["test"]["flows"]
 
 
@@ -288,8 +293,8 @@ def _loaded(result: Result, run: int, what: str, direction: str | None) -> tuple
     summary = result.summaries[run]
     start, end = summary["loaded_from_ns"] / 1e9, summary["loaded_to_ns"] / 1e9
     curves = [curve for curve in result._record.curves("probe", what, direction) if curve[0] == run]
-    values = [numpy.asarray(values)[(start <= numpy.asarray(t)) & (numpy.asarray(t) < end)] for _, _, t, values in curves]
-    values = numpy.concatenate(values) if values else numpy.empty(0)
+    inside = [numpy.asarray(values)[(start <= numpy.asarray(t)) & (numpy.asarray(t) < end)] for _, _, t, values in curves]
+    values: numpy.ndarray = numpy.concatenate(inside) if inside else numpy.empty(0)
     is_lost = numpy.isnan(values)
     return values[~is_lost], int(is_lost.sum())
 
@@ -312,7 +317,8 @@ def _goodput(result: Result, axis: Axes, run: int, way: str, colour: str) -> Non
     link = result.head["link"][way]["rate_bps"]
     if link:
         axis.axhline(link / 1e6, color=MUTED, lw=0.9, ls=(0, (3, 3)))
-        axis.set_ylim(0, max(axis.get_ylim()[1], link / 1e6 * 1.15))
+        # A retransmission that fills a gap releases at once what had arrived behind it.
+        axis.set_ylim(0, link / 1e6 * 1.3)
     axis.set_ylim(bottom=0)
 
 
@@ -360,7 +366,8 @@ def _figure(rows: int, columns: int, size: tuple[float, float], **options: Any) 
     return figure, axes
 
 
-def _style() -> dict[str, Any]:
+def style() -> Any:
+    """The settings of the style, for pictures of your own: `pyplot.rcParams.update(goodqueue.plot.style())`."""
     from matplotlib import font_manager
 
     known = {font.name for font in font_manager.fontManager.ttflist}
@@ -383,7 +390,7 @@ def _head(figure: Figure, result: Result) -> None:
 
 
 def _legend(axis: Axes) -> None:
-    legend = axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1), handlelength=1.2, borderaxespad=0)
+    legend: Any = axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1), handlelength=1.2, borderaxespad=0)
     for text, line in zip(legend.get_texts(), legend.get_lines()):
         text.set(color=line.get_color(), weight="bold")
 

@@ -1,7 +1,7 @@
 //! What is asked for, in the words of `goodqueue run`; how it runs; and the lists of what there is.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Command, FromArgMatches};
@@ -18,6 +18,9 @@ use crate::errors;
 use crate::own::{self, Own, Shared};
 use crate::record::Record;
 use crate::table::{Column, Table};
+
+/// Time between two questions to Python: has Ctrl-C been pressed?
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// The arguments of `goodqueue run`.
 fn command() -> Command {
@@ -115,19 +118,28 @@ impl Asked {
         let wishes = Wishes {
             repetitions: self.asked.repetitions(),
             threads,
-            // A thread that Python knows calls queues in Python ten times as fast.
+            // A thread that Python knows calls queues in Python twenty times as fast.
             around: Some(|work| Python::attach(|py| py.detach(work))),
             ..Wishes::default()
         };
         // What an earlier run left.
         let _ = (self.shared.take(), self.shared.threads());
-        let mut watch =
-            Watch { progress, turns: Vec::new(), done: Vec::new(), stopped: None, shared: &self.shared };
+        let mut watch = Watch {
+            progress,
+            turns: Vec::new(),
+            done: Vec::new(),
+            asked: Instant::now(),
+            stopped: None,
+            shared: &self.shared,
+        };
+        watch.tell(py)?;
         let end = py.detach(|| self.asked.run(&wishes, &mut record, &mut Vec::new(), &mut watch));
-        if let Some(error) = watch.stopped.or_else(|| self.shared.take()) {
+        if let Some(error) = watch.stopped.take().or_else(|| self.shared.take()) {
             return Err(error);
         }
         end.map_err(|error| errors::of(py, &error))?;
+        watch.done.clone_from(&watch.turns);
+        watch.tell(py)?;
         Ok(Record(record))
     }
 }
@@ -170,6 +182,8 @@ struct Watch<'a> {
     /// Length of each turn, and how much of it is done, ns.
     turns: Vec<f64>,
     done: Vec<f64>,
+    /// When Python was last asked whether to go on.
+    asked: Instant,
     /// The exception that ended the run.
     stopped: Option<PyErr>,
     shared: &'a Shared,
@@ -178,7 +192,9 @@ struct Watch<'a> {
 impl Watch<'_> {
     fn tell(&self, py: Python<'_>) -> PyResult<()> {
         let Some(progress) = &self.progress else { return Ok(()) };
-        let share = self.done.iter().sum::<f64>() / self.turns.iter().sum::<f64>().max(1.0);
+        // Nothing is planned before it begins.
+        let share =
+            self.done.iter().fold(0.0, |sum, one| sum + one) / self.turns.iter().sum::<f64>().max(1.0);
         progress.call1(py, (share.min(1.0),)).map(|_| ())
     }
 }
@@ -206,6 +222,10 @@ impl Monitor for Watch<'_> {
         if self.shared.has_failed() {
             return Some(0);
         }
+        if self.asked.elapsed() < PATIENCE {
+            return None;
+        }
+        self.asked = Instant::now();
         let asked = Python::attach(|py| {
             py.check_signals().and_then(|()| self.tell(py)).inspect_err(|_| {
                 // It may wait for ever for a queue in Python.

@@ -106,8 +106,9 @@ impl Queue {
         };
         self.next += 1;
         self.packets.held.insert(cookie, packet.unbind());
+        let earlier = self.packets.dropped.len();
         self.queue.enqueue(now, header, &mut self.packets);
-        Ok(self.take_dropped(py))
+        Ok(told(py, self.packets.dropped.split_off(earlier)))
     }
 
     /// The next packet that may leave at `now`, in nanoseconds, or None. The queue may drop and mark packets
@@ -124,13 +125,7 @@ impl Queue {
 
     /// The packets that calls of `dequeue` dropped since it was last called.
     fn take_dropped(&mut self, py: Python<'_>) -> Vec<Py<Packet>> {
-        let dropped = std::mem::take(&mut self.packets.dropped).into_iter();
-        dropped
-            .map(|(packet, reason)| {
-                packet.bind(py).borrow_mut().was_dropped(reason);
-                packet
-            })
-            .collect()
+        told(py, std::mem::take(&mut self.packets.dropped))
     }
 
     /// The earliest time at which a packet may leave if no other arrives, in nanoseconds; None if the queue is
@@ -187,6 +182,15 @@ impl Queue {
         self.now = now;
         Ok(now)
     }
+}
+
+/// The packets, each with the reason for which it was dropped.
+fn told(py: Python<'_>, dropped: Vec<(Py<Packet>, Reason)>) -> Vec<Py<Packet>> {
+    let tell = |(packet, reason): (Py<Packet>, Reason)| {
+        packet.bind(py).borrow_mut().was_dropped(reason);
+        packet
+    };
+    dropped.into_iter().map(tell).collect()
 }
 
 /// Whole nanoseconds.
