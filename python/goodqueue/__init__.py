@@ -2,7 +2,7 @@
 
     import goodqueue
 
-    result = goodqueue.run("rrul", rate="20mbit", rtt="20ms", queues=["pfifo:1000", "fq_codel", "cake"], seeds=5)
+    result = goodqueue.run("rrul", rate="20mbit", queues=["pfifo:1000", "fq_codel", "cake"], seeds=5)
     print(result)                     # the table of the command
     result.plot("cdf")                # matplotlib
     result.summary.to_pandas()        # a row for each queue and seed

@@ -120,7 +120,9 @@ def _run(own: dict[str, Any], given: dict[str, Any], text: str | None) -> Result
         if not isinstance(own[key], str):
             raise TypeError(f"{key} {own[key]!r}: write text")
     if isinstance(own["threads"], bool) or not isinstance(own["threads"], int) or own["threads"] < 0:
-        raise UsageError(f"threads {own['threads']!r}: a whole number; 0 means as many as there are processors")
+        raise UsageError(
+            f"threads {own['threads']!r}: a whole number; 0 means as many as there are processors"
+        )
     if own["progress"] is not None and not callable(own["progress"]):
         raise TypeError(f"progress {own['progress']!r}: a function of one number")
     if words and own["title"]:
@@ -162,13 +164,15 @@ class Experiment:
         Experiment({"test": "rrul", "queues": ["codel"], "link": {"rate": "5mbit"}})
         Experiment(test="rrul", queues=["codel"]).set("link.rate", "5mbit").set("seeds", [1, 2, 3])
 
-    It never changes: `set` returns another experiment. A key that is wrong is a UsageError that names the key,
-    and for a text its line and column, as soon as the experiment is made.
+    It never changes: `set` returns another experiment. A key that is wrong is a UsageError as soon as the
+    experiment is made; it names the key, and for a text its line and column.
     """
 
     def __init__(self, keys: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         if keys is not None and not isinstance(keys, Mapping):
-            raise TypeError(f"an experiment is a dict of its keys, not {keys!r}; Experiment.from_toml reads text")
+            raise TypeError(
+                f"an experiment is a dict of its keys, not {keys!r}; Experiment.from_toml reads text"
+            )
         tables = {**(keys or {}), **more}
         text, self._paths = _toml.text(tables)
         self._start(text, "experiment", {})
@@ -218,7 +222,10 @@ class Experiment:
         threads: int = 0,
         progress: Callable[[float], object] | None = None,
     ) -> Result:
-        """Runs it in the simulator. The arguments are those of `goodqueue.run`; `queues` may be of your own."""
+        """Runs it in the simulator. The arguments are those of `goodqueue.run`.
+
+        queues: others than those of the experiment; of your own, too
+        """
         given: dict[str, Any] = {"queues": queues, "set": self._changes or None}
         own = {"test": self._name, "title": title, "note": note, "threads": threads, "progress": progress}
         return _run(own, given, self._text)
@@ -247,7 +254,7 @@ class Experiment:
             if not place or not self._paths:
                 raise
             at = self._paths[min(int(place[1]), len(self._paths)) - 1] if self._paths else ""
-            raise UsageError(f"{at}: {str(error)[place.end():]}") from None
+            raise UsageError(f"{at}: {str(error)[place.end() :]}") from None
 
     def __repr__(self) -> str:
         return f"<goodqueue.Experiment {self._name}: {self.plan.get('about') or 'without about'}>"

@@ -27,13 +27,29 @@ STYLE = """<style>
 def result(one: Result) -> str:
     """Headline, table and picture of a result."""
     head, rows = one.head, [_row(summary) for summary in one.summaries]
-    names = ("queue", "grade", "Mbit/s up", "Mbit/s down", "rise p50 ms", "rise p95 ms", "rise p99 ms", "drops", "marks")
+    names = (
+        "queue",
+        "grade",
+        "Mbit/s up",
+        "Mbit/s down",
+        "rise p50 ms",
+        "rise p95 ms",
+        "rise p99 ms",
+        "drops",
+        "marks",
+    )
     used = [at for at in range(len(names)) if at < 2 or any(row[at] for row in rows)]
     heads = "".join(f"<th>{names[at]}</th>" for at in used)
     body = "".join("<tr>" + "".join(f"<td>{row[at]}</td>" for at in used) + "</tr>" for row in rows)
     notes = [f"{queue} was planned and not measured." for queue in one.missing]
-    notes += [f"{summary['queue']}: {why}" for summary in one.summaries for why in summary.get("findings", [])]
-    notes += [f"{summary['queue']}: no grade: {summary['no_grade']}" for summary in one.summaries if summary.get("no_grade")]
+    notes += [
+        f"{summary['queue']}: {why}" for summary in one.summaries for why in summary.get("findings", [])
+    ]
+    notes += [
+        f"{summary['queue']}: no grade: {summary['no_grade']}"
+        for summary in one.summaries
+        if summary.get("no_grade")
+    ]
     notes += head["warnings"]
     seeds = max((summary["repeated"]["n"] for summary in one.summaries if summary.get("repeated")), default=1)
     if seeds > 1:
@@ -43,8 +59,9 @@ def result(one: Result) -> str:
         f'{STYLE}<div class="goodqueue"><p><strong>{escape(one.headline)}</strong></p>'
         f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
         + "".join(f'<p class="note">{escape(note)}</p>' for note in notes)
-        + f'<details open><summary>{escape(head["test"]["name"])} over time</summary>'
-        f'<img alt="goodput and round trip over time" src="data:image/svg+xml;base64,{picture}"></details></div>'
+        + f"<details open><summary>{escape(head['test']['name'])} over time</summary>"
+        f'<img alt="goodput and round trip over time" src="data:image/svg+xml;base64,{picture}">'
+        "</details></div>"
     )
 
 

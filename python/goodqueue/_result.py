@@ -132,6 +132,9 @@ class Result:
             raise UsageError(f"kind {kind!r}: there are {', '.join(kinds)}")
         return kinds[kind](self, **options)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpacked, (self._record.pack(),)
+
     def __str__(self) -> str:
         return self.text()
 
@@ -140,6 +143,11 @@ class Result:
 
     def _repr_html_(self) -> str:
         return _html.result(self)
+
+
+def _unpacked(packed: bytes) -> Result:
+    """The other end of pickle: results go between processes and machines."""
+    return Result(_goodqueue.Record.unpack(packed))
 
 
 def read(path: str | os.PathLike[str], *more: str | os.PathLike[str]) -> Result:

@@ -66,21 +66,26 @@ def queues(given: object) -> tuple[str | None, list[str | Own]]:
         else:
             order.append(_own(queue))
     if not order:
-        raise UsageError('queues: an empty list; name one, as ["fq_codel"], or leave it out for the usual ones')
+        raise UsageError(
+            'queues: an empty list; name one, as ["fq_codel"], or leave it out for the usual ones'
+        )
     named = [queue for queue in order if isinstance(queue, str)]
     return ",".join(named) or None, order
 
 
 def _own(queue: object) -> Own:
-    name, make = queue if isinstance(queue, tuple) and len(queue) == 2 else (getattr(queue, "__name__", None), queue)
+    name, make = (
+        queue if isinstance(queue, tuple) and len(queue) == 2 else (getattr(queue, "__name__", None), queue)
+    )
     if callable(getattr(make, "enqueue", None)) and not isinstance(make, type):
         raise TypeError(
-            f"queues: {make!r} is one queue, and each direction needs one of its own: give its class, or (name, function)"
+            f"queues: {make!r} is one queue, and each direction needs one of its own: give its class, or "
+            "(name, function)"
         )
     if not callable(make):
         raise TypeError(
-            f"queues: {queue!r}: a queue is a name with parameters, a goodqueue.Queue, a class of your own, or (name, "
-            "function that makes one)"
+            f"queues: {queue!r}: a queue is a name with parameters, a goodqueue.Queue, a class of your own, "
+            "or (name, function that makes one)"
         )
     if not isinstance(name, str) or not name.strip():
         raise TypeError(f"queues: {queue!r} has no name: write (name, function)")
@@ -112,7 +117,7 @@ def _path(key: str, value: object) -> str:
 def _one(key: str, value: object) -> str:
     """One value in the words of the command."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise TypeError(f"{key} {value!r}: write text with its unit, as \"20mbit\" or \"20ms\", or a number")
+        raise TypeError(f'{key} {value!r}: write text with its unit, as "20mbit" or "20ms", or a number')
     if isinstance(value, float):
         if not math.isfinite(value):
             raise UsageError(f"{key} {value}: not a number")

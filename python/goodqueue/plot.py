@@ -27,7 +27,7 @@ COLOURS = ("#c2410c", "#0066a6", "#007a5a", "#a33f80", "#806000", "#525a63", "#5
 INK, MUTED, GRID, AXIS = "#1b1f24", "#59636e", "#e4e7eb", "#8c959f"
 #: Opacities of the flows in a stack.
 SHADES = (0.64, 0.36, 0.5, 0.24)
-STYLE = {
+STYLE: dict[str, Any] = {
     "font.family": ["Noto Sans", "DejaVu Sans", "sans-serif"],
     "font.size": 10,
     "text.color": INK,
@@ -68,7 +68,9 @@ def _styled(draw: Callable[P, T]) -> Callable[P, T]:
         try:
             import matplotlib
         except ImportError as error:
-            raise ImportError("pictures need matplotlib, which is not installed: pip install matplotlib") from error
+            raise ImportError(
+                "pictures need matplotlib, which is not installed: pip install matplotlib"
+            ) from error
         with matplotlib.rc_context(style()):
             return draw(*args, **options)
 
@@ -91,7 +93,7 @@ def overview(result: Result, *, queues: Sequence[str] | None = None) -> Figure:
     rows = len(directions) + 1
     width = max(4.2 * len(runs), 6.4)
     # Columns keep their width and letters their size, however many there are.
-    figure, axes = _figure(rows, len(runs), (width, 1.3 + 1.75 * rows), sharex=True, sharey="row")
+    figure, axes = _figure(rows, len(runs), (width, 1.3 + 1.95 * rows), sharex=True, sharey="row")
     for column, (run, colour) in enumerate(runs):
         for row, way in enumerate(directions):
             _goodput(result, axes[row][column], run, way, colour)
@@ -177,7 +179,9 @@ def series(
     if not curves:
         raise _nothing("series", result, kind, metric, direction)
     table = result.series
-    unit = next(unit for k, m, unit in zip(table["kind"], table["metric"], table["unit"]) if (k, m) == (kind, metric))
+    unit = next(
+        unit for k, m, unit in zip(table["kind"], table["metric"], table["unit"]) if (k, m) == (kind, metric)
+    )
     factor, name = READ.get(unit, (1.0, unit))
     figure, axes = _figure(1, 1, (9, 4.2))
     shown = set()
@@ -187,10 +191,17 @@ def series(
         shown.add(queue)
         thin = len([one for one in curves if one[0] == run]) > 1
         axes[0][0].plot(
-            times, numpy.asarray(values) * factor, color=runs[run], label=label, lw=0.9 if thin else 1.5, alpha=0.7 if thin else 1
+            times,
+            numpy.asarray(values) * factor,
+            color=runs[run],
+            label=label,
+            lw=0.9 if thin else 1.5,
+            alpha=0.7 if thin else 1,
         )
     axes[0][0].set_xlabel("time from the start of the load (s)")
-    axes[0][0].set_ylabel(f"{_words(metric, direction)} ({name})" if name != "1" else _words(metric, direction))
+    axes[0][0].set_ylabel(
+        f"{_words(metric, direction)} ({name})" if name != "1" else _words(metric, direction)
+    )
     axes[0][0].set_ylim(bottom=0)
     axes[0][0].margins(x=0.01)
     _legend(axes[0][0])
@@ -236,7 +247,12 @@ def box(
         axis.vlines(p50, row - 0.26, row + 0.26, color=colour, lw=2.6)
         axis.annotate(
             f"{_ms(p50)} · p99 {_ms(p99)} ms",
-            (p99, row), (8, 0), textcoords="offset points", va="center", color=colour, size=9,
+            (p99, row),
+            (8, 0),
+            textcoords="offset points",
+            va="center",
+            color=colour,
+            size=9,
         )
         low, high = min(low, p5), max(high, p99)
         for idle, rise in _seeds(result, run) if what == "round_trip" else ():
@@ -259,7 +275,9 @@ def box(
 def _nothing(picture: str, result: Result, kind: str, metric: str, direction: str | None) -> UsageError:
     ways = [way for way in ("up", "down", None) if result._record.curves(kind, metric, way)]
     cure = f"write direction={ways[0]!r}" if ways else "docs/data.md lists kinds and metrics"
-    return UsageError(f"{picture}: no values of kind {kind!r}, metric {metric!r}, direction {direction!r}; {cure}")
+    return UsageError(
+        f"{picture}: no values of kind {kind!r}, metric {metric!r}, direction {direction!r}; {cure}"
+    )
 
 
 def _runs(result: Result, queues: Sequence[str] | None) -> list[tuple[int, str]]:
@@ -293,7 +311,10 @@ def _loaded(result: Result, run: int, what: str, direction: str | None) -> tuple
     summary = result.summaries[run]
     start, end = summary["loaded_from_ns"] / 1e9, summary["loaded_to_ns"] / 1e9
     curves = [curve for curve in result._record.curves("probe", what, direction) if curve[0] == run]
-    inside = [numpy.asarray(values)[(start <= numpy.asarray(t)) & (numpy.asarray(t) < end)] for _, _, t, values in curves]
+    inside = [
+        numpy.asarray(values)[(start <= numpy.asarray(t)) & (numpy.asarray(t) < end)]
+        for _, _, t, values in curves
+    ]
     values: numpy.ndarray = numpy.concatenate(inside) if inside else numpy.empty(0)
     is_lost = numpy.isnan(values)
     return values[~is_lost], int(is_lost.sum())
@@ -306,7 +327,8 @@ def _goodput(result: Result, axis: Axes, run: int, way: str, colour: str) -> Non
     grid = sorted(set(itertools.chain.from_iterable(times for _, _, times, _ in curves)))
     # A flow that does not run sends nothing.
     stack = [
-        numpy.interp(grid, times, numpy.nan_to_num(values), left=0, right=0) / 1e6 for _, _, times, values in curves
+        numpy.interp(grid, times, numpy.nan_to_num(values), left=0, right=0) / 1e6
+        for _, _, times, values in curves
     ]
     if stack:
         bottoms = numpy.vstack([numpy.zeros(len(grid)), numpy.cumsum(stack, axis=0)])
@@ -354,23 +376,31 @@ def _ms(value: float) -> str:
 
 
 def _words(metric: str, direction: str | None) -> str:
-    words = {"round_trip": "round trip", "one_way": "one-way delay", "cwnd": "congestion window", "srtt": "TCP's round trip"}
+    words = {
+        "round_trip": "round trip",
+        "one_way": "one-way delay",
+        "cwnd": "congestion window",
+        "srtt": "TCP's round trip",
+    }
     return " ".join([words.get(metric, metric.replace("_", " ")), *([direction] if direction else [])])
 
 
 def _figure(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained", **options)
+    figure, axes = pyplot.subplots(
+        rows, columns, figsize=size, squeeze=False, layout="constrained", **options
+    )
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.1)
     return figure, axes
 
 
 def style() -> Any:
-    """The settings of the style, for pictures of your own: `pyplot.rcParams.update(goodqueue.plot.style())`."""
+    """The settings of the style, for your own pictures: `pyplot.rcParams.update(goodqueue.plot.style())`."""
     from matplotlib import font_manager
 
-    known = {font.name for font in font_manager.fontManager.ttflist}
+    fonts_here: Any = font_manager.fontManager.ttflist
+    known = {font.name for font in fonts_here}
     fonts = [font for font in STYLE["font.family"] if font in known] or ["sans-serif"]
     return {**STYLE, "font.family": fonts}
 
@@ -382,7 +412,12 @@ def _head(figure: Figure, result: Result) -> None:
     rates = [link[way]["rate_bps"] for way in ("up", "down")]
     rate = "/".join(dict.fromkeys(f"{one / 1e6:g}" for one in rates if one))
     rtt = "/".join(dict.fromkeys(f"{one / 1e6:g}" for one in link["rtt_ns"]))
-    parts = [test["name"], f"{rate} Mbit/s" if rate else "", f"base RTT {rtt} ms" if rtt else "", result.head["arm"]]
+    parts = [
+        test["name"],
+        f"{rate} Mbit/s" if rate else "",
+        f"base RTT {rtt} ms" if rtt else "",
+        result.head["arm"],
+    ]
     about = " · ".join([*(part for part in parts if part), f"goodqueue {result.head['version']}"])
     headline = "\n".join(textwrap.wrap(result.headline, columns))
     figure.suptitle(headline, x=0.012, ha="left", weight="bold", size=13)

@@ -44,9 +44,6 @@ enum Where {
     Dropped(Reason),
 }
 
-/// Packet(length, *, flow=0, dsfield=0, source=0, destination=0)
-/// --
-///
 /// A packet, as a queue sees it.
 ///
 /// length       bytes with the link header (14 bytes of Ethernet), as Linux counts them; 1 to 65 549

@@ -15,9 +15,6 @@ use pyo3::types::{PyBool, PyInt};
 use crate::errors;
 use crate::packet::Packet;
 
-/// Queue(queue, *, rate="1gbit", mtu=1514, seed=0)
-/// --
-///
 /// A queue of the catalogue (`goodqueue.queues()`), packet by packet and with your clock. It decides as it
 /// does in simulations and on real paths.
 ///

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use goodqueue_report::table::{self, Layout};
 use goodqueue_report::{Place, RunRow, data, html};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::errors;
 use crate::table::{Column, Numbers, Table, Whole, Words};
@@ -30,6 +31,18 @@ impl Record {
     fn merge(py: Python<'_>, records: Vec<(String, PyRef<'_, Record>)>) -> PyResult<Record> {
         let records = records.into_iter().map(|(name, record)| (name, record.0.clone())).collect();
         goodqueue_report::merge(records).map(Record).map_err(|words| errors::usage(py, words))
+    }
+
+    /// All of it in bytes, for `pickle`.
+    fn pack<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let packed = py.detach(|| serde_json::to_vec(&self.0));
+        packed.map(|bytes| PyBytes::new(py, &bytes)).map_err(|error| errors::machine(py, error))
+    }
+
+    /// The record that was packed.
+    #[staticmethod]
+    fn unpack(py: Python<'_>, packed: &[u8]) -> PyResult<Record> {
+        serde_json::from_slice(packed).map(Record).map_err(|error| errors::usage(py, error))
     }
 
     /// A row for each queue and seed.

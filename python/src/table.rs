@@ -13,6 +13,9 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
+/// Rows that a notebook shows.
+const SHOWN: usize = 20;
+
 /// A table of named columns. pandas, polars, pyarrow, DuckDB and others read it without a copy of the
 /// columns, through Arrow's PyCapsule interface: `polars.DataFrame(table)`, `pyarrow.table(table)`.
 ///
@@ -117,6 +120,32 @@ impl Table {
         let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// The first rows, for notebooks.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+        let cells = |tag: &str, words: &[String]| {
+            let cells = words.iter().map(|word| format!("<{tag}>{}</{tag}>", escape(word)));
+            format!("<tr>{}</tr>", cells.collect::<String>())
+        };
+        let shown = self.0.slice(0, self.0.num_rows().min(SHOWN));
+        let columns = shown.columns().iter().map(|column| list(py, column));
+        let columns = columns.collect::<PyResult<Vec<_>>>()?;
+        let row = |at: usize| {
+            let word = |column: &Bound<'_, PyList>| {
+                let value = column.get_item(at)?;
+                Ok(if value.is_none() { String::new() } else { value.to_string() })
+            };
+            Ok(cells("td", &columns.iter().map(word).collect::<PyResult<Vec<_>>>()?))
+        };
+        let rows = (0..shown.num_rows()).map(row).collect::<PyResult<String>>()?;
+        let head = cells("th", &self.column_names());
+        let more = match self.0.num_rows() {
+            all if all > SHOWN => format!("<p>{SHOWN} of {all} rows</p>"),
+            _ => String::new(),
+        };
+        Ok(format!("<table><thead>{head}</thead><tbody>{rows}</tbody></table>{more}"))
     }
 
     fn __repr__(&self) -> String {

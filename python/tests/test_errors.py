@@ -16,7 +16,11 @@ WRONG = [
     (dict(test=3), TypeError, "test 3: write the name"),
     (dict(test="--help"), UsageError, "test --help: no test"),
     (dict(test="none.toml"), UsageError, "none.toml:1:1: No such file"),
-    (dict(queues="fqcodel"), UsageError, "queues fqcodel: no queue.*did you mean fq_codel.*`goodqueue.queues\\(\\)`"),
+    (
+        dict(queues="fqcodel"),
+        UsageError,
+        "queues fqcodel: no queue.*did you mean fq_codel.*`goodqueue.queues\\(\\)`",
+    ),
     (dict(queues=["codel target=nan"]), UsageError, "queues codel,target=nan: codel: target=nan"),
     (dict(queues=["codel", "codel"]), UsageError, "codel is named twice"),
     (dict(queues=[]), UsageError, "queues: an empty list"),
@@ -64,18 +68,34 @@ def test_wrong_arguments(arguments, kind, words):
 
 
 EXPERIMENTS = [
-    (lambda: Experiment({"test": "rrul", "link": {"rate": "abc"}}), UsageError, "^link.rate: .*write rate = \"20mbit\""),
+    (
+        lambda: Experiment({"test": "rrul", "link": {"rate": "abc"}}),
+        UsageError,
+        '^link.rate: .*write rate = "20mbit"',
+    ),
     (lambda: Experiment(test="rrul", linc={"rate": "3mbit"}), UsageError, "^linc: .*did you mean link"),
-    (lambda: Experiment(variant=[{"name": "a"}, {"name": "b", "quue": "codel"}]), UsageError, "^variant.2.quue: .*did you mean queue"),
+    (
+        lambda: Experiment(variant=[{"name": "a"}, {"name": "b", "quue": "codel"}]),
+        UsageError,
+        "^variant.2.quue: .*did you mean queue",
+    ),
     (lambda: Experiment(test="rrul", seeds=[NAN]), UsageError, "^seeds nan: not a number"),
     (lambda: Experiment(link={"rate": object()}), TypeError, "^link.rate <object"),
     (lambda: Experiment({3: "x"}), TypeError, "3: a key is a word"),
     (lambda: Experiment([1]), TypeError, "an experiment is a dict"),
-    (lambda: Experiment.from_toml('test = "rrul"\n[link]\nrate = 3'), UsageError, "^experiment.toml:3:\\d+: .*without a unit"),
+    (
+        lambda: Experiment.from_toml('test = "rrul"\n[link]\nrate = 3'),
+        UsageError,
+        "^experiment.toml:3:\\d+: .*without a unit",
+    ),
     (lambda: Experiment.from_toml("test = "), UsageError, "^experiment.toml:1:"),
     (lambda: Experiment.from_toml(3), TypeError, "text 3: write the TOML text"),
     (lambda: Experiment.read("none.toml"), UsageError, "none.toml: No such file"),
-    (lambda: Experiment(test="rrul").set("link.rat", "5mbit"), UsageError, "link.rat=5mbit: .*did you mean rate"),
+    (
+        lambda: Experiment(test="rrul").set("link.rat", "5mbit"),
+        UsageError,
+        "link.rat=5mbit: .*did you mean rate",
+    ),
     (lambda: Experiment(test="rrul").set("link.rate", "x"), UsageError, "link.rate=x: .*not a number"),
 ]
 
@@ -251,7 +271,11 @@ def test_packets_and_queues():
         (lambda: goodqueue.Queue("codl"), UsageError, "queue codl: no queue.*did you mean codel"),
         (lambda: goodqueue.Queue("codel target=x"), UsageError, "queue codel target=x: codel: target=x"),
         (lambda: goodqueue.Queue("codel", rate="x"), UsageError, "rate x: not a number"),
-        (lambda: goodqueue.Queue("codel").enqueue(1.5, goodqueue.Packet(1)), TypeError, "now 1.5: whole nanoseconds"),
+        (
+            lambda: goodqueue.Queue("codel").enqueue(1.5, goodqueue.Packet(1)),
+            TypeError,
+            "now 1.5: whole nanoseconds",
+        ),
         (lambda: goodqueue.Queue("codel").enqueue(NAN, goodqueue.Packet(1)), TypeError, "now nan: whole"),
         (lambda: goodqueue.Queue("codel").dequeue(-1), ValueError, "now -1: whole nanoseconds"),
         (lambda: goodqueue.Queue("codel").dequeue(True), TypeError, "now True"),
@@ -279,13 +303,25 @@ def test_files(result, tmp_path):
         (lambda: goodqueue.read(tmp_path / "text"), UsageError, "text is not a readable record"),
         (lambda: goodqueue.read(3), TypeError, "not int"),
         (lambda: goodqueue.read_vectors(tmp_path / "text"), UsageError, "text:1: the file is cut"),
-        (lambda: result.save(tmp_path / "none" / "out"), UsageError, "there is no such folder as .*none: create it"),
+        (
+            lambda: result.save(tmp_path / "none" / "out"),
+            UsageError,
+            "there is no such folder as .*none: create it",
+        ),
         (lambda: result.save(tmp_path / "a.pdf"), UsageError, "no form ends in .pdf; there are .json"),
-        (lambda: result.save(tmp_path / "folder"), UsageError, "it is not empty, and nothing is ever overwritten"),
+        (
+            lambda: result.save(tmp_path / "folder"),
+            UsageError,
+            "it is not empty, and nothing is ever overwritten",
+        ),
         (lambda: result.save(tmp_path / "a.flent.gz"), UsageError, "a .flent.gz holds one queue"),
         (lambda: result.save(3), TypeError, "path 3: write the name"),
         (lambda: result.plot("pie"), UsageError, "kind 'pie': there are overview, cdf, series, box"),
-        (lambda: result.plot("cdf", queues=["codel"]), UsageError, "no queue 'codel' in this result; there are pfifo"),
+        (
+            lambda: result.plot("cdf", queues=["codel"]),
+            UsageError,
+            "no queue 'codel' in this result; there are pfifo",
+        ),
         (lambda: result.plot("cdf", what="one_way"), UsageError, "no values of .*write direction='up'"),
         (lambda: result.plot("series", kind="flow", metric="goodput"), UsageError, "write direction='up'"),
     ]:
@@ -300,7 +336,11 @@ def test_files(result, tmp_path):
 
 
 def test_a_disk_that_is_full(result):
-    if not os.path.exists("/dev/full") or os.getuid() != 0 or os.system("mount -t tmpfs -o size=64k none /mnt 2>/dev/null"):
+    if (
+        not os.path.exists("/dev/full")
+        or os.getuid() != 0
+        or os.system("mount -t tmpfs -o size=64k none /mnt 2>/dev/null")
+    ):
         pytest.skip("a full disk is a small tmpfs, which only root may mount")
     try:
         with pytest.raises(goodqueue.MachineError, match="No space left") as error:

@@ -32,7 +32,10 @@ def test_a_dict_becomes_the_same_toml():
     tables = {
         "test": {"name": "rrul", "length": "2s", "with": ["voip"]},
         "queues": ["codel"],
-        "variant": [{"name": "a \"b\" é", "queue": "codel", "link": {"rate": "5mbit"}}, {"name": "c", "queue": "pie"}],
+        "variant": [
+            {"name": 'a "b" é', "queue": "codel", "link": {"rate": "5mbit"}},
+            {"name": "c", "queue": "pie"},
+        ],
         "wifi": {"airtime": True, "station": [{"name": "x", "mcs": 15}]},
         "odd key": {"x.y": 1.5},
     }
@@ -52,7 +55,9 @@ def test_set_changes_no_other():
 
 def test_files_are_looked_for_beside_the_file(tmp_path):
     (tmp_path / "lte.trace").write_text("".join(f"{ms}\n" for ms in range(1, 1001)))
-    (tmp_path / "e.toml").write_text('test = "tcp_1down"\n[link]\ndown = { trace = "lte.trace" }\nup = "5mbit"\n')
+    (tmp_path / "e.toml").write_text(
+        'test = "tcp_1down"\n[link]\ndown = { trace = "lte.trace" }\nup = "5mbit"\n'
+    )
     result = Experiment.read(tmp_path / "e.toml").set("test.length", "3s").run()
     assert 9e6 < result.summary["goodput_down_bps"][0] < 12e6
 

@@ -71,11 +71,23 @@ def test_vectors_are_a_table(root):
 
 
 def test_every_kind_of_vector_is_read(root):
-    folders = [folder for folder in (root / "vectors").iterdir() if folder.is_dir() and any(folder.glob("*.gz"))]
+    folders = [
+        folder for folder in (root / "vectors").iterdir() if folder.is_dir() and any(folder.glob("*.gz"))
+    ]
     assert len(folders) >= 9
     for folder in folders:
         vectors = goodqueue.read_vectors(min(folder.glob("*.gz"), key=lambda path: path.stat().st_size))
         assert vectors.table.num_rows > 10 and isinstance(vectors.table.to_pandas(), pandas.DataFrame)
+
+
+def test_results_and_experiments_go_to_other_processes(result):
+    import pickle
+
+    again = pickle.loads(pickle.dumps(result))
+    assert again.series.to_pydict() == result.series.to_pydict() and str(again) == str(result)
+    experiment = goodqueue.Experiment(test="tcp_1up", queues=["codel"]).set("test.length", "2s")
+    other = pickle.loads(pickle.dumps(experiment))
+    assert other.run().summary.to_pydict() == experiment.run().summary.to_pydict()
 
 
 def test_the_record_says_what_was_run(result, tmp_path):

@@ -35,7 +35,9 @@ def test_there_are_five():
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook(path, tmp_path):
+def test_a_notebook(path, tmp_path, monkeypatch):
+    # Pictures belong into the notebook.
+    monkeypatch.delenv("MPLBACKEND", raising=False)
     kept = nbformat.read(path, as_version=4)
     nbformat.validate(kept)
     ran = nbformat.from_dict(kept)
@@ -52,4 +54,6 @@ def test_a_notebook(path, tmp_path):
     for number, (before, now) in enumerate(zip(kept.cells, ran.cells), 1):
         if now.cell_type == "code":
             assert outputs(before) == outputs(now), f"cell {number}:\n{now.source}"
-    assert any("image/png" in output.get("data", {}) for cell in ran.cells for output in cell.get("outputs", []))
+    assert any(
+        "image/png" in output.get("data", {}) for cell in ran.cells for output in cell.get("outputs", [])
+    )

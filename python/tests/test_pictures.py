@@ -24,7 +24,11 @@ def test_the_colours_are_the_reports(root):
     style = (root / "crates" / "report" / "src" / "charts" / "style.rs").read_text()
     part = style[style.index("Self::Queue(i) => match") :][:500]
     ours = [colour[1:] for colour in plot.COLOURS]
-    theirs = ["".join(byte.strip()[2:] for byte in line.split("[")[1].split("]")[0].split(",")) for line in part.splitlines() if "[0x" in line]
+    theirs = [
+        "".join(byte.strip()[2:] for byte in line.split("[")[1].split("]")[0].split(","))
+        for line in part.splitlines()
+        if "[0x" in line
+    ]
     assert theirs == ours
 
 
@@ -55,7 +59,10 @@ def test_cdf(result):
     lost = result.summaries[0]["rtt"]
     assert abs(fifo.get_ydata()[-1] - 100 * lost["n"] / (lost["n"] + lost["lost"])) < 0.1
     assert "round trip (ms)" in words(figure)
-    assert figure.axes[0].get_xscale() == "log" and result.plot("cdf", log=False).axes[0].get_xscale() == "linear"
+    assert (
+        figure.axes[0].get_xscale() == "log"
+        and result.plot("cdf", log=False).axes[0].get_xscale() == "linear"
+    )
     one_way = result.plot("cdf", what="one_way", direction="up", queues=["cake"])
     assert "one-way delay up (ms)" in words(one_way) and len(one_way.axes[0].lines) == 1
 
@@ -70,7 +77,11 @@ def test_series(result):
 
 def test_box(result):
     figure = result.plot("box")
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["pfifo:1000", "fq_codel", "cake"]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
+        "pfifo:1000",
+        "fq_codel",
+        "cake",
+    ]
     p99 = result.summaries[0]["rtt"]["p99_ns"] / 1e6
     assert any(f"p99 {p99:.0f} ms" in text for text in words(figure)), words(figure)
     dots = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
@@ -85,7 +96,10 @@ def test_settings_stay(result, tmp_path):
 
 @pytest.mark.parametrize("kind", ["overview", "cdf", "series", "box"])
 def test_one_queue_and_many(kind, tmp_path):
-    for queues in (["codel"], ["pfifo:50", "pfifo:100", "pfifo:200", "codel", "pie", "fq_codel", "sfq", "cake", "fq_pie"]):
+    for queues in (
+        ["codel"],
+        ["pfifo:50", "pfifo:100", "pfifo:200", "codel", "pie", "fq_codel", "sfq", "cake", "fq_pie"],
+    ):
         figure = goodqueue.run("tcp_nup", queues=queues, length="2s").plot(kind)
         figure.savefig(tmp_path / f"{len(queues)}.png", dpi=50)
 
@@ -109,4 +123,8 @@ def test_a_notebook_shows_table_and_picture(result):
     assert len(page) < 300_000
     from xml.etree import ElementTree
 
-    ElementTree.fromstring(f"<body>{page}</body>".replace("<details open>", "<details>").replace("<img ", "<img/><i ").replace('"></details>', '"/></details>'))
+    ElementTree.fromstring(
+        f"<body>{page}</body>".replace("<details open>", "<details>")
+        .replace("<img ", "<img/><i ")
+        .replace('"></details>', '"/></details>')
+    )

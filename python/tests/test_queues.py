@@ -35,7 +35,7 @@ def test_cake_shapes_and_tells_when_to_ask_again():
 def test_codel_marks_and_drops():
     queue = goodqueue.Queue("codel ecn=on")
     marked, now = 0, 0
-    for step in range(2000):
+    for _step in range(2000):
         for _ in range(2):
             queue.enqueue(now, goodqueue.Packet(1514, dsfield=2))
         packet = queue.dequeue(now)
@@ -43,7 +43,7 @@ def test_codel_marks_and_drops():
         now += 1_000_000
     assert marked > 10 and marked == queue.stats["marks"]
     queue = goodqueue.Queue("codel")
-    for step in range(500):
+    for _step in range(500):
         queue.enqueue(now, goodqueue.Packet(1514))
         queue.enqueue(now, goodqueue.Packet(1514))
         queue.dequeue(now)
@@ -58,14 +58,25 @@ def test_the_kernels_decisions(root, file):
     folder, name = file.split("/")
     paths = sorted((root / "vectors" / folder).glob("*.txt.gz"))
     path = next((path for path in paths if path.name.startswith(name)), None) or next(
-        path for path in paths if set(goodqueue.read_vectors(path).table["record"]) == set("EDPNXMSW") - set("W")
+        path
+        for path in paths
+        if set(goodqueue.read_vectors(path).table["record"]) == set("EDPNXMSW") - set("W")
     )
     vectors = goodqueue.read_vectors(path)
     header = vectors.header
     assert header["qdisc"] == folder and header["reference"].startswith("Linux 6.1")
-    given = {key: value for key, value in (entry.split(" ") for entry in [header["param"]])} if "param" in header else {}
-    words = [f"{key}={'on' if value == '1' else 'off'}" if key == "ecn" else f"{key}={value}" for key, value in given.items()]
-    queue = goodqueue.Queue(" ".join([folder, *words]), mtu=int(header["mtu"]) + int(header["hard_header_len"]))
+    given = (
+        {key: value for key, value in (entry.split(" ") for entry in [header["param"]])}
+        if "param" in header
+        else {}
+    )
+    words = [
+        f"{key}={'on' if value == '1' else 'off'}" if key == "ecn" else f"{key}={value}"
+        for key, value in given.items()
+    ]
+    queue = goodqueue.Queue(
+        " ".join([folder, *words]), mtu=int(header["mtu"]) + int(header["hard_header_len"])
+    )
     decided = decisions(queue, vectors.table)
     table = vectors.table
     recorded = collections.defaultdict(list)
@@ -123,8 +134,7 @@ def test_a_fifo_of_ones_own_does_what_pfifo_does(options):
             assert column[at] == column[own], name
     series = result.series.to_pydict()
     rows = list(zip(series["run"], *(series[name] for name in ("kind", "series", "t_s", "metric", "value"))))
-    of = lambda run: [row[1:] for row in rows if row[0] == run]
-    assert of(at) == of(own)
+    assert [row[1:] for row in rows if row[0] == at] == [row[1:] for row in rows if row[0] == own]
 
 
 class Patience:

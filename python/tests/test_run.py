@@ -2,12 +2,10 @@
 
 import gzip
 import json
-import os
 import pathlib
 import signal
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 
@@ -18,15 +16,34 @@ import goodqueue
 # Each as arguments of Python, and as words of the command.
 RUNS = [
     (
-        dict(rate="20mbit", rtt="20ms", queues=["pfifo:1000", "fq_codel", "cake"], seeds=range(2), length="4s"),
+        dict(
+            rate="20mbit", rtt="20ms", queues=["pfifo:1000", "fq_codel", "cake"], seeds=range(2), length="4s"
+        ),
         "rrul --queue=pfifo:1000,fq_codel,cake --rate=20mbit --rtt=20ms --length=4s --seeds=0,1",
     ),
     (
-        dict(test="tcp_nup", queues="codel target=10ms", flows=3, cc="reno", ecn=True, loss=0.001, length="3s", seed=7),
+        dict(
+            test="tcp_nup",
+            queues="codel target=10ms",
+            flows=3,
+            cc="reno",
+            ecn=True,
+            loss=0.001,
+            length="3s",
+            seed=7,
+        ),
         "tcp_nup --queue=codel,target=10ms --loss=0.001 --ecn --length=3s --flows=3 --cc=reno --seed=7",
     ),
     (
-        dict(test="tcp_1down", line="dsl-50-10", shape="90%", with_=["voip", "web"], length="4s", title="x", note="y z"),
+        dict(
+            test="tcp_1down",
+            line="dsl-50-10",
+            shape="90%",
+            with_=["voip", "web"],
+            length="4s",
+            title="x",
+            note="y z",
+        ),
         "tcp_1down --line=dsl-50-10 --shape=90% --length=4s --with=voip,web --title=x '--note=y z'",
     ),
     (
@@ -42,7 +59,9 @@ def files(folder):
     for path in pathlib.Path(folder).rglob("*"):
         if path.is_file():
             data = path.read_bytes()
-            found[str(path.relative_to(folder))] = gzip.decompress(data) if path.suffix in (".gz", ".gqz") else data
+            found[str(path.relative_to(folder))] = (
+                gzip.decompress(data) if path.suffix in (".gz", ".gqz") else data
+            )
     started = json.loads(found["record.gqz"])["started"]
     second = started.encode()
     # The page writes it in words, too: `2026-11-26 07:00 UTC`.
@@ -69,14 +88,20 @@ def test_every_file_equals_the_commands_to_the_byte(command, tmp_path, arguments
                 one["metadata"].pop(key, None)
             one["metadata"].pop("BATCH_TIME", None)
             one.pop("x_values")
-            one["raw_values"] = {key: [point["val"] for point in points] for key, points in one["raw_values"].items()}
+            one["raw_values"] = {
+                key: [point["val"] for point in points] for key, points in one["raw_values"].items()
+            }
         assert ours == theirs, name
 
 
 def test_an_experiment_file_equals_the_commands(command, tmp_path, root):
     file = root / "scenarios" / "wifi-anomaly.toml"
     words = ["--length=2s", "--seeds=1", "--set=variant.FIFO.wifi.queue=pfifo:100"]
-    subprocess.run([command, "run", file, *words, "-o", tmp_path / "a.parquet", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [command, "run", file, *words, "-o", tmp_path / "a.parquet", "--quiet"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     ours = goodqueue.run(file, length="2s", seeds=1, set={"variant.FIFO.wifi.queue": "pfifo:100"})
     ours.save(tmp_path / "b.parquet")
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
@@ -96,12 +121,17 @@ def test_the_arguments_are_those_of_the_command():
     assert known - typed == {"sim", "live"}
     assert typed - known == {"title", "note", "threads", "progress"}
     for name in inspect.signature(goodqueue.run).parameters:
-        assert f"{name}:" in goodqueue.run.__doc__ or f"{name}," in goodqueue.run.__doc__ or f", {name}" in goodqueue.run.__doc__, name
+        assert (
+            f"{name}:" in goodqueue.run.__doc__
+            or f"{name}," in goodqueue.run.__doc__
+            or f", {name}" in goodqueue.run.__doc__
+        ), name
 
 
 def test_threads_and_repetition_change_nothing():
     one, two = (
-        goodqueue.run("rrul", queues=["codel", "fq_codel"], seeds=2, length="2s", threads=threads) for threads in (1, 2)
+        goodqueue.run("rrul", queues=["codel", "fq_codel"], seeds=2, length="2s", threads=threads)
+        for threads in (1, 2)
     )
     assert one.series.to_pydict() == two.series.to_pydict()
 
@@ -140,13 +170,25 @@ def test_two_runs_at_once():
     assert results[0] == results[1]
 
 
-SPIN = "class Spin:\n    def enqueue(self, now, packet):\n        while True: pass\n    def dequeue(self, now): return None\n"
+SPIN = """
+class Spin:
+    def enqueue(self, now, packet):
+        while True:
+            pass
+
+    def dequeue(self, now):
+        return None
+"""
 
 
 @pytest.mark.parametrize("what", ['"rrul", rate="1gbit", length="3000s"', '"rrul", queues=[Spin]'])
 def test_ctrl_c_ends_a_run(what):
-    program = f"import goodqueue\n{SPIN}print('begun', flush=True)\ngoodqueue.run({what})\nprint('not reached')"
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    program = (
+        f"import goodqueue\n{SPIN}print('begun', flush=True)\ngoodqueue.run({what})\nprint('not reached')"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdout.readline() == "begun\n"
     time.sleep(0.7)
     process.send_signal(signal.SIGINT)
@@ -170,6 +212,7 @@ def test_help_teaches():
         (goodqueue.run, ["20mbit", "bits per second", "Ctrl-C", "0 to 1", "payload in bytes"]),
         (goodqueue.Queue, ["nanoseconds", "bytes"]),
         (goodqueue.Packet, ["bytes", "DSCP"]),
+        (goodqueue.Table, ["without a copy"]),
         (goodqueue.Experiment, ["set(", "never changes"]),
         (goodqueue.Result.summary.func, ["bit/s", "idle median"]),
     ]:

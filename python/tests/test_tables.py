@@ -58,7 +58,9 @@ def test_polars_shares_the_memory(result):
     arrow = pyarrow.table(result.series)
     for name in ("t_s", "value", "seed", "run"):
         [chunk] = arrow[name].chunks
-        assert pyarrow.chunked_array(frame[name]).chunk(0).buffers()[1].address == chunk.buffers()[1].address, name
+        assert (
+            pyarrow.chunked_array(frame[name]).chunk(0).buffers()[1].address == chunk.buffers()[1].address
+        ), name
     means = frame.filter(kind="probe", metric="round_trip").group_by("queue").agg(polars.col("value").mean())
     assert dict(means.iter_rows())["pfifo:1000"] > 100
 
@@ -115,6 +117,12 @@ def test_lists_of_what_there_is():
     assert "fq_codel" in goodqueue.queues()["queue"] and "rrul" in goodqueue.tests()["test"]
     lines = goodqueue.lines()
     assert lines["down_bps"][lines["line"].index("dsl-50-10")] == 50_000_000
+
+
+def test_a_notebook_shows_the_first_rows(result):
+    assert result.summary._repr_html_().count("<tr>") == 10
+    page = result.series._repr_html_()
+    assert page.count("<tr>") == 21 and f"20 of {len(result.series)} rows" in page
 
 
 def test_a_column_that_there_is_not(result):

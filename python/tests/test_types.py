@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import goodqueue
 
@@ -15,22 +17,36 @@ goodqueue.Packet("x")
 """
 
 
-def mypy(*arguments, module="mypy", **options):
-    return subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True, text=True, **options)
+@pytest.fixture(scope="module")
+def mypy(tmp_path_factory):
+    """Runs a module of mypy's in a folder whose cache all share."""
+    folder = tmp_path_factory.mktemp("mypy")
+    (folder / "program.py").write_text(PROGRAM)
+
+    def run(module, *words):
+        command = [sys.executable, "-m", module, *words]
+        return subprocess.run(command, capture_output=True, text=True, cwd=folder)
+
+    return run
 
 
-def test_the_stubs_are_true(tmp_path):
-    done = mypy("goodqueue", "--concise", module="mypy.stubtest", cwd=tmp_path)
+def test_the_package_is_checked(mypy):
+    done = mypy("mypy", "--strict", "-p", "goodqueue")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_package_is_checked(tmp_path):
-    done = mypy("--strict", "-p", "goodqueue", cwd=tmp_path)
+def test_the_stubs_are_true(mypy):
+    done = mypy("mypy.stubtest", "goodqueue", "--concise")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_program_is_checked(tmp_path):
-    (tmp_path / "program.py").write_text(PROGRAM)
-    done = mypy("--strict", "program.py", cwd=tmp_path)
-    for words in ['"goodqueue._result.Result"', 'list[Any]', 'Packet | None', '"rates"', '"Packet" has incompatible type "str"']:
+def test_a_program_is_checked(mypy):
+    done = mypy("mypy", "--strict", "program.py")
+    for words in [
+        '"goodqueue._result.Result"',
+        "list[Any]",
+        "Packet | None",
+        '"rates"',
+        '"Packet" has incompatible type "str"',
+    ]:
         assert words in done.stdout, f"{words}\n{done.stdout}"
