@@ -230,6 +230,12 @@ class Experiment:
         own = {"test": self._name, "title": title, "note": note, "threads": threads, "progress": progress}
         return _run(own, given, self._text)
 
+    @staticmethod
+    def schema() -> dict[str, Any]:
+        """The JSON schema of experiment files, for editors."""
+        schema: dict[str, Any] = json.loads(_goodqueue.schema())
+        return schema
+
     @property
     def plan(self) -> dict[str, Any]:
         """All of it resolved, in words and tc's units: every link, queue, flow and seed."""

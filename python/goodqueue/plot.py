@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from ._errors import UsageError
 
 if TYPE_CHECKING:
-    import numpy
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -104,7 +103,7 @@ def overview(result: Result, *, queues: Sequence[str] | None = None) -> Figure:
         axes[-1][column].set_xlabel("time from the start of the load (s)")
     for row, way in enumerate(directions):
         axes[row][0].set_ylabel(f"goodput {way} (Mbit/s)")
-    axes[-1][0].set_ylabel("round trip (ms)")
+    axes[-1][0].set_ylabel(f"{_delay_words(result, 'round_trip', None)} (ms)")
     axes[-1][0].set_ylim(bottom=0)
     axes[-1][0].xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     for row in axes:
@@ -148,7 +147,7 @@ def cdf(
         _logarithmic(axes[0][0].xaxis)
     else:
         axes[0][0].set_xlim(left=0)
-    axes[0][0].set_xlabel(f"{_words(what, direction)} (ms)")
+    axes[0][0].set_xlabel(f"{_delay_words(result, what, direction)} (ms)")
     axes[0][0].set_ylabel("probes under load (%)")
     axes[0][0].set_ylim(0, 101)
     _legend(axes[0][0])
@@ -255,7 +254,7 @@ def box(
             size=9,
         )
         low, high = min(low, p5), max(high, p99)
-        for idle, rise in _seeds(result, run) if what == "round_trip" else ():
+        for idle, rise in _seeds(result, run) if what == "round_trip" and not _are_rises(result) else ():
             axis.plot(idle + rise, row - 0.38, "o", ms=3.5, color=colour, alpha=0.8)
     if log or (log is None and high > WIDE * low):
         _logarithmic(axis.xaxis)
@@ -267,7 +266,7 @@ def box(
         label.set(color=colour, weight="bold", size=11)
     axis.set_ylim(len(runs) - 0.45, -0.6)
     axis.grid(axis="y", visible=False)
-    axis.set_xlabel(f"{_words(what, direction)} under load (ms)")
+    axis.set_xlabel(f"{_delay_words(result, what, direction)} under load (ms)")
     _head(figure, result)
     return figure
 
@@ -304,18 +303,34 @@ def _seeds(result: Result, run: int) -> list[tuple[float, float]]:
     return [(idle, rise) for rise in rises if rise is not None and idle is not None] if len(rows) > 1 else []
 
 
-def _loaded(result: Result, run: int, what: str, direction: str | None) -> tuple[numpy.ndarray, int]:
+def _delays(result: Result, run: int, what: str, direction: str | None) -> list[tuple[Any, Any]]:
+    """Times and delays of each probe, ms. Of probes to hosts at different distances, the delays above their
+    own idle median: together they mean nothing else."""
+    import numpy
+
+    curves = [curve for curve in result._record.curves("probe", what, direction) if curve[0] == run]
+    series = [(numpy.asarray(times), numpy.asarray(values)) for _, _, times, values in curves]
+    if not _are_rises(result):
+        return series
+    return [
+        (times, values - numpy.nanmedian(values[times < 0])) for times, values in series if (times < 0).any()
+    ]
+
+
+def _are_rises(result: Result) -> bool:
+    link, probes = result.head["link"], result.head["test"]["probes"]
+    return len({link["rtt_ns"][probe["host"]] for probe in probes if probe["host"] < len(link["rtt_ns"])}) > 1
+
+
+def _loaded(result: Result, run: int, what: str, direction: str | None) -> tuple[Any, int]:
     """The delays of all probes in the loaded interval, ms, and how many were lost."""
     import numpy
 
     summary = result.summaries[run]
     start, end = summary["loaded_from_ns"] / 1e9, summary["loaded_to_ns"] / 1e9
-    curves = [curve for curve in result._record.curves("probe", what, direction) if curve[0] == run]
-    inside = [
-        numpy.asarray(values)[(start <= numpy.asarray(t)) & (numpy.asarray(t) < end)]
-        for _, _, t, values in curves
-    ]
-    values: numpy.ndarray = numpy.concatenate(inside) if inside else numpy.empty(0)
+    delays = _delays(result, run, what, direction)
+    inside = [values[(start <= times) & (times < end)] for times, values in delays]
+    values = numpy.concatenate(inside) if inside else numpy.empty(0)
     is_lost = numpy.isnan(values)
     return values[~is_lost], int(is_lost.sum())
 
@@ -324,8 +339,9 @@ def _goodput(result: Result, axis: Axes, run: int, way: str, colour: str) -> Non
     import numpy
 
     curves = [curve for curve in result._record.curves("flow", "goodput", way) if curve[0] == run]
-    grid = sorted(set(itertools.chain.from_iterable(times for _, _, times, _ in curves)))
-    # A flow that does not run sends nothing.
+    # A flow that does not run sends nothing: it begins and ends at once.
+    ends = itertools.chain.from_iterable((times[0] - 1e-3, times[-1] + 1e-3) for _, _, times, _ in curves)
+    grid = sorted({*ends, *itertools.chain.from_iterable(times for _, _, times, _ in curves)})
     stack = [
         numpy.interp(grid, times, numpy.nan_to_num(values), left=0, right=0) / 1e6
         for _, _, times, values in curves
@@ -347,12 +363,14 @@ def _goodput(result: Result, axis: Axes, run: int, way: str, colour: str) -> Non
 def _round_trip(result: Result, axis: Axes, run: int, colour: str) -> None:
     import numpy
 
-    curves = [curve for curve in result._record.curves("probe", "round_trip", None) if curve[0] == run]
-    if not curves:
+    delays = _delays(result, run, "round_trip", None)
+    if not delays:
         return
-    times = numpy.concatenate([times for _, _, times, _ in curves])
-    values = numpy.concatenate([values for _, _, _, values in curves])
+    times = numpy.concatenate([times for times, _ in delays])
+    values = numpy.concatenate([values for _, values in delays])
     times, values = times[~numpy.isnan(values)], values[~numpy.isnan(values)]
+    if not len(values):
+        return
     steps = numpy.floor(times / 0.05)
     order = numpy.argsort(steps, kind="stable")
     steps, values = steps[order], values[order]
@@ -373,6 +391,11 @@ def _result_words(summary: dict[str, Any]) -> str:
 
 def _ms(value: float) -> str:
     return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
+def _delay_words(result: Result, what: str, direction: str | None) -> str:
+    words = _words(what, direction)
+    return f"rise of the {words}" if _are_rises(result) else words
 
 
 def _words(metric: str, direction: str | None) -> str:
@@ -419,7 +442,11 @@ def _head(figure: Figure, result: Result) -> None:
         result.head["arm"],
     ]
     about = " · ".join([*(part for part in parts if part), f"goodqueue {result.head['version']}"])
-    headline = "\n".join(textwrap.wrap(result.headline, columns))
+    # As many of its sentences as go into three lines.
+    sentences = result.headline.split(". ")
+    while len(textwrap.wrap(". ".join(sentences), columns)) > 3 and len(sentences) > 1:
+        sentences.pop()
+    headline = "\n".join(textwrap.wrap(". ".join(sentences).rstrip(".") + ".", columns))
     figure.suptitle(headline, x=0.012, ha="left", weight="bold", size=13)
     figure.supxlabel(about, x=0.012, ha="left", size=8.5, color=MUTED)
 

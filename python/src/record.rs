@@ -162,7 +162,7 @@ fn summary(rows: &[RunRow<'_>]) -> Table {
     let columns = vec![
         whole("run", |row| row.run.map(u64::from)),
         texts("queue", &|row| Some(row.queue.to_owned())),
-        Column::whole("seed", rows.iter().map(|row| Some(row.seed.cast_signed()))),
+        Column::seeds("seed", rows.iter().map(|row| row.seed)),
         texts("state", &|row| Some(row.state.to_owned())),
         texts("grade", &|row| row.grade.map(str::to_owned)),
         ms("rise_mean_ms", |row| row.rise_mean_ns),
@@ -187,14 +187,14 @@ fn summary(rows: &[RunRow<'_>]) -> Table {
 }
 
 fn series(record: &goodqueue_report::Record) -> Table {
-    let (mut run, mut seed) = (Whole::default(), Whole::default());
+    let (mut run, mut seeds) = (Whole::default(), Vec::new());
     let [mut queue, mut kind, mut series, mut direction, mut metric, mut unit] =
         std::array::from_fn(|_| Words::default());
     let (mut t_s, mut value) = (Numbers::default(), Numbers::default());
     data::each(record, &mut |row| {
         run.push(Some(row.run.into()));
         queue.push(Some(row.queue));
-        seed.push(Some(row.seed.cast_signed()));
+        seeds.push(row.seed);
         kind.push(Some(row.kind));
         series.push(Some(&row.series));
         direction.push(row.direction.map(goodqueue_report::Direction::name));
@@ -206,7 +206,7 @@ fn series(record: &goodqueue_report::Record) -> Table {
     Table::new(vec![
         run.column("run"),
         queue.column("queue"),
-        seed.column("seed"),
+        Column::seeds("seed", seeds),
         kind.column("kind"),
         series.column("series"),
         direction.column("direction"),

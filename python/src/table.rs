@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder, StringDictionaryBuilder};
+use arrow_array::builder::{
+    Float64Builder, Int64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder,
+};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::types::{Float64Type, Int32Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{DataType, Field, Schema};
@@ -154,6 +156,7 @@ impl Table {
             let kind = match field.data_type() {
                 DataType::Float64 => "double",
                 DataType::Int64 => "int64",
+                DataType::UInt64 => "uint64",
                 _ => "string",
             };
             format!("{}: {kind}", field.name())
@@ -176,6 +179,7 @@ fn list<'py>(py: Python<'py>, column: &ArrayRef) -> PyResult<Bound<'py, PyList>>
     match column.data_type() {
         DataType::Float64 => PyList::new(py, column.as_primitive::<Float64Type>()),
         DataType::Int64 => PyList::new(py, column.as_primitive::<Int64Type>()),
+        DataType::UInt64 => PyList::new(py, column.as_primitive::<UInt64Type>()),
         DataType::Utf8 => PyList::new(py, column.as_string::<i32>()),
         _ => {
             let words = column.as_dictionary::<Int32Type>();
@@ -204,6 +208,13 @@ impl Column {
     pub(crate) fn whole(name: &'static str, values: impl IntoIterator<Item = Option<i64>>) -> Column {
         let mut builder = Int64Builder::new();
         values.into_iter().for_each(|value| builder.append_option(value));
+        Column { name, values: Arc::new(builder.finish()) }
+    }
+
+    /// Seeds: whole numbers of 64 bits.
+    pub(crate) fn seeds(name: &'static str, values: impl IntoIterator<Item = u64>) -> Column {
+        let mut builder = UInt64Builder::new();
+        values.into_iter().for_each(|value| builder.append_value(value));
         Column { name, values: Arc::new(builder.finish()) }
     }
 

@@ -81,5 +81,11 @@ def test_an_experiment_with_a_queue_of_ones_own():
     assert result.queues == ["codel", "Stack"]
 
 
+def test_the_schema_is_the_commands(root):
+    import json
+
+    assert Experiment.schema() == json.loads((root / "docs" / "experiment.schema.json").read_text())
+
+
 def test_the_warnings_of_a_plan():
     assert goodqueue.Experiment(test="rrul").warnings == []

