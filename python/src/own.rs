@@ -152,7 +152,10 @@ impl Own {
         let bytes = token.len();
         self.wrong(
             py,
-            format!("it lost a packet of {bytes} bytes: keep each packet, return it from dequeue, or call packet.drop()"),
+            format!(
+                "it lost a packet of {bytes} bytes: keep each packet, return it from dequeue, or call \
+                 packet.drop()"
+            ),
         )
     }
 

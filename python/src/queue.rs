@@ -125,7 +125,7 @@ impl Queue {
         told(py, std::mem::take(&mut self.packets.dropped))
     }
 
-    /// The earliest time at which a packet may leave if no other arrives, in nanoseconds; None if the queue is
+    /// The earliest time at which a packet may leave if no other arrives, in nanoseconds; None if it is
     /// empty.
     fn next_wake(&mut self, now: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let now = self.time(now)?;
@@ -139,8 +139,8 @@ impl Queue {
         (backlog.packets, backlog.bytes)
     }
 
-    /// Its counters since the beginning, by tc's names: packets and bytes sent, drops, marks, and those of its
-    /// kind.
+    /// Its counters since the beginning, by tc's names: packets and bytes sent, drops, marks, and those of
+    /// its kind.
     #[getter]
     fn stats(&self) -> BTreeMap<&'static str, u64> {
         let stats = self.queue.stats();

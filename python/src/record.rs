@@ -101,9 +101,9 @@ impl Record {
     fn head(&self) -> String {
         let record = &self.0;
         serde_json::json!({
-            "schema": record.schema, "version": record.version, "started": record.started, "title": record.title,
-            "note": record.note, "arm": record.arm, "command": record.command, "seed": record.seed,
-            "host": record.host, "server": record.server, "test": record.test, "link": record.link,
+            "schema": record.schema, "version": record.version, "started": record.started,
+            "title": record.title, "note": record.note, "arm": record.arm, "command": record.command,
+            "seed": record.seed, "host": record.host, "server": record.server, "test": record.test, "link": record.link,
             "planned": record.planned, "warnings": record.warnings,
         })
         .to_string()

@@ -18,9 +18,9 @@ pub enum Place {
 }
 
 impl Place {
-    /// Checks a name, and creates the folder if it names one: with a known suffix ([`SUFFIXES`]) it is a file,
-    /// otherwise a folder. `sides` is the number of runs to write. A folder may have a file called `mark`,
-    /// and must be empty else.
+    /// Checks a name, and creates the folder if it names one. With a known suffix ([`SUFFIXES`]) it is a
+    /// file, otherwise a folder. `sides` is the number of runs to write. A folder may have a file called
+    /// `mark`, and must be empty otherwise.
     ///
     /// # Errors
     /// [`Error::Place`] if the name is taken, has an unknown suffix, or cannot be created.
@@ -92,8 +92,8 @@ impl Place {
         }
     }
 
-    /// Writes all files of the record into the folder, or the file in the form of its suffix. Returns the file
-    /// to open.
+    /// Writes all files of the record into the folder, or the file in the form of its suffix. Returns the
+    /// file to open.
     ///
     /// # Errors
     /// Those of [`write_all_in`] and [`write_new_as`].
