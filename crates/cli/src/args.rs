@@ -14,7 +14,6 @@ mod watch;
 
 use std::path::PathBuf;
 
-use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Parser, Subcommand};
 use goodqueue_experiment::Request;
 
@@ -249,12 +248,7 @@ pub struct RunArgs {
 /// The flags of a [`Request`] that were typed, by their names.
 #[must_use]
 pub fn given(matches: &ArgMatches) -> Vec<String> {
-    let Some((_, matches)) = matches.subcommand() else { return Vec::new() };
-    let request = Request::augment_args(clap::Command::new("run"));
-    let is_of_request = |id: &&clap::Id| request.get_arguments().any(|argument| argument.get_id() == *id);
-    let is_typed = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
-    let ids = matches.ids().filter(is_of_request).filter(is_typed);
-    ids.map(|id| id.as_str().replace('_', "-")).collect()
+    matches.subcommand().map(|(_, matches)| Request::given(matches)).unwrap_or_default()
 }
 
 /// `goodqueue report`.

@@ -14,12 +14,11 @@ use std::time::{Duration, Instant, SystemTime};
 use goodqueue::Rate;
 use goodqueue_experiment::live::link::{Exposed, Link, Moment};
 use goodqueue_experiment::{Error, Plan, Request};
-use goodqueue_report::{PathQueue, Record, Run, SCHEMA, Summary, TestPlan};
+use goodqueue_report::{Host, PathQueue, Record, Run, SCHEMA, Summary, TestPlan};
 use goodqueue_wire::{Interrupt, send_signal};
 
 use crate::args::{EmulationArgs, LinkAction, LinkArgs};
 use crate::output::Target;
-use crate::run::host;
 use control::Control;
 
 /// How long one wait for a signal lasts; after it the program is looked at.
@@ -158,7 +157,7 @@ pub(crate) fn own(plan: &Plan, test: TestPlan) -> Record {
         version: env!("CARGO_PKG_VERSION").into(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         command: typed(),
-        host: host(),
+        host: Host::of_this_machine(),
         warnings: plan.warnings.clone(),
         test,
         ..Record::default()

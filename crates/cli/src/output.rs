@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use goodqueue::Span;
 use goodqueue_report::table;
 use goodqueue_report::trace::{self, Trace};
-use goodqueue_report::{Error as ReportError, Folder, Record, SUFFIXES};
+use goodqueue_report::{Error as ReportError, Place, Record};
 use serde::Serialize;
 
 use goodqueue_experiment::Error;
@@ -18,8 +18,6 @@ use crate::system::Lock;
 const RECORD: &str = "record.gqz";
 /// Name of its folder for traced flows.
 const TRACES: &str = "traces";
-/// Name of the page.
-const PAGE: &str = "report.html";
 /// The lock file that a run has in its folder while it works.
 const MARK: &str = ".goodqueue";
 /// Names to try for a record that is saved elsewhere.
@@ -36,40 +34,27 @@ pub(crate) struct Target {
     refuge: RefCell<Option<PathBuf>>,
 }
 
-#[derive(Debug)]
-enum Place {
-    /// A folder that this run fills, and whether it created it.
-    Folder(Folder, bool),
-    /// A file that does not exist yet.
-    File(PathBuf),
-}
-
 impl Target {
     /// Checks the name before anything is measured, so that an impossible one is refused at once. Nothing is
     /// ever overwritten: a folder must be new or empty, a file new. `sides` is the number of queues that are
     /// compared.
     pub(crate) fn claim(path: &Path, sides: usize) -> Result<Target, Error> {
-        let refuse = |why: &str| Error::Usage(format!("--output {}: {why}", path.display()));
         if path == Path::new("-") {
-            return Err(refuse("it names a folder or a file; `--json` prints the record"));
+            return Err(Error::Usage(
+                "--output -: it names a folder or a file; `--json` prints the record".into(),
+            ));
         }
-        let name =
-            path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
-        let is_folder = path.is_dir() || ends_as_folder(path);
-        if !is_folder && SUFFIXES.iter().any(|suffix| name.ends_with(suffix)) {
-            if sides > 1 && name.ends_with(".flent.gz") {
-                return Err(refuse("a .flent.gz holds one queue: name a folder, or compare one"));
+        // Checked before the lock, so that a folder that is not empty is not touched; and after it, since
+        // another run may have ended meanwhile.
+        let place = Place::claim(path, sides, MARK).map_err(refused)?;
+        let mark = mark(path, &mark_of(&place)).inspect_err(|_| {
+            if let Place::Folder(_, true) = place {
+                // A faster run may have put files into it.
+                let _ = std::fs::remove_dir(path);
             }
-            return claim_file(path);
-        }
-        if let (false, Some(suffix)) = (is_folder, suffix(path)) {
-            return Err(refuse(&format!(
-                "no form ends in .{suffix}; there are {}; for a folder of this name write {}/",
-                SUFFIXES.join(" "),
-                path.display()
-            )));
-        }
-        claim_folder(path)
+        })?;
+        place.check(MARK).map_err(refused)?;
+        Ok(Target { mark, place, refuge: RefCell::default() })
     }
 
     /// The file, if it is one.
@@ -92,15 +77,7 @@ impl Target {
 
     /// Writes all requested files; returns the one to open.
     pub(crate) fn write(&self, record: &Record) -> Result<PathBuf, Error> {
-        match &self.place {
-            Place::Folder(folder, _) => {
-                let written = goodqueue_report::write_all_in(record, folder);
-                self.or_elsewhere(record, written).map(|_| folder.path().join(PAGE))
-            }
-            Place::File(path) => {
-                self.or_elsewhere(record, goodqueue_report::write_new_as(record, path)).map(|()| path.clone())
-            }
-        }
+        self.or_elsewhere(record, self.place.write(record))
     }
 
     /// Writes the traced flows, if `-o` names a folder.
@@ -149,82 +126,27 @@ impl Target {
     }
 }
 
-/// Whether it ends in a separator.
-fn ends_as_folder(path: &Path) -> bool {
-    let last = path.as_os_str().as_encoded_bytes().last();
-    last.is_some_and(|&byte| std::path::is_separator(char::from(byte)))
-}
-
-/// The suffix of a file name: `pdf`, but not the end of `run.2` or `v1.2`.
-fn suffix(path: &Path) -> Option<String> {
-    let suffix = path.extension()?.to_str()?;
-    let is_word = suffix.len() <= 8 && suffix.chars().all(|c| c.is_ascii_alphanumeric());
-    (is_word && suffix.starts_with(|c: char| c.is_ascii_alphabetic())).then(|| suffix.to_owned())
-}
-
 /// Refuses a path if its folder is missing, and names the first missing folder.
 pub(crate) fn check_parent(path: &Path) -> Result<(), Error> {
-    let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
-    match parents.take_while(|parent| !parent.is_dir()).last() {
-        None => Ok(()),
-        Some(missing) => {
-            let (path, missing) = (path.display(), missing.display());
-            Err(Error::Usage(format!(
-                "--output {path}: there is no such folder as {missing}: create it first"
-            )))
-        }
-    }
+    goodqueue_report::check_parent(path).map_err(refused)
 }
 
-fn claim_file(path: &Path) -> Result<Target, Error> {
-    let refuse = |why: &str| Error::Usage(format!("--output {}: {why}", path.display()));
-    let taken = || refuse("it exists, and nothing is ever overwritten: name a new file");
-    // A dangling link counts as an existing name too.
-    let is_there = || path.symlink_metadata().is_ok();
-    if is_there() {
-        return Err(taken());
-    }
-    check_parent(path)?;
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    // Names may be 255 bytes long.
-    let short: String = name.chars().take(50).collect();
-    let mark = mark(path, &path.with_file_name(format!(".{short}{MARK}")))?;
-    // Another run may have ended just now.
-    if is_there() {
-        return Err(taken());
-    }
-    Ok(Target { mark, place: Place::File(path.to_owned()), refuge: RefCell::default() })
+/// A name that no results can be written to.
+fn refused(error: ReportError) -> Error {
+    Error::Usage(format!("--output {error}"))
 }
 
-fn claim_folder(path: &Path) -> Result<Target, Error> {
-    let refuse = |why: &str| Error::Usage(format!("--output {}: {why}", path.display()));
-    check_parent(path)?;
-    let (folder, made) = match Folder::create(path) {
-        Ok(folder) => (folder, true),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let folder = Folder::open(path).map_err(|error| {
-                refuse(&format!("{error}; name a new folder, or a file ending in {}", SUFFIXES.join(" ")))
-            })?;
-            (folder, false)
+/// The lock file of a place.
+fn mark_of(place: &Place) -> PathBuf {
+    match place {
+        Place::Folder(folder, _) => folder.at(MARK),
+        Place::File(path) => {
+            let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            // Names may be 255 bytes long.
+            let short: String = name.chars().take(50).collect();
+            path.with_file_name(format!(".{short}{MARK}"))
         }
-        Err(error) => return Err(refuse(&format!("cannot make the folder: {error}"))),
-    };
-    let check = || match folder.names() {
-        Ok(names) if names.iter().all(|name| name == MARK) => Ok(()),
-        Ok(_) => Err(refuse("it is not empty, and nothing is ever overwritten: name a new folder")),
-        Err(error) => Err(refuse(&format!("cannot read the folder: {error}"))),
-    };
-    // Before the lock, so that a folder that is not empty is not touched; and after it, since another run may
-    // have ended meanwhile.
-    check()?;
-    let held = mark(path, &folder.at(MARK)).inspect_err(|_| {
-        if made {
-            // A faster run may have put files into it.
-            let _ = std::fs::remove_dir(path);
-        }
-    })?;
-    check()?;
-    Ok(Target { mark: held, place: Place::Folder(folder, made), refuge: RefCell::default() })
+    }
 }
 
 /// Locks a place for this run.

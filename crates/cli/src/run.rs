@@ -11,7 +11,6 @@ use crate::again;
 use crate::args::{ReportArgs, RunArgs};
 use crate::output::{self, Target};
 use crate::progress::Progress;
-use crate::system;
 
 /// Runs the requested comparison and shows it. `given` has the flags that were typed.
 ///
@@ -23,7 +22,7 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), Error> {
         repetitions: asked.repetitions(),
         twice: args.check_determinism,
         traced: flows_named(&args.trace, asked.test())?,
-        threads: 0,
+        ..Wishes::default()
     };
     if args.dry_run {
         return output::print_json(&asked.shown());
@@ -120,15 +119,9 @@ fn record(args: &RunArgs) -> Record {
         title: args.title.clone(),
         note: args.note.clone(),
         command: again::of_run(args),
-        host: host(),
+        host: Host::of_this_machine(),
         ..Record::default()
     }
-}
-
-pub(crate) fn host() -> Host {
-    let kernel = system::kernel();
-    let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
-    Host { kernel, cpus: u32::try_from(cpus).unwrap_or(u32::MAX), ..Host::default() }
 }
 
 /// `goodqueue report`: makes everything again, from one record or from several together.

@@ -29,9 +29,3 @@ pub fn begin() {
 pub fn live_worker() -> Result<(), Error> {
     live::worker()
 }
-
-/// The kernel and its release.
-pub(crate) fn kernel() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-    format!("{} {}", read("/proc/sys/kernel/ostype"), read("/proc/sys/kernel/osrelease"))
-}

@@ -108,11 +108,6 @@ pub fn live_worker() -> Result<(), Error> {
     Err(Error::Usage("live-worker: the live arm needs Linux".into()))
 }
 
-/// The system and its processor.
-pub(crate) fn kernel() -> String {
-    format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)
-}
-
 /// A file that this process has locked. Dropping the value removes it.
 #[derive(Debug)]
 pub(crate) struct Lock {

@@ -10,13 +10,13 @@ use goodqueue_path::rpm::client::Place;
 use goodqueue_path::rpm::trust::{Fingerprint, Trust};
 use goodqueue_probe::IpVersion;
 use goodqueue_probe::rpm::Settings;
-use goodqueue_report::{Record, SCHEMA, headline};
+use goodqueue_report::{Host, Record, SCHEMA, headline};
 
 use crate::args::TestArgs;
 use crate::output::{self, Target};
 use crate::path_values::{asked_version, host_and_port, key_text, positive, resolve, span};
 use crate::progress::Progress;
-use crate::run::{complete, host, verdict};
+use crate::run::{complete, verdict};
 
 /// Runs the test and shows its results.
 ///
@@ -58,7 +58,7 @@ fn run(
         title: args.title.clone(),
         note: args.note.clone(),
         command: typed(),
-        host: host(),
+        host: Host::of_this_machine(),
         ..Record::default()
     });
     let keep = Box::new(|record: &Record| target.map_or(Ok(()), |target| target.keep(record)));

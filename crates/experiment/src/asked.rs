@@ -62,11 +62,20 @@ impl Asked {
     }
 
     fn of_file(request: &Request, given: &[String]) -> Result<Asked, Error> {
+        let text = Experiment::text(Path::new(&request.test)).map_err(Error::usage)?;
+        Asked::of_text(request, given, &text)
+    }
+
+    /// [`Asked::of`] an experiment file, with its text at hand. `request.test` is what errors call the file,
+    /// and files that it names are looked for in its folder.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] names the flag, or the place in the text, and the cure.
+    pub fn of_text(request: &Request, given: &[String], text: &str) -> Result<Asked, Error> {
         let changes = changes(request, given)?;
         let path = Path::new(&request.test);
-        let text = Experiment::text(path).map_err(Error::usage)?;
-        let experiment = Experiment::of_text(&text, path, &changes).map_err(Error::usage)?;
-        let source = Source::File { file: request.test.clone(), text, changes };
+        let experiment = Experiment::of_text(text, path, &changes).map_err(Error::usage)?;
+        let source = Source::File { file: request.test.clone(), text: text.to_owned(), changes };
         Ok(Asked { arm: request.arm(), test: experiment.test.clone(), experiment: Some(experiment), source })
     }
 
@@ -90,6 +99,12 @@ impl Asked {
     #[must_use]
     pub fn test(&self) -> &Test {
         &self.test
+    }
+
+    /// The experiment, to change it before it runs, for example with a queue of one's own
+    /// ([`crate::Variant::with_queue`]). `None` if the live arm runs a plan over its own line.
+    pub fn experiment_mut(&mut self) -> Option<&mut Experiment> {
+        self.experiment.as_mut()
     }
 
     /// How often each side is run.

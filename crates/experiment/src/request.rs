@@ -336,6 +336,19 @@ impl Request {
         if self.live { Arm::Live } else { Arm::Simulated }
     }
 
+    /// The flags of a request that were typed, by their long names.
+    #[cfg(feature = "clap")]
+    #[must_use]
+    pub fn given(matches: &clap::ArgMatches) -> Vec<String> {
+        let request = <Request as clap::Args>::augment_args(clap::Command::new("run"));
+        let is_of_request = |id: &&clap::Id| request.get_arguments().any(|argument| argument.get_id() == *id);
+        let is_typed = |id: &&clap::Id| {
+            matches.value_source(id.as_str()) == Some(clap::parser::ValueSource::CommandLine)
+        };
+        let ids = matches.ids().filter(is_of_request).filter(is_typed);
+        ids.map(|id| id.as_str().replace('_', "-")).collect()
+    }
+
     /// The request of `goodqueue run WORDS`.
     #[cfg(test)]
     pub(crate) fn of_words(words: &str) -> Request {

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 
 use crate::applications::{PageSummary, call_name, page_name};
 use crate::record::{Direction, Fate};
-use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps, verdict};
+use crate::run_row::RunRow;
+use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
 use crate::videos::{VideoSummary, video_name};
 use crate::voice::Voice;
 use crate::{MISSING, Record, Sojourn, data};
@@ -221,53 +222,38 @@ pub fn data(record: &Record) -> String {
     out
 }
 
-/// `runs.csv`: a row per queue that was planned, with its grade. `state` is `complete`, `cut short`, `not
-/// valid` or `missing`.
+/// `runs.csv`: a row per queue that was planned, with its grade. See [`RunRow`].
 pub fn runs(record: &Record) -> String {
-    let mut out = String::from(
-        "run,queue,seed,state,grade,rise_mean_ms,probes_lost_percent,no_grade_because,goodput_up_bps,goodput_down_bps,\
-         jain_goodput_up,jain_goodput_down,jain_airtime,used_up_percent,used_down_percent,idle_ms,rise_p50_ms,\
-         rise_p95_ms,rise_p99_ms,rise_max_ms,drops_packets,marks_packets\n",
-    );
-    for (i, (run, s)) in record.runs.iter().zip(Summary::all(record)).enumerate() {
-        let state = match (run.validity.valid, run.complete) {
-            (false, _) => "not valid",
-            (true, false) => "cut short",
-            (true, true) => "complete",
-        };
-        let seed = run.simulation.as_ref().map_or(record.seed, |simulation| simulation.seed);
-        let number = |x: Option<f64>| x.map(|v| format!("{v:.6}")).unwrap_or_default();
-        let percent = |x: Option<f64>| number(x.map(|v| v * 100.0));
-        let rate = |bps: Option<u64>| bps.map(|b| b.to_string()).unwrap_or_default();
-        let [drops, marks] = s.drops_and_marks();
+    let mut out = RunRow::COLUMNS.join(",") + "\n";
+    let number = |x: Option<f64>| x.map(|v| format!("{v:.6}")).unwrap_or_default();
+    let percent = |x: Option<f64>| number(x.map(|v| v * 100.0));
+    let whole = |x: Option<u64>| x.map(|n| n.to_string()).unwrap_or_default();
+    for row in RunRow::of_runs(record) {
         let cells = [
-            i.to_string(),
-            field(&run.queue),
-            seed.to_string(),
-            state.to_owned(),
-            s.grade.map(|g| g.letter.as_str().to_owned()).unwrap_or_default(),
-            maybe_ms(s.rtt.added_mean_ns),
-            percent(verdict::lost(&s.rtt)),
-            s.no_grade.as_deref().map(field).unwrap_or_default(),
-            rate(s.goodput_up_bps),
-            rate(s.goodput_down_bps),
-            number(s.jain_up),
-            number(s.jain_down),
-            number(s.airtime_jain()),
-            percent(s.utilisation(Direction::Up)),
-            percent(s.utilisation(Direction::Down)),
-            maybe_ms(s.rtt.idle_ns),
-            maybe_ms(s.rtt.added_p50_ns),
-            maybe_ms(s.rtt.added_p95_ns),
-            maybe_ms(s.rtt.added_p99_ns),
-            maybe_ms(s.rtt.added_max_ns),
-            drops.to_string(),
-            marks.to_string(),
+            row.run.map(|run| run.to_string()).unwrap_or_default(),
+            field(row.queue),
+            row.seed.to_string(),
+            row.state.to_owned(),
+            row.grade.unwrap_or_default().to_owned(),
+            maybe_ms(row.rise_mean_ns),
+            percent(row.probes_lost),
+            row.no_grade_because.as_deref().map(field).unwrap_or_default(),
+            whole(row.goodput_up_bps),
+            whole(row.goodput_down_bps),
+            number(row.jain_up),
+            number(row.jain_down),
+            number(row.jain_airtime),
+            percent(row.used_up),
+            percent(row.used_down),
+            maybe_ms(row.idle_ns),
+            maybe_ms(row.rise_p50_ns),
+            maybe_ms(row.rise_p95_ns),
+            maybe_ms(row.rise_p99_ns),
+            maybe_ms(row.rise_max_ns),
+            whole(row.drops),
+            whole(row.marks),
         ];
         let _ = writeln!(out, "{}", cells.join(","));
-    }
-    for queue in record.missing() {
-        let _ = writeln!(out, ",{},{},missing{}", field(queue), record.seed, ",".repeat(18));
     }
     out
 }

@@ -11,36 +11,37 @@ use crate::talks::{talk_name, ways};
 use crate::videos::video_name;
 
 /// Names of the columns, in order.
-pub(crate) const COLUMNS: [&str; 10] =
+pub const COLUMNS: [&str; 10] =
     ["run", "queue", "seed", "kind", "series", "direction", "t_s", "metric", "value", "unit"];
 
 /// One value.
-pub(crate) struct Row<'a> {
+#[derive(Clone, Debug)]
+pub struct Row<'a> {
     /// Number of the run in the record, from 0; queues that were planned but not measured follow.
-    pub(crate) run: u32,
+    pub run: u32,
     /// The queue, as in the run.
-    pub(crate) queue: &'a str,
+    pub queue: &'a str,
     /// Root of the random streams.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// What the series is of: `run`, `flow`, `probe`, `queue`, `path`, `call`, `page`, `video`, `video_call`,
     /// `game`, `station`.
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// Name of the flow, probe, link, call, page, video, game or station; empty if the kind has only one.
-    pub(crate) series: Cow<'a, str>,
+    pub series: Cow<'a, str>,
     /// Absent if the value has none.
-    pub(crate) direction: Option<Direction>,
+    pub direction: Option<Direction>,
     /// Time from the start of the load; absent for a figure over the loaded interval.
-    pub(crate) t_ns: Option<i64>,
+    pub t_ns: Option<i64>,
     /// What was measured.
-    pub(crate) metric: &'static str,
+    pub metric: &'static str,
     /// The value; absent for a missing one: a lost probe, an incomplete page.
-    pub(crate) value: Option<f64>,
+    pub value: Option<f64>,
     /// Its unit.
-    pub(crate) unit: &'static str,
+    pub unit: &'static str,
 }
 
 /// Hands every row of `record` to `put`, run by run, each series in the order of time.
-pub(crate) fn each(record: &Record, put: &mut dyn FnMut(&Row<'_>)) {
+pub fn each(record: &Record, put: &mut dyn FnMut(&Row<'_>)) {
     for (number, run) in (0_u32..).zip(&record.runs) {
         let seed = run.simulation.as_ref().map_or(record.seed, |simulation| simulation.seed);
         let of_run = Row::of_run(number, &run.queue, seed);

@@ -61,6 +61,14 @@ pub enum Error {
         /// What would work.
         detail: String,
     },
+    /// No results can be written to this name.
+    #[error("{}: {detail}", path.display())]
+    Place {
+        /// The name.
+        path: PathBuf,
+        /// Why, and what would work.
+        detail: String,
+    },
     /// A picture could not be drawn.
     #[error("cannot draw {}: {detail}", path.display())]
     Draw {

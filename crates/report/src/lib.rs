@@ -20,7 +20,7 @@ pub mod compare;
 pub mod csv;
 #[cfg(feature = "png")]
 mod curves;
-mod data;
+pub mod data;
 mod error;
 mod files;
 pub mod flent;
@@ -33,7 +33,9 @@ mod output;
 mod page;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod place;
 mod record;
+mod run_row;
 mod stats;
 mod summary;
 pub mod table;
@@ -52,10 +54,11 @@ pub use files::write_new;
 pub use folder::Folder;
 pub use kind::queue_kind;
 pub use merge::merge;
-pub use output::{SUFFIXES, write_all, write_all_in, write_as, write_new_as};
+pub use output::{SUFFIXES, overview_svg, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
 pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
+pub use place::{Place, check_parent};
 pub use record::{
     CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowQueue, FlowSeries, FoundKind,
     FoundQueue, HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan,
@@ -63,6 +66,7 @@ pub use record::{
     RpmPart, RpmPercentile, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay,
     TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
 };
+pub use run_row::RunRow;
 pub use summary::{
     DirectionVerdict, Estimate, FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary,
     RadioSummary, Repeated, SATURATED_PERCENT, StationSummary, Summary, TcpRtt, ramp_ns,

@@ -84,6 +84,12 @@ pub(crate) fn write_picture(
 /// Name of the first chart of [`charts::standalone`].
 const OVERVIEW: &str = "overview";
 
+/// The overview, as a file `.svg` has it.
+#[must_use]
+pub fn overview_svg(record: &Record) -> String {
+    charts::overview(record).standalone_svg()
+}
+
 /// Suffixes that [`write_as`] knows.
 pub const SUFFIXES: [&str; 10] =
     [".json", ".json.gz", ".gqz", ".html", ".svg", ".png", ".csv", ".parquet", ".md", ".flent.gz"];
@@ -118,7 +124,7 @@ fn form(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
     match suffix {
         Some(".json" | ".json.gz" | ".gqz") => record.encoded(path),
         Some(".html") => Ok(page::html(record).into_bytes()),
-        Some(".svg") => Ok(charts::overview(record).standalone_svg().into_bytes()),
+        Some(".svg") => Ok(overview_svg(record).into_bytes()),
         Some(".csv") => Ok(csv::data(record).into_bytes()),
         Some(".parquet") => as_parquet(record, path),
         Some(".md") => Ok(table::markdown(record).into_bytes()),

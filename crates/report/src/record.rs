@@ -115,6 +115,22 @@ pub struct Host {
     pub sysctls: BTreeMap<String, String>,
 }
 
+impl Host {
+    /// This machine: its system and its processors, without the settings of TCP.
+    #[must_use]
+    pub fn of_this_machine() -> Host {
+        #[cfg(target_os = "linux")]
+        let kernel = {
+            let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+            format!("{} {}", read("/proc/sys/kernel/ostype"), read("/proc/sys/kernel/osrelease"))
+        };
+        #[cfg(not(target_os = "linux"))]
+        let kernel = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
+        let cpus = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+        Host { kernel, cpus: u32::try_from(cpus).unwrap_or(u32::MAX), ..Host::default() }
+    }
+}
+
 /// A direction through the bottleneck, seen from the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -94,7 +94,7 @@ fn core_depends_on_nothing() {
 /// Every source file of our packages, by its path from the root.
 pub(crate) fn sources() -> Vec<(String, String)> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut folders = vec![root.join("crates")];
+    let mut folders = vec![root.join("crates"), root.join("python/src")];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder").flatten() {

@@ -27,6 +27,8 @@ pub(crate) struct Pool<'a> {
     pub threads: usize,
     /// Whether each is simulated twice, and the two compared.
     pub twice: bool,
+    /// Calls the work of a thread.
+    pub around: fn(&mut (dyn FnMut() + Send)),
 }
 
 /// A message of a worker.
@@ -67,7 +69,7 @@ impl Pool<'_> {
             for _ in 0..self.threads.clamp(1, self.jobs.len().max(1)) {
                 let sender = sender.clone();
                 let (stop, next) = (&stop, &next);
-                scope.spawn(move || self.work(next, stop, &sender));
+                scope.spawn(move || (self.around)(&mut || self.work(next, stop, &sender)));
             }
             drop(sender);
             let end = results.listen(&news, record, monitor, &stop);
@@ -240,7 +242,7 @@ mod tests {
 
     fn runs(jobs: &[Job], threads: usize) -> String {
         let mut record = Record::default();
-        let pool = Pool { jobs, repetitions: 1, threads, twice: false };
+        let pool = Pool { jobs, repetitions: 1, threads, twice: false, around: |work| work() };
         pool.run(&mut record, &mut Vec::new(), &mut ()).expect("done");
         record.to_json().expect("JSON")
     }

@@ -122,10 +122,33 @@ impl Fault {
 /// If the file cannot be read or is not a complete vector of a queue that we have.
 pub fn file(path: impl AsRef<Path>) -> Result<Report, ReplayError> {
     let path = path.as_ref();
-    let read = |source| ReplayError::Read { path: path.to_path_buf(), source };
+    self::bytes(path, &read(path)?)
+}
+
+/// The text of a vector in a file, plain text or gzip, after a replay has shown that it is complete.
+///
+/// # Errors
+/// As [`file()`].
+pub fn text(path: impl AsRef<Path>) -> Result<String, ReplayError> {
+    let path = path.as_ref();
+    let text = plain(path, &read(path)?)?;
+    self::bytes(path, text.as_bytes())?;
+    Ok(text)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ReplayError> {
+    let failed = |source| ReplayError::Read { path: path.to_path_buf(), source };
     let mut bytes = Vec::new();
-    File::open(path).map_err(read)?.read_to_end(&mut bytes).map_err(read)?;
-    self::bytes(path, &bytes)
+    File::open(path).map_err(failed)?.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+fn plain(path: &Path, bytes: &[u8]) -> Result<String, ReplayError> {
+    let text = if bytes.starts_with(&[0x1f, 0x8b]) { unpack(path, bytes)? } else { bytes.to_vec() };
+    String::from_utf8(text).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        Fault::at(lines_in(good) + 1, "not text (UTF-8)").in_file(path)
+    })
 }
 
 /// Replays a vector from memory, plain text or gzip; messages call it `name`.
@@ -134,14 +157,7 @@ pub fn file(path: impl AsRef<Path>) -> Result<Report, ReplayError> {
 /// As [`file()`].
 pub fn bytes(name: impl AsRef<Path>, bytes: &[u8]) -> Result<Report, ReplayError> {
     let path = name.as_ref();
-    let text = if bytes.starts_with(&[0x1f, 0x8b]) { unpack(path, bytes)? } else { bytes.to_vec() };
-    let text = match String::from_utf8(text) {
-        Ok(text) => text,
-        Err(error) => {
-            let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            return Err(Fault::at(lines_in(good) + 1, "not text (UTF-8)").in_file(path));
-        }
-    };
+    let text = plain(path, bytes)?;
     let answer = Text::read(&text).and_then(|text| match text.header.first() {
         Some(first) if first.key == "format" => wifi::replay(path, &text),
         _ if text.header("qdisc") == "cake" => cake::replay(path, &text),

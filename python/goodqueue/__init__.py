@@ -1,0 +1,48 @@
+"""Goodqueue: queueing delay (bufferbloat) in simulations that repeat to the byte.
+
+    import goodqueue
+
+    result = goodqueue.run("rrul", rate="20mbit", queues=["pfifo:1000", "fq_codel", "cake"], seeds=5)
+    print(result)                     # the table of the command
+    result.plot("cdf")                # matplotlib
+    result.summary.to_pandas()        # a row for each queue and seed
+    result.series.to_polars()         # every value: delay, goodput, backlog
+    result.save("out")                # page, pictures, CSV, Parquet, flent's files
+
+run           a test over a link, once for each queue; help(goodqueue.run) has every argument
+Experiment    an experiment file: any network, from TOML, from a dict, or key by key
+read          a record of an earlier run, or a file of flent's
+Queue         a queue, packet by packet and with your clock; Packet: what it queues
+read_vectors  what queues of the Linux kernel decided, call by call
+queues, tests, lines   tables of what there is
+UsageError, MachineError   what can go wrong; both are goodqueue.Error
+
+A class of your own with the methods enqueue(now, packet) and dequeue(now) is a queue, too. Times are whole
+nanoseconds there; everywhere else a name ends with its unit (rise_p95_ms, goodput_up_bps).
+"""
+
+from . import plot
+from ._errors import Error, MachineError, UsageError
+from ._experiment import Experiment, run
+from ._goodqueue import Packet, Queue, Table, __version__, lines, queues, tests
+from ._result import Result, Vectors, read, read_vectors
+
+__all__ = [
+    "Error",
+    "Experiment",
+    "MachineError",
+    "Packet",
+    "Queue",
+    "Result",
+    "Table",
+    "UsageError",
+    "Vectors",
+    "__version__",
+    "lines",
+    "plot",
+    "queues",
+    "read",
+    "read_vectors",
+    "run",
+    "tests",
+]
