@@ -127,7 +127,7 @@ impl Own {
         errors::usage(py, format!("queue {}: {words}", self.class.name))
     }
 
-    /// Does what the Python methods said of packets. Returns the number of a packet that Python freed.
+    /// Does what the Python methods said of packets. Returns a packet that Python freed, if there is one.
     fn settle(&mut self, report: &mut Report<'_>) -> Option<Token> {
         let mut lost = None;
         for (number, event) in self.log.take() {

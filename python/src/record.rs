@@ -103,8 +103,8 @@ impl Record {
         serde_json::json!({
             "schema": record.schema, "version": record.version, "started": record.started,
             "title": record.title, "note": record.note, "arm": record.arm, "command": record.command,
-            "seed": record.seed, "host": record.host, "server": record.server, "test": record.test, "link": record.link,
-            "planned": record.planned, "warnings": record.warnings,
+            "seed": record.seed, "host": record.host, "server": record.server, "test": record.test,
+            "link": record.link, "planned": record.planned, "warnings": record.warnings,
         })
         .to_string()
     }
