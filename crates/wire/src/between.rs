@@ -23,6 +23,12 @@ pub(crate) struct Way {
     pub(crate) only_to: Option<[u8; 6]>,
 }
 
+impl Way {
+    fn new(from: &str, which: Receive, to: &str) -> Way {
+        Way { from: from.into(), which, to: to.into(), mark: None, only_to: None }
+    }
+}
+
 /// Both directions.
 #[derive(Clone, Debug)]
 pub struct Between {
@@ -36,13 +42,7 @@ pub struct Between {
 impl Between {
     /// The router of a lab: IP from station to station, and nothing else.
     pub(crate) fn of_lab(mtu: u32) -> Between {
-        let way = |from: &str, to: &str| Way {
-            from: from.into(),
-            which: Receive::Arriving,
-            to: to.into(),
-            mark: None,
-            only_to: None,
-        };
+        let way = |from, to| Way::new(from, Receive::Arriving, to);
         let ways = [way(ROUTER_TO_CLIENT, ROUTER_TO_SERVER), way(ROUTER_TO_SERVER, ROUTER_TO_CLIENT)];
         Between { ways, mtu, is_transparent: false }
     }
@@ -51,20 +51,14 @@ impl Between {
     /// larger one of both, bytes.
     #[must_use]
     pub fn bridge(client: &str, server: &str, mtu: u32) -> Between {
-        let way = |from: &str, to: &str| Way {
-            from: from.into(),
-            which: Receive::Promiscuous,
-            to: to.into(),
-            mark: None,
-            only_to: None,
-        };
+        let way = |from, to| Way::new(from, Receive::Promiscuous, to);
         Between { ways: [way(client, server), way(server, client)], mtu, is_transparent: true }
     }
 
     /// A detour of one interface's frames: the kernel sends out through `taken[0]` what is to leave
     /// `interface` (up), and through `taken[1]` what has arrived there (down). Frames come back with `mark`,
     /// up to `interface` and down to `taken[1]`. Down, frames to one station other than `station` are not
-    /// taken.
+    /// taken. `mtu` in bytes.
     #[must_use]
     pub fn detour(
         interface: &str,
@@ -73,13 +67,8 @@ impl Between {
         mtu: u32,
         station: Option<[u8; 6]>,
     ) -> Between {
-        let way = |from: &str, to: &str, only_to| Way {
-            from: from.into(),
-            which: Receive::Leaving,
-            to: to.into(),
-            mark: Some(mark),
-            only_to,
-        };
+        let way =
+            |from, to, only_to| Way { mark: Some(mark), only_to, ..Way::new(from, Receive::Leaving, to) };
         let ways = [way(taken[0], interface, None), way(taken[1], taken[1], station)];
         Between { ways, mtu, is_transparent: true }
     }

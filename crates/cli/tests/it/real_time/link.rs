@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Output;
+use std::process::{Command, Output};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::faults::as_nobody;
 use super::paths::Server;
 use super::real_path::number;
-use super::{Scratch, goodqueue, kept, live, stderr, stdout};
+use super::{Scratch, goodqueue, kept, live, skipped, stderr, stdout};
 
 /// Bytes that a service sends, or takes, in a connection.
 const LOAD: usize = 2_000_000;
@@ -296,4 +296,61 @@ fn wrong_words_of_a_link_are_named_before_anything_is_made() {
     }
     let nothing = goodqueue().arg("link").output().expect("it starts");
     assert_eq!(nothing.status.code(), Some(2));
+}
+
+/// Two hosts and a bridge between them, in namespaces of its own: ARP, a probe of 2 s and a download of 4 s.
+const BRIDGE: &str = "
+    mount -t tmpfs tmpfs /run
+    mkdir /run/netns
+    for host in 1 2; do
+        ip netns add host$host
+        ip link add br$host type veth peer name eth0 netns host$host
+        ip link set br$host up
+        ip -n host$host link set lo up
+        ip -n host$host link set eth0 up
+        ip -n host$host addr add 10.9.0.$host/24 dev eth0
+        # A wire carries no super-packets, and no checksums that are still to be made.
+        ip netns exec host$host ethtool -K eth0 tso off gso off gro off tx off sg off >/dev/null
+    done
+    $GOODQUEUE bridge br1 br2 --down 20mbit --up 5mbit --rtt 30ms --queue fq_codel --json --quiet >$OUT/bridge.json &
+    bridge=$!
+    sleep 0.5
+    key=ny72hcfqmf8ss76td47nbqryea
+    ip netns exec host2 $GOODQUEUE server --key $key --quiet &
+    server=$!
+    sleep 0.5
+    ip netns exec host1 $GOODQUEUE probe 10.9.0.2 --key $key --length 2s >$OUT/probe
+    ip netns exec host1 $GOODQUEUE test 10.9.0.2 tcp_download --key $key --length 4s --idle 1s --quiet >$OUT/test || true
+    kill $server
+    kill -INT $bridge
+    wait $bridge";
+
+#[test]
+fn live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for() {
+    let test = "live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for";
+    let Some(_turn) = live(test) else { return };
+    if Command::new("ethtool").arg("--version").output().is_err() {
+        skipped(test, "ethtool is not installed");
+        return;
+    }
+    let scratch = Scratch::new("bridge");
+    let answer = measured(|| {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", BRIDGE]);
+        command.env("GOODQUEUE", goodqueue().get_program()).env("OUT", scratch.path(""));
+        let output = command.output().expect("it starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let record = std::fs::read(scratch.path("bridge.json")).expect("a record");
+        serde_json::json!({ "record": serde_json::from_slice::<Value>(&record).expect("JSON") })
+    });
+    let run = &answer["record"]["runs"][0];
+    let engine = &run["engine"];
+    let error = number(&engine["rate_error_down"]).abs();
+    assert!(error < 0.001, "20 Mbit/s, but for {error}");
+    let probe = std::fs::read_to_string(scratch.path("probe")).expect("a table");
+    let line = probe.lines().find(|line| line.starts_with("round trip")).expect("a row");
+    let least: f64 = line.split_whitespace().nth(2).and_then(|word| word.parse().ok()).expect("a number");
+    assert!((30.0..30.5).contains(&least), "{line}");
+    let down = &run["path"][1];
+    assert!(number(&down["sent_bytes"]) > 8e6 && number(&down["drop_reasons"]["codel"]) > 0.0, "{down}");
 }

@@ -268,10 +268,14 @@ fn loopback_a_key_is_needed_at_both_ends() {
 
 #[test]
 fn loopback_a_missing_server_is_named() {
-    let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
-    let output = run(&format!("probe {free}"));
-    assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("nobody listens on UDP port"), "{}", stderr(&output));
+    // A process that another test starts at this moment has the socket too, until it runs its program.
+    let refused = |_| {
+        let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+        let output = run(&format!("probe {free}"));
+        assert_eq!(output.status.code(), Some(3));
+        stderr(&output).contains("nobody listens on UDP port")
+    };
+    assert!((0..3).any(refused), "three ports where nobody listens");
     let output = run("probe no-such-host.invalid");
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("cannot be resolved"), "{}", stderr(&output));
