@@ -75,7 +75,8 @@ pub enum Command {
     /// Shape an interface with the queues of this program: any queue of the simulator on real traffic
     #[command(after_help = shape::EXAMPLES)]
     Shape(Box<ShapeArgs>),
-    /// Shape an interface whose link varies (LTE, cable, satellite): raise and lower the rates by delay and load
+    /// Shape an interface whose link varies (LTE, cable, satellite): raise and lower the rates by delay and
+    /// load
     #[command(after_help = autorate::EXAMPLES)]
     Autorate(AutorateArgs),
     /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks

@@ -233,8 +233,9 @@ pub(crate) fn interface_of(name: &str) -> Result<Interface, Error> {
     sqm::find(&all, name).cloned().map_err(told)
 }
 
-/// A unit for systemd: what was typed, whenever the interface is there. `kind`: how the service runs; `rights`:
-/// all that it may have; `stop`: the words of the command that ends it, if it does not end by itself.
+/// A unit for systemd: what was typed, whenever the interface is there. `kind`: how the service runs;
+/// `rights`: all that it may have; `stop`: the words of the command that ends it, if it does not end by
+/// itself.
 pub(crate) fn unit(
     interface: &str,
     name: &str,

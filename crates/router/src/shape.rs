@@ -6,9 +6,9 @@
 //!                                                                      gqdn's egress filter ─► arrives at IFACE
 //! ```
 //!
-//! A marked frame passes the filters of `IFACE`, so it takes the detour once. If the program dies, frames would
-//! go on to the dummies, where nobody takes them: so another process, which only waits for that, deletes the
-//! filters ([`clean`]).
+//! A marked frame passes the filters of `IFACE`, so it takes the detour once. If the program dies, frames
+//! would go on to the dummies, where nobody takes them: so another process, which only waits for that,
+//! deletes the filters ([`clean`]).
 
 use std::fs;
 
@@ -39,8 +39,8 @@ struct State {
     index: u32,
 }
 
-/// The dummies of an interface: for what leaves, and for what arrives. The number is the interface's, so that the
-/// names are short and no others'.
+/// The dummies of an interface: for what leaves, and for what arrives. The number is the interface's, so that
+/// the names are short and no others'.
 fn dummies(index: u32) -> [String; 2] {
     [format!("gqup{index}"), format!("gqdn{index}")]
 }

@@ -90,8 +90,8 @@ pub fn ip(frame: &[u8]) -> Option<(usize, bool)> {
     (kind == v4 || kind == v6).then_some((at, kind == v6))
 }
 
-/// Parses an Ethernet frame with IPv4 or IPv6, also behind VLAN tags and in a PPPoE session. `None` for anything
-/// else, and for truncated or inconsistent headers.
+/// Parses an Ethernet frame with IPv4 or IPv6, also behind VLAN tags and in a PPPoE session. `None` for
+/// anything else, and for truncated or inconsistent headers.
 #[must_use]
 pub fn parse(frame: &[u8]) -> Option<Meta> {
     let (at, is_v6) = ip(frame)?;

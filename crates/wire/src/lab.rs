@@ -469,8 +469,8 @@ fn take_router_up() -> Result<()> {
     Ok(())
 }
 
-/// Switches all offloads that change frames off on an interface of the calling thread's namespace, and verifies
-/// that; or on.
+/// Switches all offloads that change frames off on an interface of the calling thread's namespace, and
+/// verifies that; or on.
 ///
 /// # Errors
 /// Those of [`Lab::set_offloads`].

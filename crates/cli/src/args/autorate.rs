@@ -36,8 +36,8 @@ pub struct AutorateArgs {
     /// Rates between which the shaper is for what arrives
     #[arg(long, value_name = "LEAST..MOST")]
     pub down: String,
-    /// An address that answers pings: 2 to 8 of them, behind the link and near. 4 are asked at a time, the others
-    /// take the place of bad ones
+    /// An address that answers pings: 2 to 8 of them, behind the link and near. 4 are asked at a time, the
+    /// others take the place of bad ones
     #[arg(long, value_name = "ADDRESS", default_value = REFLECTORS, value_delimiter = ',')]
     pub reflector: Vec<IpAddr>,
     /// The queues and the link.

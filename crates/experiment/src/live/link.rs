@@ -255,8 +255,8 @@ impl Link {
         self.engine.is_running()
     }
 
-    /// Ends the link. What waits in it is not delivered. Returns the record: `own`, with the name and the text
-    /// of its test, and what was measured.
+    /// Ends the link. What waits in it is not delivered. Returns the record: `own`, with the name and the
+    /// text of its test, and what was measured.
     ///
     /// # Errors
     /// [`Error::Machine`] if the engine panicked.

@@ -160,9 +160,9 @@ pub struct Shaper {
     pub rate_bps: u64,
 }
 
-/// The least share of a queue in the rate of `cake_mq`: a full packet takes no longer than the 200 us between two
-/// looks at who is active (`sync_time` in `sch_cake.c`). With less, a queue that sends seems idle, and together
-/// they exceed the rate (docs/sqm.md).
+/// The least share of a queue in the rate of `cake_mq`: a full packet takes no longer than the 200 us between
+/// two looks at who is active (`sync_time` in `sch_cake.c`). With less, a queue that sends seems idle, and
+/// together they exceed the rate (docs/sqm.md).
 const MULTI_QUEUE: Rate = Rate(60_560_000);
 /// Major number of the handle of our root queues.
 pub(crate) const HANDLE: u16 = 1;
