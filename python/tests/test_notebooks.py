@@ -44,7 +44,7 @@ def test_a_notebook(path, tmp_path, monkeypatch):
     for cell in ran.cells:
         if cell.cell_type == "code":
             cell.outputs = []
-    NotebookClient(ran, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(ran, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
     if os.environ.get("GOODQUEUE_BLESS") == "1":
         for cell in ran.cells:
             cell.metadata.pop("execution", None)

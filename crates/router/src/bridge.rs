@@ -53,18 +53,10 @@ impl Pair {
         }
         let states = States::open()?;
         let pair = Pair { interfaces: found.map(Clone::clone), is_given_back: false };
-        for interface in &pair.interfaces {
-            // What a link that was killed left.
-            restore(&states, interface.index)?;
-            let were_on = merging(&interface.name)?;
-            let (schema, index) = (1, interface.index);
-            let state = State { schema, interface: interface.name.clone(), index, were_on };
-            if !state.were_on.is_empty() {
-                states.write(BRIDGE, index, &state)?;
-                set(&state, false)?;
-            }
-        }
-        Ok(pair)
+        let done = pair.interfaces.iter().try_for_each(|interface| prepare(&states, interface));
+        // An error puts the pair back, which takes the lock again.
+        drop(states);
+        done.map(|()| pair)
     }
 
     /// For the engine: up is from the first to the second.
@@ -97,6 +89,21 @@ impl Drop for Pair {
             let _ = self.put_back();
         }
     }
+}
+
+/// Switches off what puts packets together, and keeps in a file what was on.
+fn prepare(states: &States, interface: &Interface) -> Result<()> {
+    // What a link that was killed left.
+    restore(states, interface.index)?;
+    let were_on = merging(&interface.name)?;
+    if were_on.is_empty() {
+        return Ok(());
+    }
+    let state = State { schema: 1, interface: interface.name.clone(), index: interface.index, were_on };
+    states.write(BRIDGE, state.index, &state)?;
+    set(&state, false).inspect_err(|_| {
+        let _ = states.remove(BRIDGE, state.index);
+    })
 }
 
 /// The features of an interface that put packets together and are on.
