@@ -32,9 +32,9 @@ shown() {
 
 # with RIGHTS COMMAND...: as nobody, who owns the folder of what was there before, with these capabilities
 with() {
-  rights=-all,$1; shift
+  given=-all,$1; shift
   mkdir -p /run/goodqueue; chown -R 65534 /run/goodqueue
-  /usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps="$rights" --ambient-caps="$rights" "$@"
+  /usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps="$given" --ambient-caps="$given" "$@"
 }
 # The modules bring interfaces of their own along unless they are told not to.
 modprobe ifb numifbs=0
