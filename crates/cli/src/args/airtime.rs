@@ -30,7 +30,7 @@ pub struct AirtimeArgs {
     /// Print a line of JSON for each interval
     #[arg(long)]
     pub json: bool,
-    /// Set the stations' weights by the policy in [wifi] of this file, of the kind that --link takes. The
+    /// Set the stations' weights by the policy in `[wifi]` of this file, of the kind that --link takes. The
     /// weights from before come back at the end
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
