@@ -10,7 +10,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   goodqueue autorate wwan0 --up 1mbit..30mbit --down 5mbit..150mbit     # LTE
   goodqueue autorate eth0 --up 18mbit --down 20mbit..200mbit            # only downloads vary
-  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --reflector 192.0.2.1 --reflector 198.51.100.7
+  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --reflector 192.0.2.1,192.0.2.9
   goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --json >log.ndjson
   goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --systemd   # a unit, to run always
 

@@ -78,7 +78,8 @@ pub struct ShaperArgs {
     /// piece_of_cake, or simple if the kernel has no cake]
     #[arg(long, value_name = "LAYOUT", conflicts_with = "queue")]
     pub layout: Option<String>,
-    /// The queue of both directions, with its parameters: cake or htb; see `goodqueue queues cake`
+    /// The queue of both directions, with its parameters, as `goodqueue queues` lists them; of the kernel's:
+    /// cake or htb
     #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
     pub queue: Option<String>,
     /// What the link behind the interface adds to packets: ethernet, docsis, pppoe-ptm, bridged-ptm,
