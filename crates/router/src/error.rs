@@ -46,6 +46,14 @@ pub enum Error {
 
 /// Not permitted (`errno(3)`).
 const EPERM: i32 = 1;
+/// Nothing there, by its name.
+pub(crate) const ENOENT: i32 = 2;
+/// No such interface.
+pub(crate) const ENODEV: i32 = 19;
+/// Nothing there, as `sch_api.c` says of a queueing discipline.
+pub(crate) const EINVAL: i32 = 22;
+/// The kernel has no such thing.
+pub(crate) const EOPNOTSUPP: i32 = 95;
 
 impl Error {
     /// Names the right that is missing, if the kernel refused a change for want of one.

@@ -17,6 +17,7 @@ use goodqueue_wire::netlink::{Interface, Route, interfaces};
 use goodqueue_wire::{Between, Lock};
 use serde::{Deserialize, Serialize};
 
+use crate::error::{ENOENT, EOPNOTSUPP};
 use crate::kept::States;
 use crate::tc::{Change, Hook, Steer, To, installed};
 use crate::{Error, Result, sqm};
@@ -25,10 +26,6 @@ use crate::{Error, Result, sqm};
 const SHAPE: &str = "shape";
 /// The mark of frames that have been in our queues: "GQ" in the high half.
 const MARK: u32 = 0x4751_0000;
-const ENOENT: i32 = 2;
-const ENODEV: i32 = 19;
-const EINVAL: i32 = 22;
-const EOPNOTSUPP: i32 = 95;
 
 /// The file of one interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,7 +168,9 @@ impl Detour {
     /// `Kernel` if the filters cannot be deleted.
     pub fn release(&mut self) -> Result<()> {
         let name = name_now(&mut self.route, self.interface.index)?;
-        name.map_or(Ok(()), |name| surely(&Change::DeleteClsact(name), &mut self.route))
+        name.map_or(Ok(()), |name| {
+            Change::DeleteClsact(name).make_sure(&mut self.route).map_err(Error::or_right)
+        })
     }
 }
 
@@ -197,26 +196,16 @@ fn kept(states: &States, index: u32) -> Result<Option<State>> {
 
 fn remove(state: &State, states: &States, route: &mut Route) -> Result<()> {
     if let Some(name) = name_now(route, state.index)? {
-        surely(&Change::DeleteClsact(name), route)?;
+        Change::DeleteClsact(name).make_sure(route).map_err(Error::or_right)?;
     }
     for dummy in dummies(state.index) {
-        surely(&Change::DeleteLink(dummy), route)?;
+        Change::DeleteLink(dummy).make_sure(route).map_err(Error::or_right)?;
     }
     states.remove(SHAPE, state.index)
 }
 
 fn name_now(route: &mut Route, index: u32) -> Result<Option<String>> {
     Ok(interfaces(route)?.into_iter().find(|interface| interface.index == index).map(|found| found.name))
-}
-
-/// Makes a change that deletes something, which may be gone.
-fn surely(change: &Change, route: &mut Route) -> Result<()> {
-    match change.make(route) {
-        Err(Error::Kernel { source, .. }) if matches!(source.errno(), Some(ENOENT | ENODEV | EINVAL)) => {
-            Ok(())
-        }
-        done => done.map_err(Error::or_right),
-    }
 }
 
 /// Says what the kernel lacks.

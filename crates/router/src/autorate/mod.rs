@@ -18,6 +18,7 @@ use goodqueue::{Bytes, Direction, Rate, Span};
 use goodqueue_wire::Lock;
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
+use crate::error::{ENODEV, ENOENT};
 use crate::sqm::{self, Outcome, plan};
 use crate::tc::{Installed, installed};
 use crate::{Error, Result};
@@ -29,9 +30,6 @@ const PROBE: Duration = Duration::from_millis(50);
 const STEP: Duration = Duration::from_millis(25);
 /// After a longer stop, as of a laptop asleep, the steps begin anew.
 const LATE: Duration = Duration::from_secs(1);
-/// Errors of a change to what is not there (`errno(3)`).
-const ENOENT: i32 = 2;
-const ENODEV: i32 = 19;
 /// The Ethernet header, which is not counted where packets arrive.
 const ETHERNET: u64 = 14;
 

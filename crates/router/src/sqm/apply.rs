@@ -6,6 +6,7 @@ use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
 use super::plan::{ALIAS, Both, HANDLE, Layout, Plan, Queues, Settings, Shaper, plan};
 use super::state::{SQM, State};
+use crate::error::{ENOENT, EOPNOTSUPP};
 use crate::kept::{Before, States};
 use crate::tc::{Change, Counts, Installed, Parent, Qdisc, installed};
 use crate::{Error, Result};
@@ -28,10 +29,6 @@ const RESTORABLE: [&str; 14] = [
     "sfq",
     "tbf",
 ];
-const ENOENT: i32 = 2;
-const ENODEV: i32 = 19;
-const EINVAL: i32 = 22;
-const EOPNOTSUPP: i32 = 95;
 
 /// Who holds an interface while its rates follow the link.
 const AUTORATE: &str = "autorate";
@@ -105,16 +102,6 @@ fn kept(states: &States) -> Result<Vec<State>> {
     let mut all: Vec<State> = states.all(SQM)?;
     all.sort_by_key(|state| state.index);
     Ok(all)
-}
-
-/// Whether a change failed because there was nothing to change.
-fn is_nothing(error: &Error) -> bool {
-    matches!(error, Error::Kernel { source, .. } if matches!(source.errno(), Some(ENOENT | ENODEV | EINVAL)))
-}
-
-/// Makes `change`, which may have been made before.
-fn surely(change: &Change, route: &mut Route) -> Result<()> {
-    change.make(route).or_else(|error| if is_nothing(&error) { Ok(()) } else { Err(error) })
 }
 
 /// Shapes an interface. With `fall_back`, the layout `simple` takes the place of queues that the kernel
@@ -211,7 +198,7 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
     }
     // A start that was killed may have left an IFB that its file does not name.
     if let Some(ifb) = wanted.shaped.ifb().filter(|ifb| scene.is_ours(ifb)) {
-        surely(&Change::DeleteLink(ifb.into()), &mut route)?;
+        Change::DeleteLink(ifb.into()).make_sure(&mut route)?;
     }
     for change in &wanted.changes {
         if let Err(error) = change.make(&mut route) {
@@ -299,7 +286,7 @@ fn rehearse(plan: &Plan, settings: &Settings, interface: &Interface, route: &mut
         };
     }
     let tried = on_one(plan, &name, route);
-    surely(&Change::DeleteLink(name), route)?;
+    Change::DeleteLink(name).make_sure(route)?;
     tried
 }
 
@@ -368,11 +355,11 @@ fn explain(error: Error, change: &Change) -> Error {
 /// Deletes what we made, as far as it is there.
 fn undo(state: &State, interface: Option<&Interface>, scene: &Scene, route: &mut Route) -> Result<()> {
     if let Some(interface) = interface {
-        surely(&Change::DeleteIngress(interface.name.clone()), route)?;
-        surely(&Change::DeleteRoot(interface.name.clone()), route)?;
+        Change::DeleteIngress(interface.name.clone()).make_sure(route)?;
+        Change::DeleteRoot(interface.name.clone()).make_sure(route)?;
     }
     match state.shaped.ifb() {
-        Some(ifb) if scene.is_ours(ifb) => surely(&Change::DeleteLink(ifb.into()), route),
+        Some(ifb) if scene.is_ours(ifb) => Change::DeleteLink(ifb.into()).make_sure(route),
         _ => Ok(()),
     }
 }

@@ -17,6 +17,7 @@ use netlink_packet_route::tc::{
     TcMirrorActionType, TcOption, TcU32Key, TcU32Selector, TcU32SelectorFlags,
 };
 
+use crate::error::{EINVAL, ENODEV, ENOENT};
 use crate::{Error, Result};
 
 pub use cake::CakeOptions;
@@ -293,6 +294,16 @@ impl Change {
     pub fn make(&self, route: &mut Route) -> Result<()> {
         let failed = |source| Error::Kernel { command: self.to_string(), source };
         self.send(route).map_err(failed)
+    }
+
+    /// Makes a change that deletes something, which may be gone.
+    pub(crate) fn make_sure(&self, route: &mut Route) -> Result<()> {
+        match self.make(route) {
+            Err(Error::Kernel { source, .. }) if matches!(source.errno(), Some(ENOENT | ENODEV | EINVAL)) => {
+                Ok(())
+            }
+            made => made,
+        }
     }
 
     fn send(&self, route: &mut Route) -> goodqueue_wire::Result<()> {
