@@ -10,7 +10,7 @@ use goodqueue_experiment::Error;
 use goodqueue_probe::net::{interrupted, watch_interrupts};
 
 use crate::args::{
-    AutorateArgs, BridgeArgs, DoctorArgs, LinkArgs, ServerArgs, ShapeArgs, SqmArgs, WatchArgs,
+    AirtimeArgs, AutorateArgs, BridgeArgs, DoctorArgs, LinkArgs, ServerArgs, ShapeArgs, SqmArgs, WatchArgs,
 };
 
 /// Nothing is to be done.

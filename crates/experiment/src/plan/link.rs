@@ -110,7 +110,7 @@ impl LinkOrder {
 
     /// The rate of each direction, up and down, that does not follow a trace, bit/s.
     #[must_use]
-    #[cfg(feature = "live")]
+    #[cfg(all(feature = "live", target_os = "linux"))]
     pub(crate) fn constant_rates(&self) -> [Option<u64>; 2] {
         let of = |bps, trace: &Option<String>| trace.is_none().then_some(bps);
         [of(self.up_bps, &self.trace_up), of(self.down_bps, &self.trace_down)]
