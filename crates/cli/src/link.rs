@@ -59,7 +59,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     let own = own(&plan, test);
     // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
-    let mut link = Link::start(&plan, &exposed)?;
+    let mut link = Link::start(&plan, &exposed, args.outside)?;
     // After the link, which may not be possible: no empty file is left behind.
     let json = args.json.as_deref().map(create).transpose()?;
     let target = args.told.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
@@ -212,8 +212,8 @@ fn wait(
     }
 }
 
-/// Waits until what the program has sent is delivered: until no connection to a service is open and no packet
-/// is under way, or nothing has passed for [`SILENCE`]. A signal ends the wait.
+/// Waits until what the program has sent is delivered: until no connection to a service is open and no
+/// packet is under way, or nothing has passed for [`SILENCE`]. A signal ends the wait.
 fn drain(link: &mut Link, interrupt: &Interrupt) -> Result<(), Error> {
     let (mut before, mut since) = (link.look(), Instant::now());
     while link.is_running() && !link.is_idle() && since.elapsed() < SILENCE {

@@ -1,5 +1,5 @@
-//! The engine: a real-time thread that acts as the wire between client and server, in the router of a lab or
-//! between interfaces of this machine.
+//! The engine: a real-time thread that acts as the wire between client and server, in the router of a lab
+//! or between interfaces of this machine.
 //!
 //! It reads frames from one interface, enqueues them in the queue of their direction, dequeues them at the
 //! rate of the line, and sends them to the other interface after their delay. [`goodqueue::Port`] makes all
@@ -10,6 +10,7 @@
 //! Memory: `frames` slots of 2 KiB (64 MiB by default), allocated at the start. If no slot is free, the
 //! engine leaves arrivals in the socket's buffer and counts that, and the result is not valid.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,9 +27,14 @@ use crate::medium::{Medium, MediumSpec};
 use crate::netns::{Counters, Netns};
 use crate::path::{Change, Path, PathSpec};
 use crate::pool::{DEFAULT_FRAMES, Frame};
-use crate::runner::{Runner, Settings, Shared};
+use crate::runner::{Destinations, Runner, Settings, Shared};
 use crate::sample::{EngineReport, EngineSample, ProcStat};
 use crate::{Error, Result};
+
+/// What is called with a protocol (6 for TCP, 17 for UDP) and a destination when the first packet to it
+/// comes from the client. It runs in the engine's thread, and what it does is done before the packet is
+/// delivered.
+pub type OnDestination = Box<dyn FnMut(u8, SocketAddr) + Send>;
 
 /// The configuration of the engine.
 #[derive(Debug)]
@@ -42,8 +48,8 @@ pub struct EngineSpec<Q> {
     /// Total frames in queues, rings and delay lines of both directions, 256 to 2^20.
     pub frames: u32,
     /// How long before a deadline the thread stops sleeping and spins. `None`: the measured lateness of
-    /// sleeps on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us. On
-    /// a machine with one processor the engine never spins.
+    /// sleeps on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us.
+    /// On a machine with one processor the engine never spins.
     pub spin: Option<Span>,
     /// Counts each connection by itself ([`crate::PathReport::flows`]); `None`: no connection.
     pub flows: Option<FlowSpec>,
@@ -62,8 +68,8 @@ impl<Q> EngineSpec<Q> {
 pub struct Engine;
 
 impl Engine {
-    /// Starts the engine in the router of `lab` and returns when it is running. A lab can have one engine at
-    /// a time.
+    /// Starts the engine in the router of `lab` and returns when it is running. A lab can have one engine
+    /// at a time.
     ///
     /// # Errors
     /// `Invalid` for a specification out of range or a second engine; `Missing` without packet sockets;
@@ -76,6 +82,18 @@ impl Engine {
         Engine::start_with(Place::of(lab)?, settings, make)
     }
 
+    /// [`Engine::start`], with something to do before a destination gets its first packet.
+    ///
+    /// # Errors
+    /// Those of [`Engine::start`].
+    pub fn start_watching<Q>(lab: &Lab, spec: EngineSpec<Q>, act: OnDestination) -> Result<EngineHandle>
+    where
+        Q: Queue<Frame> + Send + 'static,
+    {
+        let (settings, make) = spec.into_paths();
+        Engine::start_with(Place { act: Some(act), ..Place::of(lab)? }, settings, make)
+    }
+
     /// Starts the engine between interfaces of the calling thread's namespace. See [`Between`].
     ///
     /// # Errors
@@ -85,7 +103,7 @@ impl Engine {
         Q: Queue<Frame> + Send + 'static,
     {
         let (settings, make) = spec.into_paths();
-        let place = Place { between, namespaces: Vec::new(), router: None, taken: None };
+        let place = Place { between, namespaces: Vec::new(), router: None, act: None, taken: None };
         Engine::start_with(place, settings, make)
     }
 
@@ -105,7 +123,7 @@ impl Engine {
 
     /// Starts the engine with the channel that `make` creates.
     fn start_with<C: Channel>(
-        Place { between, namespaces, router, taken }: Place,
+        Place { between, namespaces, router, act, taken }: Place,
         settings: Settings,
         make: impl FnOnce() -> Result<C> + Send + 'static,
     ) -> Result<EngineHandle> {
@@ -126,7 +144,9 @@ impl Engine {
             let shared = Arc::clone(&shared);
             move || {
                 let entered = router.map_or(Ok(()), |router| router.enter());
-                let runner = entered.and_then(|()| Runner::new(make()?, between, settings, shared));
+                let destinations = act.map(Destinations::new);
+                let runner =
+                    entered.and_then(|()| Runner::new(make()?, between, settings, destinations, shared));
                 match runner {
                     Ok(runner) => {
                         let _ = ready.send(Ok(()));
@@ -162,6 +182,7 @@ struct Place {
     namespaces: Vec<Netns>,
     /// The one to work in; `None`: that of the calling thread.
     router: Option<Netns>,
+    act: Option<OnDestination>,
     taken: Option<Taken>,
 }
 
@@ -172,6 +193,7 @@ impl Place {
             taken: Some(lab.take_router()?),
             namespaces: [lab.client(), lab.router(), lab.server()].map(Netns::clone).to_vec(),
             router: Some(lab.router().clone()),
+            act: None,
         })
     }
 }
@@ -235,7 +257,8 @@ impl EngineHandle {
         Ok(())
     }
 
-    /// Whether the engine still runs; `false` after an interface has disappeared ([`EngineReport::failure`]).
+    /// Whether the engine still runs; `false` after an interface has disappeared
+    /// ([`EngineReport::failure`]).
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())

@@ -10,8 +10,8 @@
 //! them. The router's interfaces have no address, and its IP stack is not involved. Neighbour entries are
 //! permanent, so no ARP or ND packet is ever in a queue; multicast is not forwarded.
 //!
-//! A host may be put behind the server ([`Lab::host_behind`]): the server's namespace then forwards to it, so
-//! that a queue of the kernel can be on the way.
+//! A host may be put behind the server ([`Lab::host_behind`]): the server's namespace then forwards to it,
+//! so that a queue of the kernel can be on the way.
 //!
 //! Every offload that can be switched is off on all interfaces, and the lab verifies that. So the router
 //! sees what a real wire would carry: frames of at most the MTU with complete checksums.
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::netlink::{End, Mac, Route};
+use crate::netlink::{End, Mac, Route, Via};
 use crate::netns::{Netns, read_sysctl, write_sysctl};
 use crate::sys::ethtool::Ethtool;
 use crate::sys::namespace::interface_index;
@@ -71,15 +71,16 @@ pub struct LabSpec {
     /// IP MTU of all interfaces, bytes, 1280 to 2034 (a frame must fit into the engine's slots); default
     /// 1500.
     pub mtu: u32,
-    /// Sysctls of client and server, by dotted name. They are written in this order after the lab's own (see
-    /// [`LabSpec::default`]) and read back. They must belong to the network namespace (`net.ipv4.tcp_ecn`).
+    /// Sysctls of client and server, by dotted name. They are written in this order after the lab's own
+    /// (see [`LabSpec::default`]) and read back. They must belong to the network namespace
+    /// (`net.ipv4.tcp_ecn`).
     pub sysctls: Vec<(String, String)>,
 }
 
 impl Default for LabSpec {
-    /// One host, MTU 1500, no metrics cached between connections (`net.ipv4.tcp_no_metrics_save=1`). Orphaned
-    /// connections are given up soon (`net.ipv4.tcp_orphan_retries=1`), so that they do not keep namespaces
-    /// alive.
+    /// One host, MTU 1500, no metrics cached between connections (`net.ipv4.tcp_no_metrics_save=1`).
+    /// Orphaned connections are given up soon (`net.ipv4.tcp_orphan_retries=1`), so that they do not keep
+    /// namespaces alive.
     fn default() -> LabSpec {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let sysctls =
@@ -278,8 +279,42 @@ impl Lab {
         address(false, 130)
     }
 
-    /// Puts a host behind the server, and lets the server's namespace forward IPv4 packets to it. It has the
-    /// sysctls of `spec`, and disappears when the returned namespace is dropped. There can be one at a time.
+    /// Makes the server every other host, too: the client has a default route to it, and what it sends to
+    /// any address is for the server's sockets (`ip route add local default dev lo`). `v6`: of IPv6 as
+    /// well, if the kernel has it.
+    ///
+    /// # Errors
+    /// `System` if a route cannot be made.
+    pub fn be_every_host(&self, v6: bool) -> Result<()> {
+        let versions: &[bool] = if v6 && self.ipv6 { &[false, true] } else { &[false] };
+        let any = |v6| match v6 {
+            false => (IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+            true => (IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+        };
+        let client = || {
+            let mut route = Route::open()?;
+            let to_server = |v6| Via::Gateway(Lab::server_address(v6, 0));
+            versions.iter().try_for_each(|&v6| route.add_route(any(v6), &to_server(v6)))
+        };
+        let server = || {
+            let mut route = Route::open()?;
+            let (near, own) = (interface_index(SERVER_INTERFACE)?, interface_index("lo")?);
+            versions.iter().try_for_each(|&v6| {
+                // The longer prefix keeps answers to the client on the link.
+                let host = if v6 { 128 } else { 32 };
+                route.add_route((Lab::client_address(v6), host), &Via::Direct(near))?;
+                route.add_route(any(v6), &Via::Local(own))?;
+                // For IPv6, `bind` looks at the addresses of interfaces, not at routes (`__inet6_bind`).
+                if v6 { write_sysctl("net.ipv6.ip_nonlocal_bind", "1") } else { Ok(()) }
+            })
+        };
+        self.client.run(client)??;
+        self.server.run(server)?
+    }
+
+    /// Puts a host behind the server, and lets the server's namespace forward IPv4 packets to it. It has
+    /// the sysctls of `spec`, and disappears when the returned namespace is dropped. There can be one at a
+    /// time.
     ///
     /// # Errors
     /// Those of [`Lab::new`].

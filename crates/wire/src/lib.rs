@@ -1,5 +1,5 @@
-//! The live arm of Goodqueue, on Linux: a lab of three network namespaces, and a real-time engine that sends
-//! the kernel's own TCP, or the traffic of real interfaces ([`Between`]), through Goodqueue's queues.
+//! The live arm of Goodqueue, on Linux: a lab of three network namespaces, and a real-time engine that
+//! sends the kernel's own TCP, or the traffic of real interfaces ([`Between`]), through Goodqueue's queues.
 //!
 //! * [`Lab`] creates client, router and server from anonymous namespaces that disappear with the process.
 //! * [`Engine`] is the wire between client and server: queue, device ring, line, loss and delay in each
@@ -7,8 +7,8 @@
 //! * A [`Medium`], which both directions share, can replace the two lines.
 //! * [`Validity`] says whether a result is trustworthy.
 //!
-//! It needs root, or an unprivileged user namespace ([`enter_user_namespace`]); [`Error::Missing`] names what
-//! is missing.
+//! It needs root, or an unprivileged user namespace ([`enter_user_namespace`]); [`Error::Missing`] names
+//! what is missing.
 //!
 //! [`sandbox`] takes from a server all that it does not need once its sockets are open.
 //!
@@ -39,7 +39,7 @@ mod sys;
 mod tcp_header;
 
 pub use between::Between;
-pub use engine::{Engine, EngineHandle, EngineSpec};
+pub use engine::{Engine, EngineHandle, EngineSpec, OnDestination};
 pub use error::{Error, Result};
 pub use flows::{Ends, Flow, FlowSpec};
 pub use goodqueue::Histogram;
@@ -60,8 +60,8 @@ pub use sys::rights::{
     survive_the_file_size_limit, user_named,
 };
 
-/// The engine's clock, `CLOCK_MONOTONIC`. Use it as `now` to build a queue whose time starts at its creation
-/// (a token bucket).
+/// The engine's clock, `CLOCK_MONOTONIC`. Use it as `now` to build a queue whose time starts at its
+/// creation (a token bucket).
 #[must_use]
 pub fn now() -> goodqueue::Nanos {
     sys::thread::now()

@@ -1,8 +1,9 @@
 //! The engine's thread: its loop, and everything that happens in it.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,8 @@ use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 
 use crate::between::{Between, Way};
 use crate::channel::{Channel, DOWN, UP};
-use crate::frame::{self, Meta};
+use crate::engine::OnDestination;
+use crate::frame::{self, Meta, TCP, UDP};
 use crate::path::Change;
 use crate::pool::{Note, Pool};
 use crate::sample::{CpuUse, EngineReport, EngineSample, Scheduling, Summary, Trouble};
@@ -58,6 +60,7 @@ pub(crate) struct Runner<C> {
     lateness_limit: Span,
     trouble: Trouble,
     scheduling: Scheduling,
+    destinations: Option<Destinations>,
     shared: Arc<Shared>,
     published: Nanos,
     spun: Span,
@@ -120,12 +123,36 @@ pub(crate) struct Settings {
     pub(crate) spin: Option<Span>,
 }
 
+/// The destinations of the client's packets.
+pub(crate) struct Destinations {
+    known: HashSet<(u8, SocketAddr)>,
+    act: OnDestination,
+}
+
+impl Destinations {
+    /// Most of them; packets to further ones find nobody who was told.
+    const MOST: usize = 1 << 16;
+
+    pub(crate) fn new(act: OnDestination) -> Destinations {
+        Destinations { known: HashSet::with_capacity(Self::MOST), act }
+    }
+
+    fn see(&mut self, meta: &Meta) {
+        let to = (meta.protocol, SocketAddr::new(meta.destination, meta.destination_port));
+        let is_new = matches!(to.0, TCP | UDP) && self.known.len() < Self::MOST && self.known.insert(to);
+        if is_new {
+            (self.act)(to.0, to.1);
+        }
+    }
+}
+
 impl<C: Channel> Runner<C> {
     /// Opens the sockets in the calling thread's namespace and allocates all memory.
     pub(crate) fn new(
         channel: C,
         between: Between,
         settings: Settings,
+        destinations: Option<Destinations>,
         shared: Arc<Shared>,
     ) -> Result<Runner<C>> {
         let Settings { seed, frames, spin } = settings;
@@ -153,6 +180,7 @@ impl<C: Channel> Runner<C> {
             lateness_limit: one_frame.max(Span::from_millis(1)),
             trouble: Trouble::default(),
             scheduling,
+            destinations,
             shared,
             published: Nanos::ZERO,
             spun: Span::ZERO,
@@ -254,9 +282,9 @@ impl<C: Channel> Runner<C> {
         Ok(got)
     }
 
-    /// Hands the first `count` frames of an inbox to the queue, or refuses them. Each arrives at the kernel's
-    /// receive time, so a late reader delays sending (which the lateness histogram shows) but changes no
-    /// decision of a queue. `now` is after the read.
+    /// Hands the first `count` frames of an inbox to the queue, or refuses them. Each arrives at the
+    /// kernel's receive time, so a late reader delays sending (which the lateness histogram shows) but
+    /// changes no decision of a queue. `now` is after the read.
     fn admit(&mut self, way: usize, now: Nanos, count: usize) {
         let ahead = thread::wall_clock().wrapping_sub(now.0);
         for place in 0..count {
@@ -269,6 +297,11 @@ impl<C: Channel> Runner<C> {
             let bytes = &self.pool.slot_mut(slot.frame)[..slot.len as usize];
             match self.between.meta(way, bytes) {
                 Some(meta) => {
+                    if way == UP
+                        && let Some(destinations) = &mut self.destinations
+                    {
+                        destinations.see(&meta);
+                    }
                     // Bounded on both sides, so that a step of the wall clock in between does no harm.
                     let stamp = if slot.stamp == 0 { now.0 } else { slot.stamp.wrapping_sub(ahead) };
                     let arrived = Nanos(stamp.min(now.0)).max(self.channel.clock(way));
@@ -360,8 +393,8 @@ impl<C: Channel> Runner<C> {
         Ok(())
     }
 
-    /// Sleeps until shortly before the next deadline or until a frame arrives. Returns `false` if there is no
-    /// time to sleep; then the caller's next turn acts as spinning.
+    /// Sleeps until shortly before the next deadline or until a frame arrives. Returns `false` if there is
+    /// no time to sleep; then the caller's next turn acts as spinning.
     fn sleep(&mut self) -> Result<bool> {
         let now = thread::now();
         let mut until = now + PUBLISH;

@@ -11,11 +11,13 @@ Examples:
   goodqueue link --down 16mbit --up 1mbit --queue fq_codel --expose 8080 --quiet -- npm test
   goodqueue link --rate 5mbit --expose 8080 -o result --shell
   goodqueue link --rate 2mbit --rtt 100ms --loss 1% --expose 5432 --shell
+  goodqueue link --down 2mbit --up 300kbit --rtt 120ms --outside -- chromium https://example.org
   goodqueue link --rate 10mbit --watch --expose 5201 -- sh -c 'iperf3 -c $GOODQUEUE_SERVER'
 
 The program sees a network with one other host, whose address is in $GOODQUEUE_SERVER. What comes
-to exposed ports of that host goes on to this machine's loopback interface. Nothing else can be
-reached: no other network, no DNS. Both directions have the same queue.
+to exposed ports of that host goes on to this machine's loopback interface. With --outside it reaches
+other networks and DNS as well, by TCP and UDP; without, nothing else. Both directions have the same
+queue.
 
 The exit code is the program's; 126 if it cannot be started, 127 if there is none; 128 and its
 number if a signal ended it. 2 and 3 are also goodqueue's, with a message.";
@@ -37,6 +39,10 @@ pub struct LinkArgs {
     /// or with /udp of UDP; may be repeated
     #[arg(long, value_name = "[PORT:]LOCAL[/udp]", help_heading = "Link")]
     pub expose: Vec<String>,
+    /// Let the program reach, over the link, whatever this machine reaches by TCP and UDP: names, web
+    /// sites, other hosts. No root is needed
+    #[arg(long, help_heading = "Link")]
+    pub outside: bool,
     /// What is told.
     #[command(flatten)]
     pub told: ToldArgs,
@@ -101,8 +107,8 @@ pub struct ToldArgs {
     /// Print a line each second: rate and waiting time of each direction
     #[arg(long, help_heading = "Output")]
     pub watch: bool,
-    /// Write record, page, pictures, CSV and .flent.gz files into this new folder; or write one file, in the
-    /// format of its suffix: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
+    /// Write record, page, pictures, CSV and .flent.gz files into this new folder; or write one file, in
+    /// the format of its suffix: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Print no report

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::connections::connections;
 use super::rate::LineClock;
-use super::relay::{MOST_CONNECTIONS, Relays};
+use super::relay::{MOST_CONNECTIONS, Relays, has_ipv6};
 use super::setup::{built, lines};
 use super::worker::{finish, lab, moment, path_queue};
 use crate::collect::{parameters, push_moment};
@@ -97,19 +97,25 @@ pub struct Moment {
 }
 
 impl Link {
-    /// Makes the link of `plan`, with its first queue and seed. Call it before the first thread starts:
-    /// whoever is not root becomes root of a user namespace of his own.
+    /// Makes the link of `plan`, with its first queue and seed. With `outside`, the program reaches over it
+    /// whatever this machine reaches by TCP and UDP. Call it before the first thread starts: whoever is not
+    /// root becomes root of a user namespace of his own.
     ///
     /// # Errors
     /// [`Error::Machine`] with the missing right, [`Error::Usage`] if the live arm has no such link.
-    pub fn start(plan: &Plan, exposed: &[Exposed]) -> Result<Link, Error> {
+    pub fn start(plan: &Plan, exposed: &[Exposed], outside: bool) -> Result<Link, Error> {
         let spec = queue_of(plan)?;
         let lab = lab(1, plan.link.ecn)?;
         let started = goodqueue_wire::now();
         let engine = lines(&plan.link, &spec, seed_of(plan), flows(started))?;
-        let engine = Engine::start(&lab, engine).map_err(Error::machine)?;
-        let link = Link::of(plan, &spec, engine, started);
-        let relays = Relays::start(&lab, exposed)?;
+        let mut relays = Relays::start(&lab, exposed, outside)?;
+        let engine = if outside {
+            lab.be_every_host(has_ipv6()).map_err(Error::machine)?;
+            Engine::start_watching(&lab, engine, relays.outside(&lab))
+        } else {
+            Engine::start(&lab, engine)
+        };
+        let link = Link::of(plan, &spec, engine.map_err(Error::machine)?, started);
         Ok(Link { around: Some((relays, lab)), ..link })
     }
 
@@ -241,8 +247,8 @@ impl Link {
         Ok(())
     }
 
-    /// Whether no connection to a service is open, and no packet is under way. A packet that came within the
-    /// last 20 ms may not be seen.
+    /// Whether no connection to a service is open, and no packet is under way. A packet that came within
+    /// the last 20 ms may not be seen.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let are_idle = self.around.as_ref().is_none_or(|(relays, _)| relays.are_idle());

@@ -1,16 +1,22 @@
-//! The relays of a link: what comes to a port of the server's namespace goes on to a service of this machine.
+//! The relays of a link: what comes to a port of the server's namespace goes on to a service of this
+//! machine, or to the network that this machine is in.
+//!
+//! Relays to the outside are made when the first packet to a destination is seen: the server's namespace
+//! takes every address for its own, so a socket there can have any.
 
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue_probe::net::wait;
-use goodqueue_wire::Lab;
+use goodqueue_wire::{Lab, Netns, OnDestination};
 
 use crate::Error;
 
@@ -23,6 +29,17 @@ const LOOK: u64 = 100_000_000;
 const AT_ONCE: usize = 64;
 /// A sender that was silent for so long gives its place to another.
 const SILENT: Duration = Duration::from_secs(30);
+
+/// Most destinations outside; further ones do not answer.
+const MOST_DESTINATIONS: u32 = 1024;
+/// The protocol number of UDP.
+const UDP: u8 = 17;
+/// How long a relay may take to begin to listen, before the engine goes on without it.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// How long a destination outside may take to accept a connection; Linux sends five SYNs in that time.
+const CONNECT: Duration = Duration::from_secs(31);
+/// The port of DNS.
+const DNS: u16 = 53;
 
 /// A service of this machine that programs reach over the link: `8080`, `80:8080`, `443:8443/udp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +70,7 @@ impl FromStr for Exposed {
     }
 }
 
-/// The relays of all exposed ports.
+/// The relays of all exposed ports, and to the outside.
 #[derive(Debug)]
 pub(super) struct Relays {
     state: Arc<State>,
@@ -68,13 +85,12 @@ struct State {
 }
 
 impl Relays {
-    pub(super) fn start(lab: &Lab, exposed: &[Exposed]) -> Result<Relays, Error> {
-        let state = Arc::<State>::default();
-        let mut threads = Vec::new();
+    /// Relays for exposed ports, and with `outside` for the name servers of this machine.
+    pub(super) fn start(lab: &Lab, exposed: &[Exposed], outside: bool) -> Result<Relays, Error> {
+        let mut relays = Relays { state: Arc::default(), threads: Vec::new() };
         for (one, ipv6) in exposed.iter().flat_map(|one| [(one, false), (one, true)]) {
             let at = SocketAddr::new(Lab::server_address(ipv6, 0), one.port);
-            let bind = || if one.is_udp { Entrance::udp(at) } else { Entrance::tcp(at) };
-            let entrance = match lab.server().run(bind).map_err(Error::machine)? {
+            let entrance = match listen(lab.server(), at, one.is_udp)? {
                 Ok(entrance) => entrance,
                 // A machine without IPv6.
                 Err(_) if ipv6 => continue,
@@ -83,14 +99,68 @@ impl Relays {
                 }
                 Err(error) => return Err(Error::Machine(format!("listening at {at}: {error}"))),
             };
-            let (state, local) = (Arc::clone(&state), one.local);
             // Not in the server's namespace: from there no service of this machine can be reached.
-            threads.push(thread::spawn(move || match entrance {
-                Entrance::Tcp(listener) => state.serve(&listener, local),
-                Entrance::Udp(socket) => state.datagrams(&socket, local),
-            }));
+            relays.serve(entrance, SocketAddr::from((Ipv4Addr::LOCALHOST, one.local)), None);
         }
-        Ok(Relays { state, threads })
+        if outside {
+            relays.name_servers(lab)?;
+        }
+        Ok(relays)
+    }
+
+    fn serve(&mut self, entrance: Entrance, to: SocketAddr, from: Option<Netns>) {
+        self.threads.push(serve(&self.state, entrance, to, from));
+    }
+
+    /// Name servers on this machine's loopback interface: programs find them on their own, and ask over the
+    /// link.
+    fn name_servers(&mut self, lab: &Lab) -> Result<(), Error> {
+        let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+        let there = SocketAddr::new(Lab::server_address(false, 0), DNS);
+        for (own, is_udp) in name_servers(&text).into_iter().flat_map(|own| [(own, false), (own, true)]) {
+            let own = SocketAddr::new(own, DNS);
+            let far = listen(lab.server(), there, is_udp)?;
+            let near = listen(lab.client(), own, is_udp)?;
+            // The port is exposed, and leads where it was told to lead.
+            let Ok(far) = far else { continue };
+            let near = near.map_err(|error| Error::Machine(format!("listening at {own}: {error}")))?;
+            self.serve(far, own, None);
+            self.serve(near, there, Some(lab.client().clone()));
+        }
+        Ok(())
+    }
+
+    /// What makes a relay to the outside for each destination, but not for `own` addresses.
+    ///
+    /// The engine's thread calls it and waits; a thread of this machine's namespace does the work, so that
+    /// the relay can reach the outside.
+    pub(super) fn outside(&mut self, lab: &Lab) -> OnDestination {
+        let (ask, asked) = mpsc::channel::<(u8, SocketAddr, mpsc::SyncSender<()>)>();
+        let (state, server) = (Arc::clone(&self.state), lab.server().clone());
+        self.threads.push(thread::spawn(move || {
+            let (mut relays, mut count) = (Vec::new(), 0);
+            for (protocol, to, done) in asked {
+                count += 1;
+                if count <= MOST_DESTINATIONS
+                    && let Ok(Ok(entrance)) = listen(&server, to, protocol == UDP)
+                {
+                    relays.push(serve(&state, entrance, to, None));
+                } else {
+                    state.refused.fetch_add(1, Ordering::Relaxed);
+                }
+                // The engine waits no longer.
+                let _ = done.send(());
+            }
+            for relay in relays {
+                let _ = relay.join();
+            }
+        }));
+        Box::new(move |protocol, to| {
+            let (done, told) = mpsc::sync_channel(1);
+            if is_outside(to) && ask.send((protocol, to, done)).is_ok() {
+                let _ = told.recv_timeout(PATIENCE);
+            }
+        })
     }
 
     /// Whether no connection is open.
@@ -98,7 +168,7 @@ impl Relays {
         self.state.open.load(Ordering::Relaxed) == 0
     }
 
-    /// How many connections were refused.
+    /// How many connections were refused. The engine must have ended.
     pub(super) fn stop(mut self) -> u32 {
         self.state.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
@@ -113,6 +183,65 @@ impl Drop for Relays {
     fn drop(&mut self) {
         self.state.stop.store(true, Ordering::Relaxed);
     }
+}
+
+/// Whether an address is one that this machine could send to, and not one of the link itself.
+fn is_outside(to: SocketAddr) -> bool {
+    let is_of_link = match (to.ip(), Lab::server_address(false, 0), Lab::server_address(true, 0)) {
+        (IpAddr::V4(to), IpAddr::V4(own), _) => to.octets()[..3] == own.octets()[..3],
+        (IpAddr::V6(to), _, IpAddr::V6(own)) => to.octets()[..8] == own.octets()[..8],
+        _ => false,
+    };
+    let is_one_host = match to.ip() {
+        IpAddr::V4(to) => !to.is_broadcast() && !to.is_link_local() && !to.is_loopback(),
+        IpAddr::V6(to) => !to.is_unicast_link_local() && !to.is_loopback(),
+    };
+    let is_given = !to.ip().is_unspecified() && !to.ip().is_multicast() && to.port() > 0;
+    is_given && is_one_host && !is_of_link
+}
+
+/// The addresses of name servers on the loopback interface, from `/etc/resolv.conf` (resolv.conf(5)).
+fn name_servers(text: &str) -> Vec<IpAddr> {
+    let server = |line: &str| {
+        let address = line.trim().strip_prefix("nameserver")?.trim().parse::<IpAddr>().ok()?;
+        address.is_loopback().then_some(address)
+    };
+    let mut all: Vec<IpAddr> = text.lines().filter_map(server).collect();
+    all.dedup();
+    // The far end of the link has one port for them: that of the first.
+    all.truncate(1);
+    all
+}
+
+/// Whether this machine has a way to IPv6 addresses outside. Nothing is sent.
+pub(super) fn has_ipv6() -> bool {
+    let global = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);
+    UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok_and(|socket| socket.connect((global, 9)).is_ok())
+}
+
+/// Listens in a namespace.
+fn listen(namespace: &Netns, at: SocketAddr, is_udp: bool) -> Result<io::Result<Entrance>, Error> {
+    let bind = || if is_udp { Entrance::udp(at) } else { Entrance::tcp(at) };
+    namespace.run(bind).map_err(Error::machine)
+}
+
+/// Passes on what comes, to `to`, as seen from the namespace `from`; `None`: that of the calling thread.
+fn serve(
+    state: &Arc<State>,
+    entrance: Entrance,
+    to: SocketAddr,
+    from: Option<Netns>,
+) -> thread::JoinHandle<()> {
+    let state = Arc::clone(state);
+    thread::spawn(move || {
+        if from.is_some_and(|from| from.enter().is_err()) {
+            return;
+        }
+        match entrance {
+            Entrance::Tcp(listener) => state.serve(&listener, to),
+            Entrance::Udp(socket) => state.datagrams(&socket, to),
+        }
+    })
 }
 
 /// Where programs find a service.
@@ -137,7 +266,7 @@ impl Entrance {
 
 impl State {
     /// Passes datagrams on. Each sender has a socket of its own on this machine, which gets the answers.
-    fn datagrams(&self, near: &UdpSocket, local: u16) {
+    fn datagrams(&self, near: &UdpSocket, to: SocketAddr) {
         let mut senders: Vec<Sender> = Vec::new();
         let (mut ready, mut buf) = (Vec::new(), vec![0; 1 << 16]);
         while !self.stop.load(Ordering::Relaxed) {
@@ -155,7 +284,7 @@ impl State {
             if ready.contains(&0) {
                 for _ in 0..AT_ONCE {
                     let Ok((len, from)) = near.recv_from(&mut buf) else { break };
-                    match sender(&mut senders, from, local) {
+                    match sender(&mut senders, from, to) {
                         // A service that is not there, or that is slow, loses them.
                         Some(sender) => drop(sender.socket.send(&buf[..len])),
                         None => {
@@ -167,7 +296,7 @@ impl State {
         }
     }
 
-    fn serve(self: &Arc<Self>, listener: &TcpListener, local: u16) {
+    fn serve(self: &Arc<Self>, listener: &TcpListener, to: SocketAddr) {
         let mut ready = Vec::new();
         while !self.stop.load(Ordering::Relaxed) {
             if wait(std::slice::from_ref(listener), LOOK, &mut ready).is_err() {
@@ -182,7 +311,7 @@ impl State {
                 let state = Arc::clone(self);
                 thread::spawn(move || {
                     // A service that is not there looks to the program like one that closes at once.
-                    let _ = relay(&near, local);
+                    let _ = relay(&near, to);
                     state.open.fetch_sub(1, Ordering::Relaxed);
                 });
             }
@@ -216,7 +345,7 @@ impl Sender {
 }
 
 /// The place of a sender, a new one if need be: that of a silent one if there are too many.
-fn sender(senders: &mut Vec<Sender>, from: SocketAddr, local: u16) -> Option<&Sender> {
+fn sender(senders: &mut Vec<Sender>, from: SocketAddr, to: SocketAddr) -> Option<&Sender> {
     let now = Instant::now();
     if let Some(place) = senders.iter().position(|one| one.from == from) {
         senders[place].last = now;
@@ -228,17 +357,18 @@ fn sender(senders: &mut Vec<Sender>, from: SocketAddr, local: u16) -> Option<&Se
     if senders.len() >= MOST_CONNECTIONS as usize {
         return None;
     }
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
-    socket.connect((Ipv4Addr::LOCALHOST, local)).ok()?;
+    let any: IpAddr = if to.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect(to).ok()?;
     socket.set_nonblocking(true).ok()?;
     senders.push(Sender { from, socket, last: now });
     senders.last()
 }
 
 /// Passes on what comes, both ways, until both ends have said that no more comes.
-fn relay(near: &TcpStream, local: u16) -> io::Result<()> {
+fn relay(near: &TcpStream, to: SocketAddr) -> io::Result<()> {
     near.set_nonblocking(false)?;
-    let far = TcpStream::connect((Ipv4Addr::LOCALHOST, local))?;
+    let far = TcpStream::connect_timeout(&to, CONNECT)?;
     for end in [near, &far] {
         end.set_nodelay(true)?;
     }
@@ -260,6 +390,29 @@ fn pass(mut from: &TcpStream, mut to: &TcpStream) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_link_and_groups_are_not_outside() {
+        let outside = |text: &str| is_outside(text.parse().unwrap());
+        assert!(outside("198.51.100.7:443") && outside("192.168.1.1:53") && outside("[2001:db8::1]:443"));
+        for own in ["10.73.0.2:80", "10.73.0.9:80", "[fd73::2]:80", "224.0.0.251:5353", "255.255.255.255:67"]
+        {
+            assert!(!outside(own), "{own}");
+        }
+        for nobody in
+            ["0.0.0.0:1", "127.0.0.1:80", "[::1]:80", "[fe80::1]:80", "[ff02::fb]:5353", "198.51.100.7:0"]
+        {
+            assert!(!outside(nobody), "{nobody}");
+        }
+    }
+
+    #[test]
+    fn name_servers_of_this_machine_are_found() {
+        let text =
+            "# nameserver 127.0.0.9\nsearch lan\nnameserver 9.9.9.9\nnameserver 127.0.0.53\nnameserver ::1\n";
+        assert_eq!(name_servers(text), [IpAddr::from([127, 0, 0, 53])]);
+        assert_eq!(name_servers("nameserver\nnameservers 127.0.0.1\n"), [] as [IpAddr; 0]);
+    }
 
     #[test]
     fn ports_are_read_and_wrong_ones_named() {

@@ -6,14 +6,15 @@ use std::str::FromStr;
 
 use goodqueue_wire::Ethtool;
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
-use netlink_packet_core::NlasIterator;
 use netlink_packet_route::tc::TcHandle;
 
 use crate::Result;
-use crate::tc::{Installed, classes, installed};
+use crate::airtime::{Features, Mac, Wireless};
+use crate::tc::{Installed, attribute, classes, installed, redirects, word};
 
 pub(super) const DEFAULT_QDISC: &str = "/proc/sys/net/core/default_qdisc";
 pub(super) const TCP_ECN: &str = "/proc/sys/net/ipv4/tcp_ecn";
+const SOFTNET: &str = "/proc/net/softnet_stat";
 const NOTSENT_LOWAT: &str = "/proc/sys/net/ipv4/tcp_notsent_lowat";
 
 /// What the host has.
@@ -27,8 +28,41 @@ pub struct Facts {
     pub notsent_lowat: Option<u32>,
     /// The port of a web server that listens here, 80 or 443.
     pub web_port: Option<u16>,
+    /// What each processor did with packets that arrived, since the start.
+    pub processors: Vec<Softnet>,
     /// The interfaces.
     pub interfaces: Vec<InterfaceFacts>,
+}
+
+/// What a processor did with packets that arrived (`/proc/net/softnet_stat`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Softnet {
+    /// Packets that it took.
+    pub processed: u64,
+    /// Packets that found no room in its backlog (`net.core.netdev_max_backlog`).
+    pub dropped: u64,
+}
+
+/// What nl80211 says of a Wi-Fi interface.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WifiFacts {
+    /// Name of its radio, as `phy0`.
+    pub radio: String,
+    /// Whether stations join it.
+    pub is_access_point: bool,
+    /// What the driver has.
+    pub features: Features,
+    /// The station to which the last frame went at the lowest rate, with that rate, bit/s.
+    pub slowest: Option<(Mac, u64)>,
+}
+
+/// A queue in which packets arrive.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReceiveQueue {
+    /// The file `rps_cpus` below `/sys`.
+    pub rps: PathBuf,
+    /// What is in it: a bit for each processor that takes packets from the one that is interrupted.
+    pub mask: String,
 }
 
 /// What an interface has.
@@ -66,6 +100,12 @@ pub struct InterfaceFacts {
     pub super_packets: bool,
     /// The interfaces below it, to which its packets go.
     pub below: Vec<String>,
+    /// The interfaces to which filters send what arrives here.
+    pub arrives_in: Vec<String>,
+    /// What nl80211 says of it.
+    pub wifi: Option<WifiFacts>,
+    /// The queues in which packets arrive.
+    pub receive: Vec<ReceiveQueue>,
     /// Byte queue limits of its hardware queues.
     pub bql: Vec<Bql>,
     /// Its queueing disciplines.
@@ -134,8 +174,9 @@ pub fn facts() -> Result<Facts> {
     let qdiscs = installed(&mut route)?;
     let world = world();
     let mut all = Vec::new();
-    for interface in interfaces(&mut route)? {
-        let mut facts = of_interface(&interface, &world);
+    let interfaces = interfaces(&mut route)?;
+    for interface in &interfaces {
+        let mut facts = of_interface(interface, &world);
         for qdisc in qdiscs.iter().filter(|qdisc| qdisc.index == interface.index) {
             let mut queue = queue(qdisc);
             if queue.kind == "htb" && queue.place == Place::Root {
@@ -143,15 +184,59 @@ pub fn facts() -> Result<Facts> {
             }
             facts.queues.push(queue);
         }
+        if facts.queues.iter().any(|queue| queue.place == Place::Ingress) {
+            let targets = redirects(&mut route, interface.index)?;
+            let named = |index| interfaces.iter().find(|other| other.index == index);
+            facts.arrives_in =
+                targets.into_iter().filter_map(named).map(|target| target.name.clone()).collect();
+        }
         all.push(facts);
+    }
+    if all.iter().any(|interface| interface.is_wifi) {
+        // What nl80211 does not tell is not known.
+        let _ = wifi(&mut all);
     }
     Ok(Facts {
         default_qdisc: read(DEFAULT_QDISC),
         tcp_ecn: read(TCP_ECN),
         notsent_lowat: read(NOTSENT_LOWAT),
         web_port: web_port(),
+        processors: fs::read_to_string(SOFTNET).map(|text| softnet(&text)).unwrap_or_default(),
         interfaces: all,
     })
+}
+
+/// Asks nl80211 about the Wi-Fi interfaces.
+fn wifi(all: &mut [InterfaceFacts]) -> Result<()> {
+    let mut wireless = Wireless::open()?;
+    let (radios, interfaces) = (wireless.radios()?, wireless.interfaces()?);
+    for interface in interfaces {
+        let (Some(facts), Some(radio)) = (
+            all.iter_mut().find(|facts| facts.name == interface.name),
+            radios.iter().find(|radio| radio.index == interface.radio),
+        ) else {
+            continue;
+        };
+        let stations = wireless.stations(&interface)?;
+        let rates = stations.iter().filter_map(|station| Some((station.mac, station.tx_rate_bps?)));
+        facts.wifi = Some(WifiFacts {
+            radio: radio.name.clone(),
+            is_access_point: interface.is_access_point,
+            features: radio.features,
+            slowest: rates.filter(|(_, rate)| *rate > 0).min_by_key(|(_, rate)| *rate),
+        });
+    }
+    Ok(())
+}
+
+/// A line for each processor that runs, of hexadecimal numbers: packets it took, packets it had no room for
+/// (`softnet_seq_show`).
+fn softnet(text: &str) -> Vec<Softnet> {
+    let line = |line: &str| {
+        let mut numbers = line.split_whitespace().map(|word| u64::from_str_radix(word, 16).ok());
+        Some(Softnet { processed: numbers.next()??, dropped: numbers.next()?? })
+    };
+    text.lines().filter_map(line).collect()
 }
 
 /// The value in a file of the kernel; `None` if there is none.
@@ -176,6 +261,11 @@ fn of_interface(interface: &Interface, world: &[String]) -> InterfaceFacts {
         let value = |name: &str| read(folder.join(name));
         Some(Bql { limit: value("limit")?, min: value("limit_min")?, max: value("limit_max")?, folder })
     };
+    let receive = |queue: &String| {
+        let rps = folder.join("queues").join(queue).join("rps_cpus");
+        Some(ReceiveQueue { mask: read(&rps)?, rps })
+    };
+    let queues = names(&folder.join("queues"));
     let driver = fs::read_link(folder.join("device/driver")).ok();
     let is_super = |name: &str| name == "tx-generic-segmentation" || name == "tx-tcp-segmentation";
     InterfaceFacts {
@@ -199,11 +289,10 @@ fn of_interface(interface: &Interface, world: &[String]) -> InterfaceFacts {
             .iter()
             .filter_map(|name| Some(name.strip_prefix("lower_")?.to_owned()))
             .collect(),
-        bql: names(&folder.join("queues"))
-            .iter()
-            .filter(|name| name.starts_with("tx-"))
-            .filter_map(bql)
-            .collect(),
+        arrives_in: Vec::new(),
+        wifi: None,
+        receive: queues.iter().filter(|name| name.starts_with("rx-")).filter_map(receive).collect(),
+        bql: queues.iter().filter(|name| name.starts_with("tx-")).filter_map(bql).collect(),
         queues: Vec::new(),
     }
 }
@@ -262,16 +351,6 @@ fn queue(installed: &Installed) -> Queue {
         _ => None,
     };
     Queue { kind: kind.clone(), handle: *handle, place, limit, shaper }
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
-}
-
-/// The value of an attribute.
-fn attribute(options: &[u8], kind: u16) -> Option<Vec<u8>> {
-    let mut all = NlasIterator::new(options).map_while(|nla| nla.ok());
-    all.find(|nla| nla.kind() == kind).map(|nla| nla.value().to_vec())
 }
 
 /// A rate in bits a second, from bytes a second.
@@ -350,6 +429,14 @@ mod tests {
         parms.extend_from_slice(&[0; 4]);
         let expected = Shaper { rate_bps: 10_000_000, has_overhead: true, longest: 20_000 };
         assert_eq!(tbf(&nla(1, &parms)), Some(expected));
+    }
+
+    #[test]
+    fn processors_are_read() {
+        let line = "0000abcd 00000002 00000007 00000000 00000000 00000000 00000000 00000000 0 0 0 0 0 1 0";
+        let text = format!("{line}\n{}\nrubbish\n", line.replace("0000abcd", "0"));
+        let expected = [(0xabcd, 2), (0, 2)].map(|(processed, dropped)| Softnet { processed, dropped });
+        assert_eq!(softnet(&text), expected);
     }
 
     #[test]

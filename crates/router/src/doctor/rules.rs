@@ -87,6 +87,8 @@ const RING: u32 = 1024;
 const BQL_MAX: u64 = 1_879_048_192;
 /// Packets after which a driver with byte queue limits has reported one.
 const SENT: u64 = 1000;
+/// The highest rate of 802.11b, bit/s: a frame of 1500 bytes then takes more than a millisecond of air.
+const RATE_11B: u64 = 11_000_000;
 /// CoDel's target, microseconds: a queue that stays longer is too long.
 const TARGET: u64 = 5000;
 
@@ -128,6 +130,9 @@ fn of_host(facts: &Facts, found: &mut Vec<Finding>) {
             Some(sysctl("net.ipv4.tcp_ecn", TCP_ECN, "0", "2")),
         );
     }
+    if let Some((what, why)) = backlog(facts) {
+        host("backlog-drops", Severity::Advice, what, why, None);
+    }
     if let (Some(u32::MAX), Some(port)) = (facts.notsent_lowat, facts.web_port) {
         host(
             "notsent-lowat",
@@ -141,6 +146,21 @@ fn of_host(facts: &Facts, found: &mut Vec<Finding>) {
             }),
         );
     }
+}
+
+/// Packets that a processor had no room for, before any queueing discipline saw them.
+fn backlog(facts: &Facts) -> Option<(String, &'static str)> {
+    let dropped: u64 = facts.processors.iter().map(|processor| processor.dropped).sum();
+    let processed: u64 = facts.processors.iter().map(|processor| processor.processed).sum();
+    (dropped > 0).then(|| {
+        let what = format!(
+            "Processors dropped {dropped} of {} packets that arrived since the start: netdev_max_backlog was full.",
+            processed.saturating_add(dropped)
+        );
+        let why = "A processor was too slow for what arrived, so packets were lost in front of every queue; more \
+                   processors help (rps_cpus), a longer backlog only adds delay.";
+        (what, why)
+    })
 }
 
 fn sysctl(name: &str, path: &str, before: &str, value: &str) -> Fix {
@@ -161,14 +181,17 @@ fn of_interface(interface: &InterfaceFacts, facts: &Facts, found: &mut Vec<Findi
         no_queue(interface),
         queue_length(interface),
         wifi_queues(interface),
+        wifi_scheduler(interface),
+        slow_station(interface),
         bql_limit(interface),
         ring(interface),
         interrupts(interface),
-        above_the_line(interface),
+        above_the_line(interface, facts),
         overhead(interface),
         super_packets(interface),
+        one_processor(interface, facts),
     ];
-    let doubles = interface.below.iter().filter_map(|below| double_shaping(interface, below, facts));
+    let doubles = interface.below.iter().flat_map(|below| double_shaping(interface, below, facts));
     found.extend(all.into_iter().flatten().chain(doubles).map(|told| Finding {
         rule: told.rule,
         interface: Some(interface.name.clone()),
@@ -341,6 +364,85 @@ fn wifi_queues(interface: &InterfaceFacts) -> Option<Told> {
     })
 }
 
+/// What mac80211's queues need of the driver. Without them `wifi-queues` has said so.
+fn wifi_scheduler(interface: &InterfaceFacts) -> Option<Told> {
+    let wifi = interface.wifi.as_ref().filter(|wifi| wifi.is_access_point && wifi.features.txqs)?;
+    let (what, why) = match (wifi.features.airtime_fairness, wifi.features.aql) {
+        (true, true) => return None,
+        (false, true) => (
+            "does not schedule by airtime",
+            "Each station sends the same number of packets, so the slowest takes most of the air.",
+        ),
+        (true, false) => (
+            "has no airtime queue limits",
+            "Packets wait in the hardware, where no queue can reorder or drop them.",
+        ),
+        (false, false) => (
+            "neither schedules by airtime nor has airtime queue limits",
+            "The slowest station takes most of the air, and packets wait in the hardware.",
+        ),
+    };
+    let driver = interface.driver.as_deref().unwrap_or("not known");
+    Some(Told {
+        rule: "wifi-airtime",
+        severity: Severity::Note,
+        what: format!("The driver {driver} of {} {what}.", wifi.radio),
+        why,
+        fix: None,
+    })
+}
+
+fn slow_station(interface: &InterfaceFacts) -> Option<Told> {
+    let wifi = interface.wifi.as_ref().filter(|wifi| wifi.is_access_point)?;
+    let (mac, rate) = wifi.slowest.filter(|(_, rate)| *rate <= RATE_11B)?;
+    let time = millis(micros(1500, rate));
+    Some(Told {
+        rule: "slow-station",
+        severity: Severity::Note,
+        what: format!(
+            "The last frame to station {mac} went at {}; 1500 bytes take {time} of air at that rate.",
+            Rate(rate)
+        ),
+        why: "All others wait meanwhile. In hostapd.conf, supported_rates and basic_rates without 10, 20, 55 and \
+              110 keep the rates of 802.11b out; old devices then cannot join.",
+        fix: None,
+    })
+}
+
+/// A processor that takes all packets of a shaper, though there are others.
+fn one_processor(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
+    let processors = facts.processors.len();
+    let [queue] = &interface.receive[..] else { return None };
+    let is_shaped = shaper(interface).is_some() || arrivals(interface, facts).next().is_some();
+    let is_alone = queue.mask.chars().all(|c| c == '0' || c == ',');
+    if !interface.is_device || !is_shaped || !is_alone || processors < 2 {
+        return None;
+    }
+    let (path, old) = (queue.rps.display(), &queue.mask);
+    let mask = mask(processors);
+    Some(Told {
+        rule: "one-processor",
+        severity: Severity::Note,
+        what: format!("All packets that arrive here, and their shaper, take one of {processors} processors."),
+        why: "If the rate falls short under load while that processor is busy, the others can help: each flow then \
+              has a processor of its own.",
+        fix: Some(Fix {
+            command: format!("echo {mask} >{path}"),
+            undo: format!("echo {old} >{path}"),
+            steps: Vec::new(),
+        }),
+    })
+}
+
+/// The mask of all processors, as `rps_cpus` takes it: words of 32 bits, the highest first.
+fn mask(processors: usize) -> String {
+    let (words, rest) = (processors / 32, processors % 32);
+    let highest = (rest > 0).then(|| format!("{:x}", (1_u64 << rest) - 1));
+    let words: Vec<String> =
+        highest.into_iter().chain(std::iter::repeat_n("ffffffff".to_owned(), words)).collect();
+    words.join(",")
+}
+
 fn bql_limit(interface: &InterfaceFacts) -> Option<Told> {
     if !is_exit(interface) {
         return None;
@@ -457,38 +559,72 @@ fn shaper(interface: &InterfaceFacts) -> Option<(&str, Shaper)> {
     Some((&root.kind, root.shaper?))
 }
 
-fn above_the_line(interface: &InterfaceFacts) -> Option<Told> {
-    let (kind, shaper) = shaper(interface)?;
+/// The shapers to which filters send what arrives at an interface: the name, the kind and the settings.
+fn arrivals<'f>(
+    interface: &'f InterfaceFacts,
+    facts: &'f Facts,
+) -> impl Iterator<Item = (&'f str, &'f str, Shaper)> {
+    let there =
+        interface.arrives_in.iter().filter_map(|name| facts.interfaces.iter().find(|i| i.name == *name));
+    there.filter(|there| there.is_up).filter_map(|there| {
+        let (kind, shaper) = shaper(there)?;
+        Some((there.name.as_str(), kind, shaper))
+    })
+}
+
+fn above_the_line(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
+    let leaves = shaper(interface).map(|(kind, shaper)| (kind.to_owned(), shaper));
+    let arrives = arrivals(interface, facts)
+        .map(|(name, kind, shaper)| (format!("{kind} on {name}, to which what arrives is sent,"), shaper));
     // The speed of a tunnel or bridge is that of no line.
     let is_line = interface.is_device || interface.kind.as_deref() == Some("veth");
-    let mbit =
-        interface.speed_mbit.filter(|mbit| is_line && shaper.rate_bps > mbit.saturating_mul(1_000_000))?;
+    let mbit = interface.speed_mbit.filter(|_| is_line)?;
+    let (who, shaper) = leaves
+        .into_iter()
+        .chain(arrives)
+        .find(|(_, shaper)| shaper.rate_bps > mbit.saturating_mul(1_000_000))?;
     Some(Told {
         rule: "shaper-above-line",
         severity: Severity::Fault,
-        what: format!("{kind} shapes to {}, and the line has {mbit} Mbit/s.", Rate(shaper.rate_bps)),
+        what: format!("{who} shapes to {}, and the line has {mbit} Mbit/s.", Rate(shaper.rate_bps)),
         why: "A shaper above the speed of the line has no queue: packets wait in the device, as without it.",
         fix: None,
     })
 }
 
-/// A shaper over another one. One for a part of the traffic, at a lower rate, is as it should be.
-fn double_shaping(interface: &InterfaceFacts, below: &str, facts: &Facts) -> Option<Told> {
-    let lower = facts.interfaces.iter().find(|lower| lower.name == below && lower.is_up)?;
-    let ((kind, upper), (lower_kind, lower)) = (shaper(interface)?, shaper(lower)?);
-    (upper.rate_bps >= lower.rate_bps).then(|| Told {
+/// A shaper over another one, where packets leave and where they arrive. One for a part of the traffic, at
+/// a lower rate, is as it should be.
+fn double_shaping(interface: &InterfaceFacts, below: &str, facts: &Facts) -> Vec<Told> {
+    let Some(lower) = facts.interfaces.iter().find(|lower| lower.name == below && lower.is_up) else {
+        return Vec::new();
+    };
+    let told = |what| Told {
         rule: "double-shaping",
         severity: Severity::Advice,
-        what: format!(
+        what,
+        why: "Only one of the two can be the slowest link and have a queue; the other one costs time and gives nothing.",
+        // Its settings would be lost.
+        fix: None,
+    };
+    let leaves = shaper(interface).zip(shaper(lower)).filter(|((_, a), (_, b))| a.rate_bps >= b.rate_bps);
+    let leaves = leaves.map(|((kind, upper), (lower_kind, lower))| {
+        told(format!(
             "{kind} shapes to {}, and then {lower_kind} on {below} shapes the same packets to {}.",
             Rate(upper.rate_bps),
             Rate(lower.rate_bps)
-        ),
-        why: "The first one never is the slowest link, so it costs time and gives nothing; only the second \
-              has a queue.",
-        // Its settings would be lost.
-        fix: None,
-    })
+        ))
+    });
+    let mut pairs =
+        arrivals(interface, facts).flat_map(|upper| arrivals(lower, facts).map(move |lower| (upper, lower)));
+    let arrives = pairs.find(|((_, _, upper), (_, _, lower))| upper.rate_bps >= lower.rate_bps);
+    let arrives = arrives.map(|((name, kind, upper), (lower_name, lower_kind, lower))| {
+        told(format!(
+            "What arrives is shaped twice: by {lower_kind} on {lower_name} to {}, and then by {kind} on {name} to {}.",
+            Rate(lower.rate_bps),
+            Rate(upper.rate_bps)
+        ))
+    });
+    leaves.into_iter().chain(arrives).collect()
 }
 
 fn overhead(interface: &InterfaceFacts) -> Option<Told> {

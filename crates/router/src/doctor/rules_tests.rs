@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::airtime::{Features, Mac};
+use crate::doctor::{ReceiveQueue, Softnet, WifiFacts};
 
 fn queue(kind: &str, handle: u16, place: Place) -> Queue {
     Queue { kind: kind.into(), handle, place, limit: None, shaper: None }
@@ -40,6 +42,7 @@ fn host(interfaces: Vec<InterfaceFacts>) -> Facts {
         tcp_ecn: Some(2),
         notsent_lowat: Some(u32::MAX),
         web_port: None,
+        processors: vec![Softnet { processed: 1000, dropped: 0 }; 4],
         interfaces,
     }
 }
@@ -224,6 +227,101 @@ fn a_shaper_over_a_shaper() {
     assert_eq!(findings(&facts, Some("eth0")), [], "of another interface");
 }
 
+/// An IFB with a shaper.
+fn ifb(name: &str, rate: u64) -> InterfaceFacts {
+    InterfaceFacts {
+        name: name.into(),
+        kind: Some("ifb".into()),
+        is_up: true,
+        queues: shaped("cake", rate, true, 0),
+        ..InterfaceFacts::default()
+    }
+}
+
+#[test]
+fn shapers_of_what_arrives() {
+    let eth = InterfaceFacts { arrives_in: vec!["ifb4eth0".into()], ..interface() };
+    let facts = host(vec![eth.clone(), ifb("ifb4eth0", 2_000_000_000)]);
+    assert_eq!(rules(&facts), [("shaper-above-line", Fault)]);
+    assert_eq!(
+        findings(&facts, None)[0].what,
+        "cake on ifb4eth0, to which what arrives is sent, shapes to 2gbit, and the line has 1000 Mbit/s."
+    );
+    let ppp = |name: &str| InterfaceFacts {
+        name: "ppp0".into(),
+        kind: Some("ppp".into()),
+        is_device: false,
+        below: vec!["eth0".into()],
+        arrives_in: vec![name.into()],
+        ..interface()
+    };
+    let both =
+        |rate| host(vec![eth.clone(), ifb("ifb4eth0", 20_000_000), ppp("ifb4ppp0"), ifb("ifb4ppp0", rate)]);
+    assert_eq!(rules(&both(20_000_000)), [("double-shaping", Advice)]);
+    assert_eq!(
+        findings(&both(20_000_000), None)[0].what,
+        "What arrives is shaped twice: by cake on ifb4eth0 to 20mbit, and then by cake on ifb4ppp0 to 20mbit."
+    );
+    assert_eq!(rules(&both(10_000_000)), [], "a part of the traffic");
+    assert_eq!(
+        rules(&host(vec![eth, ifb("ifb4eth0", 20_000_000), ppp("ifb9")])),
+        [],
+        "there is no such interface"
+    );
+}
+
+#[test]
+fn one_processor_for_a_shaper() {
+    let queue = |mask: &str| ReceiveQueue { rps: "/sys/rps_cpus".into(), mask: mask.into() };
+    let shape = |eth: &mut InterfaceFacts, masks: &[&str]| {
+        eth.queues = shaped("cake", 50_000_000, true, 0);
+        eth.receive = masks.iter().map(|mask| queue(mask)).collect();
+    };
+    let found = one(|eth| shape(eth, &["00000000"]));
+    assert_eq!((found.rule, found.severity), ("one-processor", Note));
+    assert_eq!(command(&found), ("echo f >/sys/rps_cpus", "echo 00000000 >/sys/rps_cpus"));
+    none(|eth| shape(eth, &["e"]));
+    none(|eth| shape(eth, &["0", "0"]));
+    none(|eth| eth.receive = vec![queue("0")]);
+    let mut alone = interface();
+    shape(&mut alone, &["0"]);
+    let mut facts = host(vec![alone]);
+    facts.processors.truncate(1);
+    assert_eq!(rules(&facts), [], "there is no other processor");
+    assert_eq!([1, 32, 33, 70].map(mask), ["1", "ffffffff", "1,ffffffff", "3f,ffffffff,ffffffff"]);
+}
+
+#[test]
+fn wifi_drivers_and_slow_stations() {
+    let wifi = |airtime_fairness, aql, rate| {
+        move |eth: &mut InterfaceFacts| {
+            (eth.is_wifi, eth.queues) = (true, vec![queue("noqueue", 0, Place::Root)]);
+            eth.wifi = Some(WifiFacts {
+                radio: "phy0".into(),
+                is_access_point: true,
+                features: Features { airtime_fairness, aql, txqs: true },
+                slowest: Some((Mac([2, 0, 0, 0, 0, 9]), rate)),
+            });
+        }
+    };
+    let found = one(wifi(false, true, 54_000_000));
+    assert_eq!((found.rule, found.severity), ("wifi-airtime", Note));
+    assert_eq!(found.what, "The driver igc of phy0 does not schedule by airtime.");
+    assert_eq!(one(wifi(true, false, 54_000_000)).rule, "wifi-airtime");
+    assert_eq!(one(wifi(false, false, 54_000_000)).rule, "wifi-airtime");
+    let found = one(wifi(true, true, 1_000_000));
+    assert_eq!((found.rule, found.severity), ("slow-station", Note));
+    assert_eq!(
+        found.what,
+        "The last frame to station 02:00:00:00:00:09 went at 1mbit; 1500 bytes take 12.0 ms of air at that rate."
+    );
+    none(wifi(true, true, 12_000_000));
+    none(|client| {
+        wifi(false, false, 1_000_000)(client);
+        client.wifi.as_mut().unwrap().is_access_point = false;
+    });
+}
+
 #[test]
 fn a_shaper_on_ppp_without_overhead() {
     let ppp = |queues: Vec<Queue>| {
@@ -260,6 +358,7 @@ fn settings_of_the_host() {
     assert_eq!(with(|facts| facts.default_qdisc = Some("pfifo_fast".into())), [("default-qdisc", Advice)]);
     assert_eq!(with(|facts| facts.default_qdisc = Some("fq".into())), []);
     assert_eq!(with(|facts| facts.tcp_ecn = Some(0)), [("tcp-ecn", Advice)]);
+    assert_eq!(with(|facts| facts.processors[2].dropped = 7), [("backlog-drops", Advice)]);
     assert_eq!(with(|facts| facts.web_port = Some(443)), [("notsent-lowat", Note)]);
     assert_eq!(with(|facts| (facts.web_port, facts.notsent_lowat) = (Some(443), Some(131_072))), []);
 }
@@ -333,6 +432,9 @@ fn any_interface() -> impl Strategy<Value = InterfaceFacts> {
                 interrupt_after: after,
                 super_packets: flags[4],
                 below: vec!["eth0".into()],
+                arrives_in: vec!["eth0".into()],
+                wifi: flags[1].then(WifiFacts::default),
+                receive: vec![ReceiveQueue::default()],
                 bql: vec![Bql { folder: "/sys/q".into(), limit, min, max }],
                 queues,
             }

@@ -1,5 +1,5 @@
-//! Changes to interfaces and queueing disciplines. A [`Change`] is a message to the kernel, and prints as the
-//! command of iproute2 (`tc`, `ip`) that does the same.
+//! Changes to interfaces and queueing disciplines. A [`Change`] is a message to the kernel, and prints as
+//! the command of iproute2 (`tc`, `ip`) that does the same.
 
 mod cake;
 mod fq_codel;
@@ -10,7 +10,7 @@ mod steer;
 use std::fmt;
 
 use goodqueue_wire::netlink::{Interface, Kind, Route, interfaces};
-use netlink_packet_core::{DefaultNla, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_core::{DefaultNla, Emitable, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, Nla, NlasIterator};
 use netlink_packet_route::tc::{
     TcAction, TcActionAttribute, TcActionGeneric, TcActionMirrorOption, TcActionOption, TcActionType,
     TcAttribute, TcFilterMatchAllOption, TcFilterU32Option, TcHandle, TcMessage, TcMirror,
@@ -31,6 +31,7 @@ const GET_QDISC: Kind = (38, "RTM_GETQDISC");
 const NEW_CLASS: Kind = (40, "RTM_NEWTCLASS");
 const GET_CLASS: Kind = (42, "RTM_GETTCLASS");
 const NEW_FILTER: Kind = (44, "RTM_NEWTFILTER");
+const GET_FILTER: Kind = (46, "RTM_GETTFILTER");
 
 /// `TCA_OPTIONS` (`linux/rtnetlink.h`).
 const TCA_OPTIONS: u16 = 2;
@@ -162,8 +163,8 @@ pub enum Change {
         /// What.
         qdisc: Qdisc,
     },
-    /// Puts a queueing discipline at the root, in the place of the one that is there. If the kernel refuses,
-    /// that one stays.
+    /// Puts a queueing discipline at the root, in the place of the one that is there. If the kernel
+    /// refuses, that one stays.
     ReplaceRoot {
         /// The interface.
         dev: String,
@@ -503,6 +504,17 @@ pub struct Counts {
     pub backlog: u32,
 }
 
+/// The 32-bit word at a place.
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+/// The value of an attribute.
+pub(crate) fn attribute(options: &[u8], kind: u16) -> Option<Vec<u8>> {
+    let mut all = NlasIterator::new(options).map_while(|nla| nla.ok());
+    all.find(|nla| nla.kind() == kind).map(|nla| nla.value().to_vec())
+}
+
 /// All queueing disciplines of this namespace.
 ///
 /// # Errors
@@ -522,8 +534,21 @@ pub fn classes(route: &mut Route, index: u32) -> Result<Vec<Installed>> {
     Ok(all.iter().map(installed_of).collect())
 }
 
+/// The interfaces to which filters send what arrives at this one: numbers, in the order of the filters.
+///
+/// # Errors
+/// Those of [`Route::dump`].
+pub fn redirects(route: &mut Route, index: u32) -> Result<Vec<u32>> {
+    let mut request = TcMessage::with_index(index.cast_signed());
+    // With the queueing discipline `ingress` the kernel looks at the major number alone
+    // (`ingress_tcf_block`).
+    request.header.parent = TcHandle { major: 0xffff, minor: steer::MIN_INGRESS };
+    let all: Vec<TcMessage> = route.dump(GET_FILTER, &request)?;
+    let filters: Vec<Installed> = all.iter().map(installed_of).collect();
+    Ok(filters.iter().filter_map(|filter| steer::redirect(&filter.kind, &filter.options)).collect())
+}
+
 fn installed_of(message: &TcMessage) -> Installed {
-    use netlink_packet_core::{Emitable, Nla};
     use netlink_packet_route::tc::TcStats2;
     let mut installed = Installed {
         index: message.header.index.cast_unsigned(),

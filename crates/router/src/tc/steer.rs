@@ -3,13 +3,13 @@
 use std::fmt;
 
 use goodqueue_wire::netlink::Route;
-use netlink_packet_core::{DefaultNla, Emitable, NlaBuffer};
+use netlink_packet_core::{DefaultNla, Emitable, NlaBuffer, NlasIterator};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcMirrorActionType, TcOption};
 
-use super::{ETH_P_ALL, NEW_FILTER, index, info, message, mirred};
+use super::{ETH_P_ALL, NEW_FILTER, attribute, index, info, message, mirred, word};
 
 /// `TC_H_MIN_INGRESS` and `TC_H_MIN_EGRESS`: the hooks of `clsact` (`linux/pkt_sched.h`).
-const MIN_INGRESS: u16 = 0xfff2;
+pub(super) const MIN_INGRESS: u16 = 0xfff2;
 const MIN_EGRESS: u16 = 0xfff3;
 /// `linux/pkt_cls.h`.
 const TCA_FW_ACT: u16 = 4;
@@ -19,6 +19,9 @@ const TCA_ACT_OPTIONS: u16 = 2;
 const TCA_SKBEDIT_PARMS: u16 = 2;
 const TCA_SKBEDIT_MARK: u16 = 5;
 const TCA_GACT_PARMS: u16 = 2;
+const TCA_MIRRED_PARMS: u16 = 2;
+/// `linux/tc_act/tc_mirred.h`.
+const TCA_EGRESS_REDIR: u32 = 1;
 /// The number of the first action of a filter.
 const FIRST: u16 = 1;
 
@@ -101,6 +104,29 @@ impl Steer {
     }
 }
 
+/// The interface that a filter sends packets to instead: the first action `mirred` that redirects to what
+/// leaves there. `options` are those of the filter (`TCA_OPTIONS`).
+pub(super) fn redirect(filter: &str, options: &[u8]) -> Option<u32> {
+    // TCA_BPF_ACT, TCA_BASIC_ACT, TCA_FLOWER_ACT, TCA_U32_ACT (`linux/pkt_cls.h`).
+    let actions = match filter {
+        "matchall" => TCA_MATCHALL_ACT,
+        "fw" => TCA_FW_ACT,
+        "bpf" => 1,
+        "basic" | "flower" => 3,
+        "u32" => 7,
+        _ => return None,
+    };
+    let actions = attribute(options, actions)?;
+    let mut redirects = NlasIterator::new(&actions).map_while(|nla| nla.ok()).filter_map(|action| {
+        let parms = attribute(&attribute(action.value(), TCA_ACT_OPTIONS)?, TCA_MIRRED_PARMS)?;
+        let is_mirred = attribute(action.value(), TCA_ACT_KIND)? == b"mirred\0";
+        // `struct tc_mirred`: struct tc_gen of 20 bytes, eaction, ifindex.
+        let redirects = word(&parms, 20)? == TCA_EGRESS_REDIR;
+        (is_mirred && redirects).then(|| word(&parms, 24)).flatten()
+    });
+    redirects.next()
+}
+
 /// `struct tc_gen` with `TC_ACT_OK`: index, capabilities, action, references, bindings.
 fn generic() -> [u8; 20] {
     [0; 20]
@@ -141,5 +167,31 @@ impl fmt::Display for Steer {
             To::Out(dev) => write!(f, "action mirred egress redirect dev {dev}"),
             To::In(dev) => write!(f, "action mirred ingress redirect dev {dev}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_are_found_in_every_kind_of_filter() {
+        // struct tc_mirred: what it does, and the interface.
+        let mirred = |how: u32| [&[0; 20][..], &how.to_ne_bytes(), &7_u32.to_ne_bytes()].concat();
+        let action = |how| of_kind("mirred", &nla_bytes(TCA_MIRRED_PARMS, &mirred(how)));
+        let pass = of_kind("gact", &nla_bytes(TCA_GACT_PARMS, &generic()));
+        for (kind, actions) in
+            [("matchall", 2), ("fw", 4), ("u32", 7), ("flower", 3), ("basic", 3), ("bpf", 1)]
+        {
+            let with = |first: &[u8], second: &[u8]| {
+                let list = [nla_bytes(FIRST, first), nla_bytes(FIRST + 1, second)].concat();
+                [nla_bytes(200, &[1]), nla_bytes(actions, &list)].concat()
+            };
+            assert_eq!(redirect(kind, &with(&pass, &action(TCA_EGRESS_REDIR))), Some(7), "{kind}");
+            assert_eq!(redirect(kind, &with(&pass, &action(2))), None, "{kind}: a copy");
+            assert_eq!(redirect(kind, &with(&pass, &pass)), None, "{kind}");
+            assert_eq!(redirect(kind, &with(&action(TCA_EGRESS_REDIR)[..20], &[])), None, "{kind}: cut off");
+        }
+        assert_eq!(redirect("route", &[]), None);
     }
 }

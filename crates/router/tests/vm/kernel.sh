@@ -235,8 +235,25 @@ tc qdisc replace dev wan0.7 root cake bandwidth 20mbit
 found double-shaping 0
 tc qdisc replace dev wan0.7 root cake bandwidth 5mbit
 ok "doctor: a shaper for a part of the traffic" ends 0 'nothing found' goodqueue doctor
-ip link del wan0.7
+# The same where packets arrive: each interface sends them through an IFB with a shaper.
+arrives() {
+  ip link add "ifb$1" type ifb; ip link set "ifb$1" up
+  tc qdisc add dev "$1" handle ffff: ingress
+  tc filter add dev "$1" parent ffff: protocol all matchall action mirred egress redirect dev "ifb$1"
+  tc qdisc replace dev "ifb$1" root cake bandwidth "$2" ingress
+}
 tc qdisc del dev wan0 root
+arrives wan0 20mbit
+arrives wan0.7 5mbit
+ok "doctor: a shaper of a part of what arrives" ends 0 'nothing found' goodqueue doctor
+tc qdisc replace dev ifbwan0.7 root cake bandwidth 20mbit ingress
+found double-shaping 0
+ok "doctor: ... and both IFBs are named" ends 0 'cake on ifbwan0 to 20mbit, and then by cake on ifbwan0.7' goodqueue doctor
+ip link del wan0.7; ip link del ifbwan0.7
+tc qdisc replace dev ifbwan0 root cake bandwidth 12gbit ingress
+found shaper-above-line 1
+ip link del ifbwan0
+tc qdisc del dev wan0 ingress
 ip link add ppp7 type veth peer name ppp8; ip link set ppp7 up
 tc qdisc replace dev ppp7 root cake bandwidth 4mbit raw
 found overhead 0

@@ -14,8 +14,11 @@ use netlink_packet_route::link::{
 use netlink_packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
 
-use super::{DELETE_LINK, GET_LINK, NEW_ADDRESS, NEW_LINK, NEW_NEIGHBOUR, Route, SET_LINK};
+use super::{DELETE_LINK, GET_LINK, NEW_ADDRESS, NEW_LINK, NEW_NEIGHBOUR, NEW_ROUTE, Route, SET_LINK};
 use crate::Result;
 
 /// An Ethernet address.
@@ -36,6 +39,17 @@ impl End<'_> {
             LinkAttribute::Mtu(self.mtu),
         ]
     }
+}
+
+/// Where a route leads (`rtnetlink(7)`).
+pub(crate) enum Via {
+    /// To a station on the network of an interface; in the table `local`, where local addresses are found
+    /// first.
+    Direct(u32),
+    /// To this host, through its loopback interface (`RTN_LOCAL`).
+    Local(u32),
+    /// To a gateway; in the table `main`.
+    Gateway(IpAddr),
 }
 
 fn link(index: u32, attributes: Vec<LinkAttribute>) -> LinkMessage {
@@ -128,6 +142,32 @@ impl Route {
         }
         let flags = NLM_F_CREATE | NLM_F_EXCL;
         self.request(NEW_ADDRESS, &message, flags, &address.to_string())
+    }
+
+    /// Adds a route to the network `to` with this length of its prefix.
+    pub(crate) fn add_route(&mut self, (to, prefix): (IpAddr, u8), via: &Via) -> Result<()> {
+        /// `RT_TABLE_MAIN`, `RT_TABLE_LOCAL`.
+        const TABLES: [u8; 2] = [254, 255];
+        let mut message = RouteMessage::default();
+        let header = &mut message.header;
+        (header.address_family, header.destination_prefix_length) = (family(to), prefix);
+        header.protocol = RouteProtocol::Static;
+        let (table, scope, kind, attribute) = match *via {
+            Via::Direct(index) => {
+                (TABLES[1], RouteScope::Link, RouteType::Unicast, RouteAttribute::Oif(index))
+            }
+            Via::Local(index) => (TABLES[1], RouteScope::Host, RouteType::Local, RouteAttribute::Oif(index)),
+            Via::Gateway(gateway) => {
+                let gateway = RouteAttribute::Gateway(RouteAddress::from(gateway));
+                (TABLES[0], RouteScope::Universe, RouteType::Unicast, gateway)
+            }
+        };
+        (header.table, header.scope, header.kind) = (table, scope, kind);
+        message.attributes = vec![attribute];
+        if prefix > 0 {
+            message.attributes.push(RouteAttribute::Destination(RouteAddress::from(to)));
+        }
+        self.request(NEW_ROUTE, &message, NLM_F_CREATE | NLM_F_EXCL, &format!("{to}/{prefix}"))
     }
 
     /// Adds a permanent neighbour entry to interface `index`: `address` is at `mac`.

@@ -17,7 +17,7 @@ use netlink_sys::{Socket, SocketAddr};
 use crate::{Error, Result};
 
 pub use generic::Generic;
-pub(crate) use link::{End, Mac};
+pub(crate) use link::{End, Mac, Via};
 pub use link::{Interface, interfaces};
 
 /// The answer has attributes that explain it (`linux/netlink.h`).
@@ -41,6 +41,8 @@ pub(crate) const GET_LINK: Kind = (18, "RTM_GETLINK");
 pub(crate) const SET_LINK: Kind = (19, "RTM_SETLINK");
 /// `RTM_NEWADDR`.
 pub(crate) const NEW_ADDRESS: Kind = (20, "RTM_NEWADDR");
+/// `RTM_NEWROUTE`.
+pub(crate) const NEW_ROUTE: Kind = (24, "RTM_NEWROUTE");
 /// `RTM_NEWNEIGH`.
 pub(crate) const NEW_NEIGHBOUR: Kind = (28, "RTM_NEWNEIGH");
 
@@ -56,8 +58,8 @@ impl Route {
         Connection::open(NETLINK_ROUTE, "NETLINK_ROUTE").map(Route)
     }
 
-    /// Sends a request of a kind (`RTM_NEWQDISC`) and waits for its acknowledgement. `flags` are those beyond
-    /// `NLM_F_REQUEST` and `NLM_F_ACK`; `object` is for the error.
+    /// Sends a request of a kind (`RTM_NEWQDISC`) and waits for its acknowledgement. `flags` are those
+    /// beyond `NLM_F_REQUEST` and `NLM_F_ACK`; `object` is for the error.
     ///
     /// # Errors
     /// `System` with the kernel's error number, or `Refused` with its explanation too.

@@ -269,6 +269,80 @@ fn live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_d
     );
 }
 
+/// A machine with a web server at addresses of its own and a name server on its loopback interface, which
+/// knows one address for every name. Each line of the program's output is a URL and what curl says of it.
+const OUTSIDE: &str = "
+    printf 'nameserver 127.0.0.53\\n' >$OUT/resolv
+    mount --bind $OUT/resolv /etc/resolv.conf
+    ip link set lo up
+    ip addr add 198.51.100.7/32 dev lo
+    ip addr add 2001:db8::7/128 dev lo nodad
+    ip -6 route add 2000::/3 dev lo
+    python3 -c '
+import http.server, os, socket, threading
+class Web(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(bytes(500000))
+class Six(http.server.HTTPServer):
+    address_family = socket.AF_INET6
+def serve(server): threading.Thread(target=server.serve_forever, daemon=True).start()
+serve(http.server.HTTPServer((\"198.51.100.7\", 8080), Web)); serve(Six((\"2001:db8::7\", 8080), Web))
+names = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); names.bind((\"127.0.0.53\", 53))
+open(os.environ[\"OUT\"] + \"/ready\", \"w\")
+while True:
+    question, who = names.recvfrom(512)
+    end = question.index(0, 12) + 5
+    is_v4 = question[end - 3] == 1
+    answer = b\"\\xc0\\x0c\\0\\1\\0\\1\\0\\0\\0\\x3c\\0\\4\\xc6\\x33\\x64\\7\" if is_v4 else b\"\"
+    head = question[:2] + b\"\\x81\\x80\\0\\1\\0\" + bytes([is_v4]) + b\"\\0\\0\\0\\0\"
+    names.sendto(head + question[12:end] + answer, who)
+' 2>/dev/null &
+    services=$!
+    for _ in $(seq 100); do [ -e $OUT/ready ] && break; sleep 0.1; done
+    status=0
+    $GOODQUEUE link --rate 10mbit --rtt 40ms --outside --quiet --json $OUT/report.json -- sh -c '
+        web=198.51.100.7
+        for url in http://$web:8080/ http://[2001:db8::7]:8080/ http://far.example:8080/ http://$web:81/; do
+            said=$(curl --silent --output /dev/null --max-time 10 \
+                --write-out \"%{size_download} %{time_namelookup} %{time_connect}\" $url) && end=0 || end=$?
+            echo $url $said $end
+        done' >$OUT/said || status=$?
+    kill $services
+    exit $status";
+
+#[test]
+fn live_a_program_reaches_the_outside_over_the_link() {
+    let test = "live_a_program_reaches_the_outside_over_the_link";
+    let Some(_turn) = live(test) else { return };
+    for tool in ["curl", "python3"] {
+        if Command::new(tool).arg("--version").output().is_err() {
+            skipped(test, &format!("{tool} is not installed"));
+            return;
+        }
+    }
+    let scratch = Scratch::new("outside");
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", OUTSIDE]);
+    command.env("GOODQUEUE", goodqueue().get_program()).env("OUT", scratch.path(""));
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = std::fs::read_to_string(scratch.path("said")).expect("lines");
+    let lines: Vec<Vec<&str>> = said.lines().map(|line| line.split(' ').collect()).collect();
+    let [v4, v6, named, refused] = &lines[..] else { panic!("{said}") };
+    let time = |word: &str| word.parse::<f64>().expect("seconds");
+    for line in [v4, v6, named] {
+        assert_eq!((line[1], line[4]), ("500000", "0"), "{said}");
+        assert!((0.04..0.2).contains(&(time(line[3]) - time(line[2]))), "a round trip to connect: {said}");
+    }
+    assert!(time(named[2]) > 0.04, "the name was asked for over the link: {said}");
+    assert_eq!((refused[1], refused[4] == "0"), ("0", false), "{said}");
+    let text = std::fs::read_to_string(scratch.path("report.json")).expect("a report");
+    let answer: Value = serde_json::from_str(&text).expect("JSON");
+    let flows = answer["record"]["test"]["flows"].as_array().expect("flows");
+    let names: Vec<&str> = flows.iter().filter_map(|flow| flow["name"].as_str()).collect();
+    assert!(["TCP 8080 download", "UDP 53 download"].iter().all(|name| names.contains(name)), "{names:?}");
+}
+
 #[test]
 fn live_a_link_needs_no_rights_of_root() {
     let test = "live_a_link_needs_no_rights_of_root";
@@ -298,7 +372,8 @@ fn wrong_words_of_a_link_are_named_before_anything_is_made() {
     assert_eq!(nothing.status.code(), Some(2));
 }
 
-/// Two hosts and a bridge between them, in namespaces of its own: ARP, a probe of 2 s and a download of 4 s.
+/// Two hosts and a bridge between them, in namespaces of its own: ARP, a probe of 2 s and a download of 4
+/// s.
 const BRIDGE: &str = "
     mount -t tmpfs tmpfs /run
     mkdir /run/netns
