@@ -29,7 +29,7 @@ pub use paths::{
 };
 pub use shape::ShapeArgs;
 pub use sqm::{ShaperArgs, SqmAction, SqmArgs};
-pub use watch::WatchArgs;
+pub use watch::{By, WatchArgs};
 
 /// Shows queueing delay (bufferbloat), and what removes it.
 #[derive(Debug, Parser)]

@@ -36,6 +36,7 @@ pub fn command(args: &BridgeArgs) -> Result<(), Error> {
         told: &args.told,
         json: args.json,
         length,
+        interfaces: &[&args.client, &args.server],
         is_changed_by_others: true,
     };
     session.run(link, &interrupt, || pair.give_back().map_err(told))

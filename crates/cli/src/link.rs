@@ -1,7 +1,7 @@
 //! `goodqueue link -- COMMAND`: runs a program behind an emulated link, and tells what its packets met.
 
 pub(crate) mod between;
-mod control;
+pub(crate) mod control;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -50,6 +50,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     }
     let words = words(args);
     let program = Path::new(&words[0]).file_name().unwrap_or(&words[0]).to_string_lossy().into_owned();
+    let name = format!("link {program}");
     let test = TestPlan {
         name: "link".into(),
         about: format!("{program} behind a link"),
@@ -63,7 +64,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     // After the link, which may not be possible: no empty file is left behind.
     let json = args.json.as_deref().map(create).transpose()?;
     let target = args.told.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
-    let control = Control::listen();
+    let control = Control::listen(&name, &[], true);
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]);
     match &control {

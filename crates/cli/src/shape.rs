@@ -55,6 +55,7 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
         told: &args.told,
         json: args.json,
         length,
+        interfaces: &[name],
         is_changed_by_others: false,
     };
     let end = session.run(link, &interrupt, || detour.release().map_err(told));

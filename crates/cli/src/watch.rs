@@ -1,20 +1,23 @@
-//! `goodqueue watch`: the queues of interfaces as they are.
+//! `goodqueue watch`: queues as they are, the kernel's and goodqueue's own.
+
+mod ours;
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal};
 use std::time::{Duration, SystemTime};
 
 use goodqueue_experiment::Error;
-use goodqueue_router::watch::{Look, Queue, Watched, interval};
+use goodqueue_router::watch::{Flow, Look, Queue, Watched, interval};
 use goodqueue_wire::Interrupt;
 use goodqueue_wire::netlink::Route;
 use serde_json::{Value, json};
 
-use crate::args::WatchArgs;
+use crate::args::{By, WatchArgs};
 use crate::output;
 use crate::path_values::positive;
 use crate::screen::{self, Step};
 use crate::sqm::told;
+use ours::Ours;
 
 /// Columns of the table.
 const HEADER: &str =
@@ -22,6 +25,28 @@ const HEADER: &str =
 /// Names of the tins of `cake`, by their number (tc `q_cake.c`).
 const TINS: [&[&str]; 3] =
     [&["best effort"], &["bulk", "best effort", "voice"], &["bulk", "best effort", "video", "voice"]];
+
+/// Most flows of a queue in the table.
+const SHOWN: usize = 10;
+
+/// All queues at one moment.
+struct All {
+    kernel: Look,
+    ours: Ours,
+}
+
+impl All {
+    fn now(route: &mut Route, args: &WatchArgs) -> Result<All, Error> {
+        let kernel = Look::now(route, &args.interfaces, args.by == Some(By::Flow)).map_err(told)?;
+        Ok(All { kernel, ours: Ours::now(&args.interfaces) })
+    }
+
+    fn since(&self, before: &All, args: &WatchArgs) -> Vec<Watched> {
+        let mut watched = self.kernel.since(&before.kernel);
+        watched.extend(self.ours.since(&before.ours, args.by));
+        watched
+    }
+}
 
 /// Looks at the queues until it is interrupted.
 ///
@@ -31,16 +56,16 @@ pub fn command(args: &WatchArgs) -> Result<(), Error> {
     let span = positive("interval", &args.interval)?;
     let span = interval(Duration::from_nanos(span.0)).map_err(told)?;
     let mut route = Route::open().map_err(Error::machine)?;
-    let first = Look::now(&mut route, &args.interfaces).map_err(told)?;
+    let first = All::now(&mut route, args)?;
     if args.prometheus {
-        return output::print(&prometheus(&first.since(&first)));
+        return output::print(&prometheus(&first.since(&first, args)));
     }
     let mut before = first;
     if !args.json && io::stdout().is_terminal() && io::stdin().is_terminal() {
         let mut left = args.count.unwrap_or(u64::MAX);
         return screen::show(HEADER, span, &mut || {
-            let now = Look::now(&mut route, &args.interfaces).map_err(told)?;
-            let text = rows(&now.since(&before), args.idle);
+            let now = All::now(&mut route, args)?;
+            let text = rows(&now.since(&before, args), args.idle);
             before = now;
             left -= 1;
             Ok(if left == 0 { Step::Last } else { Step::Rows(text) })
@@ -51,8 +76,8 @@ pub fn command(args: &WatchArgs) -> Result<(), Error> {
         if interrupt.wait(span).map_err(Error::machine)?.is_some() {
             break;
         }
-        let now = Look::now(&mut route, &args.interfaces).map_err(told)?;
-        let watched = now.since(&before);
+        let now = All::now(&mut route, args)?;
+        let watched = now.since(&before, args);
         if args.json {
             output::print(&format!("{}\n", json_of(&watched)))?;
         } else {
@@ -77,6 +102,7 @@ fn rows(watched: &[Watched], idle: bool) -> String {
             }
             out += &row(&std::mem::take(&mut name), queue);
             out += &tins(queue);
+            out += &flows(&queue.waiting);
         }
         if hidden > 0 {
             let s = if hidden == 1 { "" } else { "s" };
@@ -129,6 +155,39 @@ fn tins(queue: &Queue) -> String {
     out
 }
 
+/// The flows with the most packets that wait, and then the highest rates.
+fn flows(all: &[Flow]) -> String {
+    let mut out = String::new();
+    let mut all: Vec<&Flow> = all.iter().collect();
+    all.sort_by(|a, b| {
+        let rate = |flow: &Flow| flow.rate_bps.unwrap_or(0.0);
+        b.waiting_packets.cmp(&a.waiting_packets).then(rate(b).total_cmp(&rate(a)))
+    });
+    let number =
+        |value: Option<f64>, digits: usize| value.map_or_else(String::new, |v| format!("{v:.digits$}"));
+    for flow in all.iter().take(SHOWN) {
+        #[allow(clippy::cast_precision_loss)]
+        let backlog = match flow.waiting_bytes {
+            Some(bytes) => format!("{:.1}", bytes as f64 / 1e3),
+            None if flow.waiting_packets == 1 => "1 packet".into(),
+            None => format!("{} packets", flow.waiting_packets),
+        };
+        let _ = writeln!(
+            out,
+            "{:<17}  {:<20}{:>9}{:>11}{backlog:>13}  {} dropped",
+            "",
+            flow.name,
+            number(flow.rate_bps.map(|rate| rate / 1e6), 2),
+            number(flow.wait_ms, 1),
+            flow.drops
+        );
+    }
+    if all.len() > SHOWN {
+        let _ = writeln!(out, "{:<17}  and {} more", "", all.len() - SHOWN);
+    }
+    out
+}
+
 fn json_of(watched: &[Watched]) -> Value {
     let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let interfaces = watched.iter().map(|watched| {
@@ -151,7 +210,14 @@ fn queue_json(queue: &Queue) -> Value {
             "base_us": tin.base_us, "sparse": tin.sparse, "bulk": tin.bulk, "unresponsive": tin.unresponsive,
         })
     };
+    let flow = |flow: &Flow| {
+        json!({
+            "name": flow.name, "waiting_bytes": flow.waiting_bytes, "waiting_packets": flow.waiting_packets,
+            "drops": flow.drops, "marks": flow.marks, "rate_bps": flow.rate_bps, "wait_ms": flow.wait_ms,
+        })
+    };
     json!({
+        "flows": queue.waiting.iter().map(flow).collect::<Vec<_>>(),
         "kind": queue.kind, "handle": queue.handle, "place": queue.place,
         "sent_bytes": queue.counts.bytes, "sent_packets": queue.counts.packets, "drops": queue.counts.drops,
         "marks": queue.marks, "overlimits": queue.counts.overlimits, "requeues": queue.counts.requeues,
@@ -247,12 +313,21 @@ mod tests {
             marks: Some(3),
             flows: Some((1, 2)),
             tins: Vec::new(),
+            waiting: Vec::new(),
             rate_bps: 18.25e6,
             drop_rate: 2.0,
             mark_rate: 0.5,
             wait_ms: Some(3.25),
         };
         let cake = Queue { tins: vec![tin(0, 0), tin(3250, 2), tin(40, 0)], ..queue("cake", "root") };
+        let flow = |number: u64| Flow {
+            name: format!("1:{number:x}"),
+            waiting_bytes: Some(1514 * number),
+            waiting_packets: number,
+            wait_ms: Some(4.25),
+            ..Flow::default()
+        };
+        let cake = Queue { waiting: (1..=12).map(flow).collect(), ..cake };
         let fifo = Queue { wait_ms: None, marks: None, flows: None, ..queue("pfifo", "1:11") };
         let idle = Queue { rate_bps: 0.0, drop_rate: 0.0, counts: Counts::default(), ..queue("fq", "1:12") };
         let bql = vec![goodqueue_router::watch::Bql { limit: 30_000, inflight: 12_500 }];
@@ -270,6 +345,17 @@ eth0             cake root                 18.25        3.2          4.5      2.
                    bulk                                 0.0          1.5                            0+0
                    best effort                          3.2          1.5                            0+2
                    voice                                0.0          1.5                            0+0
+                   1:c                                  4.2         18.2  0 dropped
+                   1:b                                  4.2         16.7  0 dropped
+                   1:a                                  4.2         15.1  0 dropped
+                   1:9                                  4.2         13.6  0 dropped
+                   1:8                                  4.2         12.1  0 dropped
+                   1:7                                  4.2         10.6  0 dropped
+                   1:6                                  4.2          9.1  0 dropped
+                   1:5                                  4.2          7.6  0 dropped
+                   1:4                                  4.2          6.1  0 dropped
+                   1:3                                  4.2          4.5  0 dropped
+                   and 2 more
                  pfifo 1:11                18.25          -          4.5      2.0      0.5             
                    and 1 idle queue
                    device: 12.5 kB in flight of 30.0 kB (BQL)
@@ -293,6 +379,6 @@ eth0             cake root                 18.25        3.2          4.5      2.
     #[test]
     fn a_thousand_interfaces_have_all_their_lines() {
         let many: Vec<Watched> = (0..1000).map(|_| watched()).collect();
-        assert_eq!(rows(&many, true).lines().count(), 7000);
+        assert_eq!(rows(&many, true).lines().count(), 18_000);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
-use crate::tc::{Counts, Extra, Installed, Tin, installed};
+use crate::tc::{Counts, Extra, Installed, Tin, classes, installed};
 use crate::{Error, Result};
 
 /// The interfaces at one moment.
@@ -15,6 +15,8 @@ pub struct Look {
     at: Instant,
     interfaces: Vec<(Interface, Vec<Installed>)>,
     bql: Vec<Vec<Bql>>,
+    /// The flows in the queues of each interface, if they were asked for.
+    flows: Vec<Vec<Installed>>,
 }
 
 /// A transmit queue under byte queue limits (`/sys/class/net/IFACE/queues/tx-N/byte_queue_limits`).
@@ -27,11 +29,12 @@ pub struct Bql {
 }
 
 impl Look {
-    /// Looks at the interfaces with these names; at all but loopback if there are none.
+    /// Looks at the interfaces with these names; at all but loopback if there are none. With `flows`, at
+    /// the flows that wait in their queues, too.
     ///
     /// # Errors
     /// `Refused` for a name that is not there; those of [`Route::dump`].
-    pub fn now(route: &mut Route, names: &[String]) -> Result<Look> {
+    pub fn now(route: &mut Route, names: &[String], flows: bool) -> Result<Look> {
         let all = interfaces(route)?;
         if let Some(unknown) = names.iter().find(|name| all.iter().all(|interface| interface.name != **name))
         {
@@ -54,24 +57,75 @@ impl Look {
             }
         }
         let bql = meant.iter().map(|(interface, _)| bql_of(&interface.name)).collect();
-        Ok(Look { at, interfaces: meant, bql })
+        let has_flows = |qdiscs: &[Installed]| qdiscs.iter().any(|qdisc| FAIR.contains(&qdisc.kind.as_str()));
+        let mut waiting = Vec::new();
+        for (interface, qdiscs) in &meant {
+            let asked = flows && has_flows(qdiscs);
+            waiting.push(if asked { classes(route, interface.index)? } else { Vec::new() });
+        }
+        Ok(Look { at, interfaces: meant, bql, flows: waiting })
     }
 
     /// What happened since the look `before`.
     #[must_use]
     pub fn since(&self, before: &Look) -> Vec<Watched> {
         let span = self.at.saturating_duration_since(before.at);
-        let watched = |((interface, qdiscs), bql): (&(Interface, Vec<Installed>), &Vec<Bql>)| {
+        let watched = |number: usize| {
+            let (interface, qdiscs) = &self.interfaces[number];
             let earlier = before.interfaces.binary_search_by_key(&interface.index, |(other, _)| other.index);
-            let earlier = earlier.map_or(&[][..], |place| &before.interfaces[place].1[..]);
+            let then = earlier.map_or(&[][..], |place| &before.interfaces[place].1[..]);
+            let flows = &self.flows[number][..];
+            let queue = |qdisc: &Installed| {
+                let own = flows
+                    .iter()
+                    .filter(|flow| FAIR.contains(&flow.kind.as_str()) && flow.handle == qdisc.handle);
+                Queue { waiting: own.filter_map(Flow::of).collect(), ..Queue::of(qdisc, then, span) }
+            };
             Watched {
                 interface: interface.name.clone(),
                 is_up: interface.is_up,
-                queues: qdiscs.iter().map(|qdisc| Queue::of(qdisc, earlier, span)).collect(),
-                bql: bql.clone(),
+                queues: qdiscs.iter().map(queue).collect(),
+                bql: self.bql[number].clone(),
             }
         };
-        self.interfaces.iter().zip(&self.bql).map(watched).collect()
+        (0..self.interfaces.len()).map(watched).collect()
+    }
+}
+
+/// Queueing disciplines whose classes are the flows that wait in them.
+const FAIR: [&str; 2] = ["fq_codel", "cake"];
+
+/// A flow that waits in a queue, or all flows of a host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Flow {
+    /// What it is: the number of its class, as tc writes it; or its ends.
+    pub name: String,
+    /// Bytes that wait; `None` if only packets are counted.
+    pub waiting_bytes: Option<u64>,
+    /// Packets that wait.
+    pub waiting_packets: u64,
+    /// Packets dropped, since it came (`cake`: since the queue was made).
+    pub drops: u64,
+    /// Packets marked with CE, if they are counted.
+    pub marks: Option<u64>,
+    /// Sent between the looks, bit/s, if that is counted.
+    pub rate_bps: Option<f64>,
+    /// How long its packets waited, ms: the last one (`fq_codel`), or the mean between the looks.
+    pub wait_ms: Option<f64>,
+}
+
+impl Flow {
+    /// A class with packets; others are no flows of the moment.
+    fn of(class: &Installed) -> Option<Flow> {
+        (class.counts.qlen > 0).then(|| Flow {
+            name: format!("{:x}:{:x}", class.handle, class.minor),
+            waiting_bytes: Some(class.counts.backlog.into()),
+            waiting_packets: class.counts.qlen.into(),
+            drops: class.counts.drops.into(),
+            marks: None,
+            rate_bps: None,
+            wait_ms: class.extra.delay_us.map(|micros| f64::from(micros) / 1e3),
+        })
     }
 }
 
@@ -121,6 +175,8 @@ pub struct Queue {
     pub flows: Option<(u32, u32)>,
     /// The tins of `cake` since it was made.
     pub tins: Vec<Tin>,
+    /// The flows in it, if they were asked for.
+    pub waiting: Vec<Flow>,
     /// Sent between the looks, bit/s.
     pub rate_bps: f64,
     /// Dropped between the looks, packets a second.
@@ -163,6 +219,7 @@ impl Queue {
             marks,
             flows,
             tins: tins.clone(),
+            waiting: Vec::new(),
             rate_bps,
             drop_rate: if before.is_some() { rate(&|of| of.counts.drops.into()) } else { 0.0 },
             mark_rate: if before.is_some() { rate(&|of| of.extra.marks.unwrap_or(0)) } else { 0.0 },
@@ -200,6 +257,7 @@ mod tests {
             index: 2,
             kind: "pfifo".into(),
             handle: 5,
+            minor: 0,
             parent: TcHandle::ROOT,
             options: Vec::new(),
             counts: Counts { bytes, drops, backlog, ..Counts::default() },

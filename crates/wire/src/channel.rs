@@ -3,7 +3,7 @@
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason};
 
-use crate::flows::Flows;
+use crate::flows::{Flow, Flows};
 use crate::frame;
 use crate::path::{Change, Path};
 use crate::pool::{Pool, SLOT};
@@ -49,6 +49,10 @@ pub(crate) trait Channel {
     fn look(&mut self, now: Nanos);
     /// Makes something different in direction `way`.
     fn change(&mut self, _way: usize, _change: Change) {}
+    /// The connections of direction `way` as they are.
+    fn flows(&self, _way: usize) -> Vec<Flow> {
+        Vec::new()
+    }
     /// Measures sojourn times of packets whose transmission begins from `from` on and before `to`.
     fn measure_sojourn(&mut self, _from: Nanos, _to: Nanos) {}
     /// The report on up and down at the end.
@@ -166,6 +170,10 @@ impl<Q: Queue<Header>> Channel for [Path<Q>; 2] {
     }
 
     fn look(&mut self, _now: Nanos) {}
+
+    fn flows(&self, way: usize) -> Vec<Flow> {
+        self[way].flows()
+    }
 
     fn change(&mut self, way: usize, change: Change) {
         self[way].change(change);

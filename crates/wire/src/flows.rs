@@ -18,6 +18,13 @@ pub const MOST_FLOWS: usize = 1000;
 /// Most steps with payload, of all connections of a direction together (24 MiB): 29 hours of one that never
 /// rests, at 100 ms. What arrives later has no step.
 pub const MOST_STEPS: usize = 1 << 20;
+/// A connection of which nothing is in the line and that was silent for so long gives its place to another,
+/// if there are too many.
+const SILENT: Span = Span::from_millis(30_000);
+/// Connections that keep their places though they are silent: those with the most bytes.
+const KEPT: usize = 100;
+/// Time between two searches for places.
+const SEARCH: Span = Span::from_millis(1000);
 /// The number of no connection.
 pub(crate) const NONE: u16 = u16::MAX;
 
@@ -69,6 +76,8 @@ pub struct Flow {
     pub sent: Count,
     /// Packets dropped by the queue or lost behind the line.
     pub drops: u64,
+    /// Those of them that were lost behind the line.
+    pub lost: u64,
     /// Packets marked CE by the queue.
     pub marks: u64,
     /// Sum of the times from arrival until the line began to send a packet, of all that it sent.
@@ -81,12 +90,25 @@ pub struct Flow {
     ack: Option<u32>,
 }
 
+impl Flow {
+    /// Packets that wait in the queue, or are on the line.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        // What is lost behind the line counts as sent and as dropped.
+        self.arrived.packets.saturating_sub(self.sent.packets).saturating_sub(self.drops - self.lost)
+    }
+}
+
 /// The connections of one direction.
 #[derive(Debug)]
 pub(crate) struct Flows {
     spec: FlowSpec,
     numbers: HashMap<Ends, u16>,
     flows: Vec<Flow>,
+    /// Places of connections that are gone.
+    free: Vec<u16>,
+    /// When places were last searched for.
+    searched: Option<Nanos>,
     steps: usize,
     others: Count,
 }
@@ -97,6 +119,8 @@ impl Flows {
             spec,
             numbers: HashMap::with_capacity(MOST_FLOWS),
             flows: Vec::with_capacity(MOST_FLOWS),
+            free: Vec::new(),
+            searched: None,
             steps: 0,
             others: Count::default(),
         }
@@ -152,22 +176,65 @@ impl Flows {
         if let Some(&number) = self.numbers.get(&ends) {
             return Some(number);
         }
-        let number = u16::try_from(self.flows.len()).ok().filter(|_| self.flows.len() < MOST_FLOWS)?;
-        self.numbers.insert(ends, number);
-        self.flows.push(Flow {
+        let flow = Flow {
             ends,
             first: now,
             last: now,
             arrived: Count::default(),
             sent: Count::default(),
             drops: 0,
+            lost: 0,
             marks: 0,
             waited: Span::ZERO,
             longest: Span::ZERO,
             steps: Vec::new(),
             ack: None,
-        });
+        };
+        let number = if self.flows.len() < MOST_FLOWS {
+            self.flows.push(flow);
+            u16::try_from(self.flows.len() - 1).ok()?
+        } else {
+            self.search(now);
+            let number = self.free.pop()?;
+            self.flows[usize::from(number)] = flow;
+            number
+        };
+        self.numbers.insert(ends, number);
         Some(number)
+    }
+
+    /// Takes the places of silent connections, and counts their packets as those of others.
+    fn search(&mut self, now: Nanos) {
+        let is_soon = self.searched.is_some_and(|before| now.since(before) < SEARCH);
+        if !self.free.is_empty() || is_soon {
+            return;
+        }
+        self.searched = Some(now);
+        let mut sent: Vec<u64> = self.flows.iter().map(|flow| flow.sent.bytes).collect();
+        sent.sort_unstable_by(|a, b| b.cmp(a));
+        let most = sent.get(KEPT).copied().unwrap_or(0);
+        let is_gone =
+            |flow: &Flow| flow.sent.bytes <= most && flow.waiting() == 0 && now.since(flow.last) >= SILENT;
+        let (steps, others, free) = (&mut self.steps, &mut self.others, &mut self.free);
+        self.numbers.retain(|_, number| {
+            let flow = &mut self.flows[usize::from(*number)];
+            if !is_gone(flow) {
+                return true;
+            }
+            *steps -= std::mem::take(&mut flow.steps).len();
+            (others.packets, others.bytes) =
+                (others.packets + flow.arrived.packets, others.bytes + flow.arrived.bytes);
+            free.push(*number);
+            false
+        });
+    }
+
+    /// The connections as they are, without their steps.
+    pub(crate) fn look(&self) -> Vec<Flow> {
+        let there = self.numbers.values().map(|number| &self.flows[usize::from(*number)]);
+        let mut all: Vec<Flow> = there.map(|flow| Flow { steps: Vec::new(), ..*flow }).collect();
+        all.sort_by_key(|flow| flow.first);
+        all
     }
 
     /// The line began to send a packet, at `started`, and has sent it at `now`.
@@ -178,6 +245,7 @@ impl Flows {
         flow.longest = flow.longest.max(waited);
         flow.sent.add(packet.len);
         flow.drops += u64::from(packet.is_lost);
+        flow.lost += u64::from(packet.is_lost);
         if packet.payload > 0 && !packet.is_lost {
             self.step(number, now, |step| step.payload += u64::from(packet.payload));
         }
@@ -215,7 +283,11 @@ impl Flows {
 
     /// All connections, in the order in which they began, and the packets of those that were too many.
     pub(crate) fn end(self) -> (Vec<Flow>, Count) {
-        (self.flows, self.others)
+        let is_gone = |number: usize| self.free.iter().any(|gone| usize::from(*gone) == number);
+        let there = self.flows.into_iter().enumerate().filter(|(number, _)| !is_gone(*number));
+        let mut flows: Vec<Flow> = there.map(|(_, flow)| flow).collect();
+        flows.sort_by_key(|flow| flow.first);
+        (flows, self.others)
     }
 }
 
@@ -318,13 +390,39 @@ mod tests {
         assert_eq!(steps, [(0, 1), (1, 1), (3, 2)]);
     }
 
+    /// A segment from this port, so long after the start; the number of its connection.
+    fn arrive(flows: &mut Flows, port: u16, after: Span) -> u16 {
+        let mut frame = segment(true, 0, 0, 10);
+        frame[ETHERNET + 20..ETHERNET + 22].copy_from_slice(&port.to_be_bytes());
+        flows.arrived(Nanos(1_000) + after, true, &frame, &FlowHasher::new(1)).0
+    }
+
+    #[test]
+    fn a_silent_connection_gives_its_place_to_another() {
+        let mut flows = flows();
+        let most = u16::try_from(MOST_FLOWS).expect("few");
+        for port in 1..=most {
+            arrive(&mut flows, port, Span::ZERO);
+        }
+        assert_eq!(arrive(&mut flows, 5000, SILENT), NONE, "packets of all are still in the queue");
+        for number in 0..most {
+            let sent = Sent { len: 100, payload: 10, entered: Nanos(1_000), is_lost: number == 7 };
+            flows.sent(number, Nanos(1_000), Nanos(1_000), sent);
+        }
+        let soon = SILENT + Span::from_millis(500);
+        assert_eq!(arrive(&mut flows, 5001, soon), NONE, "it was searched a moment ago");
+        assert_ne!(arrive(&mut flows, 5002, SILENT + SEARCH), NONE);
+        assert_eq!(flows.look().len(), 1);
+        let (all, others) = flows.end();
+        assert_eq!((all.len(), all[0].ends.client.port(), others.packets), (1, 5002, 2 + u64::from(most)));
+    }
+
     #[test]
     fn too_many_connections_are_counted_together_and_any_bytes_are_accepted() {
         let (mut flows, hasher) = (flows(), FlowHasher::new(1));
-        let mut frame = segment(true, 0, 0, 0);
+        let frame = segment(true, 0, 0, 0);
         for port in 0..=u16::try_from(MOST_FLOWS).expect("few") {
-            frame[ETHERNET + 20..ETHERNET + 22].copy_from_slice(&port.to_be_bytes());
-            flows.arrived(Nanos(1_000), true, &frame, &hasher);
+            arrive(&mut flows, port, Span::ZERO);
         }
         for length in 0..frame.len() {
             flows.arrived(Nanos(900), false, &frame[..length], &hasher);

@@ -4,7 +4,7 @@ use goodqueue::{FlowHasher, Header, Histogram, Line, Nanos, Port, Queue, Rate, R
 
 use crate::channel::{Account, FrameObserver, Ready, UP, frame_of, is_marked};
 use crate::delay::DelayLines;
-use crate::flows::{self, FlowSpec, Flows, Sent};
+use crate::flows::{self, Flow, FlowSpec, Flows, Sent};
 use crate::lab::MAX_HOSTS;
 use crate::pool::{Note, Pool, SLOT};
 use crate::sample::{Count, PathReport, PathSample, place};
@@ -204,6 +204,11 @@ impl<Q: Queue<Header>> Path<Q> {
     /// deadline.
     pub(crate) fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Ready)> {
         self.delayed.take_due(now)
+    }
+
+    /// The connections as they are.
+    pub(crate) fn flows(&self) -> Vec<Flow> {
+        self.flows.as_ref().map(Flows::look).unwrap_or_default()
     }
 
     pub(crate) fn measure_sojourn(&mut self, from: Nanos, to: Nanos) {

@@ -13,6 +13,7 @@ use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 use crate::between::{Between, Way};
 use crate::channel::{Channel, DOWN, UP};
 use crate::engine::OnDestination;
+use crate::flows::Flow;
 use crate::frame::{self, Meta, TCP, UDP};
 use crate::path::Change;
 use crate::pool::{Note, Pool};
@@ -31,6 +32,9 @@ pub(crate) struct Shared {
     /// What is to be different, by direction, and whether there is something.
     pub(crate) changes: Mutex<Vec<(usize, Change)>>,
     pub(crate) is_changed: AtomicBool,
+    /// Connections by direction, once somebody has asked for them.
+    pub(crate) flows: Mutex<Option<[Vec<Flow>; 2]>>,
+    pub(crate) is_asked: AtomicBool,
 }
 
 /// Frames to read at first; if that many arrive, the next read takes up to [`BATCH`].
@@ -238,6 +242,7 @@ impl<C: Channel> Runner<C> {
         if began.since(self.published) >= PUBLISH {
             self.publish(began);
             self.change();
+            self.tell_flows();
         }
         if self.scheduling.real_time
             && let Some(missing) = self.rest.due(began)
@@ -259,6 +264,15 @@ impl<C: Channel> Runner<C> {
         let changes = self.shared.changes.lock().map(|mut changes| std::mem::take(&mut *changes));
         for (way, change) in changes.unwrap_or_default() {
             self.channel.change(way, change);
+        }
+    }
+
+    /// Tells of the connections if somebody has asked.
+    fn tell_flows(&mut self) {
+        if self.shared.is_asked.swap(false, Ordering::Acquire)
+            && let Ok(mut place) = self.shared.flows.lock()
+        {
+            *place = Some([UP, DOWN].map(|way| self.channel.flows(way)));
         }
     }
 

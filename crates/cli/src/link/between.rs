@@ -23,6 +23,8 @@ pub(crate) struct Session<'a> {
     pub(crate) told: &'a ToldArgs,
     pub(crate) json: bool,
     pub(crate) length: Option<Span>,
+    /// Its interfaces.
+    pub(crate) interfaces: &'a [&'a str],
     /// Whether `goodqueue link set` may change it.
     pub(crate) is_changed_by_others: bool,
 }
@@ -40,7 +42,12 @@ impl Session<'_> {
         give_back: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let target = self.told.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
-        let control = if self.is_changed_by_others { Control::listen().ok() } else { None };
+        let control = Control::listen(
+            &format!("{} {}", self.test.name, self.interfaces.join(" ")),
+            self.interfaces,
+            self.is_changed_by_others,
+        )
+        .ok();
         let mut rates = [self.plan.link.up_bps, self.plan.link.down_bps].map(Rate);
         let began = Instant::now();
         let (mut next, mut before) = (began + SECOND, link.look());

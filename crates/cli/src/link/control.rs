@@ -1,41 +1,70 @@
-//! `goodqueue link set`: makes a link different while it runs.
+//! What a link tells and takes while it runs: `goodqueue link set` makes it different, `goodqueue watch`
+//! looks at it.
 //!
-//! The link listens at a socket in a folder of its own, which only its user may enter. A request is one line,
-//! a [`Wish`] as JSON; the answer is one line: `ok`, or what is wrong.
+//! The link listens at a socket in a folder of its own, which only its user may enter. A request is one line:
+//! a [`Wish`] as JSON, or [`LOOK`]. The answer is one line: `ok`, or what is wrong; or a [`Told`] as JSON.
 
 use std::fs::{DirBuilder, remove_dir_all};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use goodqueue_experiment::live::link::{Link, Wish};
+use goodqueue_experiment::live::link::{Link, Seen, Wish};
 use goodqueue_experiment::{Error, Plan, Request};
+use serde::{Deserialize, Serialize};
 
 use crate::args::LinkSetArgs;
 
 /// The environment variable with the socket of the link that a program is behind.
 pub(super) const SOCKET: &str = "GOODQUEUE_LINK";
-/// Begin of the names of folders of sockets; the process id follows.
-const FOLDER: &str = "goodqueue-link-";
-/// Longest request and answer, bytes.
+/// Begin of the names of folders of sockets; the process id follows. The first is of links that can be
+/// changed.
+const FOLDERS: [&str; 2] = ["goodqueue-link-", "goodqueue-shape-"];
+/// The request of who looks.
+const LOOK: &str = "look";
+/// Longest request, bytes, and longest answer to a wish.
 const LONGEST: u64 = 4096;
+/// Longest answer to who looks, bytes: two directions with all their connections.
+const LONGEST_LOOK: u64 = 1 << 20;
 /// How long the other end may keep us waiting.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A link, as it tells of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Told {
+    /// The command, and around what: `link curl`, `shape eth0`.
+    pub(crate) name: String,
+    /// Its interfaces, if it is between some.
+    pub(crate) interfaces: Vec<String>,
+    /// What passes.
+    pub(crate) seen: Seen,
+}
+
+/// What somebody asks for.
+enum Asked {
+    Change(Wish),
+    Look,
+}
 
 /// The listening end.
 pub(super) struct Control {
     folder: PathBuf,
-    asked: Receiver<(Wish, Sender<String>)>,
+    asked: Receiver<(Asked, Sender<String>)>,
+    /// Of whom it tells, without what passes.
+    own: Told,
 }
 
 impl Control {
     /// Listens for requests. Call it after the link's start: it starts a thread.
-    pub(super) fn listen() -> Result<Control, Error> {
-        let folder = std::env::temp_dir().join(format!("{FOLDER}{}", std::process::id()));
+    /// `name` and `interfaces` are those of [`Told`].
+    pub(super) fn listen(name: &str, interfaces: &[&str], can_change: bool) -> Result<Control, Error> {
+        let begin = if can_change { FOLDERS[0] } else { FOLDERS[1] };
+        let folder = std::env::temp_dir().join(format!("{begin}{}", std::process::id()));
         let failed =
             |error: std::io::Error| Error::Machine(format!("listening in {}: {error}", folder.display()));
         // What an earlier process of this number may have left.
@@ -50,7 +79,8 @@ impl Control {
                 }
             }
         });
-        Ok(Control { folder, asked })
+        let interfaces = interfaces.iter().map(|&name| name.to_owned()).collect();
+        Ok(Control { folder, asked, own: Told { name: name.to_owned(), interfaces, seen: Seen::default() } })
     }
 
     /// Where it listens.
@@ -61,13 +91,30 @@ impl Control {
     /// Does what was asked for; returns what is different now.
     pub(super) fn obey(&self, link: &mut Link) -> Vec<Wish> {
         let mut done = Vec::new();
-        for (wish, answer) in self.asked.try_iter() {
-            let end = link.change(&wish);
+        for (asked, answer) in self.asked.try_iter() {
+            let said = match asked {
+                Asked::Look => {
+                    let told = Told { seen: link.seen(), ..self.own.clone() };
+                    serde_json::to_string(&told).unwrap_or_else(|error| error.to_string())
+                }
+                Asked::Change(_) if self.folder_is(FOLDERS[1]) => {
+                    "what shapes an interface stays as it is".into()
+                }
+                Asked::Change(wish) => {
+                    let end = link.change(&wish);
+                    let said = end.as_ref().map_or_else(Error::to_string, |()| "ok".into());
+                    done.extend(end.is_ok().then_some(wish));
+                    said
+                }
+            };
             // Who asked may be gone.
-            let _ = answer.send(end.as_ref().map_or_else(Error::to_string, |()| "ok".into()));
-            done.extend(end.is_ok().then_some(wish));
+            let _ = answer.send(said);
         }
         done
+    }
+
+    fn folder_is(&self, begin: &str) -> bool {
+        self.folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
     }
 }
 
@@ -78,13 +125,11 @@ impl Drop for Control {
 }
 
 /// One request; `None` if the link is gone.
-fn serve(stream: &UnixStream, ask: &Sender<(Wish, Sender<String>)>) -> Option<()> {
-    let answer = match read(stream)
-        .and_then(|line| serde_json::from_slice(line.as_bytes()).map_err(|e| e.to_string()))
-    {
-        Ok(wish) => {
+fn serve(stream: &UnixStream, ask: &Sender<(Asked, Sender<String>)>) -> Option<()> {
+    let answer = match read(stream, LONGEST).and_then(|line| asked(&line)) {
+        Ok(asked) => {
             let (tell, told) = channel();
-            ask.send((wish, tell)).ok()?;
+            ask.send((asked, tell)).ok()?;
             told.recv().ok()?
         }
         Err(why) => why,
@@ -94,12 +139,19 @@ fn serve(stream: &UnixStream, ask: &Sender<(Wish, Sender<String>)>) -> Option<()
     Some(())
 }
 
-/// A line, not too long, in time.
-fn read(stream: &UnixStream) -> Result<String, String> {
+fn asked(line: &str) -> Result<Asked, String> {
+    if line == LOOK {
+        return Ok(Asked::Look);
+    }
+    serde_json::from_slice(line.as_bytes()).map(Asked::Change).map_err(|error| error.to_string())
+}
+
+/// A line of at most so many bytes, in time.
+fn read(stream: &UnixStream, longest: u64) -> Result<String, String> {
     let mut line = String::new();
     let read = stream
         .set_read_timeout(Some(PATIENCE))
-        .and_then(|()| BufReader::new(stream.take(LONGEST)).read_line(&mut line));
+        .and_then(|()| BufReader::new(stream.take(longest)).read_line(&mut line));
     read.map_err(|error| error.to_string())?;
     Ok(line.trim_end().to_owned())
 }
@@ -116,11 +168,39 @@ pub(super) fn set(args: &LinkSetArgs) -> Result<(), Error> {
     let mut stream = UnixStream::connect(&socket).map_err(failed)?;
     let text = serde_json::to_string(&wish).map_err(Error::machine)?;
     writeln!(stream, "{text}").map_err(failed)?;
-    match read(&stream).map_err(|why| Error::Machine(format!("{}: {why}", socket.display())))?.as_str() {
+    match read(&stream, LONGEST)
+        .map_err(|why| Error::Machine(format!("{}: {why}", socket.display())))?
+        .as_str()
+    {
         "ok" => Ok(()),
         "" => Err(Error::Machine(format!("{}: the link has ended", socket.display()))),
         why => Err(Error::Usage(why.to_owned())),
     }
+}
+
+/// The folders of this user's links, with their process ids.
+fn folders(begin: &str) -> std::io::Result<Vec<(String, PathBuf)>> {
+    let own = std::fs::metadata("/proc/self")?.uid();
+    let found = std::fs::read_dir(std::env::temp_dir())?.flatten().filter_map(|entry| {
+        let pid = entry.file_name().to_str()?.strip_prefix(begin)?.to_owned();
+        let is_own = entry.metadata().is_ok_and(|folder| folder.is_dir() && folder.uid() == own);
+        is_own.then(|| (pid, entry.path()))
+    });
+    Ok(found.collect())
+}
+
+/// What this user's links tell of themselves, with their process ids. One that does not answer is left out.
+pub(crate) fn look() -> Vec<(String, Told)> {
+    let told = |(pid, path): (String, PathBuf)| {
+        let mut stream = UnixStream::connect(path.join("control")).ok()?;
+        writeln!(stream, "{LOOK}").ok()?;
+        let line = read(&stream, LONGEST_LOOK).ok()?;
+        Some((pid, serde_json::from_slice(line.as_bytes()).ok()?))
+    };
+    let mut all: Vec<(String, Told)> =
+        FOLDERS.iter().flat_map(|begin| folders(begin).unwrap_or_default()).filter_map(told).collect();
+    all.sort_by(|a, b| a.0.cmp(&b.0));
+    all
 }
 
 fn wish(args: &LinkSetArgs) -> Result<Wish, Error> {
@@ -153,16 +233,14 @@ fn wish(args: &LinkSetArgs) -> Result<Wish, Error> {
 fn socket(pid: Option<u32>) -> Result<PathBuf, Error> {
     let temp = std::env::temp_dir();
     if let Some(pid) = pid {
-        return Ok(temp.join(format!("{FOLDER}{pid}/control")));
+        return Ok(temp.join(format!("{}{pid}/control", FOLDERS[0])));
     }
     if let Some(path) = std::env::var_os(SOCKET) {
         return Ok(path.into());
     }
-    let folders = std::fs::read_dir(&temp).map_err(Error::machine)?.flatten().map(|entry| entry.path());
-    let pid = |path: &Path| path.file_name()?.to_str()?.strip_prefix(FOLDER).map(str::to_owned);
     let is_there = |path: &PathBuf| UnixStream::connect(path.join("control")).is_ok();
-    let all: Vec<(String, PathBuf)> =
-        folders.filter_map(|path| Some((pid(&path)?, path))).filter(|(_, path)| is_there(path)).collect();
+    let mut all = folders(FOLDERS[0]).map_err(Error::machine)?;
+    all.retain(|(_, path)| is_there(path));
     match &all[..] {
         [] => Err(Error::Usage("no link of yours is there; `goodqueue link -- COMMAND` makes one".into())),
         [(_, path)] => Ok(path.join("control")),

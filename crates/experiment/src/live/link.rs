@@ -7,13 +7,13 @@
 
 use std::fmt;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::process::{Child, Command};
 use std::time::Duration;
 
 use goodqueue::{Line, Nanos, QueueSpec, Rate, Serializer, Span};
 use goodqueue_report::{Direction, EngineHealth, QueueSeries, Record, Run, TestPlan, Validity};
-use goodqueue_wire::flows::{MOST_FLOWS, MOST_STEPS};
+use goodqueue_wire::flows::{Flow, MOST_FLOWS, MOST_STEPS};
 use goodqueue_wire::{
     Between, Change, Engine, EngineHandle, EngineSample, EngineSpec, FlowSpec, Lab, PathReport, PathSample,
     PathSpec,
@@ -85,6 +85,62 @@ impl fmt::Display for Wish {
     }
 }
 
+/// A link as it is, for who watches it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    /// When, nanoseconds since the link began.
+    pub at_ns: u64,
+    /// The queue's name, with its parameters.
+    pub queue: String,
+    /// Up and down.
+    pub lines: [SeenLine; 2],
+}
+
+/// A direction as it is. It counts since the link began.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenLine {
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Bytes that wait in the queue and in the ring below it.
+    pub waiting_bytes: u64,
+    /// Packets that wait there.
+    pub waiting_packets: u64,
+    /// Packets dropped or lost.
+    pub drops: u64,
+    /// Packets marked with CE.
+    pub marks: u64,
+    /// The connections that are told apart.
+    pub connections: Vec<SeenConnection>,
+}
+
+/// A connection as it is, in one direction. It counts since its first packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenConnection {
+    /// 6 for TCP, 17 for UDP.
+    pub protocol: u8,
+    /// Whoever is at the near end: the program, or what is behind the first interface.
+    pub client: SocketAddr,
+    /// Whoever is at the far end.
+    pub server: SocketAddr,
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Packets sent.
+    pub sent_packets: u64,
+    /// Packets that wait.
+    pub waiting_packets: u64,
+    /// Packets dropped or lost.
+    pub drops: u64,
+    /// Packets marked with CE.
+    pub marks: u64,
+    /// Sum of the times that its packets waited, nanoseconds.
+    pub waited_ns: u64,
+}
+
 /// A direction at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
@@ -94,6 +150,22 @@ pub struct Moment {
     pub waiting_bytes: u64,
     /// Packets that were dropped or lost.
     pub dropped: u64,
+}
+
+impl SeenConnection {
+    fn of(flow: &Flow) -> SeenConnection {
+        SeenConnection {
+            protocol: flow.ends.protocol,
+            client: flow.ends.client,
+            server: flow.ends.server,
+            sent_bytes: flow.sent.bytes,
+            sent_packets: flow.sent.packets,
+            waiting_packets: flow.waiting(),
+            drops: flow.drops,
+            marks: flow.marks,
+            waited_ns: flow.waited.0,
+        }
+    }
 }
 
 impl Link {
@@ -198,6 +270,27 @@ impl Link {
             waiting_bytes: path.backlog.bytes + path.ring.bytes,
             dropped: path.dropped_in_all(),
         })
+    }
+
+    /// What passes, now. It takes about 20 ms.
+    #[must_use]
+    pub fn seen(&self) -> Seen {
+        let [up, down] = self.engine.flows();
+        let sample = self.engine.sample();
+        let line = |path: &PathSample, flows: Vec<Flow>| SeenLine {
+            sent_bytes: path.line.bytes,
+            sent_packets: path.line.packets,
+            waiting_bytes: path.backlog.bytes + path.ring.bytes,
+            waiting_packets: u64::from(path.backlog.packets) + u64::from(path.ring.packets),
+            drops: path.dropped_in_all(),
+            marks: path.marks,
+            connections: flows.iter().map(SeenConnection::of).collect(),
+        };
+        Seen {
+            at_ns: sample.at.since(self.started).0,
+            queue: self.run.queue.clone(),
+            lines: [line(&sample.up, up), line(&sample.down, down)],
+        }
     }
 
     /// Puts the sample into the series, unless the last one has been there for less than a step.

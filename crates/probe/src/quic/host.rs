@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
@@ -28,7 +28,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// Answers to strangers that may wait to be sent. Further ones are not kept: to the other end they are lost.
 const MOST_ANSWERS: usize = 1024;
 /// Data that is written at a time.
-static DATA: [u8; 64 * 1024] = [0; 64 * 1024];
+static DATA: LazyLock<Bytes> = LazyLock::new(|| Bytes::from(vec![0; 64 * 1024]));
 /// The error code of a flow that is closed.
 const DONE: u32 = 0;
 
@@ -636,7 +636,7 @@ impl Flow {
         if self.is_sender {
             self.since.get_or_insert(at);
             let mut data = self.connection.send_stream(stream);
-            while let Ok(written) = data.write_chunks(&mut [Bytes::from_static(&DATA)]) {
+            while let Ok(written) = data.write_chunks(&mut [DATA.clone()]) {
                 self.sent += written.bytes as u64;
             }
         }

@@ -461,6 +461,8 @@ pub struct Installed {
     pub kind: String,
     /// Major number of its handle; 0 for a default that nobody asked for.
     pub handle: u16,
+    /// Minor number of the handle: of a class, 0 otherwise.
+    pub minor: u16,
     /// Where: `ffff:ffff` is the root, `ffff:fff1` ingress.
     pub parent: TcHandle,
     /// The value of `TCA_OPTIONS`.
@@ -554,6 +556,7 @@ fn installed_of(message: &TcMessage) -> Installed {
         index: message.header.index.cast_unsigned(),
         kind: String::new(),
         handle: message.header.handle.major,
+        minor: message.header.handle.minor,
         parent: message.header.parent,
         options: Vec::new(),
         counts: Counts::default(),

@@ -4,6 +4,8 @@
 use netlink_packet_core::{Emitable, NlaBuffer, NlasIterator};
 use netlink_packet_route::tc::{TcFqCodelXstats, TcXstats};
 
+use super::word;
+
 const TCA_CAKE_STATS_CAPACITY_ESTIMATE64: u16 = 2;
 const TCA_CAKE_STATS_TIN_STATS: u16 = 10;
 
@@ -31,6 +33,8 @@ pub struct Extra {
     pub marks: Option<u64>,
     /// Flows that wait: new ones (sparse), and those with a backlog (bulk).
     pub flows: Option<(u32, u32)>,
+    /// How long the last packet of a flow of `fq_codel` waited, us (`ldelay`).
+    pub delay_us: Option<u32>,
     /// The rate of the shaper, or its estimate, bit/s.
     pub capacity_bps: Option<u64>,
     /// The tins of `cake`, bulk first.
@@ -76,6 +80,12 @@ impl Extra {
                 flows: Some((stats.new_flows_len, stats.old_flows_len)),
                 ..Extra::default()
             },
+            // `struct tc_fq_codel_xstats` with `tc_fq_codel_cl_stats`: type, deficit, ldelay.
+            TcXstats::FqCodel(class @ TcFqCodelXstats::Class(_)) => {
+                let mut bytes = vec![0; class.buffer_len()];
+                class.emit(&mut bytes);
+                Extra { delay_us: word(&bytes, 8), ..Extra::default() }
+            }
             other if kind == "cake" => {
                 let mut bytes = vec![0; other.buffer_len()];
                 other.emit(&mut bytes);

@@ -139,6 +139,35 @@ fn live_a_link_is_changed_while_it_runs() {
 }
 
 #[test]
+fn live_a_link_is_watched_while_it_runs() {
+    let test = "live_a_link_is_watched_while_it_runs";
+    let Some(_turn) = live(test) else { return };
+    let (port, service) = service(|mut stream| stream.write_all(&vec![7; LOAD]));
+    let goodqueue = goodqueue().get_program().to_string_lossy().into_owned();
+    let program = format!(
+        "cat </dev/tcp/$GOODQUEUE_SERVER/{port} >/dev/null & sleep 0.4
+         {goodqueue} watch --by flow --json --count 1 --interval 600ms; wait"
+    );
+    let words = format!("--rate 8mbit --rtt 10ms --queue pfifo:50 --expose {port} --quiet");
+    let output = link(&words, &["bash", "-c", &program]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    service.join().expect("the service").expect("all of it is sent");
+    let seen: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let interfaces = seen["interfaces"].as_array().expect("interfaces");
+    // Links of other users and tests may be there, too.
+    let is_own = |one: &&Value| {
+        one["queues"][1]["flows"][0]["name"].as_str().is_some_and(|n| n.ends_with(&port.to_string()))
+    };
+    let down = &interfaces.iter().find(is_own).expect("the link")["queues"][1];
+    let flow = &down["flows"][0];
+    assert_eq!((&down["kind"], &down["place"]), (&"pfifo".into(), &"down".into()));
+    let (rate, wait) = (number(&flow["rate_bps"]), number(&flow["wait_ms"]));
+    assert!((7.5e6..8.2e6).contains(&rate), "the line is full: {seen}");
+    // A FIFO of 50 packets of 1514 bytes at most, and more than the packet on the line.
+    assert!((2.0..76.0).contains(&wait) && number(&flow["waiting_packets"]) >= 1.0, "{seen}");
+}
+
+#[test]
 fn live_wrong_changes_of_a_link_are_refused() {
     let test = "live_wrong_changes_of_a_link_are_refused";
     let Some(_turn) = live(test) else { return };

@@ -1,0 +1,193 @@
+//! Goodqueue's own queues, of `goodqueue link`, `bridge` and `shape`, in the words of the kernel's.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use goodqueue_experiment::live::link::{SeenConnection, SeenLine};
+use goodqueue_router::tc::Counts;
+use goodqueue_router::watch::{Flow, Queue, Watched};
+
+use crate::args::By;
+use crate::link::control::{Told, look};
+
+/// The links of this user at one moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ours(Vec<(String, Told)>);
+
+impl Ours {
+    /// Looks at those around one of these interfaces; at all if there are none.
+    pub(super) fn now(names: &[String]) -> Ours {
+        let mut all = look();
+        let is_named = |told: &Told| told.interfaces.iter().any(|name| names.contains(name));
+        all.retain(|(_, told)| names.is_empty() || is_named(told));
+        Ours(all)
+    }
+
+    /// What happened since the look `before`.
+    pub(super) fn since(&self, before: &Ours, by: Option<By>) -> Vec<Watched> {
+        let watched = |(pid, told): &(String, Told)| {
+            let then = before.0.iter().find(|(other, _)| other == pid).map(|(_, then)| &then.seen);
+            #[allow(clippy::cast_precision_loss)]
+            let span = then.map(|then| told.seen.at_ns.saturating_sub(then.at_ns) as f64 / 1e9);
+            let line = |way: usize| {
+                let span = span.filter(|span| *span > 0.0);
+                let then = then.map(|then| &then.lines[way]).zip(span);
+                queue(["up", "down"][way], &told.seen.queue, &told.seen.lines[way], then, by)
+            };
+            let interface = match told.name.strip_prefix("link ") {
+                Some(program) => format!("link {pid} {program}"),
+                None => told.name.clone(),
+            };
+            Watched { interface, is_up: true, queues: vec![line(0), line(1)], bql: Vec::new() }
+        };
+        self.0.iter().map(watched).collect()
+    }
+}
+
+/// A direction. `then` is what it was before, and how long ago, in seconds.
+fn queue(place: &str, name: &str, now: &SeenLine, then: Option<(&SeenLine, f64)>, by: Option<By>) -> Queue {
+    let rate =
+        |of: fn(&SeenLine) -> u64| then.map_or(0.0, |(then, span)| per_second(of(now), of(then), span));
+    let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let waits = now.connections.iter().filter(|one| one.waiting_packets > 0);
+    let waited = |line: &SeenLine| line.connections.iter().map(|one| one.waited_ns).sum::<u64>();
+    let packets = |line: &SeenLine| line.connections.iter().map(|one| one.sent_packets).sum::<u64>();
+    let mean = then.and_then(|(then, _)| {
+        mean_ms(waited(now).saturating_sub(waited(then)), packets(now).saturating_sub(packets(then)))
+    });
+    Queue {
+        kind: name.split([':', ',', ' ']).next().unwrap_or(name).into(),
+        handle: String::new(),
+        place: place.into(),
+        counts: Counts {
+            bytes: now.sent_bytes,
+            packets: small(now.sent_packets),
+            drops: small(now.drops),
+            qlen: small(now.waiting_packets),
+            backlog: small(now.waiting_bytes),
+            ..Counts::default()
+        },
+        marks: Some(now.marks),
+        // New flows and old ones are not told apart: those that wait.
+        flows: Some((0, small(waits.count() as u64))),
+        tins: Vec::new(),
+        waiting: by.map(|by| flows(now, then, by)).unwrap_or_default(),
+        rate_bps: 8.0 * rate(|line| line.sent_bytes),
+        drop_rate: rate(|line| line.drops),
+        mark_rate: rate(|line| line.marks),
+        wait_ms: if now.waiting_packets == 0 { mean.or(Some(0.0)) } else { mean },
+    }
+}
+
+/// The connections, or the hosts at the near end, that wait or sent something since `then`.
+fn flows(now: &SeenLine, then: Option<(&SeenLine, f64)>, by: By) -> Vec<Flow> {
+    let sums = |line: &SeenLine| {
+        let mut sums: BTreeMap<String, [u64; 6]> = BTreeMap::new();
+        for one in &line.connections {
+            let sum = sums.entry(name(one, by)).or_default();
+            let counts =
+                [one.sent_bytes, one.sent_packets, one.waiting_packets, one.drops, one.marks, one.waited_ns];
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+        }
+        sums
+    };
+    let (before, span) = then.map(|(line, span)| (sums(line), span)).unwrap_or_default();
+    let flow = |(name, sum): (String, [u64; 6])| {
+        let [bytes, packets, waiting, drops, marks, waited] = sum;
+        let old = before.get(&name).copied().unwrap_or_default();
+        Flow {
+            waiting_bytes: None,
+            waiting_packets: waiting,
+            drops,
+            marks: Some(marks),
+            rate_bps: (span > 0.0).then(|| 8.0 * per_second(bytes, old[0], span)),
+            wait_ms: mean_ms(waited.saturating_sub(old[5]), packets.saturating_sub(old[1])),
+            name,
+        }
+    };
+    let is_there = |flow: &Flow| flow.waiting_packets > 0 || flow.rate_bps.is_some_and(|rate| rate > 0.0);
+    sums(now).into_iter().map(flow).filter(is_there).collect()
+}
+
+fn name(one: &SeenConnection, by: By) -> String {
+    let end = |end: SocketAddr| if end.port() == 0 { end.ip().to_string() } else { end.to_string() };
+    match (by, one.protocol) {
+        (By::Host, _) => one.client.ip().to_string(),
+        (By::Flow, 6) => format!("TCP {} {}", end(one.client), end(one.server)),
+        (By::Flow, 17) => format!("UDP {} {}", end(one.client), end(one.server)),
+        (By::Flow, other) => format!("protocol {other} {} {}", end(one.client), end(one.server)),
+    }
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn per_second(now: u64, then: u64, span: f64) -> f64 {
+    now.saturating_sub(then) as f64 / span
+}
+
+/// The mean of `packets` times that are `nanos` together.
+#[allow(clippy::cast_precision_loss)]
+fn mean_ms(nanos: u64, packets: u64) -> Option<f64> {
+    (packets > 0).then(|| nanos as f64 / packets as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use goodqueue_experiment::live::link::Seen;
+
+    use super::*;
+
+    fn connection(client: &str, sent: u64, waiting: u64, waited_ns: u64) -> SeenConnection {
+        SeenConnection {
+            protocol: 6,
+            client: client.parse().unwrap(),
+            server: "10.73.0.2:80".parse().unwrap(),
+            sent_bytes: 1000 * sent,
+            sent_packets: sent,
+            waiting_packets: waiting,
+            drops: 1,
+            marks: 2,
+            waited_ns,
+        }
+    }
+
+    fn link(at_ns: u64, connections: Vec<SeenConnection>) -> Ours {
+        let sum = |of: fn(&SeenConnection) -> u64| connections.iter().map(of).sum();
+        let down = SeenLine {
+            sent_bytes: sum(|one| one.sent_bytes),
+            sent_packets: sum(|one| one.sent_packets),
+            waiting_packets: sum(|one| one.waiting_packets),
+            connections,
+            ..SeenLine::default()
+        };
+        let seen = Seen { at_ns, queue: "pfifo:1000".into(), lines: [SeenLine::default(), down] };
+        Ours(vec![("7".into(), Told { name: "link curl".into(), interfaces: Vec::new(), seen })])
+    }
+
+    #[test]
+    fn rates_and_waits_are_those_between_two_looks() {
+        let before = link(0, vec![connection("10.0.0.1:1", 10, 5, 0)]);
+        let now = [("10.0.0.1:1", 135, 3), ("10.0.0.1:2", 10, 0), ("10.0.0.9:1", 0, 1)];
+        let now = now.map(|(client, sent, waiting)| connection(client, sent, waiting, sent * 2_000_000));
+        let now = link(1_000_000_000, now.to_vec());
+        let watched = &now.since(&before, Some(By::Flow))[0];
+        assert_eq!(watched.interface, "link 7 curl");
+        let [up, down] = &watched.queues[..] else { panic!("two directions") };
+        assert_eq!((up.place.as_str(), up.is_idle(), up.waiting.len()), ("up", true, 0));
+        assert_eq!((down.kind.as_str(), down.rate_bps, down.flows), ("pfifo", 1_080_000.0, Some((0, 2))));
+        let flows: Vec<_> =
+            down.waiting.iter().map(|f| (f.name.as_str(), f.rate_bps, f.waiting_packets)).collect();
+        assert_eq!(
+            flows,
+            [
+                ("TCP 10.0.0.1:1 10.73.0.2:80", Some(1_000_000.0), 3),
+                ("TCP 10.0.0.1:2 10.73.0.2:80", Some(80_000.0), 0),
+                ("TCP 10.0.0.9:1 10.73.0.2:80", Some(0.0), 1),
+            ]
+        );
+        assert_eq!(down.waiting[1].wait_ms, Some(2.0));
+        let hosts = &now.since(&before, Some(By::Host))[0].queues[1].waiting;
+        let hosts: Vec<_> = hosts.iter().map(|host| (host.name.as_str(), host.rate_bps)).collect();
+        assert_eq!(hosts, [("10.0.0.1", Some(1_080_000.0)), ("10.0.0.9", Some(0.0))]);
+        assert!(now.since(&before, None)[0].queues[1].waiting.is_empty());
+    }
+}
