@@ -9,6 +9,7 @@ use goodqueue_wire::Interrupt;
 use crate::args::BridgeArgs;
 use crate::link::between::Session;
 use crate::link::plan;
+use crate::link::schedule::Schedule;
 use crate::path_values::positive;
 use crate::sqm::told;
 
@@ -19,6 +20,7 @@ use crate::sqm::told;
 pub fn command(args: &BridgeArgs) -> Result<(), Error> {
     let plan = plan(&args.emulation, false)?;
     let length = args.length.as_deref().map(|length| positive("length", length)).transpose()?;
+    let schedule = Schedule::read(&args.emulation.at)?;
     for warning in &plan.warnings {
         eprintln!("goodqueue: {warning}");
     }
@@ -37,6 +39,7 @@ pub fn command(args: &BridgeArgs) -> Result<(), Error> {
         json: args.json,
         length,
         interfaces: &[&args.client, &args.server],
+        schedule,
         is_changed_by_others: true,
     };
     session.run(link, &interrupt, || pair.give_back().map_err(told))

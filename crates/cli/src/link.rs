@@ -2,6 +2,7 @@
 
 pub(crate) mod between;
 pub(crate) mod control;
+pub(crate) mod schedule;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,6 +21,7 @@ use goodqueue_wire::{Interrupt, send_signal};
 use crate::args::{EmulationArgs, LinkAction, LinkArgs};
 use crate::output::Target;
 use control::Control;
+use schedule::Schedule;
 
 /// How long one wait for a signal lasts; after it the program is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -45,6 +47,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
         .iter()
         .map(|text| text.parse::<Exposed>().map_err(|why| Error::Usage(format!("--expose {text}: {why}"))));
     let exposed = exposed.collect::<Result<Vec<_>, _>>()?;
+    let schedule = Schedule::read(&args.emulation.at)?;
     for warning in &plan.warnings {
         eprintln!("goodqueue: {warning}");
     }
@@ -83,8 +86,12 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
         }
     };
     let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
-    let status =
-        wait(&mut child, &mut link, (&interrupt, control.as_ref()), args.told.watch.then_some(rates))?;
+    let status = wait(
+        &mut child,
+        &mut link,
+        (&interrupt, control.as_ref(), schedule),
+        args.told.watch.then_some(rates),
+    )?;
     drop(control);
     drain(&mut link, &interrupt)?;
     let record = link.stop(own)?;
@@ -175,10 +182,11 @@ fn create(path: &Path) -> Result<(File, String), Error> {
 fn wait(
     child: &mut Child,
     link: &mut Link,
-    (interrupt, control): (&Interrupt, Option<&Control>),
+    (interrupt, control, mut schedule): (&Interrupt, Option<&Control>, Schedule),
     mut watched: Option<[Rate; 2]>,
 ) -> Result<ExitStatus, Error> {
-    let mut next = Instant::now() + SECOND;
+    let began = Instant::now();
+    let mut next = began + SECOND;
     let mut before = link.look();
     let mut is_there = true;
     loop {
@@ -194,7 +202,8 @@ fn wait(
             is_there = false;
             eprintln!("goodqueue: the link is gone; the program goes on without it");
         }
-        for wish in control.map(|control| control.obey(link)).unwrap_or_default() {
+        let asked = control.map(|control| control.obey(link)).unwrap_or_default();
+        for wish in schedule.obey(began, link).into_iter().chain(asked) {
             if let Some(rates) = &mut watched {
                 for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
                     *rate = bps.map_or(*rate, Rate);

@@ -12,6 +12,7 @@ use goodqueue_wire::Interrupt;
 
 use crate::args::ShapeArgs;
 use crate::link::between::Session;
+use crate::link::schedule::Schedule;
 use crate::path_values::positive;
 use crate::sqm::{interface_of, shaped, told};
 
@@ -56,6 +57,7 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
         json: args.json,
         length,
         interfaces: &[name],
+        schedule: Schedule::default(),
         is_changed_by_others: false,
     };
     let end = session.run(link, &interrupt, || detour.release().map_err(told));

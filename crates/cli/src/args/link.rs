@@ -11,6 +11,7 @@ Examples:
   goodqueue link --down 16mbit --up 1mbit --queue fq_codel --expose 8080 --quiet -- npm test
   goodqueue link --rate 5mbit --expose 8080 -o result --shell
   goodqueue link --rate 2mbit --rtt 100ms --loss 1% --expose 5432 --shell
+  goodqueue link --rate 20mbit --at 10s:rate=2mbit,rtt=200ms --at 20s:rate=20mbit --expose 8080 -- npm test
   goodqueue link --down 2mbit --up 300kbit --rtt 120ms --outside -- chromium https://example.org
   goodqueue link --rate 10mbit --watch --expose 5201 -- sh -c 'iperf3 -c $GOODQUEUE_SERVER'
 
@@ -90,6 +91,10 @@ pub struct EmulationArgs {
     /// Probability of loss on the line, each way
     #[arg(long, value_name = "SHARE", default_value = "0%", help_heading = "Link")]
     pub loss: String,
+    /// Change the link TIME after its start, as `goodqueue link set` does: rate, up, down, rtt or loss; may be
+    /// repeated
+    #[arg(long, value_name = "TIME:NAME=VALUE[,...]", help_heading = "Link")]
+    pub at: Vec<String>,
     /// Entries of a device ring between queue and line
     #[arg(long, value_name = "PACKETS", help_heading = "Link")]
     pub ring: Option<u32>,
@@ -133,7 +138,7 @@ The change takes some 20 ms. Packets that wait stay; the one on the line ends at
 packet overtakes another, so a shorter delay counts when those under way are through.";
 
 /// `goodqueue link set`.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct LinkSetArgs {
     /// Rate of both directions
     #[arg(long, value_name = "RATE")]

@@ -9,6 +9,7 @@ use goodqueue_report::{Record, TestPlan};
 use goodqueue_wire::Interrupt;
 
 use super::control::Control;
+use super::schedule::Schedule;
 use super::{LOOK, SECOND, own, table, watch_line};
 use crate::args::ToldArgs;
 use crate::output::{Target, print, print_record};
@@ -25,6 +26,8 @@ pub(crate) struct Session<'a> {
     pub(crate) length: Option<Span>,
     /// Its interfaces.
     pub(crate) interfaces: &'a [&'a str],
+    /// Changes at certain times.
+    pub(crate) schedule: Schedule,
     /// Whether `goodqueue link set` may change it.
     pub(crate) is_changed_by_others: bool,
 }
@@ -41,6 +44,7 @@ impl Session<'_> {
         interrupt: &Interrupt,
         give_back: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let mut schedule = self.schedule;
         let target = self.told.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
         let control = Control::listen(
             &format!("{} {}", self.test.name, self.interfaces.join(" ")),
@@ -56,7 +60,8 @@ impl Session<'_> {
             if interrupt.wait(LOOK).map_err(Error::machine)?.is_some() {
                 break;
             }
-            for wish in control.as_ref().map(|control| control.obey(&mut link)).unwrap_or_default() {
+            let asked = control.as_ref().map(|control| control.obey(&mut link)).unwrap_or_default();
+            for wish in schedule.obey(began, &mut link).into_iter().chain(asked) {
                 for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
                     *rate = bps.map_or(*rate, Rate);
                 }

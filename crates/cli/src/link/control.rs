@@ -203,7 +203,11 @@ pub(crate) fn look() -> Vec<(String, Told)> {
     all
 }
 
-fn wish(args: &LinkSetArgs) -> Result<Wish, Error> {
+/// The change that these arguments ask for.
+///
+/// # Errors
+/// [`Error::Usage`] for a wrong value, or if nothing is asked for.
+pub(super) fn wish(args: &LinkSetArgs) -> Result<Wish, Error> {
     let request = Request {
         test: "ping".into(),
         live: true,

@@ -139,6 +139,19 @@ fn live_a_link_is_changed_while_it_runs() {
 }
 
 #[test]
+fn live_a_link_changes_at_the_times_that_were_set() {
+    let test = "live_a_link_changes_at_the_times_that_were_set";
+    let Some(_turn) = live(test) else { return };
+    let words = "--rate 8mbit --rtt 10ms --at 900ms:rate=16mbit --at 500ms:rtt=100ms,loss=1%";
+    let answer = valid(words, &["sleep", "1.2"]);
+    let notes: Vec<&str> =
+        answer["record"]["warnings"].as_array().expect("notes").iter().filter_map(Value::as_str).collect();
+    let expected =
+        ["changed at 0.5 s: round trip 100ms, loss 1 %", "changed at 0.9 s: 16mbit down, 16mbit up"];
+    assert_eq!(notes, expected);
+}
+
+#[test]
 fn live_a_link_is_watched_while_it_runs() {
     let test = "live_a_link_is_watched_while_it_runs";
     let Some(_turn) = live(test) else { return };
@@ -392,6 +405,7 @@ fn wrong_words_of_a_link_are_named_before_anything_is_made() {
         ("--rate 0mbit", "--rate 0mbit"),
         ("--loss 2", "--loss 2"),
         ("--shell", "--shell"),
+        ("--at 10s:speed=1mbit", "--at 10s:speed=1mbit: there is no `speed`"),
     ] {
         let output = link(words, &["touch", "/nowhere/at-all"]);
         assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));

@@ -1,0 +1,100 @@
+//! Changes of a link at times that were said before: `--at 10s:rate=2mbit,rtt=200ms`.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use goodqueue_experiment::Error;
+use goodqueue_experiment::live::link::{Link, Wish};
+
+use super::control::wish;
+use crate::args::LinkSetArgs;
+use crate::path_values::positive;
+
+/// The changes that are still to come, the next one first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Schedule(VecDeque<(Duration, Wish)>);
+
+impl Schedule {
+    /// Reads the values of `--at`.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the value that is wrong.
+    pub(crate) fn read(texts: &[String]) -> Result<Schedule, Error> {
+        let mut all = texts.iter().map(|text| change(text)).collect::<Result<Vec<_>, Error>>()?;
+        // Of those at the same time, the last one that was typed counts last.
+        all.sort_by_key(|(at, _)| *at);
+        Ok(Schedule(all.into()))
+    }
+
+    /// Makes the changes that are due since the link began; returns them.
+    pub(crate) fn obey(&mut self, began: Instant, link: &mut Link) -> Vec<Wish> {
+        let mut done = Vec::new();
+        while let Some((_, wish)) = self.0.pop_front_if(|(at, _)| began.elapsed() >= *at) {
+            // Every value was checked when it was read.
+            if link.change(&wish).is_ok() {
+                done.push(wish);
+            }
+        }
+        done
+    }
+}
+
+fn change(text: &str) -> Result<(Duration, Wish), Error> {
+    let wrong = |why: &str| Error::Usage(format!("--at {text}: {why}"));
+    let (time, changes) =
+        text.split_once(':').ok_or_else(|| wrong("write TIME:NAME=VALUE, as 10s:rate=2mbit,loss=1%"))?;
+    let at = positive("at", time).map_err(|error| wrong(&error.to_string()))?;
+    let mut args = LinkSetArgs::default();
+    for change in changes.split(',') {
+        let (name, value) =
+            change.split_once('=').ok_or_else(|| wrong(&format!("`{change}` has no value")))?;
+        let place = match name {
+            "rate" => &mut args.rate,
+            "up" => &mut args.up,
+            "down" => &mut args.down,
+            "rtt" => &mut args.rtt,
+            "loss" => &mut args.loss,
+            _ => return Err(wrong(&format!("there is no `{name}`; there are rate, up, down, rtt and loss"))),
+        };
+        if place.replace(value.to_owned()).is_some() {
+            return Err(wrong(&format!("`{name}` is there twice")));
+        }
+    }
+    Ok((Duration::from_nanos(at.0), wish(&args).map_err(|error| wrong(&error.to_string()))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(texts: &[&str]) -> Result<Vec<(Duration, Wish)>, String> {
+        let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
+        Schedule::read(&texts).map(|schedule| schedule.0.into()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn changes_come_in_the_order_of_their_times() {
+        let schedule = read(&["20s:rate=20mbit", "500ms:down=2mbit,rtt=200ms,loss=1%"]).unwrap();
+        let first =
+            Wish { down_bps: Some(2_000_000), rtt_ns: Some(200_000_000), loss: Some(0.01), up_bps: None };
+        let second = Wish { down_bps: Some(20_000_000), up_bps: Some(20_000_000), rtt_ns: None, loss: None };
+        assert_eq!(schedule, [(Duration::from_millis(500), first), (Duration::from_secs(20), second)]);
+    }
+
+    #[test]
+    fn wrong_changes_are_named() {
+        for (text, why) in [
+            ("10s", "--at 10s: write TIME:NAME=VALUE"),
+            ("soon:rate=1mbit", "--at soon:rate=1mbit: "),
+            ("1s:speed=1mbit", "there is no `speed`; there are rate, up, down, rtt and loss"),
+            ("1s:rate", "`rate` has no value"),
+            ("1s:", "`` has no value"),
+            ("1s:rate=1mbit,rate=2mbit", "`rate` is there twice"),
+            ("1s:rate=0mbit", "rate"),
+            ("1s:loss=2", "loss"),
+        ] {
+            let error = read(&[text]).expect_err(text);
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}
