@@ -185,8 +185,7 @@ fn wait(
     (interrupt, control, mut schedule): (&Interrupt, Option<&Control>, Schedule),
     mut watched: Option<[Rate; 2]>,
 ) -> Result<ExitStatus, Error> {
-    let began = Instant::now();
-    let mut next = began + SECOND;
+    let mut next = Instant::now() + SECOND;
     let mut before = link.look();
     let mut is_there = true;
     loop {
@@ -203,7 +202,7 @@ fn wait(
             eprintln!("goodqueue: the link is gone; the program goes on without it");
         }
         let asked = control.map(|control| control.obey(link)).unwrap_or_default();
-        for wish in schedule.obey(began, link).into_iter().chain(asked) {
+        for wish in schedule.obey(link).into_iter().chain(asked) {
             if let Some(rates) = &mut watched {
                 for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
                     *rate = bps.map_or(*rate, Rate);

@@ -91,8 +91,8 @@ pub struct EmulationArgs {
     /// Probability of loss on the line, each way
     #[arg(long, value_name = "SHARE", default_value = "0%", help_heading = "Link")]
     pub loss: String,
-    /// Change the link TIME after its start, as `goodqueue link set` does: rate, up, down, rtt or loss; may be
-    /// repeated
+    /// Change the link TIME after its start, as `goodqueue link set` does: rate, up, down, rtt or loss; may
+    /// be repeated
     #[arg(long, value_name = "TIME:NAME=VALUE[,...]", help_heading = "Link")]
     pub at: Vec<String>,
     /// Entries of a device ring between queue and line

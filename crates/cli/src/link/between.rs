@@ -61,7 +61,7 @@ impl Session<'_> {
                 break;
             }
             let asked = control.as_ref().map(|control| control.obey(&mut link)).unwrap_or_default();
-            for wish in schedule.obey(began, &mut link).into_iter().chain(asked) {
+            for wish in schedule.obey(&mut link).into_iter().chain(asked) {
                 for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
                     *rate = bps.map_or(*rate, Rate);
                 }

@@ -1,7 +1,7 @@
 //! Changes of a link at times that were said before: `--at 10s:rate=2mbit,rtt=200ms`.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use goodqueue_experiment::Error;
 use goodqueue_experiment::live::link::{Link, Wish};
@@ -27,9 +27,9 @@ impl Schedule {
     }
 
     /// Makes the changes that are due since the link began; returns them.
-    pub(crate) fn obey(&mut self, began: Instant, link: &mut Link) -> Vec<Wish> {
+    pub(crate) fn obey(&mut self, link: &mut Link) -> Vec<Wish> {
         let mut done = Vec::new();
-        while let Some((_, wish)) = self.0.pop_front_if(|(at, _)| began.elapsed() >= *at) {
+        while let Some((_, wish)) = self.0.pop_front_if(|(at, _)| link.age() >= *at) {
             // Every value was checked when it was read.
             if link.change(&wish).is_ok() {
                 done.push(wish);

@@ -348,6 +348,12 @@ impl Link {
         are_idle && self.engine.sample().frames_used == 0
     }
 
+    /// For how long it has been there.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        Duration::from_nanos(goodqueue_wire::now().since(self.started).0)
+    }
+
     /// Whether the link is still there.
     #[must_use]
     pub fn is_running(&self) -> bool {
