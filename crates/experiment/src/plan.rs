@@ -13,7 +13,7 @@ use crate::Error;
 use crate::request::{Arm, Request};
 use crate::text::{named, starts};
 
-#[cfg(feature = "live")]
+#[cfg(all(feature = "live", target_os = "linux"))]
 pub(crate) use link::LONGEST_RTT;
 pub use link::LinkOrder;
 use queues::queues;
