@@ -57,6 +57,7 @@ mod input;
 #[cfg(all(feature = "live", target_os = "linux"))]
 pub mod live;
 mod monitor;
+mod own;
 #[cfg(feature = "live")]
 pub mod path;
 mod plan;
@@ -74,6 +75,7 @@ pub use experiment::{Experiment, Variant};
 pub use hint::did_you_mean;
 pub use input::text as read_text;
 pub use monitor::{Latest, Monitor, Turn};
+pub use own::check_queue;
 pub use plan::{LinkOrder, Plan, TestOrder};
 pub use request::{Arm, Request};
 pub use text::{AirtimePolicy, ExperimentError};

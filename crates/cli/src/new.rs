@@ -1,0 +1,109 @@
+//! `goodqueue new`: a queue of one's own to begin with.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use goodqueue_experiment::Error;
+
+use crate::args::{Language, NewArgs, NewQueueArgs};
+use crate::output::print;
+
+/// Files of a template: their names and texts, with `NAME` for the name.
+type Files = &'static [(&'static str, &'static str)];
+
+const C: Files = &[
+    ("NAME.c", include_str!("../templates/queue.c")),
+    ("goodqueue_own.h", goodqueue_own::HEADER),
+    ("Makefile", include_str!("../templates/Makefile")),
+    ("README.md", include_str!("../templates/README-c.md")),
+];
+
+const RUST: Files = &[
+    ("src/lib.rs", include_str!("../templates/queue.rs")),
+    ("Cargo.toml", include_str!("../templates/Cargo.toml.txt")),
+    ("Makefile", include_str!("../templates/Makefile-rust")),
+    ("README.md", include_str!("../templates/README-rust.md")),
+];
+
+const PYTHON: Files = &[
+    ("NAME.py", include_str!("../templates/queue.py")),
+    ("test_NAME.py", include_str!("../templates/test_queue.py")),
+    ("README.md", include_str!("../templates/README-python.md")),
+];
+
+/// Writes a template into a new folder.
+///
+/// # Errors
+/// [`Error::Usage`] if the name is none, or there is something of this name; [`Error::Machine`] if a file
+/// cannot be written. Then there is no folder.
+pub fn command(args: &NewArgs) -> Result<(), Error> {
+    let NewArgs::Queue(args) = args;
+    let NewQueueArgs { name, lang, source } = args;
+    if !is_name(name) {
+        return Err(Error::Usage(format!(
+            "new queue {name}: a name begins with a small letter and has small letters, digits and _, as in my_aqm"
+        )));
+    }
+    let (files, source) = match lang {
+        Language::C => (C, None),
+        Language::Rust => (RUST, Some(source_folder(source.as_deref())?)),
+        Language::Python => (PYTHON, None),
+    };
+    let text = |text: &str| {
+        let named = text.replace("NAME", name);
+        match &source {
+            Some(folder) => named.replace("SOURCE", &folder.display().to_string()),
+            None => named,
+        }
+    };
+    let folder = Path::new(name);
+    fs::create_dir(folder).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::Usage(format!(
+            "new queue {name}: there is something of this name here; nothing was changed"
+        )),
+        _ => Error::Machine(format!("new queue {name}: {error}")),
+    })?;
+    let written: io::Result<()> = files.iter().try_for_each(|(file, template)| {
+        let file = folder.join(text(file));
+        file.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(file, text(template))
+    });
+    if let Err(error) = written {
+        // It was made here, a moment ago.
+        let _ = fs::remove_dir_all(folder);
+        return Err(Error::Machine(format!("new queue {name}: {error}")));
+    }
+    let next = match lang {
+        Language::C | Language::Rust => format!("make -C {name} check"),
+        Language::Python => format!("cd {name} && python {name}.py"),
+    };
+    let list: String = files.iter().map(|(file, _)| format!("  {name}/{}\n", text(file))).collect();
+    print(&format!("{list}Next: {next}\n"))
+}
+
+/// Whether C, Rust and Python all take this as a name.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.len() <= 64
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && !["core", "std", "alloc", "test", "goodqueue", "goodqueue_own"].contains(&name)
+}
+
+/// The folder of this program's source.
+fn source_folder(given: Option<&Path>) -> Result<PathBuf, Error> {
+    let is_it = |folder: &Path| folder.join("crates/own/Cargo.toml").is_file();
+    let here = std::env::current_dir().map_err(Error::machine)?;
+    match given {
+        Some(folder) if is_it(folder) => std::path::absolute(folder).map_err(Error::machine),
+        Some(folder) => Err(Error::Usage(format!(
+            "--source {}: this is not the folder of Goodqueue's source, which has crates/own",
+            folder.display()
+        ))),
+        None => here.ancestors().find(|folder| is_it(folder)).map(Path::to_owned).ok_or_else(|| {
+            Error::Usage(
+                "new queue --lang rust: name the folder of Goodqueue's source with --source DIR".into(),
+            )
+        }),
+    }
+}

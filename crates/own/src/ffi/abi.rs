@@ -1,0 +1,137 @@
+//! The tables of `goodqueue_own.h`, field for field.
+
+use core::ffi::{c_char, c_void};
+
+use goodqueue::Reason;
+
+/// `GQ_OWN_ABI`.
+pub(crate) const ABI: u32 = 1;
+
+/// `GQ_OWN_NEVER`.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// Name of the table of a queue in its library.
+pub(crate) const QUEUE_SYMBOL: &str = "goodqueue_own_queue";
+
+/// `struct gq_own_parameter`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawParameter {
+    /// Text that ends with 0.
+    pub(crate) name: *const c_char,
+    /// Text that ends with 0.
+    pub(crate) about: *const c_char,
+    /// `GQ_OWN_COUNT` and so on.
+    pub(crate) unit: u64,
+    /// The default.
+    pub(crate) initial: u64,
+    /// The least value.
+    pub(crate) least: u64,
+    /// The greatest value.
+    pub(crate) most: u64,
+}
+
+/// `struct gq_own_packet`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RawPacket {
+    /// Its number.
+    pub(crate) id: u64,
+    /// Bytes with the layer-2 header.
+    pub(crate) len: u32,
+    /// Bytes in memory.
+    pub(crate) truesize: u32,
+    /// Hash of the flow.
+    pub(crate) flow_hash: u32,
+    /// The DS byte.
+    pub(crate) dsfield: u32,
+}
+
+/// `struct gq_own_host`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawHost {
+    /// The first argument of each function.
+    pub(crate) owner: *mut c_void,
+    /// Drops a packet.
+    pub(crate) drop: unsafe extern "C" fn(*mut c_void, u64, u32),
+    /// Marks a packet.
+    pub(crate) mark: unsafe extern "C" fn(*mut c_void, u64, u32) -> i32,
+    /// Ends the run.
+    pub(crate) fail: unsafe extern "C" fn(*mut c_void, *const c_char),
+}
+
+/// `create` of `struct gq_own_queue`.
+pub(crate) type Create = unsafe extern "C" fn(*const u64, u64, *const RawHost) -> *mut c_void;
+/// `destroy`.
+pub(crate) type Destroy = unsafe extern "C" fn(*mut c_void);
+/// `enqueue`.
+pub(crate) type Enqueue = unsafe extern "C" fn(*mut c_void, u64, *const RawPacket, *const RawHost);
+/// `dequeue`.
+pub(crate) type Dequeue = unsafe extern "C" fn(*mut c_void, u64, *mut u64, *const RawHost) -> i32;
+/// `next_wake`.
+pub(crate) type NextWake = unsafe extern "C" fn(*const c_void, u64) -> u64;
+/// `counters`.
+pub(crate) type Counters = unsafe extern "C" fn(*const c_void, *mut u64);
+
+/// `struct gq_own_queue`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawQueue {
+    /// [`ABI`].
+    pub(crate) abi: u32,
+    /// Bytes of this struct.
+    pub(crate) size: u32,
+    /// Text that ends with 0.
+    pub(crate) name: *const c_char,
+    /// Text that ends with 0.
+    pub(crate) about: *const c_char,
+    /// The parameters.
+    pub(crate) parameters: *const RawParameter,
+    /// How many.
+    pub(crate) parameter_count: u64,
+    /// Makes a queue.
+    pub(crate) create: Option<Create>,
+    /// Frees a queue.
+    pub(crate) destroy: Option<Destroy>,
+    /// Takes a packet.
+    pub(crate) enqueue: Option<Enqueue>,
+    /// Gives a packet.
+    pub(crate) dequeue: Option<Dequeue>,
+    /// When it can give one.
+    pub(crate) next_wake: Option<NextWake>,
+    /// Texts that end with 0.
+    pub(crate) counter_names: *const *const c_char,
+    /// How many.
+    pub(crate) counter_count: u64,
+    /// Their values.
+    pub(crate) counters: Option<Counters>,
+}
+
+/// SAFETY: a constant of a library, whose texts and functions do not change.
+unsafe impl Sync for RawQueue {}
+/// SAFETY: as above.
+unsafe impl Sync for RawParameter {}
+
+/// The numbers of the reasons (`GQ_OWN_LIMIT` and so on).
+pub(crate) const REASONS: [(u32, Reason); 19] = [
+    (1, Reason::Limit),
+    (2, Reason::Memory),
+    (3, Reason::Codel),
+    (4, Reason::TooBig),
+    (5, Reason::Change),
+    (6, Reason::Reset),
+    (7, Reason::Flush),
+    (8, Reason::Blue),
+    (9, Reason::Ack),
+    (10, Reason::Filter),
+    (11, Reason::Pie),
+    (12, Reason::Pi2),
+    (13, Reason::Red),
+    (14, Reason::Rehash),
+    (15, Reason::FlowLimit),
+    (16, Reason::Horizon),
+    (17, Reason::CeThreshold),
+    (18, Reason::Step),
+    (19, Reason::Loss),
+];
