@@ -9,11 +9,11 @@ use goodqueue_experiment::Error;
 use crate::args::{Language, NewArgs, NewQueueArgs};
 use crate::output::print;
 
-/// Files of a template: their names and texts, with `NAME` for the name.
+/// Files of a template: their names and texts, with `@NAME@` for the name.
 type Files = &'static [(&'static str, &'static str)];
 
 const C: Files = &[
-    ("NAME.c", include_str!("../templates/queue.c")),
+    ("@NAME@.c", include_str!("../templates/queue.c")),
     ("goodqueue_own.h", goodqueue_own::HEADER),
     ("Makefile", include_str!("../templates/Makefile")),
     ("README.md", include_str!("../templates/README-c.md")),
@@ -27,8 +27,8 @@ const RUST: Files = &[
 ];
 
 const PYTHON: Files = &[
-    ("NAME.py", include_str!("../templates/queue.py")),
-    ("test_NAME.py", include_str!("../templates/test_queue.py")),
+    ("@NAME@.py", include_str!("../templates/queue.py")),
+    ("test_@NAME@.py", include_str!("../templates/test_queue.py")),
     ("README.md", include_str!("../templates/README-python.md")),
 ];
 
@@ -51,9 +51,9 @@ pub fn command(args: &NewArgs) -> Result<(), Error> {
         Language::Python => (PYTHON, None),
     };
     let text = |text: &str| {
-        let named = text.replace("NAME", name);
+        let named = text.replace("@NAME@", name);
         match &source {
-            Some(folder) => named.replace("SOURCE", &folder.display().to_string()),
+            Some(folder) => named.replace("@SOURCE@", &folder.display().to_string()),
             None => named,
         }
     };

@@ -1,12 +1,12 @@
 /*
- * NAME: a queue of your own for Goodqueue.
+ * @NAME@: a queue of your own for Goodqueue.
  *
  * A FIFO that keeps the delay short: while the oldest packet has waited for longer than `target`, one packet each
  * `interval` is marked, or dropped if its sender does not speak ECN. Change it as you like; goodqueue_own.h has
  * the rules.
  *
  *	make check
- *	goodqueue run rrul --queue ./NAME.so,target=5ms,fq_codel
+ *	goodqueue run rrul --queue ./@NAME@.so,target=5ms,fq_codel
  */
 #include <stdlib.h>
 
@@ -117,7 +117,7 @@ static void counters(const void *it, uint64_t *values)
 GQ_OWN_EXPORT const struct gq_own_queue goodqueue_own_queue = {
 	.abi = GQ_OWN_ABI,
 	.size = sizeof(struct gq_own_queue),
-	.name = "NAME",
+	.name = "@NAME@",
 	.about = "a FIFO that marks or drops what has waited too long",
 	.parameters = parameters,
 	.parameter_count = PARAMETERS,

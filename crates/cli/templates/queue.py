@@ -1,9 +1,9 @@
-"""NAME: a queue of my own for Goodqueue.
+"""@NAME@: a queue of my own for Goodqueue.
 
 A FIFO that keeps the delay short: while the oldest packet has waited for longer than `target`, one packet each
 `interval` is marked, or dropped if its sender does not speak ECN. Change it as you like; docs/python.md has the rules.
 
-    python NAME.py          # checks the rules, and runs it beside a FIFO and codel
+    python @NAME@.py          # checks the rules, and runs it beside a FIFO and codel
 """
 
 from collections import deque
@@ -41,4 +41,4 @@ class Mine:
 
 if __name__ == "__main__":
     print(goodqueue.check_queue(Mine))
-    print(goodqueue.run("tcp_1up", length="5s", queues=["pfifo:1000", ("NAME", Mine), "codel"]))
+    print(goodqueue.run("tcp_1up", length="5s", queues=["pfifo:1000", ("@NAME@", Mine), "codel"]))

@@ -1,4 +1,4 @@
-//! NAME: a queue of my own for Goodqueue.
+//! @NAME@: a queue of my own for Goodqueue.
 //!
 //! A FIFO that keeps the delay short: while the oldest packet has waited for longer than `target`, one packet
 //! each `interval` is marked, or dropped if its sender does not speak ECN. Change it as you like; the rules are
@@ -6,7 +6,7 @@
 //!
 //! ```sh
 //! cargo test && make
-//! goodqueue run rrul --queue ./NAME.so,target=5ms,fq_codel
+//! goodqueue run rrul --queue ./@NAME@.so,target=5ms,fq_codel
 //! ```
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ pub struct Mine {
 }
 
 impl OwnQueue for Mine {
-    const NAME: &'static CStr = c"NAME";
+    const NAME: &'static CStr = c"@NAME@";
     const ABOUT: &'static CStr = c"a FIFO that marks or drops what has waited too long";
     const PARAMETERS: &'static [RawParameter] = &[
         parameter(c"limit", c"most packets that wait", Unit::Count, 1000, [1, 100_000]),

@@ -1,7 +1,7 @@
-"""Whether NAME keeps the rules, and keeps the delay short. Run it with `python -m pytest`."""
+"""Whether @NAME@ keeps the rules, and keeps the delay short. Run it with `python -m pytest`."""
 
 import goodqueue
-from NAME import Mine
+from @NAME@ import Mine
 
 
 def test_it_keeps_the_rules():
@@ -9,6 +9,6 @@ def test_it_keeps_the_rules():
 
 
 def test_it_keeps_the_delay_short():
-    result = goodqueue.run("tcp_1up", length="5s", queues=["pfifo:1000", ("NAME", Mine)])
+    result = goodqueue.run("tcp_1up", length="5s", queues=["pfifo:1000", ("@NAME@", Mine)])
     fifo, mine = result.summary["rise_p95_ms"]
     assert mine < fifo / 2

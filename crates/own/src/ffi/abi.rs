@@ -135,3 +135,68 @@ pub(crate) const REASONS: [(u32, Reason); 19] = [
     (18, Reason::Step),
     (19, Reason::Loss),
 ];
+
+#[cfg(test)]
+mod tests {
+    use core::mem::{offset_of, size_of};
+    use std::fmt::Write;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    macro_rules! layout {
+        ($out:ident, $c:literal, $rust:ident: $($field:ident),+) => {
+            writeln!($out, "{} {}", $c, size_of::<$rust>()).expect("a line");
+            $(writeln!($out, "{}.{} {}", $c, stringify!($field), offset_of!($rust, $field)).expect("a line");)+
+        };
+    }
+
+    fn ours() -> String {
+        let mut out = String::new();
+        layout!(out, "gq_own_parameter", RawParameter: name, about, unit, initial, least, most);
+        layout!(out, "gq_own_packet", RawPacket: id, len, truesize, flow_hash, dsfield);
+        layout!(out, "gq_own_host", RawHost: owner, drop, mark, fail);
+        layout!(
+            out, "gq_own_queue", RawQueue: abi, size, name, about, parameters, parameter_count, create, destroy,
+            enqueue, dequeue, next_wake, counter_names, counter_count, counters
+        );
+        out
+    }
+
+    #[test]
+    fn the_structs_are_those_of_the_header() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for (compiler, standard) in [("cc", "-std=c99"), ("c++", "-std=c++17")] {
+            let program =
+                std::env::temp_dir().join(format!("goodqueue-own-layout-{compiler}-{}", std::process::id()));
+            let language = if compiler == "cc" { "c" } else { "c++" };
+            let compiled = Command::new(compiler)
+                .args([standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-x", language, "-I"])
+                .arg(folder.join("include"))
+                .arg(folder.join("tests/c/layout.c"))
+                .arg("-o")
+                .arg(&program)
+                .output()
+                .expect("a compiler");
+            assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+            let printed = Command::new(&program).output().expect("the program");
+            std::fs::remove_file(&program).expect("it is there");
+            assert_eq!(String::from_utf8_lossy(&printed.stdout), ours(), "{compiler}");
+        }
+    }
+
+    #[test]
+    fn the_numbers_are_those_of_the_header() {
+        let defined = |name: &str| {
+            let line = crate::HEADER.lines().find(|line| line.starts_with(&format!("#define {name} ")));
+            let word = line.and_then(|line| line.split_whitespace().nth(2)).expect(name);
+            word.trim_end_matches('u').parse::<u32>().expect("a number")
+        };
+        assert_eq!(defined("GQ_OWN_ABI"), ABI);
+        for (number, reason) in REASONS {
+            assert_eq!(defined(&format!("GQ_OWN_{}", reason.name().to_uppercase())), number, "{reason:?}");
+        }
+        assert!(Reason::ALL.iter().all(|reason| REASONS.iter().any(|(_, known)| known == reason)));
+    }
+}
