@@ -179,7 +179,7 @@ fn wait(
 ) -> Result<ExitStatus, Error> {
     let mut next = Instant::now() + SECOND;
     let mut before = link.look();
-    let mut is_there = true;
+    let (mut is_there, mut is_whole) = (true, true);
     loop {
         if let Some(signal) = interrupt.wait(LOOK).map_err(Error::machine)?
             && signal != SIGINT
@@ -192,6 +192,10 @@ fn wait(
         if is_there && !link.is_running() {
             is_there = false;
             eprintln!("goodqueue: the link is gone; the program goes on without it");
+        }
+        if let (true, Some(fault)) = (is_whole, link.fault()) {
+            is_whole = false;
+            eprintln!("goodqueue: {fault}; from now on the link has a FIFO");
         }
         for wish in control.map(|control| control.obey(link)).unwrap_or_default() {
             if let Some(rates) = &mut watched {

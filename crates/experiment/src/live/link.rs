@@ -261,10 +261,16 @@ impl Link {
         are_idle && self.engine.sample().frames_used == 0
     }
 
-    /// Whether the link is still there, and its queues keep the rules.
+    /// Whether the link is still there.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.engine.is_running() && self.faults.first().is_none()
+        self.engine.is_running()
+    }
+
+    /// What a queue of one's own did that no queue may, with its name: it has been a FIFO without a limit since.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        self.faults.first().map(|why| format!("{}: {why}", self.run.queue))
     }
 
     /// Ends the link. What waits in it is not delivered. Returns the record: `own`, with the name and the
@@ -275,14 +281,14 @@ impl Link {
     pub fn stop(mut self, own: Record) -> Result<Record, Error> {
         self.interval = 0;
         self.look();
-        let Link { engine, faults, around, started, order, seed, mut run, lines, is_changed, notes, .. } =
-            self;
+        let fault = self.fault();
+        let Link { engine, around, started, order, seed, mut run, lines, is_changed, notes, .. } = self;
         let ran_ns = goodqueue_wire::now().since(started).0;
         let report = engine.stop().map_err(Error::machine)?;
         // That the program keeps the processors busy is its own affair, as long as packets leave in time.
         let mut invalid = report.last.validity().reasons;
         invalid.extend(report.failure.as_ref().map(ToString::to_string));
-        invalid.extend(faults.first().map(|why| format!("{}: {why}", run.queue)));
+        invalid.extend(fault);
         let end = finish(&report, report.failure.is_none(), invalid);
         let refused = around.map_or(0, |(relays, _)| relays.stop());
         (run.complete, run.validity) =

@@ -72,7 +72,7 @@ fn what_a_library_does_wrong_is_noted_and_does_no_harm() {
         (1, Rule::Once, "it gave packet 1, which had left it before"),
         (2, Rule::Once, "it gave packet 123456789, which it never got"),
         (3, Rule::Once, "packets: it lost them"),
-        (4, Rule::Wake, "next_wake says that one of 1 packets may leave now, and dequeue gave none"),
+        (4, Rule::Wake, "packets may leave now, and dequeue gave none"),
         (5, Rule::Time, "ns, which is over: it is "),
         (6, Rule::Wake, "dequeue gave a packet, and next_wake had said that none may leave before"),
         (7, Rule::Memory, "it holds all of 300000 packets that arrived"),
