@@ -11,6 +11,7 @@ pub mod args;
 pub mod autorate;
 #[cfg(target_os = "linux")]
 pub mod bridge;
+pub mod check_cc;
 pub mod check_queue;
 pub mod compare;
 #[cfg(target_os = "linux")]

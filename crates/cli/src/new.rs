@@ -1,4 +1,4 @@
-//! `goodqueue new`: a queue of one's own to begin with.
+//! `goodqueue new`: a queue or a congestion control of one's own to begin with.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use goodqueue_experiment::Error;
 
-use crate::args::{Language, NewArgs, NewQueueArgs};
+use crate::args::{CcLanguage, Example, Language, NewArgs, NewCcArgs, NewQueueArgs};
 use crate::output::print;
 
 /// Files of a template: their names and texts, with `@NAME@` for the name.
@@ -32,27 +32,74 @@ const PYTHON: Files = &[
     ("README.md", include_str!("../templates/README-python.md")),
 ];
 
+const fn cc(text: &'static str) -> [(&'static str, &'static str); 4] {
+    [
+        ("@NAME@.c", text),
+        ("goodqueue_own.h", goodqueue_own::HEADER),
+        ("Makefile", include_str!("../templates/Makefile-cc")),
+        ("README.md", include_str!("../templates/README-cc.md")),
+    ]
+}
+
+const AIMD: [(&str, &str); 4] = cc(include_str!("../templates/aimd.c"));
+const VEGAS: [(&str, &str); 4] = cc(include_str!("../templates/vegas.c"));
+const LEDBAT: [(&str, &str); 4] = cc(include_str!("../templates/ledbat.c"));
+
+const CC_RUST: Files = &[
+    ("src/lib.rs", include_str!("../templates/aimd.rs")),
+    ("Cargo.toml", include_str!("../templates/Cargo.toml.txt")),
+    ("Makefile", include_str!("../templates/Makefile-cc-rust")),
+    ("README.md", include_str!("../templates/README-cc.md")),
+];
+
 /// Writes a template into a new folder.
 ///
 /// # Errors
 /// [`Error::Usage`] if the name is none, or there is something of this name; [`Error::Machine`] if a file
 /// cannot be written. Then there is no folder.
 pub fn command(args: &NewArgs) -> Result<(), Error> {
-    let NewArgs::Queue(args) = args;
-    let NewQueueArgs { name, lang, source } = args;
+    match args {
+        NewArgs::Queue(NewQueueArgs { name, lang, source }) => {
+            let files = match lang {
+                Language::C => C,
+                Language::Rust => RUST,
+                Language::Python => PYTHON,
+            };
+            let next = match lang {
+                Language::C | Language::Rust => format!("make -C {name} check"),
+                Language::Python => format!("cd {name} && python {name}.py"),
+            };
+            let source = (*lang == Language::Rust).then(|| source_folder(source.as_deref())).transpose()?;
+            write("queue", name, files, source.as_deref(), &next)
+        }
+        NewArgs::Cc(NewCcArgs { name, lang, like, source }) => {
+            let files: Files = match (lang, like) {
+                (CcLanguage::C, Example::Aimd) => &AIMD,
+                (CcLanguage::C, Example::Vegas) => &VEGAS,
+                (CcLanguage::C, Example::Ledbat) => &LEDBAT,
+                (CcLanguage::Rust, Example::Aimd) => CC_RUST,
+                (CcLanguage::Rust, Example::Vegas | Example::Ledbat) => {
+                    return Err(Error::Usage(
+                        "new cc --like: in Rust there is aimd; vegas and ledbat are in C".into(),
+                    ));
+                }
+            };
+            let source = (*lang == CcLanguage::Rust).then(|| source_folder(source.as_deref())).transpose()?;
+            write("cc", name, files, source.as_deref(), &format!("make -C {name} check"))
+        }
+    }
+}
+
+/// Writes the files of a template into the folder `name`.
+fn write(kind: &str, name: &str, files: Files, source: Option<&Path>, next: &str) -> Result<(), Error> {
     if !is_name(name) {
         return Err(Error::Usage(format!(
-            "new queue {name}: a name begins with a small letter and has small letters, digits and _, as in my_aqm"
+            "new {kind} {name}: a name begins with a small letter and has small letters, digits and _, as in my_aqm"
         )));
     }
-    let (files, source) = match lang {
-        Language::C => (C, None),
-        Language::Rust => (RUST, Some(source_folder(source.as_deref())?)),
-        Language::Python => (PYTHON, None),
-    };
     let text = |text: &str| {
         let named = text.replace("@NAME@", name);
-        match &source {
+        match source {
             Some(folder) => named.replace("@SOURCE@", &folder.display().to_string()),
             None => named,
         }
@@ -60,9 +107,9 @@ pub fn command(args: &NewArgs) -> Result<(), Error> {
     let folder = Path::new(name);
     fs::create_dir(folder).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Error::Usage(format!(
-            "new queue {name}: there is something of this name here; nothing was changed"
+            "new {kind} {name}: there is something of this name here; nothing was changed"
         )),
-        _ => Error::Machine(format!("new queue {name}: {error}")),
+        _ => Error::Machine(format!("new {kind} {name}: {error}")),
     })?;
     let written: io::Result<()> = files.iter().try_for_each(|(file, template)| {
         let file = folder.join(text(file));
@@ -72,12 +119,8 @@ pub fn command(args: &NewArgs) -> Result<(), Error> {
     if let Err(error) = written {
         // It was made here, a moment ago.
         let _ = fs::remove_dir_all(folder);
-        return Err(Error::Machine(format!("new queue {name}: {error}")));
+        return Err(Error::Machine(format!("new {kind} {name}: {error}")));
     }
-    let next = match lang {
-        Language::C | Language::Rust => format!("make -C {name} check"),
-        Language::Python => format!("cd {name} && python {name}.py"),
-    };
     let list: String = files.iter().map(|(file, _)| format!("  {name}/{}\n", text(file))).collect();
     print(&format!("{list}Next: {next}\n"))
 }
@@ -101,9 +144,7 @@ fn source_folder(given: Option<&Path>) -> Result<PathBuf, Error> {
             folder.display()
         ))),
         None => here.ancestors().find(|folder| is_it(folder)).map(Path::to_owned).ok_or_else(|| {
-            Error::Usage(
-                "new queue --lang rust: name the folder of Goodqueue's source with --source DIR".into(),
-            )
+            Error::Usage("new --lang rust: name the folder of Goodqueue's source with --source DIR".into())
         }),
     }
 }

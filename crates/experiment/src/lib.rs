@@ -47,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 mod asked;
+mod check_cc;
 mod collect;
 mod error;
 mod experiment;
@@ -58,6 +59,7 @@ mod input;
 pub mod live;
 mod monitor;
 mod own;
+mod own_cc;
 #[cfg(feature = "live")]
 pub mod path;
 mod plan;
@@ -70,6 +72,7 @@ mod source;
 pub mod text;
 
 pub use asked::{Asked, Shown};
+pub use check_cc::{CcCase, CcOutcome, check_cc};
 pub use error::Error;
 pub use experiment::{Experiment, Variant};
 pub use hint::did_you_mean;

@@ -1,7 +1,7 @@
 /*
- * goodqueue_own.h: a queue of your own for Goodqueue, in a shared library.
+ * goodqueue_own.h: a queue or a congestion control of your own for Goodqueue, in a shared library.
  *
- * The library exports one constant, a table of functions:
+ * For a queue the library exports one constant, a table of functions (for a congestion control: see below):
  *
  *	GQ_OWN_EXPORT const struct gq_own_queue goodqueue_own_queue = {
  *		.abi = GQ_OWN_ABI,
@@ -149,6 +149,78 @@ struct gq_own_queue {
 	const char *const *counter_names; /* may be NULL if there is none */
 	uint64_t counter_count;		  /* 32 at most */
 	void (*counters)(const void *queue, uint64_t *values);
+};
+
+/*
+ * A congestion control of your own, for TCP in the simulator. The library exports
+ *
+ *	GQ_OWN_EXPORT const struct gq_own_cc goodqueue_own_cc = { .abi = GQ_OWN_ABI, ... };
+ *
+ * `goodqueue new cc my_cc` writes one, `goodqueue check-cc ./my_cc.so` checks one, and
+ * `goodqueue run tcp_nup --cc ./my_cc.so:keep=70,cubic` compares one. Windows are in segments. As in Linux there is
+ * no timer: ACKs are the clock, and a retransmission timeout is an event.
+ */
+
+/* What is not an ACK. */
+#define GQ_OWN_START 0u	    /* the connection is established */
+#define GQ_OWN_LOST 1u	    /* a loss was found, and is repaired from here on: once for each recovery */
+#define GQ_OWN_MARKED 2u    /* the peer echoes a mark (ECN): once a round trip at most */
+#define GQ_OWN_TIMEOUT 3u   /* a retransmission timeout; the sender has set the window to what is in flight plus 1 */
+#define GQ_OWN_RECOVERED 4u /* the end of LOST, MARKED or TIMEOUT */
+#define GQ_OWN_IDLE 5u	    /* the window was reset after idle time */
+
+/* The connection, at each call. The first two fields are read and may be set, the others are read. */
+struct gq_own_window {
+	uint64_t cwnd;	     /* congestion window; the sender keeps it at 1 or more */
+	uint64_t pacing_bps; /* rate at which segments may leave, in bit/s; 0: not paced */
+	uint64_t prior_cwnd; /* window before LOST, MARKED or TIMEOUT */
+	uint64_t in_flight;  /* segments */
+	uint64_t delivered;  /* segments since the beginning */
+	uint64_t srtt;	     /* smoothed round-trip time, ns; 0: none so far */
+	uint64_t min_rtt;    /* least round-trip time of the last 300 s, ns; 0: none so far */
+	uint32_t mss;	     /* payload bytes of a full segment */
+	uint32_t is_limited; /* 1: the window limits the sender, so that it may grow; 0: the application does */
+};
+
+/* What an ACK says. */
+struct gq_own_ack {
+	uint64_t acked;		  /* segments newly delivered */
+	uint64_t lost;		  /* segments newly found lost */
+	uint64_t marked;	  /* how many of those delivered were marked; only with GQ_OWN_SCALABLE */
+	uint64_t rtt;		  /* round-trip time of this ACK, ns; 0: it gave none */
+	uint64_t prior_delivered; /* `delivered` when the newest segment acknowledged was sent: a round trip ago */
+	uint64_t rate_bps;	  /* delivery rate, bit/s of payload; 0: no sample */
+	uint32_t is_app_limited;  /* 1: the sample was taken while the application had nothing to send */
+	uint32_t in_recovery;	  /* 1: between LOST or TIMEOUT and RECOVERED */
+};
+
+/* It responds to how many packets are marked: accurate feedback of ECN (RFC 9768), and ECT(1) (RFC 9331). */
+#define GQ_OWN_SCALABLE 1u
+
+/* A kind of congestion control. Of the host, `fail` is for it. */
+struct gq_own_cc {
+	uint32_t abi;	   /* GQ_OWN_ABI */
+	uint32_t size;	   /* sizeof(struct gq_own_cc) */
+	const char *name;  /* letters, digits, _ and - */
+	const char *about; /* one line */
+
+	const struct gq_own_parameter *parameters; /* may be NULL if there is none */
+	uint64_t parameter_count;		   /* 32 at most */
+	uint64_t flags;				   /* GQ_OWN_SCALABLE or 0 */
+
+	/* Makes the congestion control of a connection. Returns NULL after host->fail. */
+	void *(*create)(const uint64_t *values, const struct gq_own_host *host);
+
+	/* Frees it. */
+	void (*destroy)(void *cc);
+
+	/* An ACK, in any state. */
+	void (*ack)(void *cc, uint64_t now, const struct gq_own_ack *ack, struct gq_own_window *window,
+		    const struct gq_own_host *host);
+
+	/* Something that is not an ACK: GQ_OWN_START and so on. */
+	void (*event)(void *cc, uint64_t now, uint32_t event, struct gq_own_window *window,
+		      const struct gq_own_host *host);
 };
 
 #ifdef __cplusplus

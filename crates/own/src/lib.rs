@@ -14,16 +14,19 @@
 //!
 //! * [`Library`] loads a library and reads the parameters; [`LibraryQueue`] is a queue of it at work, with a
 //!   guard: a queue that breaks a rule is named, and does no harm.
+//! * [`cc::CcLibrary`] is the same for congestion controls, of TCP in the simulator.
 //! * [`check`] is the conformance suite, for every [`goodqueue::Queue`].
 //! * [`export`] and [`export_queue`] make a shared library of a queue in Rust.
 //!
 //! The header is `include/goodqueue_own.h`, also as [`HEADER`]. A queue sees a packet's number, length, size in
 //! memory, flow hash and DS byte. What more CAKE and `fq` ask of a packet does not cross this border.
 
+pub mod cc;
 pub mod check;
 mod fault;
 mod ffi;
 mod library;
+mod load;
 mod parameter;
 mod queue;
 mod table;

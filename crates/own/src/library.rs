@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use goodqueue::{Header, Packet};
 
-use crate::parameter::{self, Parameter};
+use crate::load;
+use crate::parameter::Parameter;
 use crate::queue::LibraryQueue;
 use crate::table::Table;
 
@@ -38,8 +39,8 @@ impl Library {
         let (path, text) = words.split_once(',').unwrap_or((words, ""));
         let path = path.trim();
         let wrong = |why: String| format!("{path}: {why}");
-        let table = Arc::new(load(Path::new(path)).map_err(wrong)?);
-        let values = parameter::values(&table.parameters, text).map_err(wrong)?;
+        let table = Arc::new(load::queue(Path::new(path)).map_err(wrong)?);
+        let values = Parameter::values(&table.about.parameters, text).map_err(wrong)?;
         let elements = text.split(',').filter(|_| !text.is_empty()).map(|element| {
             let (name, value) = element.split_once('=').unwrap_or((element, ""));
             format!(",{}={}", name.trim(), value.trim())
@@ -61,18 +62,18 @@ impl Library {
     /// What the library calls its queue.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.table.name
+        &self.table.about.name
     }
 
     /// One line about it, by the library.
     #[must_use]
     pub fn about(&self) -> &str {
-        &self.table.about
+        &self.table.about.about
     }
 
     /// Its parameters, each with the value that is in force.
     pub fn parameters(&self) -> impl Iterator<Item = (&Parameter, u64)> {
-        self.table.parameters.iter().zip(self.values.iter().copied())
+        self.table.about.parameters.iter().zip(self.values.iter().copied())
     }
 
     /// A queue of this kind, with the seed of its random decisions. If the library refuses to make it,
@@ -99,16 +100,4 @@ impl fmt::Display for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)
     }
-}
-
-#[cfg(any(unix, windows))]
-fn load(path: &Path) -> Result<Table, String> {
-    // A name without a folder would be looked for where the system has its libraries.
-    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
-    crate::ffi::load::table(&path)
-}
-
-#[cfg(not(any(unix, windows)))]
-fn load(_: &Path) -> Result<Table, String> {
-    Err("this build loads no libraries".into())
 }

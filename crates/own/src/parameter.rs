@@ -98,44 +98,48 @@ impl Parameter {
         Ok(Parameter { name, about, unit, initial, least, most })
     }
 
+    /// The values of `text` (`limit=100,target=5ms`), one for each parameter.
+    ///
+    /// # Errors
+    /// The first that is wrong, in words, with the cure.
+    pub fn values(parameters: &[Parameter], text: &str) -> Result<Vec<u64>, String> {
+        let mut given: Vec<Option<u64>> = vec![None; parameters.len()];
+        for element in text.split(',').filter(|_| !text.is_empty()) {
+            let Some((name, value)) = element.split_once('=') else {
+                return Err(format!("`{}` is no parameter: write NAME=VALUE", element.trim()));
+            };
+            let (name, value) = (name.trim(), value.trim());
+            let Some(at) = parameters.iter().position(|parameter| parameter.name == name) else {
+                let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+                let there = if names.is_empty() {
+                    "it has none".into()
+                } else {
+                    format!("there are {}", names.join(", "))
+                };
+                return Err(format!("no parameter `{name}`; {there}"));
+            };
+            let parameter = &parameters[at];
+            let number = parameter.unit.read(value).map_err(|why| format!("{name}={value}: {why}"))?;
+            if !(parameter.least..=parameter.most).contains(&number) {
+                return Err(format!("{name}={value}: {}", parameter.range()));
+            }
+            if given[at].replace(number).is_some() {
+                return Err(format!("{name} is given twice"));
+            }
+        }
+        Ok(given
+            .iter()
+            .zip(parameters)
+            .map(|(given, parameter)| given.unwrap_or(parameter.initial))
+            .collect())
+    }
+
     /// Its range in words.
     #[must_use]
     pub fn range(&self) -> String {
         let [least, most] = [self.least, self.most].map(|value| self.unit.words(value));
         if self.most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") }
     }
-}
-
-/// The values of `text` (`limit=100,target=5ms`), one for each parameter.
-///
-/// # Errors
-/// The first that is wrong, in words, with the cure.
-pub(crate) fn values(parameters: &[Parameter], text: &str) -> Result<Vec<u64>, String> {
-    let mut given: Vec<Option<u64>> = vec![None; parameters.len()];
-    for element in text.split(',').filter(|_| !text.is_empty()) {
-        let Some((name, value)) = element.split_once('=') else {
-            return Err(format!("`{}` is no parameter: write NAME=VALUE", element.trim()));
-        };
-        let (name, value) = (name.trim(), value.trim());
-        let Some(at) = parameters.iter().position(|parameter| parameter.name == name) else {
-            let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name.as_str()).collect();
-            let there = if names.is_empty() {
-                "it has none".into()
-            } else {
-                format!("there are {}", names.join(", "))
-            };
-            return Err(format!("no parameter `{name}`; {there}"));
-        };
-        let parameter = &parameters[at];
-        let number = parameter.unit.read(value).map_err(|why| format!("{name}={value}: {why}"))?;
-        if !(parameter.least..=parameter.most).contains(&number) {
-            return Err(format!("{name}={value}: {}", parameter.range()));
-        }
-        if given[at].replace(number).is_some() {
-            return Err(format!("{name} is given twice"));
-        }
-    }
-    Ok(given.iter().zip(parameters).map(|(given, parameter)| given.unwrap_or(parameter.initial)).collect())
 }
 
 #[cfg(test)]
@@ -158,10 +162,10 @@ mod tests {
 
     #[test]
     fn values_are_read_in_their_units() {
-        assert_eq!(values(&parameters(), ""), Ok(vec![1000, 5_000_000, 1_000_000, 1514]));
-        let read = values(&parameters(), "target=20ms, limit=7,bytes=2k,rate=3mbit");
+        assert_eq!(Parameter::values(&parameters(), ""), Ok(vec![1000, 5_000_000, 1_000_000, 1514]));
+        let read = Parameter::values(&parameters(), "target=20ms, limit=7,bytes=2k,rate=3mbit");
         assert_eq!(read, Ok(vec![7, 20_000_000, 3_000_000, 2048]));
-        assert_eq!(values(&[], ""), Ok(vec![]));
+        assert_eq!(Parameter::values(&[], ""), Ok(vec![]));
     }
 
     #[test]
@@ -180,9 +184,9 @@ mod tests {
             ("quantum=1", "no parameter `quantum`; there are limit, target, rate, bytes"),
             (",", "`` is no parameter: write NAME=VALUE"),
         ] {
-            assert_eq!(values(&parameters(), text), Err(words.into()), "{text}");
+            assert_eq!(Parameter::values(&parameters(), text), Err(words.into()), "{text}");
         }
-        assert_eq!(values(&[], "a=1"), Err("no parameter `a`; it has none".into()));
+        assert_eq!(Parameter::values(&[], "a=1"), Err("no parameter `a`; it has none".into()));
         assert!(Parameter::new("Limit".into(), String::new(), Unit::Count, [0, 0, 0]).is_err());
         assert!(Parameter::new("limit".into(), String::new(), Unit::Count, [2, 1, 3]).is_err());
         assert_eq!(Unit::of(4), None);
@@ -191,10 +195,13 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_is_read_out_of_range(text in "(limit|target|rate|bytes|x|=|,|[0-9]|ms|mbit|k| |-){0,12}") {
-            if let Ok(read) = values(&parameters(), &text) {
+            if let Ok(read) = Parameter::values(&parameters(), &text) {
+                let mut words = Vec::new();
                 for (value, parameter) in read.iter().zip(parameters()) {
                     prop_assert!((parameter.least..=parameter.most).contains(value), "{}", text);
+                    words.push(format!("{}={}", parameter.name, parameter.unit.words(*value)));
                 }
+                prop_assert_eq!(Parameter::values(&parameters(), &words.join(",")), Ok(read));
             }
         }
     }

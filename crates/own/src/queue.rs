@@ -326,6 +326,9 @@ impl<P: Packet> Queue<P> for LibraryQueue<P> {
 impl<P: Packet> fmt::Debug for LibraryQueue<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("LibraryQueue");
-        shown.field("name", &self.table.name).field("backlog", &self.held.backlog).finish_non_exhaustive()
+        shown
+            .field("name", &self.table.about.name)
+            .field("backlog", &self.held.backlog)
+            .finish_non_exhaustive()
     }
 }

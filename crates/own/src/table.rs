@@ -1,14 +1,57 @@
-//! A kind of queue, as its library describes it.
+//! A kind of queue or congestion control, as its library describes it.
 
-use crate::ffi::abi::{Counters, Create, Dequeue, Destroy, Enqueue, NextWake, RawQueue};
+use crate::ffi::abi::{
+    CcCreate, CcOnAck, CcOnEvent, Counters, Create, Dequeue, Destroy, Enqueue, NextWake, RawCc, RawQueue,
+    SCALABLE,
+};
 use crate::parameter::Parameter;
 
-/// What a library says of its queue.
+/// What a library says of its queue or congestion control.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct About {
     pub(crate) name: String,
     pub(crate) about: String,
     pub(crate) parameters: Vec<Parameter>,
+}
+
+impl About {
+    /// Checks it.
+    ///
+    /// # Errors
+    /// What is wrong, in words.
+    pub(crate) fn new(
+        name: Option<String>,
+        about: Option<String>,
+        parameters: Vec<Parameter>,
+    ) -> Result<About, String> {
+        let name = name.unwrap_or_default();
+        if !is_name(&name) {
+            return Err(format!("what is in it is called `{name}`: a name has letters, digits, _ and -"));
+        }
+        let twice =
+            |(at, one): &(usize, &Parameter)| parameters[..*at].iter().any(|other| other.name == one.name);
+        if let Some((_, one)) = parameters.iter().enumerate().find(twice) {
+            return Err(format!("its parameter `{}` is there twice", one.name));
+        }
+        Ok(About { name, about: about.unwrap_or_default(), parameters })
+    }
+}
+
+/// Whether a queue or congestion control may have this name.
+fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= 64
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+}
+
+fn there<T>(function: Option<T>, name: &str) -> Result<T, String> {
+    function.ok_or_else(|| format!("its table has no `{name}`"))
+}
+
+/// A kind of queue.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) about: About,
     pub(crate) counters: Vec<&'static str>,
     pub(crate) calls: Calls,
 }
@@ -25,47 +68,56 @@ pub(crate) struct Calls {
 }
 
 impl Table {
-    /// Checks what a library says.
+    /// Checks that the functions are there.
     ///
     /// # Errors
-    /// What is wrong, in words.
-    pub(crate) fn new(
-        raw: RawQueue,
-        name: Option<String>,
-        about: Option<String>,
-        parameters: Vec<Parameter>,
-        counters: Vec<&'static str>,
-    ) -> Result<Table, String> {
-        let name = name.unwrap_or_default();
-        if !is_name(&name) {
-            return Err(format!("its queue is called `{name}`: a name has letters, digits, _ and -"));
-        }
-        if let Some(twice) = parameters
-            .iter()
-            .enumerate()
-            .find(|(at, one)| parameters[..*at].iter().any(|other| other.name == one.name))
-        {
-            return Err(format!("its parameter `{}` is there twice", twice.1.name));
-        }
-        let missing = |what: &str| format!("its table has no `{what}`");
+    /// What is missing, in words.
+    pub(crate) fn new(about: About, raw: RawQueue, counters: Vec<&'static str>) -> Result<Table, String> {
         let calls = Calls {
-            create: raw.create.ok_or_else(|| missing("create"))?,
-            destroy: raw.destroy.ok_or_else(|| missing("destroy"))?,
-            enqueue: raw.enqueue.ok_or_else(|| missing("enqueue"))?,
-            dequeue: raw.dequeue.ok_or_else(|| missing("dequeue"))?,
+            create: there(raw.create, "create")?,
+            destroy: there(raw.destroy, "destroy")?,
+            enqueue: there(raw.enqueue, "enqueue")?,
+            dequeue: there(raw.dequeue, "dequeue")?,
             next_wake: raw.next_wake,
             counters: raw.counters,
         };
-        if calls.counters.is_none() && !counters.is_empty() {
-            return Err(missing("counters"));
+        if !counters.is_empty() {
+            there(raw.counters, "counters")?;
         }
-        Ok(Table { name, about: about.unwrap_or_default(), parameters, counters, calls })
+        Ok(Table { about, counters, calls })
     }
 }
 
-/// Whether a queue may have this name.
-pub(crate) fn is_name(name: &str) -> bool {
-    !name.is_empty()
-        && name.len() <= 64
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+/// A kind of congestion control.
+#[derive(Debug)]
+pub(crate) struct CcTable {
+    pub(crate) about: About,
+    pub(crate) is_scalable: bool,
+    pub(crate) create: CcCreate,
+    pub(crate) destroy: Destroy,
+    pub(crate) ack: CcOnAck,
+    pub(crate) event: CcOnEvent,
+}
+
+impl CcTable {
+    /// Checks that the functions are there.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub(crate) fn new(about: About, raw: RawCc) -> Result<CcTable, String> {
+        if raw.flags & !SCALABLE != 0 {
+            return Err(format!(
+                "its table has the flags {}, and GQ_OWN_SCALABLE is all that there is",
+                raw.flags
+            ));
+        }
+        Ok(CcTable {
+            about,
+            is_scalable: raw.flags & SCALABLE != 0,
+            create: there(raw.create, "create")?,
+            destroy: there(raw.destroy, "destroy")?,
+            ack: there(raw.ack, "ack")?,
+            event: there(raw.event, "event")?,
+        })
+    }
 }

@@ -16,6 +16,7 @@ use super::trace::Tracer;
 use crate::Error;
 use crate::Latest;
 use crate::collect::{Collector, QueueEnd, parameters};
+use crate::own_cc;
 use crate::record::direction;
 use crate::rpm;
 use crate::text::trees;
@@ -53,7 +54,8 @@ pub(crate) struct Watch<'a> {
 /// Simulates one queue's turn. The same job gives the same outcome, whatever else runs.
 ///
 /// # Errors
-/// [`Error::Usage`] if the scenario makes no sense, and if a queue of one's own breaks a rule.
+/// [`Error::Usage`] if the scenario makes no sense, and if a queue of one's own breaks a rule, or a congestion control of
+/// one's own gives up.
 pub(crate) fn run(job: &Job, watch: &Watch) -> Result<Outcome, Error> {
     let mut turn = Turn::new(job)?;
     let complete = turn.load(watch) && turn.drain(watch);
@@ -79,7 +81,7 @@ struct Turn<'a> {
     slice: Span,
     /// Links with a queue of one's own.
     own: Vec<usize>,
-    /// Why such a queue can no longer do its work.
+    /// Why one of them, or a congestion control, can no longer do its work.
     fault: Option<String>,
 }
 
@@ -184,7 +186,7 @@ impl<'a> Turn<'a> {
         let at = t.saturating_add(signed(self.job.scenario.origin)).max(0).cast_unsigned();
         let until = Nanos(at.saturating_sub(1));
         while self.simulation.now() < until {
-            self.fault = self.own.iter().find_map(|&link| self.simulation.link(link).fault());
+            self.fault = self.find_fault();
             if self.fault.is_some() || watch.stop.load(Ordering::Relaxed) {
                 return false;
             }
@@ -199,8 +201,14 @@ impl<'a> Turn<'a> {
             }
             self.tracer.take(&mut self.simulation);
         }
-        self.fault = self.own.iter().find_map(|&link| self.simulation.link(link).fault());
+        self.fault = self.find_fault();
         self.fault.is_none() && !watch.stop.load(Ordering::Relaxed)
+    }
+
+    /// Why a queue or a congestion control of one's own can no longer do its work.
+    fn find_fault(&self) -> Option<String> {
+        let fault = self.own.iter().find_map(|&link| self.simulation.link(link).fault());
+        fault.or_else(|| own_cc::fault(self.job.scenario.flows.iter().map(|flow| flow.cc)))
     }
 
     /// The step of the goodput series that ends at `t`.

@@ -12,6 +12,7 @@ use super::share::SpecText;
 use crate::own;
 
 /// A queue as it is written.
+#[allow(clippy::large_enum_variant)] // A few for an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum QueueText {
     /// Of the catalogue.

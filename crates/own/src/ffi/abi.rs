@@ -108,6 +108,95 @@ pub struct RawQueue {
     pub(crate) counters: Option<Counters>,
 }
 
+/// Name of the table of a congestion control in its library.
+pub(crate) const CC_SYMBOL: &str = "goodqueue_own_cc";
+
+/// `GQ_OWN_SCALABLE`.
+pub(crate) const SCALABLE: u64 = 1;
+
+/// `struct gq_own_window`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CcWindow {
+    /// Congestion window, segments. May be set.
+    pub cwnd: u64,
+    /// Rate at which segments may leave, bit/s; 0: not paced. May be set.
+    pub pacing_bps: u64,
+    /// Window before the last reduction, segments.
+    pub prior_cwnd: u64,
+    /// Segments in flight.
+    pub in_flight: u64,
+    /// Segments delivered since the beginning.
+    pub delivered: u64,
+    /// Smoothed round-trip time, ns; 0: none so far.
+    pub srtt: u64,
+    /// Least round-trip time of the last 300 s, ns; 0: none so far.
+    pub min_rtt: u64,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// 1: the window limits the sender.
+    pub is_limited: u32,
+}
+
+/// `struct gq_own_ack`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CcAck {
+    /// Segments newly delivered.
+    pub acked: u64,
+    /// Segments newly found lost.
+    pub lost: u64,
+    /// How many of those delivered were marked, with accurate feedback of ECN.
+    pub marked: u64,
+    /// Round-trip time, ns; 0: none.
+    pub rtt: u64,
+    /// `delivered` when the newest segment acknowledged was sent.
+    pub prior_delivered: u64,
+    /// Delivery rate, bit/s of payload; 0: no sample.
+    pub rate_bps: u64,
+    /// 1: the application had nothing to send.
+    pub is_app_limited: u32,
+    /// 1: losses are being repaired.
+    pub in_recovery: u32,
+}
+
+/// `create` of `struct gq_own_cc`.
+pub(crate) type CcCreate = unsafe extern "C" fn(*const u64, *const RawHost) -> *mut c_void;
+/// `ack`.
+pub(crate) type CcOnAck = unsafe extern "C" fn(*mut c_void, u64, *const CcAck, *mut CcWindow, *const RawHost);
+/// `event`.
+pub(crate) type CcOnEvent = unsafe extern "C" fn(*mut c_void, u64, u32, *mut CcWindow, *const RawHost);
+
+/// `struct gq_own_cc`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct RawCc {
+    /// [`ABI`].
+    pub(crate) abi: u32,
+    /// Bytes of this struct.
+    pub(crate) size: u32,
+    /// Text that ends with 0.
+    pub(crate) name: *const c_char,
+    /// Text that ends with 0.
+    pub(crate) about: *const c_char,
+    /// The parameters.
+    pub(crate) parameters: *const RawParameter,
+    /// How many.
+    pub(crate) parameter_count: u64,
+    /// [`SCALABLE`].
+    pub(crate) flags: u64,
+    /// Makes one for a connection.
+    pub(crate) create: Option<CcCreate>,
+    /// Frees it.
+    pub(crate) destroy: Option<Destroy>,
+    /// An ACK.
+    pub(crate) ack: Option<CcOnAck>,
+    /// Something else.
+    pub(crate) event: Option<CcOnEvent>,
+}
+
+/// SAFETY: a constant of a library, whose texts and functions do not change.
+unsafe impl Sync for RawCc {}
 /// SAFETY: a constant of a library, whose texts and functions do not change.
 unsafe impl Sync for RawQueue {}
 /// SAFETY: as above.
@@ -144,6 +233,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::cc::CcEvent;
 
     macro_rules! layout {
         ($out:ident, $c:literal, $rust:ident: $($field:ident),+) => {
@@ -160,6 +250,17 @@ mod tests {
         layout!(
             out, "gq_own_queue", RawQueue: abi, size, name, about, parameters, parameter_count, create, destroy,
             enqueue, dequeue, next_wake, counter_names, counter_count, counters
+        );
+        layout!(
+            out, "gq_own_window", CcWindow: cwnd, pacing_bps, prior_cwnd, in_flight, delivered, srtt, min_rtt, mss,
+            is_limited
+        );
+        layout!(
+            out, "gq_own_ack", CcAck: acked, lost, marked, rtt, prior_delivered, rate_bps, is_app_limited, in_recovery
+        );
+        layout!(
+            out, "gq_own_cc", RawCc: abi, size, name, about, parameters, parameter_count, flags, create, destroy, ack,
+            event
         );
         out
     }
@@ -194,6 +295,12 @@ mod tests {
             word.trim_end_matches('u').parse::<u32>().expect("a number")
         };
         assert_eq!(defined("GQ_OWN_ABI"), ABI);
+        assert_eq!(u64::from(defined("GQ_OWN_SCALABLE")), SCALABLE);
+        for (name, event) in
+            ["START", "LOST", "MARKED", "TIMEOUT", "RECOVERED", "IDLE"].iter().zip(CcEvent::ALL)
+        {
+            assert_eq!(defined(&format!("GQ_OWN_{name}")), event as u32);
+        }
         for (number, reason) in REASONS {
             assert_eq!(defined(&format!("GQ_OWN_{}", reason.name().to_uppercase())), number, "{reason:?}");
         }

@@ -3,8 +3,8 @@
 use core::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
-use super::abi::{NEVER, RawHost, RawPacket};
-use crate::table::Table;
+use super::abi::{CcAck, CcWindow, NEVER, RawHost, RawPacket};
+use crate::table::{CcTable, Table};
 
 /// What a queue says during a call. It only takes notes: nothing here can fail.
 pub(crate) trait Notes {
@@ -63,7 +63,7 @@ impl Instance {
         seed: u64,
         notes: &mut dyn Notes,
     ) -> Option<Instance> {
-        assert_eq!(values.len(), table.parameters.len(), "a value for each parameter");
+        assert_eq!(values.len(), table.about.parameters.len(), "a value for each parameter");
         // SAFETY: the arguments are what the header says.
         let queue = hosted(notes, |host| unsafe { (table.calls.create)(values.as_ptr(), seed, host) });
         (!queue.is_null()).then(|| Instance { queue, table: Arc::clone(table) })
@@ -96,6 +96,45 @@ impl Instance {
         // SAFETY: there is room for as many values as the table has names; it changes nothing else.
         unsafe { counters(self.queue, values.as_mut_ptr()) };
         self.table.counters.iter().zip(values).for_each(|(name, value)| each(name, value));
+    }
+}
+
+/// A congestion control of a library, for one connection.
+#[derive(Debug)]
+pub(crate) struct CcInstance {
+    cc: *mut c_void,
+    table: Arc<CcTable>,
+}
+
+// SAFETY: the header demands that it can be used from any thread, by one at a time.
+unsafe impl Send for CcInstance {}
+// SAFETY: there is no call with `&self`.
+unsafe impl Sync for CcInstance {}
+
+impl CcInstance {
+    /// Makes one; `None` if the library refuses, which it has said to `notes`.
+    pub(crate) fn create(table: &Arc<CcTable>, values: &[u64], notes: &mut dyn Notes) -> Option<CcInstance> {
+        assert_eq!(values.len(), table.about.parameters.len(), "a value for each parameter");
+        // SAFETY: the arguments are what the header says.
+        let cc = hosted(notes, |host| unsafe { (table.create)(values.as_ptr(), host) });
+        (!cc.is_null()).then(|| CcInstance { cc, table: Arc::clone(table) })
+    }
+
+    pub(crate) fn ack(&mut self, now: u64, ack: &CcAck, window: &mut CcWindow, notes: &mut dyn Notes) {
+        // SAFETY: it is one that `create` made, and `&mut self` keeps other calls away.
+        hosted(notes, |host| unsafe { (self.table.ack)(self.cc, now, ack, window, host) });
+    }
+
+    pub(crate) fn event(&mut self, now: u64, event: u32, window: &mut CcWindow, notes: &mut dyn Notes) {
+        // SAFETY: as in `ack`.
+        hosted(notes, |host| unsafe { (self.table.event)(self.cc, now, event, window, host) });
+    }
+}
+
+impl Drop for CcInstance {
+    fn drop(&mut self) {
+        // SAFETY: `create` made it, and nobody uses it afterwards.
+        unsafe { (self.table.destroy)(self.cc) };
     }
 }
 

@@ -1,4 +1,4 @@
-//! The same border from the other side: a queue in Rust becomes a shared library.
+//! The same border from the other side: a queue or a congestion control in Rust becomes a shared library.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::size_of;
@@ -7,8 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use goodqueue::{Header, Nanos, Observer, PacketInfo, Queue, Reason};
 
-use super::abi::{ABI, NEVER, REASONS, RawHost, RawPacket};
-pub use super::abi::{RawParameter, RawQueue};
+use super::abi::{ABI, NEVER, REASONS, RawHost, RawPacket, SCALABLE};
+pub use super::abi::{RawCc, RawParameter, RawQueue};
+use crate::cc::{CcAck, CcEvent, CcWindow};
 use crate::parameter::Unit;
 
 /// A queue that [`export_queue`](crate::export_queue) can put into a shared library. Its packets are
@@ -76,6 +77,104 @@ pub const fn table<Q: OwnQueue>() -> RawQueue {
     }
 }
 
+/// A congestion control that [`export_cc`](crate::export_cc) can put into a shared library. Windows are in
+/// segments.
+pub trait OwnCc: Sized + 'static {
+    /// Its name: letters, digits, `_` and `-`.
+    const NAME: &'static CStr;
+    /// One line about it.
+    const ABOUT: &'static CStr;
+    /// Its parameters.
+    const PARAMETERS: &'static [RawParameter] = &[];
+    /// Whether it responds to how many packets are marked (`GQ_OWN_SCALABLE`).
+    const IS_SCALABLE: bool = false;
+
+    /// That of a connection. `values` has a number for each parameter.
+    ///
+    /// # Errors
+    /// Why there is no such congestion control, for the user to read.
+    fn create(values: &[u64]) -> Result<Self, String>;
+
+    /// An ACK, in any state.
+    fn ack(&mut self, now: Nanos, ack: &CcAck, window: &mut CcWindow);
+
+    /// Something that is not an ACK.
+    fn event(&mut self, now: Nanos, event: CcEvent, window: &mut CcWindow);
+}
+
+/// Makes a shared library of a congestion control: a crate of type `cdylib` calls it once, with an [`OwnCc`].
+///
+/// [`OwnCc`]: crate::export::OwnCc
+#[macro_export]
+macro_rules! export_cc {
+    ($cc:ty) => {
+        /// What Goodqueue looks for in this library.
+        #[unsafe(no_mangle)]
+        #[allow(non_upper_case_globals)]
+        pub static goodqueue_own_cc: $crate::export::RawCc = $crate::export::cc_table::<$cc>();
+    };
+}
+
+/// The table of a congestion control.
+#[must_use]
+pub const fn cc_table<C: OwnCc>() -> RawCc {
+    RawCc {
+        abi: ABI,
+        size: size_of::<RawCc>() as u32,
+        name: C::NAME.as_ptr(),
+        about: C::ABOUT.as_ptr(),
+        parameters: C::PARAMETERS.as_ptr(),
+        parameter_count: C::PARAMETERS.len() as u64,
+        flags: if C::IS_SCALABLE { SCALABLE } else { 0 },
+        create: Some(cc_create::<C>),
+        destroy: Some(destroy::<C>),
+        ack: Some(cc_ack::<C>),
+        event: Some(cc_event::<C>),
+    }
+}
+
+unsafe extern "C" fn cc_create<C: OwnCc>(values: *const u64, host: *const RawHost) -> *mut c_void {
+    // SAFETY: the header says what the arguments are.
+    let (host, values) = unsafe { (Host::of(host), values_of(values, C::PARAMETERS.len())) };
+    host.made(|| C::create(values))
+}
+
+unsafe extern "C" fn cc_ack<C: OwnCc>(
+    cc: *mut c_void,
+    now: u64,
+    ack: *const CcAck,
+    window: *mut CcWindow,
+    host: *const RawHost,
+) {
+    // SAFETY: the header says what the arguments are, and that no other call is under way.
+    let (cc, ack, window, host) = unsafe { (&mut *cc.cast::<C>(), &*ack, &mut *window, Host::of(host)) };
+    host.guard(|| cc.ack(Nanos(now), ack, window));
+}
+
+unsafe extern "C" fn cc_event<C: OwnCc>(
+    cc: *mut c_void,
+    now: u64,
+    event: u32,
+    window: *mut CcWindow,
+    host: *const RawHost,
+) {
+    // SAFETY: as in `cc_ack`.
+    let (cc, window, host) = unsafe { (&mut *cc.cast::<C>(), &mut *window, Host::of(host)) };
+    // A later version may have more, which this one does not know.
+    if let Some(event) = CcEvent::ALL.into_iter().find(|known| *known as u32 == event) {
+        host.guard(|| cc.event(Nanos(now), event, window));
+    }
+}
+
+/// The values of `count` parameters.
+///
+/// # Safety
+/// There are as many.
+unsafe fn values_of<'a>(values: *const u64, count: usize) -> &'a [u64] {
+    // SAFETY: the caller says so.
+    if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(values, count) } }
+}
+
 /// The owner of the packets, who is on the other side.
 #[derive(Clone, Copy)]
 struct Host(RawHost);
@@ -96,7 +195,19 @@ impl Host {
         unsafe { (self.0.fail)(self.0.owner, why.as_ptr()) };
     }
 
-    /// Calls the queue. A panic ends the run with its message: it cannot pass through C.
+    /// What `create` returns.
+    fn made<T>(&self, create: impl FnOnce() -> Result<T, String>) -> *mut c_void {
+        match self.guard(create) {
+            Some(Ok(made)) => Box::into_raw(Box::new(made)).cast(),
+            Some(Err(why)) => {
+                self.fail(&why);
+                core::ptr::null_mut()
+            }
+            None => core::ptr::null_mut(),
+        }
+    }
+
+    /// Calls the other side's code. A panic ends the run with its message: it cannot pass through C.
     fn guard<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
         let panic = match catch_unwind(AssertUnwindSafe(call)) {
             Ok(answer) => return Some(answer),
@@ -130,27 +241,15 @@ impl PacketInfo<Header> for Host {}
 
 unsafe extern "C" fn create<Q: OwnQueue>(values: *const u64, seed: u64, host: *const RawHost) -> *mut c_void {
     // SAFETY: the header says what the arguments are.
-    let host = unsafe { Host::of(host) };
-    let values: &[u64] = match Q::PARAMETERS.len() {
-        0 => &[],
-        // SAFETY: there is a value for each parameter.
-        count => unsafe { core::slice::from_raw_parts(values, count) },
-    };
-    match host.guard(|| Q::create(values, seed)) {
-        Some(Ok(queue)) => Box::into_raw(Box::new(queue)).cast(),
-        Some(Err(why)) => {
-            host.fail(&why);
-            core::ptr::null_mut()
-        }
-        None => core::ptr::null_mut(),
-    }
+    let (host, values) = unsafe { (Host::of(host), values_of(values, Q::PARAMETERS.len())) };
+    host.made(|| Q::create(values, seed))
 }
 
-unsafe extern "C" fn destroy<Q: OwnQueue>(queue: *mut c_void) {
+unsafe extern "C" fn destroy<T>(it: *mut c_void) {
     // SAFETY: `create` made it, and this is its last call.
-    let queue = unsafe { Box::from_raw(queue.cast::<Q>()) };
+    let it = unsafe { Box::from_raw(it.cast::<T>()) };
     // A panic has been printed, and there is nobody to tell.
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(queue)));
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(it)));
 }
 
 unsafe extern "C" fn enqueue<Q: OwnQueue>(

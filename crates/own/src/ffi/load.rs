@@ -1,63 +1,77 @@
-//! The table of a queue, out of a shared library.
+//! Tables, out of shared libraries.
 
 use core::ffi::{CStr, c_char};
 use std::mem::size_of;
 use std::path::Path;
 
-use super::abi::{ABI, QUEUE_SYMBOL, RawParameter, RawQueue};
+use super::abi::{ABI, CC_SYMBOL, QUEUE_SYMBOL, RawCc, RawParameter, RawQueue};
 use crate::parameter::{Parameter, Unit};
-use crate::table::Table;
+use crate::table::{About, CcTable, Table};
 
 /// Most parameters, and most counters, of a queue.
 const MOST: u64 = 32;
 
-/// Loads the library. It stays loaded: what it gave may be used for as long as the program runs.
+/// The table of the queue in a library.
 ///
 /// # Errors
 /// In words, without the file's name.
-pub(crate) fn table(path: &Path) -> Result<Table, String> {
+pub(crate) fn queue(path: &Path) -> Result<Table, String> {
+    let raw: RawQueue = table(path, "queue", QUEUE_SYMBOL)?;
+    let about =
+        About::new(text(raw.name), text(raw.about), parameters(raw.parameters, raw.parameter_count)?)?;
+    Table::new(about, raw, counters(&raw)?)
+}
+
+/// The table of the congestion control in a library.
+///
+/// # Errors
+/// As of [`queue`].
+pub(crate) fn cc(path: &Path) -> Result<CcTable, String> {
+    let raw: RawCc = table(path, "cc", CC_SYMBOL)?;
+    let about =
+        About::new(text(raw.name), text(raw.about), parameters(raw.parameters, raw.parameter_count)?)?;
+    CcTable::new(about, raw)
+}
+
+/// Loads a library and reads its table. It stays loaded: what it gave may be used for as long as the program
+/// runs. `kind`: the word for it of `goodqueue new`.
+fn table<T: Copy>(path: &Path, kind: &str, symbol: &str) -> Result<T, String> {
     if cfg!(all(target_env = "musl", target_feature = "crt-static")) {
         return Err(
-            "this is the static build of goodqueue, which loads no libraries: use one that is linked \
-                    dynamically (docs/install.md)"
-                .into(),
+            "a static program loads no libraries: build goodqueue with cargo (docs/own-algorithms.md)".into(),
         );
     }
     // SAFETY: loading runs the library's initialisers, as starting a program that is linked with it would. The
     // user has named it to be run.
     let library = unsafe { libloading::Library::new(path) }.map_err(|error| reason(&error))?;
     // SAFETY: the symbol is the address of a constant; what is there is checked below before it is used.
-    let found = unsafe { library.get::<*const RawQueue>(QUEUE_SYMBOL) }.map(|symbol| *symbol);
+    let found = unsafe { library.get::<*const T>(symbol) }.map(|symbol| *symbol);
     let Ok(at) = found else {
         return Err(format!(
-            "no queue is in this library: it exports no `{QUEUE_SYMBOL}` (goodqueue_own.h; `goodqueue new queue NAME` \
-             writes one)"
+            "it exports no `{symbol}`, the table of goodqueue_own.h; `goodqueue new {kind} NAME` writes a library \
+             that does"
         ));
     };
     std::mem::forget(library);
     if at.is_null() || !at.is_aligned() {
-        return Err(format!("`{QUEUE_SYMBOL}` is no table of goodqueue_own.h"));
+        return Err(format!("`{symbol}` is no table of goodqueue_own.h"));
     }
     // SAFETY: every version of the table begins with these two numbers.
     let [abi, size] = unsafe { at.cast::<[u32; 2]>().read() };
     if abi != ABI {
         return Err(format!(
-            "`{QUEUE_SYMBOL}` says that it is of version {abi} of goodqueue_own.h, and this program has {ABI}: compile \
-             it again with the header of this program"
+            "`{symbol}` says that it is of version {abi} of goodqueue_own.h, and this program has {ABI}: compile it \
+             again with the header of this program"
         ));
     }
-    if size as usize != size_of::<RawQueue>() {
+    if size as usize != size_of::<T>() {
         return Err(format!(
-            "`{QUEUE_SYMBOL}` says that it has {size} bytes, and it has {}: compile it again with the header of this \
-             program",
-            size_of::<RawQueue>()
+            "`{symbol}` says that it has {size} bytes, and it has {}: compile it again with the header of this program",
+            size_of::<T>()
         ));
     }
     // SAFETY: it says that it is this table, of this size.
-    let raw = unsafe { at.read() };
-    let parameters = parameters(&raw)?;
-    let counters = counters(&raw)?;
-    Table::new(raw, text(raw.name), text(raw.about), parameters, counters)
+    Ok(unsafe { at.read() })
 }
 
 /// Why a library cannot be loaded, in the words of the system.
@@ -72,12 +86,11 @@ fn text(at: *const c_char) -> Option<String> {
     (!at.is_null()).then(|| unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned())
 }
 
-fn parameters(raw: &RawQueue) -> Result<Vec<Parameter>, String> {
-    let count = length(raw.parameter_count, raw.parameters.is_null(), "parameter_count")?;
+fn parameters(first: *const RawParameter, count: u64) -> Result<Vec<Parameter>, String> {
+    let count = length(count, first.is_null(), "parameter_count")?;
     let parameter = |index: usize| {
         // SAFETY: there are as many as the table says.
-        let RawParameter { name, about, unit, initial, least, most } =
-            unsafe { raw.parameters.add(index).read() };
+        let RawParameter { name, about, unit, initial, least, most } = unsafe { first.add(index).read() };
         let (name, about) = (text(name).unwrap_or_default(), text(about).unwrap_or_default());
         let unit = Unit::of(unit).ok_or_else(|| format!("its parameter `{name}` has the unit {unit}"))?;
         Parameter::new(name, about, unit, [least, initial, most])

@@ -46,7 +46,7 @@ fn a_library_that_is_none_or_of_another_version_is_refused_by_name() {
         (
             "empty",
             &["-Dgoodqueue_own_queue=another"],
-            "no queue is in this library: it exports no `goodqueue_own_queue`",
+            "it exports no `goodqueue_own_queue`, the table of goodqueue_own.h",
         ),
     ] {
         let path = compiled(name, definitions);
