@@ -5,7 +5,7 @@
  * Change it as you like; goodqueue_own.h has what there is to read and to set.
  *
  *	make check
- *	goodqueue run tcp_nup --cc ./@NAME@.so:keep=70,cubic
+ *	goodqueue run rrul_var --flows 2 --cc ./@NAME@.so:keep=70,cubic
  */
 #include <stdlib.h>
 

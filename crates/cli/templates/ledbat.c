@@ -6,7 +6,7 @@
  * of the way back.
  *
  *	make check
- *	goodqueue run tcp_nup --flows 2 --cc ./@NAME@.so,cubic --queue pfifo:1000
+ *	goodqueue run rrul_var --flows 2 --cc ./@NAME@.so,cubic --queue pfifo:1000
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static const struct gq_own_parameter parameters[PARAMETERS] = {
 struct ledbat {
 	int64_t target;
 	int64_t credit;	   /* growth of less than a segment, in ns times segments */
-	int is_slow_start; /* until the first loss, or until a part of the target is reached */
+	int is_slow_start; /* until the first loss, or until a quarter of the target is reached */
 };
 
 static void ack(void *it, uint64_t now, const struct gq_own_ack *ack, struct gq_own_window *window,
@@ -37,7 +37,8 @@ static void ack(void *it, uint64_t now, const struct gq_own_ack *ack, struct gq_
 	if (ack->rtt == 0 || ack->in_recovery)
 		return;
 	delay = (int64_t)(ack->rtt - window->min_rtt);
-	if (delay > ledbat->target * 3 / 4)
+	/* What is on the way by then doubles it, and doubles it again. */
+	if (delay > ledbat->target / 4)
 		ledbat->is_slow_start = 0;
 	if (ledbat->is_slow_start) {
 		window->cwnd += window->is_limited ? ack->acked : 0;

@@ -157,7 +157,7 @@ struct gq_own_queue {
  *	GQ_OWN_EXPORT const struct gq_own_cc goodqueue_own_cc = { .abi = GQ_OWN_ABI, ... };
  *
  * `goodqueue new cc my_cc` writes one, `goodqueue check-cc ./my_cc.so` checks one, and
- * `goodqueue run tcp_nup --cc ./my_cc.so:keep=70,cubic` compares one. Windows are in segments. As in Linux there is
+ * `goodqueue run rrul_var --cc ./my_cc.so:keep=70,cubic` compares one. Windows are in segments. As in Linux there is
  * no timer: ACKs are the clock, and a retransmission timeout is an event.
  */
 

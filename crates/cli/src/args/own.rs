@@ -25,7 +25,7 @@ Examples:
   goodqueue new cc my_cc                         # AIMD in C: my_cc/my_cc.c, a Makefile, a README
   goodqueue new cc my_vegas --like vegas
   goodqueue new cc my_cc --lang rust --source ~/goodqueue
-  make -C my_cc check && goodqueue run tcp_nup --cc ./my_cc/my_cc.so,cubic";
+  make -C my_cc check && goodqueue run rrul_var --flows 2 --cc ./my_cc/my_cc.so,cubic";
 
 pub(super) const CHECK_CC_EXAMPLES: &str = "\
 Examples:

@@ -18,10 +18,15 @@ fn run_in(folder: &Scratch, words: &str) -> Output {
 
 /// Puts `wrong.so` of `goodqueue-own`'s tests into the folder.
 fn wrong(folder: &Scratch) {
+    compile(folder, "wrong");
+}
+
+/// Compiles a C file of `goodqueue-own`'s tests into the folder.
+fn compile(folder: &Scratch, name: &str) {
     let output = Command::new("cc")
-        .args(["-std=c99", "-O1", "-fPIC", "-shared", "-o", "wrong.so", "-I"])
+        .args(["-std=c99", "-O1", "-fPIC", "-shared", "-o", &format!("{name}.so"), "-I"])
         .arg(crates().join("own/include"))
-        .arg(crates().join("own/tests/c/wrong.c"))
+        .arg(crates().join(format!("own/tests/c/{name}.c")))
         .current_dir(&folder.0)
         .output()
         .expect("a compiler");
@@ -52,7 +57,7 @@ fn the_commands_of_the_page_work() {
         assert!(output.status.success(), "{line}\n{}\n{}", stdout(&output), stderr(&output));
         printed.push(stdout(&output));
     }
-    assert_eq!(printed.len(), 11, "lines of the page");
+    assert_eq!(printed.len(), 20, "lines of the page");
     assert!(printed[1].contains("kept         once"), "{}", printed[1]);
     let row = |words: &str| printed[2].lines().any(|line| line.starts_with(words));
     assert!(row("pfifo:1000") && row("./my_aqm/my_aqm.so,targ") && row("codel"), "{}", printed[2]);
@@ -68,6 +73,21 @@ fn the_commands_of_the_page_work() {
     assert!(c["simulation"]["trace_hash"].is_string(), "{}", c["simulation"]);
     assert_eq!(c["parameters"]["target"], "5ms");
     assert!(c["up"]["counters"]["waited_too_long"].is_u64(), "{}", c["up"]["counters"]);
+    let goodput = |cc: &str| {
+        let words = format!("run tcp_1up --length 5s --queue fq_codel --cc ./{cc} --json");
+        let record: Value = serde_json::from_str(&stdout(&run_in(&folder, &words))).expect("a record");
+        record["runs"][0]["simulation"].clone()
+    };
+    // So do the congestion controls.
+    assert_eq!(goodput("my_cc/my_cc.so"), goodput("my_aimd/my_aimd.so"));
+    assert_ne!(goodput("my_cc/my_cc.so"), goodput("my_cc/my_cc.so:keep=80"));
+    // Vegas holds few packets in the queue, LEDBAT its target, AIMD fills the buffer.
+    let checked =
+        run_in(&folder, "check-cc ./my_vegas/my_vegas.so ./my_ledbat/my_ledbat.so ./my_cc/my_cc.so --json");
+    let report: Value = serde_json::from_str(&stdout(&checked)).expect("JSON");
+    let ms =
+        [0, 1, 2].map(|at: usize| report[at]["cases"][0]["queueing_p50_ns"].as_f64().expect("a time") / 1e6);
+    assert!(ms[0] < 5.0 && (40.0..80.0).contains(&ms[1]) && ms[2] > 200.0, "{ms:?}");
     // What the page shows has the queue in it.
     let page = std::fs::read_to_string(folder.path("compared/report.html")).expect("the page");
     assert!(page.contains("./my_aqm/my_aqm.so"));
@@ -163,6 +183,44 @@ fn a_check_says_what_is_wrong_in_words_and_in_json() {
         assert!(stderr(&output).contains(why), "{}", stderr(&output));
         assert!(output.stdout.is_empty());
     }
+}
+
+#[test]
+fn a_congestion_control_that_does_something_wrong_is_named() {
+    let folder = Scratch::new("own-cc");
+    compile(&folder, "wrong_cc");
+    for (wrong, words) in [
+        (1, "it counts to ten at most"),
+        (2, "it uses less than 10 % of an empty line of 20mbit"),
+        (3, "a window of "),
+        (4, "the same flow again did something else"),
+        (6, "it calls `drop`, which is for queues"),
+    ] {
+        let output = run_in(&folder, &format!("check-cc ./wrong_cc.so:wrong={wrong}"));
+        assert_eq!(output.status.code(), Some(1), "{wrong}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{wrong}: {}", stderr(&output));
+        assert!(stdout(&output).contains("  broken  a deep buffer"), "{}", stdout(&output));
+    }
+    for (words, why) in [
+        (
+            "run tcp_1up --length 3s --cc ./wrong_cc.so:wrong=1 -o out",
+            "./wrong_cc.so:wrong=1: it counts to ten at most",
+        ),
+        ("run tcp_1up --length 3s --cc ./wrong_cc.so:wrong=5", "./wrong_cc.so: wrong=5 is refused"),
+        ("run tcp_1up --cc ./wrong_cc.so:wrong=x", "wrong=x: not a whole number"),
+        ("run tcp_1up --cc ./none.so", "./none.so: it cannot be loaded"),
+        ("run tcp_1up --queue ./wrong_cc.so", "it exports no `goodqueue_own_queue`"),
+        ("run tcp_1up --live --cc ./wrong_cc.so", "the live arm has this kernel's TCP"),
+        ("check-cc cubik", "no congestion control `cubik`"),
+    ] {
+        let output = run_in(&folder, words);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(stderr(&output).contains(why), "{words}: {}", stderr(&output));
+    }
+    assert!(!folder.path("out").exists(), "nothing half-written");
+    let output = run_in(&folder, "new cc mine --lang rust --like vegas");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("in Rust there is aimd"), "{}", stderr(&output));
 }
 
 /// It is a queue like others in files, and named where it has no place.

@@ -4,10 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use goodqueue::{Header, Ignore, Nanos, Packet, Queue, Reason, Verdict};
+use goodqueue_own::cc::{CcAck, CcEvent, CcLibrary, CcWindow};
 use goodqueue_own::{Library, LibraryQueue, Rule, check};
 
 /// `tests/c/wrong.c` as a library, compiled with these definitions.
 fn compiled(name: &str, definitions: &[&str]) -> PathBuf {
+    compiled_from("wrong.c", name, definitions)
+}
+
+fn compiled_from(file: &str, name: &str, definitions: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}.so", std::process::id()));
     let output = Command::new("cc")
@@ -24,7 +29,7 @@ fn compiled(name: &str, definitions: &[&str]) -> PathBuf {
         ])
         .arg(folder.join("include"))
         .args(definitions)
-        .arg(folder.join("tests/c/wrong.c"))
+        .arg(folder.join("tests/c").join(file))
         .arg("-o")
         .arg(&library)
         .output()
@@ -59,6 +64,36 @@ fn a_library_that_is_none_or_of_another_version_is_refused_by_name() {
     assert!(error.contains("lib.rs: it cannot be loaded: "), "{error}");
 }
 
+/// The window stays as it is once a congestion control has given up.
+#[test]
+fn a_congestion_control_is_called_until_it_gives_up() {
+    let path = compiled_from("wrong_cc.c", "cc", &[]);
+    let words = format!("{}:wrong=1", path.display());
+    let library = CcLibrary::open(&words).expect("a library");
+    assert_eq!((library.words(), library.name(), library.is_scalable()), (words.as_str(), "wrong", false));
+    let mut connection = library.connection();
+    let mut window = CcWindow { cwnd: 10, mss: 1448, ..CcWindow::default() };
+    connection.event(Nanos(0), CcEvent::Start, &mut window);
+    for acks in 1..=10 {
+        assert_eq!(library.fault(), None);
+        connection.ack(Nanos(acks), &CcAck::default(), &mut window);
+        assert_eq!(window.cwnd, 50);
+    }
+    assert_eq!(library.fault(), Some("it counts to ten at most"));
+    window.cwnd = 7;
+    connection.ack(Nanos(11), &CcAck::default(), &mut window);
+    assert_eq!(window.cwnd, 7);
+    for (parameters, why) in [
+        (":wrong=5", "wrong=5 is refused"),
+        (":wrong=10", "wrong=10: 0 to 9"),
+        (":right=1", "no parameter `right`; there are wrong"),
+    ] {
+        let error = CcLibrary::open(&format!("{}{parameters}", path.display())).expect_err(parameters);
+        assert!(error.ends_with(why), "{error}");
+    }
+    std::fs::remove_file(path).expect("it is there");
+}
+
 #[test]
 fn what_a_library_does_wrong_is_noted_and_does_no_harm() {
     let path = compiled("wrong", &[]);
@@ -80,7 +115,7 @@ fn what_a_library_does_wrong_is_noted_and_does_no_harm() {
         (9, Rule::Able, "it counts to ten at most"),
         (12, Rule::Able, "it gave 77 as a reason, which goodqueue_own.h does not have"),
         (13, Rule::Once, "it dropped packet "),
-        (14, Rule::Once, "it marked packet 0, which had left it before"),
+        (14, Rule::Once, "it marked packet 1, which had left it before"),
     ] {
         let library = Library::open(&of(wrong)).expect("a library");
         let make = |seed| Ok(library.queue::<Header>(seed));
