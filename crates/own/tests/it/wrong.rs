@@ -126,7 +126,7 @@ fn a_queue_that_does_not_repeat_is_caught() {
     let made = std::cell::Cell::new(0_u64);
     let make = |_| {
         made.set(made.get() + 1);
-        Ok(fifo(if made.get() % 2 == 0 { Wrong::Nothing } else { Wrong::Other }))
+        Ok(fifo(if made.get().is_multiple_of(2) { Wrong::Nothing } else { Wrong::Other }))
     };
     let report = check::check(make, |_| None).expect("a queue");
     let [violation] = &report.violations[..] else { panic!("{report:#?}") };
