@@ -46,8 +46,8 @@ def check_queue(queue: QueueLike, *, rate: str = "10mbit") -> Check:
     queue: a class of your own, `(name, function)`, or a name with parameters
     rate: rate of the line that a queue of the catalogue is built for
 
-    Raises UsageError if there is no such queue. A queue that breaks a rule, or raises, is no error: the answer
-    says what it did, and with which seed it happens again.
+    Raises UsageError if there is no such queue. A queue that breaks a rule, or raises, is no error: the
+    answer says what it did, and with which seed it happens again.
     """
     _, order = _words.queues([queue])
     if len(order) != 1:

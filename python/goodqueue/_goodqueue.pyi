@@ -21,6 +21,7 @@ __all__ = [
 __version__: str
 
 def keys() -> list[tuple[str, str, str]]: ...
+
 _Verdicts = tuple[int, int, list[tuple[str, str, str, str | None]]]
 
 def check_words(queue: str, rate: str) -> _Verdicts: ...

@@ -203,8 +203,11 @@ impl<P: goodqueue::Packet> Own<P> {
         }
         let Ok(packet) = answer.cast::<Packet>() else {
             let words = answer.repr()?;
-            return Err(self
-                .wrong(py, Rule::Able, format!("dequeue returned {words}: return a packet that enqueue got, or None")));
+            return Err(self.wrong(
+                py,
+                Rule::Able,
+                format!("dequeue returned {words}: return a packet that enqueue got, or None"),
+            ));
         };
         match packet.borrow_mut().leave(&self.log) {
             Some(number) => Ok(Some(number)),

@@ -1,10 +1,17 @@
 """The rules for queues, and classes that break them."""
 
 import collections
+import os
+import pathlib
+import subprocess
+import sys
 
 import pytest
 
 import goodqueue
+
+#: Where this package is.
+ROOT = pathlib.Path(goodqueue.__file__).parents[1]
 
 
 class Fifo:
@@ -133,3 +140,21 @@ def test_ctrl_c_ends_a_check():
 
     with pytest.raises(KeyboardInterrupt):
         goodqueue.check_queue(Stopped)
+
+
+def test_the_template_of_the_command_works(command, tmp_path):
+    """`goodqueue new queue NAME --lang python` writes a queue that keeps the rules."""
+    subprocess.run([command, "new", "queue", "mine", "--lang", "python"], cwd=tmp_path, check=True)
+    paths = os.pathsep.join([str(ROOT), str(tmp_path / "mine")])
+    words = {
+        "cwd": tmp_path / "mine",
+        "env": {**os.environ, "PYTHONPATH": paths},
+        "capture_output": True,
+        "text": True,
+    }
+    shown = subprocess.run([sys.executable, "mine.py"], **words)
+    assert shown.returncode == 0, shown.stderr
+    assert "  kept         once" in shown.stdout and "\nmine " in shown.stdout, shown.stdout
+    tested = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], **words)
+    assert tested.returncode == 0, tested.stdout
+    assert "2 passed" in tested.stdout
