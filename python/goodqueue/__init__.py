@@ -13,6 +13,7 @@ run           a test over a link, once for each queue; help(goodqueue.run) has e
 Experiment    an experiment file: any network, from TOML, from a dict, or key by key
 read          a record of an earlier run, or a file of flent's
 Queue         a queue, packet by packet and with your clock; Packet: what it queues
+check_queue   whether a queue, of your own or not, keeps the rules
 read_vectors  what queues of the Linux kernel decided, call by call
 queues, tests, lines   tables of what there is
 UsageError, MachineError   what can go wrong; both are goodqueue.Error
@@ -22,12 +23,14 @@ nanoseconds there; everywhere else a name ends with its unit (rise_p95_ms, goodp
 """
 
 from . import plot
+from ._check import Check, check_queue
 from ._errors import Error, MachineError, UsageError
 from ._experiment import Experiment, run
 from ._goodqueue import Packet, Queue, Table, __version__, lines, queues, tests
 from ._result import Result, Vectors, read, read_vectors
 
 __all__ = [
+    "Check",
     "Error",
     "Experiment",
     "MachineError",
@@ -38,6 +41,7 @@ __all__ = [
     "UsageError",
     "Vectors",
     "__version__",
+    "check_queue",
     "lines",
     "plot",
     "queues",

@@ -9,6 +9,8 @@ __all__ = [
     "Queue",
     "Record",
     "Table",
+    "check_class",
+    "check_words",
     "keys",
     "lines",
     "queues",
@@ -19,6 +21,11 @@ __all__ = [
 __version__: str
 
 def keys() -> list[tuple[str, str, str]]: ...
+
+_Verdicts = tuple[int, int, list[tuple[str, str, str, str | None]]]
+
+def check_words(queue: str, rate: str) -> _Verdicts: ...
+def check_class(name: str, factory: Callable[[], object]) -> _Verdicts: ...
 def queues() -> Table: ...
 def tests() -> Table: ...
 def lines() -> Table: ...

@@ -2,6 +2,7 @@
 //! `goodqueue/`, has the functions that people call, pictures and HTML.
 
 mod asked;
+mod check;
 mod errors;
 mod own;
 mod packet;
@@ -15,6 +16,8 @@ mod vectors;
 mod _goodqueue {
     #[pymodule_export]
     use super::asked::{Asked, keys, lines, queues, schema, tests};
+    #[pymodule_export]
+    use super::check::{check_class, check_words};
     #[pymodule_export]
     use super::packet::Packet;
     #[pymodule_export]

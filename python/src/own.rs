@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use goodqueue::Packet as _;
-use goodqueue::{Nanos, Rng};
+use goodqueue::{Nanos, Reason, Rng};
+use goodqueue_own::{Fault, Rule};
 use goodqueue_sim::{OwnQueue, Report, Token};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -22,6 +22,8 @@ use crate::queue::nanos;
 pub(crate) struct Shared {
     has_failed: AtomicBool,
     failure: Mutex<Option<PyErr>>,
+    /// The rule that was broken, and when.
+    fault: Mutex<Option<Fault>>,
     /// Python's numbers of the threads that call them.
     threads: Mutex<Vec<u64>>,
 }
@@ -30,6 +32,12 @@ impl Shared {
     /// Whether a queue has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
+    }
+
+    /// The rule that the first failure broke.
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        let fault = || self.fault.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        self.has_failed().then(fault).flatten()
     }
 
     /// The first failure.
@@ -53,14 +61,33 @@ struct Class {
     shared: Arc<Shared>,
 }
 
-/// A queue in Python. A clone is a new queue; Python makes it when the simulation begins.
-pub(crate) struct Own {
+/// Who hears what happens to the packets of a queue in Python.
+pub(crate) trait Fate<P> {
+    /// The queue dropped the packet.
+    fn drop(&mut self, packet: P, reason: Reason);
+    /// The queue marked the packet, which can be marked.
+    fn mark(&mut self, packet: &mut P, reason: Reason);
+}
+
+impl Fate<Token> for Report<'_> {
+    fn drop(&mut self, packet: Token, reason: Reason) {
+        Report::drop(self, packet, reason);
+    }
+
+    fn mark(&mut self, packet: &mut Token, reason: Reason) {
+        Report::mark(self, packet, reason);
+    }
+}
+
+/// A queue in Python, over packets of a simulation or of a check. A clone is a new queue; Python makes it when
+/// the simulation begins.
+pub(crate) struct Own<P = Token> {
     class: Arc<Class>,
     /// `None`: it could not be made.
     methods: Option<Methods>,
     log: Arc<Log>,
     /// What it holds, by number.
-    held: BTreeMap<u64, Token>,
+    held: BTreeMap<u64, P>,
     next: u64,
 }
 
@@ -72,12 +99,12 @@ struct Methods {
     next_wake: Option<Py<PyAny>>,
 }
 
-impl Own {
-    pub(crate) fn new(name: String, factory: Py<PyAny>, shared: Arc<Shared>) -> Own {
+impl<P: goodqueue::Packet> Own<P> {
+    pub(crate) fn new(name: String, factory: Py<PyAny>, shared: Arc<Shared>) -> Own<P> {
         Own::of(Arc::new(Class { name, factory, shared }))
     }
 
-    fn of(class: Arc<Class>) -> Own {
+    fn of(class: Arc<Class>) -> Own<P> {
         Own { class, methods: None, log: Arc::default(), held: BTreeMap::new(), next: 0 }
     }
 
@@ -94,7 +121,7 @@ impl Own {
         let queue = self.class.factory.bind(py).call0()?;
         let method = |name: &str, arguments: &str| {
             let found = queue.getattr_opt(name)?.filter(|method| method.is_callable());
-            let missing = || self.wrong(py, format!("it has no method {name}({arguments})"));
+            let missing = || self.wrong(py, Rule::Able, format!("it has no method {name}({arguments})"));
             found.map(Bound::unbind).ok_or_else(missing)
         };
         if let Some(take) = queue.getattr_opt("seed")?.filter(|take| take.is_callable()) {
@@ -118,17 +145,25 @@ impl Own {
         // A note is a help, not a must.
         let _ = error.value(py).call_method1("add_note", (words,));
         self.class.shared.has_failed.store(true, Ordering::Relaxed);
+        let shared = &self.class.shared;
+        let mut fault = shared.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = || format!("{} in {doing}", error.value(py));
+        let broken = fault.get_or_insert_with(|| Fault { rule: Rule::Able, at: now, words: words() });
+        broken.at = now;
+        std::mem::drop(fault);
         let mut failure = self.class.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert(error);
     }
 
     /// An error in what the queue answered.
-    fn wrong(&self, py: Python<'_>, words: impl fmt::Display) -> PyErr {
+    fn wrong(&self, py: Python<'_>, rule: Rule, words: impl fmt::Display) -> PyErr {
+        let mut fault = self.class.shared.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        fault.get_or_insert_with(|| Fault { rule, at: Nanos(0), words: words.to_string() });
         errors::usage(py, format!("queue {}: {words}", self.class.name))
     }
 
     /// Does what the Python methods said of packets. Returns a packet that Python freed, if there is one.
-    fn settle(&mut self, report: &mut Report<'_>) -> Option<Token> {
+    fn settle(&mut self, report: &mut impl Fate<P>) -> Option<P> {
         let mut lost = None;
         for (number, event) in self.log.take() {
             match event {
@@ -148,10 +183,11 @@ impl Own {
         lost
     }
 
-    fn lost(&self, py: Python<'_>, token: Token) -> PyErr {
+    fn lost(&self, py: Python<'_>, token: P) -> PyErr {
         let bytes = token.len();
         self.wrong(
             py,
+            Rule::Once,
             format!(
                 "it lost a packet of {bytes} bytes: keep each packet, return it from dequeue, or call \
                  packet.drop()"
@@ -167,13 +203,17 @@ impl Own {
         }
         let Ok(packet) = answer.cast::<Packet>() else {
             let words = answer.repr()?;
-            return Err(self
-                .wrong(py, format!("dequeue returned {words}: return a packet that enqueue got, or None")));
+            return Err(self.wrong(
+                py,
+                Rule::Able,
+                format!("dequeue returned {words}: return a packet that enqueue got, or None"),
+            ));
         };
         match packet.borrow_mut().leave(&self.log) {
             Some(number) => Ok(Some(number)),
             None => Err(self.wrong(
                 py,
+                Rule::Once,
                 "dequeue returned a packet that the queue does not hold: it was returned or dropped before",
             )),
         }
@@ -181,7 +221,7 @@ impl Own {
 
     /// A time that `next_wake` returned.
     fn time(&self, py: Python<'_>, answer: &Bound<'_, PyAny>) -> PyResult<u64> {
-        nanos("next_wake returned", answer).map_err(|error| self.wrong(py, error.value(py)))
+        nanos("next_wake returned", answer).map_err(|error| self.wrong(py, Rule::Able, error.value(py)))
     }
 
     /// When Python wants to be asked again, if it gave nothing although it holds packets.
@@ -190,12 +230,13 @@ impl Own {
         let Some(next_wake) = &methods.next_wake else {
             let words = "dequeue returned None while it holds packets: it lost them (return each, or call \
                          packet.drop()), or it holds them back and lacks next_wake(self, now)";
-            return Err(self.wrong(py, format!("{words} ({held} held)")));
+            return Err(self.wrong(py, Rule::Wake, format!("{words} ({held} held)")));
         };
         let answer = next_wake.bind(py).call1((now.0,))?;
         if answer.is_none() {
             return Err(self.wrong(
                 py,
+                Rule::Once,
                 format!("next_wake returned None while it holds packets ({held}): return a time"),
             ));
         }
@@ -205,26 +246,29 @@ impl Own {
                 "next_wake says that a packet may leave at {at} ns, and dequeue gave none at {} ns",
                 now.0
             );
-            return Err(self.wrong(py, words));
+            let rule = if at < now.0 { Rule::Time } else { Rule::Wake };
+            return Err(self.wrong(py, rule, words));
         }
         Ok(())
     }
 }
 
-impl Clone for Own {
-    fn clone(&self) -> Own {
+impl<P: goodqueue::Packet> Clone for Own<P> {
+    fn clone(&self) -> Own<P> {
         Own::of(Arc::clone(&self.class))
     }
 }
 
-impl fmt::Debug for Own {
+impl<P> fmt::Debug for Own<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Own").field("name", &self.class.name).finish_non_exhaustive()
     }
 }
 
-impl OwnQueue for Own {
-    fn enqueue(&mut self, now: Nanos, token: Token, report: &mut Report<'_>) {
+/// What simulations and checks do.
+impl<P: goodqueue::Packet> Own<P> {
+    /// Gives Python a packet.
+    pub(crate) fn give(&mut self, now: Nanos, token: P, report: &mut impl Fate<P>) {
         let number = self.next;
         self.next += 1;
         self.held.insert(number, token);
@@ -245,7 +289,7 @@ impl OwnQueue for Own {
                 }
                 let words =
                     format!("enqueue returned {}: it returns nothing; packet.drop() drops", answer.repr()?);
-                Err(self.wrong(py, words))
+                Err(self.wrong(py, Rule::Able, words))
             };
             let mut end = self.working().map_or(Ok(()), give);
             let lost = self.settle(report);
@@ -258,7 +302,8 @@ impl OwnQueue for Own {
         });
     }
 
-    fn dequeue(&mut self, now: Nanos, report: &mut Report<'_>) -> Option<Token> {
+    /// Asks Python for a packet.
+    pub(crate) fn fetch(&mut self, now: Nanos, report: &mut impl Fate<P>) -> Option<P> {
         if self.working().is_some() {
             let given = Python::attach(|py| {
                 let asked = self.working().map_or(Ok(None), |methods| self.ask(py, methods, now));
@@ -282,7 +327,8 @@ impl OwnQueue for Own {
         self.held.pop_first().map(|(_, token)| token)
     }
 
-    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+    /// When Python can give a packet.
+    pub(crate) fn wake_time(&self, now: Nanos) -> Option<Nanos> {
         let Some(next_wake) = self.working().and_then(|methods| methods.next_wake.as_ref()) else {
             return Some(now);
         };
@@ -298,12 +344,38 @@ impl OwnQueue for Own {
         })
     }
 
-    fn seed(&mut self, mut draws: Rng) {
-        let seed = draws.next_u64();
+    /// Makes the Python object.
+    pub(crate) fn start(&mut self, seed: u64) {
         Python::attach(|py| match self.make(py, seed) {
             Ok(methods) => self.methods = Some(methods),
             Err(error) => self.fail(py, "the making", Nanos(0), error),
         });
+    }
+}
+
+impl<P> Own<P> {
+    /// Takes out all packets, in the order of their arrival.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = P> {
+        self.log = Arc::default();
+        std::mem::take(&mut self.held).into_values()
+    }
+}
+
+impl OwnQueue for Own {
+    fn enqueue(&mut self, now: Nanos, packet: Token, report: &mut Report<'_>) {
+        self.give(now, packet, report);
+    }
+
+    fn dequeue(&mut self, now: Nanos, report: &mut Report<'_>) -> Option<Token> {
+        self.fetch(now, report)
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        self.wake_time(now)
+    }
+
+    fn seed(&mut self, mut draws: Rng) {
+        self.start(draws.next_u64());
     }
 }
 

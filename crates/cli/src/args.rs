@@ -7,6 +7,7 @@ mod autorate;
 mod bridge;
 mod doctor;
 mod link;
+mod own;
 mod paths;
 mod shape;
 mod sqm;
@@ -24,6 +25,7 @@ pub use autorate::AutorateArgs;
 pub use bridge::BridgeArgs;
 pub use doctor::DoctorArgs;
 pub use link::{EmulationArgs, LinkAction, LinkArgs, LinkSetArgs, ToldArgs};
+pub use own::{CcLanguage, CheckCcArgs, CheckQueueArgs, Example, Language, NewArgs, NewCcArgs, NewQueueArgs};
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
@@ -104,6 +106,15 @@ pub enum Command {
     /// Compare results, before and after a change: differences with their intervals, limits with an exit code
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
+    /// Write a queue or a congestion control of your own to begin with, in C, Rust or Python
+    #[command(subcommand)]
+    New(NewArgs),
+    /// Check queues, yours or ours, against the rules for queues
+    #[command(after_help = own::CHECK_EXAMPLES)]
+    CheckQueue(CheckQueueArgs),
+    /// Check congestion controls, yours or ours: one flow alone over some lines, in the simulator
+    #[command(after_help = own::CHECK_CC_EXAMPLES)]
+    CheckCc(CheckCcArgs),
     /// List the queues with their parameters, defaults and units
     Queues(QueuesArgs),
     /// List the tests with their flows and probes

@@ -11,6 +11,8 @@ pub mod args;
 pub mod autorate;
 #[cfg(target_os = "linux")]
 pub mod bridge;
+pub mod check_cc;
+pub mod check_queue;
 pub mod compare;
 #[cfg(target_os = "linux")]
 pub mod doctor;
@@ -19,6 +21,7 @@ pub mod limit;
 pub mod link;
 pub mod list;
 mod memory;
+pub mod new;
 mod output;
 mod path_values;
 mod picture;

@@ -187,7 +187,7 @@ fn wait(
 ) -> Result<ExitStatus, Error> {
     let mut next = Instant::now() + SECOND;
     let mut before = link.look();
-    let mut is_there = true;
+    let (mut is_there, mut is_whole) = (true, true);
     loop {
         if let Some(signal) = interrupt.wait(LOOK).map_err(Error::machine)?
             && signal != SIGINT
@@ -200,6 +200,10 @@ fn wait(
         if is_there && !link.is_running() {
             is_there = false;
             eprintln!("goodqueue: the link is gone; the program goes on without it");
+        }
+        if let (true, Some(fault)) = (is_whole, link.fault()) {
+            is_whole = false;
+            eprintln!("goodqueue: {fault}; from now on the link has a FIFO");
         }
         let asked = control.map(|control| control.obey(link)).unwrap_or_default();
         for wish in schedule.obey(link).into_iter().chain(asked) {

@@ -4,7 +4,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
-use goodqueue_cli::{airtime_model, compare, list, probe, replay, reproduce, run, system, test, truth};
+use goodqueue_cli::{
+    airtime_model, check_cc, check_queue, compare, list, new, probe, replay, reproduce, run, system, test,
+    truth,
+};
 use goodqueue_proof::truth::simulate;
 
 fn main() -> ExitCode {
@@ -35,6 +38,9 @@ fn main() -> ExitCode {
         Command::AirtimeModel(args) => airtime_model::command(&args),
         Command::Report(args) => run::report(&args),
         Command::Compare(args) => compare::command(&args),
+        Command::New(args) => new::command(&args),
+        Command::CheckCc(args) => check_cc::command(&args),
+        Command::CheckQueue(args) => check_queue::command(&args),
         Command::Queues(args) => list::queues(&args),
         Command::Tests(args) => list::tests(&args),
         Command::Lines(args) => list::lines(&args),

@@ -6,7 +6,9 @@ use goodqueue_sim::{Discipline, PortSpec};
 
 /// Why a queue cannot be built for a line of this rate, or passes no full packet there, with the queue's
 /// words.
-pub(crate) fn unfit(spec: &QueueSpec, rate: Rate) -> Option<String> {
+pub(crate) fn unfit(queue: &Discipline, rate: Rate) -> Option<String> {
+    // A tree has been checked, and of one's own nothing is known.
+    let Discipline::Queue(spec) = queue else { return None };
     let why = match spec.places(Link::ethernet(rate)) {
         Err(BuildError::NoRoom { bytes, mtu, .. }) => {
             format!("it holds {} bytes, less than a full packet of {mtu}", bytes.0)

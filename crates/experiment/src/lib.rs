@@ -47,6 +47,7 @@
 #![forbid(unsafe_code)]
 
 mod asked;
+mod check_cc;
 mod collect;
 mod error;
 mod experiment;
@@ -57,6 +58,8 @@ mod input;
 #[cfg(all(feature = "live", target_os = "linux"))]
 pub mod live;
 mod monitor;
+mod own;
+mod own_cc;
 #[cfg(feature = "live")]
 pub mod path;
 mod plan;
@@ -69,11 +72,13 @@ mod source;
 pub mod text;
 
 pub use asked::{Asked, Shown};
+pub use check_cc::{CcCase, CcOutcome, check_cc};
 pub use error::Error;
 pub use experiment::{Experiment, Variant};
 pub use hint::did_you_mean;
 pub use input::text as read_text;
 pub use monitor::{Latest, Monitor, Turn};
+pub use own::check_queue;
 pub use plan::{LinkOrder, Plan, TestOrder};
 pub use request::{Arm, Request};
 pub use text::{AirtimePolicy, ExperimentError};

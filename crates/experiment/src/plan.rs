@@ -6,6 +6,7 @@ mod seeds;
 mod values;
 
 use goodqueue::{Rate, Span};
+use goodqueue_own::Library;
 use goodqueue_probe::{Dscp, Params, Test, TestError, Transport};
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +134,11 @@ impl Plan {
                 "it needs HTTPS, which the live arm has not; leave --live out, or measure a real path with `goodqueue \
                  test https://HOST`",
             );
+        }
+        if let Some(cc) = self.test.cc.as_deref().filter(|cc| Library::is_path(cc)) {
+            let why =
+                "the live arm has this kernel's TCP, with its own congestion controls; leave --live out";
+            return refuse(&format!("--cc {cc}"), why);
         }
         if self.seeds.len() > 1 {
             return refuse("--seeds", "a live run is done once; leave --live out, or run it several times");

@@ -53,7 +53,7 @@ pub struct Request {
     #[cfg_attr(any(test, feature = "clap"), arg(long, conflicts_with = "sim", help_heading = "Arm"))]
     pub live: bool,
     /// Queues to compare; `goodqueue queues` lists them with their parameters. A rate may be a share of the
-    /// line: cake,bandwidth=90% [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or
+    /// line: cake,bandwidth=90%. The path of a library is a queue of your own: ./my_aqm.so,limit=100 [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or
     /// --buffer codel,fq_codel]
     #[cfg_attr(any(test, feature = "clap"), arg(short, long, value_name = "QUEUE[,PARAM=VALUE]..."))]
     pub queue: Option<String>,
@@ -201,7 +201,8 @@ pub struct Request {
     #[cfg_attr(any(test, feature = "clap"), arg(short = 'N', long, value_name = "N", help_heading = "Load"))]
     pub flows: Option<u32>,
     /// Congestion control of all flows without a fixed one: cubic, reno, bbr; in simulations dctcp,
-    /// prague and ledbat too. rrul_var takes several, in turn: cubic,bbr
+    /// prague and ledbat too, and one of your own, by the path of its library: ./my_cc.so:keep=70. rrul_var
+    /// takes several, in turn: cubic,bbr
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME,...", help_heading = "Load"))]
     pub cc: Option<String>,
     /// DSCPs of the flows and probes of rrul_var, in turn: CS0,CS1,EF

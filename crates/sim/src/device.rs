@@ -237,6 +237,16 @@ impl Device {
         }
     }
 
+    /// Why a queue of one's own can no longer do its work.
+    pub(crate) fn fault(&self) -> Option<String> {
+        match self {
+            Device::Own(port) => port.queue().fault(),
+            Device::Shaped(port) => port.queue().queue().fault(),
+            Device::Multi(port) => lanes(port).find_map(EitherQueue::fault),
+            Device::Fifo(_) | Device::Single(_) | Device::Air(_) | Device::Switch(_) => None,
+        }
+    }
+
     /// Whether its queues release a packet at the departure time that its sender gave it.
     pub(crate) fn keeps_departures(&self) -> bool {
         match self {

@@ -1,6 +1,6 @@
 //! A queue of one's own, used like one of the catalogue.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -63,6 +63,17 @@ pub trait OwnQueue: fmt::Debug + Send + Sync + 'static {
     /// into the record.
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let _ = each;
+    }
+
+    /// Its parameters with their values, for the record.
+    fn parameters(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
+    /// Why it can no longer do its work, in words; `None` while it can. Who runs the simulation asks
+    /// ([`LinkView::fault`](crate::LinkView::fault)) and should end it.
+    fn fault(&self) -> Option<String> {
+        None
     }
 }
 
@@ -132,6 +143,14 @@ impl Discipline {
     }
 }
 
+impl NamedQueue {
+    /// Its parameters with their values ([`OwnQueue::parameters`]).
+    #[must_use]
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        self.prototype.parameters()
+    }
+}
+
 impl PartialEq for NamedQueue {
     fn eq(&self, other: &NamedQueue) -> bool {
         Arc::ptr_eq(&self.prototype, &other.prototype)
@@ -192,6 +211,11 @@ impl Running {
         let (backlog, stats) = (Backlog::default(), Stats::default());
         let held = Held { name: Arc::clone(&own.name), frames: HashSet::new(), backlog, stats };
         Running { queue, held, never_holds_back: false }
+    }
+
+    /// Why it can no longer do its work, with its name.
+    pub(crate) fn fault(&self) -> Option<String> {
+        self.queue.fault().map(|why| format!("{}: {why}", self.held.name))
     }
 
     /// The same at an output of a switch. The switch does not ask a queue when it can give a packet.
@@ -280,6 +304,14 @@ macro_rules! each {
 }
 
 impl EitherQueue {
+    /// Why it can no longer do its work: one's own, and the first fault.
+    pub(crate) fn fault(&self) -> Option<String> {
+        match self {
+            EitherQueue::Catalogue(_) => None,
+            EitherQueue::Own(queue) => queue.fault(),
+        }
+    }
+
     /// The queue, where it is one of the catalogue.
     pub(crate) fn in_catalogue(&self) -> Option<&AnyQueue<Token>> {
         match self {

@@ -56,7 +56,7 @@ impl Session<'_> {
         let began = Instant::now();
         let (mut next, mut before) = (began + SECOND, link.look());
         let is_over = || self.length.is_some_and(|length| began.elapsed() >= Duration::from_nanos(length.0));
-        while link.is_running() && !is_over() {
+        while link.is_running() && link.fault().is_none() && !is_over() {
             if interrupt.wait(LOOK).map_err(Error::machine)?.is_some() {
                 break;
             }
@@ -83,6 +83,7 @@ impl Session<'_> {
         while link.is_running() && !link.is_idle() && Instant::now() < emptied {
             std::thread::sleep(LOOK);
         }
+        let fault = link.fault();
         let record = link.stop(own(self.plan, self.test))?;
         self::tell(&record, rates, self.told, self.json)?;
         if let Some(target) = target {
@@ -92,6 +93,9 @@ impl Session<'_> {
             }
         }
         given_back?;
+        if let Some(fault) = fault {
+            return Err(Error::Usage(fault));
+        }
         if is_gone {
             let why = record.runs.first().map(|run| run.validity.reasons.join("; ")).unwrap_or_default();
             return Err(Error::Machine(why));

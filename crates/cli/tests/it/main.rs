@@ -8,6 +8,7 @@ mod flags;
 mod house;
 mod memory;
 mod output;
+mod own;
 mod path_queues;
 mod random;
 mod real_time;

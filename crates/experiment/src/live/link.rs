@@ -5,6 +5,7 @@
 //!   PROGRAM  client's namespace ── engine: queue, rate, delay, loss ── server's namespace  relays ── services
 //! ```
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -21,9 +22,10 @@ use goodqueue_wire::{
 use serde::{Deserialize, Serialize};
 
 use super::connections::connections;
+use super::queue::{Faults, LineQueue};
 use super::rate::LineClock;
 use super::relay::{MOST_CONNECTIONS, Relays, has_ipv6};
-use super::setup::{built, lines};
+use super::setup::lines;
 use super::worker::{finish, lab, moment, path_queue};
 use crate::collect::{parameters, push_moment};
 use crate::plan::{LONGEST_RTT, LinkOrder};
@@ -46,6 +48,7 @@ pub const SERVER: &str = "GOODQUEUE_SERVER";
 #[derive(Debug)]
 pub struct Link {
     engine: EngineHandle,
+    faults: Faults,
     /// Around a program.
     around: Option<(Relays, Lab)>,
     started: Nanos,
@@ -176,18 +179,19 @@ impl Link {
     /// # Errors
     /// [`Error::Machine`] with the missing right, [`Error::Usage`] if the live arm has no such link.
     pub fn start(plan: &Plan, exposed: &[Exposed], outside: bool) -> Result<Link, Error> {
-        let spec = queue_of(plan)?;
+        let queue = queue_of(plan)?;
         let lab = lab(1, plan.link.ecn)?;
         let started = goodqueue_wire::now();
-        let engine = lines(&plan.link, &spec, seed_of(plan), flows(started))?;
+        let spec = lines(&plan.link, &queue, seed_of(plan), flows(started))?;
+        let faults = Faults::of([&spec.up.queue, &spec.down.queue]);
         let mut relays = Relays::start(&lab, exposed, outside)?;
         let engine = if outside {
             lab.be_every_host(has_ipv6()).map_err(Error::machine)?;
-            Engine::start_watching(&lab, engine, relays.outside(&lab))
+            Engine::start_watching(&lab, spec, relays.outside(&lab))
         } else {
-            Engine::start(&lab, engine)
+            Engine::start(&lab, spec)
         };
-        let link = Link::of(plan, &spec, engine.map_err(Error::machine)?, started);
+        let link = Link::of(plan, queue.parameters(), engine.map_err(Error::machine)?, faults, started);
         Ok(Link { around: Some((relays, lab)), ..link })
     }
 
@@ -196,10 +200,11 @@ impl Link {
     /// # Errors
     /// Those of [`Link::start`].
     pub fn between(plan: &Plan, between: Between) -> Result<Link, Error> {
-        let (spec, started) = (queue_of(plan)?, goodqueue_wire::now());
-        let engine = lines(&plan.link, &spec, seed_of(plan), flows(started))?;
-        let engine = Engine::start_between(between, engine).map_err(Error::machine)?;
-        Ok(Link::of(plan, &spec, engine, started))
+        let (queue, started) = (queue_of(plan)?, goodqueue_wire::now());
+        let spec = lines(&plan.link, &queue, seed_of(plan), flows(started))?;
+        let faults = Faults::of([&spec.up.queue, &spec.down.queue]);
+        let engine = Engine::start_between(between, spec).map_err(Error::machine)?;
+        Ok(Link::of(plan, queue.parameters(), engine, faults, started))
     }
 
     /// Shapes what passes between real interfaces, with a queue for each direction. A queue that does not
@@ -212,7 +217,7 @@ impl Link {
         let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
         let path = |way: usize| {
             let (queue, rate) = (queues[way], rates[way]);
-            let mut path = PathSpec::new(built(queue, rate, seed, way as u64)?);
+            let mut path = PathSpec::new(LineQueue::Catalogue(*queue).build(rate, seed, way as u64)?);
             if queue.shaped_rate().is_none() {
                 path.line = Line::from(Serializer::new(rate));
             }
@@ -222,17 +227,24 @@ impl Link {
         (engine.seed, engine.flows) = (seed, flows(started));
         let engine = Engine::start_between(between, engine).map_err(Error::machine)?;
         let is_changed = queues.iter().any(|queue| queue.shaped_rate().is_some());
-        Ok(Link { is_changed, ..Link::of(plan, queues[1], engine, started) })
+        Ok(Link { is_changed, ..Link::of(plan, parameters(queues[1]), engine, Faults::default(), started) })
     }
 
-    fn of(plan: &Plan, spec: &QueueSpec, engine: EngineHandle, started: Nanos) -> Link {
+    fn of(
+        plan: &Plan,
+        parameters: BTreeMap<String, String>,
+        engine: EngineHandle,
+        faults: Faults,
+        started: Nanos,
+    ) -> Link {
         engine.measure_sojourn(started, Nanos(u64::MAX));
         // The engine looks every 10 ms, and the first packet counts.
         std::thread::sleep(Duration::from_millis(25));
         let queue = plan.queues.first().cloned().unwrap_or_default();
-        let run = Run { queue, parameters: parameters(spec), ..Run::default() };
+        let run = Run { queue, parameters, ..Run::default() };
         Link {
             engine,
+            faults,
             around: None,
             started,
             order: plan.link.clone(),
@@ -360,6 +372,12 @@ impl Link {
         self.engine.is_running()
     }
 
+    /// What a queue of one's own did that no queue may, with its name: it has been a FIFO without a limit since.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        self.faults.first().map(|why| format!("{}: {why}", self.run.queue))
+    }
+
     /// Ends the link. What waits in it is not delivered. Returns the record: `own`, with the name and the
     /// text of its test, and what was measured.
     ///
@@ -368,12 +386,14 @@ impl Link {
     pub fn stop(mut self, own: Record) -> Result<Record, Error> {
         self.interval = 0;
         self.look();
+        let fault = self.fault();
         let Link { engine, around, started, order, seed, mut run, lines, is_changed, notes, .. } = self;
         let ran_ns = goodqueue_wire::now().since(started).0;
         let report = engine.stop().map_err(Error::machine)?;
         // That the program keeps the processors busy is its own affair, as long as packets leave in time.
         let mut invalid = report.last.validity().reasons;
         invalid.extend(report.failure.as_ref().map(ToString::to_string));
+        invalid.extend(fault);
         let end = finish(&report, report.failure.is_none(), invalid);
         let refused = around.map_or(0, |(relays, _)| relays.stop());
         (run.complete, run.validity) =
@@ -422,8 +442,8 @@ impl Link {
 }
 
 /// The first queue.
-fn queue_of(plan: &Plan) -> Result<QueueSpec, Error> {
-    plan.queues.first().map_or("", String::as_str).parse().map_err(Error::usage)
+fn queue_of(plan: &Plan) -> Result<LineQueue, Error> {
+    LineQueue::read(plan.queues.first().map_or("", String::as_str))
 }
 
 /// The first seed.

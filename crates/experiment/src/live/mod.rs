@@ -4,6 +4,7 @@ mod connections;
 pub mod link;
 mod message;
 mod on_air;
+mod queue;
 mod rate;
 mod relay;
 mod rights;

@@ -5,23 +5,18 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 
-use goodqueue::fifo::Limit;
 use goodqueue::port::Trace;
-use goodqueue::spec::{Link, QueueParams};
-use goodqueue::{
-    AnyQueue, Bytes, Direction, ETHERNET_FRAME, Line, Nanos, QueueSpec, Rate, RingSpec, Rng, Serializer, Span,
-};
+use goodqueue::{Direction, ETHERNET_FRAME, Line, Nanos, Rate, RingSpec, Serializer, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::PathQueue;
 use goodqueue_report::wifi::Radio as Recorded;
 use goodqueue_sim::wifi::{DeviceId, PeerSpec, Radio, RadioSpec, RateSpec, Role};
 use goodqueue_wire::DEFAULT_FRAMES;
-use goodqueue_wire::{
-    Engine, EngineHandle, EngineSpec, FlowSpec, Frame, Lab, MAX_HOSTS, MediumSpec, PathSpec,
-};
+use goodqueue_wire::{Engine, EngineHandle, EngineSpec, FlowSpec, Lab, MAX_HOSTS, MediumSpec, PathSpec};
 
 use super::message::{Order, Work};
 use super::on_air::{LoadStart, Notes, Offered, OnAir, RadioMessage, backlog};
+use super::queue::{Faults, LineQueue, RunningQueue};
 use crate::Error;
 use crate::collect::{QueueMoment, Tally};
 use crate::plan::LinkOrder;
@@ -40,11 +35,20 @@ pub(super) struct Setup {
     pub(super) network: Network,
 }
 
+/// An engine at work.
+pub(super) struct Started {
+    pub(super) engine: EngineHandle,
+    /// Where its queues note that they break rules.
+    pub(super) faults: Faults,
+    /// Over the air.
+    pub(super) listening: Option<RadioThread>,
+}
+
 /// The link or medium that the engine puts between its sockets.
 #[allow(clippy::large_enum_variant)] // One for a run: no box for it.
 pub(super) enum Network {
     /// Two lines with this queue.
-    Lines(LinkOrder, QueueSpec),
+    Lines(LinkOrder, LineQueue),
     /// The air.
     Air(Air),
 }
@@ -78,7 +82,7 @@ impl Setup {
         match &order.work {
             Work::Lines { test, link } => {
                 let test = test.test()?;
-                let queue = order.label.parse().map_err(Error::usage)?;
+                let queue = LineQueue::read(&order.label)?;
                 Ok(Setup {
                     hosts: test.hosts(),
                     test,
@@ -159,7 +163,7 @@ impl Setup {
         match &self.network {
             Network::Lines(link, queue) => {
                 let base = Span(link.rtt_ns.iter().max().copied().unwrap_or(0));
-                let drain = |bps| drain_time(queue, Rate(bps), link.ring.unwrap_or(0));
+                let drain = |bps| queue.drain_time(Rate(bps), link.ring.unwrap_or(0));
                 base + drain(link.up_bps) + drain(link.down_bps)
             }
             Network::Air(_) => Span(u64::MAX),
@@ -167,19 +171,17 @@ impl Setup {
     }
 
     /// Starts the engine; over the air with someone who listens.
-    pub(super) fn start(
-        &self,
-        lab: &Lab,
-        order: &Order,
-    ) -> Result<(EngineHandle, Option<RadioThread>), Error> {
+    pub(super) fn start(&self, lab: &Lab, order: &Order) -> Result<Started, Error> {
         match &self.network {
             Network::Lines(link, queue) => {
-                let engine = lines(link, queue, order.seed, None)?;
-                Engine::start(lab, engine).map(|engine| (engine, None)).map_err(Error::machine)
+                let spec = lines(link, queue, order.seed, None)?;
+                let faults = Faults::of([&spec.up.queue, &spec.down.queue]);
+                let engine = Engine::start(lab, spec).map_err(Error::machine)?;
+                Ok(Started { engine, faults, listening: None })
             }
             Network::Air(air) => {
                 let (engine, listening) = air.start(lab, &self.test, order.seed)?;
-                Ok((engine, Some(listening)))
+                Ok(Started { engine, faults: Faults::default(), listening: Some(listening) })
             }
         }
     }
@@ -204,12 +206,12 @@ fn is_client_at_server(variant: &Variant) -> bool {
 /// The engine as two lines with `queue`, which count each connection if `flows` says so.
 pub(super) fn lines(
     link: &LinkOrder,
-    queue: &QueueSpec,
+    queue: &LineQueue,
     seed: u64,
     flows: Option<FlowSpec>,
-) -> Result<EngineSpec<AnyQueue<Frame>>, Error> {
+) -> Result<EngineSpec<RunningQueue>, Error> {
     let path = |bps, trace: &Option<String>, node| {
-        let mut path = PathSpec::new(built(queue, Rate(bps), seed, node)?);
+        let mut path = PathSpec::new(queue.build(Rate(bps), seed, node)?);
         path.line = match trace {
             None => Line::from(Serializer::new(Rate(bps))),
             // It begins with the engine.
@@ -228,34 +230,9 @@ pub(super) fn lines(
     Ok(engine)
 }
 
-/// A queue of a direction, `node`.
-pub(super) fn built(queue: &QueueSpec, rate: Rate, seed: u64, node: u64) -> Result<AnyQueue<Frame>, Error> {
-    let draws = Rng::stream(seed, node, "queue");
-    queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).map_err(Error::usage)
-}
-
 fn trace_of(file: &str) -> Result<Trace, Error> {
     let trace = trace::read(Path::new(file)).map_err(|why| Error::Usage(format!("{file}: {why}")))?;
     Ok(trace.0)
-}
-
-/// How long a full queue, with a full device ring below it, takes to drain over a line of `rate`.
-fn drain_time(queue: &QueueSpec, rate: Rate, ring: u32) -> Span {
-    let frames = |packets: u64| packets.saturating_mul(ETHERNET_FRAME.into());
-    let link = Link::ethernet(rate);
-    let bytes = match queue.params() {
-        QueueParams::Fifo(params) => match params.limit(link) {
-            Ok(Limit::Bytes(bytes)) => bytes,
-            _ => u64::MAX,
-        },
-        // Their limits are in bytes, and their places for packets of the smallest size.
-        QueueParams::Bfifo(params) => params.limit.into(),
-        QueueParams::Tbf(params) => params.limit,
-        QueueParams::Red(params) => params.limit.into(),
-        _ => frames(queue.places(link).unwrap_or(u64::MAX)),
-    };
-    let rate = queue.shaped_rate().map_or(rate, |shaped| shaped.min(rate));
-    rate.tx_time(Bytes(bytes.saturating_add(frames(u64::from(ring) + 1))))
 }
 
 /// Slots for the frames in flight, on top of those that may wait in queues.
@@ -413,28 +390,5 @@ impl RadioThread {
     /// Once the engine has ended.
     pub(super) fn end(self) -> Result<RadioReport, Error> {
         self.thread.join().map_err(|_| Error::Machine("the thread that listens to the radio panicked".into()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// How long a queue can hold a packet on a line of 1 Mbit/s with a ring of so many packets, ms.
-    fn held(queue: &str, ring: u32) -> u64 {
-        drain_time(&queue.parse().expect("a queue"), Rate(1_000_000), ring).0 / 1_000_000
-    }
-
-    #[test]
-    fn the_wait_is_as_long_as_a_full_queue_takes_to_drain() {
-        // A packet of 1514 bytes takes 12.112 ms, and one is on the line.
-        assert_eq!(held("pfifo:1000", 0), 12_124);
-        assert_eq!(held("pfifo:1000", 256), 15_224);
-        assert_eq!(held("bfifo:125000", 0), 1_012);
-        assert_eq!(held("fifo:500ms", 0), 512);
-        assert_eq!(held("fq_codel", 0), 10_241 * 12_112 / 1_000);
-        assert_eq!(held("tbf,rate=500kbit,burst=5000,limit=125000", 0), 2_024);
-        // It drains at the rate that it shapes to.
-        assert_eq!(held("tbf,rate=250kbit,burst=5000,limit=125000", 0), 4_048);
     }
 }

@@ -17,10 +17,11 @@ use goodqueue_report::{Direction, EngineHealth, PathQueue, ramp_ns};
 use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
 
 use super::message::{Finish, Message, Order};
+use super::queue::Faults;
 use super::rights::Rights;
-use super::setup::{Network, RadioReport, RadioThread, Setup};
+use super::setup::{Network, RadioReport, RadioThread, Setup, Started};
 use crate::Error;
-use crate::collect::{QueueEnd, QueueMoment, Tally, parameters};
+use crate::collect::{QueueEnd, QueueMoment, Tally};
 use crate::simulate::sojourn;
 
 /// Time between two samples of the queues.
@@ -103,17 +104,20 @@ fn work(voice: &mut Voice) -> Result<(), Error> {
     let test = &setup.test;
     lab.client().run(|| net::check(test, setup.hosts)).map_err(Error::machine)?.map_err(Error::machine)?;
     let parameters = match &setup.network {
-        Network::Lines(_, queue) => parameters(queue),
+        Network::Lines(_, queue) => queue.parameters(),
         Network::Air(_) => BTreeMap::new(),
     };
     voice.say(&Message::Ready { sysctls: lab.sysctls(Side::Client).map_err(Error::machine)?, parameters });
-    let (engine, listening) = setup.start(&lab, &order)?;
+    let Started { engine, faults, listening } = setup.start(&lab, &order)?;
     let rights = Rights::of(test, order.parent);
-    let (load, told) = run_load(voice, &lab, &setup, &engine, listening.as_ref(), &rights)?;
+    let (load, told) = run_load(voice, &lab, &setup, (&engine, &faults), listening.as_ref(), &rights)?;
     let running = engine.is_running();
     let report = engine.stop().map_err(Error::machine)?;
     let RadioReport { radios, path: on_air, wrong } =
         listening.map(RadioThread::end).transpose()?.unwrap_or_default();
+    if let Some(why) = faults.first() {
+        return Err(Error::Usage(format!("{}: {why}", order.label)));
+    }
     let failure = report.failure.as_ref().map(ToString::to_string);
     let mut invalid = report.validity().reasons;
     invalid.extend(wrong);
@@ -142,7 +146,7 @@ fn run_load(
     voice: &mut Voice,
     lab: &Lab,
     setup: &Setup,
-    engine: &EngineHandle,
+    (engine, faults): (&EngineHandle, &Faults),
     listening: Option<&RadioThread>,
     rights: &Rights,
 ) -> Result<(Result<ClientSummary, NetError>, bool), Error> {
@@ -188,7 +192,7 @@ fn run_load(
         if ending.is_err() {
             end_client.store(true, Ordering::Relaxed);
         }
-        let ended = || told.load(Ordering::Relaxed) || !engine.is_running();
+        let ended = || told.load(Ordering::Relaxed) || !engine.is_running() || faults.first().is_some();
         watch(voice, engine, (&samples, path), &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
         let lost = |_| Error::Machine("a thread of the load ended without an answer".into());
         let summary = client.join().map_err(lost)?.map_err(Error::machine)?;

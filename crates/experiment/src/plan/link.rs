@@ -11,7 +11,8 @@ use super::values::{self, share, span};
 use crate::Error;
 use crate::Request;
 use crate::text::lines;
-use crate::text::share::{QueueText, RateWords};
+use crate::text::queue_text::QueueText;
+use crate::text::share::RateWords;
 use crate::text::trace;
 
 /// The link between client and server.

@@ -6,7 +6,7 @@ use super::LinkOrder;
 use crate::Error;
 use crate::fit::unfit;
 use crate::hint::did_you_mean;
-use crate::text::share::QueueText;
+use crate::text::queue_text::QueueText;
 use crate::text::simple::default_queues;
 
 /// The queues of `--queue`, or those that this link is compared with by default, in their canonical words.
@@ -34,9 +34,7 @@ pub(super) fn queues(text: Option<&str>, link: &LinkOrder) -> Result<Vec<String>
 fn read(text: &str) -> Result<Vec<QueueText>, Error> {
     QueueText::list(text).map_err(|error| {
         let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
-        Error::Usage(format!(
-            "--queue {text}: {error}{nearest}; `goodqueue queues` lists queues and parameters"
-        ))
+        Error::Usage(format!("--queue {text}: {error}{nearest}; {}", error.cure()))
     })
 }
 

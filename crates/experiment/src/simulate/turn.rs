@@ -16,6 +16,7 @@ use super::trace::Tracer;
 use crate::Error;
 use crate::Latest;
 use crate::collect::{Collector, QueueEnd, parameters};
+use crate::own_cc;
 use crate::record::direction;
 use crate::rpm;
 use crate::text::trees;
@@ -53,11 +54,15 @@ pub(crate) struct Watch<'a> {
 /// Simulates one queue's turn. The same job gives the same outcome, whatever else runs.
 ///
 /// # Errors
-/// [`Error::Usage`] if the scenario makes no sense.
+/// [`Error::Usage`] if the scenario makes no sense, and if a queue of one's own breaks a rule, or a congestion control of
+/// one's own gives up.
 pub(crate) fn run(job: &Job, watch: &Watch) -> Result<Outcome, Error> {
     let mut turn = Turn::new(job)?;
     let complete = turn.load(watch) && turn.drain(watch);
-    Ok(turn.end(complete))
+    match turn.fault.take() {
+        Some(why) => Err(Error::Usage(format!("{why} (seed {})", job.scenario.seed))),
+        None => Ok(turn.end(complete)),
+    }
 }
 
 struct Turn<'a> {
@@ -74,6 +79,10 @@ struct Turn<'a> {
     next_look: i64,
     /// Virtual time between two questions whether to go on.
     slice: Span,
+    /// Links with a queue of one's own.
+    own: Vec<usize>,
+    /// Why one of them, or a congestion control, can no longer do its work.
+    fault: Option<String>,
 }
 
 /// A flow as its measurement sees it.
@@ -99,7 +108,7 @@ impl<'a> Turn<'a> {
         let in_force = port.map(|port| match &port.queue {
             Discipline::Queue(queue) => parameters(queue),
             Discipline::Classes(tree) => trees::words(tree).into_iter().collect(),
-            Discipline::Own(_) => Default::default(),
+            Discipline::Own(own) => own.parameters(),
         });
         collector.parameters(in_force.unwrap_or_default());
         Ok(Turn {
@@ -114,6 +123,8 @@ impl<'a> Turn<'a> {
             next_step: signed(job.test.step).max(1),
             next_look: -signed(job.test.idle),
             slice: slice(job),
+            own: own_queues(job),
+            fault: None,
         })
     }
 
@@ -175,7 +186,8 @@ impl<'a> Turn<'a> {
         let at = t.saturating_add(signed(self.job.scenario.origin)).max(0).cast_unsigned();
         let until = Nanos(at.saturating_sub(1));
         while self.simulation.now() < until {
-            if watch.stop.load(Ordering::Relaxed) {
+            self.fault = self.find_fault();
+            if self.fault.is_some() || watch.stop.load(Ordering::Relaxed) {
                 return false;
             }
             let next = (self.simulation.now() + self.slice).min(until);
@@ -189,7 +201,14 @@ impl<'a> Turn<'a> {
             }
             self.tracer.take(&mut self.simulation);
         }
-        !watch.stop.load(Ordering::Relaxed)
+        self.fault = self.find_fault();
+        self.fault.is_none() && !watch.stop.load(Ordering::Relaxed)
+    }
+
+    /// Why a queue or a congestion control of one's own can no longer do its work.
+    fn find_fault(&self) -> Option<String> {
+        let fault = self.own.iter().find_map(|&link| self.simulation.link(link).fault());
+        fault.or_else(|| own_cc::fault(self.job.scenario.flows.iter().map(|flow| flow.cc)))
     }
 
     /// The step of the goodput series that ends at `t`.
@@ -345,6 +364,15 @@ fn stream(job: &Job, probe: usize) -> Option<usize> {
         None if probe < own => Some(probe),
         None => Some(probe + parts).filter(|&probe| probe < job.test.streams().len()),
     }
+}
+
+/// The links with a queue of one's own.
+fn own_queues(job: &Job) -> Vec<usize> {
+    let is_own = |link: &goodqueue_sim::Link| {
+        link.port.as_ref().is_some_and(|port| matches!(port.queue, Discipline::Own(_)))
+    };
+    let links = job.scenario.links.iter().enumerate();
+    links.filter(|(_, link)| is_own(link)).map(|(index, _)| index).collect()
 }
 
 fn number(index: usize) -> u32 {

@@ -6,8 +6,9 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::keys::{BURSTS, DIRECTION, Key, Kind, LINK, LINK_CHANGE, PAUSE, SHAPER};
+use super::queue_text::QueueText;
 use super::read::{self, At, Read, Section, Wrong, check_name, small};
-use super::share::{QueueText, RateWords};
+use super::share::RateWords;
 use super::trees;
 
 /// The word in a link's `queue` that means the queue under comparison.

@@ -14,6 +14,7 @@ use super::named;
 use super::read::{self, At, Read, Section, Wrong};
 use super::starts;
 use super::wifi::TestStations;
+use crate::own_cc::CcText;
 
 /// Least payload of the probe, bytes: its header.
 const PAYLOAD: u32 = 60;
@@ -174,7 +175,7 @@ fn read_test(root: &Section<'_>, about: &str, hosts: usize) -> Read<(Test, bool)
     let with = section.plain("with", read::list(named::read_extra))?;
     let transport = section.plain("transport", read::words::<Transport>)?.unwrap_or_default();
     let cc = match transport {
-        Transport::Tcp => section.plain("cc", read::words::<Names<CcKind>>)?.map(|cc| cc.0),
+        Transport::Tcp => section.plain("cc", read::words::<Names<CcText>>)?.map(|cc| cc.0),
         Transport::Quic => section.plain("cc", read::words::<Names<QuicCc>>)?.map(|cc| cc.0),
     };
     let marks = section.plain("marks", read::list(read::words::<Dscp>))?.unwrap_or_default();
@@ -244,7 +245,7 @@ fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &F
     }
     let transport = section.plain("transport", read::words::<Transport>)?.unwrap_or_default();
     let cc = match transport {
-        Transport::Tcp => section.plain("cc", read::words::<CcKind>)?.unwrap_or(CcKind::Cubic).name(),
+        Transport::Tcp => section.plain("cc", read::words::<CcText>)?.map_or(CcKind::Cubic, |cc| cc.0).name(),
         Transport::Quic => section.plain("cc", read::words::<QuicCc>)?.unwrap_or(QuicCc::Cubic).name(),
     };
     let dscp = section.plain("dscp", read::words::<Dscp>)?.unwrap_or_default();

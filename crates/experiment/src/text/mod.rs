@@ -20,6 +20,7 @@ pub(crate) mod named;
 mod network;
 mod overrides;
 mod path;
+pub(crate) mod queue_text;
 mod read;
 mod resolve;
 mod scenario;

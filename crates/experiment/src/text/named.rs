@@ -1,13 +1,13 @@
 //! Tests, calls, pages and videos by their names, and what is near a wrong name: for flags and files alike.
 
 use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError, Transport};
-use goodqueue_sim::tcp::cc::CcKind;
 use toml::Spanned;
 use toml::de::DeValue;
 
 use super::keys::{Key, Kind};
 use super::read::{self, Read, Wrong};
 use crate::hint::did_you_mean;
+use crate::own_cc::CcText;
 
 /// A call, a page or a video.
 ///
@@ -52,9 +52,5 @@ pub(super) fn check_cc(test: &Test) -> Result<(), String> {
     // Those of QUIC were checked with the test.
     let flows = test.flows.iter().filter(|flow| flow.transport == Transport::Tcp).map(|flow| &flow.cc);
     let mut names = flows.chain(test.rpm.iter().map(|rpm| &rpm.cc));
-    let wrong = names.find_map(|cc| Some((cc, cc.parse::<CcKind>().err()?)));
-    match wrong {
-        Some((cc, error)) => Err(format!("{error}{}", did_you_mean(cc, &CcKind::ALL.map(CcKind::name)))),
-        None => Ok(()),
-    }
+    names.find_map(|cc| cc.parse::<CcText>().err()).map_or(Ok(()), Err)
 }

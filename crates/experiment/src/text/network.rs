@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use goodqueue::port::Schedule;
-use goodqueue::{ClassTree, ETHERNET_FRAME, Line, Rate, RingSpec, Serializer, Span};
+use goodqueue::{ClassTree, ETHERNET_FRAME, Line, Rate, RingSpec, Serializer, Span, SpecError};
 use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::{Discipline, Loss, PortSpec, Scenario};
 
 use super::links::{LineWords, Link, OneWay, QueueWords};
 use super::load::{client_name, server_name};
+use super::queue_text::QueueText;
 use super::read::{At, Read, Wrong};
-use super::share::QueueText;
 use super::switches::Switch;
 use super::trace;
 use super::trees;
@@ -154,9 +154,15 @@ impl Network {
         let own = OneWay { queue: own, ..OneWay::default() };
         let rate =
             self.scenario.links.iter().filter_map(|link| link.port.as_ref()).map(|port| port.rate).max();
-        // A tree is none of its queues, which has been said.
-        let (Discipline::Queue(own), _) = queue(&own, rate.unwrap_or(Rate(1)), context, rate)? else {
-            return Err(Wrong::new(*at, "a tree of classes holds packets back"));
+        let own = match queue(&own, rate.unwrap_or(Rate(1)), context, rate)?.0 {
+            Discipline::Queue(own) => own,
+            Discipline::Own(own) => {
+                let what =
+                    format!("{own}: a queue of one's own has no place in a memory that all outputs share");
+                return Err(Wrong::new(*at, what));
+            }
+            // A tree is none of its queues, which has been said.
+            Discipline::Classes(_) => return Err(Wrong::new(*at, "a tree of classes holds packets back")),
         };
         let (buffers, memory) = (switch.buffers(), switch.memory());
         self.scenario.switches.push(goodqueue_sim::Switch { node, buffers, queue: own, memory });
@@ -303,7 +309,7 @@ fn queue(way: &OneWay, rate: Rate, context: &Context<'_>, slowest: Option<Rate>)
     let at = way.queue.as_ref().map_or(0, |queue| queue.at);
     let of_line =
         |queue: &QueueText| queue.at(slowest).map_err(|why| Wrong::new(at, format!("{queue}: {why}")));
-    let (spec, compared) = match way.queue.as_ref().map(|queue| &queue.value) {
+    let (queue, compared) = match way.queue.as_ref().map(|queue| &queue.value) {
         Some(QueueWords::Spec(queue)) => (of_line(queue)?, false),
         Some(QueueWords::Tree(name)) => {
             return Ok((Discipline::Classes(trees::find(name, at, context.trees)?), false));
@@ -314,10 +320,13 @@ fn queue(way: &OneWay, rate: Rate, context: &Context<'_>, slowest: Option<Rate>)
                 return Err(Wrong::new(at, "$queue is used here, and no queues are compared: give `queues`"));
             }
         },
-        None => (PLAIN.parse().map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?, false),
+        None => {
+            let plain: Result<Discipline, SpecError> = PLAIN.parse();
+            (plain.map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?, false)
+        }
     };
-    match unfit(&spec, rate) {
+    match unfit(&queue, rate) {
         Some(why) => Err(Wrong::new(at, why)),
-        None => Ok((spec.into(), compared)),
+        None => Ok((queue, compared)),
     }
 }

@@ -3,12 +3,13 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use goodqueue::{Bytes, QueueSpec, Rate, Span, SpecError};
+use goodqueue::{Bytes, QueueSpec, Rate, Span};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::keys::{Key, Kind, TABLES, Table};
-use super::share::{QueueText, RateWords};
+use super::queue_text::{QueueError, QueueText};
+use super::share::RateWords;
 use crate::hint::did_you_mean;
 
 /// A value of the file.
@@ -397,9 +398,13 @@ pub(super) fn queue(key: &Key, kind: Kind, value: &Value<'_>) -> Read<QueueSpec>
 /// A queue whose rates may be shares of a line.
 pub(super) fn queue_text(key: &Key, kind: Kind, value: &Value<'_>) -> Read<QueueText> {
     let text = text(key, kind, value)?;
-    text.parse().map_err(|error: SpecError| {
+    text.parse().map_err(|error: QueueError| {
         let nearest = error.unknown().map_or(String::new(), |(word, known)| did_you_mean(word, known));
-        let what = format!("\"{}\": {error}{nearest}; `goodqueue queues` lists them", text.escape_debug());
+        let cure = match &error {
+            QueueError::Spec(_) => "`goodqueue queues` lists them",
+            QueueError::Own(_) => error.cure(),
+        };
+        let what = format!("\"{}\": {error}{nearest}; {cure}", text.escape_debug());
         Wrong::new(value.span().start, what)
     })
 }

@@ -16,6 +16,7 @@ use super::load::{Load, Own, client_name, server_name};
 use super::network::Network;
 use super::read::{Read, Wrong};
 use crate::Variant;
+use crate::own_cc::CcText;
 
 /// Puts the load on the network.
 pub(super) fn variant(network: Network, load: &Load, tcp: Config, ipv6: bool, at: usize) -> Read<Variant> {
@@ -108,7 +109,7 @@ fn flows(test: &Test, own: &[Own], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>
         };
         let wrong = |error: &dyn std::fmt::Display| Wrong::new(0, error.to_string());
         let (cc, quic) = match flow.transport {
-            Transport::Tcp => (flow.cc.parse::<CcKind>().map_err(|error| wrong(&error))?, None),
+            Transport::Tcp => (flow.cc.parse::<CcText>().map_err(|error| wrong(&error))?.0, None),
             Transport::Quic => {
                 (CcKind::Cubic, Some(flow.cc.parse::<QuicCc>().map_err(|error| wrong(&error))?))
             }
@@ -181,7 +182,7 @@ fn players(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Watch>> {
     let origin = Nanos::ZERO + test.idle;
     let player = |(video, plan): (u32, &goodqueue_probe::dash::Video)| {
         let (from, server) = pairs[plan.host];
-        let cc = plan.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
+        let cc = plan.cc.parse::<CcText>().map_err(|error| Wrong::new(0, error))?.0;
         Ok(Watch {
             from,
             server,
@@ -197,7 +198,7 @@ fn players(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Watch>> {
 fn responsiveness(test: &Test, pairs: &[(NodeId, NodeId)]) -> Read<Vec<Rpm>> {
     let one = |plan: &goodqueue_probe::rpm::Plan| {
         let (from, to) = pairs[plan.host];
-        let cc = plan.cc.parse::<CcKind>().map_err(|error| Wrong::new(0, error.to_string()))?;
+        let cc = plan.cc.parse::<CcText>().map_err(|error| Wrong::new(0, error))?.0;
         let config = ClientConfig {
             settings: plan.settings,
             direction: Direction::Down,

@@ -85,38 +85,16 @@ impl fmt::Display for RateWords {
     }
 }
 
-/// A queue as it is written: its rates may be shares of a line.
+/// A queue of the catalogue as it is written: its rates may be shares of a line.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct QueueText {
+pub(crate) struct SpecText {
     /// The queue, with shares of [`NOMINAL`].
     spec: QueueSpec,
     /// Its parameters that are shares.
     shares: Vec<(&'static str, Share)>,
 }
 
-impl QueueText {
-    /// Reads a list such as `pfifo:1000,cake,bandwidth=90%`: an element with `=` belongs to the queue before
-    /// it.
-    ///
-    /// # Errors
-    /// The first that is wrong.
-    pub(crate) fn list(text: &str) -> Result<Vec<QueueText>, SpecError> {
-        let mut groups: Vec<String> = Vec::new();
-        for element in text.split(',') {
-            let is_parameter = element.split_once('=').is_some_and(|(name, _)| !name.contains(':'));
-            match groups.last_mut().filter(|_| is_parameter) {
-                Some(group) => {
-                    group.push(',');
-                    group.push_str(element);
-                }
-                // The library says what is wrong with a parameter that has no queue before it.
-                None if is_parameter => return QueueSpec::list(text).map(|_| Vec::new()),
-                None => groups.push(element.into()),
-            }
-        }
-        groups.iter().map(|group| group.parse()).collect()
-    }
-
+impl SpecText {
     /// The queue. `line`: what shares are taken of; `None`: not known yet.
     ///
     /// # Errors
@@ -156,7 +134,7 @@ impl QueueText {
     ///
     /// # Errors
     /// As of reading it.
-    pub(super) fn with(&self, parameter: &str) -> Result<QueueText, SpecError> {
+    pub(super) fn with(&self, parameter: &str) -> Result<SpecText, SpecError> {
         format!("{self},{parameter}").parse()
     }
 
@@ -172,16 +150,16 @@ impl QueueText {
     }
 }
 
-impl fmt::Display for QueueText {
+impl fmt::Display for SpecText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.written(|share| share.to_string()))
     }
 }
 
-impl FromStr for QueueText {
+impl FromStr for SpecText {
     type Err = SpecError;
 
-    fn from_str(text: &str) -> Result<QueueText, SpecError> {
+    fn from_str(text: &str) -> Result<SpecText, SpecError> {
         let name = text.split([',', ':']).next().unwrap_or("").trim();
         let info = CATALOGUE.iter().find(|info| info.name.eq_ignore_ascii_case(name));
         let parameters = info.map_or(&[][..], |info| info.parameters);
@@ -200,13 +178,13 @@ impl FromStr for QueueText {
                 None => words.push(element.into()),
             }
         }
-        Ok(QueueText { spec: words.join(",").parse()?, shares })
+        Ok(SpecText { spec: words.join(",").parse()?, shares })
     }
 }
 
-impl From<QueueSpec> for QueueText {
-    fn from(spec: QueueSpec) -> QueueText {
-        QueueText { spec, shares: Vec::new() }
+impl From<QueueSpec> for SpecText {
+    fn from(spec: QueueSpec) -> SpecText {
+        SpecText { spec, shares: Vec::new() }
     }
 }
 
@@ -216,22 +194,12 @@ mod tests {
 
     #[test]
     fn a_queue_keeps_its_share_until_the_line_is_known() {
-        let queue: QueueText = "cake,link=docsis,bandwidth=92.5%".parse().expect("a queue");
+        let queue: SpecText = "cake,link=docsis,bandwidth=92.5%".parse().expect("a queue");
         assert_eq!(queue.to_string(), "cake,bandwidth=92.5%,link=docsis");
         let at = queue.at(Some(Rate(50_000_000))).expect("a queue");
         assert_eq!(at.to_string(), "cake,bandwidth=46250kbit,link=docsis");
         assert!(queue.has_share() && queue.plain().is_err());
-        assert_eq!(queue.to_string().parse::<QueueText>().expect("its own words"), queue);
-    }
-
-    #[test]
-    fn queues_of_a_list_keep_their_parameters() {
-        let list = QueueText::list("pfifo:1000,tbf,rate=50%,burst=3000,limit=60000,codel").expect("queues");
-        let words: Vec<String> = list.iter().map(ToString::to_string).collect();
-        assert_eq!((words.len(), words[0].as_str(), words[2].as_str()), (3, "pfifo:1000", "codel"));
-        assert!(words[1].starts_with("tbf,rate=50%"), "{words:?}");
-        assert!(QueueText::list("bandwidth=90%").is_err());
-        assert!("cake,rtt=90%".parse::<QueueText>().is_err(), "a time is no share of a line");
+        assert_eq!(queue.to_string().parse::<SpecText>().expect("its own words"), queue);
     }
 
     #[test]

@@ -16,8 +16,9 @@ use super::keys::{Key, Kind, SIMPLE_TRACE};
 use super::lines;
 use super::links::{LineWords, Link, OneWay, QueueWords, ShaperWords};
 use super::load::{client_name, server_name};
+use super::queue_text::QueueText;
 use super::read::{self, At, Read, Section, Wrong};
-use super::share::{QueueText, RateWords};
+use super::share::RateWords;
 use crate::plan::LinkOrder;
 
 /// `[link]`, as far as it is given.
@@ -243,16 +244,21 @@ impl Simple {
         let own = if direction == Direction::Up { self.shape_up } else { self.shape_down };
         let Some(At { at, value: rate }) = own.or(self.shape) else { return Ok(OneWay::default()) };
         let wrong = |why: String| Wrong::new(at, format!("shape: {queue}: {why}"));
-        let cake = match queue.spec().params() {
-            QueueParams::Cake(setup) => Some(*setup),
-            _ => None,
+        let cake = match queue {
+            QueueText::Catalogue(text) => {
+                if text.spec().is_shaper() {
+                    return Err(wrong(
+                        "it shapes by itself, and once is enough: leave `shape` or its rate out".into(),
+                    ));
+                }
+                match text.spec().params() {
+                    QueueParams::Cake(setup) => Some((text, *setup)),
+                    _ => None,
+                }
+            }
+            QueueText::Own(_) => None,
         };
-        if queue.spec().is_shaper() {
-            return Err(wrong(
-                "it shapes by itself, and once is enough: leave `shape` or its rate out".into(),
-            ));
-        }
-        let Some(cake) = cake else {
+        let Some((text, cake)) = cake else {
             let shaper = ShaperWords { kind: ShaperKind::Htb, rate, burst: ETHERNET_FRAME };
             let queue = At { at, value: QueueWords::Spec(queue.clone()) };
             return Ok(OneWay {
@@ -261,17 +267,17 @@ impl Simple {
                 ..OneWay::default()
             });
         };
-        let mut queue = queue.with(&format!("bandwidth={rate}")).map_err(|error| wrong(error.to_string()))?;
+        let mut shaped = text.with(&format!("bandwidth={rate}")).map_err(|error| wrong(error.to_string()))?;
         // Packets that it drops have already crossed the line.
         if direction == Direction::Down && cake.ingress.is_none() {
-            queue = queue.with("ingress=on").map_err(|error| wrong(error.to_string()))?;
+            shaped = shaped.with("ingress=on").map_err(|error| wrong(error.to_string()))?;
         }
         let fast = match self.line_of(direction).value {
             LineWords::Rate(line) => ETHERNET.max(Rate(line.0.saturating_mul(2))),
             _ => ETHERNET,
         };
         let line = At { at, value: LineWords::Rate(fast) };
-        let queue = At { at, value: QueueWords::Spec(queue) };
+        let queue = At { at, value: QueueWords::Spec(QueueText::Catalogue(shaped)) };
         Ok(OneWay { line: Some(line), queue: Some(queue), ..OneWay::default() })
     }
 

@@ -138,7 +138,7 @@ fn leaf(draft: &ClassText) -> Read<QueueSpec> {
         None => PLAIN.parse().map_err(|error| Wrong::new(at, format!("{PLAIN}: {error}")))?,
     };
     let rate = draft.params.rate;
-    match unfit(&queue, rate) {
+    match unfit(&queue.into(), rate) {
         Some(why) => Err(Wrong::new(at, why)),
         None => Ok(queue),
     }

@@ -10,6 +10,7 @@ use crate::checkpoints::{Checkpoints, LoggedEvent, Recorder};
 use crate::device::{AirEnds, Device};
 use crate::lanes::Lane;
 use crate::link::{Link, LinkCounters};
+use crate::own_queue::EitherQueue;
 use crate::owner::LaneOwner;
 use crate::sojourn::Sojourn;
 use crate::tap::TraceEvent;
@@ -118,6 +119,17 @@ impl LinkView<'_> {
         if let Some(device) = &self.link.device {
             device.counters(each);
         }
+    }
+
+    /// Why a queue of one's own can no longer do its work, with its name ([`OwnQueue::fault`]).
+    ///
+    /// [`OwnQueue::fault`]: crate::OwnQueue::fault
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        if let Some((node, output)) = self.port {
+            return node.queues(output).find_map(EitherQueue::fault);
+        }
+        self.link.device.as_ref().and_then(Device::fault)
     }
 }
 

@@ -99,8 +99,8 @@ pub(crate) static TEST: Table = Table {
             "cc",
             Kind::Text,
             "cubic",
-            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat; of rrul_var \
-             several, in turn: \"cubic,bbr\"",
+            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat, or the \
+             path of a library of your own; of rrul_var several, in turn: \"cubic,bbr\"",
         ),
         key("marks", Kind::List(&Kind::Text), "CS0", "DSCPs of the flows and probes of rrul_var, in turn"),
         key("transport", Kind::Text, "tcp", "transport of its flows: tcp, or quic with cubic or newreno"),
@@ -375,7 +375,12 @@ pub(crate) static FLOW: Table = Table {
         key("from", Kind::Text, "client", "the host that sends"),
         key("to", Kind::Text, "server", "the host that receives"),
         key("transport", Kind::Text, "tcp", "transport of the flows: tcp, or quic with cubic or newreno"),
-        key("cc", Kind::Text, "cubic", "congestion control: cubic, reno, bbr, dctcp, prague, ledbat"),
+        key(
+            "cc",
+            Kind::Text,
+            "cubic",
+            "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, or the path of a library of your own",
+        ),
         key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
         key("start", time(FROM_NOTHING, DAY), "0s", "start of the first flow, from the start of the load"),
         key("stagger", time(FROM_NOTHING, HOUR), "0s", "time between the starts of two flows"),

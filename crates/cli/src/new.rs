@@ -1,0 +1,150 @@
+//! `goodqueue new`: a queue or a congestion control of one's own to begin with.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use goodqueue_experiment::Error;
+
+use crate::args::{CcLanguage, Example, Language, NewArgs, NewCcArgs, NewQueueArgs};
+use crate::output::print;
+
+/// Files of a template: their names and texts, with `@NAME@` for the name.
+type Files = &'static [(&'static str, &'static str)];
+
+const C: Files = &[
+    ("@NAME@.c", include_str!("../templates/queue.c")),
+    ("goodqueue_own.h", goodqueue_own::HEADER),
+    ("Makefile", include_str!("../templates/Makefile")),
+    ("README.md", include_str!("../templates/README-c.md")),
+];
+
+const RUST: Files = &[
+    ("src/lib.rs", include_str!("../templates/queue.rs")),
+    ("Cargo.toml", include_str!("../templates/Cargo.toml.txt")),
+    ("Makefile", include_str!("../templates/Makefile-rust")),
+    ("README.md", include_str!("../templates/README-rust.md")),
+];
+
+const PYTHON: Files = &[
+    ("@NAME@.py", include_str!("../templates/queue.py")),
+    ("test_@NAME@.py", include_str!("../templates/test_queue.py")),
+    ("README.md", include_str!("../templates/README-python.md")),
+];
+
+const fn cc(text: &'static str) -> [(&'static str, &'static str); 4] {
+    [
+        ("@NAME@.c", text),
+        ("goodqueue_own.h", goodqueue_own::HEADER),
+        ("Makefile", include_str!("../templates/Makefile-cc")),
+        ("README.md", include_str!("../templates/README-cc.md")),
+    ]
+}
+
+const AIMD: [(&str, &str); 4] = cc(include_str!("../templates/aimd.c"));
+const VEGAS: [(&str, &str); 4] = cc(include_str!("../templates/vegas.c"));
+const LEDBAT: [(&str, &str); 4] = cc(include_str!("../templates/ledbat.c"));
+
+const CC_RUST: Files = &[
+    ("src/lib.rs", include_str!("../templates/aimd.rs")),
+    ("Cargo.toml", include_str!("../templates/Cargo.toml.txt")),
+    ("Makefile", include_str!("../templates/Makefile-cc-rust")),
+    ("README.md", include_str!("../templates/README-cc.md")),
+];
+
+/// Writes a template into a new folder.
+///
+/// # Errors
+/// [`Error::Usage`] if the name is none, or there is something of this name; [`Error::Machine`] if a file
+/// cannot be written. Then there is no folder.
+pub fn command(args: &NewArgs) -> Result<(), Error> {
+    match args {
+        NewArgs::Queue(NewQueueArgs { name, lang, source }) => {
+            let files = match lang {
+                Language::C => C,
+                Language::Rust => RUST,
+                Language::Python => PYTHON,
+            };
+            let next = match lang {
+                Language::C | Language::Rust => format!("make -C {name} check"),
+                Language::Python => format!("cd {name} && python {name}.py"),
+            };
+            let source = (*lang == Language::Rust).then(|| source_folder(source.as_deref())).transpose()?;
+            write("queue", name, files, source.as_deref(), &next)
+        }
+        NewArgs::Cc(NewCcArgs { name, lang, like, source }) => {
+            let files: Files = match (lang, like) {
+                (CcLanguage::C, Example::Aimd) => &AIMD,
+                (CcLanguage::C, Example::Vegas) => &VEGAS,
+                (CcLanguage::C, Example::Ledbat) => &LEDBAT,
+                (CcLanguage::Rust, Example::Aimd) => CC_RUST,
+                (CcLanguage::Rust, Example::Vegas | Example::Ledbat) => {
+                    return Err(Error::Usage(
+                        "new cc --like: in Rust there is aimd; vegas and ledbat are in C".into(),
+                    ));
+                }
+            };
+            let source = (*lang == CcLanguage::Rust).then(|| source_folder(source.as_deref())).transpose()?;
+            write("cc", name, files, source.as_deref(), &format!("make -C {name} check"))
+        }
+    }
+}
+
+/// Writes the files of a template into the folder `name`.
+fn write(kind: &str, name: &str, files: Files, source: Option<&Path>, next: &str) -> Result<(), Error> {
+    if !is_name(name) {
+        return Err(Error::Usage(format!(
+            "new {kind} {name}: a name begins with a small letter and has small letters, digits and _, as in my_aqm"
+        )));
+    }
+    let text = |text: &str| {
+        let named = text.replace("@NAME@", name);
+        match source {
+            Some(folder) => named.replace("@SOURCE@", &folder.display().to_string()),
+            None => named,
+        }
+    };
+    let folder = Path::new(name);
+    fs::create_dir(folder).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::Usage(format!(
+            "new {kind} {name}: there is something of this name here; nothing was changed"
+        )),
+        _ => Error::Machine(format!("new {kind} {name}: {error}")),
+    })?;
+    let written: io::Result<()> = files.iter().try_for_each(|(file, template)| {
+        let file = folder.join(text(file));
+        file.parent().map_or(Ok(()), fs::create_dir_all)?;
+        fs::write(file, text(template))
+    });
+    if let Err(error) = written {
+        // It was made here, a moment ago.
+        let _ = fs::remove_dir_all(folder);
+        return Err(Error::Machine(format!("new {kind} {name}: {error}")));
+    }
+    let list: String = files.iter().map(|(file, _)| format!("  {name}/{}\n", text(file))).collect();
+    print(&format!("{list}Next: {next}\n"))
+}
+
+/// Whether C, Rust and Python all take this as a name.
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.len() <= 64
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && !["core", "std", "alloc", "test", "goodqueue", "goodqueue_own"].contains(&name)
+}
+
+/// The folder of this program's source.
+fn source_folder(given: Option<&Path>) -> Result<PathBuf, Error> {
+    let is_it = |folder: &Path| folder.join("crates/own/Cargo.toml").is_file();
+    let here = std::env::current_dir().map_err(Error::machine)?;
+    match given {
+        Some(folder) if is_it(folder) => std::path::absolute(folder).map_err(Error::machine),
+        Some(folder) => Err(Error::Usage(format!(
+            "--source {}: this is not the folder of Goodqueue's source, which has crates/own",
+            folder.display()
+        ))),
+        None => here.ancestors().find(|folder| is_it(folder)).map(Path::to_owned).ok_or_else(|| {
+            Error::Usage("new --lang rust: name the folder of Goodqueue's source with --source DIR".into())
+        }),
+    }
+}

@@ -1,0 +1,180 @@
+//! The queue of a line of the live arm: one of the catalogue, or one's own from a shared library.
+
+use std::collections::BTreeMap;
+
+use goodqueue::fifo::Limit;
+use goodqueue::spec::{Link, QueueParams};
+use goodqueue::{
+    AnyQueue, Backlog, Bytes, ETHERNET_FRAME, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span, Stats, Verdict,
+};
+use goodqueue_own::{FaultCell, Library, LibraryQueue};
+use goodqueue_wire::Frame;
+
+use crate::Error;
+use crate::collect;
+use crate::own;
+use crate::text::queue_text::QueueText;
+
+/// The wait for the last packets of a queue of which nobody knows how long it is.
+const LONGEST: Span = Span::from_secs(120);
+
+/// Which queue a line has.
+#[derive(Clone, Debug)]
+pub(super) enum LineQueue {
+    Catalogue(QueueSpec),
+    Own(Library),
+}
+
+impl LineQueue {
+    /// The queue with these words.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is none.
+    pub(super) fn read(words: &str) -> Result<LineQueue, Error> {
+        Ok(match words.parse().map_err(Error::usage)? {
+            QueueText::Catalogue(queue) => LineQueue::Catalogue(*queue.plain().map_err(Error::Usage)?),
+            QueueText::Own(library) => LineQueue::Own(library),
+        })
+    }
+
+    /// Its parameters in words.
+    pub(super) fn parameters(&self) -> BTreeMap<String, String> {
+        match self {
+            LineQueue::Catalogue(queue) => collect::parameters(queue),
+            LineQueue::Own(library) => own::parameters(library),
+        }
+    }
+
+    /// The queue for direction `node` of a line.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it cannot be built for this rate.
+    pub(super) fn build(&self, rate: Rate, seed: u64, node: u64) -> Result<RunningQueue, Error> {
+        let mut draws = Rng::stream(seed, node, "queue");
+        Ok(match self {
+            LineQueue::Catalogue(queue) => {
+                let built = queue.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws);
+                RunningQueue::Catalogue(built.map_err(Error::usage)?)
+            }
+            LineQueue::Own(library) => RunningQueue::Own(library.queue(draws.next_u64())),
+        })
+    }
+}
+
+impl LineQueue {
+    /// How long a full queue, with a full device ring of `ring` packets below it, takes to drain over a line of
+    /// `rate`. Of one's own nobody knows when it is full.
+    pub(super) fn drain_time(&self, rate: Rate, ring: u32) -> Span {
+        let LineQueue::Catalogue(queue) = self else { return LONGEST };
+        let frames = |packets: u64| packets.saturating_mul(ETHERNET_FRAME.into());
+        let link = Link::ethernet(rate);
+        let bytes = match queue.params() {
+            QueueParams::Fifo(params) => match params.limit(link) {
+                Ok(Limit::Bytes(bytes)) => bytes,
+                _ => u64::MAX,
+            },
+            // Their limits are in bytes, and their places for packets of the smallest size.
+            QueueParams::Bfifo(params) => params.limit.into(),
+            QueueParams::Tbf(params) => params.limit,
+            QueueParams::Red(params) => params.limit.into(),
+            _ => frames(queue.places(link).unwrap_or(u64::MAX)),
+        };
+        let rate = queue.shaped_rate().map_or(rate, |shaped| shaped.min(rate));
+        rate.tx_time(Bytes(bytes.saturating_add(frames(u64::from(ring) + 1))))
+    }
+}
+
+/// Where the queues of an engine note that they break rules.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Faults(Vec<FaultCell>);
+
+impl Faults {
+    pub(super) fn of(queues: [&RunningQueue; 2]) -> Faults {
+        Faults(queues.into_iter().filter_map(RunningQueue::fault_cell).collect())
+    }
+
+    /// The first fault, in words.
+    pub(super) fn first(&self) -> Option<String> {
+        self.0.iter().find_map(|cell| cell.get()).map(ToString::to_string)
+    }
+}
+
+/// A queue of the engine.
+#[allow(clippy::large_enum_variant)] // One for each direction.
+pub(super) enum RunningQueue {
+    Catalogue(AnyQueue<Frame>),
+    Own(LibraryQueue<Frame>),
+}
+
+impl RunningQueue {
+    /// Where its fault will be, if it can have one.
+    pub(super) fn fault_cell(&self) -> Option<FaultCell> {
+        match self {
+            RunningQueue::Catalogue(_) => None,
+            RunningQueue::Own(queue) => Some(queue.fault_cell()),
+        }
+    }
+}
+
+/// Runs `$body` with `$queue` bound to the queue inside.
+macro_rules! each {
+    ($running:expr, $queue:ident => $body:expr) => {
+        match $running {
+            RunningQueue::Catalogue($queue) => $body,
+            RunningQueue::Own($queue) => $body,
+        }
+    };
+}
+
+impl Queue<Frame> for RunningQueue {
+    fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut impl Owner<Frame>) -> Verdict {
+        each!(self, queue => queue.enqueue(now, packet, owner))
+    }
+
+    fn dequeue(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) -> Option<Frame> {
+        each!(self, queue => queue.dequeue(now, owner))
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        each!(self, queue => queue.next_wake(now))
+    }
+
+    fn backlog(&self) -> Backlog {
+        each!(self, queue => queue.backlog())
+    }
+
+    fn stats(&self) -> Stats {
+        each!(self, queue => queue.stats())
+    }
+
+    fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) {
+        each!(self, queue => queue.reset(now, owner));
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        each!(self, queue => queue.counters(each));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long a queue can hold a packet on a line of 1 Mbit/s with a ring of so many packets, ms.
+    fn held(queue: &str, ring: u32) -> u64 {
+        LineQueue::read(queue).expect("a queue").drain_time(Rate(1_000_000), ring).0 / 1_000_000
+    }
+
+    #[test]
+    fn the_wait_is_as_long_as_a_full_queue_takes_to_drain() {
+        // A packet of 1514 bytes takes 12.112 ms, and one is on the line.
+        assert_eq!(held("pfifo:1000", 0), 12_124);
+        assert_eq!(held("pfifo:1000", 256), 15_224);
+        assert_eq!(held("bfifo:125000", 0), 1_012);
+        assert_eq!(held("fifo:500ms", 0), 512);
+        assert_eq!(held("fq_codel", 0), 10_241 * 12_112 / 1_000);
+        assert_eq!(held("tbf,rate=500kbit,burst=5000,limit=125000", 0), 2_024);
+        // It drains at the rate that it shapes to.
+        assert_eq!(held("tbf,rate=250kbit,burst=5000,limit=125000", 0), 4_048);
+    }
+}

@@ -1,0 +1,38 @@
+//! Loading, where there are shared libraries.
+
+use std::path::Path;
+
+use crate::table::{CcTable, Table};
+
+/// The table of the queue in a library.
+#[cfg(any(unix, windows))]
+pub(crate) fn queue(path: &Path) -> Result<Table, String> {
+    crate::ffi::load::queue(&absolute(path)?)
+}
+
+/// The table of the congestion control in a library.
+#[cfg(any(unix, windows))]
+pub(crate) fn cc(path: &Path) -> Result<CcTable, String> {
+    crate::ffi::load::cc(&absolute(path)?)
+}
+
+/// A name without a folder would be looked for where the system has its libraries.
+#[cfg(any(unix, windows))]
+fn absolute(path: &Path) -> Result<std::path::PathBuf, String> {
+    std::path::absolute(path).map_err(|error| error.to_string())
+}
+
+#[cfg(not(any(unix, windows)))]
+const NONE: &str = "this build loads no libraries";
+
+/// There is none.
+#[cfg(not(any(unix, windows)))]
+pub(crate) fn queue(_: &Path) -> Result<Table, String> {
+    Err(NONE.into())
+}
+
+/// There is none.
+#[cfg(not(any(unix, windows)))]
+pub(crate) fn cc(_: &Path) -> Result<CcTable, String> {
+    Err(NONE.into())
+}
