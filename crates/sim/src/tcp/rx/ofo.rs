@@ -1,6 +1,6 @@
 //! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883).
 
-use crate::tcp::segment::{Blocks, Sack};
+use crate::tcp::segment::Sack;
 use std::collections::VecDeque;
 
 /// A range of sequence numbers.
@@ -134,7 +134,7 @@ impl OutOfOrder {
     }
 
     /// Writes the blocks of an ACK, a DSACK first. Returns their number.
-    pub(super) fn write_sacks(&mut self, ack: u64, out: &mut Blocks) -> u8 {
+    pub(super) fn write_sacks(&mut self, ack: u64, out: &mut [Sack]) -> u8 {
         let mut blocks = self.dsack.take().into_iter().chain(self.recent[..self.count].iter().copied());
         let mut count = 0;
         for (slot, block) in out.iter_mut().zip(&mut blocks) {

@@ -34,9 +34,11 @@ pub(super) const SET_TIMER: u16 = 512;
 pub(super) const MAYBE_DELAYED: u16 = 1024;
 /// A retransmission was lost.
 pub(super) const LOST_RETRANS: u16 = 2048;
+/// The segment has data.
+const DATA: u16 = 4096;
 
 /// An ACK with one of these is no duplicate.
-pub(super) const NOT_DUP: u16 = WIN_UPDATE | ACKED;
+pub(super) const NOT_DUP: u16 = DATA | WIN_UPDATE | ACKED;
 /// Signs of congestion.
 pub(super) const CA_ALERT: u16 = DATA_SACKED | ECE | DSACKING;
 /// Signs of delivery.
@@ -131,6 +133,9 @@ impl Tx {
             if ack.has(DSACKING | DATA_SACKED) {
                 self.fast_retransmit_alert(now, &mut ack, false, &mut rexmit);
             }
+            if !is_old {
+                self.answer_of_probe(now);
+            }
             self.allow(rexmit);
             return;
         }
@@ -157,8 +162,15 @@ impl Tx {
             self.retransmits = 0;
             ack.flags |= UNA_ADVANCED;
         }
-        if ack.has(UNA_ADVANCED) || segment.window > self.snd_wnd {
+        if segment.end() != segment.seq {
+            ack.flags |= DATA;
+        }
+        // RFC 9293 section 3.10.7.4, with the rule of Linux `tcp_may_update_window` that an ACK of nothing new
+        // never shrinks the window.
+        if ack.has(UNA_ADVANCED) || segment.seq > self.snd_wl1 || segment.window > self.snd_wnd {
             self.snd_wnd = segment.window;
+            self.max_window = self.max_window.max(segment.window);
+            self.snd_wl1 = segment.seq;
             ack.flags |= WIN_UPDATE;
             if self.timer == Pending::Window && self.wnd_end() > self.w.snd_nxt {
                 self.retransmits = 0;
