@@ -20,6 +20,7 @@ pub mod link;
 pub mod list;
 mod memory;
 mod output;
+pub mod packetdrill;
 mod path_values;
 mod picture;
 pub mod probe;

@@ -16,7 +16,7 @@ use super::segment::{Blocks, Flags, Header, Segment};
 use ack::AckState;
 use goodqueue::{Nanos, Span};
 use ofo::OutOfOrder;
-pub(super) use unread::{Acknowledged, Joined};
+pub(super) use unread::Joined;
 use unread::Unread;
 use window::ReceiveWindow;
 
@@ -273,7 +273,7 @@ impl Rx {
         }
         if fin {
             self.finished = true;
-            self.ack.now = true;
+            self.on_fin();
         }
         if self.unread.is_some() {
             self.keep_unread(segment, fin);
@@ -310,7 +310,8 @@ impl Rx {
     fn data_received(&mut self, now: Nanos, segment: &Header, ce: bool) {
         self.ack.scheduled = true;
         let is_pushed = segment.flags.has(Flags::PSH);
-        self.ack.measure_mss(segment.len, self.mss, is_pushed);
+        let len = self.unread.as_ref().map_or(segment.len, |unread| unread.cut(segment.len));
+        self.ack.measure_mss(len, self.mss, is_pushed);
         self.window.measure_rtt(now, self.rcv_nxt);
         if self.ack.measure_gap(now, self.ticks) {
             self.ack.quick = self.ack.quick.max(self.quickacks(MAX_QUICKACKS));

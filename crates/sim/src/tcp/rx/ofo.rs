@@ -118,6 +118,9 @@ impl OutOfOrder {
             if start > nxt {
                 break;
             }
+            if start < rcv_nxt {
+                self.extend_dsack((start, end.min(rcv_nxt)));
+            }
             self.bytes -= end - start;
             nxt = nxt.max(end);
             self.ranges.pop_front();
@@ -131,6 +134,17 @@ impl OutOfOrder {
         }
         self.count = kept;
         nxt
+    }
+
+    /// A held range has come again, with the data in order below it (Linux `tcp_dsack_extend`).
+    fn extend_dsack(&mut self, (start, end): Range) {
+        match &mut self.dsack {
+            None => self.dsack = Some((start, end)),
+            Some(dsack) if start <= dsack.1 && dsack.0 <= end => {
+                *dsack = (dsack.0.min(start), dsack.1.max(end));
+            }
+            Some(_) => {}
+        }
     }
 
     /// Writes the blocks of an ACK, a DSACK first. Returns their number.

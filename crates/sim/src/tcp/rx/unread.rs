@@ -18,9 +18,16 @@ pub(super) struct Unread {
     /// End and memory of each segment that was queued.
     segments: VecDeque<(u64, u32)>,
     memory: u32,
+    /// Length of the segments that longer packets are joined of (GRO); none: they are segments.
+    gso_size: Option<u16>,
 }
 
 impl Unread {
+    /// The length of the segments that a packet was joined of.
+    pub(super) fn cut(&self, len: u32) -> u32 {
+        self.gso_size.map_or(len, |size| len.min(u32::from(size)))
+    }
+
     pub(super) fn memory(&self) -> u32 {
         self.memory
     }
@@ -158,9 +165,28 @@ impl Rx {
         self.unread.is_none() || self.readable() == 0 || self.select_window() >= self.window.rcv_wnd
     }
 
-    /// A segment that must be answered at once: out of window, a challenge, a probe.
+    /// The FIN is received. At a socket, the application is expected to answer by closing, so that the ACK
+    /// waits a little; nothing is reported by SACK any more (Linux `tcp_fin`).
+    pub(super) fn on_fin(&mut self) {
+        if self.unread.is_none() {
+            self.ack.now = true;
+            return;
+        }
+        self.ack.scheduled = true;
+        self.ack.pingpong = true;
+        self.ofo = None;
+    }
+
+    /// What was received is acknowledged at once.
     pub(in crate::tcp) fn answer(&mut self) {
         self.ack.now = true;
+    }
+
+    /// Packets that are longer than `size` bytes are joined of segments of that length (GRO).
+    pub(in crate::tcp) fn set_gso_size(&mut self, size: Option<u16>) {
+        if let Some(unread) = &mut self.unread {
+            unread.gso_size = size;
+        }
     }
 
     /// A segment with data outside the window (Linux `tcp_send_dupack`).

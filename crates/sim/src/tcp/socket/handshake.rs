@@ -183,7 +183,8 @@ impl Socket {
         };
         let peer = (self.handshake.window, self.agreed.ecn);
         let mut tx = Tx::joined(&sender, self.cc(), now, peer, (rtt, self.handshake.retries));
-        let rx = Rx::joined(&receiver, now, &joined);
+        let mut rx = Rx::joined(&receiver, now, &joined);
+        rx.set_gso_size(self.host.gro_size);
         tx.set_sack(self.agreed.sack);
         tx.write(core::mem::take(&mut self.early));
         self.halves = Some(Box::new(Halves { tx, rx }));

@@ -15,7 +15,7 @@ use super::cc::{CaState, Cc, CcKind, Window};
 use super::config::{Config, timestamp};
 use super::rtt::RTO_INITIAL;
 use super::rx::Rx;
-use super::segment::Flags;
+use super::segment::{Flags, Header, Rest};
 use super::tx::{Tx, TxStats};
 use goodqueue::{Nanos, Rng, Span};
 use std::collections::VecDeque;
@@ -48,6 +48,9 @@ pub struct Host {
     pub ip_header: u32,
     /// The socket's own limit of the MSS (`TCP_MAXSEG`), bytes.
     pub user_mss: Option<u16>,
+    /// Packets received that are longer are joined of segments of so many bytes (GRO); `None`: they are
+    /// segments.
+    pub gro_size: Option<u16>,
     /// Congestion control.
     pub cc: CcKind,
 }
@@ -65,6 +68,7 @@ impl Default for Host {
             mtu: 1500,
             ip_header: 20,
             user_mss: None,
+            gro_size: None,
             cc: CcKind::Cubic,
         }
     }
@@ -252,11 +256,14 @@ pub struct Socket {
     pushes: VecDeque<u64>,
     written: u64,
     fin_wanted: bool,
+    is_read_shut: bool,
     /// The application has closed: no one reads.
     is_orphan: bool,
     /// End of TIME_WAIT, or of waiting for the peer's FIN.
     expires: Nanos,
     counts: Counts,
+    /// What is left of a super-packet that the device does not accept.
+    rest: Option<(Header, Rest)>,
     seed: u64,
 }
 
@@ -283,9 +290,11 @@ impl Socket {
             pushes: VecDeque::new(),
             written: 0,
             fin_wanted: false,
+            is_read_shut: false,
             is_orphan: false,
             expires: NEVER,
             counts: Counts::default(),
+            rest: None,
             seed: 1,
         }
     }
@@ -300,6 +309,40 @@ impl Socket {
     #[must_use]
     pub fn error(&self) -> Option<SocketError> {
         self.error
+    }
+
+    /// The same; the error is given once (`SO_ERROR`).
+    pub fn take_error(&mut self) -> Option<SocketError> {
+        self.error.take()
+    }
+
+    /// Bytes written so far.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// The application reads no more (`shutdown(SHUT_RD)`).
+    pub fn stop_reading(&mut self) {
+        self.is_read_shut = true;
+    }
+
+    /// Whether nothing more can be read than what has come.
+    #[must_use]
+    pub fn is_read_shut(&self) -> bool {
+        self.is_read_shut || self.is_finished() || self.state == State::Close
+    }
+
+    /// Whether nothing more can be written.
+    #[must_use]
+    pub fn is_write_shut(&self) -> bool {
+        self.fin_wanted || self.state == State::Close
+    }
+
+    /// Whether this side's FIN is not acknowledged.
+    #[must_use]
+    pub fn is_fin_unacknowledged(&self) -> bool {
+        matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
     /// What the handshake agreed on.
@@ -458,6 +501,12 @@ impl Socket {
             halves.tx.drop_connection();
         }
         self.urgent.clear();
+    }
+
+    /// Next byte expected of the peer, and the next that is sent for the first time.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        (self.rcv_nxt(), self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt))
     }
 
     fn rcv_nxt(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! A segment of an established connection (RFC 9293 section 3.10.7.4; Linux 6.1 `tcp_validate_incoming`,
 //! `tcp_rcv_established`, `tcp_rcv_state_process`).
 
-use super::{Packet, Socket, SocketError, State, TIMEWAIT, Urgent, flags_of};
+use super::{Packet, Socket, SocketError, State, TIMEWAIT, Urgent, clock, flags_of};
 use crate::tcp::config::ts_before;
 use crate::tcp::segment::{Flags, Header, Sack};
 use goodqueue::Nanos;
@@ -43,7 +43,11 @@ impl Socket {
     fn on_synchronized(&mut self, now: Nanos, packet: &Packet) {
         let Some(halves) = &mut self.halves else { return };
         let flags = packet.flags;
-        let header = header(packet, self.agreed.scales.map_or(0, |scales| scales.0));
+        let mut header = header(packet, self.agreed.scales.map_or(0, |scales| scales.0));
+        if packet.options.timestamps.is_none() {
+            // Nothing can be told from it: it is as new as the newest, and echoes what was never sent.
+            (header.ts_val, header.ts_ecr) = (halves.rx.ts_recent(), clock(now).wrapping_add(1));
+        }
         let ts_val = packet.options.timestamps.filter(|_| self.agreed.timestamps).map(|(val, _)| val);
         halves.rx.set_srtt(halves.tx.window().srtt);
         // RFC 7323 section 5.3: protection against wrapped sequence numbers.
@@ -153,6 +157,9 @@ impl Socket {
         }
         halves.rx.receive(now, header, packet.ecn == CE);
         if halves.rx.is_finished() {
+            if matches!(self.state, State::FinWait1 | State::FinWait2) {
+                halves.rx.answer();
+            }
             self.state = match self.state {
                 State::Established => State::CloseWait,
                 State::FinWait1 => State::Closing,

@@ -26,11 +26,19 @@ impl Socket {
             return Some(self.handshake_packet(now));
         }
         let halves = self.halves.as_mut()?;
+        if let Some((mut header, mut rest)) = self.rest.take() {
+            header.advance(&mut rest);
+            self.rest = (!rest.is_empty()).then_some((header, rest));
+            return Some(self.data(now, &header, true));
+        }
         let mut header = Header::default();
         if halves.tx.transmit_into(now, &mut header) {
             // The device takes each packet at once.
             halves.tx.on_tx_complete(now, u32::MAX);
-            return Some(self.data(now, &header));
+            let rest = header.cut(halves.tx.device_mss());
+            let is_cut = !rest.is_empty();
+            self.rest = is_cut.then_some((header, rest));
+            return Some(self.data(now, &header, is_cut));
         }
         if matches!(self.state, State::Close) || !halves.rx.has_output() {
             return None;
@@ -44,15 +52,17 @@ impl Socket {
         self.halves.as_ref().and_then(|halves| halves.tx.departure())
     }
 
-    /// A packet of the sending half.
-    fn data(&mut self, now: Nanos, header: &Header) -> Packet {
+    /// A packet of the sending half. `is_cut`: a piece of a super-packet, the last of which has PSH.
+    fn data(&mut self, now: Nanos, header: &Header, is_cut: bool) -> Packet {
         let end = header.seq + u64::from(header.len);
         let mut flags = Flags(header.flags.0 & !Flags::PSH.0);
         let Some(halves) = &mut self.halves else { return Packet::default() };
         while self.pushes.front().is_some_and(|&push| push <= halves.tx.window().snd_una) {
             self.pushes.pop_front();
         }
-        let is_pushed = header.len > halves.tx.window().mss || self.pushes.iter().any(|&push| push == end);
+        let is_long = header.len > halves.tx.window().mss;
+        let is_last = is_cut && self.rest.is_none();
+        let is_pushed = is_long || is_last || self.pushes.contains(&end);
         if header.len > 0 && is_pushed {
             flags = flags.with(Flags::PSH);
         }

@@ -117,7 +117,7 @@ impl Tx {
         };
         let is_old = segment.ack < ack.prior_una;
         if !is_old {
-            self.advance_una(segment, &mut ack);
+            self.advance_una(now, segment, &mut ack);
         }
         self.take_signals(now, segment, sack, &mut ack);
         let had_packets = self.w.packets_out > 0;
@@ -156,7 +156,7 @@ impl Tx {
     }
 
     /// Moves `snd_una` and the receive window.
-    fn advance_una(&mut self, segment: &Header, ack: &mut Ack) {
+    fn advance_una(&mut self, now: Nanos, segment: &Header, ack: &mut Ack) {
         if segment.ack > self.w.snd_una {
             self.w.snd_una = segment.ack;
             self.retransmits = 0;
@@ -168,10 +168,14 @@ impl Tx {
         // RFC 9293 section 3.10.7.4, with the rule of Linux `tcp_may_update_window` that an ACK of nothing new
         // never shrinks the window.
         if ack.has(UNA_ADVANCED) || segment.seq > self.snd_wl1 || segment.window > self.snd_wnd {
+            let has_changed = segment.window != self.snd_wnd;
             self.snd_wnd = segment.window;
             self.max_window = self.max_window.max(segment.window);
             self.snd_wl1 = segment.seq;
             ack.flags |= WIN_UPDATE;
+            if has_changed && self.w.packets_out == 0 && self.unsent() > 0 {
+                self.restart_after_idle(now);
+            }
             if self.timer == Pending::Window && self.wnd_end() > self.w.snd_nxt {
                 self.retransmits = 0;
                 self.stop_timer();
@@ -241,7 +245,7 @@ impl Tx {
             return;
         }
         debug_assert_eq!(self.board.len(), self.w.packets_out);
-        debug_assert_eq!(count(SACKED), self.w.sacked_out);
+        debug_assert_eq!(count(SACKED), if self.has_sack { self.w.sacked_out } else { 0 });
         debug_assert_eq!(count(LOST), self.w.lost_out);
         debug_assert_eq!(count(RETRANS), self.w.retrans_out);
         debug_assert!(self.w.sacked_out + self.w.lost_out <= self.w.packets_out);

@@ -190,6 +190,7 @@ impl Tx {
             return;
         }
         self.check_app_limited();
+        self.has_written = true;
         self.write_seq += bytes;
         if self.app_bytes != u64::MAX {
             self.app_bytes -= bytes;

@@ -78,7 +78,7 @@ impl Tx {
             if slot.has(SACKED) {
                 self.w.sacked_out -= 1;
             } else {
-                self.w.delivered += 1;
+                self.w.delivered += u64::from(self.has_sack);
                 if !self.is_spurious_retrans(&slot) {
                     self.rack.advance(now, slot.sent, slot.end(), slot.has(EVER), self.w.min_rtt());
                 }
@@ -89,6 +89,9 @@ impl Tx {
             self.board.pop();
         }
         self.w.packets_out -= taken.segments;
+        if !self.has_sack {
+            self.remove_reno_sacks(taken.segments);
+        }
         if taken.segments > 0 {
             ack.flags |= ACKED;
         }

@@ -8,6 +8,7 @@ mod handshake;
 mod ordinary;
 mod rate;
 mod recovery;
+mod reno;
 mod sack;
 mod stats;
 mod timers;
@@ -173,6 +174,8 @@ pub struct Tx {
 
     /// End of what the socket has taken from the application.
     write_seq: u64,
+    /// The socket has taken data since the last attempt to send some.
+    has_written: bool,
     /// Bytes the application still holds; `u64::MAX`: without end.
     app_bytes: u64,
     fin: Fin,
@@ -253,6 +256,7 @@ impl Tx {
             rack: Rack::new(),
             count: Counters::default(),
             write_seq: 1,
+            has_written: false,
             app_bytes: 0,
             fin: Fin::Open,
             sndbuf: config.tcp_wmem[1],
@@ -409,7 +413,11 @@ impl Tx {
 
     /// Changes settings of a connection.
     pub(in crate::tcp) fn configure(&mut self, change: impl Fn(&mut Config)) {
+        let sndbuf = self.config.tcp_wmem;
         change(Arc::make_mut(&mut self.config));
+        if self.config.tcp_wmem != sndbuf {
+            self.sndbuf = self.config.tcp_wmem[1];
+        }
         self.w.pacing |= self.config.max_pacing_rate.is_some();
         self.hold_pacing_rate();
     }

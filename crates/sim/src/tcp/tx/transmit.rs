@@ -311,7 +311,8 @@ impl Tx {
         if !self.has_unsent() || self.is_paced(now) {
             return None;
         }
-        if self.w.packets_out == 0 {
+        // Linux `tcp_skb_entail`: when the application has written.
+        if core::mem::take(&mut self.has_written) && self.w.packets_out == 0 {
             self.restart_after_idle(now);
         }
         let in_flight = self.w.packets_in_flight();
@@ -540,7 +541,7 @@ impl Tx {
     }
 
     /// RFC 2861: after idle time the window is halved for each timeout, down to the initial one.
-    fn restart_after_idle(&mut self, now: Nanos) {
+    pub(super) fn restart_after_idle(&mut self, now: Nanos) {
         let idle = now.since(self.w.lsndtime);
         if !self.config.slow_start_after_idle || idle <= self.rto || self.sets_own_window() {
             return;

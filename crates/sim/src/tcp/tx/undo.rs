@@ -23,7 +23,7 @@ impl Tx {
         self.undo.stamp.is_none_or(|stamp| self.config.timestamps && ts_before(self.w.ts_ecr, stamp))
     }
 
-    fn may_undo(&self) -> bool {
+    pub(super) fn may_undo(&self) -> bool {
         self.undo.marker.is_some() && (self.undo.retrans == Some(0) || self.is_delayed())
     }
 
