@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
-use goodqueue_cli::{airtime_model, compare, list, packetdrill, probe, replay, reproduce, run, system, test, truth};
+use goodqueue_cli::{
+    airtime_model, compare, list, packetdrill, probe, replay, reproduce, run, system, test, truth,
+};
 use goodqueue_proof::truth::simulate;
 
 fn main() -> ExitCode {

@@ -59,7 +59,11 @@ pub fn command(args: &PacketdrillArgs) -> Result<(), Error> {
         return Err(Error::Usage(broken.join("\ngoodqueue: ")));
     }
     if report.failed > 0 {
-        return Err(Error::LimitFailed(format!("{} of {} scripts failed", report.failed, report.scripts.len())));
+        return Err(Error::LimitFailed(format!(
+            "{} of {} scripts failed",
+            report.failed,
+            report.scripts.len()
+        )));
     }
     Ok(())
 }

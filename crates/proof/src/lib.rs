@@ -1,6 +1,6 @@
 //! Compares Goodqueue with others: with Linux's decisions call by call ([`replay`]), a real kernel's TCP
-//! ([`truth`]), published figures ([`reproduce`]), scripts of packetdrill ([`packetdrill`]), and what follows a varying link
-//! ([`autorate`]).
+//! ([`truth`]), scripts that were written for it ([`packetdrill`]), published figures ([`reproduce`]), and
+//! what follows a varying link ([`autorate`]).
 #![forbid(unsafe_code)]
 
 pub mod autorate;

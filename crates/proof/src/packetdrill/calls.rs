@@ -75,6 +75,11 @@ impl Sockets {
         if !self.descriptors.contains_key(&fd) {
             return Error("EBADF");
         }
+        let moves_data =
+            ["read", "recv", "recvfrom", "write", "send", "sendto"].contains(&call.name.as_str());
+        if moves_data && args.get(1).is_some_and(|buffer| has_word(buffer, "NULL")) {
+            return Error("EFAULT");
+        }
         match call.name.as_str() {
             "bind" => Value(0),
             "listen" => self.listen(fd, args.get(1).and_then(number).unwrap_or(1)),
@@ -103,7 +108,8 @@ impl Sockets {
     pub(super) fn listener(&self) -> Option<(i64, &Host)> {
         let (fd, listening) =
             self.descriptors.iter().find(|(_, descriptor)| matches!(descriptor.kind, Kind::Listening))?;
-        let waiting = self.links.iter().filter(|link| link.listener == Some(*fd) && !link.is_accepted).count();
+        let waiting =
+            self.links.iter().filter(|link| link.listener == Some(*fd) && !link.is_accepted).count();
         (waiting <= listening.backlog).then_some((*fd, &listening.host))
     }
 
@@ -267,7 +273,9 @@ impl Sockets {
         let Some(link) = self.link(fd) else { return Error("ENOTCONN") };
         match link.socket.state() {
             State::Close => return Error("ENOTCONN"),
-            State::SynSent | State::SynRecv => return Lacks("shutdown() before the handshake is done".to_owned()),
+            State::SynSent | State::SynRecv => {
+                return Lacks("shutdown() before the handshake is done".to_owned());
+            }
             _ => {}
         }
         if is_read {
@@ -354,8 +362,11 @@ impl Sockets {
                 _ => return Lacks("this TCP_CONGESTION".to_owned()),
             },
             ("SO_LINGER", _) => {
-                let Some(Expr::Struct(fields)) = args.get(3) else { return Lacks("this SO_LINGER".to_owned()) };
-                let field = |name| fields.iter().find(|(field, _)| field == name).and_then(|(_, it)| number(it));
+                let Some(Expr::Struct(fields)) = args.get(3) else {
+                    return Lacks("this SO_LINGER".to_owned());
+                };
+                let field =
+                    |name| fields.iter().find(|(field, _)| field == name).and_then(|(_, it)| number(it));
                 descriptor.resets = field("onoff") == Some(1) && field("linger") == Some(0);
                 if field("onoff") == Some(1) && field("linger") != Some(0) {
                     return Lacks("SO_LINGER with a time".to_owned());
@@ -425,7 +436,8 @@ impl Sockets {
             let Some(fd) = field("fd").and_then(number) else { return Lacks("this poll()".to_owned()) };
             let events = self.events(fd);
             let is_asked = |event: &&str| {
-                matches!(*event, "POLLERR" | "POLLHUP") || field("events").is_some_and(|asked| has_word(asked, event))
+                matches!(*event, "POLLERR" | "POLLHUP")
+                    || field("events").is_some_and(|asked| has_word(asked, event))
             };
             let found: Vec<&str> = events.iter().copied().filter(is_asked).collect();
             ready += i64::from(!found.is_empty());
@@ -529,7 +541,9 @@ fn iovecs(expr: &Expr) -> Option<u64> {
 /// The number that a control message of `recvmsg` must have, if it must have one.
 fn control_data(call: &Call) -> Option<Option<u64>> {
     let Some(Expr::Struct(fields)) = call.args.get(1) else { return None };
-    let Expr::Array(messages) = &fields.iter().find(|(name, _)| name == "msg_control")?.1 else { return None };
+    let Expr::Array(messages) = &fields.iter().find(|(name, _)| name == "msg_control")?.1 else {
+        return None;
+    };
     let Expr::Struct(message) = messages.first()? else { return None };
     let data = &message.iter().find(|(name, _)| name == "cmsg_data")?.1;
     Some(number(data).and_then(|data| u64::try_from(data).ok()))

@@ -23,7 +23,7 @@ const DEEPEST: u32 = 64;
 /// # Errors
 /// If an assertion does not hold, or the code has something unknown.
 pub fn run(code: &str, set: &mut Values, lookup: &dyn Fn(&str) -> Option<f64>) -> Result<(), CodeError> {
-    for statement in statements(code) {
+    for statement in statements(&code.replace("\\\n", " ")) {
         let statement = statement.trim();
         if let Some(asserted) = statement.strip_prefix("assert").filter(|rest| !rest.starts_with(is_name)) {
             let mut eval = Eval::new(asserted, set, lookup)?;
@@ -105,8 +105,8 @@ enum Token {
 
 /// Signs, longer ones first.
 const SIGNS: [&str; 24] = [
-    "<<", ">>", "==", "!=", "<=", ">=", "//", "**", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "~", "(",
-    ")", ",", "[", "]",
+    "<<", ">>", "==", "!=", "<=", ">=", "//", "**", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "~",
+    "(", ")", ",", "[", "]",
 ];
 
 struct Eval<'a> {
@@ -233,7 +233,8 @@ impl<'a> Eval<'a> {
     /// Operators that bind as tightly as those of `level` or more tightly.
     #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss)]
     fn binary(&mut self, level: usize) -> Result<f64, CodeError> {
-        const LEVELS: [&[&str]; 6] = [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
+        const LEVELS: [&[&str]; 6] =
+            [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "//", "%"]];
         let Some(signs) = LEVELS.get(level) else { return self.unary() };
         let mut left = self.binary(level + 1)?;
         loop {
@@ -368,7 +369,7 @@ mod tests {
             "assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd",
             "assert tcpi_snd_cwnd == 10, 'cwnd=%d' % tcpi_snd_cwnd",
             "X = 0x7fffffff\nassert X > 1000000 and not tcpi_snd_cwnd != 10 # comment",
-            "assert 9 <= tcpi_snd_cwnd <= 11; assert tcpi_snd_cwnd in (9, 10)",
+            "assert 9 <= tcpi_snd_cwnd <= 11; \\\n assert tcpi_snd_cwnd in (9, 10)",
             "assert (tcpi_snd_cwnd + 2) * 3 == 36 and (6 & 3) == 2 and abs(-3) == 3 and 1 << 4 == 16",
         ] {
             assert_eq!(check(code), Ok(()), "{code}");

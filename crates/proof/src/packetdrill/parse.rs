@@ -475,9 +475,8 @@ impl Parser {
         loop {
             let value = self.expr()?;
             if self.take_sign('=') {
-                let name = match value {
-                    Expr::Word(name) | Expr::Apply(name, _) => name,
-                    _ => return self.fail("the name of a field in front of `=`"),
+                let (Expr::Word(name) | Expr::Apply(name, _)) = value else {
+                    return self.fail("the name of a field in front of `=`");
                 };
                 fields.push((name, self.expr()?));
             } else {

@@ -208,7 +208,7 @@ impl<'a> Runner<'a> {
         match &event.action {
             Action::Packet(packet) if packet.is_injected => {
                 self.advance(Self::at(from), false, event.line)?;
-                self.inject(packet, event.line)?;
+                self.inject(packet)?;
             }
             Action::Packet(packet) => {
                 let is_any = event.when == When::Any;
@@ -241,7 +241,7 @@ impl<'a> Runner<'a> {
 
     /// Time goes on to `to`, or until a packet is sent if `stops`.
     fn advance(&mut self, to: Nanos, stops: bool, line: usize) -> Result<(), End> {
-        self.flush(line)?;
+        self.flush()?;
         for _ in 0..MOST_TIMERS {
             if stops && !self.sent.is_empty() {
                 return Ok(());
@@ -255,13 +255,13 @@ impl<'a> Runner<'a> {
             for link in &mut self.sockets.links {
                 link.socket.on_timer(self.now);
             }
-            self.flush(line)?;
+            self.flush()?;
         }
         Err(End::Lacks(line, format!("more than {MOST_TIMERS} timers between two events")))
     }
 
     /// Takes what the sockets send, and lets a waiting call try again.
-    fn flush(&mut self, line: usize) -> Result<(), End> {
+    fn flush(&mut self) -> Result<(), End> {
         loop {
             for (number, link) in self.sockets.links.iter_mut().enumerate() {
                 while let Some(packet) = link.socket.poll_transmit(self.now) {
@@ -300,16 +300,16 @@ impl<'a> Runner<'a> {
         let waiting = Waiting { line, call: call.clone(), until, began: self.now };
         if answer == Answer::Blocks {
             self.waiting = Some(waiting);
-            self.flush(line)?;
+            self.flush()?;
             if until.is_none() {
                 self.finish_call()?;
             }
         } else {
             self.judge_call(call, &answer, line)?;
             self.judge_return(&waiting)?;
-            self.flush(line)?;
+            self.flush()?;
         }
-        self.now = self.now + STEP;
+        self.now += STEP;
         Ok(())
     }
 
@@ -345,9 +345,7 @@ impl<'a> Runner<'a> {
                 _ => value.to_string(),
             },
             Answer::Error(error) => {
-                let is_same = |name: &str| {
-                    name == *error || (name, *error) == ("EWOULDBLOCK", "EAGAIN")
-                };
+                let is_same = |name: &str| name == *error || (name, *error) == ("EWOULDBLOCK", "EAGAIN");
                 if call.result == Expr::Number(-1) && call.errno.as_deref().is_some_and(is_same) {
                     return Ok(());
                 }
@@ -387,7 +385,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    fn inject(&mut self, packet: &Packet, line: usize) -> Result<(), End> {
+    fn inject(&mut self, packet: &Packet) -> Result<(), End> {
         let Body::Tcp(segment) = &packet.body else { return Ok(()) };
         let flags = Flags(segment.flags);
         let is_syn = flags.has(Flags::SYN);
@@ -405,8 +403,8 @@ impl<'a> Runner<'a> {
         } else {
             self.inject_new(segment, packet);
         }
-        self.flush(line)?;
-        self.now = self.now + STEP;
+        self.flush()?;
+        self.now += STEP;
         Ok(())
     }
 

@@ -198,7 +198,7 @@ const CALLS: [&str; 23] = [
 ];
 
 /// Options of sockets that the model has, or that have no effect on a connection.
-const SOCKOPTS: [&str; 20] = [
+const SOCKOPTS: [&str; 23] = [
     "SO_REUSEADDR",
     "SO_REUSEPORT",
     "SO_SNDBUF",
@@ -217,6 +217,9 @@ const SOCKOPTS: [&str; 20] = [
     "TCP_INQ",
     "TCP_SYNCNT",
     "IP_FREEBIND",
+    "IP_MTU_DISCOVER",
+    "IP_TOS",
+    "IPV6_TCLASS",
     "IPV6_FREEBIND",
     "SO_BINDTODEVICE",
 ];
@@ -281,11 +284,14 @@ fn lacks_call(call: &Call) -> Option<String> {
         of_kind.find(|word| !wanted.contains(word)).map(|word| format!("{word} in {name}()"))
     };
     match name {
-        "socket" => words.iter().find(|word| ["SOCK_DGRAM", "SOCK_RAW", "IPPROTO_MPTCP", "IPPROTO_UDP"].contains(word))
+        "socket" => words
+            .iter()
+            .find(|word| ["SOCK_DGRAM", "SOCK_RAW", "IPPROTO_MPTCP", "IPPROTO_UDP"].contains(word))
             .map(|word| format!("{word} in socket()")),
         "setsockopt" | "getsockopt" => match call.args.get(2) {
             Some(Expr::Word(option)) if SOCKOPTS.contains(&option.as_str()) => {
-                let is_off = matches!(call.args.get(3), Some(Expr::Array(items)) if items == &[Expr::Number(0)]);
+                let is_off =
+                    matches!(call.args.get(3), Some(Expr::Array(items)) if items == &[Expr::Number(0)]);
                 (option == "SO_KEEPALIVE" && !is_off).then(|| "keepalives".to_owned())
             }
             Some(Expr::Word(option)) => Some(format!("{option} in {name}()")),

@@ -220,7 +220,8 @@ impl Rx {
             self.ecn.demand_cwr = false;
             self.ack.now |= segment.len > 0;
         }
-        if self.is_window_shut() && end > self.rcv_nxt {
+        // A FIN alone is taken even then (Linux `tcp_data_queue` since 6.13).
+        if self.is_window_shut() && segment.len > 0 && end > self.rcv_nxt {
             self.enter_quickack(MAX_QUICKACKS);
             self.ack.scheduled = true;
         } else if segment.seq == self.rcv_nxt {
@@ -321,10 +322,8 @@ impl Rx {
     }
 
     fn grow_window(&mut self, len: u32) {
-        if len >= 128 {
-            if self.window.grow(self.held(), len) {
-                self.ack.quick |= 1;
-            }
+        if len >= 128 && self.window.grow(self.held(), len) {
+            self.ack.quick |= 1;
         }
     }
 

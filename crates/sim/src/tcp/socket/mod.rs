@@ -15,7 +15,7 @@ use super::cc::{CaState, Cc, CcKind, Window};
 use super::config::{Config, timestamp};
 use super::rtt::RTO_INITIAL;
 use super::rx::Rx;
-use super::segment::{Flags, Header, Rest};
+use super::segment::{Header, Rest};
 use super::tx::{Tx, TxStats};
 use goodqueue::{Nanos, Rng, Span};
 use std::collections::VecDeque;
@@ -264,7 +264,6 @@ pub struct Socket {
     counts: Counts,
     /// What is left of a super-packet that the device does not accept.
     rest: Option<(Header, Rest)>,
-    seed: u64,
 }
 
 impl Socket {
@@ -295,7 +294,6 @@ impl Socket {
             expires: NEVER,
             counts: Counts::default(),
             rest: None,
-            seed: 1,
         }
     }
 
@@ -349,13 +347,6 @@ impl Socket {
     #[must_use]
     pub fn agreed(&self) -> Agreed {
         self.agreed
-    }
-
-    /// The host's settings, changed for this socket (`setsockopt`). Those of the handshake have no effect
-    /// after it.
-    #[must_use]
-    pub fn host(&self) -> &Host {
-        &self.host
     }
 
     /// The application writes `bytes`.
@@ -565,13 +556,8 @@ impl Socket {
     }
 
     fn cc(&self) -> Cc {
-        Cc::new(self.host.cc, Rng::stream(self.seed, 0, "cc"))
+        Cc::new(self.host.cc, Rng::new(1))
     }
-}
-
-/// Whether the segment only acknowledges.
-fn flags_of(flags: Flags, kept: Flags) -> Flags {
-    Flags(flags.0 & kept.0)
 }
 
 /// The clock of timestamps.

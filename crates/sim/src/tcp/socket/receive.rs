@@ -1,7 +1,7 @@
 //! A segment of an established connection (RFC 9293 section 3.10.7.4; Linux 6.1 `tcp_validate_incoming`,
 //! `tcp_rcv_established`, `tcp_rcv_state_process`).
 
-use super::{Packet, Socket, SocketError, State, TIMEWAIT, Urgent, clock, flags_of};
+use super::{Packet, Socket, SocketError, State, TIMEWAIT, Urgent, clock};
 use crate::tcp::config::ts_before;
 use crate::tcp::segment::{Flags, Header, Sack};
 use goodqueue::Nanos;
@@ -202,7 +202,7 @@ fn header(packet: &Packet, scale: u8) -> Header {
         ts_val,
         ts_ecr,
         sacks: packet.options.sacks,
-        flags: flags_of(packet.flags, kept),
+        flags: Flags(packet.flags.0 & kept.0),
         ecn: packet.ecn,
         ..Header::default()
     }
@@ -213,6 +213,7 @@ fn header(packet: &Packet, scale: u8) -> Header {
 fn blocks(packet: &Packet) -> ([Sack; 4], usize) {
     let from = |at: u64| (at.wrapping_sub(packet.ack) as i64).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
     let count = usize::from(packet.options.sacks).min(4);
-    let blocks = packet.options.sack.map(|(start, end)| Sack { start: from(start) as i32, end: from(end) as i32 });
+    let blocks =
+        packet.options.sack.map(|(start, end)| Sack { start: from(start) as i32, end: from(end) as i32 });
     (blocks, count)
 }

@@ -46,12 +46,6 @@ impl Socket {
         Some(self.bare_ack(now))
     }
 
-    /// Departure time of the packet that was returned last (`None`: at once).
-    #[must_use]
-    pub fn departure(&self) -> Option<Nanos> {
-        self.halves.as_ref().and_then(|halves| halves.tx.departure())
-    }
-
     /// A packet of the sending half. `is_cut`: a piece of a super-packet, the last of which has PSH.
     fn data(&mut self, now: Nanos, header: &Header, is_cut: bool) -> Packet {
         let end = header.seq + u64::from(header.len);
@@ -137,4 +131,3 @@ impl Socket {
         packet
     }
 }
-

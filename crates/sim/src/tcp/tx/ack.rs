@@ -165,8 +165,8 @@ impl Tx {
         if segment.end() != segment.seq {
             ack.flags |= DATA;
         }
-        // RFC 9293 section 3.10.7.4, with the rule of Linux `tcp_may_update_window` that an ACK of nothing new
-        // never shrinks the window.
+        // RFC 9293 section 3.10.7.4, with the rule of Linux `tcp_may_update_window` that an ACK of nothing
+        // new never shrinks the window.
         if ack.has(UNA_ADVANCED) || segment.seq > self.snd_wl1 || segment.window > self.snd_wnd {
             let has_changed = segment.window != self.snd_wnd;
             self.snd_wnd = segment.window;

@@ -422,8 +422,8 @@ impl Tx {
         self.hold_pacing_rate();
     }
 
-    /// Whether the peer reports by SACK what is out of order. It does unless a socket's handshake says that it
-    /// does not.
+    /// Whether the peer reports by SACK what is out of order. It does unless a socket's handshake says that
+    /// it does not.
     pub(in crate::tcp) fn set_sack(&mut self, sack: bool) {
         self.has_sack = sack;
     }

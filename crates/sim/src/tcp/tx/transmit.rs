@@ -373,11 +373,7 @@ impl Tx {
             && self.w.snd_nxt + u64::from(len) <= self.wnd_end();
         let is_alone = !self.may_defer(now) && self.builds_super_packets();
         let may_be_two = !self.sizes_own_bursts() && self.config.min_tso_segs >= 2;
-        if is_whole && is_alone && may_be_two && !self.burst.probe {
-            Some((len, quota))
-        } else {
-            None
-        }
+        if is_whole && is_alone && may_be_two && !self.burst.probe { Some((len, quota)) } else { None }
     }
 
     /// Bytes of the next packet; none: it waits (Nagle, deferral).
