@@ -35,11 +35,15 @@ pub fn run(code: &str, set: &mut Values, lookup: &dyn Fn(&str) -> Option<f64>) -
             if value == 0.0 {
                 return Err(CodeError::False(eval.explain(statement)));
             }
-        } else if let Some((name, value)) = assignment(statement) {
+        } else if let Some((name, change, value)) = assignment(statement) {
             let mut eval = Eval::new(value, set, lookup)?;
-            let value = eval.any()?;
+            let mut value = eval.any()?;
             if eval.token().is_some() {
                 return Err(CodeError::Unknown(format!("in `{statement}`: {}", eval.rest())));
+            }
+            if let Some(change) = change {
+                let before = *set.get(name).ok_or_else(|| CodeError::Unknown(format!("`{name}`")))?;
+                value = if change == '+' { before + value } else { before - value };
             }
             set.insert(name.to_owned(), value);
         } else if !(statement.is_empty() || statement == "pass" || statement.starts_with("print")) {
@@ -53,12 +57,13 @@ fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// `name = value`.
-fn assignment(statement: &str) -> Option<(&str, &str)> {
+/// `name = value`, `name += value`, `name -= value`.
+fn assignment(statement: &str) -> Option<(&str, Option<char>, &str)> {
     let (name, value) = statement.split_once('=')?;
-    let name = name.trim();
+    let change = name.chars().last().filter(|&last| last == '+' || last == '-');
+    let name = name.trim_end_matches(['+', '-']).trim();
     let is_plain = !name.is_empty() && name.chars().all(is_name) && !value.starts_with('=');
-    is_plain.then_some((name, value))
+    is_plain.then_some((name, change, value))
 }
 
 /// Lines and what semicolons separate, without comments. A line in an open bracket goes on.
@@ -368,6 +373,7 @@ mod tests {
         for code in [
             "assert tcpi_snd_cwnd == 10, tcpi_snd_cwnd",
             "assert tcpi_snd_cwnd == 10, 'cwnd=%d' % tcpi_snd_cwnd",
+            "N = 9; N += 1; assert tcpi_snd_cwnd == N",
             "X = 0x7fffffff\nassert X > 1000000 and not tcpi_snd_cwnd != 10 # comment",
             "assert 9 <= tcpi_snd_cwnd <= 11; \\\n assert tcpi_snd_cwnd in (9, 10)",
             "assert (tcpi_snd_cwnd + 2) * 3 == 36 and (6 & 3) == 2 and abs(-3) == 3 and 1 << 4 == 16",

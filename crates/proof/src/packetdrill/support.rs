@@ -253,7 +253,8 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
     if segment.urg || segment.urgent.is_some() {
         return Some("urgent data".to_owned());
     }
-    if segment.ae {
+    // A host without accurate ECN takes no notice of AE on a SYN, and answers as RFC 3168 says.
+    if segment.ae && !(packet.is_injected && segment.flags & 0x12 == 0x02) {
         return Some("accurate ECN (the flag AE)".to_owned());
     }
     if segment.ports.is_some() {

@@ -174,6 +174,8 @@ impl Rx {
         }
         self.ack.scheduled = true;
         self.ack.pingpong = true;
+        // No memory is left: Linux answers at once (`ICSK_ACK_NOMEM`).
+        self.ack.now |= self.is_window_shut();
         self.ofo = None;
     }
 

@@ -264,6 +264,8 @@ pub struct Socket {
     counts: Counts,
     /// What is left of a super-packet that the device does not accept.
     rest: Option<(Header, Rest)>,
+    /// The end of a segment that was sent again and when, if others of its packet follow it.
+    resent: Option<(u64, Nanos)>,
 }
 
 impl Socket {
@@ -294,6 +296,7 @@ impl Socket {
             expires: NEVER,
             counts: Counts::default(),
             rest: None,
+            resent: None,
         }
     }
 

@@ -56,7 +56,11 @@ impl Socket {
         }
         let is_long = header.len > halves.tx.window().mss;
         let is_last = is_cut && self.rest.is_none();
-        let is_pushed = is_long || is_last || self.pushes.contains(&end);
+        // A packet of several segments is sent again as one, and has PSH for that.
+        let ends_resent = header.retransmitted && halves.tx.ends_packet(header.seq);
+        let is_resent = ends_resent && self.resent == Some((header.seq, now));
+        self.resent = (header.retransmitted && !ends_resent).then_some((end, now));
+        let is_pushed = is_long || is_last || is_resent || self.pushes.contains(&end);
         if header.len > 0 && is_pushed {
             flags = flags.with(Flags::PSH);
         }

@@ -396,6 +396,12 @@ impl Tx {
         self.fin == Fin::Sent
     }
 
+    /// Whether the outstanding segment at `seq` was the last of the packet in which it was first sent.
+    pub(in crate::tcp) fn ends_packet(&self, seq: u64) -> bool {
+        let pos = self.board.locate(seq, self.w.mss);
+        pos != self.board.end() && self.board.get(pos).has(super::scoreboard::LAST)
+    }
+
     /// Bytes that the send buffer has taken of what was written.
     pub(in crate::tcp) fn taken(&self) -> u64 {
         self.write_seq - 1
