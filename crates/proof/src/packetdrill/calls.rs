@@ -68,7 +68,7 @@ impl Sockets {
         let fd = || args.first().and_then(number);
         match call.name.as_str() {
             "socket" => return self.open(call, host),
-            "poll" => return self.poll(now, args),
+            "poll" => return self.poll(args),
             _ => {}
         }
         let Some(fd) = fd() else { return Lacks(format!("the arguments of {}()", call.name)) };
@@ -90,7 +90,7 @@ impl Sockets {
             "close" => self.close(now, fd),
             "shutdown" => self.shutdown(fd, args.get(1)),
             "fcntl" => self.fcntl(fd, args),
-            "ioctl" => self.ioctl(fd, args),
+            "ioctl" => self.ioctl(now, fd, args),
             "setsockopt" => self.set_option(fd, args),
             "getsockopt" => self.get_option(fd, args),
             name => Lacks(format!("the call {name}()")),
@@ -237,7 +237,7 @@ impl Sockets {
             _ => return Error("EPIPE"),
         }
         socket.write(bytes);
-        if socket.buffered() < socket.written() {
+        if socket.is_full() {
             return Lacks(format!("how much of {bytes} bytes fits into a send buffer"));
         }
         Value(i64::try_from(bytes).unwrap_or(i64::MAX))
@@ -301,14 +301,14 @@ impl Sockets {
         }
     }
 
-    fn ioctl(&mut self, fd: i64, args: &[Expr]) -> Answer {
+    fn ioctl(&mut self, now: Nanos, fd: i64, args: &[Expr]) -> Answer {
         let Some(Expr::Word(what)) = args.get(1) else { return Lacks("this ioctl()".to_owned()) };
         let Some(link) = self.link(fd) else { return Error("EINVAL") };
         let fin = u64::from(link.socket.is_fin_unacknowledged());
         let actual = match what.as_str() {
             "FIONREAD" | "SIOCINQ" => link.socket.readable(),
             "SIOCOUTQ" => link.socket.unacknowledged() + fin,
-            "SIOCOUTQNSD" => link.socket.notsent(),
+            "SIOCOUTQNSD" => link.socket.info(now).notsent_bytes,
             what => return Lacks(format!("{what} in ioctl()")),
         };
         match args.get(2).and_then(only) {
@@ -424,11 +424,10 @@ impl Sockets {
     }
 
     /// What is ready, for each descriptor.
-    fn poll(&mut self, now: Nanos, args: &[Expr]) -> Answer {
+    fn poll(&mut self, args: &[Expr]) -> Answer {
         let (Some(Expr::Array(asked)), timeout) = (args.first(), args.get(2).and_then(number)) else {
             return Lacks("the arguments of poll()".to_owned());
         };
-        let _ = now;
         let (mut ready, mut wrong) = (0, None);
         for one in asked {
             let Expr::Struct(fields) = one else { return Lacks("the arguments of poll()".to_owned()) };

@@ -227,13 +227,21 @@ proptest! {
 
     /// No script makes the runner panic, whatever segments it injects, and it does the same again.
     #[test]
-    fn any_segments_are_taken(segments in prop::collection::vec((segment(), 0_i64..2_000_000), 1..12)) {
-        let mut script = parse(
+    fn any_segments_are_taken(
+        segments in prop::collection::vec((segment(), 0_i64..2_000_000), 1..12),
+        kind in 0..3_usize,
+    ) {
+        let (asked, granted) = [
+            ("sackOK,nop,nop,nop,wscale 7", "nop,nop,sackOK,nop,wscale 7"),
+            ("nop,wscale 7", "nop,wscale 7"),
+            ("sackOK,TS val 1 ecr 0", "sackOK,TS val 1 ecr 1"),
+        ][kind];
+        let mut script = parse(&format!(
             "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
-             +0 < S 0:0(0) win 32792 <mss 1000,sackOK,nop,nop,nop,wscale 7>\n\
-             +0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>\n\
+             +0 < S 0:0(0) win 32792 <mss 1000,{asked}>\n+0 > S. 0:0(0) ack 1 <mss 1460,{granted}>\n\
              +.1 < . 1:1(0) ack 1 win 257\n+0 accept(3, ..., ...) = 4\n+0 write(4, ..., 20000) = 20000",
-        ).expect("a script");
+        ))
+        .expect("a script");
         for (mut segment, wait) in segments {
             (segment.ae, segment.urg, segment.urgent) = (false, false, None);
             // Near the numbers of the connection, so that some are acceptable.

@@ -317,12 +317,6 @@ impl Socket {
         self.error.take()
     }
 
-    /// Bytes written so far.
-    #[must_use]
-    pub fn written(&self) -> u64 {
-        self.written
-    }
-
     /// The application reads no more (`shutdown(SHUT_RD)`).
     pub fn stop_reading(&mut self) {
         self.is_read_shut = true;
@@ -344,12 +338,6 @@ impl Socket {
     #[must_use]
     pub fn is_fin_unacknowledged(&self) -> bool {
         matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
-    }
-
-    /// What the handshake agreed on.
-    #[must_use]
-    pub fn agreed(&self) -> Agreed {
-        self.agreed
     }
 
     /// The application writes `bytes`.
@@ -390,16 +378,15 @@ impl Socket {
     }
 
     /// Bytes written and not sent.
-    #[must_use]
-    pub fn notsent(&self) -> u64 {
+    fn notsent(&self) -> u64 {
         let nxt = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt);
         (1 + self.written).saturating_sub(nxt)
     }
 
-    /// Bytes that the send buffer has taken of what was written. The rest waits in the application.
+    /// Whether the send buffer is full: some of what was written waits in the application.
     #[must_use]
-    pub fn buffered(&self) -> u64 {
-        self.halves.as_ref().map_or(self.written, |halves| halves.tx.taken())
+    pub fn is_full(&self) -> bool {
+        self.halves.as_ref().is_some_and(|halves| halves.tx.taken() < self.written)
     }
 
     /// Nothing more is written (`shutdown(SHUT_WR)`): FIN after all data.

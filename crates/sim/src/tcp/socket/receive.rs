@@ -43,12 +43,12 @@ impl Socket {
     fn on_synchronized(&mut self, now: Nanos, packet: &Packet) {
         let Some(halves) = &mut self.halves else { return };
         let flags = packet.flags;
+        let ts_val = packet.options.timestamps.filter(|_| self.agreed.timestamps).map(|(val, _)| val);
         let mut header = header(packet, self.agreed.scales.map_or(0, |scales| scales.0));
-        if packet.options.timestamps.is_none() {
+        if ts_val.is_none() {
             // Nothing can be told from it: it is as new as the newest, and echoes what was never sent.
             (header.ts_val, header.ts_ecr) = (halves.rx.ts_recent(), clock(now).wrapping_add(1));
         }
-        let ts_val = packet.options.timestamps.filter(|_| self.agreed.timestamps).map(|(val, _)| val);
         halves.rx.set_srtt(halves.tx.window().srtt);
         // RFC 7323 section 5.3: protection against wrapped sequence numbers.
         if ts_val.is_some_and(|val| ts_before(val, halves.rx.ts_recent()))
