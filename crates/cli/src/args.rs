@@ -8,6 +8,7 @@ mod bridge;
 mod doctor;
 mod link;
 mod own;
+pub mod packetdrill;
 mod paths;
 mod shape;
 mod sqm;
@@ -92,6 +93,9 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Replay decision vectors recorded from Linux and show the first difference
     Replay(ReplayArgs),
+    /// Run scripts of packetdrill against the simulator's TCP and show the first difference
+    #[command(after_help = packetdrill::EXAMPLES)]
+    Packetdrill(packetdrill::PacketdrillArgs),
     /// Simulate experiments that ran on a real kernel, and compare the figures
     Truth(TruthArgs),
     /// Simulate published experiments and compare the figures, with verdicts

@@ -23,6 +23,7 @@ pub mod list;
 mod memory;
 pub mod new;
 mod output;
+pub mod packetdrill;
 mod path_values;
 mod picture;
 pub mod probe;

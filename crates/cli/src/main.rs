@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
 use goodqueue_cli::{
-    airtime_model, check_cc, check_queue, compare, list, new, probe, replay, reproduce, run, system, test,
-    truth,
+    airtime_model, check_cc, check_queue, compare, list, new, packetdrill, probe, replay, reproduce, run,
+    system, test, truth,
 };
 use goodqueue_proof::truth::simulate;
 
@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Airtime(args) => system::airtime(&args),
         Command::Doctor(args) => system::doctor(&args),
         Command::Replay(args) => replay::command(&args),
+        Command::Packetdrill(args) => packetdrill::command(&args),
         Command::Truth(args) => truth::command(&args, &simulate),
         Command::Reproduce(args) => reproduce::command(&args),
         Command::AirtimeModel(args) => airtime_model::command(&args),

@@ -1,8 +1,10 @@
 //! Compares Goodqueue with others: with Linux's decisions call by call ([`replay`]), a real kernel's TCP
-//! ([`truth`]), published figures ([`reproduce`]), and what follows a varying link ([`autorate`]).
+//! ([`truth`]), scripts that were written for it ([`packetdrill`]), published figures ([`reproduce`]), and
+//! what follows a varying link ([`autorate`]).
 #![forbid(unsafe_code)]
 
 pub mod autorate;
+pub mod packetdrill;
 pub mod replay;
 pub mod reproduce;
 pub mod truth;

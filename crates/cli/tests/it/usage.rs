@@ -204,6 +204,41 @@ fn a_replay_says_equal_different_or_broken_by_its_exit_code() {
     refused_after_printing("replay /nonexistent.txt", &["/nonexistent.txt"]);
 }
 
+#[test]
+fn a_packetdrill_script_passes_fails_is_skipped_or_broken_by_its_exit_code() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../proof/tests/packetdrill");
+    let passed = run(&format!("packetdrill {folder}/rfc7323 {folder}/left-out"));
+    assert_eq!(passed.status.code(), Some(0), "{}", stderr(&passed));
+    let shown = stdout(&passed);
+    assert!(shown.contains("5 passed, 0 failed, 3 skipped\n   1 skipped for TCP Fast Open\n"), "{shown}");
+    assert!(shown.contains("icmp.pkt:4: packets of ICMP\n"), "{shown}");
+
+    let failed = run(&format!("packetdrill {folder}/wrong/sequence.pkt"));
+    assert_eq!(failed.status.code(), Some(1));
+    let shown = stdout(&failed);
+    assert!(
+        shown.contains("sequence.pkt:14: the sequence number differs\n  script: 0.100080 > P. 2:1002(1000)"),
+        "{shown}"
+    );
+    let output = stdout(&run(&format!("packetdrill --json {folder}/wrong {folder}/left-out/icmp.pkt")));
+    let json: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+    assert_eq!(
+        (json["failed"].as_u64(), json["scripts"][1]["line"].as_u64()),
+        (Some(3), Some(14)),
+        "{output}"
+    );
+    assert_eq!(json["reasons"]["packets of ICMP"].as_u64(), Some(1), "{output}");
+
+    let scratch = Scratch::new("packetdrill");
+    let broken = scratch.path("broken.pkt");
+    std::fs::write(&broken, "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 < X 0:0(0)\n").expect("a file");
+    let words = format!("packetdrill {}", broken.display());
+    refused_after_printing(&words, &["broken.pkt:2: expected TCP flags"]);
+    refused_after_printing("packetdrill /nonexistent.pkt", &["/nonexistent.pkt"]);
+    refused("packetdrill --ip-version 6 x.pkt", &["--ip-version 6", "ipv4 or ipv6"]);
+    refused("packetdrill -D NAME x.pkt", &["-D NAME", "NAME=VALUE"]);
+}
+
 /// As [`refused`], of a command that prints a total all the same.
 #[track_caller]
 fn refused_after_printing(words: &str, said: &[&str]) {

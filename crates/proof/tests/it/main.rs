@@ -2,5 +2,6 @@
 
 mod autorate;
 mod own_queue;
+mod packetdrill;
 mod replay;
 mod truth;

@@ -60,6 +60,15 @@ pub struct Config {
     pub slow_start_after_idle: bool,
     /// Send a short segment at once (Nagle's algorithm off).
     pub nodelay: bool,
+    /// Segments carry timestamps (`tcp_timestamps`, RFC 7323).
+    pub timestamps: bool,
+    /// `tcp_min_tso_segs`: the least number of segments in a super-packet. A congestion control with a rule of
+    /// its own has that.
+    pub min_tso_segs: u32,
+    /// `tcp_tso_win_divisor`: this part of the window is sent without waiting for more; 1 or more.
+    pub tso_win_divisor: u32,
+    /// `tcp_retries2`: timeouts in a row before the connection is given up.
+    pub retries2: u32,
 }
 
 impl Default for Config {
@@ -81,6 +90,10 @@ impl Default for Config {
             max_pacing_rate: None,
             slow_start_after_idle: true,
             nodelay: false,
+            timestamps: true,
+            min_tso_segs: 2,
+            tso_win_divisor: 3,
+            retries2: 15,
         }
     }
 }
@@ -92,6 +105,8 @@ impl Config {
             mss: self.mss.clamp(MIN_MSS, MAX_MSS),
             initial_cwnd: self.initial_cwnd.clamp(1, 1 << 20),
             sk_pacing_shift: self.sk_pacing_shift.clamp(1, 20),
+            min_tso_segs: self.min_tso_segs.clamp(1, MAX_MSS),
+            tso_win_divisor: self.tso_win_divisor.max(1),
             ..*self
         }
     }
@@ -103,7 +118,7 @@ impl Config {
 
     /// MSS that this host announces: without the timestamp option (Linux `advmss`).
     pub(super) fn advmss(&self) -> u32 {
-        self.mss + 12
+        self.mss + if self.timestamps { 12 } else { 0 }
     }
 }
 

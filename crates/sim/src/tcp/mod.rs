@@ -8,6 +8,7 @@ mod rtt;
 mod rx;
 mod scoreboard;
 mod segment;
+mod socket;
 mod tx;
 
 #[cfg(test)]
@@ -18,4 +19,5 @@ pub use config::{Config, Opening, truesize};
 pub use rx::Rx;
 pub(crate) use segment::Header;
 pub use segment::{Blocks, ECT0, ECT1, Flags, Rest, Sack, Segment};
+pub use socket::{Agreed, Host, Info, Options, Packet, Socket, SocketError, State};
 pub use tx::{Tx, TxStats};

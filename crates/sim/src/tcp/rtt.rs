@@ -33,6 +33,11 @@ impl Rtt {
         Span(u64::from(self.srtt8) * 125)
     }
 
+    /// Mean deviation (Linux `tcpi_rttvar`).
+    pub(super) fn mean_deviation(&self) -> Span {
+        Span(u64::from(self.mdev) * 250)
+    }
+
     /// Eight times the smoothed round-trip time in microseconds, as rates are computed from it.
     pub(super) fn srtt8_us(&self) -> u32 {
         self.srtt8

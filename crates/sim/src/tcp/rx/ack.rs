@@ -30,16 +30,21 @@ pub(super) struct AckState {
     /// Something unacknowledged was received.
     pub(super) scheduled: bool,
     /// It includes a segment shorter than the peer's MSS, or a full one that was pushed.
-    pushed: bool,
+    pub(super) pushed: bool,
+    /// As for `pushed`, for a second such segment (Linux `ICSK_ACK_PUSHED2`).
+    pub(super) pushed_again: bool,
     /// Segments still to be ACKed at once.
     pub(super) quick: u8,
+    /// The application answers what it receives, so that its data can carry the ACKs (Linux
+    /// `inet_csk_in_pingpong_mode`).
+    pub(super) pingpong: bool,
     compressed: u8,
     dup_acks: u8,
     /// Estimate of the peer's MSS.
     pub(super) rcv_mss: u16,
     /// Smoothed gap between segments; zero before the first.
-    ato: Span,
-    last_received: Nanos,
+    pub(super) ato: Span,
+    pub(super) last_received: Nanos,
     timer: Nanos,
     compressed_timer: Nanos,
     /// `rcv_nxt` for which `dup_acks` counts.
@@ -54,7 +59,9 @@ impl AckState {
             now: false,
             scheduled: false,
             pushed: false,
+            pushed_again: false,
             quick: 0,
+            pingpong: false,
             compressed: 0,
             dup_acks: 0,
             rcv_mss: MSS_DEFAULT,
@@ -84,6 +91,7 @@ impl AckState {
             self.rcv_mss = len;
             self.pushed |= is_pushed;
         } else {
+            self.pushed_again |= self.pushed;
             self.pushed = true;
         }
     }
@@ -124,8 +132,14 @@ impl AckState {
         if self.timer <= now {
             self.timer = NEVER;
             if self.scheduled {
-                // The sender was slower than expected.
-                self.ato = (self.ato * 2).min(super::rto_of(self.srtt));
+                if self.pingpong {
+                    // The answer was slower than expected.
+                    self.pingpong = false;
+                    self.ato = ATO_MIN;
+                } else {
+                    // The sender was slower than expected.
+                    self.ato = (self.ato * 2).min(super::rto_of(self.srtt));
+                }
                 self.now = true;
             }
         }
@@ -138,6 +152,7 @@ impl AckState {
         self.now = false;
         self.scheduled = false;
         self.pushed = false;
+        self.pushed_again = false;
         self.compressed = 0;
         self.timer = NEVER;
         self.compressed_timer = NEVER;
@@ -153,7 +168,7 @@ impl AckState {
     pub(super) fn delay(&mut self, now: Nanos, ticks: Ticks) {
         let mut ato = self.ato;
         if ato > ATO_MIN {
-            let most = if self.pushed { DELACK_MAX } else { Span::from_millis(500) };
+            let most = if self.pushed || self.pingpong { DELACK_MAX } else { Span::from_millis(500) };
             let most =
                 if self.srtt == Span::ZERO { most } else { most.min(ticks.up(self.srtt).max(ATO_MIN)) };
             ato = ato.min(most);
@@ -187,7 +202,9 @@ impl Rx {
     /// once, so that the receive buffer is empty (Linux `tcp_cleanup_rbuf`).
     pub(super) fn is_ack_due(&self, is_in_order: bool) -> bool {
         let unacked = self.rcv_nxt - self.window.rcv_wup;
-        unacked > u64::from(self.ack.rcv_mss) || self.ack.quick > 0 || (self.ack.pushed && is_in_order)
+        (unacked > u64::from(self.ack.rcv_mss) && self.may_offer_more())
+            || (self.ack.quick > 0 && !self.ack.pingpong)
+            || (self.ack.pushed && is_in_order && self.unread.is_none())
     }
 
     /// While data is out of order, ACKs after the third are compressed to one in 5 % of a round trip.

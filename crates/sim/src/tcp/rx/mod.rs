@@ -1,11 +1,13 @@
 //! The half of a connection that receives data and acknowledges it. It behaves as Linux 6.1's
-//! `tcp_rcv_established`, `tcp_data_queue` and what they call. The application reads at once.
+//! `tcp_rcv_established`, `tcp_data_queue` and what they call. The application reads at once, except at a
+//! [`Socket`](super::Socket), where it reads by calls.
 
 mod ack;
 mod handshake;
 mod ofo;
 mod ordinary;
 mod sack;
+mod unread;
 mod window;
 
 use super::config::{Config, Opening, Ticks, timestamp, ts_before};
@@ -14,6 +16,8 @@ use super::segment::{Blocks, Flags, Header, Segment};
 use ack::AckState;
 use goodqueue::{Nanos, Span};
 use ofo::OutOfOrder;
+pub(super) use unread::Joined;
+use unread::Unread;
 use window::ReceiveWindow;
 
 pub(super) use window::initial_window;
@@ -76,6 +80,8 @@ pub struct Rx {
     ofo: Option<Box<OutOfOrder>>,
     /// An empty one, kept for the next gap.
     spare: Option<Box<OutOfOrder>>,
+    /// What the application has not read; none: it reads at once.
+    unread: Option<Box<Unread>>,
     /// See [`Rx::take_every_step`].
     every_step: bool,
 }
@@ -106,6 +112,7 @@ impl Rx {
             ack: AckState::new(),
             ofo: None,
             spare: None,
+            unread: None,
             every_step: false,
         }
     }
@@ -213,7 +220,11 @@ impl Rx {
             self.ecn.demand_cwr = false;
             self.ack.now |= segment.len > 0;
         }
-        if segment.seq == self.rcv_nxt {
+        // A FIN alone is taken even then (Linux `tcp_data_queue` since 6.13).
+        if self.is_window_shut() && segment.len > 0 && end > self.rcv_nxt {
+            self.enter_quickack(MAX_QUICKACKS);
+            self.ack.scheduled = true;
+        } else if segment.seq == self.rcv_nxt {
             self.on_in_order(now, segment, end, ce);
         } else if end <= self.rcv_nxt {
             self.on_duplicate(segment.seq, end);
@@ -263,7 +274,11 @@ impl Rx {
         }
         if fin {
             self.finished = true;
-            self.ack.now = true;
+            self.on_fin();
+        }
+        if self.unread.is_some() {
+            self.keep_unread(segment, fin);
+            return;
         }
         self.window.space_adjust(now, self.rcv_nxt);
         if payload > 0 && self.window_has_opened() {
@@ -282,8 +297,13 @@ impl Rx {
     }
 
     fn select_window(&self) -> u32 {
-        let held = self.ofo.as_ref().map_or(0, |ofo| ofo.memory());
-        self.window.select(held, u32::from(self.ack.rcv_mss))
+        self.window.select(self.held(), u32::from(self.ack.rcv_mss))
+    }
+
+    /// Memory of what is held for the application: out of order, or not read.
+    fn held(&self) -> u32 {
+        let unread = self.unread.as_ref().map_or(0, |unread| unread.memory());
+        self.ofo.as_ref().map_or(0, |ofo| ofo.memory()).saturating_add(unread)
     }
 
     /// Linux `tcp_event_data_recv`.
@@ -291,7 +311,8 @@ impl Rx {
     fn data_received(&mut self, now: Nanos, segment: &Header, ce: bool) {
         self.ack.scheduled = true;
         let is_pushed = segment.flags.has(Flags::PSH);
-        self.ack.measure_mss(segment.len, self.mss, is_pushed);
+        let len = self.unread.as_ref().map_or(segment.len, |unread| unread.cut(segment.len));
+        self.ack.measure_mss(len, self.mss, is_pushed);
         self.window.measure_rtt(now, self.rcv_nxt);
         if self.ack.measure_gap(now, self.ticks) {
             self.ack.quick = self.ack.quick.max(self.quickacks(MAX_QUICKACKS));
@@ -301,11 +322,8 @@ impl Rx {
     }
 
     fn grow_window(&mut self, len: u32) {
-        if len >= 128 {
-            let held = self.ofo.as_ref().map_or(0, |ofo| ofo.memory());
-            if self.window.grow(held, len) {
-                self.ack.quick |= 1;
-            }
+        if len >= 128 && self.window.grow(self.held(), len) {
+            self.ack.quick |= 1;
         }
     }
 
@@ -338,6 +356,7 @@ impl Rx {
 
     fn enter_quickack(&mut self, most: u8) {
         self.ack.quick = self.ack.quick.max(self.quickacks(most));
+        self.ack.pingpong = false;
         self.ack.reset_ato(self.ticks);
     }
 

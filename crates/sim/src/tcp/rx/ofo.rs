@@ -1,6 +1,6 @@
 //! Data out of order: what is held, and the SACK blocks that report it (RFC 2018, RFC 2883).
 
-use crate::tcp::segment::{Blocks, Sack};
+use crate::tcp::segment::Sack;
 use std::collections::VecDeque;
 
 /// A range of sequence numbers.
@@ -118,6 +118,9 @@ impl OutOfOrder {
             if start > nxt {
                 break;
             }
+            if start < rcv_nxt {
+                self.extend_dsack((start, end.min(rcv_nxt)));
+            }
             self.bytes -= end - start;
             nxt = nxt.max(end);
             self.ranges.pop_front();
@@ -133,8 +136,19 @@ impl OutOfOrder {
         nxt
     }
 
+    /// A held range has come again, with the data in order below it (Linux `tcp_dsack_extend`).
+    fn extend_dsack(&mut self, (start, end): Range) {
+        match &mut self.dsack {
+            None => self.dsack = Some((start, end)),
+            Some(dsack) if start <= dsack.1 && dsack.0 <= end => {
+                *dsack = (dsack.0.min(start), dsack.1.max(end));
+            }
+            Some(_) => {}
+        }
+    }
+
     /// Writes the blocks of an ACK, a DSACK first. Returns their number.
-    pub(super) fn write_sacks(&mut self, ack: u64, out: &mut Blocks) -> u8 {
+    pub(super) fn write_sacks(&mut self, ack: u64, out: &mut [Sack]) -> u8 {
         let mut blocks = self.dsack.take().into_iter().chain(self.recent[..self.count].iter().copied());
         let mut count = 0;
         for (slot, block) in out.iter_mut().zip(&mut blocks) {

@@ -18,6 +18,7 @@ impl Rx {
             && segment.len > 0
             && self.state == State::Established
             && self.ofo.is_none()
+            && self.unread.is_none()
             && !ce
             && !self.every_step
             && !ts_before(segment.ts_val, self.ts_recent)

@@ -98,6 +98,20 @@ impl ReceiveWindow {
         self.space = Space { seq: rcv_nxt, time: now, bytes: u64::from(bytes) };
     }
 
+    /// Bits by which windows are shifted; `None`: they are not scaled, and are below 64 KiB.
+    pub(super) fn set_scale(&mut self, scale: Option<u8>) {
+        self.scale = scale.unwrap_or(0);
+        if scale.is_none() {
+            self.rcvbuf_max = self.rcvbuf_max.min(2 * 65_535);
+            self.rcvbuf = self.rcvbuf.min(self.rcvbuf_max);
+        }
+    }
+
+    /// The most that is offered at present.
+    pub(super) fn rcv_ssthresh(&self) -> u32 {
+        self.rcv_ssthresh
+    }
+
     /// The unused part of the offered window.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn open(&self, rcv_nxt: u64) -> u32 {

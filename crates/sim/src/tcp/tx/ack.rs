@@ -34,9 +34,11 @@ pub(super) const SET_TIMER: u16 = 512;
 pub(super) const MAYBE_DELAYED: u16 = 1024;
 /// A retransmission was lost.
 pub(super) const LOST_RETRANS: u16 = 2048;
+/// The segment has data.
+const DATA: u16 = 4096;
 
 /// An ACK with one of these is no duplicate.
-pub(super) const NOT_DUP: u16 = WIN_UPDATE | ACKED;
+pub(super) const NOT_DUP: u16 = DATA | WIN_UPDATE | ACKED;
 /// Signs of congestion.
 pub(super) const CA_ALERT: u16 = DATA_SACKED | ECE | DSACKING;
 /// Signs of delivery.
@@ -115,7 +117,7 @@ impl Tx {
         };
         let is_old = segment.ack < ack.prior_una;
         if !is_old {
-            self.advance_una(segment, &mut ack);
+            self.advance_una(now, segment, &mut ack);
         }
         self.take_signals(now, segment, sack, &mut ack);
         let had_packets = self.w.packets_out > 0;
@@ -130,6 +132,9 @@ impl Tx {
         if is_old || !had_packets {
             if ack.has(DSACKING | DATA_SACKED) {
                 self.fast_retransmit_alert(now, &mut ack, false, &mut rexmit);
+            }
+            if !is_old {
+                self.answer_of_probe(now);
             }
             self.allow(rexmit);
             return;
@@ -151,15 +156,26 @@ impl Tx {
     }
 
     /// Moves `snd_una` and the receive window.
-    fn advance_una(&mut self, segment: &Header, ack: &mut Ack) {
+    fn advance_una(&mut self, now: Nanos, segment: &Header, ack: &mut Ack) {
         if segment.ack > self.w.snd_una {
             self.w.snd_una = segment.ack;
             self.retransmits = 0;
             ack.flags |= UNA_ADVANCED;
         }
-        if ack.has(UNA_ADVANCED) || segment.window > self.snd_wnd {
+        if segment.end() != segment.seq {
+            ack.flags |= DATA;
+        }
+        // RFC 9293 section 3.10.7.4, with the rule of Linux `tcp_may_update_window` that an ACK of nothing
+        // new never shrinks the window.
+        if ack.has(UNA_ADVANCED) || segment.seq > self.snd_wl1 || segment.window > self.snd_wnd {
+            let has_changed = segment.window != self.snd_wnd;
             self.snd_wnd = segment.window;
+            self.max_window = self.max_window.max(segment.window);
+            self.snd_wl1 = segment.seq;
             ack.flags |= WIN_UPDATE;
+            if has_changed && self.w.packets_out == 0 && self.unsent() > 0 {
+                self.restart_after_idle(now);
+            }
             if self.timer == Pending::Window && self.wnd_end() > self.w.snd_nxt {
                 self.retransmits = 0;
                 self.stop_timer();
@@ -229,7 +245,7 @@ impl Tx {
             return;
         }
         debug_assert_eq!(self.board.len(), self.w.packets_out);
-        debug_assert_eq!(count(SACKED), self.w.sacked_out);
+        debug_assert_eq!(count(SACKED), if self.has_sack { self.w.sacked_out } else { 0 });
         debug_assert_eq!(count(LOST), self.w.lost_out);
         debug_assert_eq!(count(RETRANS), self.w.retrans_out);
         debug_assert!(self.w.sacked_out + self.w.lost_out <= self.w.packets_out);

@@ -12,8 +12,6 @@ pub(super) const HEADERS: u32 = 66;
 pub(super) const GSO_MAX_SIZE: u32 = 65_536 - 321;
 /// Super-packets are larger on paths whose least round-trip time is few units of 2^9 us (`tcp_tso_rtt_log`).
 const TSO_RTT_LOG: u32 = 9;
-/// A third of the window is sent without waiting for more (`tcp_tso_win_divisor`).
-const TSO_WIN_DIVISOR: u32 = 3;
 /// Headers and their padding in one segment of the send buffer.
 const SNDBUF_OVERHEAD: u32 = 640;
 /// Memory of a packet without its data: room for headers and the shared information in 1024 bytes, and the
@@ -55,6 +53,11 @@ impl Tx {
         self.config.tso || self.config.gso
     }
 
+    /// The least number of segments of a super-packet (Linux `tcp_tso_segs`).
+    fn min_tso_segs(&self) -> u32 {
+        if self.sizes_own_bursts() { self.cc.min_tso_segs(&self.w) } else { self.config.min_tso_segs }
+    }
+
     /// The most segments of the next super-packet.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn tso_segs(&self) -> u32 {
@@ -68,7 +71,7 @@ impl Tx {
         let near = if rtt_shift < 32 { u64::from(GSO_MAX_SIZE >> rtt_shift) } else { 0 };
         let bytes = (self.pacing_quantum() + near).min(u64::from(GSO_MAX_SIZE)) as u32;
         let most = (GSO_MAX_SIZE / self.w.mss).max(1);
-        (bytes / self.w.mss).max(self.cc.min_tso_segs(&self.w)).min(most)
+        (bytes / self.w.mss).max(self.min_tso_segs()).min(most)
     }
 
     /// Whether the last transmission is recent enough for waiting to be useful, and nothing is being
@@ -90,7 +93,7 @@ impl Tx {
             return false;
         }
         let window = u64::from(self.snd_wnd).min(u64::from(self.w.snd_cwnd) * mss);
-        if room >= window / u64::from(TSO_WIN_DIVISOR) {
+        if room >= window / u64::from(self.config.tso_win_divisor) {
             return false;
         }
         let Some((_, head)) = self.board.first() else { return false };
@@ -111,7 +114,9 @@ impl Tx {
     /// and three segments would last longer than a super-packet should.
     pub(super) fn sends_twos(&self) -> bool {
         const FAR: Span = Span::from_micros(32 << TSO_RTT_LOG);
-        self.w.min_rtt() >= FAR && self.pacing_quantum() < 3 * u64::from(self.w.mss)
+        self.w.min_rtt() >= FAR
+            && self.pacing_quantum() < 3 * u64::from(self.w.mss)
+            && self.config.min_tso_segs == 2
     }
 
     /// Whether [`Tx::should_defer`] holds back the one segment that the congestion window has left. The
@@ -121,7 +126,7 @@ impl Tx {
         let is_lone = self.takes_shortcuts()
             && quota == 1
             && self.w.snd_cwnd >= 4
-            && self.snd_wnd / TSO_WIN_DIVISOR > mss
+            && self.snd_wnd / self.config.tso_win_divisor > mss
             && queued >= 2 * u64::from(mss)
             && mss <= GSO_MAX_SIZE / 2;
         if !is_lone || !self.may_defer(now) || !self.builds_super_packets() {
@@ -185,6 +190,7 @@ impl Tx {
             return;
         }
         self.check_app_limited();
+        self.has_written = true;
         self.write_seq += bytes;
         if self.app_bytes != u64::MAX {
             self.app_bytes -= bytes;

@@ -78,7 +78,7 @@ impl Tx {
             if slot.has(SACKED) {
                 self.w.sacked_out -= 1;
             } else {
-                self.w.delivered += 1;
+                self.w.delivered += u64::from(self.has_sack);
                 if !self.is_spurious_retrans(&slot) {
                     self.rack.advance(now, slot.sent, slot.end(), slot.has(EVER), self.w.min_rtt());
                 }
@@ -89,6 +89,9 @@ impl Tx {
             self.board.pop();
         }
         self.w.packets_out -= taken.segments;
+        if !self.has_sack {
+            self.remove_reno_sacks(taken.segments);
+        }
         if taken.segments > 0 {
             ack.flags |= ACKED;
         }
@@ -100,7 +103,7 @@ impl Tx {
 
     /// Whether the timestamp says that the original was received, not the retransmission (RFC 3522).
     fn is_spurious_retrans(&self, slot: &Slot) -> bool {
-        slot.has(EVER) && ts_before(self.w.ts_ecr, timestamp(slot.sent))
+        slot.has(EVER) && self.config.timestamps && ts_before(self.w.ts_ecr, timestamp(slot.sent))
     }
 
     /// Whether less than a full segment was acknowledged.
@@ -121,7 +124,7 @@ impl Tx {
     /// 6298 section 3), otherwise from the timestamp echo (RFC 7323 section 4.1).
     fn update_rtt(&mut self, now: Nanos, ack: &mut Ack, seq_rtt: Option<Span>, ca_rtt: Option<Span>) -> bool {
         let (mut seq_rtt, mut ca_rtt) = (seq_rtt, ca_rtt);
-        if seq_rtt.is_none() && ack.has(ACKED) {
+        if seq_rtt.is_none() && ack.has(ACKED) && self.config.timestamps {
             let delta = timestamp(now).wrapping_sub(self.w.ts_ecr);
             if delta < u32::MAX / 2 {
                 seq_rtt = Some(Span::from_millis(u64::from(delta.max(1))));

@@ -2,7 +2,8 @@
 //! leaves.
 
 use super::{NEVER, Pending, State, Tx};
-use crate::tcp::config::{Opening, timestamp};
+use crate::tcp::cc::Cc;
+use crate::tcp::config::{Config, Opening, timestamp};
 use crate::tcp::negotiate::{ask, asked, grant, granted};
 use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
 use crate::tcp::segment::{ECT0, ECT1, Flags, Header};
@@ -104,6 +105,24 @@ impl Tx {
         self.w.pacing |= self.departure().is_some() || self.config.max_pacing_rate.is_some();
         self.hold_pacing_rate();
         self.refill();
+    }
+
+    /// The sender of a socket whose handshake is complete. The peer offers `window` bytes; `rtt` is the
+    /// handshake's round-trip time, if it gave one, and `retransmits` how often its segment was sent again.
+    pub(in crate::tcp) fn joined(
+        config: &Config,
+        cc: Cc,
+        now: Nanos,
+        (window, ecn): (u32, bool),
+        (rtt, retransmits): (Option<Span>, u32),
+    ) -> Tx {
+        let mut tx = Tx::new(config, cc, Opening::Active);
+        tx.take_every_step();
+        tx.set_ecn(ecn, false);
+        (tx.snd_wnd, tx.max_window) = (window, window);
+        tx.retransmits = retransmits;
+        tx.become_established(now, rtt);
+        tx
     }
 
     /// The SYN or SYN-ACK was not answered in time.

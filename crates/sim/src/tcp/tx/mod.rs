@@ -8,6 +8,7 @@ mod handshake;
 mod ordinary;
 mod rate;
 mod recovery;
+mod reno;
 mod sack;
 mod stats;
 mod timers;
@@ -173,6 +174,8 @@ pub struct Tx {
 
     /// End of what the socket has taken from the application.
     write_seq: u64,
+    /// The socket has taken data since the last attempt to send some.
+    has_written: bool,
     /// Bytes the application still holds; `u64::MAX`: without end.
     app_bytes: u64,
     fin: Fin,
@@ -184,6 +187,12 @@ pub struct Tx {
     snd_sml: u64,
     /// Receive window from `snd_una`.
     snd_wnd: u32,
+    /// Number of the peer's segment that set it last.
+    snd_wl1: u64,
+    /// The largest window of the peer.
+    max_window: u32,
+    /// The peer reports by SACK what is out of order.
+    has_sack: bool,
     /// Start of the last transmission of new data.
     last_skb: u64,
 
@@ -247,12 +256,16 @@ impl Tx {
             rack: Rack::new(),
             count: Counters::default(),
             write_seq: 1,
+            has_written: false,
             app_bytes: 0,
             fin: Fin::Open,
             sndbuf: config.tcp_wmem[1],
             full_truesize: truesize(config.mss + autosize::HEADERS),
             snd_sml: 0,
             snd_wnd: 0,
+            snd_wl1: 1,
+            max_window: 0,
+            has_sack: true,
             last_skb: 0,
             timer: Pending::None,
             timer_at: NEVER,
@@ -376,6 +389,55 @@ impl Tx {
     pub fn is_done(&self) -> bool {
         let end = self.write_seq + u64::from(self.fin != Fin::Open);
         self.state == State::Established && self.app_bytes == 0 && self.w.snd_una >= end
+    }
+
+    /// Whether the FIN was sent.
+    pub(in crate::tcp) fn is_fin_sent(&self) -> bool {
+        self.fin == Fin::Sent
+    }
+
+    /// Whether the outstanding segment at `seq` was the last of the packet in which it was first sent.
+    pub(in crate::tcp) fn ends_packet(&self, seq: u64) -> bool {
+        let pos = self.board.locate(seq, self.w.mss);
+        pos != self.board.end() && self.board.get(pos).has(super::scoreboard::LAST)
+    }
+
+    /// Bytes that the send buffer has taken of what was written.
+    pub(in crate::tcp) fn taken(&self) -> u64 {
+        self.write_seq - 1
+    }
+
+    /// The largest window that the peer has offered, bytes.
+    pub(in crate::tcp) fn max_window(&self) -> u32 {
+        self.max_window
+    }
+
+    /// The connection is gone: nothing is sent and nothing expected any more.
+    pub(in crate::tcp) fn drop_connection(&mut self) {
+        self.die();
+    }
+
+    /// Changes settings of a connection.
+    pub(in crate::tcp) fn configure(&mut self, change: impl Fn(&mut Config)) {
+        let sndbuf = self.config.tcp_wmem;
+        change(Arc::make_mut(&mut self.config));
+        if self.config.tcp_wmem != sndbuf {
+            self.sndbuf = self.config.tcp_wmem[1];
+        }
+        self.w.pacing |= self.config.max_pacing_rate.is_some();
+        self.hold_pacing_rate();
+    }
+
+    /// Whether the peer reports by SACK what is out of order. It does unless a socket's handshake says that
+    /// it does not.
+    pub(in crate::tcp) fn set_sack(&mut self, sack: bool) {
+        self.has_sack = sack;
+    }
+
+    /// Timeouts in a row, reordering and whether it was seen, timeout and mean deviation, the peer's window.
+    pub(in crate::tcp) fn recovery_info(&self) -> (u32, u32, bool, Span, Span, u32) {
+        let Rack { reordering, reord_seen, .. } = self.rack;
+        (self.retransmits, reordering, reord_seen, self.rto, self.rtt.mean_deviation(), self.snd_wnd)
     }
 
     /// Whether ECN was negotiated.

@@ -40,7 +40,11 @@ impl Tx {
         }
         match self.w.ca_state {
             CaState::Recovery => {
-                if ack.has(UNA_ADVANCED) && self.try_undo_partial(now, ack.prior_una) {
+                if !ack.has(UNA_ADVANCED) {
+                    if is_dup {
+                        self.add_reno_sack();
+                    }
+                } else if self.try_undo_partial(now, ack.prior_una) {
                     return;
                 }
                 if self.try_undo_dsack() {
@@ -65,6 +69,12 @@ impl Tx {
                 }
             }
             _ => {
+                if ack.has(UNA_ADVANCED) {
+                    self.reset_reno_sack();
+                }
+                if is_dup {
+                    self.add_reno_sack();
+                }
                 if !self.recover_if_lost(now, ack) {
                     return;
                 }
@@ -81,11 +91,24 @@ impl Tx {
                 self.set_ca_state(now, CaState::Open);
             }
             CaState::Recovery => {
-                self.try_undo_recovery(now);
-                self.end_cwnd_reduction(now);
+                self.reset_reno_sack();
+                if !self.holds_reno_state() {
+                    self.try_undo_recovery(now);
+                    self.end_cwnd_reduction(now);
+                }
             }
             _ => {}
         }
+    }
+
+    /// Without SACK, the state is held until something above `high_seq` is acknowledged: duplicate ACKs of
+    /// needless retransmissions would look like a loss (RFC 6582 section 6; Linux `tcp_try_undo_recovery`).
+    fn holds_reno_state(&mut self) -> bool {
+        let holds = !self.has_sack && self.w.snd_una == self.high_seq && !self.may_undo();
+        if holds && !self.has_retransmitted() {
+            self.undo.stamp = None;
+        }
+        holds
     }
 
     /// Outside recovery: enters it when a segment is lost; `false`: none is.
@@ -104,6 +127,10 @@ impl Tx {
 
     /// RACK looks for losses after an ACK.
     fn identify_loss(&mut self, now: Nanos, ack: &mut Ack) {
+        if !self.has_sack {
+            self.newreno_mark_lost(ack.has(UNA_ADVANCED));
+            return;
+        }
         if !self.rack.advanced {
             return;
         }
@@ -182,8 +209,16 @@ impl Tx {
             }
         }
         if has_recovered {
-            self.try_undo_recovery(now);
+            if !self.holds_reno_state() {
+                self.try_undo_recovery(now);
+            }
             return;
+        }
+        if self.w.snd_nxt > self.high_seq && is_dup {
+            // The new data of F-RTO was delivered.
+            self.add_reno_sack();
+        } else if ack.has(UNA_ADVANCED) {
+            self.reset_reno_sack();
         }
         *rexmit = Rexmit::Lost;
     }
@@ -191,6 +226,7 @@ impl Tx {
     /// The retransmission timer has expired (RFC 5681 section 3.1, RFC 6675 section 5.1).
     pub(super) fn enter_loss(&mut self, now: Nanos) {
         let is_new_recovery = self.w.ca_state < CaState::Recovery;
+        self.reset_reno_sack();
         self.timeout_mark_lost(now);
         if self.w.ca_state <= CaState::Disorder
             || self.high_seq <= self.w.snd_una

@@ -13,8 +13,8 @@ type Range = (u64, u64);
 impl Tx {
     /// Takes the SACK blocks of a segment with the acknowledgement number `acked`.
     pub(super) fn take_sacks(&mut self, now: Nanos, acked: u64, sack: &[Sack], ack: &mut Ack) {
-        let mut blocks: [Range; 3] = [(0, 0); 3];
-        let count = sack.len().min(3);
+        let mut blocks: [Range; 4] = [(0, 0); 4];
+        let count = sack.len().min(4);
         for (block, sack) in blocks.iter_mut().zip(sack) {
             let from = |offset: i32| acked.saturating_add_signed(i64::from(offset));
             *block = (from(sack.start), from(sack.end));

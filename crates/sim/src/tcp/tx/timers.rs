@@ -5,8 +5,6 @@ use crate::tcp::cc::CaState;
 use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
 use goodqueue::{Nanos, Span};
 
-/// Timeouts in a row before the connection is given up (`tcp_retries2`).
-const RETRIES: u32 = 15;
 /// Least timeout of a probe in jiffies (Linux `TCP_TIMEOUT_MIN`).
 const TIMEOUT_MIN: u64 = 2;
 /// Allowance for a delayed ACK when one segment is out (Linux `TCP_RTO_MIN`).
@@ -119,7 +117,7 @@ impl Tx {
             return;
         }
         self.tlp.high_seq = None;
-        if self.retransmits >= RETRIES {
+        if self.retransmits >= self.config.retries2 {
             self.die();
             return;
         }
@@ -170,9 +168,16 @@ impl Tx {
         if self.w.packets_out > 0 || !self.has_unsent() {
             return;
         }
-        self.retransmits = (self.retransmits + 1).min(RETRIES);
+        self.retransmits = (self.retransmits + 1).min(self.config.retries2);
         self.wants.window_probe = true;
         self.arm(now, Pending::Window, self.rto * (1 << self.retransmits));
+    }
+
+    /// The window is still closed: the next probe follows this ACK (Linux `tcp_ack_probe`).
+    pub(super) fn answer_of_probe(&mut self, now: Nanos) {
+        if self.timer == Pending::Window && self.has_unsent() && self.wnd_end() <= self.w.snd_nxt {
+            self.arm(now, Pending::Window, self.rto * (1 << self.retransmits.min(self.config.retries2)));
+        }
     }
 
     /// Probes the window from now on if it keeps everything back.

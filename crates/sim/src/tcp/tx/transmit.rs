@@ -311,7 +311,8 @@ impl Tx {
         if !self.has_unsent() || self.is_paced(now) {
             return None;
         }
-        if self.w.packets_out == 0 {
+        // Linux `tcp_skb_entail`: when the application has written.
+        if core::mem::take(&mut self.has_written) && self.w.packets_out == 0 {
             self.restart_after_idle(now);
         }
         let in_flight = self.w.packets_in_flight();
@@ -371,11 +372,8 @@ impl Tx {
             && u64::from(len) < unsent
             && self.w.snd_nxt + u64::from(len) <= self.wnd_end();
         let is_alone = !self.may_defer(now) && self.builds_super_packets();
-        if is_whole && is_alone && !self.sizes_own_bursts() && !self.burst.probe {
-            Some((len, quota))
-        } else {
-            None
-        }
+        let may_be_two = !self.sizes_own_bursts() && self.config.min_tso_segs >= 2;
+        if is_whole && is_alone && may_be_two && !self.burst.probe { Some((len, quota)) } else { None }
     }
 
     /// Bytes of the next packet; none: it waits (Nagle, deferral).
@@ -539,7 +537,7 @@ impl Tx {
     }
 
     /// RFC 2861: after idle time the window is halved for each timeout, down to the initial one.
-    fn restart_after_idle(&mut self, now: Nanos) {
+    pub(super) fn restart_after_idle(&mut self, now: Nanos) {
         let idle = now.since(self.w.lsndtime);
         if !self.config.slow_start_after_idle || idle <= self.rto || self.sets_own_window() {
             return;

@@ -20,10 +20,10 @@ impl Tx {
     /// Whether the ACK in hand was sent before the first retransmission was (RFC 3522 section 3.2 step 5), or
     /// nothing was retransmitted at all (Linux 6.1.113 `tcp_packet_delayed`).
     fn is_delayed(&self) -> bool {
-        self.undo.stamp.is_none_or(|stamp| ts_before(self.w.ts_ecr, stamp))
+        self.undo.stamp.is_none_or(|stamp| self.config.timestamps && ts_before(self.w.ts_ecr, stamp))
     }
 
-    fn may_undo(&self) -> bool {
+    pub(super) fn may_undo(&self) -> bool {
         self.undo.marker.is_some() && (self.undo.retrans == Some(0) || self.is_delayed())
     }
 

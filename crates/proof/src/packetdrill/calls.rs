@@ -1,0 +1,570 @@
+//! System calls, answered by the model's sockets.
+
+use std::collections::BTreeMap;
+
+use goodqueue::{Nanos, Rate};
+use goodqueue_sim::tcp::{Host, Socket, SocketError, State};
+
+use super::link::Link;
+use super::script::{Call, Expr};
+use super::support;
+
+/// What a descriptor stands for.
+#[derive(Clone, Debug)]
+enum Kind {
+    /// A socket that is neither connected nor listening.
+    Fresh,
+    Listening,
+    /// A connection, by its number.
+    Connected(usize),
+}
+
+/// A socket of the application.
+#[derive(Clone, Debug)]
+struct Descriptor {
+    kind: Kind,
+    host: Host,
+    is_nonblocking: bool,
+    /// `SO_LINGER` with a time of zero: close resets.
+    resets: bool,
+    /// `TCP_INQ`: `recvmsg` says how much is left.
+    tells_inq: bool,
+    /// The connection was reported as complete.
+    is_reported: bool,
+    backlog: usize,
+}
+
+/// The sockets of the application, and the connections behind them.
+#[derive(Debug, Default)]
+pub(super) struct Sockets {
+    descriptors: BTreeMap<i64, Descriptor>,
+    pub(super) links: Vec<Link>,
+    /// The connection that packets and assertions are about.
+    pub(super) current: Option<usize>,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// It returned this.
+    Value(i64),
+    /// It failed with this error.
+    Error(&'static str),
+    /// It waits.
+    Blocks,
+    /// The model has no answer: what it lacks.
+    Lacks(String),
+    /// It returned what it should, but not what it should have written: expected and actual.
+    Wrote(String, String),
+}
+
+use Answer::{Blocks, Error, Lacks, Value};
+
+impl Sockets {
+    /// Makes a call. `host` are the settings of new sockets. `started`: an earlier attempt of the same call
+    /// has begun and waits.
+    pub(super) fn call(&mut self, now: Nanos, call: &Call, host: &Host, started: bool) -> Answer {
+        let args = &call.args;
+        let fd = || args.first().and_then(number);
+        match call.name.as_str() {
+            "socket" => return self.open(call, host),
+            "poll" => return self.poll(args),
+            _ => {}
+        }
+        let Some(fd) = fd() else { return Lacks(format!("the arguments of {}()", call.name)) };
+        if !self.descriptors.contains_key(&fd) {
+            return Error("EBADF");
+        }
+        let moves_data =
+            ["read", "recv", "recvfrom", "write", "send", "sendto"].contains(&call.name.as_str());
+        if moves_data && args.get(1).is_some_and(|buffer| has_word(buffer, "NULL")) {
+            return Error("EFAULT");
+        }
+        match call.name.as_str() {
+            "bind" => Value(0),
+            "listen" => self.listen(fd, args.get(1).and_then(number).unwrap_or(1)),
+            "accept" => self.accept(fd, call),
+            "connect" => self.connect(now, fd, started),
+            "read" | "recv" | "recvfrom" | "readv" | "recvmsg" => self.read(now, fd, call),
+            "write" | "send" | "sendto" | "writev" | "sendmsg" => self.write(fd, call),
+            "close" => self.close(now, fd),
+            "shutdown" => self.shutdown(fd, args.get(1)),
+            "fcntl" => self.fcntl(fd, args),
+            "ioctl" => self.ioctl(now, fd, args),
+            "setsockopt" => self.set_option(fd, args),
+            "getsockopt" => self.get_option(fd, args),
+            name => Lacks(format!("the call {name}()")),
+        }
+    }
+
+    fn link(&mut self, fd: i64) -> Option<&mut Link> {
+        match self.descriptors.get(&fd)?.kind {
+            Kind::Connected(number) => self.links.get_mut(number),
+            Kind::Fresh | Kind::Listening => None,
+        }
+    }
+
+    /// The listening socket that a SYN comes to, with its settings.
+    pub(super) fn listener(&self) -> Option<(i64, &Host)> {
+        let (fd, listening) =
+            self.descriptors.iter().find(|(_, descriptor)| matches!(descriptor.kind, Kind::Listening))?;
+        let waiting =
+            self.links.iter().filter(|link| link.listener == Some(*fd) && !link.is_accepted).count();
+        (waiting <= listening.backlog).then_some((*fd, &listening.host))
+    }
+
+    fn open(&mut self, call: &Call, host: &Host) -> Answer {
+        // The script names the descriptor that it expects.
+        let Some(fd) = number(&call.result) else { return Value(3) };
+        if fd < 0 {
+            return Lacks("a socket that cannot be opened".to_owned());
+        }
+        let is_nonblocking = call.args.iter().any(|arg| has_word(arg, "SOCK_NONBLOCK"));
+        let descriptor = Descriptor {
+            kind: Kind::Fresh,
+            host: *host,
+            is_nonblocking,
+            resets: false,
+            tells_inq: false,
+            is_reported: false,
+            backlog: 0,
+        };
+        self.descriptors.insert(fd, descriptor);
+        Value(fd)
+    }
+
+    fn listen(&mut self, fd: i64, backlog: i64) -> Answer {
+        let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
+        if matches!(descriptor.kind, Kind::Connected(_)) {
+            return Error("EINVAL");
+        }
+        descriptor.kind = Kind::Listening;
+        descriptor.backlog = usize::try_from(backlog).unwrap_or(0);
+        Value(0)
+    }
+
+    fn accept(&mut self, fd: i64, call: &Call) -> Answer {
+        let Some(listening) = self.descriptors.get(&fd).cloned() else { return Error("EBADF") };
+        if !matches!(listening.kind, Kind::Listening) {
+            return Error("EINVAL");
+        }
+        let ready = self.links.iter().position(|link| {
+            let state = link.socket.state();
+            let is_up = state != State::SynRecv && !(state == State::Close && link.socket.window().is_none());
+            link.listener == Some(fd) && !link.is_accepted && is_up
+        });
+        let Some(number) = ready else {
+            return if listening.is_nonblocking { Error("EAGAIN") } else { Blocks };
+        };
+        let Some(new) = self::number(&call.result).filter(|&new| new >= 0) else { return Value(0) };
+        self.links[number].is_accepted = true;
+        self.current = Some(number);
+        let kind = Kind::Connected(number);
+        let is_nonblocking = call.args.iter().any(|arg| has_word(arg, "SOCK_NONBLOCK"));
+        self.descriptors.insert(new, Descriptor { kind, is_nonblocking, is_reported: true, ..listening });
+        Value(new)
+    }
+
+    fn connect(&mut self, now: Nanos, fd: i64, started: bool) -> Answer {
+        let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
+        match descriptor.kind {
+            Kind::Listening => return Error("EISCONN"),
+            Kind::Fresh => {
+                let socket = Socket::connect(&descriptor.host, now);
+                self.links.push(Link::new(socket, None));
+                descriptor.kind = Kind::Connected(self.links.len() - 1);
+                self.current = Some(self.links.len() - 1);
+                return if descriptor.is_nonblocking { Error("EINPROGRESS") } else { Blocks };
+            }
+            Kind::Connected(_) => {}
+        }
+        let (is_nonblocking, was_reported) = (descriptor.is_nonblocking, descriptor.is_reported);
+        let Some(link) = self.link(fd) else { return Error("EBADF") };
+        let answer = match link.socket.state() {
+            State::SynSent | State::SynRecv if started => Blocks,
+            State::SynSent | State::SynRecv if is_nonblocking => Error("EALREADY"),
+            State::SynSent | State::SynRecv => Blocks,
+            State::Close => error(link.socket.error()).map_or(Error("ECONNABORTED"), Error),
+            _ if was_reported && !started => Error("EISCONN"),
+            _ => Value(0),
+        };
+        if let (Value(_), Some(descriptor)) = (&answer, self.descriptors.get_mut(&fd)) {
+            descriptor.is_reported = true;
+        }
+        answer
+    }
+
+    fn read(&mut self, now: Nanos, fd: i64, call: &Call) -> Answer {
+        let Some(descriptor) = self.descriptors.get(&fd).cloned() else { return Error("EBADF") };
+        let waits = !descriptor.is_nonblocking && !call.args.iter().any(|arg| has_word(arg, "MSG_DONTWAIT"));
+        let Some(most) = size(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
+        let Some(link) = self.link(fd) else { return Error("ENOTCONN") };
+        let socket = &mut link.socket;
+        let bytes = socket.read(now, most);
+        if bytes == 0 && most > 0 {
+            let is_end = socket.is_finished() || matches!(socket.state(), State::TimeWait);
+            return match socket.state() {
+                _ if is_end && socket.error().is_none() => Value(0),
+                State::Close => socket.take_error().and_then(|why| error(Some(why))).map_or(Value(0), Error),
+                _ if waits => Blocks,
+                _ => Error("EAGAIN"),
+            };
+        }
+        if let Some(expected) = control_data(call) {
+            let left = socket.readable();
+            let left = if left == 0 && socket.is_finished() { 1 } else { left };
+            if !descriptor.tells_inq || Some(left) != expected {
+                let actual = if descriptor.tells_inq { format!("TCP_CM_INQ {left}") } else { String::new() };
+                return Answer::Wrote(format!("cmsg_data={}", expected.unwrap_or(0)), actual);
+            }
+        }
+        Value(i64::try_from(bytes).unwrap_or(i64::MAX))
+    }
+
+    fn write(&mut self, fd: i64, call: &Call) -> Answer {
+        let Some(descriptor) = self.descriptors.get(&fd).cloned() else { return Error("EBADF") };
+        let Some(bytes) = size(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
+        let Some(link) = self.link(fd) else { return Error("EPIPE") };
+        let socket = &mut link.socket;
+        match socket.state() {
+            State::Established | State::CloseWait => {}
+            State::SynSent | State::SynRecv if descriptor.is_nonblocking => return Error("EAGAIN"),
+            State::SynSent | State::SynRecv => return Blocks,
+            State::Close => {
+                let why = socket.take_error();
+                return error(why).map_or(Error("EPIPE"), Error);
+            }
+            _ => return Error("EPIPE"),
+        }
+        socket.write(bytes);
+        if socket.is_full() {
+            return Lacks(format!("how much of {bytes} bytes fits into a send buffer"));
+        }
+        Value(i64::try_from(bytes).unwrap_or(i64::MAX))
+    }
+
+    fn close(&mut self, now: Nanos, fd: i64) -> Answer {
+        let Some(descriptor) = self.descriptors.remove(&fd) else { return Error("EBADF") };
+        match descriptor.kind {
+            Kind::Fresh => {}
+            Kind::Listening => {
+                for link in &mut self.links {
+                    if link.listener == Some(fd) && !link.is_accepted {
+                        link.socket.abort();
+                    }
+                }
+            }
+            Kind::Connected(number) => {
+                if let Some(link) = self.links.get_mut(number) {
+                    if descriptor.resets {
+                        link.socket.abort();
+                    } else {
+                        link.socket.close(now);
+                    }
+                }
+            }
+        }
+        Value(0)
+    }
+
+    fn shutdown(&mut self, fd: i64, how: Option<&Expr>) -> Answer {
+        let is_write = how.is_some_and(|how| has_word(how, "SHUT_WR") || has_word(how, "SHUT_RDWR"));
+        let is_read = how.is_some_and(|how| has_word(how, "SHUT_RD") || has_word(how, "SHUT_RDWR"));
+        let Some(link) = self.link(fd) else { return Error("ENOTCONN") };
+        match link.socket.state() {
+            State::Close => return Error("ENOTCONN"),
+            State::SynSent | State::SynRecv => {
+                return Lacks("shutdown() before the handshake is done".to_owned());
+            }
+            _ => {}
+        }
+        if is_read {
+            link.socket.stop_reading();
+        }
+        if is_write {
+            link.socket.shutdown();
+        }
+        Value(0)
+    }
+
+    fn fcntl(&mut self, fd: i64, args: &[Expr]) -> Answer {
+        let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
+        match args.get(1) {
+            Some(Expr::Word(what)) if what == "F_GETFL" => {
+                Value(if descriptor.is_nonblocking { 0x802 } else { 0x2 })
+            }
+            Some(Expr::Word(what)) if what == "F_SETFL" => {
+                descriptor.is_nonblocking = args.get(2).is_some_and(|flags| has_word(flags, "O_NONBLOCK"));
+                Value(0)
+            }
+            _ => Lacks("this fcntl()".to_owned()),
+        }
+    }
+
+    fn ioctl(&mut self, now: Nanos, fd: i64, args: &[Expr]) -> Answer {
+        let Some(Expr::Word(what)) = args.get(1) else { return Lacks("this ioctl()".to_owned()) };
+        let Some(link) = self.link(fd) else { return Error("EINVAL") };
+        let fin = u64::from(link.socket.is_fin_unacknowledged());
+        let actual = match what.as_str() {
+            "FIONREAD" | "SIOCINQ" => link.socket.readable(),
+            "SIOCOUTQ" => link.socket.unacknowledged() + fin,
+            "SIOCOUTQNSD" => link.socket.info(now).notsent_bytes,
+            what => return Lacks(format!("{what} in ioctl()")),
+        };
+        match args.get(2).and_then(only) {
+            Some(expected) if u64::try_from(expected) != Ok(actual) => {
+                Answer::Wrote(expected.to_string(), actual.to_string())
+            }
+            _ => Value(0),
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn set_option(&mut self, fd: i64, args: &[Expr]) -> Answer {
+        let Some(Expr::Word(option)) = args.get(2) else { return Lacks("an option by number".to_owned()) };
+        let value = args.get(3).and_then(only);
+        let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
+        let host = &mut descriptor.host;
+        let doubled = |value: i64| (value.clamp(0, 1 << 28) as u32 * 2).max(4608);
+        let mut sndbuf = None;
+        match (option.as_str(), value) {
+            ("SO_SNDBUF", Some(value)) => {
+                sndbuf = Some(doubled(value));
+                host.tcp.tcp_wmem = [doubled(value); 3];
+            }
+            ("SO_RCVBUF", Some(value)) => {
+                if matches!(descriptor.kind, Kind::Connected(_)) {
+                    return Lacks("SO_RCVBUF on a connection".to_owned());
+                }
+                host.tcp.tcp_rmem = [doubled(value); 3];
+            }
+            ("SO_MAX_PACING_RATE", Some(value)) => {
+                let rate = u64::try_from(value).ok().filter(|&rate| rate < u64::from(u32::MAX));
+                host.tcp.max_pacing_rate = rate.map(|rate| Rate(rate.saturating_mul(8)));
+            }
+            ("TCP_NODELAY", Some(value)) => host.tcp.nodelay = value != 0,
+            ("TCP_MAXSEG", Some(value)) if matches!(descriptor.kind, Kind::Connected(_)) => {
+                return Lacks(format!("TCP_MAXSEG of {value} on a connection"));
+            }
+            ("TCP_MAXSEG", Some(value)) if (88..=32_767).contains(&value) => {
+                host.user_mss = Some(value as u16);
+            }
+            ("TCP_MAXSEG", Some(_)) => return Error("EINVAL"),
+            ("TCP_SYNCNT", Some(value)) => host.syn_retries = value.clamp(1, 127) as u32,
+            ("TCP_CONGESTION", _) => match args.get(3) {
+                Some(Expr::Text(name)) => match support::congestion_control(name) {
+                    Ok(cc) if matches!(descriptor.kind, Kind::Connected(_)) && cc != host.cc => {
+                        return Lacks("another congestion control on a connection".to_owned());
+                    }
+                    Ok(cc) => host.cc = cc,
+                    Err(lacking) => return Lacks(lacking),
+                },
+                _ => return Lacks("this TCP_CONGESTION".to_owned()),
+            },
+            ("SO_LINGER", _) => {
+                let Some(Expr::Struct(fields)) = args.get(3) else {
+                    return Lacks("this SO_LINGER".to_owned());
+                };
+                let field =
+                    |name| fields.iter().find(|(field, _)| field == name).and_then(|(_, it)| number(it));
+                descriptor.resets = field("onoff") == Some(1) && field("linger") == Some(0);
+                if field("onoff") == Some(1) && field("linger") != Some(0) {
+                    return Lacks("SO_LINGER with a time".to_owned());
+                }
+            }
+            ("TCP_INQ", Some(value)) => descriptor.tells_inq = value != 0,
+            ("TCP_QUICKACK", Some(value)) => {
+                if let Some(link) = self.link(fd) {
+                    link.socket.set_quickack(value != 0);
+                }
+                return Value(0);
+            }
+            ("TCP_INFO", _) => return Error("ENOPROTOOPT"),
+            _ => {}
+        }
+        let (nodelay, pacing) = (host.tcp.nodelay, host.tcp.max_pacing_rate);
+        if let Some(link) = self.link(fd) {
+            link.socket.configure(|tcp| {
+                (tcp.nodelay, tcp.max_pacing_rate) = (nodelay, pacing);
+                if let Some(sndbuf) = sndbuf {
+                    tcp.tcp_wmem = [sndbuf; 3];
+                }
+            });
+        }
+        Value(0)
+    }
+
+    fn get_option(&mut self, fd: i64, args: &[Expr]) -> Answer {
+        let Some(Expr::Word(option)) = args.get(2) else { return Lacks("an option by number".to_owned()) };
+        let Some(descriptor) = self.descriptors.get(&fd) else { return Error("EBADF") };
+        let host = descriptor.host;
+        let actual = match option.as_str() {
+            "SO_SNDBUF" => host.tcp.tcp_wmem[1].to_string(),
+            "SO_RCVBUF" => host.tcp.tcp_rmem[1].to_string(),
+            "TCP_NODELAY" => u8::from(host.tcp.nodelay).to_string(),
+            "TCP_CONGESTION" => host.cc.name().to_owned(),
+            "SO_ERROR" => {
+                let why = self.link(fd).and_then(|link| link.socket.take_error());
+                error(why).unwrap_or("0").to_owned()
+            }
+            "TCP_MAXSEG" => match self.link(fd).and_then(|link| link.socket.window().map(|w| w.mss)) {
+                Some(mss) => mss.to_string(),
+                None => return Lacks("TCP_MAXSEG before a connection".to_owned()),
+            },
+            option => return Lacks(format!("{option} in getsockopt()")),
+        };
+        let expected = match args.get(3) {
+            None | Some(Expr::Any) => return Value(0),
+            Some(Expr::Array(items)) if items.len() == 1 => items[0].to_string(),
+            Some(Expr::Text(text)) => text.clone(),
+            Some(other) => other.to_string(),
+        };
+        let is_same = expected == actual || errno(&expected).is_some_and(|name| name == actual);
+        if is_same || expected == "..." { Value(0) } else { Answer::Wrote(expected, actual) }
+    }
+
+    /// What is ready, for each descriptor.
+    fn poll(&mut self, args: &[Expr]) -> Answer {
+        let (Some(Expr::Array(asked)), timeout) = (args.first(), args.get(2).and_then(number)) else {
+            return Lacks("the arguments of poll()".to_owned());
+        };
+        let (mut ready, mut wrong) = (0, None);
+        for one in asked {
+            let Expr::Struct(fields) = one else { return Lacks("the arguments of poll()".to_owned()) };
+            let field = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value);
+            let Some(fd) = field("fd").and_then(number) else { return Lacks("this poll()".to_owned()) };
+            let events = self.events(fd);
+            let is_asked = |event: &&str| {
+                matches!(*event, "POLLERR" | "POLLHUP")
+                    || field("events").is_some_and(|asked| has_word(asked, event))
+            };
+            let found: Vec<&str> = events.iter().copied().filter(is_asked).collect();
+            ready += i64::from(!found.is_empty());
+            if let Some(expected) = field("revents") {
+                let count = match expected {
+                    Expr::Or(items) => items.len(),
+                    Expr::Number(0) => 0,
+                    _ => 1,
+                };
+                if count != found.len() || !found.iter().all(|event| has_word(expected, event)) {
+                    wrong.get_or_insert_with(|| (expected.to_string(), found.join("|")));
+                }
+            }
+        }
+        match wrong {
+            _ if ready == 0 && timeout != Some(0) => Blocks,
+            Some((expected, actual)) => Answer::Wrote(expected, actual),
+            None => Value(ready),
+        }
+    }
+
+    /// What `poll` would report of a descriptor (Linux `tcp_poll`).
+    fn events(&mut self, fd: i64) -> Vec<&'static str> {
+        let waiting = self.links.iter().any(|link| {
+            link.listener == Some(fd) && !link.is_accepted && link.socket.state() != State::SynRecv
+        });
+        let Some(descriptor) = self.descriptors.get(&fd) else { return vec!["POLLNVAL"] };
+        let Kind::Connected(number) = descriptor.kind else {
+            return if waiting { vec!["POLLIN", "POLLRDNORM"] } else { Vec::new() };
+        };
+        let Some(link) = self.links.get(number) else { return Vec::new() };
+        let socket = &link.socket;
+        let mut events = Vec::new();
+        if matches!(socket.state(), State::SynSent | State::SynRecv) {
+            return events;
+        }
+        let (is_read_shut, is_write_shut) = (socket.is_read_shut(), socket.is_write_shut());
+        if socket.readable() > 0 || is_read_shut {
+            events.extend(["POLLIN", "POLLRDNORM"]);
+        }
+        if is_read_shut {
+            events.push("POLLRDHUP");
+        }
+        events.extend(["POLLOUT", "POLLWRNORM"]);
+        if (is_read_shut && is_write_shut) || socket.state() == State::Close {
+            events.push("POLLHUP");
+        }
+        if socket.error().is_some() {
+            events.push("POLLERR");
+        }
+        events
+    }
+}
+
+/// The number that an expression is.
+fn number(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// The number in an array of one.
+fn only(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Array(items) if items.len() == 1 => number(&items[0]),
+        _ => None,
+    }
+}
+
+/// Whether a name is among the alternatives of an expression.
+fn has_word(expr: &Expr, word: &str) -> bool {
+    match expr {
+        Expr::Word(found) => found == word,
+        Expr::Or(items) => items.iter().any(|item| has_word(item, word)),
+        _ => false,
+    }
+}
+
+/// The bytes that a call reads or writes.
+fn size(call: &Call) -> Option<u64> {
+    match call.name.as_str() {
+        "readv" | "writev" => iovecs(call.args.get(1)?),
+        "recvmsg" | "sendmsg" => match call.args.get(1)? {
+            Expr::Struct(fields) => iovecs(&fields.iter().find(|(name, _)| name == "msg_iov")?.1),
+            _ => None,
+        },
+        _ => u64::try_from(number(call.args.get(2)?)?).ok(),
+    }
+}
+
+/// The sum of the sizes in `[{..., 1000}, {..., 500}]`.
+fn iovecs(expr: &Expr) -> Option<u64> {
+    let Expr::Array(items) = expr else { return None };
+    items.iter().try_fold(0_u64, |sum, item| match item {
+        Expr::Struct(fields) => sum.checked_add(u64::try_from(number(&fields.last()?.1)?).ok()?),
+        _ => None,
+    })
+}
+
+/// The number that a control message of `recvmsg` must have, if it must have one.
+fn control_data(call: &Call) -> Option<Option<u64>> {
+    let Some(Expr::Struct(fields)) = call.args.get(1) else { return None };
+    let Expr::Array(messages) = &fields.iter().find(|(name, _)| name == "msg_control")?.1 else {
+        return None;
+    };
+    let Expr::Struct(message) = messages.first()? else { return None };
+    let data = &message.iter().find(|(name, _)| name == "cmsg_data")?.1;
+    Some(number(data).and_then(|data| u64::try_from(data).ok()))
+}
+
+/// Linux's name for why a connection ended.
+fn error(why: Option<SocketError>) -> Option<&'static str> {
+    Some(match why? {
+        SocketError::ConnectionRefused => "ECONNREFUSED",
+        SocketError::ConnectionReset => "ECONNRESET",
+        SocketError::BrokenPipe => "EPIPE",
+        SocketError::TimedOut => "ETIMEDOUT",
+    })
+}
+
+/// The name of an error by its number.
+fn errno(number: &str) -> Option<&'static str> {
+    Some(match number {
+        "32" => "EPIPE",
+        "104" => "ECONNRESET",
+        "110" => "ETIMEDOUT",
+        "111" => "ECONNREFUSED",
+        _ => return None,
+    })
+}

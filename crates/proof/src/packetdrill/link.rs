@@ -1,0 +1,247 @@
+//! One connection between the script and a socket: sequence numbers and timestamps of the script on one side,
+//! stream offsets and the clock of the model on the other; and packets compared.
+
+use std::collections::BTreeMap;
+
+use goodqueue_sim::tcp::{Flags, Options, Packet as Sent, Socket};
+
+use super::script::{Ecn, Segment, TcpOption};
+
+/// Only the window differs.
+pub(super) const WINDOW: &str = "the window differs";
+
+/// A connection.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    pub(super) socket: Socket,
+    /// The descriptor of the listening socket that it came to.
+    pub(super) listener: Option<i64>,
+    /// The application has it.
+    pub(super) is_accepted: bool,
+    /// Sequence number of this side's SYN in the script.
+    local_isn: Option<u32>,
+    /// Sequence number of the peer's SYN.
+    remote_isn: u32,
+    /// Timestamps of this side: those of the script, and the model's.
+    stamps: BTreeMap<u32, u32>,
+    /// What is added to a timestamp of the script to get the model's.
+    stamp_offset: Option<u32>,
+}
+
+impl Link {
+    pub(super) fn new(socket: Socket, listener: Option<i64>) -> Link {
+        Link {
+            socket,
+            listener,
+            is_accepted: listener.is_none(),
+            local_isn: None,
+            remote_isn: 0,
+            stamps: BTreeMap::new(),
+            stamp_offset: None,
+        }
+    }
+
+    /// Where there is no connection, numbers are those of the packet.
+    pub(super) fn stray(socket: Socket, remote_isn: u32) -> Link {
+        Link { local_isn: Some(0), remote_isn, is_accepted: true, ..Link::new(socket, None) }
+    }
+
+    /// The peer's SYN has this number.
+    pub(super) fn set_remote_isn(&mut self, isn: u32) {
+        self.remote_isn = isn;
+    }
+
+    /// A segment of the script as the socket takes it. `near` are the numbers that the peer and this side
+    /// have come to.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn injected(&self, segment: &Segment, ecn: Option<Ecn>, near: (u64, u64)) -> Sent {
+        let local = self.local_isn.unwrap_or(0);
+        let mut options = Options::default();
+        let ack = segment.ack.map_or(0, |ack| unwrap(ack, local, near.1));
+        for option in segment.options.iter().flatten() {
+            match option {
+                TcpOption::Mss(mss) => options.mss = Some(*mss),
+                TcpOption::Wscale(scale) => options.wscale = Some(*scale),
+                TcpOption::SackOk => options.sack_ok = true,
+                TcpOption::Timestamps(val, ecr) => options.timestamps = Some((*val, self.stamp(*ecr))),
+                TcpOption::Sack(blocks) => {
+                    for (slot, &(start, end)) in options.sack.iter_mut().zip(blocks) {
+                        *slot = (unwrap(start, local, ack), unwrap(end, local, ack));
+                    }
+                    options.sacks = blocks.len().min(4) as u8;
+                }
+                TcpOption::Nop | TcpOption::Eol | TcpOption::Other(..) => {}
+            }
+        }
+        Sent {
+            seq: unwrap(segment.start, self.remote_isn, near.0),
+            ack,
+            len: segment.len,
+            flags: Flags(segment.flags),
+            window: segment.win.unwrap_or(0),
+            options,
+            ecn: match ecn {
+                None | Some(Ecn::Not) => 0,
+                Some(Ecn::Ect1) => 1,
+                Some(Ecn::Ect0 | Ecn::Ect01) => 2,
+                Some(Ecn::Ce) => 3,
+            },
+        }
+    }
+
+    /// The model's timestamp for one of the script's.
+    fn stamp(&self, script: u32) -> u32 {
+        match (self.stamps.get(&script), self.stamp_offset) {
+            (Some(&stamp), _) => stamp,
+            (None, Some(offset)) if script != 0 => script.wrapping_add(offset),
+            _ => script,
+        }
+    }
+
+    /// A packet of the socket as the script would write it.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn written(&self, sent: &Sent) -> Segment {
+        let local = self.local_isn.unwrap_or(0);
+        let start = (sent.seq as u32).wrapping_add(local);
+        Segment {
+            ports: None,
+            flags: sent.flags.0 & 0xdf,
+            ae: sent.flags.has(Flags::AE),
+            urg: false,
+            start,
+            end: start.wrapping_add(sent.len),
+            len: sent.len,
+            ack: sent.flags.has(Flags::ACK).then(|| (sent.ack as u32).wrapping_add(self.remote_isn)),
+            win: Some(sent.window),
+            urgent: None,
+            options: Some(self.options(sent)),
+        }
+    }
+
+    /// Options in Linux's order and with its padding (`tcp_options_write`).
+    #[allow(clippy::cast_possible_truncation)]
+    fn options(&self, sent: &Sent) -> Vec<TcpOption> {
+        let Options { mss, wscale, sack_ok, timestamps, sack, sacks } = sent.options;
+        let nops = [TcpOption::Nop, TcpOption::Nop];
+        let mut list = Vec::new();
+        list.extend(mss.map(TcpOption::Mss));
+        if let Some((val, ecr)) = timestamps {
+            list.extend(if sack_ok { vec![TcpOption::SackOk] } else { nops.to_vec() });
+            list.push(TcpOption::Timestamps(val, ecr));
+        } else if sack_ok {
+            list.extend(nops.clone());
+            list.push(TcpOption::SackOk);
+        }
+        if let Some(scale) = wscale {
+            list.extend([TcpOption::Nop, TcpOption::Wscale(scale)]);
+        }
+        if sacks > 0 {
+            list.extend(nops);
+            let number = |at: u64| (at as u32).wrapping_add(self.remote_isn);
+            let blocks = sack[..usize::from(sacks)].iter();
+            list.push(TcpOption::Sack(blocks.map(|&(start, end)| (number(start), number(end))).collect()));
+        }
+        list
+    }
+
+    /// Compares a packet of the socket with the expected one. `tick`: microseconds of one tick of the
+    /// timestamps, if their values are to be compared, and the tolerance.
+    ///
+    /// The error says what differs.
+    pub(super) fn compare(
+        &mut self,
+        expected: &Segment,
+        ecn: Option<Ecn>,
+        sent: &Sent,
+        tick: Option<(u32, i64)>,
+    ) -> Result<(), String> {
+        if sent.flags.has(Flags::SYN) && self.local_isn.is_none() {
+            self.local_isn = Some(expected.start);
+        }
+        let actual = self.written(sent);
+        let flags = |segment: &Segment| (segment.flags, segment.ae);
+        if flags(expected) != flags(&actual) {
+            return Err("the flags differ".to_owned());
+        }
+        if expected.start != actual.start {
+            return Err("the sequence number differs".to_owned());
+        }
+        if expected.len != actual.len {
+            return Err("the length differs".to_owned());
+        }
+        if expected.ack != actual.ack {
+            return Err("the acknowledgement number differs".to_owned());
+        }
+        let is_ecn = match ecn {
+            None => true,
+            Some(Ecn::Not) => sent.ecn == 0,
+            Some(Ecn::Ect1) => sent.ecn == 1,
+            Some(Ecn::Ect0) => sent.ecn == 2,
+            Some(Ecn::Ect01) => matches!(sent.ecn, 1 | 2),
+            Some(Ecn::Ce) => sent.ecn == 3,
+        };
+        if !is_ecn {
+            return Err("the ECN codepoint differs".to_owned());
+        }
+        if let Some(options) = &expected.options {
+            self.compare_options(options, &actual, tick)?;
+        }
+        match expected.win {
+            Some(win) if win != sent.window => Err(WINDOW.to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn compare_options(
+        &mut self,
+        expected: &[TcpOption],
+        actual: &Segment,
+        tick: Option<(u32, i64)>,
+    ) -> Result<(), String> {
+        let actual = actual.options.as_deref().unwrap_or_default();
+        if expected.len() != actual.len() {
+            return Err("the TCP options differ".to_owned());
+        }
+        for (expected, actual) in expected.iter().zip(actual) {
+            match (expected, actual) {
+                (&TcpOption::Timestamps(val, ecr), &TcpOption::Timestamps(sent, echo)) => {
+                    let offset = *self.stamp_offset.get_or_insert_with(|| sent.wrapping_sub(val));
+                    self.stamps.insert(val, sent);
+                    let off = i64::from(sent.wrapping_sub(offset).wrapping_sub(val).cast_signed());
+                    if tick.is_some_and(|(tick, tolerance)| off.abs() * i64::from(tick) > tolerance) {
+                        return Err(format!("the timestamp differs by {off}"));
+                    }
+                    if ecr != echo {
+                        return Err(format!("the timestamp echo is {echo}"));
+                    }
+                }
+                (expected, actual) if expected != actual => {
+                    return Err("the TCP options differ".to_owned());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The stream offset of a sequence number, the one nearest to `near`.
+#[allow(clippy::cast_possible_truncation)]
+fn unwrap(number: u32, isn: u32, near: u64) -> u64 {
+    let away = number.wrapping_sub(isn).wrapping_sub(near as u32).cast_signed();
+    near.saturating_add_signed(i64::from(away))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_unwrap_to_the_nearest_offset() {
+        assert_eq!(unwrap(0, 0, 0), 0);
+        assert_eq!(unwrap(5, u32::MAX, 3), 6);
+        assert_eq!(unwrap(1, 0, 1 << 32), (1 << 32) + 1);
+        assert_eq!(unwrap(u32::MAX, 0, 1 << 32), (1 << 32) - 1);
+        assert_eq!(unwrap(u32::MAX, 0, 0), 0, "nothing lies before the SYN");
+    }
+}

@@ -1,0 +1,319 @@
+//! What the model has: settings as its parameters, and the parts of a script that it lacks, by name.
+
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::tcp::{Config, Host};
+
+use super::script::{Action, Body, Call, Event, Expr, Packet, TcpOption};
+use super::settings::Setting;
+
+/// A host as the suites assume it: ticks of 1 ms (`CONFIG_HZ_1000`), and the defaults of Linux otherwise.
+pub(super) fn host(ipv6: bool, mtu: u32) -> Host {
+    let tick = goodqueue::Span::from_millis(1);
+    let tcp = Config { ecn: true, tick, ..Config::default() };
+    Host { tcp, mtu, ip_header: if ipv6 { 40 } else { 20 }, ..Host::default() }
+}
+
+/// Takes a setting. The error names what the model has not.
+pub(super) fn apply(setting: &Setting, host: &mut Host) -> Result<(), String> {
+    match setting {
+        Setting::Sysctl(name, value) => sysctl(name, value, host),
+        Setting::Qdisc(kind) => match kind.as_str() {
+            "pfifo" | "pfifo_fast" | "noqueue" | "fq_codel" | "bfifo" => Ok(()),
+            _ => Err(format!("`tc qdisc ... {kind}`: packets do not pass a queue here")),
+        },
+        Setting::Parameter(path, value) => match (path.rsplit('/').next(), value.as_str()) {
+            (Some("hystart_detect"), "3") | (Some("hystart"), "1") => Ok(()),
+            (name, value) => Err(format!("the module parameter {}={value}", name.unwrap_or(path))),
+        },
+        Setting::Missing(file) => Err(format!("the settings in {file}, which is not there")),
+        Setting::Offload(on) => {
+            host.tcp.tso = *on;
+            Ok(())
+        }
+        Setting::Command(command) => Err(format!("the command `{command}`")),
+    }
+}
+
+/// Sysctls that only have effect with something that is refused by itself, or none on one connection.
+const INERT: [&str; 22] = [
+    "tcp_fack",
+    "tcp_fastopen",
+    "tcp_fastopen_key",
+    "tcp_fastopen_blackhole_timeout_sec",
+    "tcp_syncookies",
+    "tcp_no_metrics_save",
+    "tcp_max_syn_backlog",
+    "tcp_mem",
+    "tcp_tw_reuse",
+    "tcp_fin_timeout",
+    "tcp_keepalive_time",
+    "tcp_keepalive_intvl",
+    "tcp_keepalive_probes",
+    "tcp_autocorking",
+    "tcp_invalid_ratelimit",
+    "tcp_challenge_ack_limit",
+    "tcp_child_ehash_entries",
+    "tcp_l3mdev_accept",
+    "tcp_abort_on_overflow",
+    "ip_local_port_range",
+    "net.core.somaxconn",
+    "net.mptcp.enabled",
+];
+
+/// Sysctls that the model has with one value: Linux's.
+const FIXED: [(&str, &[&str]); 22] = [
+    ("tcp_frto", &["1", "2"]),
+    ("tcp_dsack", &["1"]),
+    ("tcp_reordering", &["3"]),
+    ("tcp_max_reordering", &["300"]),
+    ("tcp_early_retrans", &["3", "4"]),
+    ("tcp_recovery", &["1"]),
+    ("tcp_notsent_lowat", &["4294967295", "-1"]),
+    ("tcp_moderate_rcvbuf", &["1"]),
+    ("tcp_tso_rtt_log", &["9"]),
+    ("tcp_adv_win_scale", &["1"]),
+    ("tcp_app_win", &["31"]),
+    ("tcp_retries1", &["3"]),
+    ("tcp_mtu_probing", &["0"]),
+    ("tcp_thin_linear_timeouts", &["0"]),
+    ("tcp_comp_sack_delay_ns", &["1000000"]),
+    ("tcp_comp_sack_slack_ns", &["100000"]),
+    ("tcp_comp_sack_nr", &["44"]),
+    ("tcp_pingpong_thresh", &["1"]),
+    ("tcp_min_rtt_wlen", &["300"]),
+    ("tcp_syn_linear_timeouts", &["0"]),
+    ("tcp_ecn_fallback", &["1"]),
+    ("tcp_shrink_window", &["0"]),
+];
+
+fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
+    let unknown = || format!("sysctl {name}={value}");
+    let number = || value.parse::<u32>().map_err(|_| unknown());
+    let tcp = &mut host.tcp;
+    match name {
+        "tcp_rmem" => tcp.tcp_rmem = triple(value).ok_or_else(unknown)?,
+        "tcp_wmem" => tcp.tcp_wmem = triple(value).ok_or_else(unknown)?,
+        "tcp_timestamps" => tcp.timestamps = number()? != 0,
+        "tcp_sack" => host.sack = number()? != 0,
+        "tcp_window_scaling" => host.window_scaling = number()? != 0,
+        "tcp_ecn" => match number()? {
+            mode @ 0..=2 => (tcp.ecn, host.asks_ecn) = (mode > 0, mode == 1),
+            _ => return Err(format!("sysctl tcp_ecn={value}: AccECN with its option")),
+        },
+        "tcp_syn_retries" => host.syn_retries = number()?,
+        "tcp_synack_retries" => host.synack_retries = number()?,
+        "tcp_retries2" => tcp.retries2 = number()?,
+        "tcp_slow_start_after_idle" => tcp.slow_start_after_idle = number()? != 0,
+        "tcp_min_tso_segs" => tcp.min_tso_segs = number()?,
+        "tcp_tso_win_divisor" => tcp.tso_win_divisor = number()?.max(1),
+        "tcp_pacing_ss_ratio" => tcp.pacing_ss_ratio = number()?,
+        "tcp_pacing_ca_ratio" => tcp.pacing_ca_ratio = number()?,
+        "tcp_limit_output_bytes" => tcp.limit_output_bytes = number()?,
+        "tcp_congestion_control" => host.cc = congestion_control(value)?,
+        "net.core.default_qdisc" if value != "fq" => {}
+        _ if INERT.contains(&name) => {}
+        _ => {
+            let fixed = FIXED.iter().find(|(fixed, _)| *fixed == name);
+            if !fixed.is_some_and(|(_, values)| values.contains(&value)) {
+                return Err(unknown());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn triple(value: &str) -> Option<[u32; 3]> {
+    let numbers: Vec<u32> = value.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    numbers.try_into().ok()
+}
+
+/// A congestion control that the model has as Linux has it.
+pub(super) fn congestion_control(name: &str) -> Result<CcKind, String> {
+    match name {
+        "reno" => Ok(CcKind::Reno),
+        "cubic" => Ok(CcKind::Cubic),
+        _ => Err(format!("the congestion control {name} over this handshake")),
+    }
+}
+
+/// Options on the command line and in scripts that change nothing here.
+const OPTIONS: [&str; 25] = [
+    "ip_version",
+    "bind_port",
+    "connect_port",
+    "code_command",
+    "code_format",
+    "code_sockopt",
+    "remote_ip",
+    "local_ip",
+    "gateway_ip",
+    "netmask_ip",
+    "speed",
+    "mtu",
+    "init_scripts",
+    "tolerance_usecs",
+    "tolerance_percent",
+    "tcp_ts_tick_usecs",
+    "tcp_ts_ecr_scaled",
+    "strict_segments",
+    "non_fatal",
+    "dry_run",
+    "send_omit_free",
+    "debug",
+    "verbose",
+    "define",
+    "is_anyip",
+];
+
+/// Whether an option is known.
+pub(super) fn is_option(name: &str) -> bool {
+    OPTIONS.contains(&name)
+}
+
+/// System calls that the model answers.
+const CALLS: [&str; 23] = [
+    "socket",
+    "bind",
+    "listen",
+    "accept",
+    "connect",
+    "read",
+    "readv",
+    "recv",
+    "recvfrom",
+    "recvmsg",
+    "write",
+    "writev",
+    "send",
+    "sendto",
+    "sendmsg",
+    "fcntl",
+    "ioctl",
+    "close",
+    "shutdown",
+    "setsockopt",
+    "getsockopt",
+    "poll",
+    "pipe",
+];
+
+/// Options of sockets that the model has, or that have no effect on a connection.
+const SOCKOPTS: [&str; 23] = [
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "SO_SNDBUF",
+    "SO_RCVBUF",
+    "SO_LINGER",
+    "SO_MARK",
+    "SO_PRIORITY",
+    "SO_MAX_PACING_RATE",
+    "SO_ERROR",
+    "SO_KEEPALIVE",
+    "TCP_NODELAY",
+    "TCP_QUICKACK",
+    "TCP_MAXSEG",
+    "TCP_CONGESTION",
+    "TCP_INFO",
+    "TCP_INQ",
+    "TCP_SYNCNT",
+    "IP_FREEBIND",
+    "IP_MTU_DISCOVER",
+    "IP_TOS",
+    "IPV6_TCLASS",
+    "IPV6_FREEBIND",
+    "SO_BINDTODEVICE",
+];
+
+/// Flags of `send` and `recv` that the model has.
+const MSG_FLAGS: [&str; 4] = ["0", "MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_TRUNC"];
+
+/// What in an event the model does not have; none: it may be run.
+pub(super) fn lacks(event: &Event) -> Option<String> {
+    match &event.action {
+        Action::Packet(packet) => lacks_packet(packet),
+        Action::Call(call) => lacks_call(call),
+        Action::Shell(_) | Action::Code(_) => None,
+    }
+}
+
+fn lacks_packet(packet: &Packet) -> Option<String> {
+    if let Some(unusual) = &packet.unusual {
+        return Some(unusual.clone());
+    }
+    if let Some(other) = packet.ip.others.first() {
+        return Some(format!("[{other}] in the IP header"));
+    }
+    let segment = match &packet.body {
+        Body::Tcp(segment) => segment,
+        Body::Other(text) => {
+            let kind = ["icmp", "udp"].into_iter().find(|kind| text.contains(kind)).unwrap_or("tunnel");
+            return Some(format!("packets of {}", kind.to_uppercase()));
+        }
+    };
+    if segment.urg || segment.urgent.is_some() {
+        return Some("urgent data".to_owned());
+    }
+    // A host without accurate ECN takes no notice of AE on a SYN, and answers as RFC 3168 says.
+    if segment.ae && !(packet.is_injected && segment.flags & 0x12 == 0x02) {
+        return Some("accurate ECN (the flag AE)".to_owned());
+    }
+    if segment.ports.is_some() {
+        return Some("ports in packets".to_owned());
+    }
+    if packet.is_injected && segment.flags & 0x02 != 0 && segment.len > 0 {
+        return Some("data on a SYN".to_owned());
+    }
+    segment.options.iter().flatten().find_map(|option| match option {
+        TcpOption::Other(name, _) => Some(match name.as_str() {
+            "FO" | "FOEXP" => "TCP Fast Open".to_owned(),
+            "md5" => "TCP MD5 signatures".to_owned(),
+            "ECN" | "ECN0" | "ECN1" => "the option of AccECN".to_owned(),
+            name => format!("the TCP option {name}"),
+        }),
+        _ => None,
+    })
+}
+
+fn lacks_call(call: &Call) -> Option<String> {
+    let name = call.name.as_str();
+    if !CALLS.contains(&name) {
+        return Some(format!("the call {name}()"));
+    }
+    let words = words(&call.args);
+    let wrong = |wanted: &[&str], prefix: &str| {
+        let mut of_kind = words.iter().filter(|word| word.starts_with(prefix));
+        of_kind.find(|word| !wanted.contains(word)).map(|word| format!("{word} in {name}()"))
+    };
+    match name {
+        "socket" => words
+            .iter()
+            .find(|word| ["SOCK_DGRAM", "SOCK_RAW", "IPPROTO_MPTCP", "IPPROTO_UDP"].contains(word))
+            .map(|word| format!("{word} in socket()")),
+        "setsockopt" | "getsockopt" => match call.args.get(2) {
+            Some(Expr::Word(option)) if SOCKOPTS.contains(&option.as_str()) => {
+                let is_off =
+                    matches!(call.args.get(3), Some(Expr::Array(items)) if items == &[Expr::Number(0)]);
+                (option == "SO_KEEPALIVE" && !is_off).then(|| "keepalives".to_owned())
+            }
+            Some(Expr::Word(option)) => Some(format!("{option} in {name}()")),
+            _ => Some(format!("an option by number in {name}()")),
+        },
+        "send" | "sendto" | "recv" | "recvfrom" | "sendmsg" | "recvmsg" => wrong(&MSG_FLAGS, "MSG_"),
+        _ => None,
+    }
+}
+
+/// All names in arguments.
+fn words(args: &[Expr]) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut open: Vec<&Expr> = args.iter().collect();
+    while let Some(expr) = open.pop() {
+        match expr {
+            Expr::Word(word) => found.push(word.as_str()),
+            Expr::Or(items) | Expr::Array(items) | Expr::Apply(_, items) => open.extend(items),
+            Expr::Struct(fields) => open.extend(fields.iter().map(|(_, value)| value)),
+            Expr::Any | Expr::Number(_) | Expr::Text(_) => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,257 @@
+//! Opening with options (RFC 9293 section 3.5; Linux 6.1 `tcp_rcv_synsent_state_process`,
+//! `tcp_check_req`, `tcp_create_openreq_child`).
+
+use super::{Agreed, Halves, Host, Options, Packet, Socket, SocketError, State, Urgent, clock};
+use crate::tcp::config::{Config, ts_before};
+use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
+use crate::tcp::rx::{Joined, Rx, initial_window};
+use crate::tcp::segment::Flags;
+use crate::tcp::tx::Tx;
+use goodqueue::{Nanos, Span};
+
+/// MSS of a peer that does not tell it (RFC 9293 section 3.7.1).
+const MSS_DEFAULT: u16 = 536;
+/// The least MSS that is believed (Linux `TCP_MIN_MSS`).
+const MSS_LEAST: u16 = 88;
+/// The largest window scale (RFC 7323 section 2.3).
+const MAX_SCALE: u8 = 14;
+
+impl Host {
+    /// Bits by which this host's windows are shifted: enough for the largest buffer (Linux
+    /// `tcp_select_initial_window`).
+    #[allow(clippy::cast_possible_truncation)]
+    fn rcv_wscale(&self) -> u8 {
+        let bits = self.tcp.tcp_rmem[2].max(self.tcp.tcp_rmem[1]).max(1).ilog2();
+        bits.saturating_sub(15).min(u32::from(MAX_SCALE)) as u8
+    }
+}
+
+impl Socket {
+    /// The active side: its SYN is sent at the next poll.
+    #[must_use]
+    pub fn connect(host: &Host, now: Nanos) -> Socket {
+        Socket::new(host, State::SynSent, now)
+    }
+
+    /// The passive side, on the SYN of a peer: its SYN-ACK is sent at the next poll.
+    #[must_use]
+    pub fn accept(host: &Host, now: Nanos, syn: &Packet) -> Socket {
+        let mut socket = Socket::new(host, State::SynRecv, now);
+        socket.counts.segs_in = 1;
+        socket.agree(&syn.options);
+        socket.agreed.ecn = host.tcp.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
+        socket.handshake.ts_recent = syn.options.timestamps.map_or(0, |(val, _)| val);
+        socket.handshake.window = u32::from(syn.window);
+        socket
+    }
+
+    /// What is asked for by one side and known to the other.
+    fn agree(&mut self, theirs: &Options) {
+        let mss = theirs.mss.filter(|&mss| mss > 0).unwrap_or(MSS_DEFAULT).max(MSS_LEAST);
+        let scales = theirs.wscale.filter(|_| self.host.window_scaling);
+        self.agreed = Agreed {
+            timestamps: self.host.tcp.timestamps && theirs.timestamps.is_some(),
+            sack: self.host.sack && theirs.sack_ok,
+            scales: scales.map(|peer| (peer.min(MAX_SCALE), self.host.rcv_wscale())),
+            ecn: false,
+            mss: mss.min(self.host.mss()),
+        };
+    }
+
+    /// A segment before the connection is established.
+    pub(super) fn on_handshake(&mut self, now: Nanos, packet: &Packet) {
+        if self.state == State::SynSent {
+            self.on_syn_sent(now, packet);
+        } else {
+            self.on_syn_recv(now, packet);
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.3.
+    fn on_syn_sent(&mut self, now: Nanos, packet: &Packet) {
+        let flags = packet.flags;
+        if flags.has(Flags::ACK) {
+            let echo = packet.options.timestamps.map(|(_, echo)| echo).filter(|&echo| echo != 0);
+            let is_ours = echo.is_none_or(|echo| {
+                !ts_before(echo, clock(self.handshake.first_sent)) && !ts_before(clock(now), echo)
+            });
+            if packet.ack != 1 || !is_ours {
+                if !flags.has(Flags::RST) {
+                    self.urgent.push_back(Urgent::Reset(packet.ack, None));
+                }
+                return;
+            }
+            if flags.has(Flags::RST) {
+                self.end(Some(SocketError::ConnectionRefused));
+                return;
+            }
+            if !flags.has(Flags::SYN) {
+                return;
+            }
+            self.agree(&packet.options);
+            let ece = Flags::ECE.with(Flags::CWR);
+            self.agreed.ecn = self.host.asks_ecn && flags.0 & ece.0 == Flags::ECE.0;
+            self.handshake.ts_recent = packet.options.timestamps.map_or(0, |(val, _)| val);
+            self.handshake.window = u32::from(packet.window);
+            self.handshake.ack = true;
+            let rtt = self.handshake_rtt(now, packet);
+            self.establish(now, rtt, true);
+        } else if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
+            // Both sides open at once.
+            self.agree(&packet.options);
+            self.agreed.ecn = self.host.tcp.ecn && flags.has(Flags::ECE.with(Flags::CWR));
+            self.handshake.ts_recent = packet.options.timestamps.map_or(0, |(val, _)| val);
+            self.handshake.window = u32::from(packet.window);
+            self.handshake.is_wanted = true;
+            self.state = State::SynRecv;
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.4, for what waits for the ACK of its SYN-ACK.
+    fn on_syn_recv(&mut self, now: Nanos, packet: &Packet) {
+        let flags = packet.flags;
+        if flags.has(Flags::RST) {
+            if packet.seq == 1 {
+                self.end(Some(SocketError::ConnectionReset));
+            }
+            return;
+        }
+        if flags.has(Flags::SYN) && packet.seq == 0 {
+            let is_both = flags.has(Flags::ACK) && packet.ack == 1;
+            if !is_both {
+                self.handshake.is_wanted = true;
+                return;
+            }
+        } else if packet.seq > 1 + u64::from(self.initial_window()) || packet.end() < 1 {
+            self.handshake.ack = true;
+            self.urgent.push_back(Urgent::Ack);
+            return;
+        }
+        if !flags.has(Flags::ACK) {
+            return;
+        }
+        if packet.ack != 1 {
+            self.urgent.push_back(Urgent::Reset(packet.ack, None));
+            return;
+        }
+        if let Some((val, _)) = packet.options.timestamps
+            && self.agreed.timestamps
+        {
+            if ts_before(val, self.handshake.ts_recent) {
+                return;
+            }
+            self.handshake.ts_recent = val;
+        }
+        let scale = if flags.has(Flags::SYN) { 0 } else { self.agreed.scales.map_or(0, |scales| scales.0) };
+        self.handshake.window = u32::from(packet.window) << scale;
+        let rtt = self.handshake_rtt(now, packet);
+        self.establish(now, rtt, false);
+        if flags.has(Flags::SYN) {
+            self.urgent.push_back(Urgent::Ack);
+        } else {
+            self.counts.segs_in -= 1;
+            self.on_packet(now, packet);
+        }
+    }
+
+    /// The round-trip time of the handshake: not after a retransmission (Karn, RFC 6298 section 3), unless
+    /// timestamps tell which one was answered.
+    fn handshake_rtt(&self, now: Nanos, packet: &Packet) -> Option<Span> {
+        if self.handshake.retries == 0 {
+            return Some(now.since(self.handshake.first_sent));
+        }
+        let (_, echo) = packet.options.timestamps.filter(|_| self.agreed.timestamps)?;
+        Some(Span::from_millis(u64::from(clock(now).wrapping_sub(echo).max(1))))
+    }
+
+    /// The settings of the connection that the handshake leaves. The sender's `mss` is what fits to the peer,
+    /// the receiver's what this side announced, both without the timestamp option.
+    fn configs(&self) -> [Config; 2] {
+        let timestamps = if self.agreed.timestamps { 12 } else { 0 };
+        let config = Config { timestamps: self.agreed.timestamps, ..self.host.tcp };
+        [self.agreed.mss, self.host.mss()].map(|mss| Config { mss: u32::from(mss) - timestamps, ..config })
+    }
+
+    fn establish(&mut self, now: Nanos, rtt: Option<Span>, is_active: bool) {
+        let [sender, receiver] = self.configs();
+        let joined = Joined {
+            rtt,
+            ecn: self.agreed.ecn,
+            ts_recent: self.handshake.ts_recent,
+            is_active,
+            scale: self.agreed.scales.map(|scales| scales.1),
+        };
+        let peer = (self.handshake.window, self.agreed.ecn);
+        let mut tx = Tx::joined(&sender, self.cc(), now, peer, (rtt, self.handshake.retries));
+        let mut rx = Rx::joined(&receiver, now, &joined);
+        rx.set_gso_size(self.host.gro_size);
+        tx.set_sack(self.agreed.sack);
+        tx.write(core::mem::take(&mut self.early));
+        self.halves = Some(Box::new(Halves { tx, rx }));
+        self.state = State::Established;
+        self.handshake.is_wanted = false;
+        if self.handshake.ack {
+            self.handshake.ack = false;
+            self.urgent.push_back(Urgent::Ack);
+        }
+        if self.fin_wanted {
+            self.shutdown();
+        }
+    }
+
+    /// The SYN or SYN-ACK was not answered in time.
+    pub(super) fn handshake_timeout(&mut self, now: Nanos) {
+        let is_syn = self.state == State::SynSent;
+        let most = if is_syn { self.host.syn_retries } else { self.host.synack_retries };
+        if self.handshake.retries >= most {
+            self.end(Some(SocketError::TimedOut));
+            return;
+        }
+        self.handshake.retries += 1;
+        self.handshake.is_wanted = true;
+        let wait = (RTO_INITIAL * (1 << self.handshake.retries.min(16))).min(RTO_MAX);
+        self.handshake.at = self.host.tcp.ticks().deadline(now, wait);
+    }
+
+    /// The window of a SYN: whole segments, at most 16 bits, never shifted.
+    fn initial_window(&self) -> u32 {
+        let is_active = self.state == State::SynSent;
+        let timestamps = if is_active { self.host.tcp.timestamps } else { self.agreed.timestamps };
+        let options = if timestamps { 12 } else { 0 };
+        let mss = u32::from(self.host.mss()) - options;
+        initial_window(&Config { mss, timestamps, ..self.host.tcp }, is_active)
+    }
+
+    /// The SYN or SYN-ACK.
+    #[allow(clippy::cast_possible_truncation)]
+    pub(super) fn handshake_packet(&mut self, now: Nanos) -> Packet {
+        self.handshake.is_wanted = false;
+        let is_syn = self.state == State::SynSent;
+        let host = &self.host;
+        let (timestamps, sack, scaled, ecn) = if is_syn {
+            let ecn = host.asks_ecn && self.handshake.retries == 0;
+            (host.tcp.timestamps, host.sack, host.window_scaling, ecn)
+        } else {
+            let Agreed { timestamps, sack, scales, ecn, .. } = self.agreed;
+            (timestamps, sack, scales.is_some(), ecn)
+        };
+        let mut flags = if is_syn { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+        if ecn {
+            // RFC 3168 section 6.1.1.
+            flags = flags.with(if is_syn { Flags::ECE.with(Flags::CWR) } else { Flags::ECE });
+        }
+        Packet {
+            ack: u64::from(!is_syn),
+            flags,
+            window: self.initial_window() as u16,
+            options: Options {
+                mss: Some(host.mss()),
+                wscale: scaled.then(|| host.rcv_wscale()),
+                sack_ok: sack,
+                timestamps: timestamps.then(|| (clock(now), self.handshake.ts_recent)),
+                ..Options::default()
+            },
+            ..Packet::default()
+        }
+    }
+}

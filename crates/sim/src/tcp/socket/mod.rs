@@ -1,0 +1,556 @@
+//! One end of a connection with both directions: the handshake with its options, the states of RFC 9293
+//! section 3.3.2, and data both ways, as Linux 6.1 has them. [`Tx`] and [`Rx`] do the work; here is what
+//! the two share: options, the acknowledgements on data, PSH, FIN and RST.
+//!
+//! The simulator's flows have one direction and need none of this.
+
+mod handshake;
+mod packet;
+mod receive;
+mod send;
+
+pub use packet::{Options, Packet};
+
+use super::cc::{CaState, Cc, CcKind, Window};
+use super::config::{Config, timestamp};
+use super::rtt::RTO_INITIAL;
+use super::rx::Rx;
+use super::segment::{Header, Rest};
+use super::tx::{Tx, TxStats};
+use goodqueue::{Nanos, Rng, Span};
+use std::collections::VecDeque;
+
+/// Never.
+const NEVER: Nanos = Nanos(u64::MAX);
+/// How long a connection that is closed on both sides answers (Linux `TCP_TIMEWAIT_LEN`), and how long a
+/// closed socket waits for the peer's FIN (`tcp_fin_timeout`).
+const TIMEWAIT: Span = Span::from_secs(60);
+
+/// The settings of a host for its sockets (`sysctl net.ipv4`), and the device.
+#[derive(Clone, Copy, Debug)]
+pub struct Host {
+    /// Settings of the connection. `mss` is computed from the MTU and the peer's option; `timestamps` says
+    /// whether to ask for them and to grant them; `ecn`, whether to grant ECN.
+    pub tcp: Config,
+    /// `tcp_ecn` is 1: ask for ECN as well.
+    pub asks_ecn: bool,
+    /// `tcp_sack`: ask for SACK and grant it.
+    pub sack: bool,
+    /// `tcp_window_scaling`: ask for scaled windows and grant them.
+    pub window_scaling: bool,
+    /// `tcp_syn_retries`: how often a SYN is sent again.
+    pub syn_retries: u32,
+    /// `tcp_synack_retries`: how often a SYN-ACK is sent again.
+    pub synack_retries: u32,
+    /// Largest IP packet of the device, bytes.
+    pub mtu: u32,
+    /// Bytes of the IP header: 20, or 40 for IPv6.
+    pub ip_header: u32,
+    /// The socket's own limit of the MSS (`TCP_MAXSEG`), bytes.
+    pub user_mss: Option<u16>,
+    /// Packets received that are longer are joined of segments of so many bytes (GRO); `None`: they are
+    /// segments.
+    pub gro_size: Option<u16>,
+    /// Congestion control.
+    pub cc: CcKind,
+}
+
+impl Default for Host {
+    /// The settings of Linux 6.1 and an Ethernet.
+    fn default() -> Host {
+        Host {
+            tcp: Config { ecn: true, ..Config::default() },
+            asks_ecn: false,
+            sack: true,
+            window_scaling: true,
+            syn_retries: 6,
+            synack_retries: 5,
+            mtu: 1500,
+            ip_header: 20,
+            user_mss: None,
+            gro_size: None,
+            cc: CcKind::Cubic,
+        }
+    }
+}
+
+impl Host {
+    /// The MSS that the device and the socket allow, options not counted.
+    #[must_use]
+    pub fn mss(&self) -> u16 {
+        let device = self.mtu.saturating_sub(self.ip_header + 20).clamp(88, 65_495);
+        #[allow(clippy::cast_possible_truncation)]
+        let device = device as u16;
+        self.user_mss.map_or(device, |user| user.min(device))
+    }
+}
+
+/// The states of a connection (RFC 9293 section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// A SYN was sent.
+    SynSent,
+    /// A SYN came and was answered.
+    SynRecv,
+    /// Both sides may send.
+    Established,
+    /// This side has closed; its FIN is not acknowledged.
+    FinWait1,
+    /// This side's FIN is acknowledged.
+    FinWait2,
+    /// The peer has closed.
+    CloseWait,
+    /// Both have closed; neither FIN is acknowledged.
+    Closing,
+    /// The peer has closed first, then this side; its FIN is not acknowledged.
+    LastAck,
+    /// Both FINs are acknowledged; late segments are still answered.
+    TimeWait,
+    /// There is no connection.
+    Close,
+}
+
+/// Why a connection has ended (Linux `sk_err`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SocketError {
+    /// A reset answered the SYN.
+    ConnectionRefused,
+    /// The peer reset the connection.
+    ConnectionReset,
+    /// The peer reset the connection after it had closed its direction.
+    BrokenPipe,
+    /// No answer came.
+    TimedOut,
+}
+
+/// What `TCP_INFO` says about a socket.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// State of the connection.
+    pub state: State,
+    /// State of loss recovery.
+    pub ca_state: CaState,
+    /// Counters of the sender.
+    pub stats: TxStats,
+    /// Congestion window, segments.
+    pub snd_cwnd: u32,
+    /// Slow-start threshold, segments.
+    pub snd_ssthresh: u32,
+    /// Payload bytes of a full segment sent.
+    pub snd_mss: u32,
+    /// Estimate of the peer's MSS, bytes.
+    pub rcv_mss: u32,
+    /// MSS that this side announced less the timestamp option, bytes.
+    pub advmss: u32,
+    /// Segments out.
+    pub unacked: u32,
+    /// Segments reported by SACK.
+    pub sacked: u32,
+    /// Segments marked lost.
+    pub lost: u32,
+    /// Segments sent again and not acknowledged.
+    pub retrans: u32,
+    /// Timeouts since the window last moved.
+    pub retransmits: u32,
+    /// Segments of reordering that are tolerated.
+    pub reordering: u32,
+    /// Whether reordering was seen.
+    pub reord_seen: bool,
+    /// Retransmission timeout.
+    pub rto: Span,
+    /// Mean deviation of the round-trip time.
+    pub rttvar: Span,
+    /// The most that is offered at present, bytes.
+    pub rcv_ssthresh: u32,
+    /// Bytes written and not sent.
+    pub notsent_bytes: u64,
+    /// The peer's window, bytes.
+    pub snd_wnd: u32,
+    /// Bytes received in order.
+    pub bytes_received: u64,
+    /// Payload bytes sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Payload bytes sent again.
+    pub bytes_retrans: u64,
+    /// Segments received with data.
+    pub data_segs_in: u64,
+    /// Segments received.
+    pub segs_in: u64,
+    /// Segments sent.
+    pub segs_out: u64,
+    /// Pacing rate, bytes a second.
+    pub pacing_rate: u64,
+    /// What the handshake agreed on.
+    pub agreed: Agreed,
+}
+
+/// What the two SYNs agree on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// Segments carry timestamps.
+    pub timestamps: bool,
+    /// ACKs report what is out of order.
+    pub sack: bool,
+    /// Bits by which the peer's windows, and this side's, are shifted.
+    pub scales: Option<(u8, u8)>,
+    /// ECN.
+    pub ecn: bool,
+    /// Payload bytes of a full segment to the peer, options not counted.
+    pub mss: u16,
+}
+
+/// Both directions, once the handshake is complete.
+#[derive(Clone, Debug)]
+struct Halves {
+    tx: Tx,
+    rx: Rx,
+}
+
+/// The handshake under way.
+#[derive(Clone, Copy, Debug)]
+struct Handshake {
+    /// Send the SYN or SYN-ACK at the next poll.
+    is_wanted: bool,
+    first_sent: Nanos,
+    at: Nanos,
+    retries: u32,
+    ts_recent: u32,
+    /// The peer's window as its last segment had it, bytes.
+    window: u32,
+    /// Send an ACK once established.
+    ack: bool,
+}
+
+/// Segments that are sent before anything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Urgent {
+    /// An ACK (a challenge, or the answer to an old segment).
+    Ack,
+    /// A reset with this number, acknowledging this number if any.
+    Reset(u64, Option<u64>),
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    bytes_sent: u64,
+    bytes_retrans: u64,
+    data_segs_in: u64,
+    segs_in: u64,
+    segs_out: u64,
+}
+
+/// A TCP socket with a connection. Sans-IO: feed it packets and time, and after each input call
+/// [`Socket::poll_transmit`] until it gives nothing.
+#[derive(Clone, Debug)]
+pub struct Socket {
+    host: Host,
+    state: State,
+    agreed: Agreed,
+    handshake: Handshake,
+    halves: Option<Box<Halves>>,
+    urgent: VecDeque<Urgent>,
+    error: Option<SocketError>,
+    /// Bytes written before the handshake was complete.
+    early: u64,
+    /// Ends of what was written, each of which is pushed (Linux `tcp_mark_push`).
+    pushes: VecDeque<u64>,
+    written: u64,
+    fin_wanted: bool,
+    is_read_shut: bool,
+    /// The application has closed: no one reads.
+    is_orphan: bool,
+    /// End of TIME_WAIT, or of waiting for the peer's FIN.
+    expires: Nanos,
+    counts: Counts,
+    /// What is left of a super-packet that the device does not accept.
+    rest: Option<(Header, Rest)>,
+    /// The end of a segment that was sent again and when, if others of its packet follow it.
+    resent: Option<(u64, Nanos)>,
+}
+
+impl Socket {
+    fn new(host: &Host, state: State, now: Nanos) -> Socket {
+        let handshake = Handshake {
+            is_wanted: true,
+            first_sent: now,
+            at: host.tcp.ticks().deadline(now, RTO_INITIAL),
+            retries: 0,
+            ts_recent: 0,
+            window: 0,
+            ack: false,
+        };
+        Socket {
+            host: *host,
+            state,
+            agreed: Agreed::default(),
+            handshake,
+            halves: None,
+            urgent: VecDeque::new(),
+            error: None,
+            early: 0,
+            pushes: VecDeque::new(),
+            written: 0,
+            fin_wanted: false,
+            is_read_shut: false,
+            is_orphan: false,
+            expires: NEVER,
+            counts: Counts::default(),
+            rest: None,
+            resent: None,
+        }
+    }
+
+    /// State of the connection.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why the connection has ended, if it ended with an error. The error is kept.
+    #[must_use]
+    pub fn error(&self) -> Option<SocketError> {
+        self.error
+    }
+
+    /// The same; the error is given once (`SO_ERROR`).
+    pub fn take_error(&mut self) -> Option<SocketError> {
+        self.error.take()
+    }
+
+    /// The application reads no more (`shutdown(SHUT_RD)`).
+    pub fn stop_reading(&mut self) {
+        self.is_read_shut = true;
+    }
+
+    /// Whether nothing more can be read than what has come.
+    #[must_use]
+    pub fn is_read_shut(&self) -> bool {
+        self.is_read_shut || self.is_finished() || self.state == State::Close
+    }
+
+    /// Whether nothing more can be written.
+    #[must_use]
+    pub fn is_write_shut(&self) -> bool {
+        self.fin_wanted || self.state == State::Close
+    }
+
+    /// Whether this side's FIN is not acknowledged.
+    #[must_use]
+    pub fn is_fin_unacknowledged(&self) -> bool {
+        matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
+    }
+
+    /// The application writes `bytes`.
+    pub fn write(&mut self, bytes: u64) {
+        if bytes == 0 {
+            return;
+        }
+        self.written += bytes;
+        self.pushes.push_back(1 + self.written);
+        match &mut self.halves {
+            Some(halves) => halves.tx.write(bytes),
+            None => self.early += bytes,
+        }
+    }
+
+    /// Bytes in order that the application has not read.
+    #[must_use]
+    pub fn readable(&self) -> u64 {
+        self.halves.as_ref().map_or(0, |halves| halves.rx.readable())
+    }
+
+    /// Whether the peer has closed and everything before its FIN was received.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.halves.as_ref().is_some_and(|halves| halves.rx.is_finished())
+    }
+
+    /// The application reads up to `most` bytes, and gets so many.
+    pub fn read(&mut self, now: Nanos, most: u64) -> u64 {
+        self.halves.as_mut().map_or(0, |halves| halves.rx.read(now, most))
+    }
+
+    /// Bytes written and not acknowledged.
+    #[must_use]
+    pub fn unacknowledged(&self) -> u64 {
+        let una = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_una);
+        (1 + self.written).saturating_sub(una)
+    }
+
+    /// Bytes written and not sent.
+    fn notsent(&self) -> u64 {
+        let nxt = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt);
+        (1 + self.written).saturating_sub(nxt)
+    }
+
+    /// Whether the send buffer is full: some of what was written waits in the application.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.halves.as_ref().is_some_and(|halves| halves.tx.taken() < self.written)
+    }
+
+    /// Nothing more is written (`shutdown(SHUT_WR)`): FIN after all data.
+    pub fn shutdown(&mut self) {
+        self.fin_wanted = true;
+        self.state = match self.state {
+            State::Established => State::FinWait1,
+            State::CloseWait => State::LastAck,
+            state => state,
+        };
+        if let Some(halves) = &mut self.halves {
+            halves.tx.close();
+        }
+    }
+
+    /// The application closes the socket. What it has not read is lost, and a reset says so (RFC 2525
+    /// section 2.17).
+    pub fn close(&mut self, now: Nanos) {
+        self.is_orphan = true;
+        match self.state {
+            State::SynSent => self.end(None),
+            State::Close | State::TimeWait => {}
+            _ if self.readable() > 0 => self.abort(),
+            State::FinWait2 => self.expires = now + TIMEWAIT,
+            _ => self.shutdown(),
+        }
+    }
+
+    /// The application aborts: a reset, and nothing follows (RFC 9293 section 3.10.5).
+    pub fn abort(&mut self) {
+        let is_open = !matches!(self.state, State::SynSent | State::TimeWait | State::Close);
+        let number = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt);
+        let acked = self.rcv_nxt();
+        self.end(None);
+        if is_open {
+            self.urgent.push_back(Urgent::Reset(number, Some(acked)));
+        }
+    }
+
+    /// `TCP_QUICKACK`: ACKs at once from now on, or delayed ones.
+    pub fn set_quickack(&mut self, on: bool) {
+        if let Some(halves) = &mut self.halves {
+            halves.rx.set_quickack(on);
+        }
+    }
+
+    /// Changes settings of the sender after the handshake: `TCP_NODELAY`, `SO_MAX_PACING_RATE` and the like.
+    pub fn configure(&mut self, change: impl Fn(&mut Config)) {
+        change(&mut self.host.tcp);
+        if let Some(halves) = &mut self.halves {
+            halves.tx.configure(change);
+        }
+    }
+
+    /// The latest time at which [`Socket::on_timer`] must be called; none: not before the next input.
+    #[must_use]
+    pub fn next_timer(&self) -> Option<Nanos> {
+        let mut at = self.expires;
+        if matches!(self.state, State::SynSent | State::SynRecv) {
+            at = at.min(self.handshake.at);
+        }
+        if let Some(halves) = &self.halves {
+            let halves = [halves.tx.next_timer(), halves.rx.next_timer()];
+            at = halves.into_iter().flatten().fold(at, Nanos::min);
+        }
+        (at != NEVER).then_some(at)
+    }
+
+    /// Handles what is due by `now`. Harmless if nothing is due.
+    pub fn on_timer(&mut self, now: Nanos) {
+        if self.expires <= now {
+            self.end(None);
+        }
+        if matches!(self.state, State::SynSent | State::SynRecv) && self.handshake.at <= now {
+            self.handshake_timeout(now);
+        }
+        if let Some(halves) = &mut self.halves {
+            halves.tx.on_timer(now);
+            halves.rx.on_timer(now);
+            if halves.tx.is_dead() {
+                self.end(Some(SocketError::TimedOut));
+            }
+        }
+    }
+
+    /// The connection is gone.
+    fn end(&mut self, error: Option<SocketError>) {
+        self.state = State::Close;
+        self.error = self.error.or(error);
+        self.expires = NEVER;
+        self.handshake.is_wanted = false;
+        if let Some(halves) = &mut self.halves {
+            halves.tx.drop_connection();
+        }
+        self.urgent.clear();
+    }
+
+    /// Next byte expected of the peer, and the next that is sent for the first time.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        (self.rcv_nxt(), self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt))
+    }
+
+    fn rcv_nxt(&self) -> u64 {
+        self.halves.as_ref().map_or(1, |halves| halves.rx.rcv_nxt())
+    }
+
+    /// What congestion control sees of the sender; none before the handshake is complete.
+    #[must_use]
+    pub fn window(&self) -> Option<&Window> {
+        self.halves.as_ref().map(|halves| halves.tx.window())
+    }
+
+    /// What `TCP_INFO` says.
+    #[must_use]
+    pub fn info(&self, now: Nanos) -> Info {
+        let fresh;
+        let (tx, rx) = match &self.halves {
+            Some(halves) => (&halves.tx, Some(&halves.rx)),
+            None => {
+                fresh = Tx::joined(&self.host.tcp, self.cc(), now, (self.handshake.window, false), (None, 0));
+                (&fresh, None)
+            }
+        };
+        let (w, counts) = (tx.window(), &self.counts);
+        let (retransmits, reordering, reord_seen, rto, rttvar, snd_wnd) = tx.recovery_info();
+        Info {
+            state: self.state,
+            ca_state: w.ca_state,
+            stats: tx.stats(),
+            snd_cwnd: w.snd_cwnd,
+            snd_ssthresh: w.snd_ssthresh,
+            snd_mss: w.mss,
+            rcv_mss: rx.map_or(536, Rx::rcv_mss),
+            advmss: u32::from(self.host.mss()) - if self.agreed.timestamps { 12 } else { 0 },
+            unacked: w.packets_out,
+            sacked: w.sacked_out,
+            lost: w.lost_out,
+            retrans: w.retrans_out,
+            retransmits,
+            reordering,
+            reord_seen,
+            rto,
+            rttvar,
+            rcv_ssthresh: rx.map_or(0, Rx::rcv_ssthresh),
+            notsent_bytes: self.notsent(),
+            snd_wnd,
+            bytes_received: rx.map_or(0, Rx::received),
+            bytes_sent: counts.bytes_sent,
+            bytes_retrans: counts.bytes_retrans,
+            data_segs_in: counts.data_segs_in,
+            segs_in: counts.segs_in,
+            segs_out: counts.segs_out,
+            pacing_rate: w.sk_pacing_rate.0 / 8,
+            agreed: self.agreed,
+        }
+    }
+
+    fn cc(&self) -> Cc {
+        Cc::new(self.host.cc, Rng::new(1))
+    }
+}
+
+/// The clock of timestamps.
+fn clock(now: Nanos) -> u32 {
+    timestamp(now)
+}

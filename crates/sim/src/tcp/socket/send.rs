@@ -1,0 +1,137 @@
+//! What a socket sends: what the two halves want to send, with the acknowledgement, the window and the
+//! options on it (Linux 6.1 `__tcp_transmit_skb`, `tcp_established_options`).
+
+use super::{Options, Packet, Socket, State, Urgent, clock};
+use crate::tcp::config::ts_before;
+use crate::tcp::segment::{Flags, Header};
+use goodqueue::Nanos;
+
+impl Socket {
+    /// The next packet to send. Call until it returns nothing. A packet may be longer than the MSS where the
+    /// device accepts super-packets.
+    pub fn poll_transmit(&mut self, now: Nanos) -> Option<Packet> {
+        let packet = self.next_packet(now)?;
+        self.counts.segs_out += 1;
+        Some(packet)
+    }
+
+    fn next_packet(&mut self, now: Nanos) -> Option<Packet> {
+        if let Some(urgent) = self.urgent.pop_front() {
+            return Some(match urgent {
+                Urgent::Ack => self.bare_ack(now),
+                Urgent::Reset(seq, ack) => self.reset_packet(now, seq, ack),
+            });
+        }
+        if self.handshake.is_wanted {
+            return Some(self.handshake_packet(now));
+        }
+        let halves = self.halves.as_mut()?;
+        if let Some((mut header, mut rest)) = self.rest.take() {
+            header.advance(&mut rest);
+            self.rest = (!rest.is_empty()).then_some((header, rest));
+            return Some(self.data(now, &header, true));
+        }
+        let mut header = Header::default();
+        if halves.tx.transmit_into(now, &mut header) {
+            // The device takes each packet at once.
+            halves.tx.on_tx_complete(now, u32::MAX);
+            let rest = header.cut(halves.tx.device_mss());
+            let is_cut = !rest.is_empty();
+            self.rest = is_cut.then_some((header, rest));
+            return Some(self.data(now, &header, is_cut));
+        }
+        if matches!(self.state, State::Close) || !halves.rx.has_output() {
+            return None;
+        }
+        Some(self.bare_ack(now))
+    }
+
+    /// A packet of the sending half. `is_cut`: a piece of a super-packet, the last of which has PSH.
+    fn data(&mut self, now: Nanos, header: &Header, is_cut: bool) -> Packet {
+        let end = header.seq + u64::from(header.len);
+        let mut flags = Flags(header.flags.0 & !Flags::PSH.0);
+        let Some(halves) = &mut self.halves else { return Packet::default() };
+        while self.pushes.front().is_some_and(|&push| push <= halves.tx.window().snd_una) {
+            self.pushes.pop_front();
+        }
+        let is_long = header.len > halves.tx.window().mss;
+        let is_last = is_cut && self.rest.is_none();
+        // A packet of several segments is sent again as one, and has PSH for that.
+        let ends_resent = header.retransmitted && halves.tx.ends_packet(header.seq);
+        let is_resent = ends_resent && self.resent == Some((header.seq, now));
+        self.resent = (header.retransmitted && !ends_resent).then_some((end, now));
+        let is_pushed = is_long || is_last || is_resent || self.pushes.contains(&end);
+        if header.len > 0 && is_pushed {
+            flags = flags.with(Flags::PSH);
+        }
+        if header.len > 0 {
+            halves.rx.data_sent(now);
+            self.counts.bytes_sent += u64::from(header.len);
+            if header.retransmitted {
+                self.counts.bytes_retrans += u64::from(header.len);
+            }
+        }
+        let mut packet = self.acknowledging(now, header.seq, flags);
+        (packet.len, packet.ecn) = (header.len, header.ecn);
+        if let Some((val, _)) = &mut packet.options.timestamps {
+            // Under pacing, the time at which the packet leaves.
+            *val = if ts_before(*val, header.ts_val) { header.ts_val } else { *val };
+        }
+        packet
+    }
+
+    /// A segment without data.
+    fn bare_ack(&mut self, now: Nanos) -> Packet {
+        let seq = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt);
+        self.acknowledging(now, seq, Flags::ACK)
+    }
+
+    fn reset_packet(&mut self, now: Nanos, seq: u64, ack: Option<u64>) -> Packet {
+        let flags = if ack.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
+        let timestamps = self.agreed.timestamps && ack.is_some();
+        let ts_recent = self.halves.as_ref().map_or(self.handshake.ts_recent, |halves| halves.rx.ts_recent());
+        Packet {
+            seq,
+            ack: ack.unwrap_or(0),
+            flags,
+            options: Options {
+                timestamps: timestamps.then(|| (clock(now), ts_recent)),
+                ..Options::default()
+            },
+            ..Packet::default()
+        }
+    }
+
+    /// A segment with what acknowledges the peer's data.
+    #[allow(clippy::cast_possible_truncation)]
+    fn acknowledging(&mut self, now: Nanos, seq: u64, flags: Flags) -> Packet {
+        let most = match (self.agreed.sack, self.agreed.timestamps) {
+            (false, _) => 0,
+            (true, true) => 3,
+            (true, false) => 4,
+        };
+        let scale = self.agreed.scales.map_or(0, |scales| scales.1);
+        let Some(halves) = &mut self.halves else {
+            let timestamps = self.agreed.timestamps.then(|| (clock(now), self.handshake.ts_recent));
+            let options = Options { timestamps, ..Options::default() };
+            return Packet { seq, ack: 1, flags, options, ..Packet::default() };
+        };
+        let said = halves.rx.acknowledge(most);
+        let mut packet = Packet {
+            seq,
+            ack: said.ack,
+            flags: if said.ece { flags.with(Flags::ECE) } else { flags },
+            window: (said.window >> scale).min(u32::from(u16::MAX)) as u16,
+            ..Packet::default()
+        };
+        packet.options.timestamps = self.agreed.timestamps.then(|| (clock(now), said.ts_recent));
+        packet.options.sacks = said.sacks;
+        for (out, block) in packet.options.sack.iter_mut().zip(said.blocks) {
+            let at = |offset: i32| said.ack.saturating_add_signed(i64::from(offset));
+            *out = (at(block.start), at(block.end));
+        }
+        let used = usize::from(said.sacks);
+        packet.options.sack[used..].fill((0, 0));
+        packet
+    }
+}
