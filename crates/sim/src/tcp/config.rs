@@ -62,8 +62,8 @@ pub struct Config {
     pub nodelay: bool,
     /// Segments carry timestamps (`tcp_timestamps`, RFC 7323).
     pub timestamps: bool,
-    /// `tcp_min_tso_segs`: the least number of segments in a super-packet. A congestion control with a rule of
-    /// its own has that.
+    /// `tcp_min_tso_segs`: the least number of segments in a super-packet. A congestion control with a rule
+    /// of its own has that.
     pub min_tso_segs: u32,
     /// `tcp_tso_win_divisor`: this part of the window is sent without waiting for more; 1 or more.
     pub tso_win_divisor: u32,
