@@ -79,8 +79,8 @@ impl Fate<Token> for Report<'_> {
     }
 }
 
-/// A queue in Python, over packets of a simulation or of a check. A clone is a new queue; Python makes it when
-/// the simulation begins.
+/// A queue in Python, over packets of a simulation or of a check. A clone is a new queue; Python makes it
+/// when the simulation begins.
 pub(crate) struct Own<P = Token> {
     class: Arc<Class>,
     /// `None`: it could not be made.

@@ -19,7 +19,7 @@ impl FromStr for CcText {
     type Err = String;
 
     fn from_str(text: &str) -> Result<CcText, String> {
-        if Library::is_path(text.split(':').next().unwrap_or(text)) {
+        if Library::is_path(text) || text.split(':').next().is_some_and(Library::is_path) {
             return loaded(text).map(CcText);
         }
         let nearest = || did_you_mean(text, &CcKind::ALL.map(CcKind::name));

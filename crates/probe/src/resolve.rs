@@ -294,10 +294,12 @@ fn check_cc(info: &TestInfo, n: u32, cc: &str) -> Result<(), TestError> {
     if info.flows.iter().any(|group| matches!(group.cc, Cc::Fixed(_))) {
         return Err(TestError::FixedCc { test: info.name.into() });
     }
-    // The path of one's own is the arm's to judge.
+    // A library with one's own, by its path, is the arm's to judge.
+    let is_library =
+        |cc: &str| cc.contains('/') && [".so", ".dylib", ".dll"].iter().any(|suffix| cc.contains(suffix));
     let is_name = |cc: &str| {
         let letters = cc.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        cc.contains('/') || (1..=15).contains(&cc.len()) && letters
+        is_library(cc) || (1..=15).contains(&cc.len()) && letters
     };
     if let Some(wrong) = cc.split(',').find(|cc| !is_name(cc)) {
         return Err(TestError::Cc(wrong.into()));
@@ -577,6 +579,7 @@ mod tests {
         assert!(resolve("rrul", &cc("bbr")).unwrap().flows.iter().all(|f| f.cc == "bbr"));
         assert!(matches!(resolve("rrul", &cc("")), Err(TestError::Cc(_))));
         assert!(matches!(resolve("rrul", &cc("../bbr")), Err(TestError::Cc(_))));
+        assert!(resolve("rrul", &cc("./my_cc.so:keep=70")).unwrap().flows[0].cc.ends_with("keep=70"));
         assert!(matches!(resolve("tcp_square_wave", &cc("bbr")), Err(TestError::FixedCc { .. })));
     }
 

@@ -59,9 +59,7 @@ impl LineQueue {
             LineQueue::Own(library) => RunningQueue::Own(library.queue(draws.next_u64())),
         })
     }
-}
 
-impl LineQueue {
     /// How long a full queue, with a full device ring of `ring` packets below it, takes to drain over a line of
     /// `rate`. Of one's own nobody knows when it is full.
     pub(super) fn drain_time(&self, rate: Rate, ring: u32) -> Span {

@@ -12,6 +12,7 @@ mod run;
 use std::net::SocketAddr;
 
 use goodqueue::Span;
+use goodqueue_own::Library;
 use goodqueue_path::load::Secret;
 use goodqueue_probe::net::LACKS;
 use goodqueue_probe::web::CONNECTIONS;
@@ -207,6 +208,10 @@ impl Needs {
 }
 
 fn named(request: &Request) -> Result<(Test, Vec<Load>), Error> {
+    if let Some(cc) = request.cc.as_deref().filter(|cc| Library::is_path(cc)) {
+        let why = "a real path has the kernel's TCP: name one of its congestion controls, or leave it out";
+        return Err(Error::Usage(format!("--cc {cc}: {why}")));
+    }
     let test = TestOrder::resolve(request)?.test()?;
     if test.rpm.is_some() {
         let cure = "it needs a server of HTTPS; write `goodqueue test https://HOST`, without a test";
