@@ -1,6 +1,7 @@
 //! @NAME@: a congestion control of my own for Goodqueue: additive increase, multiplicative decrease (AIMD).
 //!
-//! After a loss or a mark `keep` percent of the window are left; then it grows by `step` segments a round trip.
+//! After a loss or a mark `keep` percent of the window are left; then it grows by `step` segments a round
+//! trip.
 
 use std::ffi::CStr;
 

@@ -1,8 +1,8 @@
 //! @NAME@: a queue of my own for Goodqueue.
 //!
 //! A FIFO that keeps the delay short: while the oldest packet has waited for longer than `target`, one packet
-//! each `interval` is marked, or dropped if its sender does not speak ECN. Change it as you like; the rules are
-//! those of [`goodqueue::Queue`].
+//! each `interval` is marked, or dropped if its sender does not speak ECN. Change it as you like; the rules
+//! are those of [`goodqueue::Queue`].
 //!
 //! ```sh
 //! cargo test && make

@@ -53,7 +53,8 @@ pub struct Request {
     #[cfg_attr(any(test, feature = "clap"), arg(long, conflicts_with = "sim", help_heading = "Arm"))]
     pub live: bool,
     /// Queues to compare; `goodqueue queues` lists them with their parameters. A rate may be a share of the
-    /// line: cake,bandwidth=90%. The path of a library is a queue of your own: ./my_aqm.so,limit=100 [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or
+    /// line: cake,bandwidth=90%. The path of a library is a queue of your own: ./my_aqm.so,limit=100
+    /// [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or
     /// --buffer codel,fq_codel]
     #[cfg_attr(any(test, feature = "clap"), arg(short, long, value_name = "QUEUE[,PARAM=VALUE]..."))]
     pub queue: Option<String>,

@@ -45,8 +45,8 @@ pub struct CcLibrary {
 }
 
 impl CcLibrary {
-    /// Loads the library of `words`, which are its path and any number of `:NAME=VALUE`, and makes a congestion
-    /// control of it once, as a trial. Loading runs code of the library.
+    /// Loads the library of `words`, which are its path and any number of `:NAME=VALUE`, and makes a
+    /// congestion control of it once, as a trial. Loading runs code of the library.
     ///
     /// # Errors
     /// In words, with the file's name: it cannot be loaded, is none, is for another version, or refuses the

@@ -18,8 +18,8 @@
 //! * [`check`] is the conformance suite, for every [`goodqueue::Queue`].
 //! * [`export`] and [`export_queue`] make a shared library of a queue in Rust.
 //!
-//! The header is `include/goodqueue_own.h`, also as [`HEADER`]. A queue sees a packet's number, length, size in
-//! memory, flow hash and DS byte. What more CAKE and `fq` ask of a packet does not cross this border.
+//! The header is `include/goodqueue_own.h`, also as [`HEADER`]. A queue sees a packet's number, length, size
+//! in memory, flow hash and DS byte. What more CAKE and `fq` ask of a packet does not cross this border.
 
 // Without shared libraries nothing makes a table.
 #![cfg_attr(not(any(unix, windows)), allow(dead_code))]

@@ -21,7 +21,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Whether a word names a library, and not a queue of the catalogue: it has a `/` (or `\`), or ends in `.so`,
+    /// Whether a word names a library, and not a queue of the catalogue: it has a `/` (or `\`), or ends in
+    /// `.so`,
     /// `.dylib` or `.dll`.
     #[must_use]
     pub fn is_path(word: &str) -> bool {
@@ -29,8 +30,8 @@ impl Library {
         word.contains(['/', '\\']) || suffix.is_some_and(|suffix| ["so", "dylib", "dll"].contains(&suffix))
     }
 
-    /// Loads the library of `words`, which are its path and any number of `,NAME=VALUE`, and makes a queue of it
-    /// once, as a trial. Loading runs code of the library.
+    /// Loads the library of `words`, which are its path and any number of `,NAME=VALUE`, and makes a queue of
+    /// it once, as a trial. Loading runs code of the library.
     ///
     /// # Errors
     /// In words, with the file's name: it cannot be loaded, is none, is for another version, or refuses the

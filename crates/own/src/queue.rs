@@ -11,11 +11,12 @@ use crate::ffi::abi::{REASONS, RawPacket};
 use crate::ffi::call::{Instance, Notes};
 use crate::table::Table;
 
-/// A queue from a shared library ([`crate::Library::queue`]), over packets of any kind. The packets stay here:
-/// the library gets their numbers.
+/// A queue from a shared library ([`crate::Library::queue`]), over packets of any kind. The packets stay
+/// here: the library gets their numbers.
 ///
 /// A queue that breaks a rule of the border does no harm. What it did is noted ([`LibraryQueue::fault`]), and
-/// from then on all packets pass in their order, as through a FIFO without a limit: the owner should end soon.
+/// from then on all packets pass in their order, as through a FIFO without a limit: the owner should end
+/// soon.
 pub struct LibraryQueue<P: Packet> {
     /// `None`: the library has refused to make it.
     instance: Option<Instance>,
@@ -157,8 +158,8 @@ impl<P: Packet> LibraryQueue<P> {
         let _ = self.fault.set(Fault { rule, at, words });
     }
 
-    /// Calls the library, unless it has broken a rule, and does what it said. Returns its answer, and the reason
-    /// why packet `own` was dropped, if it was.
+    /// Calls the library, unless it has broken a rule, and does what it said. Returns its answer, and the
+    /// reason why packet `own` was dropped, if it was.
     fn call<T>(
         &mut self,
         now: Nanos,

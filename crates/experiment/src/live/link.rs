@@ -372,7 +372,8 @@ impl Link {
         self.engine.is_running()
     }
 
-    /// What a queue of one's own did that no queue may, with its name: it has been a FIFO without a limit since.
+    /// What a queue of one's own did that no queue may, with its name: it has been a FIFO without a limit
+    /// since.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
         self.faults.first().map(|why| format!("{}: {why}", self.run.queue))

@@ -60,7 +60,8 @@ impl LineQueue {
         })
     }
 
-    /// How long a full queue, with a full device ring of `ring` packets below it, takes to drain over a line of
+    /// How long a full queue, with a full device ring of `ring` packets below it, takes to drain over a line
+    /// of
     /// `rate`. Of one's own nobody knows when it is full.
     pub(super) fn drain_time(&self, rate: Rate, ring: u32) -> Span {
         let LineQueue::Catalogue(queue) = self else { return LONGEST };

@@ -54,8 +54,8 @@ pub(crate) struct Watch<'a> {
 /// Simulates one queue's turn. The same job gives the same outcome, whatever else runs.
 ///
 /// # Errors
-/// [`Error::Usage`] if the scenario makes no sense, and if a queue of one's own breaks a rule, or a congestion control of
-/// one's own gives up.
+/// [`Error::Usage`] if the scenario makes no sense, and if a queue of one's own breaks a rule, or a
+/// congestion control of one's own gives up.
 pub(crate) fn run(job: &Job, watch: &Watch) -> Result<Outcome, Error> {
     let mut turn = Turn::new(job)?;
     let complete = turn.load(watch) && turn.drain(watch);

@@ -41,8 +41,8 @@ fn table<T: Copy>(path: &Path, kind: &str, symbol: &str) -> Result<T, String> {
             "a static program loads no libraries: build goodqueue with cargo (docs/own-algorithms.md)".into(),
         );
     }
-    // SAFETY: loading runs the library's initialisers, as starting a program that is linked with it would. The
-    // user has named it to be run.
+    // SAFETY: loading runs the library's initialisers, as starting a program that is linked with it would.
+    // The user has named it to be run.
     let library = unsafe { libloading::Library::new(path) }.map_err(|error| reason(&error))?;
     // SAFETY: the symbol is the address of a constant; what is there is checked below before it is used.
     let found = unsafe { library.get::<*const T>(symbol) }.map(|symbol| *symbol);
