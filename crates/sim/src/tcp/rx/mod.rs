@@ -264,7 +264,8 @@ impl Rx {
         let payload = end - self.rcv_nxt;
         self.rcv_nxt = end;
         if segment.len > 0 {
-            self.data_received(now, segment, ce);
+            let packet = self.unread.as_ref().map_or(segment.len, |unread| unread.cut(segment.len));
+            self.data_received(now, segment, packet, ce);
         } else {
             self.ack.scheduled = true;
         }
@@ -287,6 +288,7 @@ impl Rx {
     }
 
     /// Whether the window can be twice as large as the sender knows it (Linux `tcp_cleanup_rbuf`).
+    #[inline(always)]
     fn window_has_opened(&self) -> bool {
         let open = self.window.open(self.rcv_nxt);
         if u64::from(open) * 2 > u64::from(self.window.clamp) {
@@ -306,13 +308,13 @@ impl Rx {
         self.ofo.as_ref().map_or(0, |ofo| ofo.memory()).saturating_add(unread)
     }
 
-    /// Linux `tcp_event_data_recv`.
+    /// Linux `tcp_event_data_recv`. `packet` is the length of a packet on the wire: a segment may be joined of
+    /// several.
     #[inline(always)]
-    fn data_received(&mut self, now: Nanos, segment: &Header, ce: bool) {
+    fn data_received(&mut self, now: Nanos, segment: &Header, packet: u32, ce: bool) {
         self.ack.scheduled = true;
         let is_pushed = segment.flags.has(Flags::PSH);
-        let len = self.unread.as_ref().map_or(segment.len, |unread| unread.cut(segment.len));
-        self.ack.measure_mss(len, self.mss, is_pushed);
+        self.ack.measure_mss(packet, self.mss, is_pushed);
         self.window.measure_rtt(now, self.rcv_nxt);
         if self.ack.measure_gap(now, self.ticks) {
             self.ack.quick = self.ack.quick.max(self.quickacks(MAX_QUICKACKS));

@@ -18,7 +18,6 @@ impl Rx {
             && segment.len > 0
             && self.state == State::Established
             && self.ofo.is_none()
-            && self.unread.is_none()
             && !ce
             && !self.every_step
             && !ts_before(segment.ts_val, self.ts_recent)
@@ -32,7 +31,7 @@ impl Rx {
         }
         self.window.measure_rtt_ts(now, segment, self.ack.rcv_mss);
         self.rcv_nxt += u64::from(segment.len);
-        self.data_received(now, segment, false);
+        self.data_received(now, segment, segment.len, false);
         self.window.space_adjust(now, self.rcv_nxt);
         self.ack.now |= self.window_has_opened();
         if self.ack.now {

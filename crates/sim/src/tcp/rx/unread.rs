@@ -64,6 +64,8 @@ impl Rx {
     pub(in crate::tcp) fn joined(config: &Config, now: Nanos, joined: &Joined) -> Rx {
         let opening = if joined.is_active { Opening::Active } else { Opening::Passive };
         let mut rx = Rx::new(config, opening);
+        // The ordinary segment is one whose application reads at once.
+        rx.take_every_step();
         rx.unread = Some(Box::new(Unread { copied_seq: 1, ..Unread::default() }));
         rx.ecn.ok = joined.ecn;
         rx.ecn.cep = CEP_INIT;

@@ -162,19 +162,20 @@ impl Tx {
             self.retransmits = 0;
             ack.flags |= UNA_ADVANCED;
         }
-        if segment.end() != segment.seq {
+        if segment.len > 0 || segment.flags.has(Flags::FIN) {
             ack.flags |= DATA;
         }
         // RFC 9293 section 3.10.7.4, with the rule of Linux `tcp_may_update_window` that an ACK of nothing
         // new never shrinks the window.
         if ack.has(UNA_ADVANCED) || segment.seq > self.snd_wl1 || segment.window > self.snd_wnd {
-            let has_changed = segment.window != self.snd_wnd;
-            self.snd_wnd = segment.window;
-            self.max_window = self.max_window.max(segment.window);
             self.snd_wl1 = segment.seq;
             ack.flags |= WIN_UPDATE;
-            if has_changed && self.w.packets_out == 0 && self.unsent() > 0 {
-                self.restart_after_idle(now);
+            if segment.window != self.snd_wnd {
+                self.snd_wnd = segment.window;
+                self.max_window = self.max_window.max(segment.window);
+                if self.w.packets_out == 0 && self.unsent() > 0 {
+                    self.restart_after_idle(now);
+                }
             }
             if self.timer == Pending::Window && self.wnd_end() > self.w.snd_nxt {
                 self.retransmits = 0;

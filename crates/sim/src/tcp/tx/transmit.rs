@@ -363,6 +363,7 @@ impl Tx {
     /// What an ACK mostly clocks out, bytes and segments: one or two whole segments, after a pause that rules
     /// out deferral. Two may always be a super-packet unless congestion control says otherwise.
     /// [`Tx::sendable`] decides all other cases.
+    #[inline(always)]
     fn clocked_out(&self, now: Nanos, unsent: u64, quota: u32) -> Option<(u32, u32)> {
         let quota = if quota > 2 && self.sends_twos() { 2 } else { quota };
         let len = quota.wrapping_mul(self.w.mss);
