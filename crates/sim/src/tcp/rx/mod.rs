@@ -308,8 +308,8 @@ impl Rx {
         self.ofo.as_ref().map_or(0, |ofo| ofo.memory()).saturating_add(unread)
     }
 
-    /// Linux `tcp_event_data_recv`. `packet` is the length of a packet on the wire: a segment may be joined of
-    /// several.
+    /// Linux `tcp_event_data_recv`. `packet` is the length of a packet on the wire: a segment may be joined
+    /// of several.
     #[inline(always)]
     fn data_received(&mut self, now: Nanos, segment: &Header, packet: u32, ce: bool) {
         self.ack.scheduled = true;
