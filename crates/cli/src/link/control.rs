@@ -57,6 +57,8 @@ pub(super) struct Control {
     asked: Receiver<(Asked, Sender<String>)>,
     /// Of whom it tells, without what passes.
     own: Told,
+    /// Whether `goodqueue link set` may change it.
+    can_change: bool,
 }
 
 impl Control {
@@ -80,7 +82,8 @@ impl Control {
             }
         });
         let interfaces = interfaces.iter().map(|&name| name.to_owned()).collect();
-        Ok(Control { folder, asked, own: Told { name: name.to_owned(), interfaces, seen: Seen::default() } })
+        let own = Told { name: name.to_owned(), interfaces, seen: Seen::default() };
+        Ok(Control { folder, asked, own, can_change })
     }
 
     /// Where it listens.
@@ -97,9 +100,7 @@ impl Control {
                     let told = Told { seen: link.seen(), ..self.own.clone() };
                     serde_json::to_string(&told).unwrap_or_else(|error| error.to_string())
                 }
-                Asked::Change(_) if self.folder_is(FOLDERS[1]) => {
-                    "what shapes an interface stays as it is".into()
-                }
+                Asked::Change(_) if !self.can_change => "what shapes an interface stays as it is".into(),
                 Asked::Change(wish) => {
                     let end = link.change(&wish);
                     let said = end.as_ref().map_or_else(Error::to_string, |()| "ok".into());
@@ -111,10 +112,6 @@ impl Control {
             let _ = answer.send(said);
         }
         done
-    }
-
-    fn folder_is(&self, begin: &str) -> bool {
-        self.folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(begin))
     }
 }
 

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue_probe::net::wait;
+use goodqueue_wire::frame::UDP;
 use goodqueue_wire::{Lab, Netns, OnDestination};
 
 use crate::Error;
@@ -32,8 +33,6 @@ const SILENT: Duration = Duration::from_secs(30);
 
 /// Most destinations outside; further ones do not answer.
 const MOST_DESTINATIONS: u32 = 1024;
-/// The protocol number of UDP.
-const UDP: u8 = 17;
 /// How long a relay may take to begin to listen, before the engine goes on without it.
 const PATIENCE: Duration = Duration::from_millis(20);
 /// How long a destination outside may take to accept a connection; Linux sends five SYNs in that time.
