@@ -114,11 +114,12 @@ impl Drop for Irtt {
     }
 }
 
-/// What irtt's client makes of it, as its JSON.
+/// What irtt's client makes of it, as its JSON. At its end it waits for late answers. By itself it waits for
+/// three of its longest round trips, and on loopback a busy machine pauses for longer.
 fn irtt_client(program: &str, at: SocketAddr, options: &[&str]) -> Value {
     let mut command = Command::new(program);
     command
-        .args(["client", "-Q", "-o", "-", "--timeouts=200ms,400ms,800ms,1600ms"])
+        .args(["client", "-Q", "-o", "-", "--wait=400ms", "--timeouts=200ms,400ms,800ms,1600ms"])
         .args(options)
         .arg(at.to_string());
     let output = command.output().unwrap();
