@@ -122,12 +122,6 @@ impl Plan {
                        --up, --down, --rtt and --queue";
             return refuse(if line.is_some() { "--line" } else { "--buffer" }, why);
         }
-        if self.test.transport()? == Transport::Quic {
-            return refuse(
-                "--transport quic",
-                "the live arm's load is the kernel's TCP; leave --live out, or measure a real path with `goodqueue test`",
-            );
-        }
         if self.test.test()?.rpm.is_some() {
             return refuse(
                 &self.test.name,

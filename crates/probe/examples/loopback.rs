@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let stop = AtomicBool::new(false);
     let client = thread::scope(|scope| {
         let far = scope.spawn(|| server.run(&clock, &sink.clone(), &stop));
-        let client = run_client(&test, &hosts, server.port(), &clock, &PathState::default(), &sink, &stop);
+        let servers: Vec<_> = hosts.iter().map(|&host| server.far(host)).collect();
+        let client = run_client(&test, &servers, &clock, &PathState::default(), &sink, &stop);
         stop.store(true, Ordering::Relaxed);
         far.join().map_err(|_| "the server panicked")??;
         Ok::<_, Box<dyn Error>>(client?)

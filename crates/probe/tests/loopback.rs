@@ -1,7 +1,7 @@
 //! Client and server over the loopback interface, a few seconds each at most.
 #![allow(clippy::unwrap_used)]
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, mpsc};
 use std::thread;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use goodqueue::Span;
 use goodqueue_probe::net::{
-    ClientSummary, NetError, PathState, Server, ServerSummary, SharedClock, check, run_client,
+    ClientSummary, Far, NetError, PathState, Server, ServerSummary, SharedClock, check, run_client,
 };
 use goodqueue_probe::{Direction, Dscp, End, Flow, Params, Probe, Sample, Test, Transport, resolve};
 
@@ -57,10 +57,9 @@ fn run(test: &Test, addr: IpAddr, stops: &Stops) -> Outcome {
                 });
             }
         }
-        let hosts = vec![addr; test.hosts()];
+        let servers = vec![server.far(addr); test.hosts()];
         let client =
-            run_client(test, &hosts, server.port(), &clock, &PathState::default(), &sink, &stop_client)
-                .unwrap();
+            run_client(test, &servers, &clock, &PathState::default(), &sink, &stop_client).unwrap();
         // Queued data arrives, then the aborts.
         thread::sleep(Duration::from_millis(100));
         stop_server.store(true, Ordering::Relaxed);
@@ -68,6 +67,10 @@ fn run(test: &Test, addr: IpAddr, stops: &Stops) -> Outcome {
     });
     drop(sink);
     Outcome { samples: samples.into_iter().collect(), client, server, took: began.elapsed() }
+}
+
+fn at(port: u16) -> Far {
+    Far::of_tcp(SocketAddr::new(V4, port))
 }
 
 fn params(length_ms: u64) -> Params {
@@ -247,7 +250,7 @@ fn a_missing_congestion_control_is_named() {
     let test = resolve("tcp_1up", &Params { cc: Some("nosuchcc".into()), ..params(100) }).unwrap();
     let (sink, samples) = mpsc::channel();
     let clock = SharedClock::starting_in(Span::from_millis(100));
-    let result = run_client(&test, &[V4], 9, &clock, &PathState::default(), &sink, &AtomicBool::new(false));
+    let result = run_client(&test, &[at(9)], &clock, &PathState::default(), &sink, &AtomicBool::new(false));
     let Err(NetError::NoCongestionControl { name, available }) = result else { panic!("{result:?}") };
     assert!(name == "nosuchcc" && available.contains("cubic"), "{available}");
     assert!(samples.try_recv().is_err());
@@ -263,7 +266,7 @@ fn a_server_that_does_not_listen_is_named() {
     let clock = SharedClock::starting_in(Span::from_millis(50));
     let test = resolve("tcp_2down", &params(LONG_MS)).unwrap();
     let began = Instant::now();
-    let out = run_client(&test, &[V4], port, &clock, &PathState::default(), &sink, &AtomicBool::new(false))
+    let out = run_client(&test, &[at(port)], &clock, &PathState::default(), &sink, &AtomicBool::new(false))
         .unwrap();
     assert!(began.elapsed() < LONG / 2, "the run ends when all flows have failed");
     assert!(out.flows.iter().all(|f| f.error.as_ref().is_some_and(|e| e.contains("refused"))), "{out:?}");
@@ -421,7 +424,7 @@ fn pages_of_a_missing_server_fail_and_are_reported() {
     let (sink, samples) = mpsc::channel();
     let clock = SharedClock::starting_in(Span::from_millis(50));
     let test = resolve("ping", &with(&["web"], params(300))).unwrap();
-    run_client(&test, &[V4], port, &clock, &PathState::default(), &sink, &AtomicBool::new(false)).unwrap();
+    run_client(&test, &[at(port)], &clock, &PathState::default(), &sink, &AtomicBool::new(false)).unwrap();
     drop(sink);
     let given_up = |s: &Sample| matches!(s, Sample::Page { complete: false, bytes: 0, .. });
     // No answer to the query arrives, neither in the lead-in nor under load.

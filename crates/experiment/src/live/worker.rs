@@ -2,7 +2,7 @@
 //! parent everything as it happens.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,8 +11,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use goodqueue::{Nanos, QueueSpec, Reason, Span};
-use goodqueue_probe::Sample;
-use goodqueue_probe::net::{self, ClientSummary, NetError, PathState, Server, SharedClock};
+use goodqueue_path::load::{Secret, quic_keys, word};
+use goodqueue_probe::net::{self, ClientSummary, Far, NetError, PathState, Server, SharedClock};
+use goodqueue_probe::{Sample, Test, Transport};
 use goodqueue_report::{Direction, EngineHealth, PathQueue, ramp_ns};
 use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
 
@@ -152,8 +153,8 @@ fn run_load(
 ) -> Result<(Result<ClientSummary, NetError>, bool), Error> {
     let test = &setup.test;
     let hosts: Vec<IpAddr> = (0..lab.hosts()).map(|host| setup.address(host)).collect();
-    let server =
-        lab.server().run(|| Server::bind(&hosts, 0)).map_err(Error::machine)?.map_err(Error::machine)?;
+    let server = lab.server().run(|| server(test, &hosts)).map_err(Error::machine)?.map_err(Error::machine)?;
+    let servers: Vec<Far> = hosts.iter().map(|&host| server.far(host)).collect();
     let least = SETTLE + test.idle;
     let lead = listening.map_or(least, |radio| radio.lead(goodqueue_wire::now(), test, least));
     let clock = SharedClock::starting_in(lead);
@@ -180,8 +181,7 @@ fn run_load(
             rights.end_in_thread(|| lab.client().enter())?;
             Ok::<_, goodqueue_wire::Error>(net::run_client(
                 test,
-                &hosts,
-                server.port(),
+                &servers,
                 &clock,
                 path,
                 &client_sink,
@@ -201,6 +201,21 @@ fn run_load(
         ending.map_err(Error::machine)?;
         Ok((summary, told.load(Ordering::Relaxed)))
     })
+}
+
+/// The server of a test, for flows over QUIC too if it has some. Their keys come from a secret that nobody else
+/// learns.
+fn server(test: &Test, hosts: &[IpAddr]) -> Result<Server, NetError> {
+    let mut server = Server::bind(hosts, 0)?;
+    if test.flows.iter().any(|flow| flow.transport == Transport::Quic) {
+        let failed = |source| NetError::System { operation: "make", object: "keys for QUIC".into(), source };
+        let word = word::random().map_err(failed)?;
+        let keys = Secret::of(&word).map(|secret| quic_keys(&secret).map_err(io::Error::other));
+        let keys = keys.unwrap_or_else(|| Err(io::ErrorKind::InvalidInput.into())).map_err(failed)?;
+        let client = [false, true].map(Lab::client_address);
+        server.accept_quic(&client, test.flows.len(), keys)?;
+    }
+    Ok(server)
 }
 
 /// Sets its flag when it goes, by a panic too: nobody waits for ever for an end that is not told.

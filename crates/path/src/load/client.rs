@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use goodqueue_probe::net::{ClockWatch, QuicFar, SessionId};
-use goodqueue_probe::quic::ClientKeys;
 use goodqueue_probe::{Sample, Transport};
 use rustls::{ClientConnection, StreamOwned};
 
@@ -53,14 +52,6 @@ pub enum Failure {
     /// It was stopped.
     #[error("stopped")]
     Stopped,
-}
-
-/// The client's keys for flows over QUIC: a server is accepted if it has the secret.
-///
-/// # Errors
-/// [`Failure::Stranger`], which does not happen: every secret makes keys.
-pub fn quic_keys(secret: &Secret) -> Result<ClientKeys, Failure> {
-    tls::quic_client(secret).map_err(Failure::Stranger)
 }
 
 /// A control connection at the client.
@@ -111,7 +102,7 @@ impl Control {
             _ => return Err(Failure::Order),
         }
         if let Some(port) = control.welcome.quic {
-            control.quic = Some(QuicFar { port, keys: quic_keys(secret)? });
+            control.quic = Some(QuicFar { port, keys: tls::quic_keys(secret).map_err(Failure::Stranger)?.1 });
         }
         control.compare_clocks()?;
         Ok(control)

@@ -20,4 +20,5 @@ pub mod server;
 mod tls;
 pub mod word;
 
+pub use tls::quic_keys;
 pub use word::Secret;

@@ -263,7 +263,7 @@ impl LoadServer {
     pub fn bind_quic(&mut self, addresses: &[IpAddr], port: u16) -> Result<(), (SocketAddr, io::Error)> {
         let Bounds { loads, flows, .. } = self.bounds;
         let server = QuicServer::bind(addresses, port, loads * flows as usize * 2)?;
-        self.quic = Some((server, tls::quic_server(&self.secret).expect("Ed25519 takes any seed")));
+        self.quic = Some((server, tls::quic_keys(&self.secret).expect("Ed25519 takes any seed").0));
         Ok(())
     }
 
@@ -768,7 +768,7 @@ impl Control<'_> {
             let answering = answering.transpose().map_err(no_thread);
             // The server's one thread of QUIC serves the flows of all loads.
             let quic = quic.map(|(server, limits)| {
-                server.begin(*id, self.peer.ip(), limits, *clock, Arc::clone(&samples))
+                server.begin(*id, &[self.peer.ip()], limits, *clock, Arc::clone(&samples))
             });
             let mut held = Vec::new();
             let talked = if answering.is_ok() { self.talk(&samples, &mut held, id, until) } else { Ok(()) };

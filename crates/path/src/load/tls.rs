@@ -65,8 +65,16 @@ pub(super) fn client(secret: &Secret) -> Result<Arc<ClientConfig>, Error> {
     Ok(Arc::new(config))
 }
 
+/// The keys of both ends for flows over QUIC. A client accepts the one server that has the secret.
+///
+/// # Errors
+/// None: every secret makes keys.
+pub fn quic_keys(secret: &Secret) -> Result<(ServerKeys, ClientKeys), Error> {
+    Ok((quic_server(secret)?, quic_client(secret)?))
+}
+
 /// The server's keys for QUIC flows. Its key in the handshake is that of the control connection.
-pub(super) fn quic_server(secret: &Secret) -> Result<ServerKeys, Error> {
+fn quic_server(secret: &Secret) -> Result<ServerKeys, Error> {
     let mut tls = ServerConfig::clone(&*server(secret)?);
     tls.alpn_protocols = vec![QUIC_ALPN.to_vec()];
     let tls = QuicServerConfig::try_from(tls).map_err(|_| Error::General("no cipher for Initials".into()))?;
@@ -77,7 +85,7 @@ pub(super) fn quic_server(secret: &Secret) -> Result<ServerKeys, Error> {
 }
 
 /// The client's keys for QUIC flows: it accepts the one server that has the secret.
-pub(super) fn quic_client(secret: &Secret) -> Result<ClientKeys, Error> {
+fn quic_client(secret: &Secret) -> Result<ClientKeys, Error> {
     let mut tls = ClientConfig::clone(&*client(secret)?);
     tls.alpn_protocols = vec![QUIC_ALPN.to_vec()];
     let tls = QuicClientConfig::try_from(tls).map_err(|_| Error::General("no cipher for Initials".into()))?;

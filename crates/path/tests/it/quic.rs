@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use goodqueue::Span;
 use goodqueue_path::load::Secret;
-use goodqueue_path::load::client::{Control, quic_keys};
+use goodqueue_path::load::client::Control;
+use goodqueue_path::load::quic_keys;
 use goodqueue_path::load::message::{Ended, Start};
 use goodqueue_path::load::server::{Bounds, LoadServer};
 use goodqueue_probe::net::{ClockWatch, Far, LoadSummary, QuicFar, SessionId, SharedClock, run_load};
@@ -61,7 +62,7 @@ fn start(flows: usize, at: i64, length: Span) -> Start {
 
 /// A server's ends, for a client that has this word.
 fn far(tcp: SocketAddr, session: SessionId, port: u16, word: &str) -> Far {
-    let keys = quic_keys(&secret(word)).expect("keys");
+    let keys = quic_keys(&secret(word)).expect("keys").1;
     Far { server: tcp, session: Some(session), quic: Some(QuicFar { port, keys }) }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread::{self, Scope, ScopedJoinHandle};
@@ -107,7 +107,8 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
     if need > limit { Err(NetError::OpenFiles { need, limit }) } else { Ok(()) }
 }
 
-/// Runs `test` against servers on `hosts`, all on `port`. Blocks until the load has ended and the last probe
+/// Runs `test` against servers of this one client ([`super::Server::far`]), one for each of the test's hosts; its
+/// flows all over TCP or all over QUIC. Blocks until the load has ended and the last probe
 /// is accounted for, or `stop` is set: it notices that within 0.1 s, aborts the flows and gives probes in
 /// flight 0.5 s to come back. So stop the server only after this has returned. Flows run in the calling
 /// thread. The probes, the pages, each video, and all video calls and games together have one thread each.
@@ -119,23 +120,22 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
 /// all flows fail, the run ends early.
 ///
 /// # Errors
-/// Those of [`check`], before anything is sent, and [`NetError::System`]. A failed flow is not an error of
+/// Those of [`check`], before anything is sent, [`NetError::Transports`] and [`NetError::System`]. A failed flow is not an error of
 /// the run: see [`FlowOutcome::error`].
 pub fn run_client(
     test: &Test,
-    hosts: &[IpAddr],
-    port: u16,
+    servers: &[Far],
     clock: &SharedClock,
     path: &PathState,
     sink: &Sender<Sample>,
     stop: &AtomicBool,
 ) -> Result<ClientSummary, NetError> {
-    check(test, hosts.len())?;
-    let far = |&host| Far { server: SocketAddr::new(host, port), session: None, quic: None };
-    let servers: Vec<Far> = hosts.iter().map(far).collect();
-    let probes = Probes::open(test, hosts, port, clock, path.longest())?;
-    let applications = Applications::open(test, &servers, clock)?;
-    let load = Load::new(test, &servers, clock, sink)?;
+    check(test, servers.len())?;
+    let probes = Probes::open(test, servers, clock, path.longest())?;
+    // The session is that of flows over QUIC alone.
+    let beside: Vec<Far> = servers.iter().map(|far| Far::of_tcp(far.server)).collect();
+    let applications = Applications::open(test, &beside, clock)?;
+    let load = AnyLoad::new(test, servers, clock, sink)?;
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
         let thread = |name: &str| thread::Builder::new().name(name.into());
@@ -156,6 +156,37 @@ fn has_failed(load: &Result<LoadOutcome, NetError>) -> bool {
     match load {
         Ok(load) => !load.flows.is_empty() && load.flows.iter().all(|flow| flow.error.is_some()),
         Err(_) => true,
+    }
+}
+
+/// The flows of a test, opened but not started.
+enum AnyLoad<'a> {
+    Tcp(Load<'a>),
+    Quic(QuicFlows<'a>),
+}
+
+impl<'a> AnyLoad<'a> {
+    fn new(
+        test: &'a Test,
+        servers: &'a [Far],
+        clock: &'a SharedClock,
+        sink: &'a Sender<Sample>,
+    ) -> Result<AnyLoad<'a>, NetError> {
+        let is_quic = |flow: &Flow| flow.transport == Transport::Quic;
+        if !test.flows.iter().any(is_quic) {
+            Ok(AnyLoad::Tcp(Load::new(test, servers, clock, sink)?))
+        } else if test.flows.iter().all(is_quic) {
+            Ok(AnyLoad::Quic(QuicFlows::new(test, servers, clock, sink)?))
+        } else {
+            Err(NetError::Transports)
+        }
+    }
+
+    fn run(self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
+        match self {
+            AnyLoad::Tcp(load) => load.run(stop),
+            AnyLoad::Quic(flows) => flows.run(stop),
+        }
     }
 }
 
@@ -241,20 +272,12 @@ pub fn run_load(
     if test.hosts() > servers.len() {
         return Err(NetError::Hosts { need: test.hosts(), have: servers.len() });
     }
-    let is_quic = |flow: &Flow| flow.transport == Transport::Quic;
-    let over_quic = test.flows.iter().any(is_quic);
-    if over_quic && !test.flows.iter().all(is_quic) {
-        return Err(NetError::Transports);
-    }
+    let load = AnyLoad::new(test, servers, clock, sink)?;
     let applications = Applications::open(test, servers, clock)?;
     let end = AtomicBool::new(false);
     thread::scope(|scope| {
         let applications = applications.start(scope, clock, sink, [stop, &end])?;
-        let load = if over_quic {
-            QuicFlows::new(test, servers, clock, sink).and_then(|flows| flows.run(stop))
-        } else {
-            Load::new(test, servers, clock, sink).and_then(|load| load.run(stop))
-        };
+        let load = load.run(stop);
         end.store(has_failed(&load), Ordering::Relaxed);
         let (fetched, talks) = applications.join()?;
         let (load, mut warnings) = (load?, Vec::new());

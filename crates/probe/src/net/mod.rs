@@ -31,7 +31,8 @@
 //! let client = std::thread::scope(|scope| {
 //!     let far = scope.spawn(|| server.run(&clock, &sink.clone(), &stop));
 //!     let path = PathState::default();
-//!     let client = run_client(&test, &hosts, server.port(), &clock, &path, &sink, &stop);
+//!     let servers = hosts.map(|host| server.far(host));
+//!     let client = run_client(&test, &servers, &clock, &path, &sink, &stop);
 //!     stop.store(true, Ordering::Relaxed);
 //!     far.join().expect("the server does not panic").and(client)
 //! # })?;

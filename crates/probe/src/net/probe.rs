@@ -8,6 +8,7 @@ use goodqueue::{Nanos, Span};
 
 use super::clock::{ClockWatch, SharedClock};
 use super::error::{Context, NetError};
+use super::session::Far;
 use super::sys::{self, AsFd, AsRawFd, RawFd};
 use crate::echo::wire::MAX_LEN;
 use crate::echo::{Layout, Prober, ProberConfig, ProberStats};
@@ -125,8 +126,7 @@ pub(super) struct Probes {
 impl Probes {
     pub(super) fn open(
         test: &Test,
-        hosts: &[IpAddr],
-        port: u16,
+        servers: &[Far],
         clock: &SharedClock,
         longest: Span,
     ) -> Result<Probes, NetError> {
@@ -150,7 +150,7 @@ impl Probes {
                 least_timeout: longest,
             };
             running.push(Running {
-                socket: open(probe, SocketAddr::new(hosts[probe.host], port))?,
+                socket: open(probe, servers[probe.host].server)?,
                 tos: probe.dscp.tos(),
                 prober: Prober::new(config),
                 outcome: ProbeOutcome::default(),

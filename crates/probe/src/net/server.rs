@@ -4,20 +4,24 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::thread;
+use std::time::Duration;
 
 use super::answer::WebEnd;
 use super::clock::SharedClock;
 use super::error::{Context, NetError};
 use super::flow::{FlowEnd, Grid};
 use super::header::{self, FlowHeader};
+use super::quic::QuicServer;
 use super::request::Request;
-use super::session::{FlowLimits, FlowServer, Outbox};
+use super::session::{Far, FlowLimits, FlowServer, Outbox, QuicFar, SessionId};
 use super::sys::{self, AsFd, Epoll, Interest, Timer};
 use super::{explain, reflect};
 use crate::echo::ReflectorStats;
+use crate::quic::{ClientKeys, ServerKeys};
 use crate::{Direction, End, Sample};
 
 /// Most connections at a time; further ones are closed at once and counted.
@@ -36,7 +40,25 @@ pub struct Server {
     listeners: Vec<(IpAddr, TcpListener)>,
     reflectors: Vec<UdpSocket>,
     port: u16,
+    quic: Option<OverQuic>,
 }
+
+/// The far end of flows over QUIC, for the one client.
+#[derive(Debug)]
+struct OverQuic {
+    server: QuicServer,
+    keys: ServerKeys,
+    /// What the client needs.
+    far: QuicFar,
+    session: SessionId,
+    client: Vec<IpAddr>,
+    flows: usize,
+}
+
+/// Samples of QUIC flows that may wait: 0.1 s of them are a tenth of it, with 1000 flows and steps of 10 ms.
+const MOST_SAMPLES: usize = 100_000;
+/// Time between two looks at them.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The results of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,7 +126,38 @@ impl Server {
             listeners.push((addr, listener));
             reflectors.push(reflector);
         }
-        Ok(Server { listeners, reflectors, port })
+        Ok(Server { listeners, reflectors, port, quic: None })
+    }
+
+    /// Accepts flows over QUIC, too, from the addresses of the one `client`, at a UDP port that the system chooses.
+    /// `flows`: most at a time, which divide the room for data that arrives out of order. `keys`: both sides of TLS.
+    ///
+    /// # Errors
+    /// [`NetError::System`] with the address that could not be bound.
+    pub fn accept_quic(
+        &mut self,
+        client: &[IpAddr],
+        flows: usize,
+        keys: (ServerKeys, ClientKeys),
+    ) -> Result<(), NetError> {
+        let addresses: Vec<IpAddr> = self.listeners.iter().map(|(address, _)| *address).collect();
+        let server = QuicServer::bind(&addresses, 0, MAX_CONNECTIONS).map_err(|(at, source)| {
+            NetError::System { operation: "bind UDP for QUIC", object: at.to_string(), source }
+        })?;
+        let session = SessionId::random().context("read", "random bits")?;
+        let far = QuicFar { port: server.port(), keys: keys.1 };
+        self.quic = Some(OverQuic { server, keys: keys.0, far, session, client: client.to_vec(), flows });
+        Ok(())
+    }
+
+    /// The server at one of its addresses, for [`super::run_client`].
+    #[must_use]
+    pub fn far(&self, address: IpAddr) -> Far {
+        Far {
+            server: SocketAddr::new(address, self.port),
+            session: self.quic.as_ref().map(|quic| quic.session),
+            quic: self.quic.as_ref().map(|quic| quic.far.clone()),
+        }
     }
 
     /// The port number of all its sockets.
@@ -114,8 +167,8 @@ impl Server {
     }
 
     /// Serves until `stop` is set, which it notices within 0.1 s; then aborts the remaining connections. TCP
-    /// runs in the calling thread, probes in another one. The samples are: goodput of uploads, the sender's
-    /// view of downloads, and this end of each flow.
+    /// runs in the calling thread, probes and QUIC in one each. The samples are: goodput of uploads, the sender's
+    /// view of downloads, and this end of each flow. Flows over QUIC are not in the summary.
     ///
     /// # Errors
     /// [`NetError::System`] if waiting or accepting fails; a failed connection is a flow's error.
@@ -125,16 +178,23 @@ impl Server {
         sink: &Sender<Sample>,
         stop: &AtomicBool,
     ) -> Result<ServerSummary, NetError> {
-        // The reflector also ends if the TCP loop fails.
+        // The others also end if the TCP loop fails.
         let failed = AtomicBool::new(false);
         thread::scope(|scope| {
             let name = thread::Builder::new().name("reflector".into());
             let both = || reflect::run(&self.reflectors, clock, sink, stop, &failed);
             let reflector = name.spawn_scoped(scope, both).context("start", "the reflector's thread")?;
             sys::ordinary_thread();
+            let quic = self.quic.as_ref().map(|quic| {
+                let name = thread::Builder::new().name("quic".into());
+                let run = || quic.run(clock, sink, &failed);
+                name.spawn_scoped(scope, run).context("start", "the thread of QUIC")
+            });
+            let quic = quic.transpose()?;
             let served = Loop::new(Source::Listeners(&self.listeners), clock, Sink::All(sink))
                 .and_then(|mut serving| serving.run(stop));
             failed.store(true, Ordering::Relaxed);
+            quic.map_or(Ok(Ok(())), thread::ScopedJoinHandle::join).map_err(|_| NetError::Thread("QUIC"))??;
             let probes = reflector.join().map_err(|_| NetError::Thread("reflector"))??;
             Ok(ServerSummary {
                 probes: probes.stats,
@@ -142,6 +202,30 @@ impl Server {
                 clock_stepped: probes.clock_stepped,
                 ..served?
             })
+        })
+    }
+}
+
+impl OverQuic {
+    /// Serves until `stop` is set, and passes on the samples.
+    fn run(&self, clock: &SharedClock, sink: &Sender<Sample>, stop: &AtomicBool) -> Result<(), NetError> {
+        // A flow that was aborted may still be open here when the next connects.
+        let limits = FlowLimits { flows: self.flows * 2, served: usize::MAX, web: 0, until: i64::MAX };
+        let outbox = Arc::new(Outbox::new(MOST_SAMPLES));
+        self.server.begin(self.session, &self.client, limits, *clock, Arc::clone(&outbox));
+        thread::scope(|scope| {
+            let serving = scope.spawn(|| self.server.serve(&self.keys, stop));
+            loop {
+                let is_last = serving.is_finished();
+                for sample in outbox.take(usize::MAX).0 {
+                    // A receiver that is gone no longer wants samples; the run is stopped by other means.
+                    let _ = sink.send(sample);
+                }
+                if is_last {
+                    return serving.join().map_err(|_| NetError::Thread("QUIC"))?;
+                }
+                thread::sleep(LOOK);
+            }
         })
     }
 }

@@ -88,6 +88,12 @@ pub struct QuicFar {
 }
 
 impl Far {
+    /// A server of one client, for flows over TCP.
+    #[must_use]
+    pub fn of_tcp(server: SocketAddr) -> Far {
+        Far { server, session: None, quic: None }
+    }
+
     /// The first bytes of each connection and of each datagram.
     pub(super) fn preface(&self) -> Vec<u8> {
         self.session.map_or(Vec::new(), |session| session.preface().to_vec())

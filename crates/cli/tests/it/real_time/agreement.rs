@@ -62,6 +62,13 @@ fn one_cubic_flow_is_the_same_on_both_arms() {
     agree("tcp_1up --rate 10mbit --rtt 20ms --length 8s --queue fq_codel,pfifo:100", one_way);
 }
 
+/// Both arms have quinn's state machine; live it sends real datagrams.
+#[test]
+fn a_flow_over_quic_is_the_same_on_both_arms() {
+    let Some(_turn) = live("a_flow_over_quic_is_the_same_on_both_arms") else { return };
+    agree("tcp_1up --transport quic --rate 10mbit --rtt 20ms --length 8s --queue fq_codel,pfifo:100", one_way);
+}
+
 #[test]
 fn four_flows_with_ecn_over_ipv6_are_the_same_on_both_arms() {
     let Some(_turn) = live("four_flows_with_ecn_over_ipv6_are_the_same_on_both_arms") else { return };

@@ -42,7 +42,7 @@ pub struct QuicServer {
 /// The flows of one load. Dropping it does not end it: [`QuicLoad::end`] does.
 #[derive(Debug)]
 pub struct QuicLoad {
-    from: IpAddr,
+    from: Vec<IpAddr>,
     limits: FlowLimits,
     clock: SharedClock,
     outbox: Arc<Outbox>,
@@ -91,18 +91,18 @@ impl QuicServer {
         self.port
     }
 
-    /// Takes flows that name `session` and come from `from`, until [`QuicLoad::end`]. Their samples go to
+    /// Takes flows that name `session` and come from one of the addresses `from`, until [`QuicLoad::end`]. Their samples go to
     /// `outbox`.
     pub fn begin(
         &self,
         session: SessionId,
-        from: IpAddr,
+        from: &[IpAddr],
         limits: FlowLimits,
         clock: SharedClock,
         outbox: Arc<Outbox>,
     ) -> Arc<QuicLoad> {
         let (is_over, end, ended) = (AtomicBool::new(false), Mutex::new(None), Condvar::new());
-        let load = Arc::new(QuicLoad { from, limits, clock, outbox, is_over, end, ended });
+        let load = Arc::new(QuicLoad { from: from.to_vec(), limits, clock, outbox, is_over, end, ended });
         lock(&self.loads).insert(session, Arc::clone(&load));
         self.changes.fetch_add(1, Ordering::Release);
         load
@@ -257,7 +257,7 @@ impl<'a> Serving<'a> {
         for _ in 0..TURN {
             match socket.udp.receive(buf) {
                 Ok(datagram) => {
-                    let is_known = self.loads.values().any(|one| one.load.from == datagram.from.ip());
+                    let is_known = self.loads.values().any(|one| one.load.from.contains(&datagram.from.ip()));
                     if is_known && !datagram.truncated {
                         let ecn = datagram.tos.unwrap_or(0) & 3;
                         let arrival = Arrival { from: datagram.from, to: datagram.to, ecn };
@@ -306,7 +306,7 @@ impl<'a> Serving<'a> {
         let (preface, rest) = opening.split_first_chunk::<PREFACE_LEN>()?;
         let session = SessionId::parse(preface)?;
         let peer = socket.host.peer(number)?;
-        let working = self.loads.get_mut(&session).filter(|one| one.load.from == peer.ip())?;
+        let working = self.loads.get_mut(&session).filter(|one| one.load.from.contains(&peer.ip()))?;
         let header = FlowHeader::parse(<&[u8; header::LEN]>::try_from(rest).ok()?);
         let limits = working.load.limits;
         let open = socket.flows.values().filter(|flow| flow.session == session).count();
