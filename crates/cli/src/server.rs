@@ -17,6 +17,7 @@ use goodqueue_path::server::listen::Listener;
 use goodqueue_path::server::{Ending, Event, Limits, PrefixLengths, Server, ServerStats};
 use goodqueue_path::{http, metrics};
 use goodqueue_probe::net::{bind_tcp, random_u64};
+use goodqueue_probe::rpm::Tls;
 use serde_json::{Value, json};
 
 use crate::args::ServerArgs;
@@ -164,7 +165,8 @@ fn https(args: &ServerArgs, limits: &Limits) -> Result<Option<(RpmServer, Identi
             Identity::from_pem(&read("--https-cert", cert)?, &read("--https-key", key)?)
                 .map_err(|error| Error::Usage(format!("--https-cert, --https-key: {error}")))?
         }
-        _ => Identity::ephemeral().map_err(|error| Error::Machine(format!("a certificate: {error}")))?,
+        _ => Identity::ephemeral(Tls::V1_3)
+            .map_err(|error| Error::Machine(format!("a certificate: {error}")))?,
     };
     let bounds = RpmBounds {
         transfers,

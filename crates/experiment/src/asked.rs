@@ -117,7 +117,7 @@ impl Asked {
     #[must_use]
     pub fn sides(&self) -> usize {
         match (&self.experiment, &self.source) {
-            (Some(experiment), _) => experiment.variants.len() * experiment.loads().len(),
+            (Some(experiment), _) => experiment.variants.len() * crate::record::loads(&experiment.test).len(),
             (None, Source::Plan(plan)) => plan.queues.len(),
             (None, _) => 0,
         }

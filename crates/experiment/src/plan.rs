@@ -122,11 +122,10 @@ impl Plan {
                        --up, --down, --rtt and --queue";
             return refuse(if line.is_some() { "--line" } else { "--buffer" }, why);
         }
-        if self.test.test()?.rpm.is_some() {
+        if self.test.test()?.rpm.is_some() && !self.test.with.is_empty() {
             return refuse(
-                &self.test.name,
-                "it needs HTTPS, which the live arm has not; leave --live out, or measure a real path with `goodqueue \
-                 test https://HOST`",
+                &format!("{} --with", self.test.name),
+                "live, nothing runs beside it; leave one of them out",
             );
         }
         if let Some(cc) = self.test.cc.as_deref().filter(|cc| Library::is_path(cc)) {

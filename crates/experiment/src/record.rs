@@ -17,8 +17,12 @@ use crate::{Experiment, Variant};
 pub(crate) fn of_plan(plan: &Plan, test: &Test, own: Record) -> Record {
     Record {
         seed: plan.seeds.first().copied().unwrap_or(1),
-        planned: plan.queues.clone(),
-        test: test_plan(test),
+        planned: plan
+            .queues
+            .iter()
+            .flat_map(|queue| loads(test).iter().map(move |&(load, _)| labelled(queue, load)))
+            .collect(),
+        test: test_plan(&test.clone().with_rpm()),
         link: link_plan(&plan.link),
         warnings: plan.warnings.clone(),
         ..own
@@ -36,7 +40,9 @@ impl Experiment {
             planned: self
                 .variants
                 .iter()
-                .flat_map(|variant| self.loads().iter().map(move |&(load, _)| labelled(variant, load)))
+                .flat_map(|variant| {
+                    loads(&self.test).iter().map(move |&(load, _)| labelled(&variant.label, load))
+                })
                 .collect(),
             test: test_plan(&self.test.clone().with_rpm()),
             link: self.variants.first().map(Variant::link).unwrap_or_default(),
@@ -60,28 +66,28 @@ impl Experiment {
                 up: variant.up,
                 down: variant.down,
                 path: path.clone(),
-                queue: labelled(variant, load),
+                queue: labelled(&variant.label, load),
                 link: link.clone(),
                 traced: Vec::new(),
             };
-            let loads = self.loads().iter();
-            loads
+            loads(&self.test)
+                .iter()
                 .flat_map(|&load| self.seeds.iter().map(move |&seed| (load, seed)))
                 .map(|(load, seed)| job(load, seed))
                 .collect::<Vec<_>>()
         };
         self.variants.iter().flat_map(of).collect()
     }
+}
 
-    /// The loads of a test of responsiveness. Another has one, which needs no name.
-    pub(crate) fn loads(&self) -> &'static [(&'static str, Way)] {
-        if self.test.rpm.is_some() { &LOADS } else { &[("", Way::Up)] }
-    }
+/// The loads of a test of responsiveness. Another has one, which needs no name.
+pub(crate) fn loads(test: &Test) -> &'static [(&'static str, Way)] {
+    if test.rpm.is_some() { &LOADS } else { &[("", Way::Up)] }
 }
 
 /// The run of a variant with this load: `fq_codel download`.
-fn labelled(variant: &Variant, load: &str) -> String {
-    format!("{} {load}", variant.label).trim_end().to_owned()
+pub(crate) fn labelled(variant: &str, load: &str) -> String {
+    format!("{variant} {load}").trim_end().to_owned()
 }
 
 /// The scenario whose test of responsiveness, if it has one, loads this direction.

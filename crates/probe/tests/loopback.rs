@@ -58,8 +58,7 @@ fn run(test: &Test, addr: IpAddr, stops: &Stops) -> Outcome {
             }
         }
         let servers = vec![server.far(addr); test.hosts()];
-        let client =
-            run_client(test, &servers, &clock, &PathState::default(), &sink, &stop_client).unwrap();
+        let client = run_client(test, &servers, &clock, &PathState::default(), &sink, &stop_client).unwrap();
         // Queued data arrives, then the aborts.
         thread::sleep(Duration::from_millis(100));
         stop_server.store(true, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use goodqueue_probe::Sample;
 use goodqueue_report::wifi::Radio;
-use goodqueue_report::{EngineHealth, PathQueue};
+use goodqueue_report::{Direction, EngineHealth, PathQueue, Responsiveness};
 use serde::{Deserialize, Serialize};
 
 use crate::collect::{QueueEnd, QueueMoment};
@@ -28,8 +28,12 @@ pub(super) struct Order {
 /// The order to a child.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Work {
-    /// A test over two lines, with the queue `label`.
+    /// A test over two lines.
     Lines {
+        /// The queue, in words.
+        queue: String,
+        /// What a test of responsiveness loads.
+        load: Option<Direction>,
         /// The test.
         test: TestOrder,
         /// The link.
@@ -97,6 +101,8 @@ pub(super) struct Finish {
     pub up: QueueEnd,
     /// The queue towards the client.
     pub down: QueueEnd,
+    /// What came of a test of responsiveness.
+    pub rpm: Option<Responsiveness>,
     /// The queues of both lines, or of the devices on the air.
     pub path: Vec<PathQueue>,
     /// The radio, where there is one.

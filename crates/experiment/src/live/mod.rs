@@ -7,15 +7,17 @@ mod on_air;
 mod queue;
 mod rate;
 mod relay;
+mod responsiveness;
 mod rights;
 mod setup;
 mod supervise;
 mod worker;
 
-use goodqueue_probe::Test;
+use goodqueue_probe::{Direction as Way, Test};
 use goodqueue_report::Record;
 use goodqueue_wire::MAX_HOSTS;
 
+use crate::record::{direction, labelled, loads};
 use crate::simulate::Job;
 use crate::source::Source;
 use crate::{Error, Experiment, Monitor, Plan, Variant};
@@ -78,19 +80,23 @@ fn over_lines(test: &Test, plan: &Plan) -> Result<Vec<Turn>, Error> {
         let name = &plan.test.name;
         return Err(Error::Usage(format!("{name} needs {need} server hosts; with --live there are {have}")));
     }
-    let order = |queue: &String| Order {
-        work: Work::Lines { test: plan.test.clone(), link: plan.link.clone() },
-        label: queue.clone(),
+    let order = |queue: &String, name: &str, load: Option<Way>| Order {
+        work: Work::Lines {
+            queue: queue.clone(),
+            load: load.map(direction),
+            test: plan.test.clone(),
+            link: plan.link.clone(),
+        },
+        label: labelled(queue, name),
         seed: plan.seeds.first().copied().unwrap_or(1),
         parent: std::process::id(),
     };
-    let turn = |queue| Turn {
-        order: order(queue),
-        test: test.clone(),
-        rates: plan.link.constant_rates(),
-        link: None,
+    let turn = |queue, (name, way)| {
+        let load = test.rpm.is_some().then_some(way);
+        let rates = plan.link.constant_rates();
+        Turn { order: order(queue, name, load), test: test.clone().with_rpm(), rates, link: None, load }
     };
-    Ok(plan.queues.iter().map(turn).collect())
+    Ok(plan.queues.iter().flat_map(|queue| loads(test).iter().map(move |&load| turn(queue, load))).collect())
 }
 
 fn over_the_air(experiment: &Experiment, source: &Source) -> Vec<Turn> {
@@ -115,6 +121,7 @@ fn over_the_air(experiment: &Experiment, source: &Source) -> Vec<Turn> {
         test: job.test.clone(),
         rates: [None; 2],
         link: job.link.clone(),
+        load: None,
     };
     let jobs = experiment.jobs();
     let firsts = jobs.iter().step_by(experiment.seeds.len().max(1));

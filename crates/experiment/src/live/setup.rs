@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use goodqueue::port::Trace;
 use goodqueue::{Direction, ETHERNET_FRAME, Line, Nanos, Rate, RingSpec, Serializer, Span};
 use goodqueue_probe::Test;
-use goodqueue_report::PathQueue;
 use goodqueue_report::wifi::Radio as Recorded;
+use goodqueue_report::{Direction as Recording, PathQueue};
 use goodqueue_sim::wifi::{DeviceId, PeerSpec, Radio, RadioSpec, RateSpec, Role};
 use goodqueue_wire::DEFAULT_FRAMES;
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, FlowSpec, Lab, MAX_HOSTS, MediumSpec, PathSpec};
@@ -28,6 +28,8 @@ use crate::{Experiment, Variant};
 /// What an order comes to.
 pub(super) struct Setup {
     pub(super) test: Test,
+    /// What a test of responsiveness loads.
+    pub(super) load: Option<Direction>,
     /// Server hosts of the lab.
     pub(super) hosts: usize,
     pub(super) ecn: bool,
@@ -80,12 +82,13 @@ pub(super) struct RadioThread {
 impl Setup {
     pub(super) fn of(order: &Order) -> Result<Setup, Error> {
         match &order.work {
-            Work::Lines { test, link } => {
+            Work::Lines { queue, load, test, link } => {
                 let test = test.test()?;
-                let queue = LineQueue::read(&order.label)?;
+                let queue = LineQueue::read(queue)?;
                 Ok(Setup {
                     hosts: test.hosts(),
                     test,
+                    load: load.map(way),
                     ecn: link.ecn,
                     ipv6: link.ip_version == 6,
                     network: Network::Lines(link.clone(), queue),
@@ -120,10 +123,7 @@ impl Setup {
             return refuse(what.into());
         }
         if test.rpm.is_some() {
-            return refuse(format!(
-                "{} needs HTTPS, which the live arm has not; leave --live out",
-                test.name
-            ));
+            return refuse(format!("{} is not possible over [wifi]; leave --live out", test.name));
         }
         if scenario.flows.iter().any(|flow| flow.bytes.is_some()) {
             return refuse("flows of so many bytes are simulated only; leave `bytes` out".into());
@@ -149,7 +149,7 @@ impl Setup {
         let path = variant.path(&test).into_iter().filter_map(queue).collect();
         let air = Air { spec: radio.spec.clone(), stations, path, delay: wire.delay, to_stations };
         let network = Network::Air(air);
-        Ok(Setup { test, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, network })
+        Ok(Setup { test, load: None, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, network })
     }
 
     /// The address of a server host.
@@ -184,6 +184,14 @@ impl Setup {
                 Ok(Started { engine, faults: Faults::default(), listening: Some(listening) })
             }
         }
+    }
+}
+
+/// The same direction as the queues have it.
+fn way(direction: Recording) -> Direction {
+    match direction {
+        Recording::Up => Direction::Up,
+        Recording::Down => Direction::Down,
     }
 }
 

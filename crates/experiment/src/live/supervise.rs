@@ -10,14 +10,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use goodqueue_probe::Test;
+use goodqueue_probe::{Direction as Way, Test};
 use goodqueue_report::wifi::Radio;
-use goodqueue_report::{EngineHealth, LinkPlan, Record, Run};
+use goodqueue_report::{Direction, EngineHealth, LinkPlan, Record, Responsiveness, Run};
 
 use super::message::{Finish, Message, Order};
 use super::rate::LineClock;
 use crate::Error;
 use crate::collect::Collector;
+use crate::record::direction;
 use crate::{Monitor, Turn as Told};
 use goodqueue_wire::Lock;
 
@@ -81,6 +82,8 @@ pub(crate) struct Turn {
     pub(crate) rates: [Option<u64>; 2],
     /// Its own link, where that is not the record's.
     pub(crate) link: Option<LinkPlan>,
+    /// What a test of responsiveness loads.
+    pub(crate) load: Option<Way>,
 }
 
 /// Runs `turns` one after the other and puts what was measured into `record`, calling `keep` after each.
@@ -226,6 +229,8 @@ struct Memory {
     lines: [Option<(LineClock, u64)>; 2],
     engine: Option<EngineHealth>,
     link: Option<LinkPlan>,
+    loads: Vec<Direction>,
+    rpm: Option<Responsiveness>,
     radios: Vec<Radio>,
 }
 
@@ -236,6 +241,8 @@ impl Memory {
             lines: turn.rates.map(|rate| rate.map(|bps| (LineClock::default(), bps))),
             engine: None,
             link: turn.link.clone(),
+            loads: turn.load.map(direction).into_iter().collect(),
+            rpm: None,
             radios: Vec::new(),
         }
     }
@@ -252,10 +259,10 @@ impl Memory {
                 self.collector.queues(t_ns, up, down);
             }
             Message::Finished(finish) => {
-                let Finish { complete, engine, invalid, up, down, path, radios } = *finish;
+                let Finish { complete, engine, invalid, up, down, rpm, path, radios } = *finish;
                 self.collector.path(path);
                 self.collector.finished(complete, invalid, up, down);
-                self.radios = radios;
+                (self.radios, self.rpm) = (radios, rpm);
                 let errors = self.lines.map(|line| line.and_then(|(line, bps)| line.error(bps)));
                 let [rate_error_up, rate_error_down] = errors;
                 self.engine = Some(EngineHealth { rate_error_up, rate_error_down, ..engine });
@@ -265,7 +272,8 @@ impl Memory {
     }
 
     fn into_run(self) -> Run {
-        Run { engine: self.engine, link: self.link, radios: self.radios, ..self.collector.into_run() }
+        let Memory { engine, link, loads, rpm, radios, collector, .. } = self;
+        Run { engine, link, loads, rpm, radios, ..collector.into_run() }
     }
 }
 

@@ -14,11 +14,12 @@ use goodqueue::{Nanos, QueueSpec, Reason, Span};
 use goodqueue_path::load::{Secret, quic_keys, word};
 use goodqueue_probe::net::{self, ClientSummary, Far, NetError, PathState, Server, SharedClock};
 use goodqueue_probe::{Sample, Test, Transport};
-use goodqueue_report::{Direction, EngineHealth, PathQueue, ramp_ns};
+use goodqueue_report::{Direction, EngineHealth, PathQueue, Responsiveness, ramp_ns};
 use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
 
-use super::message::{Finish, Message, Order};
+use super::message::{Finish, Message, Order, Work};
 use super::queue::Faults;
+use super::responsiveness;
 use super::rights::Rights;
 use super::setup::{Network, RadioReport, RadioThread, Setup, Started};
 use crate::Error;
@@ -28,7 +29,7 @@ use crate::simulate::sojourn;
 /// Time between two samples of the queues.
 const LOOK: Duration = Duration::from_millis(100);
 /// Time that all threads get to be ready before the idle lead-in begins.
-const SETTLE: Span = Span::from_millis(300);
+pub(super) const SETTLE: Span = Span::from_millis(300);
 
 /// Runs the one order that is on standard input.
 ///
@@ -47,7 +48,7 @@ pub fn main() -> Result<(), Error> {
 }
 
 /// Standard output as a stream of messages. A parent that is gone is noticed by its death signal.
-struct Voice {
+pub(super) struct Voice {
     writer: Option<(Sender<String>, JoinHandle<()>)>,
 }
 
@@ -103,15 +104,20 @@ fn work(voice: &mut Voice) -> Result<(), Error> {
     let lab = lab(setup.hosts, setup.ecn)?;
     voice.detach();
     let test = &setup.test;
-    lab.client().run(|| net::check(test, setup.hosts)).map_err(Error::machine)?.map_err(Error::machine)?;
+    let whole = &test.clone().with_rpm();
+    lab.client().run(|| net::check(whole, setup.hosts)).map_err(Error::machine)?.map_err(Error::machine)?;
     let parameters = match &setup.network {
         Network::Lines(_, queue) => queue.parameters(),
         Network::Air(_) => BTreeMap::new(),
     };
     voice.say(&Message::Ready { sysctls: lab.sysctls(Side::Client).map_err(Error::machine)?, parameters });
     let Started { engine, faults, listening } = setup.start(&lab, &order)?;
-    let rights = Rights::of(test, order.parent);
-    let (load, told) = run_load(voice, &lab, &setup, (&engine, &faults), listening.as_ref(), &rights)?;
+    let rights = Rights::of(whole, order.parent);
+    let mut arena = Arena { voice, lab: &lab, engine: &engine, faults: &faults, rights: &rights };
+    let (load, told) = match &test.rpm {
+        Some(plan) => responsiveness::run(&mut arena, &setup, plan)?,
+        None => run_load(&mut arena, &setup, listening.as_ref())?,
+    };
     let running = engine.is_running();
     let report = engine.stop().map_err(Error::machine)?;
     let RadioReport { radios, path: on_air, wrong } =
@@ -122,38 +128,40 @@ fn work(voice: &mut Voice) -> Result<(), Error> {
     let failure = report.failure.as_ref().map(ToString::to_string);
     let mut invalid = report.validity().reasons;
     invalid.extend(wrong);
-    match load {
-        Ok(summary) => {
-            invalid.extend(summary.faults);
-            for warning in summary.warnings {
+    let rpm = match load {
+        Ok(Loaded { faults, warnings, rpm }) => {
+            invalid.extend(faults);
+            for warning in warnings {
                 voice.say(&Message::Warning(format!("{}: {warning}", order.label)));
             }
+            rpm
         }
         // A load that failed because the link is gone is not the news.
-        Err(error) if failure.is_none() => return Err(Error::machine(error)),
-        Err(_) => {}
-    }
+        Err(error) if failure.is_none() => return Err(Error::Machine(error)),
+        Err(_) => None,
+    };
+    let queue = match &order.work {
+        Work::Lines { queue, .. } => queue,
+        Work::Air { .. } => &order.label,
+    };
     let ways = [(Direction::Up, &report.up), (Direction::Down, &report.down)];
-    let lines = ways.into_iter().filter_map(|(way, end)| path_queue(way, &order.label, end));
+    let lines = ways.into_iter().filter_map(|(way, end)| path_queue(way, queue, end));
     let path = lines.chain(on_air).collect();
-    let finish = Finish { radios, path, ..finish(&report, running && !told, invalid) };
+    let finish = Finish { radios, path, rpm, ..finish(&report, running && !told, invalid) };
     voice.say(&Message::Finished(Box::new(finish)));
     failure.map_or(Ok(()), |failure| Err(Error::Machine(failure)))
 }
 
-/// Runs load and probes, each end in its own namespace, and passes on what they say; returns what the
-/// client made of it, and whether it was told to stop.
+/// Runs load and probes; returns what came of them, and whether it was told to stop.
 fn run_load(
-    voice: &mut Voice,
-    lab: &Lab,
+    arena: &mut Arena<'_>,
     setup: &Setup,
-    (engine, faults): (&EngineHandle, &Faults),
     listening: Option<&RadioThread>,
-    rights: &Rights,
-) -> Result<(Result<ClientSummary, NetError>, bool), Error> {
-    let test = &setup.test;
+) -> Result<(Result<Loaded, String>, bool), Error> {
+    let (test, lab) = (&setup.test, arena.lab);
     let hosts: Vec<IpAddr> = (0..lab.hosts()).map(|host| setup.address(host)).collect();
-    let server = lab.server().run(|| server(test, &hosts)).map_err(Error::machine)?.map_err(Error::machine)?;
+    let server =
+        lab.server().run(|| server(test, &hosts)).map_err(Error::machine)?.map_err(Error::machine)?;
     let servers: Vec<Far> = hosts.iter().map(|&host| server.far(host)).collect();
     let least = SETTLE + test.idle;
     let lead = listening.map_or(least, |radio| radio.lead(goodqueue_wire::now(), test, least));
@@ -161,46 +169,80 @@ fn run_load(
     if let (Some(radio), Ok(at)) = (listening, u64::try_from(clock.load_start().mono)) {
         radio.start_at(Nanos(at));
     }
-    if let Ok(start) = u64::try_from(clock.load_start().mono) {
-        let at = |ns: u64| Nanos(start.saturating_add(ns));
-        engine.measure_sojourn(at(ramp_ns(test.load.0)), at(test.load.0));
-    }
-    let (server_sink, samples) = channel();
-    let client_sink = server_sink.clone();
-    let told = told_to_stop();
-    let (end_client, end_server) = (AtomicBool::new(false), AtomicBool::new(false));
     let path = PathState::new(setup.longest_round_trip());
-    thread::scope(|scope| {
-        let (server, end_client, end_server, path) = (&server, &end_client, &end_server, &path);
-        let serving = scope.spawn(move || {
-            rights.end_in_thread(|| lab.server().enter())?;
-            Ok::<_, goodqueue_wire::Error>(server.run(&clock, &server_sink, end_server))
-        });
-        let client = scope.spawn(move || {
-            let _whatever_happens = SetAtEnd(end_server);
-            rights.end_in_thread(|| lab.client().enter())?;
-            Ok::<_, goodqueue_wire::Error>(net::run_client(
-                test,
-                &servers,
-                &clock,
-                path,
-                &client_sink,
-                end_client,
-            ))
-        });
-        let ending = rights.end();
-        if ending.is_err() {
-            end_client.store(true, Ordering::Relaxed);
-        }
-        let ended = || told.load(Ordering::Relaxed) || !engine.is_running() || faults.first().is_some();
-        watch(voice, engine, (&samples, path), &clock, &|| end_client.fetch_or(ended(), Ordering::Relaxed));
-        let lost = |_| Error::Machine("a thread of the load ended without an answer".into());
-        let summary = client.join().map_err(lost)?.map_err(Error::machine)?;
+    let serve = |sink: &Sender<Sample>, stop: &AtomicBool| {
         // What the server made of it has come as samples; how it ended matters no more.
-        let _ = serving.join().map_err(lost)?.map_err(Error::machine)?;
-        ending.map_err(Error::machine)?;
-        Ok((summary, told.load(Ordering::Relaxed)))
-    })
+        let _ = server.run(&clock, sink, stop);
+    };
+    let client =
+        |sink: &Sender<Sample>, stop: &AtomicBool| net::run_client(test, &servers, &clock, &path, sink, stop);
+    let (summary, told) = arena.run(test, (&clock, &path), serve, client)?;
+    let loaded = |ClientSummary { faults, warnings, .. }| Loaded { faults, warnings, rpm: None };
+    Ok((summary.map(loaded).map_err(|error| error.to_string()), told))
+}
+
+/// Where both ends of a load run.
+pub(super) struct Arena<'a> {
+    pub(super) voice: &'a mut Voice,
+    pub(super) lab: &'a Lab,
+    pub(super) engine: &'a EngineHandle,
+    pub(super) faults: &'a Faults,
+    pub(super) rights: &'a Rights,
+}
+
+/// What came of a load.
+pub(super) struct Loaded {
+    /// Why it is not valid.
+    pub(super) faults: Vec<String>,
+    pub(super) warnings: Vec<String>,
+    pub(super) rpm: Option<Responsiveness>,
+}
+
+impl Arena<'_> {
+    /// Runs both ends of the load of `test`, each in its own namespace, and passes on their samples, until the
+    /// client has ended. Returns what the client made of it, and whether it was told to stop.
+    pub(super) fn run<T: Send>(
+        &mut self,
+        test: &Test,
+        (clock, path): (&SharedClock, &PathState),
+        serve: impl FnOnce(&Sender<Sample>, &AtomicBool) + Send,
+        client: impl FnOnce(&Sender<Sample>, &AtomicBool) -> T + Send,
+    ) -> Result<(T, bool), Error> {
+        let Arena { lab, engine, faults, rights, .. } = *self;
+        if let Ok(start) = u64::try_from(clock.load_start().mono) {
+            let at = |ns: u64| Nanos(start.saturating_add(ns));
+            engine.measure_sojourn(at(ramp_ns(test.load.0)), at(test.load.0));
+        }
+        let (server_sink, samples) = channel();
+        let client_sink = server_sink.clone();
+        let told = told_to_stop();
+        let (end_client, end_server) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|scope| {
+            let (end_client, end_server) = (&end_client, &end_server);
+            let serving = scope.spawn(move || {
+                rights.end_in_thread(|| lab.server().enter())?;
+                serve(&server_sink, end_server);
+                Ok::<_, goodqueue_wire::Error>(())
+            });
+            let client = scope.spawn(move || {
+                let _whatever_happens = SetAtEnd(end_server);
+                rights.end_in_thread(|| lab.client().enter())?;
+                Ok::<_, goodqueue_wire::Error>(client(&client_sink, end_client))
+            });
+            let ending = rights.end();
+            if ending.is_err() {
+                end_client.store(true, Ordering::Relaxed);
+            }
+            let ended = || told.load(Ordering::Relaxed) || !engine.is_running() || faults.first().is_some();
+            let look = || end_client.fetch_or(ended(), Ordering::Relaxed);
+            watch(self.voice, engine, (&samples, path), clock, &look);
+            let lost = |_| Error::Machine("a thread of the load ended without an answer".into());
+            let made = client.join().map_err(lost)?.map_err(Error::machine)?;
+            serving.join().map_err(lost)?.map_err(Error::machine)?;
+            ending.map_err(Error::machine)?;
+            Ok((made, told.load(Ordering::Relaxed)))
+        })
+    }
 }
 
 /// The server of a test, for flows over QUIC too if it has some. Their keys come from a secret that nobody else
@@ -331,6 +373,7 @@ pub(super) fn finish(report: &EngineReport, complete: bool, invalid: Vec<String>
         invalid,
         up: QueueEnd::from(tally(&report.up)),
         down: QueueEnd::from(tally(&report.down)),
+        rpm: None,
         path: Vec::new(),
         radios: Vec::new(),
     }

@@ -24,6 +24,8 @@ use crate::record::test_plan;
 use crate::{Arm, Error, Request};
 
 pub use rpm::RpmTest;
+#[cfg(target_os = "linux")]
+pub(crate) use rpm::each_sample;
 pub use run::run;
 
 /// Flows in each direction of the three loads, unless asked for otherwise.

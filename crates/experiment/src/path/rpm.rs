@@ -133,6 +133,8 @@ impl RpmTest {
             settings: self.settings,
             step: self.test.step,
             seed: random_u64().unwrap_or(1),
+            length: None,
+            cc: None,
         };
         let mut seen = Seen {
             collector: Collector::new(name, &self.test),
@@ -200,6 +202,22 @@ fn test(settings: &Settings, step: Span, intervals: usize) -> Test {
     test.with_rpm()
 }
 
+/// Gives `take` the samples of an event. Connections are flows from `first` on, of which there are `flows`.
+pub(crate) fn each_sample(event: &Event, first: u32, flows: usize, take: &mut dyn FnMut(Sample)) {
+    let flow = |connection: u32| Some(first + connection).filter(|&flow| (flow as usize) < flows);
+    match *event {
+        Event::Probe { number, began, answer } => samples(answer, 0, number, began).for_each(take),
+        Event::Lost { number, began, is_foreign } => take(lost(is_foreign, 0, number, began)),
+        Event::Transferred { connection, t, bytes } => {
+            flow(connection).into_iter().for_each(|flow| take(Sample::Received { flow, t, bytes }));
+        }
+        Event::Tcp { connection, t, info } => {
+            flow(connection).into_iter().for_each(|flow| take(Sample::Tcp { flow, t, info }));
+        }
+        Event::Interval(_) | Event::Passed { .. } => {}
+    }
+}
+
 /// What was seen of a load.
 struct Seen {
     collector: Collector,
@@ -211,31 +229,15 @@ struct Seen {
 
 impl Seen {
     fn take(&mut self, event: &Event) {
-        let flow =
-            |connection: u32| Some(self.first + connection).filter(|&flow| (flow as usize) < self.flows);
-        match *event {
-            Event::Probe { number, began, answer } => {
-                samples(answer, 0, number, began).for_each(|sample| self.collector.sample(&sample));
+        each_sample(event, self.first, self.flows, &mut |sample| {
+            if let Sample::Tcp { flow, info, .. } = sample {
+                self.tcp.insert(flow, info);
             }
-            Event::Lost { number, began, is_foreign } => {
-                self.collector.sample(&lost(is_foreign, 0, number, began));
-            }
-            Event::Transferred { connection, t, bytes } => {
-                if let Some(flow) = flow(connection) {
-                    self.collector.sample(&Sample::Received { flow, t, bytes });
-                }
-            }
-            Event::Tcp { connection, t, info } => {
-                if let Some(flow) = flow(connection) {
-                    self.tcp.insert(flow, info);
-                    self.collector.sample(&Sample::Tcp { flow, t, info });
-                }
-            }
-            Event::Interval(_) => {}
-            Event::Passed { t } => {
-                self.collector.pass(t);
-                self.look(t);
-            }
+            self.collector.sample(&sample);
+        });
+        if let Event::Passed { t } = *event {
+            self.collector.pass(t);
+            self.look(t);
         }
     }
 

@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use goodqueue::{Nanos, Span};
+use goodqueue_probe::net::{AsFd, set_congestion_control};
 use goodqueue_probe::rpm::{Action, Algorithm, Answer, Interval, Outcome, Sample, Settings};
 use goodqueue_probe::{Direction, TcpSample};
 use h2::client::SendRequest;
 use http::{Method, Request, Uri};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, HandshakeKind, ProtocolVersion};
-use tokio::net::TcpStream;
+use tokio::net::TcpSocket;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
@@ -150,7 +151,7 @@ pub fn discover(place: &Place, port: u16) -> Result<Document, Failure> {
         .parse()
         .map_err(|error| Failure::Http(format!("{authority}: {error}")))?;
     let ask = async {
-        let mut connection = Connection::open(place, &tls, 1 << 16).await?.connection;
+        let mut connection = Connection::open(place, &tls, 1 << 16, None).await?.connection;
         let mut body = connection.get(&uri).await?;
         let mut bytes = Vec::new();
         while let Some(data) = body.data().await {
@@ -193,9 +194,20 @@ struct Opened {
 }
 
 impl Connection {
-    async fn open(place: &Place, config: &Arc<ClientConfig>, window: u32) -> Result<Opened, Failure> {
+    /// With a congestion control other than the system's, if `cc` names one.
+    async fn open(
+        place: &Place,
+        config: &Arc<ClientConfig>,
+        window: u32,
+        cc: Option<&str>,
+    ) -> Result<Opened, Failure> {
+        let socket = if place.address.is_ipv6() { TcpSocket::new_v6() } else { TcpSocket::new_v4() };
+        let socket = socket.map_err(Failure::Connect)?;
+        if let Some(cc) = cc {
+            set_congestion_control(socket.as_fd(), cc).map_err(Failure::Connect)?;
+        }
         let began = Instant::now();
-        let stream = TcpStream::connect(place.address).await.map_err(Failure::Connect)?;
+        let stream = socket.connect(place.address).await.map_err(Failure::Connect)?;
         let tcp = began.elapsed();
         let socket = Socket::new(stream).map_err(Failure::Connect)?;
         let name = ServerName::try_from(bare(&place.host).to_owned())
@@ -314,6 +326,10 @@ pub struct Run {
     pub step: Span,
     /// Of random choices.
     pub seed: u64,
+    /// How long the load lasts, though the algorithm may end before; without it the load ends with the algorithm.
+    pub length: Option<Span>,
+    /// Congestion control of its connections; without it the system's own.
+    pub cc: Option<String>,
 }
 
 impl Run {
@@ -397,13 +413,15 @@ impl<'a> Work<'a> {
             while let Some(action) = self.algorithm.poll_action() {
                 self.act(action);
             }
-            if self.algorithm.is_done() || self.failure.is_some() || stop.load(Ordering::Relaxed) {
+            let is_over = match self.run.length {
+                Some(length) => self.t(self.now()) >= signed(length.0),
+                None => self.algorithm.is_done(),
+            };
+            if is_over || self.failure.is_some() || stop.load(Ordering::Relaxed) {
                 break;
             }
-            let due = self
-                .algorithm
-                .poll_timeout()
-                .map_or(self.origin, |at| self.origin + Duration::from_nanos(at.0));
+            let due = self.algorithm.poll_timeout();
+            let due = due.map_or_else(Instant::now, |at| self.origin + Duration::from_nanos(at.0));
             tokio::select! {
                 biased;
                 Some(news) = self.news.1.recv() => self.take(news, sink),
@@ -451,8 +469,10 @@ impl<'a> Work<'a> {
         match action {
             Action::Open { connection } => {
                 let (place, config) = (self.run.place.clone(), Arc::clone(&self.config));
+                let cc = self.run.cc.clone();
                 self.tasks.spawn(async move {
-                    let opened = timeout(PATIENCE, Connection::open(&place, &config, WINDOW)).await;
+                    let opened =
+                        timeout(PATIENCE, Connection::open(&place, &config, WINDOW, cc.as_deref())).await;
                     match opened.map_err(|_| Failure::Silent).flatten() {
                         Ok(Opened { connection: open, protocol, .. }) => {
                             let (requests, gauge) = (open.requests.clone(), Arc::clone(&open.gauge));
@@ -486,11 +506,11 @@ impl<'a> Work<'a> {
             Action::Foreign => {
                 let number = self.number(true);
                 let (place, config) = (self.run.place.clone(), Arc::clone(&self.config));
-                let uri = Arc::clone(&self.small);
+                let (uri, cc) = (Arc::clone(&self.small), self.run.cc.clone());
                 self.tasks.spawn(async move {
                     let began = Instant::now();
                     let answer = timeout(PATIENCE, async {
-                        let opened = Connection::open(&place, &config, 1 << 16).await?;
+                        let opened = Connection::open(&place, &config, 1 << 16, cc.as_deref()).await?;
                         let http = small(opened.connection.requests.clone(), &uri).await?;
                         let (tcp, tls) = (span(opened.tcp), Some(span(opened.tls)));
                         Ok::<_, Failure>(Answer::Foreign { tcp, tls, http: span(http) })

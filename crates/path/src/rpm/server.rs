@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use goodqueue_probe::net::bind_tcp;
+use goodqueue_probe::net::{AsFd, bind_tcp, set_congestion_control};
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -26,7 +26,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::document::{self, Document};
+use super::document::{self, Document, Invalid};
 use super::lean::{Gauge, Lean, Socket};
 use super::trust::Identity;
 use crate::server::PrefixLengths;
@@ -215,6 +215,22 @@ impl RpmServer {
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect()
+    }
+
+    /// Selects the congestion control of connections to come.
+    ///
+    /// # Errors
+    /// Those of [`set_congestion_control`].
+    pub fn set_congestion_control(&self, name: &str) -> io::Result<()> {
+        self.listeners.iter().try_for_each(|listener| set_congestion_control(listener.as_fd(), name))
+    }
+
+    /// The document that it gives to those who name it `authority`: `HOST:PORT`.
+    ///
+    /// # Errors
+    /// [`Invalid`] where that is no authority of a URL.
+    pub fn document(authority: &str) -> Result<Document, Invalid> {
+        Document::parse(Document::write(authority, LARGE_PATH, SMALL_PATH, UPLOAD_PATH).as_bytes())
     }
 
     /// What it has done, and has at the moment.

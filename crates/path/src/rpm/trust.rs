@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use goodqueue_probe::rpm::Tls;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
@@ -141,15 +142,15 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A new one that nobody vouches for.
+    /// A new one that nobody vouches for, for connections with this version of TLS.
     ///
     /// # Errors
     /// Why none could be made, in words.
-    pub fn ephemeral() -> Result<Identity, String> {
+    pub fn ephemeral(tls: Tls) -> Result<Identity, String> {
         let made = rcgen::generate_simple_self_signed(vec!["goodqueue".to_owned()]);
         let made = made.map_err(|error| error.to_string())?;
         let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-        Identity::of(vec![made.cert.der().clone()], key.into())
+        Identity::of(vec![made.cert.der().clone()], key.into(), tls)
     }
 
     /// One from the contents of two PEM files: the chain, the server's own certificate first, and its key.
@@ -163,14 +164,22 @@ impl Identity {
             return Err("the certificate: there is none in the file".into());
         }
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| format!("the key: {error}"))?;
-        Identity::of(chain, key)
+        Identity::of(chain, key, Tls::V1_3)
     }
 
-    fn of(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Result<Identity, String> {
+    fn of(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+        tls: Tls,
+    ) -> Result<Identity, String> {
         let fingerprint = Fingerprint::of(&chain[0]);
         let text = |error: Error| error.to_string();
         let builder = ServerConfig::builder_with_provider(provider());
-        let builder = builder.with_protocol_versions(&[&version::TLS13]).map_err(text)?.with_no_client_auth();
+        let version = match tls {
+            Tls::V1_2 => &version::TLS12,
+            Tls::V1_3 => &version::TLS13,
+        };
+        let builder = builder.with_protocol_versions(&[version]).map_err(text)?.with_no_client_auth();
         let mut config = builder.with_single_cert(chain, key).map_err(text)?;
         config.alpn_protocols = vec![ALPN.to_vec()];
         // Every connection shakes hands anew: no tickets, and nothing to remember.
@@ -197,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_fingerprint_is_read_as_it_is_written() {
-        let fingerprint = Identity::ephemeral().expect("a certificate").fingerprint();
+        let fingerprint = Identity::ephemeral(Tls::V1_3).expect("a certificate").fingerprint();
         let text = fingerprint.to_string();
         assert_eq!(Fingerprint::parse(&text), Some(fingerprint));
         let mut colons = String::new();

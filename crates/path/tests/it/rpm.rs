@@ -16,13 +16,13 @@ use goodqueue_path::rpm::client::{self, Ended, Event, Failure, Place, Run};
 use goodqueue_path::rpm::server::{Bounds, RpmServer, Stats};
 use goodqueue_path::rpm::trust::{Fingerprint, Identity, Trust};
 use goodqueue_probe::Direction;
-use goodqueue_probe::rpm::{Answer, Rank, Settings};
+use goodqueue_probe::rpm::{Answer, Rank, Settings, Tls};
 
 use crate::ends::Ends;
 
 /// Runs `body` beside a server; what the server has done.
 fn with_server(bounds: Bounds, body: impl FnOnce(SocketAddr, Fingerprint)) -> Stats {
-    let identity = Identity::ephemeral().unwrap();
+    let identity = Identity::ephemeral(Tls::V1_3).unwrap();
     let fingerprint = identity.fingerprint();
     let server = RpmServer::bind(&["127.0.0.1:0".parse().unwrap()], identity, bounds).unwrap();
     let (at, stop) = (server.addresses()[0], AtomicBool::new(false));
@@ -51,7 +51,7 @@ fn measure(place: &Place, port: u16, direction: Direction) -> (Ended, Vec<Event>
     let document = client::discover(place, port).unwrap();
     let place = place.clone();
     let step = Span::from_millis(100);
-    let run = Run { place, document, direction, settings: settings(), step, seed: 1 };
+    let run = Run { place, document, direction, settings: settings(), step, seed: 1, length: None, cc: None };
     let mut events = Vec::new();
     let ended = run.run(&AtomicBool::new(false), &mut |event| events.push(event)).unwrap();
     (ended, events)
@@ -84,7 +84,7 @@ fn loopback_both_directions_have_a_figure_with_all_its_parts() {
 #[test]
 fn loopback_nobody_else_is_believed() {
     with_server(Bounds::default(), |at, fingerprint| {
-        let other = Identity::ephemeral().unwrap().fingerprint();
+        let other = Identity::ephemeral(Tls::V1_3).unwrap().fingerprint();
         for trust in [Trust::Pinned(other), Trust::Web] {
             let refused = client::discover(&place(at, trust), at.port());
             assert!(matches!(refused, Err(Failure::Tls(_))), "{refused:?}");
@@ -147,7 +147,16 @@ fn loopback_parts_are_those_of_a_path_of_known_delay() {
         // Idle alone: what load does to the two ends of a relay is not known.
         let settings = Settings { idle: Span::from_secs(3), limit: 1, most: 1, ..settings() };
         let step = Span::from_millis(100);
-        let run = Run { place, document, direction: Direction::Down, settings, step, seed: 1 };
+        let run = Run {
+            place,
+            document,
+            direction: Direction::Down,
+            settings,
+            step,
+            seed: 1,
+            length: None,
+            cc: None,
+        };
         let ended = run.run(&AtomicBool::new(false), &mut |_| ()).unwrap();
         let of = |part: fn(&Answer) -> Option<u64>| -> f64 {
             let values: Vec<u64> =
@@ -288,7 +297,16 @@ fn loopback_a_network_has_so_many_connections_a_second_and_transfers() {
         let document = client::discover(&place, at.port()).unwrap();
         let settings = Settings { first: 4, ..settings() };
         let step = Span::from_millis(100);
-        let run = Run { place, document, direction: Direction::Down, settings, step, seed: 1 };
+        let run = Run {
+            place,
+            document,
+            direction: Direction::Down,
+            settings,
+            step,
+            seed: 1,
+            length: None,
+            cc: None,
+        };
         let ended = run.run(&AtomicBool::new(false), &mut |_| ()).unwrap();
         assert!(matches!(ended.failure, Some(Failure::Status(503))), "{:?}", ended.failure);
     });

@@ -103,7 +103,7 @@ pub use session::{Far, Feeder, FlowLimits, FlowServer, Outbox, PREFACE_LEN, Quic
 pub use sys::{AsFd, AsRawFd, BorrowedFd, EMSGSIZE, LACKS, RawFd, WHOLE};
 #[cfg(not(target_os = "linux"))]
 pub use sys::{interrupted, watch_interrupts};
-pub use udp::{Arrival, Icmp, Transmission, Udp, bind_tcp, random_u64, wait};
+pub use udp::{Arrival, Icmp, Transmission, Udp, bind_tcp, random_u64, set_congestion_control, wait};
 
 /// What a system lacks, each in words that follow "not available:". [`LACKS`] has this system's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -194,7 +194,8 @@ impl Server {
             let served = Loop::new(Source::Listeners(&self.listeners), clock, Sink::All(sink))
                 .and_then(|mut serving| serving.run(stop));
             failed.store(true, Ordering::Relaxed);
-            quic.map_or(Ok(Ok(())), thread::ScopedJoinHandle::join).map_err(|_| NetError::Thread("QUIC"))??;
+            quic.map_or(Ok(Ok(())), thread::ScopedJoinHandle::join)
+                .map_err(|_| NetError::Thread("QUIC"))??;
             let probes = reflector.join().map_err(|_| NetError::Thread("reflector"))??;
             Ok(ServerSummary {
                 probes: probes.stats,

@@ -235,6 +235,14 @@ pub fn bind_tcp(local: SocketAddr) -> io::Result<TcpListener> {
     Ok(TcpListener::from(socket))
 }
 
+/// Selects the congestion control of a TCP socket, or of all connections that a listener accepts.
+///
+/// # Errors
+/// The kernel's: it has none of that name (`ENOENT`), or does not let everybody use it (`EPERM`).
+pub fn set_congestion_control(socket: BorrowedFd<'_>, name: &str) -> io::Result<()> {
+    sys::set_cc(socket, name)
+}
+
 /// Waits until one of `sockets` has data, a connection or an error, for `timeout_ns` at most, and says which.
 ///
 /// # Errors

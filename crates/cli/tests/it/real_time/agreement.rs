@@ -66,7 +66,10 @@ fn one_cubic_flow_is_the_same_on_both_arms() {
 #[test]
 fn a_flow_over_quic_is_the_same_on_both_arms() {
     let Some(_turn) = live("a_flow_over_quic_is_the_same_on_both_arms") else { return };
-    agree("tcp_1up --transport quic --rate 10mbit --rtt 20ms --length 8s --queue fq_codel,pfifo:100", one_way);
+    agree(
+        "tcp_1up --transport quic --rate 10mbit --rtt 20ms --length 8s --queue fq_codel,pfifo:100",
+        one_way,
+    );
 }
 
 #[test]
