@@ -122,6 +122,9 @@ impl Plan {
                        --up, --down, --rtt and --queue";
             return refuse(if line.is_some() { "--line" } else { "--buffer" }, why);
         }
+        if self.test.transport()? == Transport::Quic && self.link.ecn {
+            return refuse("--ecn", "there packets of QUIC are not ECN-capable; leave --ecn or --live out");
+        }
         if self.test.test()?.rpm.is_some() && !self.test.with.is_empty() {
             return refuse(
                 &format!("{} --with", self.test.name),

@@ -94,6 +94,7 @@ fn load_over_quic_is_deterministic_and_beside_tcp() {
         ("tcp_1up --transport quic --cc bbr", "no BBR over QUIC"),
         ("tcp_1up --transport quic --cc vegas", "cubic, newreno and bbr"),
         ("tcp_1up --transport sctp", "tcp or quic"),
+        ("tcp_1up --transport quic --live --ecn", "not ECN-capable"),
     ] {
         let output = run(&format!("run {words} --length 1s"));
         assert!(output.status.code() == Some(2) && stderr(&output).contains(part), "{}", stderr(&output));

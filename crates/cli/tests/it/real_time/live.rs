@@ -118,16 +118,22 @@ fn a_deep_driver_ring_defeats_fq_codel_and_bql_repairs_that() {
 #[test]
 fn each_host_has_its_own_round_trip() {
     let Some(_turn) = live("each_host_has_its_own_round_trip") else { return };
-    let record =
-        measured("rtt_fair --live --rate 20mbit --rtt 10ms,20ms,40ms,80ms --queue fq_codel --length 5s");
-    let probes = summaries(&record)[0]["probes"].as_array().cloned().expect("probes");
-    for (probe, base) in probes.iter().zip([10.0, 20.0, 40.0, 80.0]) {
-        within(
-            &format!("{}: idle round trip, ms", probe["name"]),
-            millis(probe, "rtt.idle_ns"),
-            base,
-            base + 1.5,
+    for more in ["", " --transport quic"] {
+        let words = format!(
+            "rtt_fair --live --rate 20mbit --rtt 10ms,20ms,40ms,80ms --queue fq_codel --length 5s{more}"
         );
+        let record = measured(&words);
+        let probes = summaries(&record)[0]["probes"].as_array().cloned().expect("probes");
+        for (probe, base) in probes.iter().zip([10.0, 20.0, 40.0, 80.0]) {
+            let what = format!("{}{more}: idle round trip, ms", probe["name"]);
+            within(&what, millis(probe, "rtt.idle_ns"), base, base + 1.5);
+        }
+        // Four flows share each direction: a quarter is 2.4 Mbit/s, thus 1.5 MB in 5 s.
+        for flow in record["runs"][0]["flows"].as_array().expect("flows") {
+            let bytes: u64 =
+                flow["rx_bytes"].as_array().expect("steps").iter().filter_map(Value::as_u64).sum();
+            assert!(bytes > 750_000, "{}{more}: {bytes} bytes", flow["name"]);
+        }
     }
 }
 

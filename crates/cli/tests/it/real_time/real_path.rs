@@ -271,20 +271,24 @@ fn live_several_servers_at_different_distances() {
     let path = Path::to_hosts([20, 20], &[10, 20, 40, 80], "fq_codel");
     let more: Vec<String> =
         (1..4).map(|host| format!("-H {}={}", Lab::server_address(false, host), path.word)).collect();
-    let record = measured(&path, &format!("rtt_fair4be --length 5s --idle 1s {}", more.join(" ")));
-    let run = &record["runs"][0];
-    for (probe, rtt) in [10.0, 20.0, 40.0, 80.0].into_iter().enumerate() {
-        let idle = number(&run["summary"]["probes"][probe]["rtt"]["idle_ns"]) / 1e6;
-        assert!((rtt..rtt + 3.0).contains(&idle), "host {probe}: {idle} ms");
+    for transport in ["tcp", "quic"] {
+        let words = format!("rtt_fair4be --transport {transport} --length 5s --idle 1s {}", more.join(" "));
+        let record = measured(&path, &words);
+        let run = &record["runs"][0];
+        for (probe, rtt) in [10.0, 20.0, 40.0, 80.0].into_iter().enumerate() {
+            let idle = number(&run["summary"]["probes"][probe]["rtt"]["idle_ns"]) / 1e6;
+            assert!((rtt..rtt + 3.0).contains(&idle), "host {probe}: {idle} ms");
+        }
+        let flows = run["flows"].as_array().expect("flows");
+        for flow in flows {
+            let bytes: u64 =
+                flow["rx_bytes"].as_array().expect("steps").iter().filter_map(Value::as_u64).sum();
+            assert!(bytes > 500_000, "{transport}: {bytes} bytes: each flow carries something");
+        }
+        assert_eq!(flows.len(), 8);
+        let command = record["command"].to_string();
+        assert!(!command.contains(&path.word) && command.contains("=WORD"), "{command}");
     }
-    let flows = run["flows"].as_array().expect("flows");
-    for flow in flows {
-        let bytes: u64 = flow["rx_bytes"].as_array().expect("steps").iter().filter_map(Value::as_u64).sum();
-        assert!(bytes > 500_000, "{bytes} bytes: each flow carries something");
-    }
-    assert_eq!(flows.len(), 8);
-    let command = record["command"].to_string();
-    assert!(!command.contains(&path.word) && command.contains("=WORD"), "{command}");
 }
 
 /// One server by IPv4 and by IPv6, at different distances.
