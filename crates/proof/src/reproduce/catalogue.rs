@@ -1,58 +1,62 @@
 //! The reproductions that come with the program, and experiment files given by path.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use flate2::read::DeflateDecoder;
 
 use super::collisions;
 use goodqueue_experiment::Error;
 use goodqueue_experiment::Experiment;
 use goodqueue_experiment::did_you_mean;
 
-/// Name and text of each scenario with claims, in the order in which they are run.
-pub(super) const CATALOGUE: &[(&str, &str)] = &[
-    ("square-wave", include_str!("../../../../scenarios/square-wave.toml")),
-    ("bql", include_str!("../../../../scenarios/bql.toml")),
-    ("cable-up", include_str!("../../../../scenarios/cable-up.toml")),
-    ("cable-down", include_str!("../../../../scenarios/cable-down.toml")),
-    ("cable-sqm", include_str!("../../../../scenarios/cable-sqm.toml")),
-    ("gpon", include_str!("../../../../scenarios/gpon.toml")),
-    ("lte", include_str!("../../../../scenarios/lte.toml")),
-    ("homeplug", include_str!("../../../../scenarios/homeplug.toml")),
-    ("dsl", include_str!("../../../../scenarios/dsl.toml")),
-    ("reno-codel", include_str!("../../../../scenarios/reno-codel.toml")),
-    ("dualpi2", include_str!("../../../../scenarios/dualpi2.toml")),
-    ("pie", include_str!("../../../../scenarios/pie.toml")),
-    ("wheel-pacing", include_str!("../../../../scenarios/wheel-pacing.toml")),
-    ("wheel-bursts", include_str!("../../../../scenarios/wheel-bursts.toml")),
-    ("wheel-rates", include_str!("../../../../scenarios/wheel-rates.toml")),
-    ("rrul-110-10", include_str!("../../../../scenarios/rrul-110-10.toml")),
-    ("rrul-50-down", include_str!("../../../../scenarios/rrul-50-down.toml")),
-    ("ack-filter", include_str!("../../../../scenarios/ack-filter.toml")),
-    ("cake-hosts", include_str!("../../../../scenarios/cake-hosts.toml")),
-    ("cake-high-rates", include_str!("../../../../scenarios/cake-high-rates.toml")),
-    ("cake-low-rate", include_str!("../../../../scenarios/cake-low-rate.toml")),
-    ("switch-voq", include_str!("../../../../scenarios/switch-voq.toml")),
-    ("switch-saturated", include_str!("../../../../scenarios/switch-saturated.toml")),
-    ("wifi-anomaly", include_str!("../../../../scenarios/wifi-anomaly.toml")),
-    ("wifi-table1", include_str!("../../../../scenarios/wifi-table1.toml")),
-    ("wifi-tcp", include_str!("../../../../scenarios/wifi-tcp.toml")),
-    ("wifi-bidir", include_str!("../../../../scenarios/wifi-bidir.toml")),
-    ("wifi-sparse-udp", include_str!("../../../../scenarios/wifi-sparse-udp.toml")),
-    ("wifi-sparse-tcp", include_str!("../../../../scenarios/wifi-sparse-tcp.toml")),
-    ("wifi-30", include_str!("../../../../scenarios/wifi-30.toml")),
-    ("wifi-web", include_str!("../../../../scenarios/wifi-web.toml")),
-    ("wifi-web-large", include_str!("../../../../scenarios/wifi-web-large.toml")),
-    ("wifi-web-slow", include_str!("../../../../scenarios/wifi-web-slow.toml")),
-    ("wifi-voip", include_str!("../../../../scenarios/wifi-voip.toml")),
-    ("wifi-kazior", include_str!("../../../../scenarios/wifi-kazior.toml")),
-    ("wifi-mcs", include_str!("../../../../scenarios/wifi-mcs.toml")),
-    ("wifi-mcs-300s", include_str!("../../../../scenarios/wifi-mcs-300s.toml")),
-    ("wifi-101", include_str!("../../../../scenarios/wifi-101.toml")),
-    ("wifi-policy", include_str!("../../../../scenarios/wifi-policy.toml")),
-    ("wifi-policy-tcp", include_str!("../../../../scenarios/wifi-policy-tcp.toml")),
-    ("wifi-policy-joins", include_str!("../../../../scenarios/wifi-policy-joins.toml")),
-    ("wifi-policy-dash", include_str!("../../../../scenarios/wifi-policy-dash.toml")),
-    ("wifi-headlines", include_str!("../../../../scenarios/wifi-headlines.toml")),
-    ("wifi-headlines-30", include_str!("../../../../scenarios/wifi-headlines-30.toml")),
+/// The name of each scenario with claims, in the order in which they are run.
+pub(super) const CATALOGUE: &[&str] = &[
+    "square-wave",
+    "bql",
+    "cable-up",
+    "cable-down",
+    "cable-sqm",
+    "gpon",
+    "lte",
+    "homeplug",
+    "dsl",
+    "reno-codel",
+    "dualpi2",
+    "pie",
+    "wheel-pacing",
+    "wheel-bursts",
+    "wheel-rates",
+    "rrul-110-10",
+    "rrul-50-down",
+    "ack-filter",
+    "cake-hosts",
+    "cake-high-rates",
+    "cake-low-rate",
+    "switch-voq",
+    "switch-saturated",
+    "wifi-anomaly",
+    "wifi-table1",
+    "wifi-tcp",
+    "wifi-bidir",
+    "wifi-sparse-udp",
+    "wifi-sparse-tcp",
+    "wifi-30",
+    "wifi-web",
+    "wifi-web-large",
+    "wifi-web-slow",
+    "wifi-voip",
+    "wifi-kazior",
+    "wifi-mcs",
+    "wifi-mcs-300s",
+    "wifi-101",
+    "wifi-policy",
+    "wifi-policy-tcp",
+    "wifi-policy-joins",
+    "wifi-policy-dash",
+    "wifi-headlines",
+    "wifi-headlines-30",
 ];
 
 /// A reproduction to be run.
@@ -79,7 +83,7 @@ impl Entry {
 /// [`Error::Usage`] if there is no reproduction of that name, or if the file has an error.
 pub fn take(names: &[String]) -> Result<Vec<Entry>, Error> {
     if names.is_empty() {
-        let catalogue = CATALOGUE.iter().map(|&(name, text)| of_catalogue(name, text));
+        let catalogue = CATALOGUE.iter().map(|&name| of_catalogue(name));
         return catalogue.chain([Ok(Entry::Collisions)]).collect();
     }
     names.iter().map(|name| entry(name)).collect()
@@ -95,9 +99,9 @@ fn entry(name: &str) -> Result<Entry, Error> {
     if name == collisions::NAME {
         return Ok(Entry::Collisions);
     }
-    let known: Vec<&str> = CATALOGUE.iter().map(|(name, _)| *name).chain([collisions::NAME]).collect();
-    match CATALOGUE.iter().find(|(known, _)| *known == name) {
-        Some(&(name, text)) => of_catalogue(name, text),
+    let known: Vec<&str> = CATALOGUE.iter().copied().chain([collisions::NAME]).collect();
+    match CATALOGUE.iter().find(|known| **known == name) {
+        Some(&name) => of_catalogue(name),
         None => {
             let nearest = did_you_mean(name, &known);
             let known = known.join(", ");
@@ -108,7 +112,26 @@ fn entry(name: &str) -> Result<Entry, Error> {
     }
 }
 
-fn of_catalogue(name: &str, text: &str) -> Result<Entry, Error> {
+/// The text of a file in `scenarios`, named without its suffix. `build.rs` has compressed all of them.
+pub(super) fn text(name: &str) -> &'static str {
+    static SCENARIOS: LazyLock<String> = LazyLock::new(|| {
+        let mut all = String::new();
+        let packed: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scenarios"));
+        // One that is missing has no text, which is an error where it is read.
+        let _ = DeflateDecoder::new(packed).read_to_string(&mut all);
+        all
+    });
+    let mut parts = SCENARIOS.split('\0');
+    while let (Some(known), Some(text)) = (parts.next(), parts.next()) {
+        if known == name {
+            return text;
+        }
+    }
+    ""
+}
+
+fn of_catalogue(name: &str) -> Result<Entry, Error> {
+    let text = text(name);
     let experiment =
         Experiment::parse(text, &format!("scenarios/{name}.toml"), Path::new("")).map_err(Error::usage)?;
     Ok(Entry::Experiment(name.into(), Box::new(experiment)))

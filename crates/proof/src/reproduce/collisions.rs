@@ -18,9 +18,6 @@ use goodqueue_experiment::text::Class;
 /// The page's name.
 pub(super) const NAME: &str = "hash-collisions";
 
-/// The file of the page.
-const TEXT: &str = include_str!("../../../../scenarios/counted/hash-collisions.toml");
-
 /// The file: what is counted, and the published figures.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -238,7 +235,7 @@ fn percent(share: f64) -> String {
 
 impl Scenario {
     fn read() -> Scenario {
-        toml::from_str(TEXT).expect("a file of ours")
+        toml::from_str(super::catalogue::text("counted/hash-collisions")).expect("a file of ours")
     }
 
     /// [`Kind::count`] of every queue and seed, on all processors. The result does not depend on their

@@ -1,7 +1,9 @@
 //! PNG: the same shapes as in the SVG, drawn with tiny-skia, and text as outlines of Noto Sans.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::sync::LazyLock;
 
+use flate2::read::DeflateDecoder;
 use flate2::write::ZlibEncoder;
 use flate2::{Compression, Crc};
 use tiny_skia::{
@@ -115,6 +117,18 @@ fn evenly(dash: &[f32]) -> Vec<f32> {
     if dash.len().is_multiple_of(2) { dash.to_vec() } else { dash.repeat(2) }
 }
 
+static REGULAR: LazyLock<Vec<u8>> =
+    LazyLock::new(|| inflated(include_bytes!(concat!(env!("OUT_DIR"), "/regular"))));
+static BOLD: LazyLock<Vec<u8>> =
+    LazyLock::new(|| inflated(include_bytes!(concat!(env!("OUT_DIR"), "/bold"))));
+
+/// What `build.rs` has compressed. Of a font that is cut short, the reader says so.
+fn inflated(packed: &[u8]) -> Vec<u8> {
+    let mut font = Vec::new();
+    let _ = DeflateDecoder::new(packed).read_to_end(&mut font);
+    font
+}
+
 struct Fonts {
     regular: Face<'static>,
     bold: Face<'static>,
@@ -122,8 +136,8 @@ struct Fonts {
 
 impl Fonts {
     fn new() -> Result<Self, String> {
-        let face = |bytes: &'static [u8]| Face::parse(bytes, 0).map_err(|e| e.to_string());
-        Ok(Self { regular: face(notosans::REGULAR_TTF)?, bold: face(notosans::BOLD_TTF)? })
+        let face = |font: &'static LazyLock<Vec<u8>>| Face::parse(font, 0).map_err(|e| e.to_string());
+        Ok(Self { regular: face(&REGULAR)?, bold: face(&BOLD)? })
     }
 
     fn text(&self, canvas: &mut Pixmap, style: Type, at: Point, anchor: Anchor, upright: bool, words: &str) {
