@@ -1,4 +1,5 @@
-//! Responsiveness (RPM) over the live arm's line: HTTP/2 over TLS between the two namespaces, as on a real path.
+//! Responsiveness (RPM) over the live arm's line: HTTP/2 over TLS between the two namespaces, as on a real
+//! path.
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;

@@ -199,8 +199,8 @@ pub(super) struct Loaded {
 }
 
 impl Arena<'_> {
-    /// Runs both ends of the load of `test`, each in its own namespace, and passes on their samples, until the
-    /// client has ended. Returns what the client made of it, and whether it was told to stop.
+    /// Runs both ends of the load of `test`, each in its own namespace, and passes on their samples, until
+    /// the client has ended. Returns what the client made of it, and whether it was told to stop.
     pub(super) fn run<T: Send>(
         &mut self,
         test: &Test,
@@ -245,8 +245,8 @@ impl Arena<'_> {
     }
 }
 
-/// The server of a test, for flows over QUIC too if it has some. Their keys come from a secret that nobody else
-/// learns.
+/// The server of a test, for flows over QUIC too if it has some. Their keys come from a secret that nobody
+/// else learns.
 fn server(test: &Test, hosts: &[IpAddr]) -> Result<Server, NetError> {
     let mut server = Server::bind(hosts, 0)?;
     if test.flows.iter().any(|flow| flow.transport == Transport::Quic) {

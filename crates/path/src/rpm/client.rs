@@ -326,7 +326,8 @@ pub struct Run {
     pub step: Span,
     /// Of random choices.
     pub seed: u64,
-    /// How long the load lasts, though the algorithm may end before; without it the load ends with the algorithm.
+    /// How long the load lasts, though the algorithm may end before; without it the load ends with the
+    /// algorithm.
     pub length: Option<Span>,
     /// Congestion control of its connections; without it the system's own.
     pub cc: Option<String>,

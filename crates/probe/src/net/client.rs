@@ -107,12 +107,12 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
     if need > limit { Err(NetError::OpenFiles { need, limit }) } else { Ok(()) }
 }
 
-/// Runs `test` against servers of this one client ([`super::Server::far`]), one for each of the test's hosts; its
-/// flows all over TCP or all over QUIC. Blocks until the load has ended and the last probe
-/// is accounted for, or `stop` is set: it notices that within 0.1 s, aborts the flows and gives probes in
-/// flight 0.5 s to come back. So stop the server only after this has returned. Flows run in the calling
-/// thread. The probes, the pages, each video, and all video calls and games together have one thread each.
-/// All threads use the calling thread's network namespace.
+/// Runs `test` against servers of this one client ([`super::Server::far`]), one for each of the test's hosts.
+/// Its flows are all over TCP or all over QUIC. Blocks until the load has ended and the last probe is
+/// accounted for, or `stop` is set: it notices that within 0.1 s, aborts the flows and gives probes in flight
+/// 0.5 s to come back. So stop the server only after this has returned. Flows run in the calling thread. The
+/// probes, the pages, each video, and all video calls and games together have one thread each. All threads
+/// use the calling thread's network namespace.
 ///
 /// `path` says how long an answer can take, and when nothing is in flight any more. `clock` gives the start
 /// of the load; call this early enough for the test's idle time before it. The samples are: goodput of
@@ -120,8 +120,8 @@ fn enough_files(test: &Test, hosts: usize, open: u64, limit: u64) -> Result<(), 
 /// all flows fail, the run ends early.
 ///
 /// # Errors
-/// Those of [`check`], before anything is sent, [`NetError::Transports`] and [`NetError::System`]. A failed flow is not an error of
-/// the run: see [`FlowOutcome::error`].
+/// Those of [`check`], before anything is sent, [`NetError::Transports`] and [`NetError::System`]. A failed
+/// flow is not an error of the run: see [`FlowOutcome::error`].
 pub fn run_client(
     test: &Test,
     servers: &[Far],

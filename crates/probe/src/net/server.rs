@@ -129,8 +129,9 @@ impl Server {
         Ok(Server { listeners, reflectors, port, quic: None })
     }
 
-    /// Accepts flows over QUIC, too, from the addresses of the one `client`, at a UDP port that the system chooses.
-    /// `flows`: most at a time, which divide the room for data that arrives out of order. `keys`: both sides of TLS.
+    /// Accepts flows over QUIC, too, from the addresses of the one `client`, at a UDP port that the system
+    /// chooses. `flows`: most at a time, which divide the room for data that arrives out of order. `keys`:
+    /// both sides of TLS.
     ///
     /// # Errors
     /// [`NetError::System`] with the address that could not be bound.
@@ -167,8 +168,8 @@ impl Server {
     }
 
     /// Serves until `stop` is set, which it notices within 0.1 s; then aborts the remaining connections. TCP
-    /// runs in the calling thread, probes and QUIC in one each. The samples are: goodput of uploads, the sender's
-    /// view of downloads, and this end of each flow. Flows over QUIC are not in the summary.
+    /// runs in the calling thread, probes and QUIC in one each. The samples are: goodput of uploads, the
+    /// sender's view of downloads, and this end of each flow. Flows over QUIC are not in the summary.
     ///
     /// # Errors
     /// [`NetError::System`] if waiting or accepting fails; a failed connection is a flow's error.

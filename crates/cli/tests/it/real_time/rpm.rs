@@ -91,8 +91,9 @@ fn a_simulation_has_the_figure_of_each_queue_and_load() {
     }
 }
 
-/// The same algorithm against the kernel's TCP and TLS, and against the model's. Within a factor of 1.33, for the reason
-/// that `agreement::both_ways` gives: which part of CUBIC's sawtooth falls into some seconds is chance.
+/// The same algorithm against the kernel's TCP and TLS, and against the model's. Within a factor of 1.33, for
+/// the reason that `agreement::both_ways` gives: which part of CUBIC's sawtooth falls into some seconds is
+/// chance.
 #[test]
 fn live_responsiveness_is_alike_on_both_arms() {
     let Some(_turn) = live("live_responsiveness_is_alike_on_both_arms") else { return };
