@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::again;
 use crate::args::CompareArgs;
-use crate::limit::Outcome;
+use goodqueue_experiment::limit::Outcome;
 use crate::output::{self, Target};
 use crate::run::{file_in, name_of};
 

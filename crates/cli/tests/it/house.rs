@@ -60,6 +60,10 @@ fn crates_depend_on_each_other_as_drawn() {
             &["goodqueue", "goodqueue-experiment", "goodqueue-probe", "goodqueue-report", "goodqueue-sim"],
         ),
         (
+            "goodqueue-sweep",
+            &["goodqueue", "goodqueue-experiment", "goodqueue-report", "goodqueue-sim"],
+        ),
+        (
             "goodqueue-cli",
             &[
                 "goodqueue",
@@ -71,6 +75,7 @@ fn crates_depend_on_each_other_as_drawn() {
                 "goodqueue-report",
                 "goodqueue-router",
                 "goodqueue-sim",
+                "goodqueue-sweep",
                 "goodqueue-wire",
             ],
         ),

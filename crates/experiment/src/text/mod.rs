@@ -28,6 +28,7 @@ mod schema;
 pub(crate) mod share;
 pub(crate) mod simple;
 pub(crate) mod starts;
+pub(crate) mod sweep;
 mod switches;
 pub(crate) mod trace;
 pub(crate) mod trees;
@@ -95,7 +96,7 @@ impl Experiment {
         changes: &[Override],
     ) -> Result<Experiment, ExperimentError> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        Experiment::changed(text, &path.display().to_string(), folder, changes)
+        Experiment::with_changes(text, &path.display().to_string(), folder, changes)
     }
 
     /// Reads the experiment that `text` is; `file` is what errors call it, and files that it names are
@@ -104,10 +105,11 @@ impl Experiment {
     /// # Errors
     /// The first thing that is wrong.
     pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Experiment, ExperimentError> {
-        Experiment::changed(text, file, folder, &[])
+        Experiment::with_changes(text, file, folder, &[])
     }
 
-    fn changed(
+    /// [`Experiment::parse`] with changes to its keys.
+    pub(crate) fn with_changes(
         text: &str,
         file: &str,
         folder: &Path,
