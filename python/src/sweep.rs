@@ -97,15 +97,15 @@ impl PyStudy {
         Ok((from, self.units.len()))
     }
 
-    /// Runs units of a search on this machine, those from `from` to `to` that are not known; the part's name
+    /// Runs units of a search on this machine, those from `first` to `last` that are not known; the part's name
     /// and content, if there is a new one.
     fn run_range<'py>(
         &mut self,
         py: Python<'py>,
-        from: usize,
-        to: usize,
+        first: usize,
+        last: usize,
     ) -> PyResult<Option<(String, Bound<'py, PyBytes>)>> {
-        let units: Vec<Unit> = self.units.get(from..to).unwrap_or_default().to_vec();
+        let units: Vec<Unit> = self.units.get(first..last).unwrap_or_default().to_vec();
         let units: Vec<Unit> = units.into_iter().filter(|unit| !self.results.has(unit.hash)).collect();
         if units.is_empty() {
             return Ok(None);
@@ -117,9 +117,9 @@ impl PyStudy {
         Ok(Some((name, PyBytes::new(py, &bytes))))
     }
 
-    /// The value of the aim at a point of a search, whose units are those from `from` to `to`.
-    fn value(&self, from: usize, to: usize) -> Option<f64> {
-        self.study.value(self.units.get(from..to).unwrap_or_default(), &self.results)
+    /// The value of the aim at a point of a search, whose units are those from `first` to `last`.
+    fn value(&self, first: usize, last: usize) -> Option<f64> {
+        self.study.value(self.units.get(first..last).unwrap_or_default(), &self.results)
     }
 
     /// The units to run next; none if all is done.
@@ -139,7 +139,12 @@ impl PyStudy {
     }
 
     /// The part of a unit that could not be run.
-    fn failed<'py>(&self, py: Python<'py>, unit: Words, why: &str) -> PyResult<(String, Bound<'py, PyBytes>)> {
+    fn failed<'py>(
+        &self,
+        py: Python<'py>,
+        unit: Words,
+        why: &str,
+    ) -> PyResult<(String, Bound<'py, PyBytes>)> {
         let rows = [Row::failed(&of_words(unit)?, why)];
         let bytes = self.study.encode(&rows).map_err(|error| errors::of(py, &error))?;
         Ok((part_name(&rows), PyBytes::new(py, &bytes)))

@@ -112,8 +112,7 @@ pub enum Command {
     /// Compare results, before and after a change: differences with their intervals, limits with an exit code
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
-    /// Run an experiment many times while its keys vary: every value with every other, or a search; with page and
-    /// table
+    /// Run an experiment many times while its keys vary: a grid or a search, with page and table
     #[command(after_help = sweep::EXAMPLES)]
     Sweep(SweepArgs),
     /// Write a queue or a congestion control of your own to begin with, in C, Rust or Python

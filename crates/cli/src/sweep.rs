@@ -29,7 +29,9 @@ const LINE: Duration = Duration::from_secs(30);
 pub fn command(args: &SweepArgs) -> Result<(), Error> {
     let study = Study::new(Sweep::read(&args.file).map_err(Error::usage)?)?;
     if args.dry_run && study.sweep().design == Design::Bayes {
-        return Err(Error::Usage("--dry-run: with design = \"bayes\" the points are not known before".into()));
+        return Err(Error::Usage(
+            "--dry-run: with design = \"bayes\" the points are not known before".into(),
+        ));
     }
     if !args.dry_run && (args.dask.is_some() || study.sweep().design == Design::Bayes) {
         return python(args);
@@ -218,7 +220,8 @@ fn python(args: &SweepArgs) -> Result<(), Error> {
     if args.quiet {
         command.arg("--quiet");
     }
-    let has_package = Command::new("python3").args(["-c", &format!("import goodqueue._sweep, {module}")]).output();
+    let has_package =
+        Command::new("python3").args(["-c", &format!("import goodqueue._sweep, {module}")]).output();
     match has_package {
         Ok(found) if found.status.success() => {}
         Ok(_) => return Err(missing()),

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use goodqueue::{Bytes, Rate, Span};
 
+use crate::Experiment;
 use crate::limit::Limit;
 use crate::text::{self, ExperimentError, Override};
-use crate::Experiment;
 
 /// How the points of a sweep are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,11 +174,8 @@ impl Axis {
                 self.listed(&list[number.min(list.len() - 1)])
             }
             Levels::Range { from, to, is_log, .. } => {
-                let number = if *is_log {
-                    from * (to / from).powf(share)
-                } else {
-                    from + (to - from) * share
-                };
+                let number =
+                    if *is_log { from * (to / from).powf(share) } else { from + (to - from) * share };
                 let (words, number) = self.quantity.write(number);
                 let is_bare = matches!(self.quantity, Quantity::Count | Quantity::Number | Quantity::Bytes);
                 let literal = if is_bare { words.clone() } else { format!("\"{words}\"") };

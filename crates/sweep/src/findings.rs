@@ -148,7 +148,10 @@ fn design(study: &Study) -> String {
         Design::Latin => format!("Latin hypercube of {points} points (seed {seed})"),
         Design::Bayes => format!("{points} points that Optuna chose (seed {seed})"),
         Design::Halving => {
-            format!("successive halving of {points} points (seed {seed}), one in {} goes on", study.sweep.keep)
+            format!(
+                "successive halving of {points} points (seed {seed}), one in {} goes on",
+                study.sweep.keep
+            )
         }
     }
 }
@@ -238,9 +241,7 @@ fn average(values: &[f64]) -> f64 {
 fn over_seeds(all: &Sums, level: &Sums) -> Option<f64> {
     let both = all.of_seed.iter().zip(&level.of_seed);
     let effects: Option<Vec<f64>> = both
-        .map(|(all, own)| {
-            (own.1 > 0 && all.1 > 0).then(|| own.0 / own.1 as f64 - all.0 / all.1 as f64)
-        })
+        .map(|(all, own)| (own.1 > 0 && all.1 > 0).then(|| own.0 / own.1 as f64 - all.0 / all.1 as f64))
         .collect();
     Estimate::of(&effects?).map(|estimate| estimate.half)
 }
@@ -332,7 +333,8 @@ fn best_of(study: &Study, best: &Cell, fresh: &[Unit], results: &Results) -> Bes
         mean.is_finite().then_some((of, mean))
     };
     let rows = fresh.iter().flat_map(|unit| results.of(unit.hash)).filter(|row| row.why.is_none());
-    let values: Vec<f64> = rows.map(|row| (aim.value)(&row.figures)).filter(|value| value.is_finite()).collect();
+    let values: Vec<f64> =
+        rows.map(|row| (aim.value)(&row.figures)).filter(|value| value.is_finite()).collect();
     Best {
         point: best.point,
         words: study.words(best.point),
@@ -363,7 +365,8 @@ pub struct Crossed {
 #[must_use]
 pub fn crossed(study: &Study, units: &[Unit], results: &Results, limits: &[Limit]) -> Vec<Crossed> {
     let cells = study.cells(units, results, false);
-    let found: HashMap<(u64, usize), &Cell> = cells.iter().map(|cell| ((cell.point, cell.label), cell)).collect();
+    let found: HashMap<(u64, usize), &Cell> =
+        cells.iter().map(|cell| ((cell.point, cell.label), cell)).collect();
     let mut out = Vec::new();
     for of_point in units.chunk_by(|one, other| one.point == other.point) {
         let point = of_point[0].point;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use goodqueue_experiment::{Axis, AxisValue, Quantity, Sweep};
 use goodqueue_report::compare::FIGURES;
 use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, BoolType, DataType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -81,11 +81,7 @@ fn figure_columns() -> impl Iterator<Item = (String, f64)> {
 }
 
 /// The file of these rows. The same rows give the same bytes. `values` has the values of a point.
-pub(crate) fn encode(
-    sweep: &Sweep,
-    rows: &[Row],
-    values: &dyn Fn(u64) -> Vec<AxisValue>,
-) -> Result<Vec<u8>> {
+pub(crate) fn encode(sweep: &Sweep, rows: &[Row], values: &dyn Fn(u64) -> Vec<AxisValue>) -> Result<Vec<u8>> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("goodqueue {}", env!("CARGO_PKG_VERSION")))
@@ -101,8 +97,11 @@ pub(crate) fn encode(
     column::<ByteArrayType>(&mut group, &texts(&|row| row.queue.to_string()), None)?;
     column::<Int64Type>(&mut group, &numbers(rows, |row| row.seed.cast_signed()), None)?;
     column::<BoolType>(&mut group, &numbers(rows, |row| row.is_fresh), None)?;
-    let whys: Vec<ByteArray> =
-        rows.iter().filter_map(|row| row.why.as_deref()).map(|why| ByteArray::from(why.as_bytes().to_vec())).collect();
+    let whys: Vec<ByteArray> = rows
+        .iter()
+        .filter_map(|row| row.why.as_deref())
+        .map(|why| ByteArray::from(why.as_bytes().to_vec()))
+        .collect();
     let levels = numbers(rows, |row| i16::from(row.why.is_some()));
     column::<ByteArrayType>(&mut group, &whys, Some(&levels))?;
     let points: Vec<Vec<AxisValue>> = rows.iter().map(|row| values(row.point)).collect();
@@ -167,7 +166,9 @@ pub(crate) fn decode(bytes: Vec<u8>) -> Result<Vec<Row>> {
         };
         for (name, field) in found?.get_column_iter() {
             match (name.as_str(), field) {
-                ("hash", Field::Str(text)) => row.hash = UnitHash(u128::from_str_radix(text, 16).unwrap_or(0)),
+                ("hash", Field::Str(text)) => {
+                    row.hash = UnitHash(u128::from_str_radix(text, 16).unwrap_or(0))
+                }
                 ("point", Field::ULong(number)) => row.point = *number,
                 ("seed", Field::ULong(number)) => row.seed = *number,
                 ("fresh", Field::Bool(is_fresh)) => row.is_fresh = *is_fresh,

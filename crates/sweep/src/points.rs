@@ -58,7 +58,12 @@ impl Points {
     /// The values of point `number`, one for each axis. The last axis of a grid varies fastest.
     pub(crate) fn values(&self, sweep: &Sweep, number: u64) -> Vec<AxisValue> {
         if sweep.design == Design::Grid {
-            return self.steps(sweep, number).iter().zip(&sweep.axes).map(|(&step, axis)| axis.step(step)).collect();
+            return self
+                .steps(sweep, number)
+                .iter()
+                .zip(&sweep.axes)
+                .map(|(&step, axis)| axis.step(step))
+                .collect();
         }
         let shares = self.shares(sweep, number);
         sweep.axes.iter().zip(shares).map(|(axis, share)| axis.at(share)).collect()
@@ -132,7 +137,8 @@ mod tests {
         let sweep = sweep("");
         let points = Points::of(&sweep);
         let all: Vec<String> = (0..points.count()).map(|number| words(&sweep, &points, number)).collect();
-        let expected = ["1mbit 10ms", "1mbit 20ms", "10mbit 10ms", "10mbit 20ms", "100mbit 10ms", "100mbit 20ms"];
+        let expected =
+            ["1mbit 10ms", "1mbit 20ms", "10mbit 10ms", "10mbit 20ms", "100mbit 10ms", "100mbit 20ms"];
         assert_eq!(all, expected);
     }
 

@@ -73,7 +73,9 @@ impl Unwritten<'_> {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.is_failing, true) {
-                    watch.say(&format!("warning: {error}; what was measured is kept in memory, and written later"));
+                    watch.say(&format!(
+                        "warning: {error}; what was measured is kept in memory, and written later"
+                    ));
                 }
                 Err(error)
             }
@@ -83,10 +85,12 @@ impl Unwritten<'_> {
     /// The end: what still cannot be written goes to the folder for temporary files.
     fn end(mut self, watch: &mut dyn Watch) -> Result<(), Error> {
         let Err(error) = self.write(watch) else { return Ok(()) };
-        let place = std::env::temp_dir().join(format!("goodqueue-{}-{}", std::process::id(), part_name(&self.rows)));
-        let kept = self.study.encode(&self.rows).map_err(|error| error.to_string()).and_then(|bytes| {
-            goodqueue_report::write_new(&place, &bytes).map_err(|error| error.to_string())
-        });
+        let place =
+            std::env::temp_dir().join(format!("goodqueue-{}-{}", std::process::id(), part_name(&self.rows)));
+        let kept =
+            self.study.encode(&self.rows).map_err(|error| error.to_string()).and_then(|bytes| {
+                goodqueue_report::write_new(&place, &bytes).map_err(|error| error.to_string())
+            });
         Err(Error::Machine(match kept {
             Ok(()) => format!(
                 "{error}; {} runs are kept in {}: make room, move this file into the folder `parts`, and run the sweep again",

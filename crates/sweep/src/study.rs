@@ -147,7 +147,12 @@ impl Study {
     #[must_use]
     pub fn words(&self, point: u64) -> String {
         let values = self.values(point);
-        let words = self.sweep.axes.iter().zip(&values).map(|(axis, value)| format!("{} = {}", axis.name, value.words));
+        let words = self
+            .sweep
+            .axes
+            .iter()
+            .zip(&values)
+            .map(|(axis, value)| format!("{} = {}", axis.name, value.words));
         words.collect::<Vec<_>>().join(", ")
     }
 
@@ -161,7 +166,10 @@ impl Study {
     ) -> Result<Vec<Unit>, Error> {
         let mut experiment = self.sweep.experiment(&self.values(point)).map_err(Error::usage)?;
         if experiment.seeds != self.seeds {
-            return Err(Error::Usage(format!("{}: every point has the seeds of the first", self.words(point))));
+            return Err(Error::Usage(format!(
+                "{}: every point has the seeds of the first",
+                self.words(point)
+            )));
         }
         let unit = |&seed: &u64| {
             let jobs = unit::jobs(&mut experiment, seed, only);
@@ -189,7 +197,8 @@ impl Study {
                 }
                 let from = chunk as u64 * CHUNK;
                 let points = from..(from + CHUNK).min(self.count());
-                let units = points.map(|point| self.units_of(point, &self.seeds, (None, false), &mut libraries));
+                let units =
+                    points.map(|point| self.units_of(point, &self.seeds, (None, false), &mut libraries));
                 let units = units.collect::<Result<Vec<_>, _>>().map(|units| units.concat());
                 if units.is_err() {
                     next.store(chunks, Ordering::Relaxed);
@@ -223,14 +232,16 @@ impl Study {
     /// [`Error::Usage`] if it makes no sense.
     pub fn choose(&mut self, shares: Vec<f64>) -> Result<Vec<Unit>, Error> {
         if self.sweep.design != Design::Bayes || shares.len() != self.sweep.axes.len() {
-            return Err(Error::Usage("a point is chosen for design = \"bayes\", with a share for each axis".into()));
+            return Err(Error::Usage(
+                "a point is chosen for design = \"bayes\", with a share for each axis".into(),
+            ));
         }
         let point = self.points.choose(shares);
         self.units_of(point, &self.seeds, (None, false), &mut Libraries::default())
     }
 
-    /// The mean of the aim over the seeds of a point, of the best of its variants that keep the limits; `None`
-    /// if there is none.
+    /// The mean of the aim over the seeds of a point, of the best of its variants that keep the limits;
+    /// `None` if there is none.
     #[must_use]
     pub fn value(&self, units: &[Unit], results: &Results) -> Option<f64> {
         let best = self.ranked(&self.cells(units, results, false)).into_iter().next()?;
@@ -311,7 +322,8 @@ impl Study {
         let cells = self.ranked(&self.cells(last, results, false));
         let Some(best) = cells.first() else { return Ok(Vec::new()) };
         let used = last.iter().map(|unit| unit.seed).chain(self.seeds.iter().copied()).max().unwrap_or(0);
-        let seeds: Vec<u64> = (1..=u64::from(self.sweep.verify)).map(|step| used.saturating_add(step)).collect();
+        let seeds: Vec<u64> =
+            (1..=u64::from(self.sweep.verify)).map(|step| used.saturating_add(step)).collect();
         let only = self.labels.get(best.label).map(String::as_str);
         self.units_of(best.point, &seeds, (only, true), &mut Libraries::default())
     }
@@ -324,8 +336,7 @@ impl Study {
         for of_point in units.chunk_by(|one, other| one.point == other.point) {
             for (label, name) in labels.iter().enumerate() {
                 let rows = of_point.iter().flat_map(|unit| results.of(unit.hash));
-                let rows: Vec<&Row> =
-                    rows.filter(|row| *row.queue == **name && row.why.is_none()).collect();
+                let rows: Vec<&Row> = rows.filter(|row| *row.queue == **name && row.why.is_none()).collect();
                 if rows.is_empty() || (!partly && rows.len() < of_point.len()) {
                     continue;
                 }
@@ -343,7 +354,8 @@ impl Study {
         let figure = FIGURES.iter().position(|figure| figure.name == aim.figure).unwrap_or(0);
         let value = |cell: &Cell| if aim.is_most { -cell.means[figure] } else { cell.means[figure] };
         let keeps = |cell: &&Cell| {
-            let of = |name: &str| FIGURES.iter().position(|figure| figure.name == name).map(|at| cell.means[at]);
+            let of =
+                |name: &str| FIGURES.iter().position(|figure| figure.name == name).map(|at| cell.means[at]);
             let kept = |limit: &goodqueue_experiment::limit::Limit| {
                 let mean = of(limit.figure().name).filter(|mean| mean.is_finite());
                 limit.outcome_of(None, mean) == Outcome::Kept

@@ -200,7 +200,8 @@ fn a_damaged_part_is_told_and_run_again() {
 fn rows_are_the_same_after_parquet() {
     let study = study(GRID);
     let stop = AtomicBool::new(false);
-    let rows: Vec<Row> = units(&study)[..3].iter().filter_map(|unit| study.run(unit, &stop)).flatten().collect();
+    let rows: Vec<Row> =
+        units(&study)[..3].iter().filter_map(|unit| study.run(unit, &stop)).flatten().collect();
     let bytes = study.encode(&rows).expect("bytes");
     assert_eq!(bytes, study.encode(&rows).expect("bytes"));
     let again = decode(bytes).expect("rows");
@@ -286,7 +287,8 @@ fn a_key_of_any_depth_is_an_axis() {
         let text = format!(
             "queues = ['codel']\n[test]\nname = 'tcp_nup'\nlength = '1s'\n[sweep]\n[[sweep.axis]]\nkey = '{key}'\nvalues = {values}\n"
         );
-        let sweep = Sweep::parse(&text, "grid.toml", Path::new("")).unwrap_or_else(|error| panic!("{key}: {error}"));
+        let sweep =
+            Sweep::parse(&text, "grid.toml", Path::new("")).unwrap_or_else(|error| panic!("{key}: {error}"));
         let of = |step: usize| sweep.experiment(&[sweep.axes[0].step(step)]);
         let [one, two] = [0, 1].map(|step| of(step).unwrap_or_else(|error| panic!("{key}: {error}")));
         assert_ne!(format!("{:?}", one.jobs()), format!("{:?}", two.jobs()), "{key}");

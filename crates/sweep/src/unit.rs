@@ -87,8 +87,8 @@ pub fn speed() -> Result<f64, Error> {
     Ok(since.elapsed().as_secs_f64() / cost(&jobs))
 }
 
-/// What identifies these jobs: everything that they simulate and measure, with every number filled in, and the
-/// version of the simulator. Of a library of one's own its content counts.
+/// What identifies these jobs: everything that they simulate and measure, with every number filled in, and
+/// the version of the simulator. Of a library of one's own its content counts.
 pub(crate) fn hash(jobs: &[Job], libraries: &mut Libraries) -> UnitHash {
     let mut text = String::new();
     let mut digest = Sha256::new();

@@ -25,8 +25,8 @@ pub struct SweepArgs {
     /// run again
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// End with exit code 1 if this is true for any point, in the mean of its seeds: FIGURE > BOUND or FIGURE <
-    /// BOUND, as in `goodqueue compare`; 1.2x is relative to the first point. May be repeated
+    /// End with exit code 1 if this is true for any point, in the mean of its seeds: FIGURE > BOUND or
+    /// FIGURE < BOUND, as in `goodqueue compare`; 1.2x is relative to the first point. May be repeated
     #[arg(long, value_name = "LIMIT")]
     pub fail_if: Vec<Limit>,
     /// Runs at a time; 0: one for each processor

@@ -6,10 +6,10 @@ use goodqueue::{Bytes, Rate, Span};
 use goodqueue_report::compare::FIGURES;
 use toml::de::{DeTable, DeValue};
 
+use super::ExperimentError;
 use super::keys::{AXIS, Key, Kind, ROOT, SWEEP};
 use super::overrides::{self, quoted};
 use super::read::{self, At, Read, Section, Wrong};
-use super::ExperimentError;
 use crate::limit::Limit;
 use crate::sweep::{Aim, Axis, Design, Levels, Quantity, Sweep, Text};
 
@@ -76,7 +76,8 @@ pub(super) fn read(root: &Section<'_>) -> Read<Option<Order>> {
         Some("bayes") => Design::Bayes,
         Some(other) => {
             let at = section.read("design", read::text)?.map_or(section.at, |word| word.at);
-            let what = format!("design = \"{}\": grid, random, latin, halving or bayes", other.escape_debug());
+            let what =
+                format!("design = \"{}\": grid, random, latin, halving or bayes", other.escape_debug());
             return Err(Wrong::new(at, what));
         }
     };
@@ -129,7 +130,10 @@ fn aim(section: &Section<'_>) -> Read<Aim> {
             None => {
                 let nearest = crate::did_you_mean(&word.value, &names);
                 let word_shown = word.value.escape_debug();
-                let what = format!("{name} = \"{word_shown}\": no such figure{nearest}; there are {}", names.join(", "));
+                let what = format!(
+                    "{name} = \"{word_shown}\": no such figure{nearest}; there are {}",
+                    names.join(", ")
+                );
                 Err(Wrong::new(word.at, what))
             }
         }
@@ -144,10 +148,9 @@ fn aim(section: &Section<'_>) -> Read<Aim> {
 fn limits(section: &Section<'_>) -> Read<Vec<Limit>> {
     let words = section.plain("limits", read::list(read::text))?.unwrap_or_default();
     let limit = |word: At<String>| {
-        let limit: Limit = word
-            .value
-            .parse()
-            .map_err(|why: String| Wrong::new(word.at, format!("\"{}\": {why}", word.value.escape_debug())))?;
+        let limit: Limit = word.value.parse().map_err(|why: String| {
+            Wrong::new(word.at, format!("\"{}\": {why}", word.value.escape_debug()))
+        })?;
         if limit.is_absolute() {
             return Ok(limit);
         }
@@ -199,7 +202,10 @@ fn axis(section: &Section<'_>, design: Design) -> Read<Axis> {
     }
     let text = section.read("text", read::text)?;
     if let Some(text) = text.as_ref().filter(|text| text.value.matches("{}").count() != 1) {
-        return wrong(text.at, format!("text = \"{}\": write {{}} once, for the value", text.value.escape_debug()));
+        return wrong(
+            text.at,
+            format!("text = \"{}\": write {{}} once, for the value", text.value.escape_debug()),
+        );
     }
     let text = text.map(|text| text.value);
     let name = section.read("name", read::text)?;
@@ -214,7 +220,10 @@ fn axis(section: &Section<'_>, design: Design) -> Read<Axis> {
     let (quantity, levels) = match (section.read("values", read::list(written))?, from, to) {
         (Some(values), None, None) => {
             if let Some(at) = steps.map(|steps| steps.at).or(scale.map(|scale| scale.at)) {
-                return wrong(at, "steps and scale are of a range: leave them out, or write from and to".into());
+                return wrong(
+                    at,
+                    "steps and scale are of a range: leave them out, or write from and to".into(),
+                );
             }
             listed(values, is_bytes)?
         }
@@ -301,12 +310,16 @@ impl Range {
             return Err(Wrong::new(to.at, "to is not above from"));
         }
         if is_log && low <= 0.0 {
-            return Err(Wrong::new(from.at, "from = 0 has no logarithm: begin above it, or write scale = \"lin\""));
+            return Err(Wrong::new(
+                from.at,
+                "from = 0 has no logarithm: begin above it, or write scale = \"lin\"",
+            ));
         }
         if self.design == Design::Grid && self.steps.is_none() {
             return Err(Wrong::new(at, "a range of a grid needs `steps`, as in steps = 5"));
         }
-        let is_whole = [&from, &to].iter().all(|end| !end.value.is_text && end.value.words.parse::<i64>().is_ok());
+        let is_whole =
+            [&from, &to].iter().all(|end| !end.value.is_text && end.value.words.parse::<i64>().is_ok());
         let kind = if is_whole && kind == Quantity::Number { Quantity::Count } else { kind };
         let steps = self.steps.map(|steps| steps.value);
         Ok((kind, Levels::Range { from: low, to: high, steps, is_log }))

@@ -63,7 +63,8 @@ fn banners(found: &Findings) -> String {
         super::banner(&mut out, "banner bad", &words, &[]);
     }
     if !found.failed.is_empty() {
-        let words = format!("{} runs failed. They are listed below, and no mean has them.", found.failed.len());
+        let words =
+            format!("{} runs failed. They are listed below, and no mean has them.", found.failed.len());
         super::banner(&mut out, "banner bad", &words, &[]);
     }
     if !found.warnings.is_empty() {
@@ -125,7 +126,12 @@ fn surface(surface: &Surface) -> String {
             for cell in cells {
                 let _ = match cell {
                     Some(v) => {
-                        write!(out, "<td style=\"--s:{:.0}%\">{}</td>", matrix::shade(*v, low, high), number(*v))
+                        write!(
+                            out,
+                            "<td style=\"--s:{:.0}%\">{}</td>",
+                            matrix::shade(*v, low, high),
+                            number(*v)
+                        )
                     }
                     None => write!(out, "<td class=\"none\">–</td>"),
                 };
@@ -179,7 +185,12 @@ fn effects(found: &Findings) -> String {
             }
         }
         let heads = ["axis", "value", "mean", "effect", "interval"];
-        out.push_str(&super::blocks::table(&format!("Main effects on {}", escape(&of.figure)), &heads, 2, &rows));
+        out.push_str(&super::blocks::table(
+            &format!("Main effects on {}", escape(&of.figure)),
+            &heads,
+            2,
+            &rows,
+        ));
     }
     out
 }
@@ -192,7 +203,8 @@ fn failed(found: &Findings) -> String {
         vec![escape(&failed.queue), escape(&failed.words), failed.seed.to_string(), escape(&failed.why)]
     };
     let rows: Vec<Vec<String>> = found.failed.iter().take(MOST).map(row).collect();
-    let mut out = String::from("<section aria-labelledby=\"h-failed\">\n<h2 id=\"h-failed\">Failed runs</h2>\n");
+    let mut out =
+        String::from("<section aria-labelledby=\"h-failed\">\n<h2 id=\"h-failed\">Failed runs</h2>\n");
     out.push_str(&super::blocks::table("Failed runs", &["queue", "point", "seed", "why"], 4, &rows));
     out + "</section>\n"
 }

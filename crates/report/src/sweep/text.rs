@@ -25,7 +25,12 @@ pub fn text(found: &Findings) -> String {
         if seeds == 1 { "seed" } else { "seeds" }
     );
     for effects in &found.effects {
-        let _ = writeln!(out, "\nMain effects on {}, from the mean of all, {}", effects.of.words(), number(effects.mean));
+        let _ = writeln!(
+            out,
+            "\nMain effects on {}, from the mean of all, {}",
+            effects.of.words(),
+            number(effects.mean)
+        );
         let wide = |of: &dyn Fn(&super::Factor) -> usize| effects.factors.iter().map(of).max().unwrap_or(0);
         let names = wide(&|factor| factor.name.chars().count());
         let levels =
@@ -77,7 +82,11 @@ pub fn text(found: &Findings) -> String {
             );
         }
         None => {
-            let _ = writeln!(out, "\nNo point is the best: none has a figure {} and keeps the limits", found.aim.figure);
+            let _ = writeln!(
+                out,
+                "\nNo point is the best: none has a figure {} and keeps the limits",
+                found.aim.figure
+            );
         }
     }
     failures(&mut out, found);

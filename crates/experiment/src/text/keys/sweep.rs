@@ -51,14 +51,24 @@ pub(crate) static SWEEP: Table = Table {
         key("points", count(2, MOST_POINTS), "required, unless a grid", "number of points"),
         key("seed", count(0, i64::MAX as u64), "1", "root of what the design draws at random"),
         key("minimise", Kind::OneOf(&NAMES), "rise_p95", "the best point has least of this figure"),
-        key("maximise", Kind::OneOf(&NAMES), "none", "the best point has most of this figure, instead of minimise"),
+        key(
+            "maximise",
+            Kind::OneOf(&NAMES),
+            "none",
+            "the best point has most of this figure, instead of minimise",
+        ),
         key(
             "limits",
             Kind::List(&Kind::Text),
             "none",
             "a point that crosses one is not the best: \"goodput_up < 9mbit\"",
         ),
-        key("keep", count(2, 100), "3", "of halving: one in so many points goes on, with so many times the seeds"),
+        key(
+            "keep",
+            count(2, 100),
+            "3",
+            "of halving: one in so many points goes on, with so many times the seeds",
+        ),
         key("verify", count(0, 1000), "5", "number of fresh seeds with which the best point runs again"),
     ],
     also: None,
@@ -69,14 +79,24 @@ pub(crate) static AXIS: Table = Table {
     name: "sweep.axis",
     doc: "A key that varies, with a list of values or a range.",
     keys: &[
-        key("key", Kind::Text, "required", "the key, as in --set: link.rate, variant.NAME.queue, flow.1.count"),
+        key(
+            "key",
+            Kind::Text,
+            "required",
+            "the key, as in --set: link.rate, variant.NAME.queue, flow.1.count",
+        ),
         key(
             "values",
             Kind::List(&Kind::OneOf(&[Kind::Text, NUMBER, Kind::Switch, Kind::List(&Kind::Text)])),
             "none",
             "its values, one by one",
         ),
-        key("from", Kind::OneOf(&[Kind::Text, NUMBER]), "none", "the least value of a range, instead of values"),
+        key(
+            "from",
+            Kind::OneOf(&[Kind::Text, NUMBER]),
+            "none",
+            "the least value of a range, instead of values",
+        ),
         key("to", Kind::OneOf(&[Kind::Text, NUMBER]), "none", "the largest value of the range"),
         key("steps", count(2, 100_000), "required in a grid", "number of values of the range"),
         key(
