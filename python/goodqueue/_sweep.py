@@ -112,8 +112,8 @@ def sweep(
     is wrong, before anything is written; MachineError if results cannot be written. Ctrl-C keeps what was
     run.
     """
-    text, name, folder, paths = _text(grid)
-    study = _study(text, name, folder, paths)
+    text, name, folder = _text(grid)
+    study = _study(text, name, folder)
     is_search, *_ = study.search()
     if client is not None and directory is None:
         raise UsageError("client: its workers write the results: name a directory that they all reach")
@@ -134,7 +134,7 @@ def sweep(
         place = open_place(directory)
         said = _read(study, place)
         study.plan(threads)
-        _in_parts(study, place, progress)
+        _in_parts(study, _study(text, name, folder), place, progress)
     else:
         study.plan(threads)
         said = study.run_here(None if directory is None else os.fspath(directory), threads, progress)
@@ -145,21 +145,20 @@ def sweep(
     return result
 
 
-def _text(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[str, str, str, list[str]]:
-    """The text of a grid, its name in errors, the folder of files that it names, and the key of each line."""
+def _text(grid: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[str, str, str]:
+    """The text of a grid, its name in errors, and the folder of files that it names."""
     if isinstance(grid, Mapping):
-        text, paths = _toml.text(grid)
-        return text, "sweep", "", paths
+        return _toml.text(grid)[0], "sweep", ""
     path = pathlib.Path(grid)
     try:
-        return path.read_text(encoding="utf-8"), str(path), str(path.parent), []
+        return path.read_text(encoding="utf-8"), str(path), str(path.parent)
     except UnicodeDecodeError as error:
         raise UsageError(f"{path}: not UTF-8: {error}") from None
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
 
 
-def _study(text: str, name: str, folder: str, paths: list[str]) -> _goodqueue.Study:
+def _study(text: str, name: str, folder: str) -> _goodqueue.Study:
     return _goodqueue.Study(text, name, folder)
 
 
@@ -173,8 +172,14 @@ def _read(study: _goodqueue.Study, place: Place) -> list[str]:
     return said
 
 
-def _in_parts(study: _goodqueue.Study, place: Place, progress: Callable[[float], object] | None) -> None:
-    """Runs all on threads, and writes the parts to a place that is no folder."""
+def _in_parts(
+    study: _goodqueue.Study,
+    runner: _goodqueue.Study,
+    place: Place,
+    progress: Callable[[float], object] | None,
+) -> None:
+    """Runs all on threads, and writes the parts to a place that is no folder. `runner` is a study like the other:
+    the threads hold it while this one takes in their rows."""
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     threads = os.cpu_count() or 1
@@ -182,7 +187,7 @@ def _in_parts(study: _goodqueue.Study, place: Place, progress: Callable[[float],
         chunks = sized(todo, threads, _goodqueue.sweep_speed())
         done, cost = 0.0, sum(unit[5] for unit in todo)
         with ThreadPoolExecutor(threads) as pool:
-            running = {pool.submit(study.run, chunk): chunk for chunk in chunks}
+            running = {pool.submit(runner.run, chunk): chunk for chunk in chunks}
             try:
                 for future in as_completed(running):
                     name, part, _ = future.result()

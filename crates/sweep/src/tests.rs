@@ -258,7 +258,7 @@ fn what_is_wrong_is_named_with_its_place() {
     for (from, to, part) in [
         ("link.rtt", "link.rt", "grid.toml:16:7: key = \"link.rt\": [link] has no key `rt`"),
         ("'40ms'", "'40'", "grid.toml:16:7: link.rtt = \"40\": rtt = \"40\": a number without a unit"),
-        ("'8mbit'", "'1mbit'", "grid.toml:14:6: to is not above from"),
+        ("'8mbit'", "'1mbit'", "grid.toml:13:6: to is not above from"),
         ("'8mbit'", "'8ms'", "from is a rate, and to is a time"),
         ("steps = 2", "", "a range of a grid needs `steps`"),
         ("verify = 2", "design = 'latin'", "[sweep] needs `points`"),
