@@ -113,12 +113,18 @@ class _Cluster:
         done = 0.0
         waiting = sized(todo, self._threads(), _goodqueue.sweep_speed())[::-1]
         running: dict[Any, list[_goodqueue.Unit]] = {}
-        while waiting or running:
+        # Units that were at workers when these died. Each runs again with no other beside it.
+        suspects: list[list[_goodqueue.Unit]] = []
+        alone = None
+        while waiting or running or suspects:
+            is_free = not waiting and not running
             try:
                 most = AHEAD * self._threads()
-                while waiting and len(running) < most:
-                    chunk = waiting.pop()
-                    running[self.client.submit(work, self.text, self.place.url, chunk, pure=False)] = chunk
+                while (waiting and len(running) < most) or (is_free and suspects and not running):
+                    chunk = suspects.pop() if is_free else waiting.pop()
+                    future = self.client.submit(work, self.text, self.place.url, chunk, pure=False)
+                    running[future] = chunk
+                    alone = future if is_free else alone
                 with contextlib.suppress(TimeoutError, self.distributed.TimeoutError):
                     self.distributed.wait(list(running), timeout=1, return_when="FIRST_COMPLETED")
             except (OSError, RuntimeError, self.distributed.CancelledError):
@@ -126,12 +132,21 @@ class _Cluster:
             for future in [future for future in running if future.status != "pending"]:
                 chunk = running.pop(future)
                 if future.status == "finished":
-                    self._take(study, future.result())
+                    try:
+                        self._take(study, future.result())
+                    except (OSError, self.distributed.CancelledError):
+                        # The scheduler went away before it gave the answer.
+                        waiting.append(chunk)
+                        continue
                     done += sum(unit[5] for unit in chunk)
                     if progress is not None:
                         progress(min(done / cost, 1.0))
                 elif future.status == "error":
-                    waiting += self._failed(study, future.exception(), chunk)
+                    error = future.exception()
+                    if isinstance(error, self.distributed.KilledWorker) and future is not alone:
+                        suspects += [[unit] for unit in chunk]
+                    else:
+                        waiting += self._failed(study, error, chunk)
                 else:
                     # The scheduler forgot it.
                     waiting.append(chunk)
@@ -187,8 +202,7 @@ class _Cluster:
     def _failed(
         self, study: _goodqueue.Study, error: BaseException, chunk: list[_goodqueue.Unit]
     ) -> list[list[_goodqueue.Unit]]:
-        """A chunk that did not come back. One that killed its workers is run unit by unit, so that only the
-        unit which does it is lost."""
+        """A chunk that did not come back, whose units run one by one; or one unit, which has failed."""
         if len(chunk) > 1:
             return [[unit] for unit in chunk]
         words = str(error).strip().splitlines()

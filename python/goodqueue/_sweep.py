@@ -178,8 +178,8 @@ def _in_parts(
     place: Place,
     progress: Callable[[float], object] | None,
 ) -> None:
-    """Runs all on threads, and writes the parts to a place that is no folder. `runner` is a study like the other:
-    the threads hold it while this one takes in their rows."""
+    """Runs all on threads, and writes the parts to a place that is no folder. `runner` is a study like the
+    other: the threads hold it while this one takes in their rows."""
     from concurrent.futures import ThreadPoolExecutor, as_completed
 
     threads = os.cpu_count() or 1

@@ -97,8 +97,8 @@ impl PyStudy {
         Ok((from, self.units.len()))
     }
 
-    /// Runs units of a search on this machine, those from `first` to `last` that are not known; the part's name
-    /// and content, if there is a new one.
+    /// Runs units of a search on this machine, those from `first` to `last` that are not known; the part's
+    /// name and content, if there is a new one.
     fn run_range<'py>(
         &mut self,
         py: Python<'py>,

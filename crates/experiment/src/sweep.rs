@@ -1,12 +1,10 @@
 //! A sweep: an experiment file with axes, along which its keys vary.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use goodqueue::{Bytes, Rate, Span};
 
-use crate::Experiment;
 use crate::limit::Limit;
-use crate::text::{self, ExperimentError, Override};
 
 /// How the points of a sweep are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +122,7 @@ pub struct AxisValue {
     /// In nanoseconds, bit/s, bytes or percent; `None` of words.
     pub number: Option<f64>,
     /// As TOML.
-    literal: String,
+    pub(crate) literal: String,
 }
 
 impl Axis {
@@ -236,37 +234,4 @@ pub struct Sweep {
     /// Number of fresh seeds with which the best point runs again.
     pub verify: u32,
     pub(crate) base: Text,
-}
-
-impl Sweep {
-    /// Reads the sweep of a file.
-    ///
-    /// # Errors
-    /// The first thing that is wrong with its table `[sweep]`. [`Sweep::experiment`] looks at the rest.
-    pub fn read(path: &Path) -> Result<Sweep, ExperimentError> {
-        let text = Experiment::text(path)?;
-        Sweep::parse(&text, &path.display().to_string(), path.parent().unwrap_or(Path::new("")))
-    }
-
-    /// Reads the sweep that `text` is; `file` is what errors call it, and files that it names are looked for
-    /// in `folder`.
-    ///
-    /// # Errors
-    /// As [`Sweep::read`].
-    pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Sweep, ExperimentError> {
-        text::sweep::parse(text, file, folder)
-    }
-
-    /// The experiment with these values, one for each axis.
-    ///
-    /// # Errors
-    /// The first thing that is wrong; the axis and its value, if it is these.
-    pub fn experiment(&self, values: &[AxisValue]) -> Result<Experiment, ExperimentError> {
-        let mut changes = vec![Override::without(&["sweep"])];
-        for (axis, value) in self.axes.iter().zip(values) {
-            let typed = format!("{}: {} = {}", axis.place, axis.key, value.literal);
-            changes.extend(Override::of_key(typed, &axis.key, value.literal.clone()));
-        }
-        Experiment::with_changes(&self.base.text, &self.base.file, &self.base.folder, &changes)
-    }
 }

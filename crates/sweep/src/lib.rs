@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A [`Unit`] is a point with a seed. Its hash covers everything that is simulated, so a unit whose hash is
-//! in a part is never run again, whatever happened to the process that ran it, and whatever else changed in the
-//! file. [`run()`] runs units on the threads of this machine; on a cluster workers call [`Study::run`].
+//! in a part is never run again, whatever happened to the process that ran it, and whatever else changed in
+//! the file. [`run()`] runs units on the threads of this machine; on a cluster workers call [`Study::run`].
 #![forbid(unsafe_code)]
 
 mod findings;

@@ -18,6 +18,9 @@ use parquet::schema::parser::parse_message_type;
 use crate::row::Row;
 use crate::unit::UnitHash;
 
+/// Rows of a group.
+const GROUP: usize = 1 << 14;
+
 /// The columns, in order: those that identify the run, an axis each, and a figure each.
 fn schema(sweep: &Sweep) -> String {
     let mut text = String::from(
@@ -88,6 +91,20 @@ pub(crate) fn encode(sweep: &Sweep, rows: &[Row], values: &dyn Fn(u64) -> Vec<Ax
         .build();
     let schema = Arc::new(parse_message_type(&schema(sweep))?);
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+    // Group by group, so that memory does not grow with the number of rows.
+    for rows in rows.chunks(GROUP) {
+        write(&mut writer, sweep, rows, values)?;
+    }
+    writer.into_inner()
+}
+
+/// Writes a group of rows.
+fn write(
+    writer: &mut SerializedFileWriter<Vec<u8>>,
+    sweep: &Sweep,
+    rows: &[Row],
+    values: &dyn Fn(u64) -> Vec<AxisValue>,
+) -> Result<()> {
     let mut group = writer.next_row_group()?;
     let texts = |of: &dyn Fn(&Row) -> String| -> Vec<ByteArray> {
         rows.iter().map(|row| ByteArray::from(of(row).into_bytes())).collect()
@@ -121,8 +138,7 @@ pub(crate) fn encode(sweep: &Sweep, rows: &[Row], values: &dyn Fn(u64) -> Vec<Ax
         let present: Vec<f64> = present.map(|value| scaled(value, factor)).collect();
         column::<DoubleType>(&mut group, &present, Some(&levels))?;
     }
-    group.close()?;
-    writer.into_inner()
+    group.close().map(|_| ())
 }
 
 /// A rate is a whole number of bits per second, before and after.

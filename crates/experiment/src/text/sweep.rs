@@ -1,12 +1,9 @@
 //! The table `[sweep]` of a file.
 
-use std::path::Path;
-
 use goodqueue::{Bytes, Rate, Span};
 use goodqueue_report::compare::FIGURES;
 use toml::de::{DeTable, DeValue};
 
-use super::ExperimentError;
 use super::keys::{AXIS, Key, Kind, ROOT, SWEEP};
 use super::overrides::{self, quoted};
 use super::read::{self, At, Read, Section, Wrong};
@@ -19,32 +16,12 @@ const REFUSED: [&str; 8] =
 
 /// A table `[sweep]`, before its experiment is read.
 pub(super) struct Order {
-    base: Option<At<String>>,
-    sweep: Sweep,
+    pub(super) base: Option<At<String>>,
+    pub(super) sweep: Sweep,
 }
 
-/// The sweep of a file's text. `file` is what errors call it.
-pub(crate) fn parse(text: &str, file: &str, folder: &Path) -> Result<Sweep, ExperimentError> {
-    let error = |file: &str, text: &str, wrong: Wrong| {
-        let (line, column) = read::place(text, wrong.at);
-        ExperimentError { file: file.into(), line, column, what: wrong.what }
-    };
-    let order = order(text, file).map_err(|wrong| error(file, text, wrong))?;
-    let mut sweep = order.sweep;
-    sweep.base = match order.base {
-        None => Text { file: file.into(), folder: folder.into(), text: text.into() },
-        Some(At { at, value }) => {
-            let path = folder.join(&value);
-            let base = crate::read_text(&path, super::MOST_BYTES)
-                .map_err(|what| error(file, text, Wrong::new(at, format!("base = \"{value}\": {what}"))))?;
-            let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-            Text { file: path.display().to_string(), folder, text: base }
-        }
-    };
-    Ok(sweep)
-}
-
-fn order(text: &str, file: &str) -> Read<Order> {
+/// The table of a file's text. `file` is what errors call it.
+pub(super) fn order(text: &str, file: &str) -> Read<Order> {
     let document = DeTable::parse(text).map_err(|error| {
         let at = error.span().map_or(text.len(), |span| span.start);
         Wrong::new(at, error.message().replace('\n', ", "))
