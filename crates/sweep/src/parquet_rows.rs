@@ -183,7 +183,7 @@ pub(crate) fn decode(bytes: Vec<u8>) -> Result<Vec<Row>> {
         for (name, field) in found?.get_column_iter() {
             match (name.as_str(), field) {
                 ("hash", Field::Str(text)) => {
-                    row.hash = UnitHash(u128::from_str_radix(text, 16).unwrap_or(0))
+                    row.hash = UnitHash(u128::from_str_radix(text, 16).unwrap_or(0));
                 }
                 ("point", Field::ULong(number)) => row.point = *number,
                 ("seed", Field::ULong(number)) => row.seed = *number,

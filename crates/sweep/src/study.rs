@@ -187,7 +187,7 @@ impl Study {
         const CHUNK: u64 = 64;
         let chunks = usize::try_from(self.count().div_ceil(CHUNK)).unwrap_or(usize::MAX);
         let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<(usize, Result<Vec<Unit>, Error>)>> = Mutex::new(Vec::new());
+        let found = Mutex::new(Vec::new());
         let work = || {
             let mut libraries = Libraries::default();
             loop {
@@ -199,7 +199,7 @@ impl Study {
                 let points = from..(from + CHUNK).min(self.count());
                 let units =
                     points.map(|point| self.units_of(point, &self.seeds, (None, false), &mut libraries));
-                let units = units.collect::<Result<Vec<_>, _>>().map(|units| units.concat());
+                let units = units.collect::<Result<Vec<_>, Error>>().map(|units| units.concat());
                 if units.is_err() {
                     next.store(chunks, Ordering::Relaxed);
                 }
@@ -215,7 +215,7 @@ impl Study {
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted(2));
         }
-        found.sort_by_key(|(chunk, _)| *chunk);
+        found.sort_by_key(|(chunk, _): &(usize, _)| *chunk);
         let mut units = Vec::with_capacity(found.len() * CHUNK as usize * self.seeds.len());
         for (_, of_chunk) in found {
             units.extend(of_chunk?);

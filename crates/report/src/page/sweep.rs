@@ -35,8 +35,8 @@ pub fn html(found: &Findings) -> String {
         ("about", about(found)),
         ("banners", banners(found)),
         ("best", best(found)),
-        ("surface", found.surface.as_ref().map(|surface| self::surface(surface)).unwrap_or_default()),
-        ("front", found.front.as_ref().map(|front| self::front_of(front, &found.queues)).unwrap_or_default()),
+        ("surface", found.surface.as_ref().map(surface).unwrap_or_default()),
+        ("front", found.front.as_ref().map(|front| front_of(front, &found.queues)).unwrap_or_default()),
         ("effects", effects(found)),
         ("failed", failed(found)),
     ];
