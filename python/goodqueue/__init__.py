@@ -13,6 +13,7 @@ run           a test over a link, once for each queue; help(goodqueue.run) has e
 Experiment    an experiment file: any network, from TOML, from a dict, or key by key
 read          a record of an earlier run, or a file of flent's
 Queue         a queue, packet by packet and with your clock; Packet: what it queues
+sweep         an experiment many times while its keys vary, here or on a cluster; help(goodqueue.sweep)
 check_queue   whether a queue, of your own or not, keeps the rules
 read_vectors  what queues of the Linux kernel decided, call by call
 queues, tests, lines   tables of what there is
@@ -28,6 +29,7 @@ from ._errors import Error, MachineError, UsageError
 from ._experiment import Experiment, run
 from ._goodqueue import Packet, Queue, Table, __version__, lines, queues, tests
 from ._result import Result, Vectors, read, read_vectors
+from ._sweep import SweepResult, sweep
 
 __all__ = [
     "Check",
@@ -37,6 +39,7 @@ __all__ = [
     "Packet",
     "Queue",
     "Result",
+    "SweepResult",
     "Table",
     "UsageError",
     "Vectors",
@@ -48,5 +51,6 @@ __all__ = [
     "read",
     "read_vectors",
     "run",
+    "sweep",
     "tests",
 ]

@@ -8,6 +8,7 @@ mod own;
 mod packet;
 mod queue;
 mod record;
+mod sweep;
 mod table;
 mod vectors;
 
@@ -24,6 +25,8 @@ mod _goodqueue {
     use super::queue::Queue;
     #[pymodule_export]
     use super::record::Record;
+    #[pymodule_export]
+    use super::sweep::{PyStudy, sweep_speed};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

@@ -12,6 +12,7 @@ pub mod packetdrill;
 mod paths;
 mod shape;
 mod sqm;
+mod sweep;
 mod watch;
 
 use std::path::PathBuf;
@@ -19,7 +20,7 @@ use std::path::PathBuf;
 use clap::{ArgMatches, Args, Parser, Subcommand};
 use goodqueue_experiment::Request;
 
-use crate::limit::Limit;
+use goodqueue_experiment::limit::Limit;
 
 pub use airtime::AirtimeArgs;
 pub use autorate::AutorateArgs;
@@ -32,6 +33,7 @@ pub use paths::{
 };
 pub use shape::ShapeArgs;
 pub use sqm::{ShaperArgs, SqmAction, SqmArgs};
+pub use sweep::SweepArgs;
 pub use watch::{By, WatchArgs};
 
 /// Shows queueing delay (bufferbloat), and what removes it.
@@ -110,6 +112,9 @@ pub enum Command {
     /// Compare results, before and after a change: differences with their intervals, limits with an exit code
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
+    /// Run an experiment many times while its keys vary: a grid or a search, with page and table
+    #[command(after_help = sweep::EXAMPLES)]
+    Sweep(SweepArgs),
     /// Write a queue or a congestion control of your own to begin with, in C, Rust or Python
     #[command(subcommand)]
     New(NewArgs),

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::again;
 use crate::args::CompareArgs;
-use crate::limit::Outcome;
 use crate::output::{self, Target};
 use crate::run::{file_in, name_of};
+use goodqueue_experiment::limit::Outcome;
 
 /// One record, compared with the first.
 #[derive(Serialize)]

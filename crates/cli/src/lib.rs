@@ -16,7 +16,6 @@ pub mod check_queue;
 pub mod compare;
 #[cfg(target_os = "linux")]
 pub mod doctor;
-pub mod limit;
 #[cfg(target_os = "linux")]
 pub mod link;
 pub mod list;
@@ -45,6 +44,7 @@ pub mod shape;
 #[cfg(target_os = "linux")]
 pub mod sqm;
 mod stream;
+pub mod sweep;
 #[cfg(target_os = "linux")]
 pub mod system;
 // The same for all other systems.

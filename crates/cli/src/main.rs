@@ -6,7 +6,7 @@ use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
 use goodqueue_cli::{
     airtime_model, check_cc, check_queue, compare, list, new, packetdrill, probe, replay, reproduce, run,
-    system, test, truth,
+    sweep, system, test, truth,
 };
 use goodqueue_proof::truth::simulate;
 
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         Command::AirtimeModel(args) => airtime_model::command(&args),
         Command::Report(args) => run::report(&args),
         Command::Compare(args) => compare::command(&args),
+        Command::Sweep(args) => sweep::command(&args),
         Command::New(args) => new::command(&args),
         Command::CheckCc(args) => check_cc::command(&args),
         Command::CheckQueue(args) => check_queue::command(&args),

@@ -42,6 +42,7 @@
 //! * [`Experiment::run`] returns a `goodqueue_report::Record`: samples, from which that crate makes
 //!   statistics, tables, charts, the HTML page and files. [`simulate::run`] does the same under your control:
 //!   threads, traces, progress.
+//! * [`Sweep`]: an experiment file with axes, along which its keys vary.
 //! * [`figure`]: the figures that published claims are about, by name.
 //! * The crate's `examples/`: each in a few lines.
 #![forbid(unsafe_code)]
@@ -55,6 +56,7 @@ pub mod figure;
 mod fit;
 mod hint;
 mod input;
+pub mod limit;
 #[cfg(all(feature = "live", target_os = "linux"))]
 pub mod live;
 mod monitor;
@@ -69,6 +71,7 @@ mod request;
 mod rpm;
 pub mod simulate;
 mod source;
+mod sweep;
 pub mod text;
 
 pub use asked::{Asked, Shown};
@@ -81,6 +84,7 @@ pub use monitor::{Latest, Monitor, Turn};
 pub use own::check_queue;
 pub use plan::{LinkOrder, Plan, TestOrder};
 pub use request::{Arm, Request};
+pub use sweep::{Aim, Axis, AxisValue, Design, Quantity, Sweep};
 pub use text::{AirtimePolicy, ExperimentError};
 
 /// The example of the README is a test.

@@ -54,6 +54,14 @@ pub struct Figure {
     of_repetition: fn(&Repetition) -> Option<f64>,
 }
 
+impl Figure {
+    /// Its value in a run, in its unit; `None` if it was not measured.
+    #[must_use]
+    pub fn value(&self, summary: &Summary) -> Option<f64> {
+        (self.of_summary)(summary)
+    }
+}
+
 fn ms(ns: Option<i64>) -> Option<f64> {
     ns.map(|ns| ns as f64 / 1e6)
 }

@@ -38,6 +38,7 @@ mod record;
 mod run_row;
 mod stats;
 mod summary;
+pub mod sweep;
 pub mod table;
 mod talks;
 pub mod trace;
@@ -58,6 +59,7 @@ pub use output::{SUFFIXES, overview_svg, write_all, write_all_in, write_as, writ
 #[cfg(feature = "png")]
 pub use output::{write_airtime, write_histogram, write_shares, write_video};
 pub use page::html;
+pub use page::sweep::html as sweep_html;
 pub use place::{Place, check_parent};
 pub use record::{
     CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowQueue, FlowSeries, FoundKind,
@@ -69,7 +71,7 @@ pub use record::{
 pub use run_row::RunRow;
 pub use summary::{
     DirectionVerdict, Estimate, FlowSummary, Grade, Latency, Letter, ProbeSummary, QueueSummary,
-    RadioSummary, Repeated, SATURATED_PERCENT, StationSummary, Summary, TcpRtt, ramp_ns,
+    RadioSummary, Repeated, SATURATED_PERCENT, StationSummary, Summary, TcpRtt, ramp_ns, student_975,
 };
 pub use talks::{CallWay, GameSummary, GameWay, TalkSummary, game_mos};
 pub use videos::VideoSummary;

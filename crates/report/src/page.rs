@@ -10,6 +10,7 @@ mod glossary;
 mod matrix;
 mod queues;
 mod rpm;
+pub(crate) mod sweep;
 mod tables;
 mod talks;
 mod wifi;

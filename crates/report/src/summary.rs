@@ -42,7 +42,7 @@ pub use path::TcpRtt;
 pub(crate) use path::{rows, shown_words};
 pub(crate) use radio::round_trips;
 pub use radio::{RadioSummary, StationSummary};
-pub use repeat::{Estimate, Repeated};
+pub use repeat::{Estimate, Repeated, student_975};
 pub use verdict::{DirectionVerdict, Grade, Letter, SATURATED_PERCENT};
 
 /// Longest ramp cut from the start of the load.

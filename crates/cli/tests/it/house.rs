@@ -59,6 +59,7 @@ fn crates_depend_on_each_other_as_drawn() {
             "goodqueue-proof",
             &["goodqueue", "goodqueue-experiment", "goodqueue-probe", "goodqueue-report", "goodqueue-sim"],
         ),
+        ("goodqueue-sweep", &["goodqueue", "goodqueue-experiment", "goodqueue-report", "goodqueue-sim"]),
         (
             "goodqueue-cli",
             &[
@@ -71,6 +72,7 @@ fn crates_depend_on_each_other_as_drawn() {
                 "goodqueue-report",
                 "goodqueue-router",
                 "goodqueue-sim",
+                "goodqueue-sweep",
                 "goodqueue-wire",
             ],
         ),

@@ -16,6 +16,7 @@ mod reference;
 mod reproduce;
 mod router;
 mod simulated;
+mod sweep;
 mod traced;
 mod unit;
 mod usage;

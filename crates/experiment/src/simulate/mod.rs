@@ -7,9 +7,11 @@ mod pool;
 mod trace;
 mod turn;
 
+use std::sync::atomic::AtomicBool;
+
 use goodqueue_probe::Test;
-use goodqueue_report::Record;
 use goodqueue_report::trace::Trace;
+use goodqueue_report::{Record, Run};
 
 use crate::{Error, Monitor};
 
@@ -39,6 +41,15 @@ pub struct Wishes {
 /// [`Error::Usage`] for a word that names none.
 pub fn flows_named(words: &[String], test: &Test) -> Result<Vec<usize>, Error> {
     trace::select(words, test)
+}
+
+/// Simulates one job on this thread. What its run measured is complete unless `stop` became true before.
+///
+/// # Errors
+/// [`Error::Usage`] if the scenario makes no sense, or if a queue or congestion control of one's own breaks a
+/// rule.
+pub fn run_one(job: &Job, stop: &AtomicBool) -> Result<Run, Error> {
+    turn::run(job, &turn::Watch { progress: &|_| {}, stop }).map(|outcome| outcome.run)
 }
 
 /// Runs `jobs`. However it ends, `record` has what was simulated, and `traces` has the traced flows.

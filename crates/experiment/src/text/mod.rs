@@ -28,6 +28,7 @@ mod schema;
 pub(crate) mod share;
 pub(crate) mod simple;
 pub(crate) mod starts;
+mod sweep;
 mod switches;
 pub(crate) mod trace;
 pub(crate) mod trees;
@@ -36,7 +37,8 @@ pub(crate) mod wifi;
 
 use std::path::Path;
 
-use crate::Experiment;
+use crate::sweep::Text;
+use crate::{AxisValue, Experiment, Sweep};
 
 pub use airtime_policy::AirtimePolicy;
 pub use claims::class::Class;
@@ -95,7 +97,7 @@ impl Experiment {
         changes: &[Override],
     ) -> Result<Experiment, ExperimentError> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        Experiment::changed(text, &path.display().to_string(), folder, changes)
+        Experiment::with_changes(text, &path.display().to_string(), folder, changes)
     }
 
     /// Reads the experiment that `text` is; `file` is what errors call it, and files that it names are
@@ -104,10 +106,11 @@ impl Experiment {
     /// # Errors
     /// The first thing that is wrong.
     pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Experiment, ExperimentError> {
-        Experiment::changed(text, file, folder, &[])
+        Experiment::with_changes(text, file, folder, &[])
     }
 
-    fn changed(
+    /// [`Experiment::parse`] with changes to its keys.
+    pub(crate) fn with_changes(
         text: &str,
         file: &str,
         folder: &Path,
@@ -120,6 +123,55 @@ impl Experiment {
             let (line, column) = read::place(text, wrong.at);
             ExperimentError { file: file.into(), line, column, what: wrong.what }
         })
+    }
+}
+
+impl Sweep {
+    /// Reads the sweep of a file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with its table `[sweep]`. [`Sweep::experiment`] looks at the rest.
+    pub fn read(path: &Path) -> Result<Sweep, ExperimentError> {
+        let text = Experiment::text(path)?;
+        Sweep::parse(&text, &path.display().to_string(), path.parent().unwrap_or(Path::new("")))
+    }
+
+    /// Reads the sweep that `text` is; `file` is what errors call it, and files that it names are looked for
+    /// in `folder`.
+    ///
+    /// # Errors
+    /// As [`Sweep::read`].
+    pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Sweep, ExperimentError> {
+        let error = |at: usize, what: String| {
+            let (line, column) = read::place(text, at);
+            ExperimentError { file: file.into(), line, column, what }
+        };
+        let order = sweep::order(text, file).map_err(|wrong| error(wrong.at, wrong.what))?;
+        let base = match order.base {
+            None => Text { file: file.into(), folder: folder.into(), text: text.into() },
+            Some(base) => {
+                let path = folder.join(&base.value);
+                let read = crate::read_text(&path, MOST_BYTES);
+                let text =
+                    read.map_err(|what| error(base.at, format!("base = \"{}\": {what}", base.value)))?;
+                let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+                Text { file: path.display().to_string(), folder, text }
+            }
+        };
+        Ok(Sweep { base, ..order.sweep })
+    }
+
+    /// The experiment with these values, one for each axis.
+    ///
+    /// # Errors
+    /// The first thing that is wrong; the axis and its value, if it is these.
+    pub fn experiment(&self, values: &[AxisValue]) -> Result<Experiment, ExperimentError> {
+        let mut changes = vec![Override::without(&["sweep"])];
+        for (axis, value) in self.axes.iter().zip(values) {
+            let typed = format!("{}: {} = {}", axis.place, axis.key, value.literal);
+            changes.extend(Override::of_key(typed, &axis.key, value.literal.clone()));
+        }
+        Experiment::with_changes(&self.base.text, &self.base.file, &self.base.folder, &changes)
     }
 }
 

@@ -30,7 +30,7 @@ impl Override {
     }
 
     /// The key `path` is taken away.
-    pub(super) fn without(path: &[&str]) -> Override {
+    pub(crate) fn without(path: &[&str]) -> Override {
         let path = path.iter().map(|&word| word.to_owned()).collect();
         Override { typed: String::new(), path, value: None }
     }
@@ -46,6 +46,12 @@ impl Override {
             return Err(format!("--set {text}: {cure}"));
         }
         Ok(Override { typed: format!("--set {text}"), path, value: Some(value) })
+    }
+
+    /// The key that `words` name gets `value`, a TOML value; `None` if they name none. `typed` is for errors.
+    pub(crate) fn of_key(typed: String, words: &str, value: String) -> Option<Override> {
+        let path = path(words)?;
+        Some(Override { typed, path, value: Some(value) })
     }
 
     /// Bytes that its value takes behind the text.
@@ -70,6 +76,57 @@ fn split(text: &str) -> Option<(Vec<String>, String)> {
         }
     }
     None
+}
+
+/// The words of a key: `link.rate`. `None` if one is empty.
+fn path(words: &str) -> Option<Vec<String>> {
+    let (path, _) = split(&format!("{words}="))?;
+    let is_whole = path.iter().all(|word| !word.is_empty()) && !words.contains(['\n', '=']);
+    is_whole.then_some(path)
+}
+
+/// The kind of value that the key takes which `words` name, as far as the catalogue alone can tell: names and
+/// numbers of entries are not looked at.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn kind(words: &str) -> Result<Kind, String> {
+    let path = path(words).ok_or("write a key, as in link.rate")?;
+    let mut tables = vec![&ROOT];
+    let mut at = 0;
+    loop {
+        let Some(word) = path.get(at) else { return Err("it names a table, and no key of it".into()) };
+        let Some(key) = tables.iter().find_map(|table| table.key(word)) else {
+            return Err(tables.first().map_or(String::new(), |table| unknown_key(word, table)));
+        };
+        if at + 1 == path.len() {
+            return Ok(key.kind);
+        }
+        let (inner, skipped) = tables_of(key.kind);
+        if inner.is_empty() {
+            return Err(format!("`{}` has no keys: it is one value", key.name));
+        }
+        // The name or number of an entry has no key of its own.
+        let is_name = || at + 2 < path.len() && inner.iter().all(|table| table.key(&path[at + 1]).is_none());
+        at += if skipped && is_name() { 2 } else { 1 };
+        tables = inner;
+    }
+}
+
+/// The tables that a value of this kind may be, and whether it may be one of several.
+fn tables_of(kind: Kind) -> (Vec<&'static Table>, bool) {
+    match kind {
+        Kind::Table(table) => (vec![table], false),
+        Kind::Tables(table) | Kind::Named(table) => (vec![table], true),
+        Kind::OneOf(kinds) => kinds.iter().map(|&kind| tables_of(kind)).fold(
+            (Vec::new(), false),
+            |(mut all, any), (tables, is_several)| {
+                all.extend(tables);
+                (all, any || is_several)
+            },
+        ),
+        _ => (Vec::new(), false),
+    }
 }
 
 /// The values as documents for [`apply`]. Their places begin after a text of `len` bytes.

@@ -21,6 +21,7 @@ use super::overrides::{self, Override};
 use super::queue_text::QueueText;
 use super::read::{self, At, Read, Section, Wrong};
 use super::simple::{ALONE, Simple, default_queues};
+use super::sweep;
 use super::switches::{self, Switch};
 use super::wifi::{TestStations, Wifi, check_limits};
 use super::{scenario, trees};
@@ -133,6 +134,9 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     }
     let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
     experiment.reproduction = claims::read(&root, &labels, &far, load.test.load)?;
+    if sweep::read(&root)?.is_some() {
+        experiment.warnings.push("[sweep] is left out: `goodqueue sweep` runs it".into());
+    }
     if experiment.reproduction.is_some() && experiment.test.rpm.is_some() {
         let what = format!("claims are about one run of each variant, and {} has two", experiment.test.name);
         return Err(Wrong::new(root.at, what));

@@ -2,7 +2,7 @@
 
 use super::frame::{EndLabel, Frame, Sides, end_labels};
 use super::scale::Scale;
-use super::scene::{Anchor, Point, Scene, text_width, wrap};
+use super::scene::{Anchor, Point, Scene, dot, text_width, wrap};
 use super::style::{Ink, Type};
 use crate::curves::Curves;
 
@@ -44,22 +44,13 @@ pub(crate) fn draw(curves: &Curves) -> Scene {
             labels.push(EndLabel { queue, x: right + 10.0, y, words: curve.name.clone() });
         }
         scene.shape(Ink::Line { queue, shade: 0 }, false, vec![line]);
-        let dots = curve.dots.iter().filter(is_shown).map(|&(x, y)| circle(frame.at(x, y))).collect();
+        let dots = curve.dots.iter().filter(is_shown).map(|&(x, y)| dot(frame.at(x, y), DOT)).collect();
         scene.shape(Ink::Block { queue }, true, dots);
         scene.close();
     }
     end_labels(&mut scene, &frame, labels);
     scene.height = frame.bottom() + 52.0;
     scene
-}
-
-/// A dot around `at`.
-fn circle(at: Point) -> Vec<Point> {
-    let corner = |step: u32| {
-        let angle = f64::from(step) / 16.0 * std::f64::consts::TAU;
-        (at.0 + DOT * angle.cos(), at.1 + DOT * angle.sin())
-    };
-    (0..16).map(corner).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod data;
 mod distribution;
 mod flows;
 mod frame;
+pub(crate) mod front;
 mod overview;
 #[cfg(feature = "png")]
 pub(crate) mod png;

@@ -159,6 +159,15 @@ impl Scene {
     }
 }
 
+/// A dot around `at`.
+pub(crate) fn dot(at: Point, radius: f64) -> Vec<Point> {
+    let corner = |step: u32| {
+        let angle = f64::from(step) / 16.0 * std::f64::consts::TAU;
+        (at.0 + radius * angle.cos(), at.1 + radius * angle.sin())
+    };
+    (0..16).map(corner).collect()
+}
+
 /// A coordinate to a tenth of a pixel, always finite and without an exponent.
 pub(crate) fn number(v: f64) -> String {
     let tenths = if v.is_finite() { (v * 10.0).round().clamp(-1e7, 1e7) as i64 } else { 0 };

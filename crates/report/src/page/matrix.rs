@@ -195,7 +195,7 @@ fn matrix(out: &mut String, record: &Record, all: &[Summary], grid: &Grid, figur
 
 /// The strength of a value's colour: 0 for the smallest, 55 % for the largest; logarithmic if the largest is
 /// more than ten times the smallest.
-fn shade(value: f64, low: f64, high: f64) -> f64 {
+pub(super) fn shade(value: f64, low: f64, high: f64) -> f64 {
     let by = |v: f64| if low > 0.0 && high > low * 10.0 { v.ln() } else { v };
     let range = by(high) - by(low);
     if range > 0.0 { (by(value) - by(low)) / range * 55.0 } else { 0.0 }

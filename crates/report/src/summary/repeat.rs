@@ -68,7 +68,8 @@ const STUDENT_975: [f64; 30] = [
 
 /// The same quantile for any number of degrees of freedom from 1: beyond the table by the expansion of
 /// Cornish and Fisher (Abramowitz and Stegun 26.7.5), which is correct to four digits there.
-pub(crate) fn student_975(freedom: usize) -> f64 {
+#[must_use]
+pub fn student_975(freedom: usize) -> f64 {
     const Z: f64 = 1.959_964;
     if let Some(&quantile) = freedom.checked_sub(1).and_then(|index| STUDENT_975.get(index)) {
         return quantile;

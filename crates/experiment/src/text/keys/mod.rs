@@ -2,6 +2,7 @@
 
 mod claims;
 mod key;
+mod sweep;
 mod switches;
 mod trees;
 pub(crate) mod wifi;
@@ -10,6 +11,7 @@ use goodqueue::Span;
 
 pub(crate) use claims::{CLAIM, REPRODUCTION};
 pub(crate) use key::*;
+pub(crate) use sweep::{AXIS, SWEEP};
 pub(crate) use switches::{SWITCH, SWITCH_CHANGE};
 pub(crate) use trees::{CLASS, HTB};
 pub(crate) use wifi::{EDCA, GROUP, STATION, WIFI, WIFI_CHANGE, WIRE};
@@ -80,6 +82,7 @@ pub(crate) static ROOT: Table = Table {
             "published figures for this experiment, for `goodqueue reproduce`",
         ),
         key("claim", Kind::Tables(&CLAIM), "none", "the published figures, one by one"),
+        key("sweep", Kind::Table(&SWEEP), "none", "keys that vary, for `goodqueue sweep`"),
     ],
     also: None,
 };
@@ -424,7 +427,7 @@ pub(crate) static UDP: Table = Table {
 };
 
 /// Every table, in the order in which they are documented.
-pub(crate) static TABLES: [&Table; 27] = [
+pub(crate) static TABLES: [&Table; 29] = [
     &ROOT,
     &TEST,
     &SIMPLE,
@@ -452,4 +455,6 @@ pub(crate) static TABLES: [&Table; 27] = [
     &UDP,
     &REPRODUCTION,
     &CLAIM,
+    &SWEEP,
+    &AXIS,
 ];

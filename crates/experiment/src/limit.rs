@@ -1,4 +1,4 @@
-//! Limits for what may change from one record to another: `rise_p95 > 1.2x`.
+//! Limits for figures, alone or against those of another run: `rise_p95 > 30ms`, `rise_p95 > 1.2x`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use goodqueue::{Rate, Span};
 use goodqueue_report::compare::{FIGURES, Figure, Row};
 use serde::Serialize;
 
-/// A limit for a figure of a later record.
+/// A limit for a figure of a later record, or of a point of a sweep.
 #[derive(Clone, Debug)]
 pub struct Limit {
     /// As typed.
@@ -80,18 +80,39 @@ impl fmt::Display for Limit {
 /// The result of a limit for two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// The figure is within the bound.
     Kept,
+    /// It is not.
     Crossed,
     /// The figure is not known.
     Unknown,
 }
 
 impl Limit {
-    pub(crate) fn outcome(&self, rows: &[Row]) -> Outcome {
+    /// The figure that it is about.
+    #[must_use]
+    pub fn figure(&self) -> &'static Figure {
+        self.figure
+    }
+
+    /// Whether its bound is a value, which needs no other run.
+    #[must_use]
+    pub fn is_absolute(&self) -> bool {
+        matches!(self.bound, Bound::Value(_))
+    }
+
+    /// Whether it is kept by the second figures of `rows`; its bound may depend on the first.
+    #[must_use]
+    pub fn outcome(&self, rows: &[Row]) -> Outcome {
         let row = rows.iter().find(|row| row.figure == self.figure.name);
-        let Some(other) = row.and_then(|row| row.other) else { return Outcome::Unknown };
-        let first = row.and_then(|row| row.first);
+        self.outcome_of(row.and_then(|row| row.first), row.and_then(|row| row.other))
+    }
+
+    /// The same for two values of the figure, in its unit.
+    #[must_use]
+    pub fn outcome_of(&self, first: Option<f64>, other: Option<f64>) -> Outcome {
+        let Some(other) = other else { return Outcome::Unknown };
         let bound = match self.bound {
             Bound::Value(value) => Some(value),
             Bound::Ratio(ratio) => first.map(|first| first * ratio),

@@ -1,0 +1,322 @@
+//! `goodqueue sweep`: runs the points of a sweep, keeps them, and shows what they say.
+
+use std::io::{ErrorKind, IsTerminal};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use goodqueue_experiment::{Design, Error, Sweep};
+use goodqueue_report::sweep::{Findings, text};
+use goodqueue_sweep::{Crossed, Results, Row, Store, Study, Unit, Watch, crossed, findings, run};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+
+use crate::args::SweepArgs;
+use crate::output;
+use crate::system::{Interrupt, Lock};
+
+/// The lock file of a folder while a sweep works in it.
+const MARK: &str = ".goodqueue";
+/// Points that do not keep a limit and are listed.
+const MOST_LISTED: usize = 20;
+/// Time between two lines of progress without a terminal.
+const LINE: Duration = Duration::from_secs(30);
+
+/// Runs the sweep and shows what it says.
+///
+/// # Errors
+/// How it ended, if it did not succeed. What was run is kept in the folder.
+pub fn command(args: &SweepArgs) -> Result<(), Error> {
+    let study = Study::new(Sweep::read(&args.file).map_err(Error::usage)?)?;
+    if args.dry_run && study.sweep().design == Design::Bayes {
+        return Err(Error::Usage(
+            "--dry-run: with design = \"bayes\" the points are not known before".into(),
+        ));
+    }
+    if !args.dry_run && (args.dask.is_some() || study.sweep().design == Design::Bayes) {
+        return python(args);
+    }
+    let units = study.units(args.threads, &AtomicBool::new(false))?;
+    if args.dry_run {
+        return dry_run(&study, &units, args);
+    }
+    for warning in &study.warnings().iter().filter(|_| !args.quiet).collect::<Vec<_>>() {
+        eprintln!("goodqueue: warning: {warning}");
+    }
+    let (mut results, store) = (Results::default(), open(args)?);
+    if let Some((store, _)) = &store {
+        let (rows, damaged) = store.read()?;
+        for why in damaged {
+            eprintln!("goodqueue: warning: {why}; its points run again");
+        }
+        results.add(rows);
+    }
+    let kept = store.as_ref().map(|(store, _)| store);
+    let there = units.iter().filter(|unit| results.has(unit.hash)).count();
+    if there > 0 && !args.quiet {
+        eprintln!("goodqueue: {there} of {} points and seeds are there already", units.len());
+    }
+    let mut progress = Progress::new(args.quiet)?;
+    let end = run(&study, &units, &mut results, kept, args.threads, &mut progress);
+    progress.close();
+    let found = findings(&study, &units, &results)?;
+    if found.runs == 0 && found.failed.is_empty() {
+        if let Some((store, mark)) = store {
+            drop(mark);
+            store.give_back();
+        }
+        return end;
+    }
+    let shown = show(args, &study, (&units, &results), &found, kept);
+    end.and(shown).and_then(|()| verdict(args, &study, (&units, &results), &found))
+}
+
+/// The folder of the results, locked for this sweep.
+fn open(args: &SweepArgs) -> Result<Option<(Store, Lock)>, Error> {
+    let Some(path) = &args.output else { return Ok(None) };
+    let store = Store::open(path)?;
+    match Lock::take(&path.join(MARK)) {
+        Ok(Some(lock)) => Ok(Some((store, lock))),
+        Ok(None) => Err(Error::Usage(format!(
+            "--output {}: another sweep is writing to it now: name another, or wait for that one",
+            path.display()
+        ))),
+        Err(error) => Err(Error::Usage(format!("--output {}: cannot write in it: {error}", path.display()))),
+    }
+}
+
+/// Prints the findings and writes the files.
+fn show(
+    args: &SweepArgs,
+    study: &Study,
+    (units, results): (&[Unit], &Results),
+    found: &Findings,
+    store: Option<&Store>,
+) -> Result<(), Error> {
+    let printed = if args.json { output::print_json(found) } else { output::print(&text(found)) };
+    let written = match store {
+        None => {
+            if !args.quiet && !args.json {
+                eprintln!("goodqueue: add `-o DIR` to keep the runs and the page");
+            }
+            Ok(())
+        }
+        Some(store) => write(study, units, results, found, store).map(|page| {
+            if !args.quiet {
+                eprintln!("goodqueue: open {}", page.display());
+            }
+        }),
+    };
+    printed.and(written)
+}
+
+fn write(
+    study: &Study,
+    units: &[Unit],
+    results: &Results,
+    found: &Findings,
+    store: &Store,
+) -> Result<std::path::PathBuf, Error> {
+    let json = serde_json::to_string_pretty(found).map_err(Error::machine)?;
+    store.put("findings.json", (json + "\n").as_bytes())?;
+    let rows: Vec<Row> = study.rows(units, results)?;
+    store.put("points.parquet", &study.encode(&rows)?)?;
+    store.put("report.html", goodqueue_report::sweep_html(found).as_bytes())
+}
+
+/// Failed runs and crossed limits make exit code 1.
+fn verdict(
+    args: &SweepArgs,
+    study: &Study,
+    (units, results): (&[Unit], &Results),
+    found: &Findings,
+) -> Result<(), Error> {
+    let crossed = crossed(study, units, results, &args.fail_if);
+    for Crossed { limit, queue, words, is_known } in crossed.iter().take(MOST_LISTED) {
+        let answer = if *is_known { "YES" } else { "not known" };
+        eprintln!("goodqueue: {queue}, {words}: {limit}? {answer}");
+    }
+    if crossed.len() > MOST_LISTED {
+        eprintln!("goodqueue: and {} more", crossed.len() - MOST_LISTED);
+    }
+    let mut why = Vec::new();
+    if !crossed.is_empty() {
+        let of = study.count() * found.queues.len() as u64 * args.fail_if.len() as u64;
+        why.push(format!("{} of {of} limits crossed or not known", crossed.len()));
+    }
+    if !found.failed.is_empty() {
+        why.push(format!("{} runs failed", found.failed.len()));
+    }
+    if why.is_empty() { Ok(()) } else { Err(Error::LimitFailed(why.join("; "))) }
+}
+
+/// Says what would be run.
+fn dry_run(study: &Study, units: &[Unit], args: &SweepArgs) -> Result<(), Error> {
+    let cost: f64 = units.iter().map(|unit| unit.cost).sum();
+    let threads = match args.threads {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        threads => threads,
+    };
+    let seconds = goodqueue_sweep::speed()? * cost;
+    let runs = units.len() * study.labels().len();
+    if args.json {
+        return output::print_json(&json!({
+            "points": study.count(),
+            "seeds": study.seeds(),
+            "queues": study.labels(),
+            "runs": runs,
+            "predicted_packets": cost,
+            "predicted_processor_s": seconds,
+            "threads": threads,
+        }));
+    }
+    output::print(&format!(
+        "{} points, {} variants, {} seeds: {runs} runs\nup to {:.1} million packets: about {} on {threads} {} of this machine\n",
+        study.count(),
+        study.labels().len(),
+        study.seeds().len(),
+        cost / 1e6,
+        duration(seconds / threads as f64),
+        if threads == 1 { "thread" } else { "threads" }
+    ))
+}
+
+/// A time in words.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        0.0..1.0 => "a second".into(),
+        1.0..120.0 => format!("{seconds:.0} s"),
+        120.0..7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+/// Sweeps on a cluster and by Optuna are those of the Python package.
+fn python(args: &SweepArgs) -> Result<(), Error> {
+    let (what, extra, module) = match &args.dask {
+        Some(_) => ("--dask", "dask", "distributed"),
+        None => ("design = \"bayes\"", "optuna", "optuna"),
+    };
+    let missing = || {
+        Error::Machine(format!(
+            "{what}: it needs Python 3.11 or later as `python3`, with the package goodqueue and {module}: build the wheel as \
+             docs/python.md says, and install it with pip as goodqueue[{extra}]"
+        ))
+    };
+    let mut command = Command::new("python3");
+    command.args(["-m", "goodqueue", "sweep"]).arg(&args.file).args(["--threads", &args.threads.to_string()]);
+    if let Some(scheduler) = &args.dask {
+        command.args(["--dask", scheduler]);
+    }
+    if let Some(output) = &args.output {
+        command.arg("-o").arg(output);
+    }
+    for limit in &args.fail_if {
+        command.args(["--fail-if", &limit.to_string()]);
+    }
+    if args.json {
+        command.arg("--json");
+    }
+    if args.quiet {
+        command.arg("--quiet");
+    }
+    let has_package =
+        Command::new("python3").args(["-c", &format!("import goodqueue._sweep, {module}")]).output();
+    match has_package {
+        Ok(found) if found.status.success() => {}
+        Ok(_) => return Err(missing()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing()),
+        Err(error) => return Err(Error::machine(format!("python3: {error}"))),
+    }
+    let status = command.status().map_err(|error| Error::machine(format!("python3: {error}")))?;
+    // It has said why.
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(1) => Err(Error::LimitFailed("the sweep ended with failed runs or limits".into())),
+        Some(2) => Err(Error::Usage("the sweep could not begin".into())),
+        _ => Err(Error::Machine("the sweep ended early; what was run is kept".into())),
+    }
+}
+
+/// Shows how far the sweep is, and ends it at a signal.
+struct Progress {
+    interrupt: Interrupt,
+    quiet: bool,
+    bar: Option<ProgressBar>,
+    since: Instant,
+    said: Instant,
+    units: (usize, usize),
+    cost: (f64, f64),
+    failed: usize,
+}
+
+impl Progress {
+    fn new(quiet: bool) -> Result<Progress, Error> {
+        let now = Instant::now();
+        Ok(Progress {
+            interrupt: Interrupt::new().map_err(Error::machine)?,
+            quiet,
+            bar: None,
+            since: now,
+            said: now,
+            units: (0, 0),
+            cost: (0.0, 0.0),
+            failed: 0,
+        })
+    }
+
+    fn close(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// `120 of 400 points and seeds, 40 s left`.
+    fn words(&self) -> String {
+        let (done, all) = self.cost;
+        let left = (all - done) / done * self.since.elapsed().as_secs_f64();
+        let left = if done > 0.0 { format!(", {} left", duration(left.max(0.0))) } else { String::new() };
+        let failed = if self.failed > 0 { format!(", {} runs failed", self.failed) } else { String::new() };
+        format!("{} of {} points and seeds{left}{failed}", self.units.0, self.units.1)
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        Interrupt::unblock();
+    }
+}
+
+impl Watch for Progress {
+    fn plan(&mut self, units: usize, cost: f64) {
+        (self.units, self.cost) = ((0, units), (0.0, cost));
+        (self.since, self.said) = (Instant::now(), Instant::now());
+        self.close();
+        if !self.quiet && std::io::stderr().is_terminal() {
+            let style = ProgressStyle::with_template("sweeping {bar:24.cyan/blue} {msg}");
+            let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr_with_hz(5));
+            self.bar = Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())));
+        }
+    }
+
+    fn done(&mut self, cost: f64, failed: usize) {
+        self.units.0 += 1;
+        self.cost.0 += cost;
+        self.failed += failed;
+        if let Some(bar) = &self.bar {
+            bar.set_position((self.cost.0 / self.cost.1.max(1.0) * 1000.0) as u64);
+            bar.set_message(self.words());
+        } else if !self.quiet && self.said.elapsed() > LINE {
+            self.said = Instant::now();
+            eprintln!("goodqueue: {}", self.words());
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        eprintln!("goodqueue: {line}");
+    }
+
+    fn stop(&mut self) -> Option<i32> {
+        self.interrupt.wait(Duration::ZERO).unwrap_or(None)
+    }
+}

@@ -1,0 +1,37 @@
+//! Sweeps: many runs of an experiment whose keys vary, kept point by point, and what they show.
+//!
+//! ```text
+//!  file ─► Sweep (goodqueue-experiment) ─► Study: points ─► units ─► rows ─► parts (Parquet)
+//!                                            ▲  what is still to be run ◄──────┘      └─► Findings
+//! ```
+//!
+//! A [`Unit`] is a point with a seed. Its hash covers everything that is simulated, so a unit whose hash is
+//! in a part is never run again, whatever happened to the process that ran it, and whatever else changed in
+//! the file. [`run()`] runs units on the threads of this machine; on a cluster workers call [`Study::run`].
+#![forbid(unsafe_code)]
+
+mod findings;
+mod parquet_rows;
+mod points;
+mod row;
+mod run;
+mod store;
+mod study;
+#[cfg(test)]
+mod tests;
+mod unit;
+
+pub use findings::{Crossed, crossed, findings};
+pub use row::Row;
+pub use run::{Watch, run};
+pub use store::{PARTS, Store, part_name};
+pub use study::{Results, Study, decode};
+pub use unit::{Unit, UnitHash, cost, speed};
+
+/// The number of threads that 0 stands for.
+fn threads(asked: usize) -> usize {
+    match asked {
+        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        asked => asked,
+    }
+}

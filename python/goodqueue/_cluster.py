@@ -1,0 +1,229 @@
+"""Sweeps on the workers of a Dask scheduler.
+
+A worker runs a chunk of units and writes its part; only the part's name goes through the scheduler. So a
+worker that is killed, or a scheduler that starts again, loses the chunks that were running and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import pathlib
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+from . import _goodqueue
+from ._errors import MachineError
+from ._store import Place, open_place
+from ._sweep import _PARTS, sized
+
+#: How long a scheduler may be away, s.
+PATIENCE_S = 120.0
+#: Chunks that wait at the scheduler for each worker thread.
+AHEAD = 3
+
+_Text = tuple[str, str, str]
+#: Name of the part, its content if it could not be written, why not, failed runs, seconds of work.
+_Done = tuple[str, bytes | None, str, int, float]
+
+
+@functools.lru_cache(maxsize=4)
+def _study(text: str, name: str, folder: str) -> _goodqueue.Study:
+    return _goodqueue.Study(text, name, folder)
+
+
+@functools.lru_cache(maxsize=4)
+def _place(url: str) -> Place:
+    return open_place(url)
+
+
+def work(text: _Text, url: str, units: list[_goodqueue.Unit]) -> _Done:
+    """On a worker: runs units and writes their part."""
+    since = time.perf_counter()
+    name, part, failed = _study(*text).run(units)
+    try:
+        _place(url).put(f"{_PARTS}/{name}", part)
+    except MachineError as error:
+        # A full disk: the part goes back, and the parent tries.
+        return name, part, str(error), failed, time.perf_counter() - since
+    return name, None, "", failed, time.perf_counter() - since
+
+
+def run(
+    study: _goodqueue.Study,
+    text: _Text,
+    place: Place,
+    client: Any,
+    progress: Callable[[float], object] | None,
+) -> list[str]:
+    """Runs all that is to be done; returns what is to be said."""
+    try:
+        import distributed
+    except ImportError:
+        words = "client: it needs Dask: pip install distributed, or goodqueue[dask]"
+        raise MachineError(words) from None
+    own = None
+    if isinstance(client, str):
+        address = client
+        own = client = _connected(distributed, address, None)
+    else:
+        address = client.scheduler.address
+    cluster = _Cluster(distributed, client, address, text, place)
+    try:
+        while todo := study.todo():
+            cluster.round(study, todo, progress)
+        cluster.end()
+    finally:
+        if own is not None or cluster.client is not client:
+            with contextlib.suppress(Exception):
+                cluster.client.close(timeout=2)
+    return cluster.said
+
+
+def _connected(distributed: Any, address: str, since: float | None) -> Any:
+    """A client of the scheduler at an address, within the patience if there was one before."""
+    while True:
+        try:
+            return distributed.Client(address, timeout="5s")
+        except (OSError, TimeoutError) as error:
+            if since is None or time.monotonic() - since > PATIENCE_S:
+                raise MachineError(f"the scheduler at {address} does not answer: {error}") from None
+            time.sleep(0.5)
+
+
+class _Cluster:
+    """A scheduler, and what is running there."""
+
+    def __init__(self, distributed: Any, client: Any, address: str, text: _Text, place: Place) -> None:
+        self.distributed, self.client, self.address = distributed, client, address
+        self.text, self.place = text, place
+        self.said: list[str] = []
+        self.unwritten: dict[str, bytes] = {}
+        self.why = ""
+
+    def round(
+        self,
+        study: _goodqueue.Study,
+        todo: list[_goodqueue.Unit],
+        progress: Callable[[float], object] | None,
+    ) -> None:
+        cost = sum(unit[5] for unit in todo)
+        done = 0.0
+        waiting = sized(todo, self._threads(), _goodqueue.sweep_speed())[::-1]
+        running: dict[Any, list[_goodqueue.Unit]] = {}
+        # Units that were at workers when these died. Each runs again with no other beside it.
+        suspects: list[list[_goodqueue.Unit]] = []
+        alone = None
+        while waiting or running or suspects:
+            is_free = not waiting and not running
+            try:
+                most = AHEAD * self._threads()
+                while (waiting and len(running) < most) or (is_free and suspects and not running):
+                    chunk = suspects.pop() if is_free else waiting.pop()
+                    future = self.client.submit(work, self.text, self.place.url, chunk, pure=False)
+                    running[future] = chunk
+                    alone = future if is_free else alone
+                with contextlib.suppress(TimeoutError, self.distributed.TimeoutError):
+                    self.distributed.wait(list(running), timeout=1, return_when="FIRST_COMPLETED")
+            except (OSError, RuntimeError, self.distributed.CancelledError):
+                pass  # The states of the futures say what happened.
+            for future in [future for future in running if future.status != "pending"]:
+                chunk = running.pop(future)
+                if future.status == "finished":
+                    try:
+                        self._take(study, future.result())
+                    except (OSError, self.distributed.CancelledError):
+                        # The scheduler went away before it gave the answer.
+                        waiting.append(chunk)
+                        continue
+                    done += sum(unit[5] for unit in chunk)
+                    if progress is not None:
+                        progress(min(done / cost, 1.0))
+                elif future.status == "error":
+                    error = future.exception()
+                    if isinstance(error, self.distributed.KilledWorker) and future is not alone:
+                        suspects += [[unit] for unit in chunk]
+                    else:
+                        waiting += self._failed(study, error, chunk)
+                else:
+                    # The scheduler forgot it.
+                    waiting.append(chunk)
+            if self.client.status != "running" or self._is_gone():
+                waiting += running.values()
+                running.clear()
+                self._again(study)
+                waiting = self._still(study, waiting)
+
+    def _threads(self) -> int:
+        with contextlib.suppress(Exception):
+            return max(int(sum(self.client.nthreads().values())), 1)
+        return 1
+
+    def _is_gone(self) -> bool:
+        """Whether the scheduler does not answer."""
+        comm = getattr(self.client, "scheduler_comm", None)
+        return comm is None or comm.closed()
+
+    def _again(self, study: _goodqueue.Study) -> None:
+        """Waits for the scheduler, and takes in what workers wrote meanwhile."""
+        since = time.monotonic()
+        self.said.append(f"the scheduler at {self.address} went away; waiting for it")
+        with contextlib.suppress(Exception):
+            self.client.close(timeout=2)
+        self.client = _connected(self.distributed, self.address, since)
+        for name in self.place.names(_PARTS):
+            study.read(self.place.get(f"{_PARTS}/{name}"))
+
+    def _still(
+        self, study: _goodqueue.Study, chunks: list[list[_goodqueue.Unit]]
+    ) -> list[list[_goodqueue.Unit]]:
+        """Of chunks, what is not known yet."""
+        left = {unit[4] for unit in study.todo()}
+        kept = [[unit for unit in chunk if unit[4] in left] for chunk in chunks]
+        return [chunk for chunk in kept if chunk]
+
+    def _take(self, study: _goodqueue.Study, found: _Done) -> None:
+        name, part, why, _, _ = found
+        if part is None:
+            study.read(self.place.get(f"{_PARTS}/{name}"))
+            return
+        study.read(part)
+        self._put(name, part, why)
+
+    def _put(self, name: str, part: bytes, why: str) -> None:
+        try:
+            self.place.put(f"{_PARTS}/{name}", part)
+        except MachineError as error:
+            self.unwritten[name] = part
+            self.why = why or str(error)
+
+    def _failed(
+        self, study: _goodqueue.Study, error: BaseException, chunk: list[_goodqueue.Unit]
+    ) -> list[list[_goodqueue.Unit]]:
+        """A chunk that did not come back, whose units run one by one; or one unit, which has failed."""
+        if len(chunk) > 1:
+            return [[unit] for unit in chunk]
+        words = str(error).strip().splitlines()
+        why = f"{type(error).__name__}: {words[0] if words else 'no words'}"
+        if isinstance(error, self.distributed.KilledWorker):
+            why = "its worker was killed each time that it ran"
+        name, part = study.failed(chunk[0], why)
+        study.read(part)
+        self._put(name, part, "")
+        return []
+
+    def end(self) -> None:
+        """Writes what could not be written before."""
+        for name, part in list(self.unwritten.items()):
+            with contextlib.suppress(MachineError):
+                self.place.put(f"{_PARTS}/{name}", part)
+                del self.unwritten[name]
+        if not self.unwritten:
+            return
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="goodqueue-parts-"))
+        for name, part in self.unwritten.items():
+            (folder / name).write_bytes(part)
+        cure = f"make room, move the files of {folder} into {self.place.url}/parts, and sweep again"
+        raise MachineError(f"{self.why}; {len(self.unwritten)} parts are kept in {folder}: {cure}")
