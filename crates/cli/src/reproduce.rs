@@ -23,8 +23,8 @@ pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
     let folder = args.output.as_deref().map(folder).transpose()?;
     if let Some(folder) = &folder {
         let pages = entries.iter().map(|entry| format!("{}.md", entry.name()));
-        let index = args.names.is_empty().then(|| INDEX.to_owned());
-        pages.chain(index).try_for_each(|page| claim(folder, &page))?;
+        let all = args.names.is_empty().then_some([INDEX, ROWS]);
+        pages.chain(all.into_iter().flatten().map(str::to_owned)).try_for_each(|page| claim(folder, &page))?;
     }
     let mut outcomes = Vec::new();
     for entry in &entries {
@@ -38,6 +38,7 @@ pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
     }
     if let (Some(folder), true) = (&folder, args.names.is_empty()) {
         put(folder, INDEX, &reproduce::index(&outcomes))?;
+        put(folder, ROWS, &reproduce::rows(&outcomes))?;
     }
     match (args.json, args.quiet) {
         (true, _) => print_json(&outcomes),
@@ -52,10 +53,13 @@ pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
 /// The page that lists the others.
 const INDEX: &str = "README.md";
 
+/// The page of every published row.
+const ROWS: &str = "rows.md";
+
 fn verdict(outcomes: &[Outcome]) -> Result<(), Error> {
     let unexpected = |outcome: &Outcome| {
-        let claims = outcome.claims.iter().filter(|claim| !claim.verdict.is_expected());
-        let words = claims.map(|claim| format!("{} {}: {}", outcome.name, claim.id, claim.verdict.words()));
+        let claims = outcome.claims.iter().filter(|claim| !claim.is_expected());
+        let words = claims.map(|claim| format!("{} {}: {}", outcome.name, claim.id, claim.words()));
         words.collect::<Vec<_>>()
     };
     let all: Vec<String> = outcomes.iter().flat_map(unexpected).collect();

@@ -40,7 +40,8 @@ use crate::Experiment;
 
 pub use airtime_policy::AirtimePolicy;
 pub use claims::class::Class;
-pub use claims::{Claim, Held, Picture, Reproduction};
+pub use claims::kind::Kind as ClaimKind;
+pub use claims::{Claim, Held, Picture, Reproduction, Stated};
 pub(crate) use flags::changes;
 pub(crate) use overrides::Override;
 pub(crate) use resolve::of_plan;

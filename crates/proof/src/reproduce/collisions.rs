@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::judge::{Outcome, Row, Verdict as Judged};
 use super::measured::Measured;
 use goodqueue_experiment::figure::Unit;
-use goodqueue_experiment::text::Class;
+use goodqueue_experiment::text::{Class, ClaimKind};
 
 /// The page's name.
 pub(super) const NAME: &str = "hash-collisions";
@@ -169,7 +169,8 @@ pub(super) fn run() -> Counted {
     for claim in &scenario.counted {
         let kind = scenario.queues.iter().position(|kind| kind.name == claim.queue).expect("a queue's name");
         let measured = Measured::of(parts(kind, claim.flow)).expect("seeds");
-        claims.push(claim.judge(&scenario.queues[kind], scenario.buckets, measured));
+        let row = claim.judge(&scenario.queues[kind], scenario.buckets, measured);
+        claims.push(Row { seeds: counts[kind].len(), ..row });
     }
     let Reproduction { title, source, text } = &scenario.reproduction;
     Counted {
@@ -192,7 +193,11 @@ impl Printed {
         let ours = fewer(self.least, self.flows - 1, self.ways, buckets);
         let what = format!("closed form, {} flows in {buckets} queues: {}", self.flows, self.what);
         let measured = Measured::of(vec![ours]).expect("a value");
-        row(&self.id, what, "closed_form", self.published, measured, &self.class)
+        Row {
+            kind: ClaimKind::Model,
+            basis: "RFC 8290, section 5.3".into(),
+            ..row(&self.id, what, "closed_form", self.published, measured, &self.class)
+        }
     }
 }
 
@@ -206,22 +211,29 @@ impl CountedClaim {
 
 fn row(id: &str, what: String, figure: &'static str, published: f64, measured: Measured, class: &str) -> Row {
     let class: Class = class.parse().expect("a class");
-    let holds = class.holds(Unit::Share, published, measured.median);
+    let verdict = Judged::within(class.range(Unit::Share, published), &measured);
     let ours = percent(measured.median);
     // Without the unit.
     let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
     Row {
         id: id.into(),
         what,
+        kind: ClaimKind::Model,
+        basis: "the closed form".into(),
+        same: None,
         figure,
-        published: percent(published),
+        value: percent(published),
         ours: match measured.interval {
             Some((low, high)) => format!("{ours} [{}, {}]", bare(low), bare(high)),
             None => ours,
         },
         measured: vec![measured],
+        seeds: 1,
         class: class.name(),
-        verdict: if holds { Judged::Holds } else { Judged::Missed },
+        verdict,
+        stated: Judged::Holds,
+        cause: None,
+        history: None,
     }
 }
 

@@ -55,6 +55,31 @@ pub(crate) static CLAIM: Table = Table {
         key("id", Kind::Text, "required", "its number in the source"),
         key("what", Kind::Text, "required", "what is claimed, in words"),
         key(
+            "kind",
+            Kind::OneOf(&[
+                Kind::Word("measured"),
+                Kind::Word("model"),
+                Kind::Word("construction"),
+                Kind::Word("expectation"),
+            ]),
+            "required",
+            "measured: others published it; model: a formula gives it; construction: a parameter of this file was set to \
+             give it; expectation: nobody published it",
+        ),
+        key(
+            "basis",
+            Kind::Text,
+            "required",
+            "measured: the place in the source; otherwise the formula, the parameter, or the reason",
+        ),
+        key(
+            "same",
+            Kind::Text,
+            "none",
+            "a name for the published figure, if several claims are about it: in the totals they count once, with the \
+             worst verdict",
+        ),
+        key(
             "class",
             Kind::OneOf(&[
                 Kind::Word("EXACT"),
@@ -93,15 +118,28 @@ pub(crate) static CLAIM: Table = Table {
             "published",
             Kind::Text,
             "none",
-            "the published value: \"121ms\", \"104mbit\", \"3k\", \"78.6%\", \"12\"",
+            "the published value, for kind measured: \"121ms\", \"104mbit\", \"3k\", \"78.6%\", \"12\"",
         ),
+        key("expected", Kind::Text, "none", "the same for all other kinds: the value that nobody measured"),
         key("at_least", Kind::Text, "none", "lower bound, without a tolerance in any class"),
         key("at_most", Kind::Text, "none", "upper bound, without a tolerance in any class"),
         key(
             "missed",
             Kind::Text,
             "none",
-            "why the claim is missed, if that is known; then it is an error if it holds",
+            "why the claim is missed, as far as that is known; then it is an error if it is not",
+        ),
+        key(
+            "undecided",
+            Kind::Text,
+            "none",
+            "what is known about a claim whose interval crosses the bound; then it is an error if it does not",
+        ),
+        key(
+            "history",
+            Kind::Text,
+            "none",
+            "how the claim was changed, split or added after a first result, with both results",
         ),
     ],
     also: None,
