@@ -87,18 +87,23 @@ fn claim(folder: &Folder, page: &str) -> Result<(), Error> {
     }
 }
 
-/// The page of one reproduction, and its picture.
-fn write(folder: &Folder, Reproduced { outcome, shown }: &Reproduced) -> Result<(), Error> {
-    put(folder, &format!("{}.md", outcome.name), &reproduce::page(outcome, shown))?;
-    let path = folder.at(format!("{}.png", outcome.name));
-    let written = match shown {
+/// The page of one reproduction, and its pictures.
+fn write(folder: &Folder, reproduced: &Reproduced) -> Result<(), Error> {
+    let name = &reproduced.outcome.name;
+    put(folder, &format!("{name}.md"), &reproduce::page(reproduced))?;
+    let path = folder.at(format!("{name}.png"));
+    let figures = reproduced.figures.clone().unwrap_or_default();
+    let written = match &reproduced.shown {
         Shown::Runs(record, Picture::Overview) => goodqueue_report::write_as(record, path),
         Shown::Runs(record, Picture::Histogram) => goodqueue_report::write_histogram(record, path),
         Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, path),
         Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, path),
+        Shown::Runs(_, Picture::Dots) => goodqueue_report::write_dots(&figures, path),
         Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, path),
         Shown::Counts { curves, .. } => goodqueue_report::write_curves(curves, path),
     };
+    let quotients = |dots| goodqueue_report::write_dots(dots, folder.at(format!("{name}-published.png")));
+    let written = written.and_then(|()| reproduced.quotients.as_ref().map_or(Ok(()), quotients));
     written.map_err(|error| Error::Machine(format!("--output {}: {error}", folder.path().display())))
 }
 

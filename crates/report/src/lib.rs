@@ -21,6 +21,8 @@ pub mod csv;
 #[cfg(feature = "png")]
 mod curves;
 pub mod data;
+#[cfg(feature = "png")]
+mod dots;
 mod error;
 mod files;
 pub mod flent;
@@ -49,6 +51,8 @@ mod words;
 pub use applications::{CallSummary, Loads, PageSummary};
 #[cfg(feature = "png")]
 pub use curves::{Curve, Curves, write_curves};
+#[cfg(feature = "png")]
+pub use dots::{DotPanel, DotRow, Dots, write_dots};
 pub use error::Error;
 pub use files::write_new;
 pub use folder::Folder;

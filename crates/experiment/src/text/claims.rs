@@ -26,6 +26,10 @@ pub struct Reproduction {
     pub show: Vec<usize>,
     /// Which picture that is.
     pub picture: Picture,
+    /// What it shows, in a sentence.
+    pub headline: Option<String>,
+    /// The figures of which the picture has dots.
+    pub dots: Vec<Column>,
     /// The claims, in the order of the file.
     pub claims: Vec<Claim>,
 }
@@ -43,6 +47,19 @@ pub enum Picture {
     Shares,
     /// The bit rates that the player of the first video selected over time.
     Video,
+    /// Figures of each variant, beside the published ones.
+    Dots,
+}
+
+/// A figure that the picture shows, and of whom.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The figure.
+    pub figure: Figure,
+    /// The name of the stations.
+    pub station: Option<String>,
+    /// Their numbers; none: all.
+    pub stations: Vec<usize>,
 }
 
 /// A published figure or relation.
@@ -129,12 +146,19 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
         None => (0..labels.len()).collect(),
         Some(names) => names.iter().map(|name| variant(name, labels)).collect::<Read<_>>()?,
     };
+    let picture = picture(&section)?;
+    let (headline, dots) = (section.plain("headline", read::text)?, columns(&section, far)?);
+    if (picture == Picture::Dots) != !dots.is_empty() || (!dots.is_empty() && headline.is_none()) {
+        return Err(Wrong::new(section.at, "picture = \"dots\", `dots` and `headline` go together"));
+    }
     Ok(Some(Reproduction {
         title: needed(&section, "title")?.value,
         source: needed(&section, "source")?.value,
         text: needed(&section, "text")?.value,
         show,
-        picture: picture(&section)?,
+        picture,
+        headline,
+        dots,
         claims: claims.iter().map(|section| claim(section, labels, far, load)).collect::<Read<_>>()?,
     }))
 }
@@ -148,14 +172,33 @@ fn picture(section: &Section<'_>) -> Read<Picture> {
         "airtime" => Ok(Picture::Airtime),
         "shares" => Ok(Picture::Shares),
         "video" => Ok(Picture::Video),
+        "dots" => Ok(Picture::Dots),
         other => {
             let what = format!(
-                "picture = \"{}\": overview, histogram, airtime, shares or video",
+                "picture = \"{}\": overview, histogram, airtime, shares, video or dots",
                 other.escape_debug()
             );
             Err(Wrong::new(word.at, what))
         }
     }
+}
+
+/// The figures of which the picture has dots: `FIGURE`, or `FIGURE STATION`.
+fn columns(section: &Section<'_>, far: &Far) -> Read<Vec<Column>> {
+    let names = section.plain("dots", read::list(read::text))?.unwrap_or_default();
+    let column = |name: &At<String>| {
+        let (figure, station) = match name.value.split_once(' ') {
+            Some((figure, station)) => (figure, Some(station.to_owned())),
+            None => (name.value.as_str(), None),
+        };
+        let figure = figure.parse::<Figure>().map_err(|why| Wrong::new(name.at, why))?;
+        let stations = match &station {
+            Some(station) => of_stations(&At { value: station.clone(), at: name.at }, figure, far)?,
+            None => Vec::new(),
+        };
+        Ok(Column { figure, station, stations })
+    };
+    names.iter().map(column).collect()
 }
 
 fn needed(section: &Section<'_>, name: &str) -> Read<At<String>> {
@@ -199,9 +242,15 @@ fn stated(section: &Section<'_>) -> Read<Stated> {
 
 /// The stations that a claim names.
 fn stations(section: &Section<'_>, figure: Figure, far: &Far) -> Read<Vec<usize>> {
-    let Some(name) = section.read("station", read::text)? else { return Ok(Vec::new()) };
+    match section.read("station", read::text)? {
+        Some(name) => of_stations(&name, figure, far),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn of_stations(name: &At<String>, figure: Figure, far: &Far) -> Read<Vec<usize>> {
     match far {
-        Far::Stations(test_stations) if figure.is_of_stations => test_stations.find(&name),
+        Far::Stations(test_stations) if figure.is_of_stations => test_stations.find(name),
         Far::Stations(_) => Err(Wrong::new(name.at, format!("{} is not of stations", figure.name))),
         _ => Err(Wrong::new(name.at, "there are no stations without [wifi]")),
     }

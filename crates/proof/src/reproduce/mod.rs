@@ -11,6 +11,7 @@
 
 mod catalogue;
 mod collisions;
+mod dots;
 mod judge;
 mod measured;
 mod page;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::judge::{Outcome, Row, Verdict};
-use super::run::Shown;
+use super::run::{Reproduced, Shown};
 use super::table::total;
 use super::totals::Totals;
 use goodqueue_experiment::figure::FIGURES;
@@ -13,10 +13,13 @@ use goodqueue_experiment::text::{Class, ClaimKind};
 pub const MARK: &str = "<!-- Written by `goodqueue reproduce -o`; not edited by hand. -->\n";
 
 /// The page of one reproduction.
-pub fn page(outcome: &Outcome, shown: &Shown) -> String {
+pub fn page(Reproduced { outcome, shown, quotients, .. }: &Reproduced) -> String {
     let Outcome { name, title, source, text, claims, .. } = outcome;
     let mut out = format!("{MARK}# {title}\n\n{}\n\nSource: {source}\n\n", text.trim());
     let _ = writeln!(out, "![{title}]({name}.png)\n");
+    if let Some(quotients) = quotients {
+        let _ = writeln!(out, "![{}]({name}-published.png)\n", quotients.headline);
+    }
     let _ = writeln!(out, "{}.\n", total(std::slice::from_ref(outcome)));
     for kind in ClaimKind::ALL {
         let rows: Vec<&Row> = claims.iter().filter(|row| row.kind == kind).collect();

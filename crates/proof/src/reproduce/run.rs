@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodqueue_report::{Curves, Record, Repetition, Run, SCHEMA};
+use goodqueue_report::{Curves, Dots, Record, Repetition, Run, SCHEMA};
 
 use super::catalogue::Entry;
 use super::collisions::{self, Counted};
+use super::dots;
 use super::judge::{Outcome, Sample, Verdict, outcome};
 use goodqueue_experiment::simulate::{self, Wishes};
 use goodqueue_experiment::text::{Picture, Reproduction};
@@ -17,6 +18,10 @@ pub struct Reproduced {
     pub outcome: Outcome,
     /// What else the page shows.
     pub shown: Shown,
+    /// Figures of variants, the picture of pages that ask for it.
+    pub figures: Option<Dots>,
+    /// Ours divided by what was published.
+    pub quotients: Option<Dots>,
 }
 
 /// What a page shows in addition to verdicts.
@@ -43,7 +48,7 @@ pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error
         Entry::Experiment(name, experiment) => simulate(name, experiment, monitor),
         Entry::Collisions => {
             let Counted { outcome, curves, table, how } = collisions::run();
-            Ok(Reproduced { outcome, shown: Shown::Counts { curves, table, how } })
+            Ok(Reproduced { outcome, shown: Shown::Counts { curves, table, how }, figures: None, quotients: None })
         }
     }
 }
@@ -75,9 +80,11 @@ fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> R
     }
     decide(experiment, reproduction, &record, &mut samples, monitor)?;
     let outcome = outcome(name, experiment, reproduction, &samples);
+    let figures = dots::figures(experiment, reproduction, &record, &runs);
+    let quotients = dots::quotients(&outcome, &reproduction.claims);
     record.runs = runs.into_iter().filter_map(|runs| together(&record, experiment, runs)).collect();
     show(&mut record, &reproduction.show);
-    Ok(Reproduced { outcome, shown: Shown::Runs(Box::new(record), reproduction.picture) })
+    Ok(Reproduced { outcome, shown: Shown::Runs(Box::new(record), reproduction.picture), figures, quotients })
 }
 
 /// The smallest number of seeds with an interval.

@@ -54,7 +54,7 @@ pub(crate) fn draw(curves: &Curves) -> Scene {
 }
 
 /// A dot around `at`.
-fn circle(at: Point) -> Vec<Point> {
+pub(super) fn circle(at: Point) -> Vec<Point> {
     let corner = |step: u32| {
         let angle = f64::from(step) / 16.0 * std::f64::consts::TAU;
         (at.0 + DOT * angle.cos(), at.1 + DOT * angle.sin())

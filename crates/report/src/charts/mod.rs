@@ -8,6 +8,8 @@ mod band;
 mod curves;
 mod data;
 mod distribution;
+#[cfg(feature = "png")]
+mod dots;
 mod flows;
 mod frame;
 mod overview;
@@ -29,6 +31,8 @@ use crate::words;
 pub(crate) use airtime::{colour, name_of, spoken};
 #[cfg(feature = "png")]
 pub(crate) use curves::draw as curves;
+#[cfg(feature = "png")]
+pub(crate) use dots::draw as dots;
 pub(crate) use data::{Delay, shows_rise};
 pub(crate) use distribution::sources;
 pub(crate) use flows::Picks;

@@ -26,10 +26,19 @@ pub(crate) static REPRODUCTION: Table = Table {
                 Kind::Word("airtime"),
                 Kind::Word("shares"),
                 Kind::Word("video"),
+                Kind::Word("dots"),
             ]),
             "overview",
             "overview: goodput and round trips over time; histogram: of the round trips of each variant; airtime: who uses \
-             the air; shares: the same over the whole time; video: the bit rates that the first video's player selected",
+             the air; shares: the same over the whole time; video: the bit rates that the first video's player selected; \
+             dots: figures of each variant beside the published ones",
+        ),
+        key("headline", Kind::Text, "none", "for dots: what the picture shows, in a sentence"),
+        key(
+            "dots",
+            Kind::List(&Kind::Text),
+            "none",
+            "for dots: the figures, each as \"FIGURE\" or, of stations, as \"FIGURE STATION\"",
         ),
     ],
     also: None,
