@@ -24,7 +24,9 @@ pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
     if let Some(folder) = &folder {
         let pages = entries.iter().map(|entry| format!("{}.md", entry.name()));
         let all = args.names.is_empty().then_some([INDEX, ROWS]);
-        pages.chain(all.into_iter().flatten().map(str::to_owned)).try_for_each(|page| claim(folder, &page))?;
+        pages
+            .chain(all.into_iter().flatten().map(str::to_owned))
+            .try_for_each(|page| claim(folder, &page))?;
     }
     let mut outcomes = Vec::new();
     for entry in &entries {
@@ -92,12 +94,13 @@ fn write(folder: &Folder, reproduced: &Reproduced) -> Result<(), Error> {
     let name = &reproduced.outcome.name;
     put(folder, &format!("{name}.md"), &reproduce::page(reproduced))?;
     let path = folder.at(format!("{name}.png"));
+    let headline = reproduced.headline.as_deref();
     let figures = reproduced.figures.clone().unwrap_or_default();
     let written = match &reproduced.shown {
-        Shown::Runs(record, Picture::Overview) => goodqueue_report::write_as(record, path),
+        Shown::Runs(record, Picture::Overview) => goodqueue_report::write_overview(record, headline, path),
         Shown::Runs(record, Picture::Histogram) => goodqueue_report::write_histogram(record, path),
-        Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, path),
-        Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, path),
+        Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, headline, path),
+        Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, headline, path),
         Shown::Runs(_, Picture::Dots) => goodqueue_report::write_dots(&figures, path),
         Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, path),
         Shown::Counts { curves, .. } => goodqueue_report::write_curves(curves, path),

@@ -60,7 +60,7 @@ pub use kind::queue_kind;
 pub use merge::merge;
 pub use output::{SUFFIXES, overview_svg, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
-pub use output::{write_airtime, write_histogram, write_shares, write_video};
+pub use output::{write_airtime, write_histogram, write_overview, write_shares, write_video};
 pub use page::html;
 pub use place::{Place, check_parent};
 pub use record::{

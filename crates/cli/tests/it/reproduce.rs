@@ -89,10 +89,7 @@ fn the_exit_code_says_whether_the_verdicts_are_those_of_the_file() {
     assert_eq!((output.status.code(), verdicts(&output)), (Some(0), vec!["holds".to_owned()]));
 
     let output = judged(&scratch, "missed = \"a wrong cause\"\n");
-    assert_eq!(
-        (output.status.code(), verdicts(&output)),
-        (Some(1), vec!["holds".to_owned()])
-    );
+    assert_eq!((output.status.code(), verdicts(&output)), (Some(1), vec!["holds".to_owned()]));
     assert_eq!(stderr(&output), "goodqueue: claims a: HOLDS, stated: missed\n");
 
     let wrong = "[[claim]]\nid = \"b\"\nkind = \"measured\"\nbasis = \"nowhere\"\nwhat = \"\"\nclass = \"SHAPE\"\n\
@@ -101,10 +98,7 @@ fn the_exit_code_says_whether_the_verdicts_are_those_of_the_file() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(verdicts(&output), ["holds", "missed"]);
     let output = judged(&scratch, &format!("{wrong}missed = \"nobody has 10 s here\"\n"));
-    assert_eq!(
-        (output.status.code(), verdicts(&output)),
-        (Some(0), vec!["holds".into(), "missed".into()])
-    );
+    assert_eq!((output.status.code(), verdicts(&output)), (Some(0), vec!["holds".into(), "missed".into()]));
 }
 
 /// The bound is a value that some seeds are above and others below: no number of seeds decides.
@@ -119,14 +113,24 @@ fn what_the_seeds_do_not_decide_gets_more_seeds_and_is_undecided() {
         median.round()
     );
     let output = judged(&scratch, &crossed);
-    assert_eq!((output.status.code(), verdicts(&output)), (Some(1), vec!["holds".into(), "undecided".into()]));
+    assert_eq!(
+        (output.status.code(), verdicts(&output)),
+        (Some(1), vec!["holds".into(), "undecided".into()])
+    );
     assert_eq!(stderr(&output), "goodqueue: claims b: UNDECIDED, stated: holds\n");
     let all: Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     let seeds = |claim: usize| all[0]["claims"][claim]["seeds"].as_u64();
-    assert_eq!((seeds(0), seeds(1)), (Some(6), Some(24)), "twice doubled, and only for the claim that needs it");
+    assert_eq!(
+        (seeds(0), seeds(1)),
+        (Some(6), Some(24)),
+        "twice doubled, and only for the claim that needs it"
+    );
 
     let output = judged(&scratch, &format!("{crossed}undecided = \"the bound is the median\"\n"));
-    assert_eq!((output.status.code(), verdicts(&output)), (Some(0), vec!["holds".into(), "undecided".into()]));
+    assert_eq!(
+        (output.status.code(), verdicts(&output)),
+        (Some(0), vec!["holds".into(), "undecided".into()])
+    );
 }
 
 #[test]
@@ -143,7 +147,9 @@ fn a_verdict_needs_six_seeds() {
 fn an_error_in_a_claim_is_named_with_its_position() {
     let scratch = Scratch::new("wrong-claims");
     let claim = |rest: &str| {
-        format!("[[claim]]\nid = \"b\"\nkind = \"measured\"\nbasis = \"\"\nwhat = \"\"\nclass = \"MED\"\nfigure = {rest}")
+        format!(
+            "[[claim]]\nid = \"b\"\nkind = \"measured\"\nbasis = \"\"\nwhat = \"\"\nclass = \"MED\"\nfigure = {rest}"
+        )
     };
     for (more, said) in [
         ("published = \"1ms\"\n".to_owned(), ":10:1: only a measured claim has a `published` value"),
@@ -154,7 +160,10 @@ fn an_error_in_a_claim_is_named_with_its_position() {
         (claim("\"idle\"\n").replace("basis = \"\"\n", ""), ":18:1: basis"),
         (claim("\"idle\"\nvariant = \"codel\"\n"), ":25:11: no variant is called `codel`"),
         (claim("\"idle\"\nvariant = \"pfifo:5\"\n"), ":18:1: it needs `published`"),
-        (claim("\"idle\"\nvariant = \"pfifo:5\"\nexpected = \"1ms\"\n"), ":18:1: a measured claim has a `published`"),
+        (
+            claim("\"idle\"\nvariant = \"pfifo:5\"\nexpected = \"1ms\"\n"),
+            ":18:1: a measured claim has a `published`",
+        ),
         (
             claim("\"rtt_p50\"\nvariant = \"pfifo:5\"\npublished = \"1ms\"\n").replace("MED", "TIGHT"),
             ":18:1: class TIGHT judges added delay, and rtt_p50 has the base in it: use a rise",

@@ -148,7 +148,8 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
     };
     let picture = picture(&section)?;
     let (headline, dots) = (section.plain("headline", read::text)?, columns(&section, far)?);
-    if (picture == Picture::Dots) != !dots.is_empty() || (!dots.is_empty() && headline.is_none()) {
+    let is_dots = picture == Picture::Dots;
+    if is_dots == dots.is_empty() || (is_dots && headline.is_none()) {
         return Err(Wrong::new(section.at, "picture = \"dots\", `dots` and `headline` go together"));
     }
     Ok(Some(Reproduction {
@@ -292,7 +293,9 @@ fn held(section: &Section<'_>, kind: Kind, class: Class, figure: Figure, labels:
     let order = section.plain("order", read::list(read::text))?;
     let refuse = |what: &str| Err(Wrong::new(section.at, what));
     match (kind == Kind::Measured, published, expected) {
-        (true, _, Some(_)) => return refuse("a measured claim has a `published` value, not an `expected` one"),
+        (true, _, Some(_)) => {
+            return refuse("a measured claim has a `published` value, not an `expected` one");
+        }
         (false, Some(_), _) => {
             return refuse("only a measured claim has a `published` value: this kind has an `expected` one");
         }
@@ -300,7 +303,8 @@ fn held(section: &Section<'_>, kind: Kind, class: Class, figure: Figure, labels:
     }
     let value = published.or(expected);
     if value.is_some() && over.is_none() && class == Class::Tight && figure.has_base {
-        let what = format!("class TIGHT judges added delay, and {} has the base in it: use a rise", figure.name);
+        let what =
+            format!("class TIGHT judges added delay, and {} has the base in it: use a rise", figure.name);
         return refuse(&what);
     }
     match (one, order, value) {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::judge::{Outcome, Row, Verdict as Judged};
 use super::measured::Measured;
 use goodqueue_experiment::figure::Unit;
-use goodqueue_experiment::text::{Class, ClaimKind};
+use goodqueue_experiment::text::{ClaimKind, Class};
 
 /// The page's name.
 pub(super) const NAME: &str = "hash-collisions";

@@ -92,21 +92,27 @@ pub(super) fn figures(
                     bar: ours.interval.map(|(low, high)| (low / by, high / by)),
                     band: None,
                     mark: published(reproduction, column, variant).map(|value| value / by),
-                    colour,
+                    colour: colour % COLOURS,
                 })
             })
             .collect();
         let (log, ends) = axis(&rows);
         let of = column.station.as_ref().map(|station| format!(", {station}")).unwrap_or_default();
-        DotPanel { title: format!("{}{of} ({})", column.figure.name, unit(column.figure)), log, ends, rows }
+        let Figure { name, meaning, .. } = column.figure;
+        DotPanel { title: format!("{name}{of}: {meaning} ({})", unit(column.figure)), log, ends, rows }
     };
     let headline = reproduction.headline.clone()?;
     (!reproduction.dots.is_empty()).then(|| Dots {
         headline,
-        about: "Dot and bar: ours, median and 95 % interval. Diamond: the published value, where there is one.".into(),
+        about:
+            "Dot and bar: ours, median and 95 % interval. Diamond: the published value, where there is one."
+                .into(),
         panels: reproduction.dots.iter().map(panel).collect(),
     })
 }
+
+/// Colours of the pictures.
+const COLOURS: usize = 8;
 
 /// The value that was published for this figure of this variant.
 fn published(reproduction: &Reproduction, column: &Column, variant: usize) -> Option<f64> {
@@ -147,10 +153,16 @@ fn unit(figure: Figure) -> String {
 
 /// Whether an axis for these rows is logarithmic, and its ends.
 fn axis(rows: &[DotRow]) -> (bool, (f64, f64)) {
-    let values = || rows.iter().flat_map(|row| [row.dot, row.bar.map(|bar| bar.0), row.bar.map(|bar| bar.1), row.mark]);
+    let values = || {
+        rows.iter().flat_map(|row| [row.dot, row.bar.map(|bar| bar.0), row.bar.map(|bar| bar.1), row.mark])
+    };
     let least = values().flatten().fold(f64::INFINITY, f64::min);
     let most = values().flatten().fold(0.0, f64::max);
-    if least > 0.0 && most > 10.0 * least { (true, (least / 1.2, most * 1.2)) } else { (false, (0.0, most * 1.05)) }
+    if least > 0.0 && most > 10.0 * least {
+        (true, (least / 1.2, most * 1.2))
+    } else {
+        (false, (0.0, most * 1.05))
+    }
 }
 
 #[cfg(test)]

@@ -182,7 +182,8 @@ impl Sample {
             Held::Bounds { least, most, .. } => (least.unwrap_or(f64::MIN), most.unwrap_or(f64::MAX)),
             Held::Order(_) => return self.order(),
         };
-        let ours = if self.variants.len() == 2 { self.joined(0, 1, |own, over| own / over) } else { self.one(0) };
+        let ours =
+            if self.variants.len() == 2 { self.joined(0, 1, |own, over| own / over) } else { self.one(0) };
         match ours {
             Some(ours) => (vec![ours], Verdict::within(range, &ours)),
             None => (Vec::new(), Verdict::Missed),
@@ -195,10 +196,11 @@ impl Sample {
         let Some(all) = places.clone().map(|place| self.one(place)).collect() else {
             return (Vec::new(), Verdict::Missed);
         };
-        let verdict = places.skip(1).map(|place| match self.joined(place - 1, place, |less, more| more - less) {
-            Some(more) => Verdict::within((f64::MIN_POSITIVE, f64::MAX), &more),
-            None => Verdict::Missed,
-        });
+        let verdict =
+            places.skip(1).map(|place| match self.joined(place - 1, place, |less, more| more - less) {
+                Some(more) => Verdict::within((f64::MIN_POSITIVE, f64::MAX), &more),
+                None => Verdict::Missed,
+            });
         (all, verdict.max().unwrap_or(Verdict::Missed))
     }
 }

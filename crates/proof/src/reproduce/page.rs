@@ -7,7 +7,7 @@ use super::run::{Reproduced, Shown};
 use super::table::total;
 use super::totals::Totals;
 use goodqueue_experiment::figure::FIGURES;
-use goodqueue_experiment::text::{Class, ClaimKind};
+use goodqueue_experiment::text::{ClaimKind, Class};
 
 /// The first line of each page. Only files that begin with it are ever replaced.
 pub const MARK: &str = "<!-- Written by `goodqueue reproduce -o`; not edited by hand. -->\n";
@@ -27,7 +27,11 @@ pub fn page(Reproduced { outcome, shown, quotients, .. }: &Reproduced) -> String
             continue;
         }
         let _ = writeln!(out, "## {}\n", kind.heading());
-        let _ = writeln!(out, "| claim | | {} | ours: median \\[95 %\\] | class | verdict | where, or why |", kind.column());
+        let _ = writeln!(
+            out,
+            "| claim | | {} | ours: median \\[95 %\\] | class | verdict | where, or why |",
+            kind.column()
+        );
         out += "|---|---|---|---|---|---|---|\n";
         for row in rows {
             let _ = writeln!(out, "| {} {} |", line(row), cell(&row.basis));
@@ -105,7 +109,8 @@ fn simulated(outcome: &Outcome) -> String {
 }
 
 /// What adding seeds does to the interval.
-const LOOKS: &str = "A median is outside an interval with a probability of at most 5 %; over three looks, 15 %.";
+const LOOKS: &str =
+    "A median is outside an interval with a probability of at most 5 %; over three looks, 15 %.";
 
 /// A claim without the end of its line.
 fn line(row: &Row) -> String {
@@ -125,7 +130,8 @@ pub fn index(outcomes: &[Outcome]) -> String {
     let mut out = format!("{MARK}# Reproductions\n\n{INTRODUCTION}\n\n## Verdicts\n\n{}", totals(outcomes));
     for kind in ClaimKind::ALL {
         let _ = writeln!(out, "\n## {}\n", kind.heading());
-        let _ = writeln!(out, "| | claim | | {} | ours: median \\[95 %\\] | class | verdict |", kind.column());
+        let _ =
+            writeln!(out, "| | claim | | {} | ours: median \\[95 %\\] | class | verdict |", kind.column());
         out += "|---|---|---|---|---|---|---|\n";
         for outcome in outcomes {
             for (index, row) in outcome.claims.iter().filter(|row| row.kind == kind).enumerate() {

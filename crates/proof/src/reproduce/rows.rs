@@ -68,7 +68,10 @@ pub fn rows(outcomes: &[Outcome]) -> String {
         covers().filter(|cover| matches!(cover, Cover::None(_))).count(),
     );
     for Table { title, rows } in &tables {
-        let _ = writeln!(out, "\n## {title}\n\n| published | ours: median \\[95 %\\] | verdict | where, or why not |\n|---|---|---|---|");
+        let _ = writeln!(
+            out,
+            "\n## {title}\n\n| published | ours: median \\[95 %\\] | verdict | where, or why not |\n|---|---|---|---|"
+        );
         for [name, cover] in rows {
             let _ = writeln!(out, "| {} | {} |", cell(name), covered(&Cover::read(cover), outcomes));
         }
@@ -106,7 +109,8 @@ mod tests {
         let entries = take(&[]).expect("files of ours");
         let of = |entry: Entry| match entry {
             Entry::Experiment(name, experiment) => {
-                let claims = experiment.reproduction.map(|reproduction| reproduction.claims).unwrap_or_default();
+                let claims =
+                    experiment.reproduction.map(|reproduction| reproduction.claims).unwrap_or_default();
                 let of = |claim: goodqueue_experiment::text::Claim| {
                     (name.clone(), claim.what, claim.kind == ClaimKind::Measured)
                 };
@@ -114,7 +118,8 @@ mod tests {
             }
             Entry::Collisions => {
                 let rows = super::super::collisions::run().outcome.claims.into_iter();
-                rows.map(|row| ("hash-collisions".into(), row.what, row.kind == ClaimKind::Measured)).collect()
+                rows.map(|row| ("hash-collisions".into(), row.what, row.kind == ClaimKind::Measured))
+                    .collect()
             }
         };
         entries.into_iter().flat_map(of).collect()
@@ -122,8 +127,11 @@ mod tests {
 
     #[test]
     fn what_covers_a_row_exists() {
+        let all = claims();
+        let count = all.len();
         let claims: BTreeSet<(String, String)> =
-            claims().into_iter().map(|(page, what, _)| (page, what)).collect();
+            all.into_iter().map(|(page, what, _)| (page, what)).collect();
+        assert_eq!(claims.len(), count, "two claims of a page have the same words");
         for [name, cover] in read().iter().flat_map(|table| &table.rows) {
             match Cover::read(cover) {
                 Cover::None(why) => assert!(why.len() > 10, "{name}: say why"),

@@ -18,6 +18,8 @@ pub struct Reproduced {
     pub outcome: Outcome,
     /// What else the page shows.
     pub shown: Shown,
+    /// What the picture shows, in a sentence.
+    pub headline: Option<String>,
     /// Figures of variants, the picture of pages that ask for it.
     pub figures: Option<Dots>,
     /// Ours divided by what was published.
@@ -48,7 +50,13 @@ pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error
         Entry::Experiment(name, experiment) => simulate(name, experiment, monitor),
         Entry::Collisions => {
             let Counted { outcome, curves, table, how } = collisions::run();
-            Ok(Reproduced { outcome, shown: Shown::Counts { curves, table, how }, figures: None, quotients: None })
+            Ok(Reproduced {
+                outcome,
+                shown: Shown::Counts { curves, table, how },
+                headline: None,
+                figures: None,
+                quotients: None,
+            })
         }
     }
 }
@@ -84,7 +92,14 @@ fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> R
     let quotients = dots::quotients(&outcome, &reproduction.claims);
     record.runs = runs.into_iter().filter_map(|runs| together(&record, experiment, runs)).collect();
     show(&mut record, &reproduction.show);
-    Ok(Reproduced { outcome, shown: Shown::Runs(Box::new(record), reproduction.picture), figures, quotients })
+    let headline = reproduction.headline.clone();
+    Ok(Reproduced {
+        outcome,
+        shown: Shown::Runs(Box::new(record), reproduction.picture),
+        headline,
+        figures,
+        quotients,
+    })
 }
 
 /// The smallest number of seeds with an interval.
@@ -94,7 +109,11 @@ const FEWEST: usize = 6;
 const DOUBLINGS: u32 = 2;
 
 /// Every variant with every seed. `[variant]` has a run for each seed. `record` keeps all but the runs.
-fn all(experiment: &Experiment, record: &mut Record, monitor: &mut dyn Monitor) -> Result<Vec<Vec<Run>>, Error> {
+fn all(
+    experiment: &Experiment,
+    record: &mut Record,
+    monitor: &mut dyn Monitor,
+) -> Result<Vec<Vec<Run>>, Error> {
     // Claims need the series of every seed, so the pool treats each seed as a run of its own.
     let wishes = Wishes { repetitions: 1, ..Wishes::default() };
     simulate::run(experiment.jobs(), &wishes, record, &mut Vec::new(), monitor)?;

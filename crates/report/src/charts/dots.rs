@@ -46,7 +46,8 @@ fn draw_panel(scene: &mut Scene, panel: &DotPanel, (left, right): (f64, f64), to
     let x = if panel.log { Scale::log(from, to, left, right) } else { Scale::linear(from, to, left, right) };
     let first = top + 22.0;
     let bottom = first + panel.rows.len() as f64 * ROW + 4.0;
-    scene.text(Type::Result, (left, top + 10.0), Anchor::Start, panel.title.clone());
+    let title = fit_text(Type::Result, &panel.title, WIDTH - 2.0 * MARGIN);
+    scene.text(Type::Result, (MARGIN, top + 10.0), Anchor::Start, title);
     let mut taken = f64::NEG_INFINITY;
     for (value, words) in x.ticks(8) {
         let at = x.at(value);
@@ -75,14 +76,14 @@ fn draw_row(scene: &mut Scene, row: &DotRow, x: &Scale, (left, right): (f64, f64
         let area = vec![(from, y - 8.0), (to, y - 8.0), (to, y + 8.0), (from, y + 8.0)];
         scene.shape(Ink::Band { queue: GREY }, true, vec![area]);
     }
+    if let Some(mark) = row.mark {
+        scene.shape(Ink::Clash, true, vec![diamond((at(mark), y))]);
+    }
     if let Some((low, high)) = row.bar {
         scene.line(Ink::Line { queue: row.colour, shade: 0 }, (at(low), y), (at(high), y));
     }
     if let Some(dot) = row.dot {
         scene.shape(Ink::Block { queue: row.colour }, true, vec![circle((at(dot), y))]);
-    }
-    if let Some(mark) = row.mark {
-        scene.shape(Ink::Clash, true, vec![diamond((at(mark), y))]);
     }
 }
 
@@ -105,7 +106,8 @@ mod tests {
 
     #[test]
     fn what_is_outside_the_axis_is_drawn_at_its_end() {
-        let row = DotRow { dot: Some(100.0), bar: Some((50.0, 1000.0)), mark: Some(1.0), ..DotRow::default() };
+        let row =
+            DotRow { dot: Some(100.0), bar: Some((50.0, 1000.0)), mark: Some(1.0), ..DotRow::default() };
         let panel = DotPanel { ends: (0.0, 10.0), rows: vec![row], ..DotPanel::default() };
         let scene = draw(&Dots { panels: vec![panel], ..Dots::default() });
         let axis = WIDTH - MARGIN - 14.0;
@@ -120,6 +122,8 @@ mod tests {
         let panel = DotPanel { ends: (0.0, 10.0), rows: vec![row], ..DotPanel::default() };
         let scene = draw(&Dots { panels: vec![panel], ..Dots::default() });
         assert_eq!(right_end(&scene, |ink| matches!(ink, Ink::Block { .. })), None);
-        assert!(scene.items.iter().any(|item| matches!(item, Item::Shape { ink: Ink::Clash, closed: true, .. })));
+        assert!(
+            scene.items.iter().any(|item| matches!(item, Item::Shape { ink: Ink::Clash, closed: true, .. }))
+        );
     }
 }

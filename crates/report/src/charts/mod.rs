@@ -31,10 +31,10 @@ use crate::words;
 pub(crate) use airtime::{colour, name_of, spoken};
 #[cfg(feature = "png")]
 pub(crate) use curves::draw as curves;
-#[cfg(feature = "png")]
-pub(crate) use dots::draw as dots;
 pub(crate) use data::{Delay, shows_rise};
 pub(crate) use distribution::sources;
+#[cfg(feature = "png")]
+pub(crate) use dots::draw as dots;
 pub(crate) use flows::Picks;
 pub(crate) use scene::{Scene, escape};
 pub(crate) use sequence::draw as sequence;
@@ -137,7 +137,13 @@ pub(crate) fn above_rate(record: &Record) -> Option<String> {
 
 /// The picture of the whole comparison; goes into a README.
 pub(crate) fn overview(record: &Record) -> Scene {
-    overview::draw(&Context::new(record))
+    overview::draw(&Context::new(record), None)
+}
+
+/// The same under another headline.
+#[cfg(feature = "png")]
+pub(crate) fn overview_under(record: &Record, headline: Option<&str>) -> Scene {
+    overview::draw(&Context::new(record), headline)
 }
 
 /// Goodput over latency, one drawing per queue with common axes.

@@ -46,7 +46,9 @@ impl Kind {
     pub fn meaning(self) -> &'static str {
         match self {
             Kind::Measured => "others measured and published the figure or the relation",
-            Kind::Model => "a formula or a specification gives the value, and the simulator is to agree with it",
+            Kind::Model => {
+                "a formula or a specification gives the value, and the simulator is to agree with it"
+            }
             Kind::Construction => {
                 "a parameter of the scenario was set to give the value, so agreement only shows that the simulator \
                  does what it was told"

@@ -33,7 +33,12 @@ pub(crate) static REPRODUCTION: Table = Table {
              the air; shares: the same over the whole time; video: the bit rates that the first video's player selected; \
              dots: figures of each variant beside the published ones",
         ),
-        key("headline", Kind::Text, "none", "for dots: what the picture shows, in a sentence"),
+        key(
+            "headline",
+            Kind::Text,
+            "overview: what the runs say; otherwise none",
+            "what the picture shows, in a sentence; for overview, airtime, shares and dots",
+        ),
         key(
             "dots",
             Kind::List(&Kind::Text),
