@@ -90,6 +90,8 @@ struct CountedClaim {
     class: String,
     queue: String,
     flow: u32,
+    /// What is known about it, if the interval of the seeds crosses the bound.
+    undecided: Option<String>,
 }
 
 /// The probability that fewer than `least` of `others` flows fell into a set of `ways` queues of `buckets`.
@@ -205,7 +207,11 @@ impl CountedClaim {
     fn judge(&self, kind: &Kind, buckets: u32, measured: Measured) -> Row {
         let what = format!("{}: flow {} has to share a queue", kind.name, self.flow);
         let computed = kind.shares(self.flow - 1, buckets);
-        row(&self.id, what, "has_to_share", computed, measured, &self.class)
+        let row = row(&self.id, what, "has_to_share", computed, measured, &self.class);
+        match &self.undecided {
+            Some(cause) => Row { stated: Judged::Undecided, cause: Some(cause.clone()), ..row },
+            None => row,
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use goodqueue_report::{DotPanel, DotRow, Dots, Record, Run};
 
 use super::judge::{Outcome, Verdict};
 use super::measured::Measured;
+use super::totals::Totals;
 use goodqueue_experiment::Experiment;
 use goodqueue_experiment::figure::{Figure, Unit};
 use goodqueue_experiment::text::{Claim, ClaimKind, Column, Held, Reproduction};
@@ -35,15 +36,12 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
     if rows.is_empty() {
         return None;
     }
-    let count = |verdict| pairs().filter(|(row, _)| row.verdict == verdict).count();
+    let [holds, undecided, missed] = Totals::of(std::slice::from_ref(outcome)).of_kind(ClaimKind::Measured);
+    let all = holds + undecided + missed;
     Some(Dots {
         headline: format!(
-            "{}: {} of {} measured claims hold, {} undecided, {} missed",
-            outcome.title,
-            count(Verdict::Holds),
-            pairs().count(),
-            count(Verdict::Undecided),
-            count(Verdict::Missed)
+            "{}: {holds} of {all} measured claims hold, {undecided} undecided, {missed} missed",
+            outcome.title
         ),
         about: "Dot and bar: ours, median and 95 % interval, as a quotient of the published value (diamond). Grey: what the \
                 class or the bound allows. Green holds, brown is undecided, red is missed. Right: ours · published."

@@ -7,7 +7,7 @@ use crate::figure::FIGURES;
 pub(crate) static REPRODUCTION: Table = Table {
     name: "reproduction",
     doc: "Published figures for this experiment. `goodqueue reproduce` runs it with all seeds and compares the \
-          medians with the claims.",
+          intervals of the figures with the claims.",
     keys: &[
         key("title", Kind::Text, "required", "what is reproduced, in a few words"),
         key("source", Kind::Text, "required", "who published it"),
@@ -63,8 +63,8 @@ const NAMES: [Kind; FIGURES.len()] = {
 /// A published figure or relation.
 pub(crate) static CLAIM: Table = Table {
     name: "claim",
-    doc: "A published figure or relation. It compares a figure of one variant, or its ratio to that of another \
-          (`over`), with a published value or with bounds; or it states the order of several variants.",
+    doc: "A published, computed or expected figure or relation. It compares a figure of one variant, or its ratio to that of another \
+          (`over`), with a value or with bounds; or it states the order of several variants.",
     keys: &[
         key("id", Kind::Text, "required", "its number in the source"),
         key("what", Kind::Text, "required", "what is claimed, in words"),
