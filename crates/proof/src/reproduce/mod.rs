@@ -7,8 +7,8 @@
 //! One page simulates no network (`collisions`). Its counts get verdicts in the same way.
 //!
 //! The file states for each claim its kind, a class of tolerance, and a verdict if that is not *holds*, with
-//! the cause. Any other verdict is an error. A claim whose interval crosses its bound gets more seeds, twice at
-//! most.
+//! the cause. Any other verdict is an error. A claim whose interval crosses its bound gets more seeds, at
+//! most twice.
 
 mod catalogue;
 mod collisions;
