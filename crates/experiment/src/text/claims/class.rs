@@ -60,8 +60,8 @@ impl Class {
         }
     }
 
-    /// The range of values that are near enough to `value`: from the first to the second, both included. Empty
-    /// (the first is larger) if no value is.
+    /// The range of values that are near enough to `value`: from the first to the second, both included.
+    /// Empty (the first is larger) if no value is.
     #[must_use]
     pub fn range(self, unit: Unit, value: f64) -> (f64, f64) {
         let within = |share: f64| (value - share * value.abs(), value + share * value.abs());

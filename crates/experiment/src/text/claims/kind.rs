@@ -1,4 +1,5 @@
-//! What stands behind the value of a claim. Only measured claims say how well the simulator agrees with others.
+//! What stands behind the value of a claim. Only measured claims say how well the simulator agrees with
+//! others.
 
 use std::str::FromStr;
 
