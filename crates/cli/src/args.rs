@@ -202,7 +202,8 @@ Examples:
   goodqueue reproduce square-wave bql
   goodqueue reproduce mine.toml -o pages             # your own, with [reproduction] and [[claim]]
 
-Exit code 1 if a claim is missed without a stated cause, or if it holds although a cause is stated.";
+A claim holds, is missed, or is undecided if the interval of all seeds crosses its bound. Exit code 1 if a
+verdict is not the one that the file states.";
 
 const AIRTIME_EXAMPLES: &str = "\
 Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017): the published figures

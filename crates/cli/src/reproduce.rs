@@ -23,8 +23,10 @@ pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
     let folder = args.output.as_deref().map(folder).transpose()?;
     if let Some(folder) = &folder {
         let pages = entries.iter().map(|entry| format!("{}.md", entry.name()));
-        let index = args.names.is_empty().then(|| INDEX.to_owned());
-        pages.chain(index).try_for_each(|page| claim(folder, &page))?;
+        let all = args.names.is_empty().then_some([INDEX, ROWS]);
+        pages
+            .chain(all.into_iter().flatten().map(str::to_owned))
+            .try_for_each(|page| claim(folder, &page))?;
     }
     let mut outcomes = Vec::new();
     for entry in &entries {
@@ -38,6 +40,7 @@ pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
     }
     if let (Some(folder), true) = (&folder, args.names.is_empty()) {
         put(folder, INDEX, &reproduce::index(&outcomes))?;
+        put(folder, ROWS, &reproduce::rows(&outcomes))?;
     }
     match (args.json, args.quiet) {
         (true, _) => print_json(&outcomes),
@@ -52,10 +55,13 @@ pub fn command(args: &ReproduceArgs) -> Result<(), Error> {
 /// The page that lists the others.
 const INDEX: &str = "README.md";
 
+/// The page of every published row.
+const ROWS: &str = "rows.md";
+
 fn verdict(outcomes: &[Outcome]) -> Result<(), Error> {
     let unexpected = |outcome: &Outcome| {
-        let claims = outcome.claims.iter().filter(|claim| !claim.verdict.is_expected());
-        let words = claims.map(|claim| format!("{} {}: {}", outcome.name, claim.id, claim.verdict.words()));
+        let claims = outcome.claims.iter().filter(|claim| !claim.is_expected());
+        let words = claims.map(|claim| format!("{} {}: {}", outcome.name, claim.id, claim.words()));
         words.collect::<Vec<_>>()
     };
     let all: Vec<String> = outcomes.iter().flat_map(unexpected).collect();
@@ -83,18 +89,24 @@ fn claim(folder: &Folder, page: &str) -> Result<(), Error> {
     }
 }
 
-/// The page of one reproduction, and its picture.
-fn write(folder: &Folder, Reproduced { outcome, shown }: &Reproduced) -> Result<(), Error> {
-    put(folder, &format!("{}.md", outcome.name), &reproduce::page(outcome, shown))?;
-    let path = folder.at(format!("{}.png", outcome.name));
-    let written = match shown {
-        Shown::Runs(record, Picture::Overview) => goodqueue_report::write_as(record, path),
+/// The page of one reproduction, and its pictures.
+fn write(folder: &Folder, reproduced: &Reproduced) -> Result<(), Error> {
+    let name = &reproduced.outcome.name;
+    put(folder, &format!("{name}.md"), &reproduce::page(reproduced))?;
+    let path = folder.at(format!("{name}.png"));
+    let headline = reproduced.headline.as_deref();
+    let figures = reproduced.figures.clone().unwrap_or_default();
+    let written = match &reproduced.shown {
+        Shown::Runs(record, Picture::Overview) => goodqueue_report::write_overview(record, headline, path),
         Shown::Runs(record, Picture::Histogram) => goodqueue_report::write_histogram(record, path),
-        Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, path),
-        Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, path),
+        Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, headline, path),
+        Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, headline, path),
+        Shown::Runs(_, Picture::Dots) => goodqueue_report::write_dots(&figures, path),
         Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, path),
         Shown::Counts { curves, .. } => goodqueue_report::write_curves(curves, path),
     };
+    let quotients = |dots| goodqueue_report::write_dots(dots, folder.at(format!("{name}-published.png")));
+    let written = written.and_then(|()| reproduced.quotients.as_ref().map_or(Ok(()), quotients));
     written.map_err(|error| Error::Machine(format!("--output {}: {error}", folder.path().display())))
 }
 

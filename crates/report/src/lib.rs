@@ -21,6 +21,8 @@ pub mod csv;
 #[cfg(feature = "png")]
 mod curves;
 pub mod data;
+#[cfg(feature = "png")]
+mod dots;
 mod error;
 mod files;
 pub mod flent;
@@ -50,6 +52,8 @@ mod words;
 pub use applications::{CallSummary, Loads, PageSummary};
 #[cfg(feature = "png")]
 pub use curves::{Curve, Curves, write_curves};
+#[cfg(feature = "png")]
+pub use dots::{DotPanel, DotRow, Dots, write_dots};
 pub use error::Error;
 pub use files::write_new;
 pub use folder::Folder;
@@ -57,7 +61,7 @@ pub use kind::queue_kind;
 pub use merge::merge;
 pub use output::{SUFFIXES, overview_svg, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]
-pub use output::{write_airtime, write_histogram, write_shares, write_video};
+pub use output::{write_airtime, write_histogram, write_overview, write_shares, write_video};
 pub use page::html;
 pub use page::sweep::html as sweep_html;
 pub use place::{Place, check_parent};

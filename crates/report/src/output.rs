@@ -162,6 +162,16 @@ pub fn write_histogram(record: &Record, path: impl AsRef<Path>) -> Result<(), Er
     write_scene(&charts::round_trip_histogram(record), path.as_ref())
 }
 
+/// Writes goodput over round trips in time as PNG, under this headline; without one, that of the record. The
+/// file appears complete or not at all; an existing file is replaced.
+///
+/// # Errors
+/// [`Error::Draw`] if it cannot be drawn, [`Error::Write`] with the system's cause.
+#[cfg(feature = "png")]
+pub fn write_overview(record: &Record, headline: Option<&str>, path: impl AsRef<Path>) -> Result<(), Error> {
+    write_scene(&charts::overview_under(record, headline), path.as_ref())
+}
+
 /// Writes who used the medium as PNG, a row for each run. The file appears complete or not at all; an
 /// existing file is replaced.
 ///
@@ -169,11 +179,11 @@ pub fn write_histogram(record: &Record, path: impl AsRef<Path>) -> Result<(), Er
 /// [`Error::Draw`] if it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
 /// system's cause.
 #[cfg(feature = "png")]
-pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
+pub fn write_airtime(record: &Record, headline: Option<&str>, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
     let none = || Error::Draw { path: path.to_owned(), detail: "the record has no radio".into() };
     let chart = charts::airtime(record).into_iter().next().ok_or_else(none)?;
-    write_scene(&chart.scene, path)
+    write_scene(&chart.scene.under(headline), path)
 }
 
 /// Writes airtime over time as PNG, a row for each run. The file appears complete or not at all; an existing
@@ -183,10 +193,10 @@ pub fn write_airtime(record: &Record, path: impl AsRef<Path>) -> Result<(), Erro
 /// [`Error::Draw`] if it cannot be drawn, as of a record without a radio, [`Error::Write`] with the
 /// system's cause.
 #[cfg(feature = "png")]
-pub fn write_shares(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
+pub fn write_shares(record: &Record, headline: Option<&str>, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
     let none = || Error::Draw { path: path.to_owned(), detail: "the record has no radio".into() };
-    write_scene(&charts::airtime_shares(record).ok_or_else(none)?, path)
+    write_scene(&charts::airtime_shares(record).ok_or_else(none)?.under(headline), path)
 }
 
 /// Writes a drawing as PNG.

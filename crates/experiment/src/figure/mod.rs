@@ -111,6 +111,8 @@ pub struct Figure {
     pub meaning: &'static str,
     /// Whether it is a figure of the air or of stations; a claim may name some of these.
     pub is_of_stations: bool,
+    /// Whether it is a delay that includes the base delay of the path.
+    pub has_base: bool,
     window: Window,
     value: fn(&From<'_>) -> Option<f64>,
 }
@@ -122,13 +124,18 @@ const fn figure(
     meaning: &'static str,
     value: fn(&From<'_>) -> Option<f64>,
 ) -> Figure {
-    Figure { name, unit, meaning, is_of_stations: false, window: Window::Never, value }
+    Figure { name, unit, meaning, is_of_stations: false, has_base: false, window: Window::Never, value }
 }
 
 impl Figure {
     /// A claim may name stations.
     const fn of_stations(self) -> Figure {
         Figure { is_of_stations: true, ..self }
+    }
+
+    /// It includes the base delay of the path.
+    const fn with_base(self) -> Figure {
+        Figure { has_base: true, ..self }
     }
 
     /// A claim may, or must, name a window.
@@ -154,19 +161,22 @@ pub const FIGURES: &[Figure] = &[
     figure("rise_down_p50", Unit::Time, "median rise of the one-way delay to the client", |of| {
         time(of.summary.down.added_p50_ns)
     }),
-    figure("rtt_p50", Unit::Time, "median round trip under load", |of| time(of.summary.rtt.p50_ns)),
+    figure("rtt_p50", Unit::Time, "median round trip under load", |of| time(of.summary.rtt.p50_ns))
+        .with_base(),
     figure(
         "tcp_rtt_p50",
         Unit::Time,
         "median of the flows' smoothed round-trip times (srtt) under load",
         |of| time(of.summary.tcp_rtt.p50_ns),
-    ),
+    )
+    .with_base(),
     figure(
         "tcp_rtt_p95",
         Unit::Time,
         "95th percentile of those, over the steps of all flows together",
         |of| time(of.summary.tcp_rtt.p95_ns),
-    ),
+    )
+    .with_base(),
     figure(
         "sojourn_up_p50",
         Unit::Time,
@@ -191,14 +201,16 @@ pub const FIGURES: &[Figure] = &[
             let scalable = flows::scalable(of.record, of.run);
             flows::tcp_rtt(scalable, of.loaded())
         },
-    ),
+    )
+    .with_base(),
     figure(
         "l4s_share",
         Unit::Number,
         "mean goodput of a scalable flow divided by that of any other flow, while all flows run",
         |of| flows::l4s_share(of.record, of.run),
     ),
-    figure("idle", Unit::Time, "median round trip before the load", |of| time(of.summary.rtt.idle_ns)),
+    figure("idle", Unit::Time, "median round trip before the load", |of| time(of.summary.rtt.idle_ns))
+        .with_base(),
     figure("goodput_up", Unit::Rate, "payload of all flows that the server received, per second", |of| {
         flows::goodput(of.record, of.run, Direction::Up, of.window, of.summary.goodput_up_bps)
     })
@@ -305,11 +317,13 @@ pub const FIGURES: &[Figure] = &[
         air::ping(of.run, of.summary, of.stations, of.window, 500)
     })
     .of_stations()
+    .with_base()
     .window(Window::Maybe),
     figure("ping_p95", Unit::Time, "95th percentile of those", |of| {
         air::ping(of.run, of.summary, of.stations, of.window, 950)
     })
     .of_stations()
+    .with_base()
     .window(Window::Maybe),
     figure(
         "mos_up",

@@ -1,6 +1,7 @@
 //! Published figures of an experiment, with which ours are compared.
 
 pub(super) mod class;
+pub(super) mod kind;
 
 use goodqueue::Span;
 
@@ -10,6 +11,7 @@ use super::read::{self, At, Read, Section, Wrong};
 use crate::figure::{Figure, Unit};
 use crate::hint::did_you_mean;
 use class::Class;
+use kind::Kind;
 
 /// Published figures of an experiment.
 #[derive(Clone, Debug)]
@@ -24,6 +26,10 @@ pub struct Reproduction {
     pub show: Vec<usize>,
     /// Which picture that is.
     pub picture: Picture,
+    /// What it shows, in a sentence.
+    pub headline: Option<String>,
+    /// The figures of which the picture has dots.
+    pub dots: Vec<Column>,
     /// The claims, in the order of the file.
     pub claims: Vec<Claim>,
 }
@@ -41,6 +47,19 @@ pub enum Picture {
     Shares,
     /// The bit rates that the player of the first video selected over time.
     Video,
+    /// Figures of each variant, beside the published ones.
+    Dots,
+}
+
+/// A figure that the picture shows, and of whom.
+#[derive(Clone, Debug)]
+pub struct Column {
+    /// The figure.
+    pub figure: Figure,
+    /// The name of the stations.
+    pub station: Option<String>,
+    /// Their numbers; none: all.
+    pub stations: Vec<usize>,
 }
 
 /// A published figure or relation.
@@ -50,6 +69,12 @@ pub struct Claim {
     pub id: String,
     /// In words.
     pub what: String,
+    /// What stands behind the value.
+    pub kind: Kind,
+    /// For a measured one, its place in the source; otherwise the formula, the parameter or the reason.
+    pub basis: String,
+    /// The published figure's name, if several claims are about it: they count once.
+    pub same: Option<String>,
     /// How near ours must be.
     pub class: Class,
     /// The compared figure.
@@ -60,22 +85,35 @@ pub struct Claim {
     pub window: Option<(i64, i64)>,
     /// The comparison.
     pub held: Held,
-    /// The cause, if it is known to be missed.
-    pub missed: Option<String>,
+    /// The verdict that the file states.
+    pub stated: Stated,
+    /// How the claim was changed after a first result, with both results.
+    pub history: Option<String>,
+}
+
+/// The verdict that a file states for a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stated {
+    /// Nothing is said: it is to hold.
+    Holds,
+    /// It is missed, with the cause as far as it is known.
+    Missed(String),
+    /// The interval of the seeds crosses the bound, with what is known about it.
+    Undecided(String),
 }
 
 /// The comparison of a claim. Variants by number; values in the unit of the figure, ratios
 /// without a unit.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Held {
-    /// A figure against a published value.
+    /// A figure against a value.
     Value {
         /// Of this variant.
         variant: usize,
         /// Divided by that of this one.
         over: Option<usize>,
-        /// The published value.
-        published: f64,
+        /// The published or expected value.
+        value: f64,
     },
     /// A figure against bounds, of which one at least is there.
     Bounds {
@@ -108,12 +146,20 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
         None => (0..labels.len()).collect(),
         Some(names) => names.iter().map(|name| variant(name, labels)).collect::<Read<_>>()?,
     };
+    let picture = picture(&section)?;
+    let (headline, dots) = (section.plain("headline", read::text)?, columns(&section, far)?);
+    let is_dots = picture == Picture::Dots;
+    if is_dots == dots.is_empty() || (is_dots && headline.is_none()) {
+        return Err(Wrong::new(section.at, "picture = \"dots\", `dots` and `headline` go together"));
+    }
     Ok(Some(Reproduction {
         title: needed(&section, "title")?.value,
         source: needed(&section, "source")?.value,
         text: needed(&section, "text")?.value,
         show,
-        picture: picture(&section)?,
+        picture,
+        headline,
+        dots,
         claims: claims.iter().map(|section| claim(section, labels, far, load)).collect::<Read<_>>()?,
     }))
 }
@@ -127,14 +173,33 @@ fn picture(section: &Section<'_>) -> Read<Picture> {
         "airtime" => Ok(Picture::Airtime),
         "shares" => Ok(Picture::Shares),
         "video" => Ok(Picture::Video),
+        "dots" => Ok(Picture::Dots),
         other => {
             let what = format!(
-                "picture = \"{}\": overview, histogram, airtime, shares or video",
+                "picture = \"{}\": overview, histogram, airtime, shares, video or dots",
                 other.escape_debug()
             );
             Err(Wrong::new(word.at, what))
         }
     }
+}
+
+/// The figures of which the picture has dots: `FIGURE`, or `FIGURE STATION`.
+fn columns(section: &Section<'_>, far: &Far) -> Read<Vec<Column>> {
+    let names = section.plain("dots", read::list(read::text))?.unwrap_or_default();
+    let column = |name: &At<String>| {
+        let (figure, station) = match name.value.split_once(' ') {
+            Some((figure, station)) => (figure, Some(station.to_owned())),
+            None => (name.value.as_str(), None),
+        };
+        let figure = figure.parse::<Figure>().map_err(|why| Wrong::new(name.at, why))?;
+        let stations = match &station {
+            Some(station) => of_stations(&At { value: station.clone(), at: name.at }, figure, far)?,
+            None => Vec::new(),
+        };
+        Ok(Column { figure, station, stations })
+    };
+    names.iter().map(column).collect()
 }
 
 fn needed(section: &Section<'_>, name: &str) -> Read<At<String>> {
@@ -145,25 +210,48 @@ fn needed(section: &Section<'_>, name: &str) -> Read<At<String>> {
 fn claim(section: &Section<'_>, labels: &[&str], far: &Far, load: Span) -> Read<Claim> {
     let class = section.plain("class", read::words::<Class>)?;
     let figure = section.plain("figure", read::words::<Figure>)?;
+    let kind = section.plain("kind", read::words::<Kind>)?;
     let class = section.required("class", class)?;
     let figure = section.required("figure", figure)?;
+    let kind = section.required("kind", kind)?;
     Ok(Claim {
         id: needed(section, "id")?.value,
         what: needed(section, "what")?.value,
+        kind,
+        basis: needed(section, "basis")?.value,
+        same: section.plain("same", read::text)?,
         class,
         figure,
         stations: stations(section, figure, far)?,
         window: window(section, figure, load)?,
-        held: held(section, class, figure, labels)?,
-        missed: section.plain("missed", read::text)?,
+        held: held(section, kind, class, figure, labels)?,
+        stated: stated(section)?,
+        history: section.plain("history", read::text)?,
     })
+}
+
+/// The verdict that the file states.
+fn stated(section: &Section<'_>) -> Read<Stated> {
+    let (missed, undecided) = (section.plain("missed", read::text)?, section.plain("undecided", read::text)?);
+    match (missed, undecided) {
+        (Some(_), Some(_)) => Err(Wrong::new(section.at, "missed, or undecided: not both")),
+        (Some(cause), None) => Ok(Stated::Missed(cause)),
+        (None, Some(cause)) => Ok(Stated::Undecided(cause)),
+        (None, None) => Ok(Stated::Holds),
+    }
 }
 
 /// The stations that a claim names.
 fn stations(section: &Section<'_>, figure: Figure, far: &Far) -> Read<Vec<usize>> {
-    let Some(name) = section.read("station", read::text)? else { return Ok(Vec::new()) };
+    match section.read("station", read::text)? {
+        Some(name) => of_stations(&name, figure, far),
+        None => Ok(Vec::new()),
+    }
+}
+
+fn of_stations(name: &At<String>, figure: Figure, far: &Far) -> Read<Vec<usize>> {
     match far {
-        Far::Stations(test_stations) if figure.is_of_stations => test_stations.find(&name),
+        Far::Stations(test_stations) if figure.is_of_stations => test_stations.find(name),
         Far::Stations(_) => Err(Wrong::new(name.at, format!("{} is not of stations", figure.name))),
         _ => Err(Wrong::new(name.at, "there are no stations without [wifi]")),
     }
@@ -189,7 +277,7 @@ fn window(section: &Section<'_>, figure: Figure, load: Span) -> Read<Option<(i64
     Ok(Some((signed(from), signed(to))))
 }
 
-fn held(section: &Section<'_>, class: Class, figure: Figure, labels: &[&str]) -> Read<Held> {
+fn held(section: &Section<'_>, kind: Kind, class: Class, figure: Figure, labels: &[&str]) -> Read<Held> {
     let name = |key: &str| -> Read<Option<usize>> {
         section.read(key, read::text)?.map(|name| variant(&name, labels)).transpose()
     };
@@ -200,10 +288,26 @@ fn held(section: &Section<'_>, class: Class, figure: Figure, labels: &[&str]) ->
         let wrong = |why| Wrong::new(text.at, format!("{key} = \"{}\": {why}", text.value.escape_debug()));
         unit.parse(&text.value).map(Some).map_err(wrong)
     };
-    let (published, least, most) = (value("published")?, value("at_least")?, value("at_most")?);
+    let (published, expected) = (value("published")?, value("expected")?);
+    let (least, most) = (value("at_least")?, value("at_most")?);
     let order = section.plain("order", read::list(read::text))?;
     let refuse = |what: &str| Err(Wrong::new(section.at, what));
-    match (one, order, published) {
+    match (kind == Kind::Measured, published, expected) {
+        (true, _, Some(_)) => {
+            return refuse("a measured claim has a `published` value, not an `expected` one");
+        }
+        (false, Some(_), _) => {
+            return refuse("only a measured claim has a `published` value: this kind has an `expected` one");
+        }
+        _ => {}
+    }
+    let value = published.or(expected);
+    if value.is_some() && over.is_none() && class == Class::Tight && figure.has_base {
+        let what =
+            format!("class TIGHT judges added delay, and {} has the base in it: use a rise", figure.name);
+        return refuse(&what);
+    }
+    match (one, order, value) {
         (None, Some(names), None) if over.is_none() && least.is_none() && most.is_none() => {
             if names.len() < 2 {
                 return refuse("order: it takes two variants at least");
@@ -213,14 +317,14 @@ fn held(section: &Section<'_>, class: Class, figure: Figure, labels: &[&str]) ->
         (_, Some(_), _) => refuse("order goes alone: it names its variants, and nothing was published"),
         (None, None, _) => refuse("it needs `variant`, or `order`"),
         (Some(_), None, Some(_)) if least.is_some() || most.is_some() => {
-            refuse("published, or at_least and at_most: not both")
+            refuse("a value, or at_least and at_most: not both")
         }
         (Some(_), None, Some(_)) if class == Class::Order => {
-            refuse("class ORDER judges no published value: use order, at_least or at_most")
+            refuse("class ORDER judges no value: use order, at_least or at_most")
         }
-        (Some(variant), None, Some(published)) => Ok(Held::Value { variant, over, published }),
+        (Some(variant), None, Some(value)) => Ok(Held::Value { variant, over, value }),
         (Some(_), None, None) if least.is_none() && most.is_none() => {
-            refuse("it needs `published`, `at_least` or `at_most`")
+            refuse("it needs `published`, `expected`, `at_least` or `at_most`")
         }
         (Some(variant), None, None) => Ok(Held::Bounds { variant, over, least, most }),
     }
@@ -239,18 +343,19 @@ fn variant(name: &At<String>, labels: &[&str]) -> Read<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::Kind;
+    use super::super::keys::Kind as Key;
     use super::*;
 
     #[test]
-    fn the_catalogue_names_every_class() {
+    fn the_catalogue_names_every_class_and_kind() {
         let words = |name| match CLAIM.key(name).map(|key| key.kind) {
-            Some(Kind::OneOf(kinds)) => kinds
+            Some(Key::OneOf(kinds)) => kinds
                 .iter()
-                .map(|kind| if let Kind::Word(word) = kind { *word } else { panic!("{kind:?}") })
+                .map(|kind| if let Key::Word(word) = kind { *word } else { panic!("{kind:?}") })
                 .collect::<Vec<_>>(),
             other => panic!("{other:?}"),
         };
         assert_eq!(words("class"), Class::ALL.map(Class::name));
+        assert_eq!(words("kind"), Kind::ALL.map(Kind::name));
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::judge::{Outcome, Row, Verdict as Judged};
 use super::measured::Measured;
 use goodqueue_experiment::figure::Unit;
-use goodqueue_experiment::text::Class;
+use goodqueue_experiment::text::{ClaimKind, Class};
 
 /// The page's name.
 pub(super) const NAME: &str = "hash-collisions";
@@ -87,6 +87,8 @@ struct CountedClaim {
     class: String,
     queue: String,
     flow: u32,
+    /// What is known about it, if the interval of the seeds crosses the bound.
+    undecided: Option<String>,
 }
 
 /// The probability that fewer than `least` of `others` flows fell into a set of `ways` queues of `buckets`.
@@ -166,7 +168,8 @@ pub(super) fn run() -> Counted {
     for claim in &scenario.counted {
         let kind = scenario.queues.iter().position(|kind| kind.name == claim.queue).expect("a queue's name");
         let measured = Measured::of(parts(kind, claim.flow)).expect("seeds");
-        claims.push(claim.judge(&scenario.queues[kind], scenario.buckets, measured));
+        let row = claim.judge(&scenario.queues[kind], scenario.buckets, measured);
+        claims.push(Row { seeds: counts[kind].len(), ..row });
     }
     let Reproduction { title, source, text } = &scenario.reproduction;
     Counted {
@@ -189,7 +192,11 @@ impl Printed {
         let ours = fewer(self.least, self.flows - 1, self.ways, buckets);
         let what = format!("closed form, {} flows in {buckets} queues: {}", self.flows, self.what);
         let measured = Measured::of(vec![ours]).expect("a value");
-        row(&self.id, what, "closed_form", self.published, measured, &self.class)
+        Row {
+            kind: ClaimKind::Model,
+            basis: "RFC 8290, section 5.3".into(),
+            ..row(&self.id, what, "closed_form", self.published, measured, &self.class)
+        }
     }
 }
 
@@ -197,28 +204,39 @@ impl CountedClaim {
     fn judge(&self, kind: &Kind, buckets: u32, measured: Measured) -> Row {
         let what = format!("{}: flow {} has to share a queue", kind.name, self.flow);
         let computed = kind.shares(self.flow - 1, buckets);
-        row(&self.id, what, "has_to_share", computed, measured, &self.class)
+        let row = row(&self.id, what, "has_to_share", computed, measured, &self.class);
+        match &self.undecided {
+            Some(cause) => Row { stated: Judged::Undecided, cause: Some(cause.clone()), ..row },
+            None => row,
+        }
     }
 }
 
 fn row(id: &str, what: String, figure: &'static str, published: f64, measured: Measured, class: &str) -> Row {
     let class: Class = class.parse().expect("a class");
-    let holds = class.holds(Unit::Share, published, measured.median);
+    let verdict = Judged::within(class.range(Unit::Share, published), &measured);
     let ours = percent(measured.median);
     // Without the unit.
     let bare = |share: f64| percent(share).trim_end_matches(" %").to_owned();
     Row {
         id: id.into(),
         what,
+        kind: ClaimKind::Model,
+        basis: "the closed form".into(),
+        same: None,
         figure,
-        published: percent(published),
+        value: percent(published),
         ours: match measured.interval {
             Some((low, high)) => format!("{ours} [{}, {}]", bare(low), bare(high)),
             None => ours,
         },
         measured: vec![measured],
+        seeds: 1,
         class: class.name(),
-        verdict: if holds { Judged::Holds } else { Judged::Missed },
+        verdict,
+        stated: Judged::Holds,
+        cause: None,
+        history: None,
     }
 }
 

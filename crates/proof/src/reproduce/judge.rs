@@ -1,4 +1,4 @@
-//! Compares our figures with the published ones.
+//! Compares our figures with the claims.
 
 use goodqueue_report::{Record, Run};
 use serde::Serialize;
@@ -6,37 +6,43 @@ use serde::Serialize;
 use super::measured::Measured;
 use goodqueue_experiment::Experiment;
 use goodqueue_experiment::figure::Unit;
-use goodqueue_experiment::text::{Claim, Held, Reproduction};
+use goodqueue_experiment::text::{Claim, ClaimKind, Held, Reproduction, Stated};
 
 /// How our figure compares with a claim.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "verdict", content = "cause", rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It agrees.
+    /// The whole interval agrees.
     Holds,
-    /// It does not agree.
+    /// The interval crosses the bound.
+    Undecided,
+    /// No part of the interval agrees, or a run has no such figure.
     Missed,
-    /// It does not agree, and the file says so, with the cause if it is known.
-    KnownMiss(String),
-    /// It agrees, although the file says that the claim is missed.
-    HoldsAgainstTheFile,
 }
 
 impl Verdict {
-    /// Whether the file states this verdict.
-    #[must_use]
-    pub fn is_expected(&self) -> bool {
-        matches!(self, Verdict::Holds | Verdict::KnownMiss(_))
-    }
+    /// All of them, the best first.
+    pub const ALL: [Verdict; 3] = [Verdict::Holds, Verdict::Undecided, Verdict::Missed];
 
     /// In words.
     #[must_use]
-    pub fn words(&self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
-            Verdict::Missed => "MISSED",
-            Verdict::KnownMiss(_) => "missed, see why",
-            Verdict::HoldsAgainstTheFile => "HOLDS, said to be missed",
+            Verdict::Undecided => "undecided",
+            Verdict::Missed => "missed",
+        }
+    }
+
+    /// The verdict on a range of values, both ends included: is the interval of `ours` in it?
+    pub(super) fn within((least, most): (f64, f64), ours: &Measured) -> Verdict {
+        let (low, high) = ours.interval.unwrap_or((ours.median, ours.median));
+        if least <= low && high <= most {
+            Verdict::Holds
+        } else if least > most || high < least || low > most {
+            Verdict::Missed
+        } else {
+            Verdict::Undecided
         }
     }
 }
@@ -48,19 +54,58 @@ pub struct Row {
     pub id: String,
     /// In words.
     pub what: String,
+    /// The kind's name.
+    #[serde(serialize_with = "kind_name")]
+    pub kind: ClaimKind,
+    /// Its place in the source; of other kinds the formula, the parameter or the reason.
+    pub basis: String,
+    /// The published figure's name, if several claims are about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same: Option<String>,
     /// The figure's name.
     pub figure: &'static str,
-    /// What was published, in words.
-    pub published: String,
+    /// What was published, computed or expected, in words.
+    pub value: String,
     /// Ours in words: medians with their intervals.
     pub ours: String,
     /// Ours: one, or one for each variant of an order. In ns, bit/s, bytes, or without a unit.
     pub measured: Vec<Measured>,
+    /// Seeds behind it.
+    pub seeds: usize,
     /// The class's name.
     pub class: &'static str,
     /// The verdict.
-    #[serde(flatten)]
     pub verdict: Verdict,
+    /// The verdict that the file states.
+    pub stated: Verdict,
+    /// What the file says about a claim that does not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// How the claim was changed after a first result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<String>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // As serde calls it.
+fn kind_name<S: serde::Serializer>(kind: &ClaimKind, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(kind.name())
+}
+
+impl Row {
+    /// Whether the file states this verdict.
+    #[must_use]
+    pub fn is_expected(&self) -> bool {
+        self.verdict == self.stated
+    }
+
+    /// The verdict in words; in capitals with what the file states, if that differs.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.verdict {
+            verdict if self.is_expected() => verdict.words().into(),
+            verdict => format!("{}, stated: {}", verdict.words().to_uppercase(), self.stated.words()),
+        }
+    }
 }
 
 /// A reproduction with all its verdicts.
@@ -80,121 +125,155 @@ pub struct Outcome {
     pub claims: Vec<Row>,
 }
 
-/// Compares the results of `runs` with the claims. `runs[variant]` has a run for each seed.
-pub(super) fn judge(
+/// The figures of one claim: for each of its variants a value from each seed, `None` where a run has none.
+pub(super) struct Sample {
+    variants: Vec<usize>,
+    values: Vec<Vec<Option<f64>>>,
+}
+
+impl Sample {
+    /// Without a value yet.
+    pub(super) fn of(claim: &Claim) -> Sample {
+        let variants = match &claim.held {
+            Held::Value { variant, over, .. } | Held::Bounds { variant, over, .. } => {
+                [Some(*variant), *over].into_iter().flatten().collect()
+            }
+            Held::Order(variants) => variants.clone(),
+        };
+        Sample { values: vec![Vec::new(); variants.len()], variants }
+    }
+
+    /// Numbers of the variants that the claim needs.
+    pub(super) fn variants(&self) -> &[usize] {
+        &self.variants
+    }
+
+    /// Adds the figures of more seeds. `runs(variant)` has a run for each of them, in `record`.
+    pub(super) fn add<'a>(&mut self, claim: &Claim, record: &Record, runs: impl Fn(usize) -> &'a [Run]) {
+        for (&variant, values) in self.variants.iter().zip(&mut self.values) {
+            let of = |run| claim.figure.of(record, run, &claim.stations, claim.window);
+            values.extend(runs(variant).iter().map(of));
+        }
+    }
+
+    fn seeds(&self) -> usize {
+        self.values.first().map_or(0, Vec::len)
+    }
+
+    /// The values of the variant in this place, if every run has one.
+    fn all(&self, place: usize) -> Option<Vec<f64>> {
+        self.values.get(place)?.iter().copied().collect()
+    }
+
+    /// Median and interval of what `join` makes of two variants, seed by seed.
+    fn joined(&self, first: usize, second: usize, join: fn(f64, f64) -> f64) -> Option<Measured> {
+        let pairs = self.all(first)?.into_iter().zip(self.all(second)?);
+        finite(Measured::of(pairs.map(|(first, second)| join(first, second)).collect()))
+    }
+
+    fn one(&self, place: usize) -> Option<Measured> {
+        finite(Measured::of(self.all(place)?))
+    }
+
+    /// Our figures, and the verdict. If a run lacks the figure, the claim is missed.
+    pub(super) fn judge(&self, claim: &Claim) -> (Vec<Measured>, Verdict) {
+        let range = match &claim.held {
+            Held::Value { value, .. } => claim.class.range(unit_of(claim), *value),
+            Held::Bounds { least, most, .. } => (least.unwrap_or(f64::MIN), most.unwrap_or(f64::MAX)),
+            Held::Order(_) => return self.order(),
+        };
+        let ours =
+            if self.variants.len() == 2 { self.joined(0, 1, |own, over| own / over) } else { self.one(0) };
+        match ours {
+            Some(ours) => (vec![ours], Verdict::within(range, &ours)),
+            None => (Vec::new(), Verdict::Missed),
+        }
+    }
+
+    /// Whether each variant has more than the one before: the difference, seed by seed, is above zero.
+    fn order(&self) -> (Vec<Measured>, Verdict) {
+        let places = 0..self.variants.len();
+        let Some(all) = places.clone().map(|place| self.one(place)).collect() else {
+            return (Vec::new(), Verdict::Missed);
+        };
+        let verdict =
+            places.skip(1).map(|place| match self.joined(place - 1, place, |less, more| more - less) {
+                Some(more) => Verdict::within((f64::MIN_POSITIVE, f64::MAX), &more),
+                None => Verdict::Missed,
+            });
+        (all, verdict.max().unwrap_or(Verdict::Missed))
+    }
+}
+
+fn finite(ours: Option<Measured>) -> Option<Measured> {
+    ours.filter(|ours| ours.median.is_finite())
+}
+
+/// The verdicts of a reproduction on these samples, one for each claim.
+pub(super) fn outcome(
     name: &str,
     experiment: &Experiment,
     reproduction: &Reproduction,
-    record: &Record,
-    runs: &[Vec<Run>],
+    samples: &[Sample],
 ) -> Outcome {
     let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
-    let judge = Judge { labels: &labels, record, runs };
+    let claims = reproduction.claims.iter().zip(samples);
     Outcome {
         name: name.into(),
         title: reproduction.title.clone(),
         source: reproduction.source.clone(),
         text: reproduction.text.clone(),
         seeds: experiment.seeds.clone(),
-        claims: reproduction.claims.iter().map(|claim| judge.row(claim)).collect(),
+        claims: claims.map(|(claim, sample)| row(claim, sample, &labels, experiment.seeds.len())).collect(),
     }
 }
 
-struct Judge<'a> {
-    labels: &'a [&'a str],
-    record: &'a Record,
-    runs: &'a [Vec<Run>],
+fn row(claim: &Claim, sample: &Sample, labels: &[&str], usual: usize) -> Row {
+    let (measured, verdict) = sample.judge(claim);
+    let unit = unit_of(claim);
+    let relation =
+        if matches!(claim.held, Held::Order(_)) && verdict == Verdict::Holds { " < " } else { ", " };
+    let mut ours = match measured.as_slice() {
+        [] => "no value".into(),
+        all => all.iter().map(|one| words(unit, one)).collect::<Vec<_>>().join(relation),
+    };
+    if sample.seeds() > usual {
+        ours += &format!(" ({} seeds)", sample.seeds());
+    }
+    let (stated, cause) = match &claim.stated {
+        Stated::Holds => (Verdict::Holds, None),
+        Stated::Missed(cause) => (Verdict::Missed, Some(cause.clone())),
+        Stated::Undecided(cause) => (Verdict::Undecided, Some(cause.clone())),
+    };
+    Row {
+        id: claim.id.clone(),
+        what: claim.what.clone(),
+        kind: claim.kind,
+        basis: claim.basis.clone(),
+        same: claim.same.clone(),
+        figure: claim.figure.name,
+        value: value(claim, unit, labels),
+        ours,
+        measured,
+        seeds: sample.seeds(),
+        class: claim.class.name(),
+        verdict,
+        stated,
+        cause,
+        history: claim.history.clone(),
+    }
 }
 
-impl Judge<'_> {
-    fn row(&self, claim: &Claim) -> Row {
-        let (measured, holds) = self.hold(claim);
-        let unit = unit_of(claim);
-        let ours = match measured.as_slice() {
-            [] => "no value".into(),
-            all => all.iter().map(|one| words(unit, one)).collect::<Vec<_>>().join(" < "),
-        };
-        let verdict = match (holds, &claim.missed) {
-            (true, None) => Verdict::Holds,
-            (false, None) => Verdict::Missed,
-            (false, Some(cause)) => Verdict::KnownMiss(cause.clone()),
-            (true, Some(_)) => Verdict::HoldsAgainstTheFile,
-        };
-        Row {
-            id: claim.id.clone(),
-            what: claim.what.clone(),
-            figure: claim.figure.name,
-            published: self.published(claim, unit),
-            ours: if matches!(claim.held, Held::Order(_)) && !holds {
-                ours.replace(" < ", ", ")
-            } else {
-                ours
-            },
-            measured,
-            class: claim.class.name(),
-            verdict,
+fn value(claim: &Claim, unit: Unit, labels: &[&str]) -> String {
+    match &claim.held {
+        Held::Value { value, .. } => unit.words(*value, false),
+        Held::Bounds { least: Some(least), most: Some(most), .. } => {
+            format!("{} to {}", unit.words(*least, true), unit.words(*most, false))
         }
-    }
-
-    /// Our figure, and whether it agrees. If a run lacks the figure, it does not agree.
-    fn hold(&self, claim: &Claim) -> (Vec<Measured>, bool) {
-        match &claim.held {
-            Held::Value { variant, over, published } => {
-                self.one(claim, *variant, *over, |ours| claim.class.holds(unit_of(claim), *published, ours))
-            }
-            Held::Bounds { variant, over, least, most } => self.one(claim, *variant, *over, |ours| {
-                least.is_none_or(|least| ours >= least) && most.is_none_or(|most| ours <= most)
-            }),
-            Held::Order(variants) => {
-                let all: Option<Vec<Measured>> =
-                    variants.iter().map(|&variant| self.measure(claim, variant, None)).collect();
-                let holds =
-                    all.as_ref().is_some_and(|all| all.windows(2).all(|two| two[0].median < two[1].median));
-                (all.unwrap_or_default(), holds)
-            }
-        }
-    }
-
-    fn one(
-        &self,
-        claim: &Claim,
-        variant: usize,
-        over: Option<usize>,
-        holds: impl Fn(f64) -> bool,
-    ) -> (Vec<Measured>, bool) {
-        match self.measure(claim, variant, over) {
-            Some(measured) => (vec![measured], holds(measured.median)),
-            None => (Vec::new(), false),
-        }
-    }
-
-    /// The figure of a variant over all seeds, divided by that of `over` seed by seed if that is given.
-    fn measure(&self, claim: &Claim, variant: usize, over: Option<usize>) -> Option<Measured> {
-        let own = self.values(claim, variant)?;
-        let values = match over {
-            None => own,
-            Some(over) => own.iter().zip(self.values(claim, over)?).map(|(own, over)| own / over).collect(),
-        };
-        Measured::of(values).filter(|measured| measured.median.is_finite())
-    }
-
-    fn values(&self, claim: &Claim, variant: usize) -> Option<Vec<f64>> {
-        let of = |run| claim.figure.of(self.record, run, &claim.stations, claim.window);
-        self.runs.get(variant)?.iter().map(of).collect()
-    }
-
-    fn published(&self, claim: &Claim, unit: Unit) -> String {
-        match &claim.held {
-            Held::Value { published, .. } => unit.words(*published, false),
-            Held::Bounds { least: Some(least), most: Some(most), .. } => {
-                format!("{} to {}", unit.words(*least, true), unit.words(*most, false))
-            }
-            Held::Bounds { least: Some(least), .. } => format!("≥ {}", unit.words(*least, false)),
-            Held::Bounds { most, .. } => format!("≤ {}", unit.words(most.unwrap_or(f64::NAN), false)),
-            Held::Order(variants) => {
-                let names: Vec<&str> = variants.iter().map(|&variant| self.labels[variant]).collect();
-                names.join(" < ")
-            }
+        Held::Bounds { least: Some(least), .. } => format!("≥ {}", unit.words(*least, false)),
+        Held::Bounds { most, .. } => format!("≤ {}", unit.words(most.unwrap_or(f64::NAN), false)),
+        Held::Order(variants) => {
+            variants.iter().map(|&variant| labels[variant]).collect::<Vec<_>>().join(" < ")
         }
     }
 }
@@ -213,5 +292,56 @@ fn words(unit: Unit, measured: &Measured) -> String {
     match measured.interval {
         Some((low, high)) => format!("{median} [{}, {}]", unit.words(low, true), unit.words(high, true)),
         None => median,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours(low: f64, high: f64) -> Measured {
+        Measured { median: f64::midpoint(low, high), interval: Some((low, high)) }
+    }
+
+    #[test]
+    fn a_verdict_is_of_the_whole_interval() {
+        let range = (10.0, 20.0);
+        for (low, high, verdict) in [
+            (10.0, 20.0, Verdict::Holds),
+            (9.9, 15.0, Verdict::Undecided),
+            (15.0, 20.1, Verdict::Undecided),
+            (5.0, 30.0, Verdict::Undecided),
+            (5.0, 9.9, Verdict::Missed),
+            (20.1, 30.0, Verdict::Missed),
+        ] {
+            assert_eq!(Verdict::within(range, &ours(low, high)), verdict, "{low} to {high}");
+        }
+        assert_eq!(Verdict::within((f64::INFINITY, f64::NEG_INFINITY), &ours(1.0, 2.0)), Verdict::Missed);
+    }
+
+    fn order(values: &[&[f64]]) -> Verdict {
+        let values: Vec<Vec<Option<f64>>> =
+            values.iter().map(|values| values.iter().map(|&value| Some(value)).collect()).collect();
+        Sample { variants: (0..values.len()).collect(), values }.order().1
+    }
+
+    /// By the differences with one seed each, so what seeds have in common does not matter.
+    #[test]
+    fn an_order_holds_where_it_holds_with_nearly_every_seed() {
+        let less = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let more = less.map(|value| value + 0.5);
+        assert_eq!(order(&[&less, &more]), Verdict::Holds);
+        assert_eq!(order(&[&more, &less]), Verdict::Missed);
+        assert_eq!(order(&[&less, &less]), Verdict::Missed, "equal is not more");
+        let mut mixed = more;
+        mixed[0] = 0.0;
+        assert_eq!(order(&[&less, &mixed]), Verdict::Undecided);
+        assert_eq!(order(&[&less, &more, &less]), Verdict::Missed, "the worst pair decides");
+    }
+
+    #[test]
+    fn a_run_without_the_figure_is_a_miss() {
+        let sample = Sample { variants: vec![0], values: vec![vec![Some(1.0), None]] };
+        assert_eq!(sample.all(0), None);
     }
 }

@@ -6,20 +6,25 @@
 //!
 //! One page simulates no network (`collisions`). Its counts get verdicts in the same way.
 //!
-//! The file states a class of tolerance for each claim, and for a claim that is known to be missed, the
-//! cause. If such a claim holds, that is an error too.
+//! The file states for each claim its kind, a class of tolerance, and a verdict if that is not *holds*, with
+//! the cause. Any other verdict is an error. A claim whose interval crosses its bound gets more seeds, at
+//! most twice.
 
 mod catalogue;
 mod collisions;
+mod dots;
 mod judge;
 mod measured;
 mod page;
+mod rows;
 mod run;
 mod table;
+mod totals;
 
 pub use catalogue::{Entry, take};
 pub use judge::{Outcome, Row, Verdict};
 pub use measured::Measured;
 pub use page::{MARK, index, page};
+pub use rows::rows;
 pub use run::{Reproduced, Shown, run};
 pub use table::{text, total};

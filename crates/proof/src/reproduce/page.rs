@@ -3,34 +3,45 @@
 use std::fmt::Write;
 
 use super::judge::{Outcome, Row, Verdict};
-use super::run::Shown;
+use super::run::{Reproduced, Shown};
 use super::table::total;
+use super::totals::Totals;
 use goodqueue_experiment::figure::FIGURES;
-use goodqueue_experiment::text::Class;
+use goodqueue_experiment::text::{ClaimKind, Class};
 
 /// The first line of each page. Only files that begin with it are ever replaced.
 pub const MARK: &str = "<!-- Written by `goodqueue reproduce -o`; not edited by hand. -->\n";
 
 /// The page of one reproduction.
-pub fn page(outcome: &Outcome, shown: &Shown) -> String {
+pub fn page(Reproduced { outcome, shown, quotients, .. }: &Reproduced) -> String {
     let Outcome { name, title, source, text, claims, .. } = outcome;
     let mut out = format!("{MARK}# {title}\n\n{}\n\nSource: {source}\n\n", text.trim());
     let _ = writeln!(out, "![{title}]({name}.png)\n");
+    if let Some(quotients) = quotients {
+        let _ = writeln!(out, "![{}]({name}-published.png)\n", quotients.headline);
+    }
     let _ = writeln!(out, "{}.\n", total(std::slice::from_ref(outcome)));
-    out += "| claim | | published | ours: median \\[95 %\\] | class | verdict |\n|---|---|---|---|---|---|\n";
-    for row in claims {
-        out += &line(row);
+    for kind in ClaimKind::ALL {
+        let rows: Vec<&Row> = claims.iter().filter(|row| row.kind == kind).collect();
+        if rows.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "## {}\n", kind.heading());
+        let _ = writeln!(
+            out,
+            "| claim | | {} | ours: median \\[95 %\\] | class | verdict | where, or why |",
+            kind.column()
+        );
+        out += "|---|---|---|---|---|---|---|\n";
+        for row in rows {
+            let _ = writeln!(out, "| {} {} |", line(row), cell(&row.basis));
+        }
+        out.push('\n');
     }
-    let missed = claims.iter().filter_map(|row| match &row.verdict {
-        Verdict::KnownMiss(cause) => Some((row, cause.as_str())),
-        Verdict::Missed => Some((row, "The cause is not known.")),
-        _ => None,
-    });
-    for (index, (row, cause)) in missed.enumerate() {
-        let head = if index == 0 { "\n## What is missed, and why\n\n" } else { "" };
-        let _ = writeln!(out, "{head}* **{}**, {}: {cause}", row.id, row.what);
-    }
-    out += "\n## How it is measured\n\n";
+    out += &notes("What is missed, and why", claims, |row| cause(row, Verdict::Missed));
+    out += &notes("What is undecided", claims, |row| cause(row, Verdict::Undecided));
+    out += &notes("Claims with a history", claims, |row| row.history.clone());
+    out += "## How it is measured\n\n";
     out += &match shown {
         Shown::Runs(..) => simulated(outcome),
         Shown::Counts { how, .. } => how.clone(),
@@ -47,18 +58,48 @@ pub fn page(outcome: &Outcome, shown: &Shown) -> String {
     }
 }
 
+/// What the file says about a claim with this verdict.
+fn cause(row: &Row, verdict: Verdict) -> Option<String> {
+    let unknown = || "The cause is not known.".to_owned();
+    (row.verdict == verdict).then(|| row.cause.clone().unwrap_or_else(unknown))
+}
+
+/// A list of what there is to say about claims; claims of which the same is said stand together.
+fn notes(heading: &str, claims: &[Row], said: impl Fn(&Row) -> Option<String>) -> String {
+    let mut all: Vec<(String, Vec<&Row>)> = Vec::new();
+    for row in claims {
+        let Some(text) = said(row) else { continue };
+        match all.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, rows)) => rows.push(row),
+            None => all.push((text, vec![row])),
+        }
+    }
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut out = format!("## {heading}\n\n");
+    for (text, rows) in all {
+        let names: Vec<String> = rows.iter().map(|row| format!("**{}**, {}", row.id, row.what)).collect();
+        let _ = writeln!(out, "* {}: {text}", names.join("; "));
+    }
+    out + "\n"
+}
+
 /// How a simulated page was made.
 fn simulated(outcome: &Outcome) -> String {
     let Outcome { name, seeds, claims, .. } = outcome;
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "The scenario is [`scenarios/{name}.toml`](../../scenarios/{name}.toml); it contains the claims and their \
-         classes. Each variant was simulated with {} seeds. \"Ours\" is the median over the seeds. The brackets \
-         hold a 95 % confidence interval that assumes no distribution (order statistics). The picture is that of \
-         seed {}. To repeat it:\n\n```sh\ngoodqueue reproduce {name}\ngoodqueue run scenarios/{name}.toml -o \
-         {name}   # page, series and all pictures\n```\n",
+        "The scenario is [`scenarios/{name}.toml`](../../scenarios/{name}.toml); it contains the claims, their kinds \
+         and classes. Each variant was simulated with {} seeds. \"Ours\" is the median over the seeds. The brackets \
+         hold a 95 % confidence interval that assumes no distribution (order statistics). A claim holds if the whole \
+         interval agrees with it, and is missed if no part of it does. Otherwise the seeds are doubled, twice at most, \
+         for this claim; \"ours\" then says how many there are. {} The picture is that of seed {}. To repeat it:\n\n\
+         ```sh\ngoodqueue reproduce {name}\ngoodqueue run scenarios/{name}.toml -o {name}   # page, series and all \
+         pictures\n```\n",
         seeds.len(),
+        LOOKS,
         seeds.first().copied().unwrap_or(0),
     );
     for figure in FIGURES.iter().filter(|figure| claims.iter().any(|row| row.figure == figure.name)) {
@@ -67,31 +108,81 @@ fn simulated(outcome: &Outcome) -> String {
     out
 }
 
+/// What adding seeds does to the interval.
+const LOOKS: &str =
+    "A median is outside an interval with a probability of at most 5 %; over three looks, 15 %.";
+
+/// A claim without the end of its line.
 fn line(row: &Row) -> String {
-    let verdict =
-        if row.verdict.is_expected() { row.verdict.words().into() } else { bold(row.verdict.words()) };
-    let cells = [&row.id, &row.what, &row.published, &row.ours, row.class, &verdict];
-    let cells = cells.map(|cell| cell.replace('|', "\\|").replace('[', "\\[").replace(']', "\\]"));
-    format!("| {} (`{}`) | {} |\n", cells[..2].join(" | "), row.figure, cells[2..].join(" | "))
+    let verdict = if row.is_expected() { row.words() } else { format!("**{}**", row.words()) };
+    let what = format!("{} (`{}`)", cell(&row.what), row.figure);
+    let cells = [cell(&row.id), what, cell(&row.value), cell(&row.ours), row.class.into(), verdict];
+    cells.join(" | ") + " |"
 }
 
-fn bold(words: &str) -> String {
-    format!("**{words}**")
+/// Text for a cell.
+pub(super) fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('[', "\\[").replace(']', "\\]")
 }
 
 /// The index of all pages.
 pub fn index(outcomes: &[Outcome]) -> String {
-    let mut out = format!("{MARK}# Reproductions\n\n{INTRODUCTION}\n\n{}.\n", total(outcomes));
-    out += "\n| | claim | | published | ours: median \\[95 %\\] | class | verdict |\n|---|---|---|---|---|---|---|\n";
-    for outcome in outcomes {
-        for (index, row) in outcome.claims.iter().enumerate() {
-            let link = format!("[{}]({}.md)", outcome.title, outcome.name);
-            let _ = write!(out, "| {} {}", if index == 0 { link } else { String::new() }, line(row));
+    let mut out = format!("{MARK}# Reproductions\n\n{INTRODUCTION}\n\n## Verdicts\n\n{}", totals(outcomes));
+    for kind in ClaimKind::ALL {
+        let _ = writeln!(out, "\n## {}\n", kind.heading());
+        let _ =
+            writeln!(out, "| | claim | | {} | ours: median \\[95 %\\] | class | verdict |", kind.column());
+        out += "|---|---|---|---|---|---|---|\n";
+        for outcome in outcomes {
+            for (index, row) in outcome.claims.iter().filter(|row| row.kind == kind).enumerate() {
+                let link = format!("[{}]({}.md)", outcome.title, outcome.name);
+                let _ = writeln!(out, "| {} | {}", if index == 0 { link } else { String::new() }, line(row));
+            }
         }
     }
     out += "\n## Classes of tolerance\n\nThe file states the class of each claim before anything is run.\n\n";
     for class in Class::ALL {
         let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
+    }
+    let changed = outcomes.iter().filter(|outcome| outcome.claims.iter().any(|row| row.history.is_some()));
+    let changed: Vec<String> =
+        changed.map(|outcome| format!("[{}]({}.md)", outcome.title, outcome.name)).collect();
+    if !changed.is_empty() {
+        let _ = writeln!(
+            out,
+            "\n## Claims that were changed after a first result\n\nThese pages list such claims, with the result \
+             before and after the change: {}.",
+            changed.join(", ")
+        );
+    }
+    out
+}
+
+/// The table of kinds and verdicts.
+fn totals(outcomes: &[Outcome]) -> String {
+    let totals = Totals::of(outcomes);
+    let mut out = String::from("| kind | holds | undecided | missed | all |\n|---|--:|--:|--:|--:|\n");
+    for kind in ClaimKind::ALL {
+        let [holds, undecided, missed] = totals.of_kind(kind);
+        let all = holds + undecided + missed;
+        let _ = writeln!(out, "| {} | {holds} | {undecided} | {missed} | {all} |", kind.heading());
+    }
+    out.push('\n');
+    for kind in ClaimKind::ALL {
+        let _ = writeln!(out, "* {}: {}.", kind.heading(), kind.meaning());
+    }
+    if totals.repeated > 0 {
+        let _ = writeln!(
+            out,
+            "\nSome published figures are compared on several pages. Each of them counts once, with its worst verdict: {} \
+             claims below are not in this table.",
+            totals.repeated
+        );
+    }
+    let rows = outcomes.iter().flat_map(|outcome| &outcome.claims);
+    let other = rows.filter(|row| !row.is_expected()).count();
+    if other > 0 {
+        let _ = writeln!(out, "\n**{other} verdicts are not those that the scenario files state.**");
     }
     out
 }
@@ -106,6 +197,10 @@ goodqueue reproduce -o docs/reproductions      # these pages
 ```
 
 They end with exit code 1 if a verdict is not the one that the scenario's file states. A missed claim is kept, \
-with its cause. Numbers like T85 are items of D. Täht's talk \"Cutting queuing delay\" (2018), those like W2 of \
-T. Høiland-Jørgensen's talk on airtime in Wi-Fi. The other numbers belong to further measurements and computations \
-for the same networks. Each page names its source.";
+with its cause. [Every published row](rows.md) has a claim, or a line that says why not. Numbers like T85 are items \
+of D. Täht's talk \"Cutting queuing delay\" (2018), those like W2 of T. Høiland-Jørgensen's talk on airtime in Wi-Fi \
+(2017), those like Z5 of M. Kazior's \"Adapting DQL to wifi\" (2016). The other numbers belong to further measurements \
+and computations for the same networks. Each page names its source.
+
+A claim *holds* if the whole 95 % interval of our seeds agrees with it. It is *missed* if no part of the interval \
+does. Between the two it is *undecided*.";

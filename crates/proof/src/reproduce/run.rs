@@ -1,12 +1,15 @@
 //! Runs every variant of a reproduction with every seed.
 
-use goodqueue_report::{Curves, Record, Repetition, Run, SCHEMA};
+use std::collections::{BTreeMap, BTreeSet};
+
+use goodqueue_report::{Curves, Dots, Record, Repetition, Run, SCHEMA};
 
 use super::catalogue::Entry;
 use super::collisions::{self, Counted};
-use super::judge::{Outcome, judge};
+use super::dots;
+use super::judge::{Outcome, Sample, Verdict, outcome};
 use goodqueue_experiment::simulate::{self, Wishes};
-use goodqueue_experiment::text::Picture;
+use goodqueue_experiment::text::{Picture, Reproduction};
 use goodqueue_experiment::{Error, Experiment, Monitor};
 
 /// The result of a reproduction.
@@ -15,6 +18,12 @@ pub struct Reproduced {
     pub outcome: Outcome,
     /// What else the page shows.
     pub shown: Shown,
+    /// What the picture shows, in a sentence.
+    pub headline: Option<String>,
+    /// Figures of variants, the picture of pages that ask for it.
+    pub figures: Option<Dots>,
+    /// Ours divided by what was published.
+    pub quotients: Option<Dots>,
 }
 
 /// What a page shows in addition to verdicts.
@@ -41,7 +50,13 @@ pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error
         Entry::Experiment(name, experiment) => simulate(name, experiment, monitor),
         Entry::Collisions => {
             let Counted { outcome, curves, table, how } = collisions::run();
-            Ok(Reproduced { outcome, shown: Shown::Counts { curves, table, how } })
+            Ok(Reproduced {
+                outcome,
+                shown: Shown::Counts { curves, table, how },
+                headline: None,
+                figures: None,
+                quotients: None,
+            })
         }
     }
 }
@@ -51,6 +66,12 @@ fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> R
         let what = "has no [reproduction], so there are no published figures to compare with";
         return Err(Error::Usage(format!("{name} {what}; `goodqueue run` runs it")));
     };
+    if experiment.seeds.len() < FEWEST {
+        return Err(Error::Usage(format!(
+            "{name} has {} seeds; a verdict needs an interval, which takes {FEWEST} or more: repetitions = {FEWEST}",
+            experiment.seeds.len()
+        )));
+    }
     let own = Record {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
@@ -60,17 +81,78 @@ fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> R
         ..Record::default()
     };
     let mut record = experiment.head(own);
-    // Claims need the series of every seed, so the pool treats each seed as a run of its own.
-    let wishes = Wishes { repetitions: 1, ..Wishes::default() };
-    simulate::run(experiment.jobs(), &wishes, &mut record, &mut Vec::new(), monitor)?;
-    let seeds = experiment.seeds.len();
-    let mut all = std::mem::take(&mut record.runs).into_iter();
-    let runs: Vec<Vec<Run>> =
-        experiment.variants.iter().map(|_| all.by_ref().take(seeds).collect()).collect();
-    let outcome = judge(name, experiment, reproduction, &record, &runs);
+    let runs = all(experiment, &mut record, monitor)?;
+    let mut samples: Vec<Sample> = reproduction.claims.iter().map(Sample::of).collect();
+    for (claim, sample) in reproduction.claims.iter().zip(&mut samples) {
+        sample.add(claim, &record, |variant| &runs[variant]);
+    }
+    decide(experiment, reproduction, &record, &mut samples, monitor)?;
+    let outcome = outcome(name, experiment, reproduction, &samples);
+    let figures = dots::figures(experiment, reproduction, &record, &runs);
+    let quotients = dots::quotients(&outcome, &reproduction.claims);
     record.runs = runs.into_iter().filter_map(|runs| together(&record, experiment, runs)).collect();
     show(&mut record, &reproduction.show);
-    Ok(Reproduced { outcome, shown: Shown::Runs(Box::new(record), reproduction.picture) })
+    let headline = reproduction.headline.clone();
+    Ok(Reproduced {
+        outcome,
+        shown: Shown::Runs(Box::new(record), reproduction.picture),
+        headline,
+        figures,
+        quotients,
+    })
+}
+
+/// The smallest number of seeds with an interval.
+const FEWEST: usize = 6;
+
+/// How often the number of seeds is doubled for claims that are undecided.
+const DOUBLINGS: u32 = 2;
+
+/// Every variant with every seed. `[variant]` has a run for each seed. `record` keeps all but the runs.
+fn all(
+    experiment: &Experiment,
+    record: &mut Record,
+    monitor: &mut dyn Monitor,
+) -> Result<Vec<Vec<Run>>, Error> {
+    // Claims need the series of every seed, so the pool treats each seed as a run of its own.
+    let wishes = Wishes { repetitions: 1, ..Wishes::default() };
+    simulate::run(experiment.jobs(), &wishes, record, &mut Vec::new(), monitor)?;
+    let mut all = std::mem::take(&mut record.runs).into_iter();
+    let seeds = experiment.seeds.len();
+    Ok(experiment.variants.iter().map(|_| all.by_ref().take(seeds).collect()).collect())
+}
+
+/// Adds seeds to the claims that are undecided, and runs no others for this.
+fn decide(
+    experiment: &Experiment,
+    reproduction: &Reproduction,
+    record: &Record,
+    samples: &mut [Sample],
+    monitor: &mut dyn Monitor,
+) -> Result<(), Error> {
+    let mut seeds = experiment.seeds.clone();
+    for _ in 0..DOUBLINGS {
+        let claims = reproduction.claims.iter().zip(samples.iter_mut());
+        let open: Vec<_> =
+            claims.filter(|(claim, sample)| sample.judge(claim).1 == Verdict::Undecided).collect();
+        let needed: BTreeSet<usize> =
+            open.iter().flat_map(|(_, sample)| sample.variants().iter().copied()).collect();
+        if needed.is_empty() {
+            break;
+        }
+        let after = seeds.iter().max().map_or(0, |last| last + 1);
+        let more: Vec<u64> = (after..).take(seeds.len()).collect();
+        let variants = needed.iter().map(|&variant| experiment.variants[variant].clone()).collect();
+        let added = Experiment { seeds: more.clone(), variants, ..experiment.clone() };
+        let mut record = Record { runs: Vec::new(), ..record.clone() };
+        let runs: BTreeMap<usize, Vec<Run>> =
+            needed.iter().copied().zip(all(&added, &mut record, monitor)?).collect();
+        for (claim, sample) in open {
+            sample.add(claim, &record, |variant| runs.get(&variant).map_or(&[][..], Vec::as_slice));
+        }
+        seeds.extend(more);
+    }
+    Ok(())
 }
 
 /// Keeps only these runs. The link of the first becomes that of the record.

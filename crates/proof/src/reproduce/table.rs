@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use super::judge::{Outcome, Verdict};
+use super::judge::{Outcome, Row, Verdict};
+use super::totals::Totals;
+use goodqueue_experiment::text::ClaimKind;
 
 /// Headings of the columns.
-const HEADS: [&str; 6] = ["claim", "", "published", "ours: median [95 %]", "class", "verdict"];
+const HEADS: [&str; 7] = ["claim", "", "kind", "value", "ours: median [95 %]", "class", "verdict"];
 
 /// Greatest width of a column, in characters.
 const WIDEST: usize = 46;
@@ -17,16 +19,15 @@ pub fn text(outcomes: &[Outcome]) -> String {
 
 fn table(outcome: &Outcome) -> String {
     let mut out = format!("{}: {}\n", outcome.name, outcome.title);
-    let mut rows: Vec<[Vec<String>; 6]> = vec![HEADS.map(|head| vec![head.to_owned()])];
+    let mut rows: Vec<[Vec<String>; 7]> = vec![HEADS.map(|head| vec![head.to_owned()])];
     for claim in &outcome.claims {
-        let words =
-            [&claim.id, &claim.what, &claim.published, &claim.ours, claim.class, claim.verdict.words()];
-        rows.push(words.map(|words: &str| lines(words)));
+        let Row { id, what, kind, value, ours, class, .. } = claim;
+        rows.push([id, what, kind.name(), value, ours, *class, &claim.words()].map(lines));
     }
     let width = |column: usize| {
         rows.iter().flat_map(|row| &row[column]).map(|line| line.chars().count()).max().unwrap_or(0)
     };
-    let widths: [usize; 6] = std::array::from_fn(width);
+    let widths: [usize; 7] = std::array::from_fn(width);
     for row in &rows {
         for line in 0..row.iter().map(Vec::len).max().unwrap_or(0) {
             let cells = row.iter().zip(widths).map(|(cell, width)| {
@@ -37,7 +38,7 @@ fn table(outcome: &Outcome) -> String {
         }
     }
     for claim in &outcome.claims {
-        if let Verdict::KnownMiss(cause) = &claim.verdict {
+        if let (true, Some(cause)) = (claim.verdict != Verdict::Holds, &claim.cause) {
             let _ = writeln!(out, "  {}: {cause}", claim.id);
         }
     }
@@ -62,24 +63,21 @@ fn lines(words: &str) -> Vec<String> {
     lines
 }
 
-/// `41 of 45 claims hold; 4 missed, ...`.
+/// `measured: 41 of 45 hold, 1 is undecided, 3 are missed; model: ...`.
 pub fn total(outcomes: &[Outcome]) -> String {
-    let verdicts = || outcomes.iter().flat_map(|outcome| &outcome.claims).map(|claim| &claim.verdict);
-    let count = |is: fn(&Verdict) -> bool| verdicts().filter(|verdict| is(verdict)).count();
-    let held = count(|verdict| matches!(verdict, Verdict::Holds | Verdict::HoldsAgainstTheFile));
-    let known = count(|verdict| matches!(verdict, Verdict::KnownMiss(_)));
-    let all = verdicts().count();
-    let mut out = format!("{held} of {all} claims hold");
-    if all > held {
-        let _ = write!(
-            out,
-            "; {} are missed, {known} of them as the scenario files state, with the cause as far as it is known",
-            all - held
-        );
+    let totals = Totals::of(outcomes);
+    let of = |kind: ClaimKind| {
+        let [holds, undecided, missed] = totals.of_kind(kind);
+        let all = holds + undecided + missed;
+        (all > 0).then(|| {
+            format!("{}: {holds} of {all} hold, {undecided} undecided, {missed} missed", kind.name())
+        })
+    };
+    let mut parts: Vec<String> = ClaimKind::ALL.into_iter().filter_map(of).collect();
+    let rows = outcomes.iter().flat_map(|outcome| &outcome.claims);
+    let other = rows.filter(|row| !row.is_expected()).count();
+    if other > 0 {
+        parts.push(format!("{other} not as the scenario files state"));
     }
-    let against = count(|verdict| matches!(verdict, Verdict::HoldsAgainstTheFile));
-    if against > 0 {
-        let _ = write!(out, "; {against} hold although the files say that they are missed");
-    }
-    out
+    parts.join("; ")
 }

@@ -27,6 +27,7 @@ impl OwnQueue for Short {
 
 const TEXT: &str = r#"
 about = "Two uploads"
+repetitions = 6
 [test]
 name = "tcp_nup"
 flows = 2
@@ -49,6 +50,8 @@ source = "Arithmetic."
 text = "Ten full packets take 6 ms at 20 Mbit/s."
 [[claim]]
 id = "1"
+kind = "expectation"
+basis = "the FIFO is a thousand packets long"
 what = "the FIFO's queue is long"
 class = "ORDER"
 figure = "rise_p95"

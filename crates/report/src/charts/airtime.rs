@@ -132,7 +132,7 @@ fn draw_panel(scene: &mut Scene, panel: &Panel<'_>, common: &Common, top: f64, l
         let queue = colour(common.runs, i);
         name_lane(scene, queue, y, station);
         lane(scene, queue, &panel.radio.window, i, (time, y));
-        share(scene, queue, y, station);
+        share(scene, queue, y, station, panel.radio.stations.len());
         trip(scene, queue, y, station, trips);
     }
     scene.text(Type::Tick, (LANES.0 - 12.0, clashes + 12.0), Anchor::End, "collisions");
@@ -226,17 +226,20 @@ fn collisions(scene: &mut Scene, window: &AirEvents, (time, y): (Scale, f64)) {
     scene.shape(Ink::Clash, true, boxes);
 }
 
-fn share(scene: &mut Scene, queue: usize, y: f64, station: &StationSummary) {
+/// The dashed line is an equal share.
+fn share(scene: &mut Scene, queue: usize, y: f64, station: &StationSummary, stations: usize) {
     let middle = y + LANE / 2.0;
     scene.line(Ink::Axis, (SHARES.0, y - 3.0), (SHARES.0, y + LANE + 3.0));
+    let equal = SHARES.0 + (SHARES.1 - SHARES.0) / stations.max(1) as f64;
     if let Some(share) = station.share {
         let right = SHARES.0 + (SHARES.1 - SHARES.0) * share.clamp(0.0, 1.0);
         let (top, bottom) = (middle - 9.0, middle + 9.0);
         let bar = vec![(SHARES.0, top), (right, top), (right, bottom), (SHARES.0, bottom)];
         scene.shape(Ink::Block { queue }, true, vec![bar]);
         let words = format!("{:.0} %", share * 100.0);
-        scene.text(Type::Result, (right + 6.0, middle + 5.0), Anchor::Start, words);
+        scene.text(Type::Result, (right.max(equal) + 6.0, middle + 5.0), Anchor::Start, words);
     }
+    scene.line(Ink::Limit, (equal, y - 3.0), (equal, y + LANE + 3.0));
     let goodput = station.goodput_bps.map_or_else(|| "–".into(), |bps| format!("{:.1}", bps as f64 / 1e6));
     scene.text(Type::Result, (GOODPUT, middle + 5.0), Anchor::End, goodput);
 }
@@ -287,6 +290,8 @@ fn legend(scene: &mut Scene, y: f64) {
         scene.text(Type::Tick, (x + 20.0, y), Anchor::Start, words);
         x += 20.0 + text_width(Type::Tick, words) + 22.0;
     }
+    scene.line(Ink::Limit, (x + 7.0, y - 12.0), (x + 7.0, y + 2.0));
+    scene.text(Type::Tick, (x + 20.0, y), Anchor::Start, "equal share of airtime");
 }
 
 /// The shares in a sentence, for screen readers.

@@ -8,6 +8,8 @@ mod band;
 mod curves;
 mod data;
 mod distribution;
+#[cfg(feature = "png")]
+mod dots;
 mod flows;
 mod frame;
 pub(crate) mod front;
@@ -32,6 +34,8 @@ pub(crate) use airtime::{colour, name_of, spoken};
 pub(crate) use curves::draw as curves;
 pub(crate) use data::{Delay, shows_rise};
 pub(crate) use distribution::sources;
+#[cfg(feature = "png")]
+pub(crate) use dots::draw as dots;
 pub(crate) use flows::Picks;
 pub(crate) use scene::{Scene, escape};
 pub(crate) use sequence::draw as sequence;
@@ -134,7 +138,13 @@ pub(crate) fn above_rate(record: &Record) -> Option<String> {
 
 /// The picture of the whole comparison; goes into a README.
 pub(crate) fn overview(record: &Record) -> Scene {
-    overview::draw(&Context::new(record))
+    overview::draw(&Context::new(record), None)
+}
+
+/// The same under another headline.
+#[cfg(feature = "png")]
+pub(crate) fn overview_under(record: &Record, headline: Option<&str>) -> Scene {
+    overview::draw(&Context::new(record), headline)
 }
 
 /// Goodput over latency, one drawing per queue with common axes.

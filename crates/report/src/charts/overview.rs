@@ -240,14 +240,14 @@ pub(crate) fn side_by_side(ctx: &Context<'_>) -> Vec<Chart> {
         .collect()
 }
 
-/// All queues in one drawing under the headline.
-pub(crate) fn draw(ctx: &Context<'_>) -> Scene {
+/// All queues in one drawing under the headline; without one, that of the record.
+pub(crate) fn draw(ctx: &Context<'_>, headline: Option<&str>) -> Scene {
     let shared = Shared::of(ctx);
     let n = ctx.record.runs.len().max(1) as f64;
     let (margin, gap) = (20.0, 20.0);
     let panel = if n > 3.0 { 290.0 } else { 360.0 };
     let width = (margin * 2.0 + AXES + n * panel + (n - 1.0) * gap).max(700.0);
-    let headline = words::headline(ctx.record);
+    let headline = headline.map_or_else(|| words::headline(ctx.record), str::to_owned);
     let lines = wrap(Type::Title, &headline, width - margin * 2.0);
     let head = 24.0 + 27.0 * lines.len() as f64 + 48.0;
     let notes = notes(ctx);

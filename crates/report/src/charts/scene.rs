@@ -101,6 +101,21 @@ impl Scene {
         }));
     }
 
+    /// The drawing below a headline.
+    #[cfg(feature = "png")]
+    pub(crate) fn under(&self, headline: Option<&str>) -> Self {
+        const STEP: f64 = 25.0;
+        let Some(headline) = headline else { return self.clone() };
+        let lines = wrap(Type::Title, headline, self.width - 32.0);
+        let head = 14.0 + STEP * lines.len() as f64;
+        let mut scene = Self::new(self.width, self.height + head, headline);
+        for (number, line) in lines.into_iter().enumerate() {
+            scene.text(Type::Title, (16.0, 26.0 + STEP * number as f64), Anchor::Start, line);
+        }
+        scene.append(self, 0.0, head);
+        scene
+    }
+
     /// As a self-contained SVG file: with its styles, on white, in light colours.
     pub(crate) fn standalone_svg(&self) -> String {
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");

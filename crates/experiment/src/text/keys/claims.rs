@@ -7,7 +7,7 @@ use crate::figure::FIGURES;
 pub(crate) static REPRODUCTION: Table = Table {
     name: "reproduction",
     doc: "Published figures for this experiment. `goodqueue reproduce` runs it with all seeds and compares the \
-          medians with the claims.",
+          intervals of the figures with the claims.",
     keys: &[
         key("title", Kind::Text, "required", "what is reproduced, in a few words"),
         key("source", Kind::Text, "required", "who published it"),
@@ -26,10 +26,24 @@ pub(crate) static REPRODUCTION: Table = Table {
                 Kind::Word("airtime"),
                 Kind::Word("shares"),
                 Kind::Word("video"),
+                Kind::Word("dots"),
             ]),
             "overview",
             "overview: goodput and round trips over time; histogram: of the round trips of each variant; airtime: who uses \
-             the air; shares: the same over the whole time; video: the bit rates that the first video's player selected",
+             the air; shares: the same over the whole time; video: the bit rates that the first video's player selected; \
+             dots: figures of each variant beside the published ones",
+        ),
+        key(
+            "headline",
+            Kind::Text,
+            "overview: what the runs say; otherwise none",
+            "what the picture shows, in a sentence; for overview, airtime, shares and dots",
+        ),
+        key(
+            "dots",
+            Kind::List(&Kind::Text),
+            "none",
+            "for dots: the figures, each as \"FIGURE\" or, of stations, as \"FIGURE STATION\"",
         ),
     ],
     also: None,
@@ -49,11 +63,36 @@ const NAMES: [Kind; FIGURES.len()] = {
 /// A published figure or relation.
 pub(crate) static CLAIM: Table = Table {
     name: "claim",
-    doc: "A published figure or relation. It compares a figure of one variant, or its ratio to that of another \
-          (`over`), with a published value or with bounds; or it states the order of several variants.",
+    doc: "A published, computed or expected figure or relation. It compares a figure of one variant, or its ratio to that of another \
+          (`over`), with a value or with bounds; or it states the order of several variants.",
     keys: &[
         key("id", Kind::Text, "required", "its number in the source"),
         key("what", Kind::Text, "required", "what is claimed, in words"),
+        key(
+            "kind",
+            Kind::OneOf(&[
+                Kind::Word("measured"),
+                Kind::Word("model"),
+                Kind::Word("construction"),
+                Kind::Word("expectation"),
+            ]),
+            "required",
+            "measured: others published it; model: a formula gives it; construction: a parameter of this file was set to \
+             give it; expectation: nobody published it",
+        ),
+        key(
+            "basis",
+            Kind::Text,
+            "required",
+            "measured: the place in the source; otherwise the formula, the parameter, or the reason",
+        ),
+        key(
+            "same",
+            Kind::Text,
+            "none",
+            "a name for the published figure, if several claims are about it: in the totals they count once, with the \
+             worst verdict",
+        ),
         key(
             "class",
             Kind::OneOf(&[
@@ -93,15 +132,28 @@ pub(crate) static CLAIM: Table = Table {
             "published",
             Kind::Text,
             "none",
-            "the published value: \"121ms\", \"104mbit\", \"3k\", \"78.6%\", \"12\"",
+            "the published value, for kind measured: \"121ms\", \"104mbit\", \"3k\", \"78.6%\", \"12\"",
         ),
+        key("expected", Kind::Text, "none", "the same for all other kinds: the value that nobody measured"),
         key("at_least", Kind::Text, "none", "lower bound, without a tolerance in any class"),
         key("at_most", Kind::Text, "none", "upper bound, without a tolerance in any class"),
         key(
             "missed",
             Kind::Text,
             "none",
-            "why the claim is missed, if that is known; then it is an error if it holds",
+            "why the claim is missed, as far as that is known; then it is an error if it is not",
+        ),
+        key(
+            "undecided",
+            Kind::Text,
+            "none",
+            "what is known about a claim whose interval crosses the bound; then it is an error if it does not",
+        ),
+        key(
+            "history",
+            Kind::Text,
+            "none",
+            "how the claim was changed, split or added after a first result, with both results",
         ),
     ],
     also: None,

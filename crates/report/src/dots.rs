@@ -1,0 +1,56 @@
+//! A picture of measured values as dots, beside the values that others published.
+
+use std::path::Path;
+
+use crate::{Error, charts};
+
+/// Rows of dots, in panels one below the other.
+#[derive(Clone, Debug, Default)]
+pub struct Dots {
+    /// What the picture shows, in a sentence.
+    pub headline: String,
+    /// What dots, bars and marks are.
+    pub about: String,
+    /// Each with an axis of its own.
+    pub panels: Vec<DotPanel>,
+}
+
+/// Rows over one axis.
+#[derive(Clone, Debug, Default)]
+pub struct DotPanel {
+    /// What the values are, and their unit.
+    pub title: String,
+    /// Whether the axis is logarithmic; then its ends are above zero.
+    pub log: bool,
+    /// Ends of the axis. What is outside is drawn at the end.
+    pub ends: (f64, f64),
+    /// From top to bottom.
+    pub rows: Vec<DotRow>,
+}
+
+/// A dot with its interval.
+#[derive(Clone, Debug, Default)]
+pub struct DotRow {
+    /// Left of the axis.
+    pub name: String,
+    /// Right of the axis.
+    pub words: String,
+    /// The dot; none without a value.
+    pub dot: Option<f64>,
+    /// The ends of the bar through the dot.
+    pub bar: Option<(f64, f64)>,
+    /// A grey range behind it.
+    pub band: Option<(f64, f64)>,
+    /// The published value.
+    pub mark: Option<f64>,
+    /// Number of the dot's colour.
+    pub colour: usize,
+}
+
+/// Writes the picture as PNG. The file appears complete or not at all; an existing file is replaced.
+///
+/// # Errors
+/// [`Error::Draw`] if it cannot be drawn, [`Error::Write`] with the system's cause.
+pub fn write_dots(dots: &Dots, path: impl AsRef<Path>) -> Result<(), Error> {
+    crate::output::write_scene(&charts::dots(dots), path.as_ref())
+}
