@@ -91,8 +91,8 @@ impl QuicServer {
         self.port
     }
 
-    /// Takes flows that name `session` and come from one of the addresses `from`, until [`QuicLoad::end`]. Their samples go to
-    /// `outbox`.
+    /// Takes flows that name `session` and come from one of the addresses `from`, until [`QuicLoad::end`].
+    /// Their samples go to `outbox`.
     pub fn begin(
         &self,
         session: SessionId,
