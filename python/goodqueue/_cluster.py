@@ -39,7 +39,7 @@ def _place(url: str) -> Place:
     return open_place(url)
 
 
-def work(text: _Text, url: str, units: list[_goodqueue.Unit]) -> _Done:
+def work(text: _Text, url: str, units: list[_goodqueue._Unit]) -> _Done:
     """On a worker: runs units and writes their part."""
     since = time.perf_counter()
     name, part, failed = _study(*text).run(units)
@@ -106,15 +106,15 @@ class _Cluster:
     def round(
         self,
         study: _goodqueue.Study,
-        todo: list[_goodqueue.Unit],
+        todo: list[_goodqueue._Unit],
         progress: Callable[[float], object] | None,
     ) -> None:
         cost = sum(unit[5] for unit in todo)
         done = 0.0
         waiting = sized(todo, self._threads(), _goodqueue.sweep_speed())[::-1]
-        running: dict[Any, list[_goodqueue.Unit]] = {}
+        running: dict[Any, list[_goodqueue._Unit]] = {}
         # Units that were at workers when these died. Each runs again with no other beside it.
-        suspects: list[list[_goodqueue.Unit]] = []
+        suspects: list[list[_goodqueue._Unit]] = []
         alone = None
         while waiting or running or suspects:
             is_free = not waiting and not running
@@ -177,8 +177,8 @@ class _Cluster:
             study.read(self.place.get(f"{_PARTS}/{name}"))
 
     def _still(
-        self, study: _goodqueue.Study, chunks: list[list[_goodqueue.Unit]]
-    ) -> list[list[_goodqueue.Unit]]:
+        self, study: _goodqueue.Study, chunks: list[list[_goodqueue._Unit]]
+    ) -> list[list[_goodqueue._Unit]]:
         """Of chunks, what is not known yet."""
         left = {unit[4] for unit in study.todo()}
         kept = [[unit for unit in chunk if unit[4] in left] for chunk in chunks]
@@ -200,8 +200,8 @@ class _Cluster:
             self.why = why or str(error)
 
     def _failed(
-        self, study: _goodqueue.Study, error: BaseException, chunk: list[_goodqueue.Unit]
-    ) -> list[list[_goodqueue.Unit]]:
+        self, study: _goodqueue.Study, error: BaseException, chunk: list[_goodqueue._Unit]
+    ) -> list[list[_goodqueue._Unit]]:
         """A chunk that did not come back, whose units run one by one; or one unit, which has failed."""
         if len(chunk) > 1:
             return [[unit] for unit in chunk]

@@ -202,14 +202,14 @@ def _in_parts(
 
 
 def sized(
-    todo: list[_goodqueue.Unit], workers: int, speed: float, most_s: float = 4.0
-) -> list[list[_goodqueue.Unit]]:
+    todo: list[_goodqueue._Unit], workers: int, speed: float, most_s: float = 4.0
+) -> list[list[_goodqueue._Unit]]:
     """Units in chunks of about equal predicted time, the longest units first: a few seconds each, less if the
     workers would otherwise wait for the last."""
     todo = sorted(todo, key=lambda unit: -unit[5])
     total = sum(unit[5] for unit in todo) * speed
     target = min(most_s, total / (8 * max(workers, 1)))
-    chunks: list[list[_goodqueue.Unit]] = []
+    chunks: list[list[_goodqueue._Unit]] = []
     size = target
     for unit in todo:
         if size >= target:

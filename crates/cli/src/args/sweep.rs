@@ -18,7 +18,7 @@ Examples:
 /// `goodqueue sweep`.
 #[derive(Args, Debug)]
 pub struct SweepArgs {
-    /// The experiment with its table [sweep]
+    /// The experiment with its table `[sweep]`
     #[arg(value_name = "FILE.toml")]
     pub file: PathBuf,
     /// Write page, findings and a table of all runs into this folder. What an earlier sweep left there is not
@@ -32,7 +32,7 @@ pub struct SweepArgs {
     /// Runs at a time; 0: one for each processor
     #[arg(short = 'j', long, default_value_t = 0, value_name = "N")]
     pub threads: usize,
-    /// Run the points on the workers of this Dask scheduler; needs Python with goodqueue[dask]
+    /// Run the points on the workers of this Dask scheduler; needs Python with `goodqueue[dask]`
     #[arg(long, value_name = "ADDRESS", requires = "output")]
     pub dask: Option<String>,
     /// Say how many runs there are and how long they take, and stop
