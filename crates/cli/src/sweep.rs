@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use goodqueue_experiment::{Design, Error, Sweep};
 use goodqueue_report::sweep::{Findings, text};
-use goodqueue_sweep::{Crossed, Results, Row, Store, Study, Unit, Watch, crossed, findings, run};
+use goodqueue_sweep::{Crossed, Results, Row, Store, Study, Unit, Watch, crossed, findings, run, threads};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
@@ -40,8 +40,8 @@ pub fn command(args: &SweepArgs) -> Result<(), Error> {
     if args.dry_run {
         return dry_run(&study, &units, args);
     }
-    for warning in &study.warnings().iter().filter(|_| !args.quiet).collect::<Vec<_>>() {
-        eprintln!("goodqueue: warning: {warning}");
+    if !args.quiet {
+        study.warnings().iter().for_each(|warning| eprintln!("goodqueue: warning: {warning}"));
     }
     let (mut results, store) = (Results::default(), open(args)?);
     if let Some((store, _)) = &store {
@@ -153,10 +153,7 @@ fn verdict(
 /// Says what would be run.
 fn dry_run(study: &Study, units: &[Unit], args: &SweepArgs) -> Result<(), Error> {
     let cost: f64 = units.iter().map(|unit| unit.cost).sum();
-    let threads = match args.threads {
-        0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        threads => threads,
-    };
+    let threads = threads(args.threads);
     let seconds = goodqueue_sweep::speed()? * cost;
     let runs = units.len() * study.labels().len();
     if args.json {

@@ -28,8 +28,9 @@ pub use store::{PARTS, Store, part_name};
 pub use study::{Results, Study, decode};
 pub use unit::{Unit, UnitHash, cost, speed};
 
-/// The number of threads that 0 stands for.
-fn threads(asked: usize) -> usize {
+/// The number of threads: as many as asked for, and for 0 one for each processor.
+#[must_use]
+pub fn threads(asked: usize) -> usize {
     match asked {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         asked => asked,

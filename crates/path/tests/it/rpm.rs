@@ -47,11 +47,15 @@ fn settings() -> Settings {
     Settings { interval, idle: Span::from_millis(500), limit: 12, most: 4, ..Settings::default() }
 }
 
-fn measure(place: &Place, port: u16, direction: Direction) -> (Ended, Vec<Event>) {
-    let document = client::discover(place, port).unwrap();
-    let place = place.clone();
-    let step = Span::from_millis(100);
-    let run = Run { place, document, direction, settings: settings(), step, seed: 1, length: None, cc: None };
+/// A run against the server at `place`, whose document it asks for.
+fn run(place: &Place, direction: Direction, settings: Settings) -> Run {
+    let document = client::discover(place, place.address.port()).unwrap();
+    let (place, step) = (place.clone(), Span::from_millis(100));
+    Run { place, document, direction, settings, step, seed: 1, length: None, cc: None }
+}
+
+fn measure(place: &Place, direction: Direction) -> (Ended, Vec<Event>) {
+    let run = run(place, direction, settings());
     let mut events = Vec::new();
     let ended = run.run(&AtomicBool::new(false), &mut |event| events.push(event)).unwrap();
     (ended, events)
@@ -61,7 +65,7 @@ fn measure(place: &Place, port: u16, direction: Direction) -> (Ended, Vec<Event>
 fn loopback_both_directions_have_a_figure_with_all_its_parts() {
     let stats = with_server(Bounds::default(), |at, fingerprint| {
         for direction in Direction::BOTH {
-            let (ended, events) = measure(&place(at, Trust::Pinned(fingerprint)), at.port(), direction);
+            let (ended, events) = measure(&place(at, Trust::Pinned(fingerprint)), direction);
             assert!(ended.failure.is_none(), "{:?}", ended.failure);
             let parts = ended.outcome.parts.unwrap();
             assert!(parts.tcp > 0.0 && parts.tls.unwrap() > 0.0 && parts.http > 0.0 && parts.own > 0.0);
@@ -143,20 +147,9 @@ fn loopback_parts_are_those_of_a_path_of_known_delay() {
     with_server(Bounds::default(), |at, _| {
         let front = relay(at, delay);
         let place = place(front, Trust::Anybody);
-        let document = client::discover(&place, front.port()).unwrap();
         // Idle alone: what load does to the two ends of a relay is not known.
         let settings = Settings { idle: Span::from_secs(3), limit: 1, most: 1, ..settings() };
-        let step = Span::from_millis(100);
-        let run = Run {
-            place,
-            document,
-            direction: Direction::Down,
-            settings,
-            step,
-            seed: 1,
-            length: None,
-            cc: None,
-        };
+        let run = run(&place, Direction::Down, settings);
         let ended = run.run(&AtomicBool::new(false), &mut |_| ()).unwrap();
         let of = |part: fn(&Answer) -> Option<u64>| -> f64 {
             let values: Vec<u64> =
@@ -183,7 +176,7 @@ fn loopback_all_load_together_has_a_rate() {
     let bounds = Bounds { rate: 2_000_000, ..Bounds::default() };
     with_server(bounds, |at, _| {
         for direction in Direction::BOTH {
-            let (ended, _) = measure(&place(at, Trust::Anybody), at.port(), direction);
+            let (ended, _) = measure(&place(at, Trust::Anybody), direction);
             // An upload counts what the kernel took; the last seconds are what the server let through.
             let last: Vec<u64> = ended.outcome.intervals.iter().rev().take(4).map(|one| one.bytes).collect();
             let rate = last.iter().sum::<u64>() as f64 / (last.len() as f64 * 0.2);
@@ -294,19 +287,8 @@ fn loopback_a_network_has_so_many_connections_a_second_and_transfers() {
     let bounds = Bounds { transfers: 4, transfers_per_prefix: 2, ..Bounds::default() };
     let stats = with_server(bounds, |at, _| {
         let place = place(at, Trust::Anybody);
-        let document = client::discover(&place, at.port()).unwrap();
         let settings = Settings { first: 4, ..settings() };
-        let step = Span::from_millis(100);
-        let run = Run {
-            place,
-            document,
-            direction: Direction::Down,
-            settings,
-            step,
-            seed: 1,
-            length: None,
-            cc: None,
-        };
+        let run = run(&place, Direction::Down, settings);
         let ended = run.run(&AtomicBool::new(false), &mut |_| ()).unwrap();
         assert!(matches!(ended.failure, Some(Failure::Status(503))), "{:?}", ended.failure);
     });
