@@ -64,6 +64,8 @@ pub use output::{SUFFIXES, overview_svg, write_all, write_all_in, write_as, writ
 pub use output::{write_airtime, write_histogram, write_overview, write_shares, write_video};
 pub use page::html;
 pub use page::sweep::html as sweep_html;
+#[cfg(feature = "parquet")]
+pub use parquet::column as parquet_column;
 pub use place::{Place, check_parent};
 pub use record::{
     CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowQueue, FlowSeries, FoundKind,

@@ -121,7 +121,12 @@ fn word_of(words: &mut BTreeMap<String, ByteArray>, word: &str) -> ByteArray {
     new
 }
 
-fn column<T: DataType>(
+/// Writes the next column of a group of rows. `levels`: 1 for each row that has a value, 0 for the others;
+/// `None` where all have one.
+///
+/// # Errors
+/// The writer's.
+pub fn column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
     values: &[T::T],
     levels: Option<&[i16]>,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use goodqueue_experiment::{Axis, AxisValue, Quantity, Sweep};
 use goodqueue_report::compare::FIGURES;
+use goodqueue_report::parquet_column as column;
 use parquet::basic::Compression;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
 
@@ -148,19 +149,6 @@ fn scaled(value: f64, factor: f64) -> f64 {
 
 fn numbers<T>(rows: &[Row], of: impl Fn(&Row) -> T) -> Vec<T> {
     rows.iter().map(of).collect()
-}
-
-fn column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
-    values: &[T::T],
-    levels: Option<&[i16]>,
-) -> Result<()> {
-    // There is a writer for each column of the schema, so there is always a next one.
-    if let Some(mut column) = group.next_column()? {
-        column.typed::<T>().write_batch(values, levels, None)?;
-        column.close()?;
-    }
-    Ok(())
 }
 
 /// The rows of a file. What is not a column of a row is left out, so files of another grid can be read.
