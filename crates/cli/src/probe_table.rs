@@ -119,8 +119,9 @@ impl Shown<'_> {
         if let (Some(drift), Some(error)) = (self.figures.drift_ppm, self.figures.drift_error_ppm) {
             let which = if drift < 0.0 { "slower" } else { "faster" };
             out.push(format!(
-                "the server's clock runs {:.2} ppm {which} (within {error:.2}); that is taken out of up and down",
-                drift.abs()
+                "the server's clock runs {:.2} ppm {which} (within {error:.2}); that is taken out of up and down{}",
+                drift.abs(),
+                self.figures.rise_error.map_or_else(String::new, |error| format!(", to within {:.3} ms", ms(error)))
             ));
         }
         if let Some((all, wire)) = self.figures.rtt.zip(self.figures.rtt_hardware) {

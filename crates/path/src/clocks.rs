@@ -12,6 +12,10 @@
 //! Delay Measurements", INFOCOM 1999) does not follow clocks that are slewed. It is wrong for a direction
 //! that is loaded for most of the time.
 //!
+//! The error that is stated is what the clocks may have done between two times at which delays in one direction
+//! were close to the line, and never more than the bounds allow. It covers the truth in at least 95 % of sessions
+//! with drifts, slews and steps, and queues of all kinds (a test).
+//!
 //! No method can know by how much the smallest delays of the two directions differ, or what the clocks do
 //! while both directions have a queue that is never empty. Nor can it know whether a clock was set by less
 //! than such a queue in one direction holds. The stated error grows with the length of such a time.
@@ -60,7 +64,9 @@ const LEAST_TIME: i64 = 1_000_000_000;
 /// (`adjtimex(2)`).
 const FASTEST: f64 = 700e-6;
 /// How much a rate may change while it cannot be observed: the temperature of a crystal.
-const UNSEEN: f64 = 10e-6;
+const UNSEEN: f64 = 20e-6;
+/// From this time on, ns, a slew may have begun and ended while nothing could be observed.
+const HIDDEN: i64 = 10_000_000_000;
 /// Shortest interval, and most intervals.
 const INTERVAL: i64 = 200_000_000;
 const MOST: i64 = 2048;
@@ -70,6 +76,10 @@ const EACH: i64 = 4;
 const BEND: f64 = 4.0;
 /// A bound is met if it is closer than this many times the jitter.
 const MET: f64 = 5.0;
+/// By how much the jitter of most intervals may exceed that of the calmest ones. What is more is queueing.
+const NOISE: f64 = 8.0;
+/// Number of calm intervals that show how little delays differ.
+const FEW: usize = 3;
 /// From how far the first corner may be continued to the start, in intervals.
 const HEAD: usize = 512;
 
@@ -95,7 +105,7 @@ pub fn clocks(points: &[Point]) -> Option<Clocks> {
     let mut worst = 0.0f64;
     for until in bounds.steps(points).into_iter().chain([points.len()]) {
         let part = &points[from..until];
-        let line = Line { bounds: &bounds.within(part), jitter: bounds.jitter };
+        let line = Line { bounds: &bounds.within(part), jitter: bounds.jitter, calm: bounds.calm };
         let corners = line.best();
         let ahead = |x: f64| bounds.base as f64 + x - bounds.least as f64 / 2.0;
         worst = worst.max(line.error(&corners));
@@ -157,8 +167,10 @@ struct Bounds {
     base: i64,
     /// The smallest round trip.
     least: i64,
-    /// How much delays differ without a queue, ns.
+    /// How much delays differ without a queue, ns: typically, and where they differ least. The first contains
+    /// queueing if a queue was empty for less than a tenth of the session.
     jitter: f64,
+    calm: f64,
 }
 
 impl Bounds {
@@ -169,11 +181,13 @@ impl Bounds {
         let (start, end) = (points[0].t, points[points.len() - 1].t);
         let each = (end - start) / points.len() as i64;
         let interval = INTERVAL.max(each * EACH).max((end - start) / MOST);
-        let mut all = Bounds { of: Vec::new(), interval, base, least, jitter: 0.0 };
+        let mut all = Bounds { of: Vec::new(), interval, base, least, jitter: 0.0, calm: 0.0 };
         all.of = all.within(points);
         let mut rises: Vec<i64> = all.of.iter().map(|bound| bound.rise).collect();
         rises.sort_unstable();
-        all.jitter = (rises[rises.len() / 10] as f64).clamp(2e3, 1e6);
+        let of_rank = |rank: usize| (rises[rank] as f64).clamp(2e3, 1e6);
+        all.calm = of_rank((rises.len() / 10).min(FEW));
+        all.jitter = of_rank(rises.len() / 10).min(NOISE * all.calm);
         all
     }
 
@@ -220,9 +234,12 @@ impl Bounds {
                 is_step |= low > high + slack;
             }
             if is_step {
-                let (step, by) = self.step_within(known, index);
-                out.extend(self.point_of(step, by, points));
-                (low, high, at) = (bound.low.1, bound.high.1, bound.low.0.max(bound.high.0));
+                // A step inside an interval moves one bound with this interval, the other with the next.
+                let (step, by) = self.step_within(known, (index + 1).min(self.of.len() - 1));
+                let first = self.point_of(step, by, points);
+                out.extend(first);
+                let after = self.after(first, at, points);
+                (low, high) = after.map_or((f64::MIN, f64::MAX), |bound| (bound.low.1, bound.high.1));
                 known = index;
             } else if bound.rise as f64 <= slack {
                 known = index;
@@ -231,6 +248,12 @@ impl Bounds {
         out.sort_unstable();
         out.dedup();
         out
+    }
+
+    /// The bounds from the points after a step, up to a time.
+    fn after(&self, first: Option<usize>, until: i64, points: &[Point]) -> Option<Bound> {
+        let after = &points[first?..];
+        self.within(&after[..after.partition_point(|point| point.t <= until)]).pop()
     }
 
     /// The first point after a step near the start of an interval: there a delay moves as the bound does.
@@ -269,6 +292,7 @@ impl Bounds {
 struct Line<'a> {
     bounds: &'a [Bound],
     jitter: f64,
+    calm: f64,
 }
 
 /// The best line that ends in a corner.
@@ -352,25 +376,41 @@ impl Line<'_> {
         corners
     }
 
-    /// The largest possible error of a line at any time: the jitter, and what the clocks may have done
-    /// between two bounds that it meets.
+    /// The largest error of a line at any time: the jitter, and what the clocks may have done between two times
+    /// at which the line is known. It is never more than the bounds allow.
     fn error(&self, corners: &[(i64, f64)]) -> f64 {
-        let met: Vec<i64> =
-            self.bounds.iter().filter(|bound| self.is_met(bound, corners)).map(|b| b.low.0).collect();
-        let (Some(&first), Some(&last)) = (met.first(), met.last()) else { return f64::MAX };
-        let inner = met.windows(2).map(|pair| (pair[1] - pair[0]) as f64 / 2.0).fold(0.0, f64::max) * UNSEEN;
-        // Beyond the last one the line is continued, with the error of its slope.
-        let slack = |t: i64, length: i64| t as f64 * (UNSEEN + 2.0 * self.jitter / length.max(1) as f64);
+        let rooms: Vec<[f64; 2]> = self.bounds.iter().map(|bound| room(bound, corners)).collect();
+        let is_met = |index: &usize| rooms[*index][0].min(rooms[*index][1]) <= MET * self.calm;
+        // A corner is on a bound by its nature. Where delays are close to the line time and again, it is known.
+        let near = |index: usize| index.saturating_sub(2)..(index + 3).min(rooms.len());
+        let known: Vec<usize> =
+            (0..rooms.len()).filter(|&index| near(index).filter(is_met).count() >= 3).collect();
+        let slope = |pair: &[(i64, f64)]| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0).max(1) as f64;
+        let bend = |three: &[(i64, f64)]| (slope(&three[1..]) - slope(&three[..2])).abs();
+        let change = UNSEEN + corners.windows(3).map(bend).fold(0.0, f64::max);
+        let moved = |time: i64, change: f64| time as f64 * if time < HIDDEN { change } else { FASTEST };
+        let most = |range: std::ops::Range<usize>| {
+            rooms[range].iter().map(|[high, low]| high.max(*low)).fold(0.0, f64::max)
+        };
+        let time = |from: usize, to: usize| self.bounds[to].low.0 - self.bounds[from].low.0;
+        let (Some(&first), Some(&last)) = (known.first(), known.last()) else { return most(0..rooms.len()) };
+        let between = known.windows(2).map(|pair| {
+            let free = moved(time(pair[0], pair[1]) / 2, change);
+            if pair[1] == pair[0] + 1 { free } else { free.min(most(pair[0] + 1..pair[1])) }
+        });
+        // Beyond what is known the line is continued, with the error of its slope.
         let length = |at: usize| corners.get(at + 1).map_or(1, |next| next.0 - corners[at].0);
-        let (start, end) = (self.bounds[0].low.0, self.bounds[self.bounds.len() - 1].low.0);
-        let outer = slack(first - start, length(0)).max(slack(end - last, length(corners.len().max(2) - 2)));
-        3.0 * self.jitter + inner.max(outer)
+        let beyond = |time: i64, length: i64| moved(time, change + 2.0 * self.calm / length.max(1) as f64);
+        let end = rooms.len() - 1;
+        let before = beyond(time(0, first), length(0)).min(most(0..first));
+        let after = beyond(time(last, end), length(corners.len().max(2) - 2)).min(most(last + 1..end + 1));
+        MET * self.calm + between.fold(before.max(after), f64::max)
     }
+}
 
-    fn is_met(&self, bound: &Bound, corners: &[(i64, f64)]) -> bool {
-        let room = (bound.high.1 - on(corners, bound.high.0)).min(on(corners, bound.low.0) - bound.low.1);
-        room <= MET * self.jitter
-    }
+/// How far a line is below the upper bound of an interval, and above the lower one.
+fn room(bound: &Bound, corners: &[(i64, f64)]) -> [f64; 2] {
+    [bound.high.1 - on(corners, bound.high.0), on(corners, bound.low.0) - bound.low.1]
 }
 
 /// The lengths that a piece of a line may have, in intervals: every length up to 4, then two for each power
@@ -531,19 +571,40 @@ mod tests {
         }
     }
 
+    /// 200 sessions of each kind of clock, over all pairs of queues: the error that is stated covers the truth in
+    /// 95 % of them.
     #[test]
     fn the_error_that_is_stated_covers_the_truth() {
-        let mut covered = 0;
-        for seed in 0..200 {
-            let ppm = DRIFTS[seed as usize % 5];
-            let pick = |is_loaded| if is_loaded { &filling as Queue<'_> } else { &empty };
-            let queues = [pick(seed % 2 == 0), pick(seed % 3 == 0)];
-            let (error, clocks) = errors(&session(seed, 30, &drifts(ppm), queues));
-            assert!(clocks.error < MS, "a bound that says something: {clocks:?}");
-            covered +=
-                u32::from(error <= clocks.error && (clocks.rate - ppm / 1e6).abs() <= clocks.rate_error);
+        let wave = |t: i64| {
+            200e-6 * 300e9 / std::f64::consts::TAU * (t as f64 / 300e9 * std::f64::consts::TAU).sin()
+        };
+        let slewed = |t: i64| 500e-6 * (t - 10 * S).clamp(0, 60 * S) as f64;
+        let set = |t: i64| if t >= 12 * S { 3.0 * HOURS } else { HOURS };
+        let constant = DRIFTS.map(drifts);
+        let clocks: [(&str, Vec<Ahead<'_>>); 4] = [
+            ("a constant drift", constant.iter().map(|ahead| ahead as Ahead<'_>).collect()),
+            ("a drift that changes", vec![&wave]),
+            ("a slew", vec![&slewed]),
+            ("a step", vec![&set]),
+        ];
+        let queues = [&empty as Queue<'_>, &filling, &standing];
+        for (name, kinds) in clocks {
+            let mut covered = 0;
+            for seed in 0..200_usize {
+                let seconds = if seed.is_multiple_of(20) { 600 } else { 30 };
+                let pair = [queues[seed % 3], queues[seed / 3 % 3]];
+                let (error, clocks) = errors(&session(seed as u64, seconds, kinds[seed % kinds.len()], pair));
+                let mut is_covered = error <= clocks.error;
+                if name == "a constant drift" {
+                    let rate = DRIFTS[seed % DRIFTS.len()] / 1e6;
+                    is_covered &= (clocks.rate - rate).abs() <= clocks.rate_error;
+                    let stands = seed % 3 == 2 && seed / 3 % 3 == 2;
+                    assert!(clocks.error < MS / 2 || stands, "a bound that says something: {clocks:?}");
+                }
+                covered += u32::from(is_covered);
+            }
+            assert!(covered >= 190, "{name}: {covered} of 200");
         }
-        assert!(covered >= 190, "{covered} of 200");
     }
 
     #[test]

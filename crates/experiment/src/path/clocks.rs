@@ -58,11 +58,90 @@ impl Correction {
 
 #[cfg(test)]
 mod tests {
+    use goodqueue::Rng;
+    use goodqueue_report::MISSING;
+
     use super::*;
+    use crate::{Experiment, Request};
+
+    const MS: i64 = 1_000_000;
+    const S: i64 = 1_000 * MS;
+
+    /// A test of the simulator, and by how much the host's clock at the far end is ahead. The prober takes its
+    /// stamps from the two clocks, and loses 5 % of its probes more. Returns the largest error of the rise of a
+    /// one-way delay, and the error that is stated.
+    fn errors(test: &str, queue: &str, length: i64, seed: u64, ahead: &dyn Fn(i64) -> f64) -> (i64, i64) {
+        let request = Request {
+            test: test.into(),
+            queue: Some(queue.into()),
+            length: format!("{length}s"),
+            idle: "3s".into(),
+            rate: Some("5mbit".into()),
+            ..Request::default()
+        };
+        let record = Experiment::of(&request).unwrap().run().unwrap();
+        let probe = &record.runs[0].probes[0];
+        let (mut delays, mut truth, mut rng) = (Delays::default(), Vec::new(), Rng::new(seed));
+        for (index, &t) in probe.sent_ns.iter().enumerate() {
+            let (up, down) = (probe.up_ns[index], probe.down_ns[index]);
+            if up == MISSING || down == MISSING || rng.below(20) == 0 {
+                continue;
+            }
+            // The server stamps twice while it answers, after the way up.
+            let ahead = ahead(t + up).round() as i64;
+            truth.push((t, [up, down]));
+            let (seq, rtt, reordered, duplicate) = (index as u32, up + down, false, false);
+            let (up, down) = (up + ahead, down - ahead);
+            delays.note(&Sample::Echo { probe: 0, seq, sent: t, rtt, up, down, reordered, duplicate });
+        }
+        let points = delays.points.clone();
+        let correction = delays.correction();
+        let Correction::Followed(clocks) = &correction else { panic!("long enough") };
+        let errors = [1, -1].into_iter().enumerate().map(|(way, sign)| {
+            let wrong = points.iter().zip(&truth).map(|(point, (t, delay))| {
+                [point.up, point.down][way] - sign * correction.ahead(*t) - delay[way]
+            });
+            let mut wrong: Vec<i64> = wrong.collect();
+            wrong.sort_unstable();
+            let middle = wrong[wrong.len() / 2];
+            (wrong[wrong.len() - 1] - middle).max(middle - wrong[0])
+        });
+        (errors.max().unwrap(), clocks.error)
+    }
+
+    #[test]
+    fn hosts_of_the_simulator_whose_clocks_differ() {
+        let hours = |ppm: f64| move |t: i64| 3.0 * 3600e9 + ppm / 1e6 * t as f64;
+        let slewed = |t: i64| 500e-6 * (t - 8 * S).clamp(0, 5 * S) as f64;
+        let set = |t: i64| if t >= 9 * S { -90e9 } else { 0.0 };
+        let (fast, slow, crystal) = (hours(200.0), hours(-200.0), hours(-13.7));
+        let clocks: [&dyn Fn(i64) -> f64; 5] = [&fast, &slow, &crystal, &slewed, &set];
+        let (mut covered, mut all) = (0, 0);
+        for (test, queue) in [
+            ("ping", "pfifo:100"),
+            ("tcp_1up", "pfifo:100"),
+            ("tcp_1down", "pfifo:100"),
+            ("tcp_1up", "fq_codel"),
+            ("rrul_be", "fq_codel"),
+            ("rrul_be", "cake"),
+        ] {
+            for (seed, ahead) in (1..).zip(clocks) {
+                let (error, stated) = errors(test, queue, 20, seed, ahead);
+                assert!(
+                    error < if test == "ping" { MS / 10 } else { MS / 2 },
+                    "{test} {queue} {seed}: {error}"
+                );
+                (covered, all) = (covered + u32::from(error <= stated), all + 1);
+            }
+        }
+        assert!(covered * 20 >= all * 19, "{covered} of {all}");
+        // Ten loaded minutes.
+        let (error, stated) = errors("tcp_1up", "pfifo:100", 600, 9, &crystal);
+        assert!(error < MS / 2 && error <= stated, "{error}, stated {stated}");
+    }
 
     #[test]
     fn a_load_shows_in_the_direction_that_it_delays() {
-        const MS: i64 = 1_000_000;
         // The server's clock is 3 s ahead and 50 ppm fast; both ways take 10 ms, uploads wait 40 ms longer.
         let mut delays = Delays::default();
         let samples: Vec<Sample> = (0..1500)

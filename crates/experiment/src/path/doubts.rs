@@ -370,8 +370,9 @@ fn rate_varied(run: &Run, ways: &[Way], way: Way) -> Option<Doubt> {
         doubt(
             DoubtKind::RateVaried,
             format!(
-                "the rate {name} varied between {slow:.1} and {fast:.1} Mbit/s: the line (Wi-Fi, mobile) changed, or \
-                 packets are lost before a queue fills"
+                "the rate {name} varied between {slow:.1} and {fast:.1} Mbit/s: the line (Wi-Fi, mobile) changed, other \
+                 machines used it, or packets are lost before a queue fills; measure again over a cable, when nobody else \
+                 uses the line"
             ),
         )
     })

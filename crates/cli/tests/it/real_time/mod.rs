@@ -4,6 +4,7 @@
 mod agreement;
 mod bad_paths;
 mod chain;
+mod disbelief;
 mod faults;
 mod flow_marks;
 mod hostile;

@@ -5,8 +5,8 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use goodqueue::{ETHERNET_FRAME, Line, QueueSpec, Rate, Serializer, Span};
-use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, Netns, PathSpec};
+use goodqueue::{Direction, ETHERNET_FRAME, Line, QueueSpec, Rate, Serializer, Span};
+use goodqueue_wire::{Change, Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, Netns, PathSpec};
 use serde_json::Value;
 
 use super::faults::on_a_full_disk;
@@ -15,14 +15,14 @@ use super::{Scratch, goodqueue, kept, live, run, stderr, stdout};
 /// Client, line and server. The server prints the word of its loads.
 pub(super) struct Path {
     lab: Lab,
-    _engine: EngineHandle,
+    engine: EngineHandle,
     server: Child,
     word: String,
 }
 
 impl Path {
     /// Rates in Mbit/s, up then down; round trip in ms.
-    fn new(mbit: [u64; 2], rtt_ms: u64, queue: &str) -> Path {
+    pub(super) fn new(mbit: [u64; 2], rtt_ms: u64, queue: &str) -> Path {
         Path::to_hosts(mbit, &[rtt_ms], queue)
     }
 
@@ -43,7 +43,7 @@ impl Path {
         };
         let engine = Engine::start(&lab, EngineSpec::new(path(mbit[0]), path(mbit[1]))).expect("an engine");
         let (server, word) = serve(&lab, |_| ());
-        Path { lab, _engine: engine, server, word }
+        Path { lab, engine, server, word }
     }
 
     /// Another server takes the place of the first.
@@ -58,6 +58,16 @@ impl Path {
         self.lab.client().run(set).expect("a namespace").expect("the setting is taken");
     }
 
+    pub(super) fn client(&self) -> &Netns {
+        self.lab.client()
+    }
+
+    /// The line of a direction has another rate from now on, Mbit/s.
+    pub(super) fn set_rate(&self, direction: Direction, mbit: u64) {
+        let line = Some(Line::from(Serializer::new(Rate(mbit * 1_000_000))));
+        self.engine.change(direction, Change { line, ..Change::default() }).expect("a rate in range");
+    }
+
     fn end(&mut self) {
         let _ = self.server.kill();
         let _ = self.server.wait();
@@ -68,9 +78,13 @@ impl Path {
         self.spawn(words).wait_with_output().expect("it ends")
     }
 
-    fn spawn(&self, words: &str) -> Child {
+    pub(super) fn spawn(&self, words: &str) -> Child {
+        self.spawn_as(goodqueue(), words)
+    }
+
+    /// The same, started by a command that ends in `goodqueue`.
+    pub(super) fn spawn_as(&self, mut command: Command, words: &str) -> Child {
         let host = Lab::server_address(false, 0).to_string();
-        let mut command = goodqueue();
         command.args(["test", &host]).args(words.split_whitespace()).args(["--key", &self.word]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         self.lab.client().run(|| command.spawn()).expect("a namespace").expect("the command starts")
@@ -343,12 +357,13 @@ fn flood(from: &Netns, to: &Netns, to_client: bool, mbit: u64, wait: Duration, t
 }
 
 /// Kinds of doubts in the first run of a record that has no grade for them.
-fn doubts(record: &Value) -> Vec<&str> {
+pub(super) fn doubts(record: &Value) -> Vec<&str> {
     let run = &record["runs"][0];
     let doubts = run["doubts"].as_array().map(Vec::as_slice).unwrap_or_default();
     if !doubts.is_empty() {
         assert!(run["summary"]["grade"].is_null(), "no grade: {}", run["summary"]);
-        assert_eq!(run["summary"]["no_grade"].as_str().map(|why| why.contains("; ")), Some(true));
+        let why = run["summary"]["no_grade"].as_str().unwrap_or_default();
+        assert!(why.contains("; "), "{why}");
     }
     doubts.iter().filter_map(|doubt| doubt["kind"].as_str()).collect()
 }

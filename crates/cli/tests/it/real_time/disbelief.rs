@@ -1,0 +1,87 @@
+//! Reasons not to believe a load over a real path, each provoked: the result names it, and has no grade.
+
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use goodqueue::Direction;
+use goodqueue_wire::Netns;
+use serde_json::Value;
+
+use super::real_path::{Path, doubts, number};
+use super::{Gone, goodqueue, has, live, stderr, stdout};
+
+/// Sets a pair of values that TCP has for its buffers in one namespace: the default and the largest, bytes.
+fn buffers(host: &Netns, name: &str, bytes: u32) {
+    let set = || std::fs::write(format!("/proc/sys/net/ipv4/{name}"), format!("4096 {bytes} {bytes}"));
+    host.run(set).expect("a namespace").expect("the setting is taken");
+}
+
+/// The record of a test, valid or not.
+fn record(path: &Path, words: &str) -> Value {
+    let output = path.test(&format!("{words} --json"));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{words}: {}", stderr(&output)))
+}
+
+/// Why the one direction of a load has no grade.
+fn no_grade(record: &Value) -> String {
+    record["runs"][0]["summary"]["no_grade"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn live_senders_and_receivers_that_limit_the_load_are_named() {
+    let Some(_turn) = live("live_senders_and_receivers_that_limit_the_load_are_named") else { return };
+    // 100 Mbit/s and 80 ms hold 1 MB; a window of 64 kB fills 6 % of that.
+    let path = Path::new([100, 100], 80, "fq_codel");
+    for (name, test, who) in
+        [("tcp_rmem", "tcp_1down", "the receiver's window"), ("tcp_wmem", "tcp_1up", "the sender's buffer")]
+    {
+        buffers(path.client(), name, 65_536);
+        let record = record(&path, &format!("{test} --length 4s --idle 500ms"));
+        let why = no_grade(&record);
+        assert!(why.starts_with(who) && why.contains("not the network, limited the flows"), "{test}: {why}");
+        assert!(why.contains(name), "the cure: {why}");
+        assert!(record["runs"][0]["summary"]["grade"].is_null());
+    }
+    // People read it too, and that little was learnt of the queues.
+    let output = path.test("tcp_1up --length 4s --idle 500ms");
+    let text = stdout(&output);
+    assert!(text.contains("The load did not fill the path: this says little about its queues."), "{text}");
+}
+
+#[test]
+fn live_a_line_that_gets_slower_is_named() {
+    let Some(_turn) = live("live_a_line_that_gets_slower_is_named") else { return };
+    let path = Path::new([40, 40], 20, "fq_codel");
+    let child = path.spawn("tcp_4up --length 10s --idle 1s --json");
+    // As a Wi-Fi card does that falls back from one rate to another.
+    thread::sleep(Duration::from_secs(7));
+    path.set_rate(Direction::Up, 10);
+    let output = child.wait_with_output().expect("it ends");
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    assert_eq!(doubts(&record), ["rate_varied"], "{}", stderr(&output));
+    let why = no_grade(&record);
+    assert!(why.contains("the rate up varied between 9.") && why.contains("Wi-Fi"), "{why}");
+}
+
+#[test]
+fn live_a_processor_that_others_use_is_named() {
+    let name = "live_a_processor_that_others_use_is_named";
+    let Some(_turn) = live(name) else { return };
+    if !has(name, "taskset") {
+        return;
+    }
+    let path = Path::new([200, 200], 20, "fq_codel");
+    let mut burner = Command::new("taskset");
+    burner.args(["-c", "0", "sh", "-c", "while :; do :; done"]).stdout(Stdio::null());
+    let _burners: Vec<Gone> = (0..3).map(|_| Gone(burner.spawn().expect("a burner"))).collect();
+    let mut slowed = Command::new("taskset");
+    slowed.args(["-c", "0", "nice", "-n", "5"]).arg(goodqueue().get_program());
+    let child = path.spawn_as(slowed, "tcp_4up --length 5s --idle 1s --json");
+    let output = child.wait_with_output().expect("it ends");
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    assert!(doubts(&record).contains(&"processor"), "{:?}: {}", doubts(&record), stderr(&output));
+    let why = no_grade(&record);
+    assert!(why.contains("this machine's processor was too busy"), "{why}");
+    assert!(number(&record["runs"][0]["summary"]["goodput_up_bps"]) > 0.0);
+}
