@@ -173,3 +173,19 @@ fn theirs(line: &Line, way: usize) -> Result<Vec<Row>, String> {
         Row::new("fping", truth::rises(&others.fping, way, window), truth_of(98..99), None),
     ])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `GOODQUEUE_BLESS=1` writes it.
+    #[test]
+    fn the_page_says_what_its_rows_say() {
+        let file = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/accuracy.md"));
+        let rows = page::kept(file).unwrap();
+        if std::env::var_os("GOODQUEUE_BLESS").is_some() {
+            page::write(file, &LINES, &rows).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(file).unwrap(), page::page(&LINES, &rows));
+    }
+}
