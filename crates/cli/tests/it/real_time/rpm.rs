@@ -214,6 +214,34 @@ fn loopback_the_command_measures_its_own_server() {
 }
 
 #[test]
+fn loopback_a_server_of_somebody_else_has_a_figure() {
+    let name = "loopback_a_server_of_somebody_else_has_a_figure";
+    let _turn = turn();
+    if !has(name, "go") {
+        return;
+    }
+    let scratch = Scratch::new("rpm-go");
+    let (source, program) = (scratch.path("server.go"), scratch.path("server"));
+    std::fs::write(&source, include_str!("rpm_server.go")).expect("the source");
+    let built =
+        Command::new("go").arg("build").arg("-o").args([&program, &source]).output().expect("go runs");
+    assert!(built.status.success(), "{}", stderr(&built));
+    let mut server = Gone(Command::new(&program).stdout(Stdio::piped()).spawn().expect("it starts"));
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.as_mut().expect("piped")).read_line(&mut line).expect("a line");
+    let (at, fingerprint) = line.trim().split_once(' ').expect("an address and a fingerprint");
+    let words = "--length 3s --idle 500ms --rpm-interval 250ms --flows 2 --json";
+    let output = test(&format!("https://{at} --fingerprint {fingerprint} {words}"));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    for load in 0..2 {
+        let rpm = &record["runs"][load]["rpm"];
+        assert_eq!(rpm["tls"], "TLS 1.3");
+        assert!(figure(rpm) > 0.0);
+    }
+}
+
+#[test]
 fn what_is_wrong_with_an_address_of_https_is_said() {
     for (words, part) in [
         ("http://127.0.0.1", "https://"),
