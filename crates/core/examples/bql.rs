@@ -29,3 +29,8 @@ fn main() {
     println!("The limit is {} bytes; the most in the ring were {longest} packets.", dql.state().limit);
     assert!(longest < 20, "a short queue keeps the wire busy: {longest} packets");
 }
+
+#[test]
+fn it_runs() {
+    main();
+}

@@ -26,9 +26,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 if departure.packet.cookie == 100 {
                     let waited = departure.at.since(Nanos::ZERO).as_millis_f64();
                     println!("{text}: the lone packet left after {waited:.1} ms");
+                    assert_eq!(
+                        waited < 5.0,
+                        text == "fq_codel",
+                        "a flow of its own does not wait for others"
+                    );
                 }
             }
         }
     }
     Ok(())
+}
+
+#[test]
+fn it_runs() -> Result<(), Box<dyn std::error::Error>> {
+    main()
 }

@@ -40,5 +40,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         100 * used[0] / total,
         100 * used[1] / total
     );
+    assert!((48..=52).contains(&(100 * used[0] / total)), "both have the same share of time: {used:?}");
     Ok(())
+}
+
+#[test]
+fn it_runs() -> Result<(), Box<dyn std::error::Error>> {
+    main()
 }

@@ -17,10 +17,18 @@ fn buffers(host: &Netns, name: &str, bytes: u32) {
     host.run(set).expect("a namespace").expect("the setting is taken");
 }
 
-/// The record of a test, valid or not.
+/// The record of a test on a machine that is not too busy: it has five tries, which are printed.
 fn record(path: &Path, words: &str) -> Value {
-    let output = path.test(&format!("{words} --json"));
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{words}: {}", stderr(&output)))
+    for number in 1..=5 {
+        let output = path.test(&format!("{words} --json"));
+        let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+        if output.status.code() == Some(0) && !doubts(&record).contains(&"processor") {
+            return record;
+        }
+        eprintln!("{words}: try {number} of 5: {} {}", no_grade(&record), stderr(&output));
+        thread::sleep(Duration::from_secs(3));
+    }
+    panic!("{words}: not valid five times: this machine is overloaded");
 }
 
 /// Why the one direction of a load has no grade.
