@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use goodqueue::Rate;
 use goodqueue_experiment::live::link::{Exposed, Link, Moment};
-use goodqueue_experiment::{Error, Plan, Request};
+use goodqueue_experiment::{Asked, Error, Experiment, Plan, Request};
 use goodqueue_report::{Host, PathQueue, Record, Run, SCHEMA, Summary, TestPlan};
 use goodqueue_wire::{Interrupt, send_signal};
 
@@ -41,14 +41,14 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     if let Some(LinkAction::Set(args)) = &args.action {
         return control::set(args).map(|()| ExitCode::SUCCESS);
     }
-    let plan = plan(&args.emulation, args.ecn)?;
+    let mut network = Network::of(args)?;
     let exposed = args
         .expose
         .iter()
         .map(|text| text.parse::<Exposed>().map_err(|why| Error::Usage(format!("--expose {text}: {why}"))));
     let exposed = exposed.collect::<Result<Vec<_>, _>>()?;
     let schedule = Schedule::read(&args.emulation.at)?;
-    for warning in &plan.warnings {
+    for warning in network.warnings() {
         eprintln!("goodqueue: {warning}");
     }
     let words = words(args);
@@ -60,10 +60,13 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
         program: Some(program),
         ..TestPlan::default()
     };
-    let own = own(&plan, test);
+    let own = own(network.warnings(), test);
     // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
-    let mut link = Link::start(&plan, &exposed, args.outside)?;
+    let mut link = match &mut network {
+        Network::Lines(plan) => Link::start(plan, &exposed, args.outside)?,
+        Network::Air(experiment) => Link::over_the_air(experiment, &exposed, args.outside)?,
+    };
     // After the link, which may not be possible: no empty file is left behind.
     let json = args.json.as_deref().map(create).transpose()?;
     let target = args.told.output.as_deref().map(|path| Target::claim(path, 1)).transpose()?;
@@ -85,7 +88,7 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
             return Ok(ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 }));
         }
     };
-    let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
+    let rates = network.rates();
     let status = wait(
         &mut child,
         &mut link,
@@ -128,6 +131,51 @@ fn words(args: &LinkArgs) -> Vec<OsString> {
     }
 }
 
+/// What the packets go over.
+enum Network {
+    Lines(Box<Plan>),
+    /// A Wi-Fi network of a file.
+    Air(Box<Experiment>),
+}
+
+impl Network {
+    fn of(args: &LinkArgs) -> Result<Network, Error> {
+        let Some(file) = &args.link else {
+            return Ok(Network::Lines(plan(&args.emulation, args.ecn)?.into()));
+        };
+        // The test is not run: the program is the load.
+        let request = Request {
+            test: "ping".into(),
+            live: true,
+            link: Some(file.clone()),
+            queue: Some(args.emulation.queue.clone()),
+            ecn: args.ecn,
+            seed: Some(args.emulation.seed),
+            ..Request::default()
+        };
+        let mut asked = Asked::of(&request, &[])?;
+        let experiment = asked.experiment_mut().map(|experiment| experiment.clone());
+        experiment
+            .map(|experiment| Network::Air(experiment.into()))
+            .ok_or_else(|| Error::Usage(format!("--link {}: there is no [wifi]", file.display())))
+    }
+
+    fn warnings(&self) -> &[String] {
+        match self {
+            Network::Lines(plan) => &plan.warnings,
+            Network::Air(experiment) => &experiment.warnings,
+        }
+    }
+
+    /// Up and down; none over the air.
+    fn rates(&self) -> [Option<Rate>; 2] {
+        match self {
+            Network::Lines(plan) => [plan.link.up_bps, plan.link.down_bps].map(|bps| Some(Rate(bps))),
+            Network::Air(_) => [None; 2],
+        }
+    }
+}
+
 /// The plan of a link. The test is not run: others are the load.
 pub(crate) fn plan(args: &EmulationArgs, ecn: bool) -> Result<Plan, Error> {
     let request = Request {
@@ -159,14 +207,14 @@ pub(crate) fn plan(args: &EmulationArgs, ecn: bool) -> Result<Plan, Error> {
 }
 
 /// What a record begins with.
-pub(crate) fn own(plan: &Plan, test: TestPlan) -> Record {
+pub(crate) fn own(warnings: &[String], test: TestPlan) -> Record {
     Record {
         schema: SCHEMA,
         version: env!("CARGO_PKG_VERSION").into(),
         started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         command: typed(),
         host: Host::of_this_machine(),
-        warnings: plan.warnings.clone(),
+        warnings: warnings.to_vec(),
         test,
         ..Record::default()
     }
@@ -183,7 +231,7 @@ fn wait(
     child: &mut Child,
     link: &mut Link,
     (interrupt, control, mut schedule): (&Interrupt, Option<&Control>, Schedule),
-    mut watched: Option<[Rate; 2]>,
+    mut watched: Option<[Option<Rate>; 2]>,
 ) -> Result<ExitStatus, Error> {
     let mut next = Instant::now() + SECOND;
     let mut before = link.look();
@@ -209,7 +257,7 @@ fn wait(
         for wish in schedule.obey(link).into_iter().chain(asked) {
             if let Some(rates) = &mut watched {
                 for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
-                    *rate = bps.map_or(*rate, Rate);
+                    *rate = bps.map_or(*rate, |bps| Some(Rate(bps)));
                 }
                 eprintln!("goodqueue: from now on {wish}");
             }
@@ -242,14 +290,17 @@ fn drain(link: &mut Link, interrupt: &Interrupt) -> Result<(), Error> {
 }
 
 /// What happened in the last second.
-pub(crate) fn watch_line(before: [Moment; 2], now: [Moment; 2], rates: [Rate; 2]) -> String {
+pub(crate) fn watch_line(before: [Moment; 2], now: [Moment; 2], rates: [Option<Rate>; 2]) -> String {
     let way = |name: &str, way: usize| {
         let (before, now) = (before[way], now[way]);
         let mbit = mbit(now.sent_bytes - before.sent_bytes, 1.0);
-        let waits = waits(now.waiting_bytes, rates[way]);
+        let waits = match rates[way] {
+            Some(rate) => format!("{:.1} ms", waits(now.waiting_bytes, rate)),
+            None => format!("{} kB", now.waiting_bytes.div_ceil(1000)),
+        };
         let drops = now.dropped - before.dropped;
         let dropped = if drops > 0 { format!(", {drops} dropped") } else { String::new() };
-        format!("{name} {mbit:.2} Mbit/s, {waits:.1} ms in the queue{dropped}")
+        format!("{name} {mbit:.2} Mbit/s, {waits} in the queue{dropped}")
     };
     format!("{}; {}", way("up", 0), way("down", 1))
 }
@@ -272,7 +323,7 @@ fn code(status: ExitStatus) -> u8 {
 
 /// The report for people.
 #[allow(clippy::cast_precision_loss)]
-pub(crate) fn table(record: &Record, [up, down]: [Rate; 2]) -> String {
+pub(crate) fn table(record: &Record, rates: [Option<Rate>; 2]) -> String {
     let Some(run) = record.runs.first() else { return String::new() };
     let seconds = record.test.load_ns as f64 / 1e9;
     let rtt = record.link.rtt_ns.first().map_or(0.0, |&ns| ns as f64 / 1e6);
@@ -280,10 +331,14 @@ pub(crate) fn table(record: &Record, [up, down]: [Rate; 2]) -> String {
         Some(program) => format!("{program} ran {seconds:.1} s behind"),
         None => format!("{} for {seconds:.1} s:", record.test.about),
     };
-    let mut out = format!("goodqueue: {what} {down} down, {up} up, {rtt} ms, {}\n\n", run.queue);
+    let link = match rates {
+        [Some(up), Some(down)] => format!("{down} down, {up} up, {rtt} ms, {}", run.queue),
+        _ => format!("Wi-Fi: {}", run.queue),
+    };
+    let mut out = format!("goodqueue: {what} {link}\n\n");
     out += "                                           ms in the queue\n";
     out += "       Mbit/s  packets  dropped   marked     50%     95%     99%     max\n";
-    for way in &run.path {
+    for way in run.path.iter().filter(|way| run.radios.is_empty() || way.arrived_packets > 0) {
         out += &row(way, seconds);
     }
     out += &connections(record, run);

@@ -1,13 +1,12 @@
 //! The engine's two directions over one shared medium: delay, medium, delay.
 
-use goodqueue::{Header, Nanos, PortStats, Rate, Reason};
+use goodqueue::{Direction, FlowHasher, Header, Nanos, PortStats, Rate, Reason};
 
 use crate::channel::{Account, Channel, DOWN, Ready, UP, frame_of, is_marked};
 use crate::delay::DelayLines;
-use goodqueue::Direction;
-
+use crate::flows::{Flow, FlowSpec, Flows, Sent};
 use crate::medium::{Delays, Exit, Medium};
-use crate::pool::Pool;
+use crate::pool::{Note, Pool, SLOT};
 use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 
@@ -28,10 +27,12 @@ struct Side {
     /// Frames that left the medium.
     left: Count,
     sent: Count,
+    /// Its connections, if they are counted.
+    flows: Option<Flows>,
 }
 
 impl Side {
-    fn new(delays: Delays, frames: u32) -> Side {
+    fn new(delays: Delays, frames: u32, flows: Option<FlowSpec>) -> Side {
         Side {
             before: DelayLines::new(delays.before, frames),
             after: DelayLines::new(delays.after, frames),
@@ -41,6 +42,7 @@ impl Side {
             arrived: Count::default(),
             left: Count::default(),
             sent: Count::default(),
+            flows: flows.map(Flows::new),
         }
     }
 }
@@ -53,6 +55,8 @@ pub(crate) struct Air<M> {
     /// The medium has all events up to this time.
     clock: Nanos,
     clock_backward: u64,
+    /// Tells connections apart.
+    hasher: FlowHasher,
 }
 
 /// Moves frames from the medium to the delay lines after it.
@@ -67,27 +71,47 @@ impl Exit for Landing<'_> {
         let note = self.pool.note(frame);
         let side = &mut self.sides[usize::from(note.way)];
         side.left.add(note.len);
+        if let Some(flows) = &mut side.flows {
+            let Note { len, payload, entered, flow, .. } = note;
+            // Nobody knows when the last of its transmissions began.
+            flows.sent(flow, now, now, Sent { len, payload, entered, is_lost: false });
+        }
         let slot = Slot { frame, len: note.len, stamp: 0 };
         side.after.push(now, note.host, Ready { slot, mark: is_marked(note.dsfield, dsfield) });
     }
 
     fn drop(&mut self, cookie: u64, reason: Reason) {
         let frame = frame_of(cookie);
-        self.sides[usize::from(self.pool.note(frame).way)].account.drops[place(reason)] += 1;
+        let note = self.pool.note(frame);
+        let side = &mut self.sides[usize::from(note.way)];
+        side.account.drops[place(reason)] += 1;
+        if let Some(flows) = &mut side.flows {
+            flows.dropped(note.flow);
+        }
         self.pool.give(frame);
     }
 
     fn mark(&mut self, cookie: u64) {
-        let way = self.pool.note(frame_of(cookie)).way;
-        self.sides[usize::from(way)].account.marks += 1;
+        let note = self.pool.note(frame_of(cookie));
+        let side = &mut self.sides[usize::from(note.way)];
+        side.account.marks += 1;
+        if let Some(flows) = &mut side.flows {
+            flows.marked(note.flow);
+        }
     }
 }
 
 impl<M: Medium> Air<M> {
-    /// Allocates all memory; `frames` is the size of the pool.
-    pub(crate) fn new(medium: M, up: Delays, down: Delays, frames: u32) -> Air<M> {
-        let sides = [Side::new(up, frames), Side::new(down, frames)];
-        Air { medium, sides, clock: Nanos::ZERO, clock_backward: 0 }
+    /// Allocates all memory; `frames` is the size of the pool. Each connection is counted if `flows` says so.
+    pub(crate) fn new(
+        medium: M,
+        [up, down]: [Delays; 2],
+        frames: u32,
+        hasher: FlowHasher,
+        flows: Option<FlowSpec>,
+    ) -> Air<M> {
+        let sides = [Side::new(up, frames, flows), Side::new(down, frames, flows)];
+        Air { medium, sides, clock: Nanos::ZERO, clock_backward: 0, hasher }
     }
 
     /// When the next frame reaches the medium, and its direction.
@@ -125,7 +149,13 @@ impl<M: Medium> Air<M> {
         let side = &mut self.sides[way];
         let Some((_, packet)) = side.before.take_due(self.clock) else { return };
         side.arrived.add(packet.len);
-        let host = pool.note(frame_of(packet.cookie)).host;
+        let frame = frame_of(packet.cookie);
+        let host = pool.note(frame).host;
+        if let Some(flows) = &mut side.flows {
+            let bytes = &pool.slot(frame)[..(packet.len as usize).min(SLOT)];
+            let flow = flows.arrived(self.clock, way == UP, bytes, &self.hasher);
+            pool.enter(frame, self.clock, flow);
+        }
         let exit = &mut Landing { sides: &mut self.sides, pool };
         self.medium.arrive(self.clock, Direction::BOTH[way], host, packet, exit);
     }
@@ -199,13 +229,15 @@ impl<M: Medium> Channel for Air<M> {
         self.medium.look(now);
     }
 
-    fn report(self, now: Nanos) -> [PathReport; 2] {
-        let reports = self.sample().map(|last| PathReport {
-            last,
-            counters: Vec::new(),
-            sojourn: None,
-            flows: Vec::new(),
-            others: Count::default(),
+    fn flows(&self, way: usize) -> Vec<Flow> {
+        self.sides[way].flows.as_ref().map(Flows::look).unwrap_or_default()
+    }
+
+    fn report(mut self, now: Nanos) -> [PathReport; 2] {
+        let [up, down] = self.sample();
+        let reports = [(UP, up), (DOWN, down)].map(|(way, last)| {
+            let (flows, others) = self.sides[way].flows.take().map(Flows::end).unwrap_or_default();
+            PathReport { last, counters: Vec::new(), sojourn: None, flows, others }
         });
         self.medium.finish(self.clock.max(now));
         reports

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use goodqueue::{Backlog, Direction, Header, Nanos, Reason, Span};
+use goodqueue::{Backlog, Direction, FlowHasher, Header, Nanos, Reason, Span};
 
 use super::Air;
 use crate::PathSample;
@@ -74,7 +74,7 @@ fn due(air: &mut Air<OneAtATime>, way: usize) -> Vec<(u64, u32, bool)> {
 }
 
 fn air(up: Delays, down: Delays) -> Air<OneAtATime> {
-    Air::new(OneAtATime::default(), up, down, 64)
+    Air::new(OneAtATime::default(), [up, down], 64, FlowHasher::new(1), None)
 }
 
 #[test]

@@ -108,18 +108,21 @@ impl Engine {
         Engine::start_with(place, settings, make)
     }
 
-    /// [`Engine::start`], with a medium instead of the two lines.
+    /// [`Engine::start`], with a medium instead of the two lines, and with something to do, if `act` is there,
+    /// before a destination gets its first packet.
     ///
     /// # Errors
     /// Those of [`Engine::start`].
-    pub fn start_medium<M>(lab: &Lab, spec: MediumSpec<M>) -> Result<EngineHandle>
+    pub fn start_medium<M>(lab: &Lab, spec: MediumSpec<M>, act: Option<OnDestination>) -> Result<EngineHandle>
     where
         M: Medium + Send + 'static,
     {
         spec.check()?;
-        let MediumSpec { medium, up, down, seed, frames, spin } = spec;
+        let MediumSpec { medium, up, down, seed, frames, spin, flows } = spec;
         let settings = Settings { seed, frames, spin };
-        Engine::start_with(Place::of(lab)?, settings, move || Ok(Air::new(medium, up, down, frames)))
+        Engine::start_with(Place { act, ..Place::of(lab)? }, settings, move || {
+            Ok(Air::new(medium, [up, down], frames, FlowHasher::new(seed), flows))
+        })
     }
 
     /// Starts the engine with the channel that `make` creates.

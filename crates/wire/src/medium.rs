@@ -2,6 +2,7 @@
 
 use goodqueue::{Backlog, Direction, Nanos, Reason, Span};
 
+use crate::flows::FlowSpec;
 use crate::lab::MAX_HOSTS;
 use crate::pool::{DEFAULT_FRAMES, Frame};
 use crate::{Error, Result};
@@ -67,13 +68,15 @@ pub struct MediumSpec<M> {
     pub frames: u32,
     /// As [`crate::EngineSpec::spin`].
     pub spin: Option<Span>,
+    /// As [`crate::EngineSpec::flows`]. A packet waits until it has left the medium.
+    pub flows: Option<FlowSpec>,
 }
 
 impl<M> MediumSpec<M> {
     /// `medium` without delays, with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`.
     pub fn new(medium: M) -> MediumSpec<M> {
         let (up, down) = (Delays::default(), Delays::default());
-        MediumSpec { medium, up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None }
+        MediumSpec { medium, up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None, flows: None }
     }
 
     pub(crate) fn check(&self) -> Result<()> {

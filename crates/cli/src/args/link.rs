@@ -13,6 +13,7 @@ Examples:
   goodqueue link --rate 2mbit --rtt 100ms --loss 1% --expose 5432 --shell
   goodqueue link --rate 20mbit --at 10s:rate=2mbit,rtt=200ms --at 20s:rate=20mbit --expose 8080 -- npm test
   goodqueue link --down 2mbit --up 300kbit --rtt 120ms --outside -- chromium https://example.org
+  goodqueue link --link wifi.toml --expose 8080 -- sh -c 'curl http://$GOODQUEUE_SERVER:8080/'
   goodqueue link --rate 10mbit --watch --expose 5201 -- sh -c 'iperf3 -c $GOODQUEUE_SERVER'
 
 The program sees a network with one other host, whose address is in $GOODQUEUE_SERVER. What comes
@@ -33,6 +34,14 @@ pub struct LinkArgs {
     /// The link.
     #[command(flatten)]
     pub emulation: EmulationArgs,
+    /// A Wi-Fi network of a file in place of lines: its `[wifi]` is that of experiment files
+    #[arg(
+        long,
+        value_name = "FILE.toml",
+        conflicts_with_all = ["rate", "up", "down", "trace_up", "trace_down", "rtt", "loss", "at", "ring", "bql"],
+        help_heading = "Link"
+    )]
+    pub link: Option<PathBuf>,
     /// The program's connections ask for ECN
     #[arg(long, help_heading = "Link")]
     pub ecn: bool,

@@ -71,7 +71,7 @@ impl Session<'_> {
             if Instant::now() >= next {
                 next += SECOND;
                 if self.told.watch {
-                    eprintln!("goodqueue: {}", watch_line(before, now, rates));
+                    eprintln!("goodqueue: {}", watch_line(before, now, rates.map(Some)));
                 }
                 before = now;
             }
@@ -84,7 +84,7 @@ impl Session<'_> {
             std::thread::sleep(LOOK);
         }
         let fault = link.fault();
-        let record = link.stop(own(self.plan, self.test))?;
+        let record = link.stop(own(&self.plan.warnings, self.test))?;
         self::tell(&record, rates, self.told, self.json)?;
         if let Some(target) = target {
             let page = target.write(&record)?;
@@ -110,6 +110,6 @@ fn tell(record: &Record, rates: [Rate; 2], told: &ToldArgs, json: bool) -> Resul
     } else if told.quiet {
         Ok(())
     } else {
-        print(&table(record, rates))
+        print(&table(record, rates.map(Some)))
     }
 }

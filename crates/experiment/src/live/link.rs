@@ -13,7 +13,8 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 use goodqueue::{Line, Nanos, QueueSpec, Rate, Serializer, Span};
-use goodqueue_report::{Direction, EngineHealth, QueueSeries, Record, Run, TestPlan, Validity};
+use goodqueue_probe::Test;
+use goodqueue_report::{Direction, EngineHealth, LinkPlan, QueueSeries, Record, Run, TestPlan, Validity};
 use goodqueue_wire::flows::{Flow, MOST_FLOWS, MOST_STEPS};
 use goodqueue_wire::{
     Between, Change, Engine, EngineHandle, EngineSample, EngineSpec, FlowSpec, Lab, PathReport, PathSample,
@@ -25,12 +26,12 @@ use super::connections::connections;
 use super::queue::{Faults, LineQueue};
 use super::rate::LineClock;
 use super::relay::{MOST_CONNECTIONS, Relays, has_ipv6};
-use super::setup::lines;
+use super::setup::{Network, RadioThread, Setup, lines};
 use super::worker::{finish, lab, moment, path_queue};
 use crate::collect::{parameters, push_moment};
-use crate::plan::{LONGEST_RTT, LinkOrder};
+use crate::plan::LONGEST_RTT;
 use crate::record::{link_plan, signed};
-use crate::{Error, Plan};
+use crate::{Error, Experiment, Plan};
 
 pub use super::relay::Exposed;
 
@@ -52,12 +53,15 @@ pub struct Link {
     /// Around a program.
     around: Option<(Relays, Lab)>,
     started: Nanos,
-    order: LinkOrder,
+    /// Over the air.
+    listening: Option<RadioThread>,
+    /// What the record says of the link.
+    plan: LinkPlan,
     seed: u64,
     run: Run,
     lines: [LineClock; 2],
-    /// Whether the lines have no rate of their own all the time.
-    is_changed: bool,
+    /// The rates of the lines, where they have one all the time, bit/s.
+    rates: [Option<u64>; 2],
     /// Changes, for the record.
     notes: Vec<String>,
     /// Time between two rows of the series, nanoseconds.
@@ -195,6 +199,41 @@ impl Link {
         Ok(Link { around: Some((relays, lab)), ..link })
     }
 
+    /// [`Link::start`] over the Wi-Fi network of an experiment, with its only variant and its first seed. The
+    /// program is at the access point's side or at a station, and the services at the other, as the
+    /// experiment's test has its clients and servers; of several stations the first one is used.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the experiment has several variants or no Wi-Fi, and those of [`Link::start`].
+    pub fn over_the_air(experiment: &Experiment, exposed: &[Exposed], outside: bool) -> Result<Link, Error> {
+        let [variant] = &experiment.variants[..] else {
+            let queues = experiment.variants.len();
+            return Err(Error::Usage(format!("a link has one queue, and these are {queues}; name one")));
+        };
+        let setup = Setup::over_the_air(variant, experiment.test.clone())?;
+        let Network::Air(air) = &setup.network else { return Err(Error::Usage("there is no [wifi]".into())) };
+        let lab = lab(setup.hosts, setup.ecn)?;
+        let seed = experiment.seeds.first().copied().unwrap_or(1);
+        let mut relays = Relays::start(&lab, exposed, outside)?;
+        let started = goodqueue_wire::now();
+        let act = if outside {
+            lab.be_every_host(has_ipv6()).map_err(Error::machine)?;
+            Some(relays.outside(&lab))
+        } else {
+            None
+        };
+        // It has no load with an end: the shares of the air are recorded for as long as rows are kept.
+        let test = Test { idle: Span::ZERO, load: Span(STEP.0 * MOST_ROWS as u64), ..setup.test.clone() };
+        let (engine, listening) = air.start(&lab, &test, seed, Span::ZERO, (flows(started), act))?;
+        listening.start_at(goodqueue_wire::now());
+        let job = experiment.jobs().into_iter().next();
+        let (queue, plan) = job.map(|job| (job.queue, job.link)).unwrap_or_default();
+        let plan = plan.unwrap_or_default();
+        let link = Link::with(seed, plan, engine, Faults::default(), started);
+        let run = Run { queue, ..link.run };
+        Ok(Link { around: Some((relays, lab)), listening: Some(listening), run, ..link })
+    }
+
     /// Makes the link of `plan` between real interfaces.
     ///
     /// # Errors
@@ -226,8 +265,9 @@ impl Link {
         let mut engine = EngineSpec::new(path(0)?, path(1)?);
         (engine.seed, engine.flows) = (seed, flows(started));
         let engine = Engine::start_between(between, engine).map_err(Error::machine)?;
-        let is_changed = queues.iter().any(|queue| queue.shaped_rate().is_some());
-        Ok(Link { is_changed, ..Link::of(plan, parameters(queues[1]), engine, Faults::default(), started) })
+        let link = Link::of(plan, parameters(queues[1]), engine, Faults::default(), started);
+        let has_line = queues.iter().all(|queue| queue.shaped_rate().is_none());
+        Ok(Link { rates: if has_line { link.rates } else { [None; 2] }, ..link })
     }
 
     fn of(
@@ -237,21 +277,27 @@ impl Link {
         faults: Faults,
         started: Nanos,
     ) -> Link {
+        let queue = plan.queues.first().cloned().unwrap_or_default();
+        let run = Run { queue, parameters, ..Run::default() };
+        let rates = plan.link.constant_rates();
+        Link { run, rates, ..Link::with(seed_of(plan), link_plan(&plan.link), engine, faults, started) }
+    }
+
+    fn with(seed: u64, plan: LinkPlan, engine: EngineHandle, faults: Faults, started: Nanos) -> Link {
         engine.measure_sojourn(started, Nanos(u64::MAX));
         // The engine looks every 10 ms, and the first packet counts.
         std::thread::sleep(Duration::from_millis(25));
-        let queue = plan.queues.first().cloned().unwrap_or_default();
-        let run = Run { queue, parameters, ..Run::default() };
         Link {
             engine,
             faults,
             around: None,
             started,
-            order: plan.link.clone(),
-            seed: seed_of(plan),
-            run,
+            listening: None,
+            plan,
+            seed,
+            run: Run::default(),
             lines: Default::default(),
-            is_changed: false,
+            rates: [None; 2],
             notes: Vec::new(),
             interval: signed(STEP),
         }
@@ -269,7 +315,7 @@ impl Link {
     /// Those of [`Command::spawn`].
     pub fn spawn(&self, command: &mut Command) -> io::Result<Child> {
         let Some((_, lab)) = &self.around else { return Err(io::ErrorKind::Unsupported.into()) };
-        command.env(SERVER, Link::server(self.order.ip_version == 6).to_string());
+        command.env(SERVER, Link::server(self.plan.ip_version == 6).to_string());
         lab.client().run(|| command.spawn()).map_err(io::Error::other)?
     }
 
@@ -330,6 +376,10 @@ impl Link {
     /// # Errors
     /// [`Error::Usage`] for a value out of range; then nothing changes.
     pub fn change(&mut self, wish: &Wish) -> Result<(), Error> {
+        if self.listening.is_some() {
+            let why = "a link over the air changes by the schedules of its file alone";
+            return Err(Error::Usage(why.into()));
+        }
         let line = |bps: u64| {
             let serializer = Serializer::new(Rate(bps));
             serializer.map(Line::Rate).ok_or_else(|| Error::Usage("a rate of 0 sends nothing".into()))
@@ -343,7 +393,9 @@ impl Link {
             self.engine.change(direction, Change { line, loss, delay }).map_err(Error::usage)?;
         }
         // What the lines did before was at other rates.
-        self.is_changed |= wish.up_bps.is_some() || wish.down_bps.is_some();
+        if wish.up_bps.is_some() || wish.down_bps.is_some() {
+            self.rates = [None; 2];
+        }
         if self.notes.len() < MOST_NOTES {
             #[allow(clippy::cast_precision_loss)]
             let at = goodqueue_wire::now().since(self.started).0 as f64 / 1e9;
@@ -388,26 +440,29 @@ impl Link {
         self.interval = 0;
         self.look();
         let fault = self.fault();
-        let Link { engine, around, started, order, seed, mut run, lines, is_changed, notes, .. } = self;
+        let Link { engine, around, started, listening, plan, seed, mut run, lines, rates, notes, .. } = self;
         let ran_ns = goodqueue_wire::now().since(started).0;
         let report = engine.stop().map_err(Error::machine)?;
         // That the program keeps the processors busy is its own affair, as long as packets leave in time.
         let mut invalid = report.last.validity().reasons;
         invalid.extend(report.failure.as_ref().map(ToString::to_string));
         invalid.extend(fault);
+        let radio = listening.map(RadioThread::end).transpose()?.unwrap_or_default();
+        invalid.extend(radio.wrong);
         let end = finish(&report, report.failure.is_none(), invalid);
         let refused = around.map_or(0, |(relays, _)| relays.stop());
         (run.complete, run.validity) =
             (end.complete, Validity { valid: end.invalid.is_empty(), reasons: end.invalid });
-        let [up, down] = if is_changed { [None; 2] } else { order.constant_rates() };
-        let [up, down] = [(lines[0], up), (lines[1], down)]
+        let [up, down] = [(lines[0], rates[0]), (lines[1], rates[1])]
             .map(|(line, rate): (LineClock, _)| rate.and_then(|bps| line.error(bps)));
         run.engine = Some(EngineHealth { rate_error_up: up, rate_error_down: down, ..end.engine });
         for (series, end) in [(&mut run.up, end.up), (&mut run.down, end.down)] {
             (series.drop_reasons, series.counters) = (end.drop_reasons, end.counters);
         }
         let ways = [(Direction::Up, &report.up), (Direction::Down, &report.down)];
-        run.path = ways.into_iter().filter_map(|(way, end)| path_queue(way, &run.queue, end)).collect();
+        let queues = ways.into_iter().filter_map(|(way, end)| path_queue(way, &run.queue, end));
+        run.path = queues.chain(radio.path).collect();
+        run.radios = radio.radios;
         let (flows, series): (Vec<_>, Vec<_>) = connections([&report.up, &report.down], started).unzip();
         run.flows = series;
         let test = TestPlan { load_ns: ran_ns, step_ns: STEP.0, flows, ..own.test.clone() };
@@ -434,7 +489,7 @@ impl Link {
             seed,
             planned: vec![run.queue.clone()],
             test,
-            link: link_plan(&order),
+            link: plan,
             runs: vec![run],
             warnings,
             ..own

@@ -11,7 +11,6 @@ use std::sync::mpsc::Sender;
 
 use goodqueue::Direction;
 use goodqueue::{Backlog, Nanos, Packet, Reason, Span};
-use goodqueue_report::ramp_ns;
 use goodqueue_report::wifi::SHARE_STEP_NS;
 use goodqueue_sim::wifi::{AirEvent, DeviceId, Frame, Radio, Sink, tid_of};
 use goodqueue_wire::{self as wire, Exit, Medium};
@@ -64,8 +63,9 @@ pub(super) struct OnAir {
     /// The way on which packets go to stations.
     pub(super) to_stations: Direction,
     pub(super) load_start: LoadStart,
-    /// How long the load lasts.
+    /// How long the load lasts, and its first part, for which no waiting time counts.
     pub(super) load: Span,
+    pub(super) ramp: Span,
     pub(super) listener: Sender<RadioMessage>,
     /// What it has seen.
     pub(super) notes: Notes,
@@ -150,7 +150,7 @@ impl OnAir {
     fn tell_moments(&mut self, now: Nanos) {
         let Some(start) = self.load_start.get() else { return };
         if !std::mem::replace(&mut self.notes.measures, true) {
-            let [from, to] = [ramp_ns(self.load.0), self.load.0].map(|at| self.time(start + Span(at)));
+            let [from, to] = [self.ramp, self.load].map(|at| self.time(start + at));
             (0..=self.stations()).for_each(|device| self.radio.measure_sojourn(device, from, to));
         }
         while self.notes.next <= self.load.0 && start + Span(self.notes.next) <= now {

@@ -52,6 +52,7 @@ fn same(driver: DriverSpec) {
         to_stations: Direction::Down,
         load_start: start.clone(),
         load: Span::from_millis(1_050),
+        ramp: Span::ZERO,
         listener: sender,
         notes: Notes::default(),
     };

@@ -9,10 +9,12 @@ use goodqueue::port::Trace;
 use goodqueue::{Direction, ETHERNET_FRAME, Line, Nanos, Rate, RingSpec, Serializer, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::wifi::Radio as Recorded;
-use goodqueue_report::{Direction as Recording, PathQueue};
+use goodqueue_report::{Direction as Recording, PathQueue, ramp_ns};
 use goodqueue_sim::wifi::{DeviceId, PeerSpec, Radio, RadioSpec, RateSpec, Role};
 use goodqueue_wire::DEFAULT_FRAMES;
-use goodqueue_wire::{Engine, EngineHandle, EngineSpec, FlowSpec, Lab, MAX_HOSTS, MediumSpec, PathSpec};
+use goodqueue_wire::{
+    Engine, EngineHandle, EngineSpec, FlowSpec, Lab, MAX_HOSTS, MediumSpec, OnDestination, PathSpec,
+};
 
 use super::message::{Order, Work};
 use super::on_air::{LoadStart, Notes, Offered, OnAir, RadioMessage, backlog};
@@ -72,6 +74,7 @@ pub(super) struct Air {
 const LEAD: Span = Span::from_millis(800);
 
 /// A radio that is being listened to.
+#[derive(Debug)]
 pub(super) struct RadioThread {
     /// When the radio's time began.
     origin: Nanos,
@@ -180,7 +183,8 @@ impl Setup {
                 Ok(Started { engine, faults, listening: None })
             }
             Network::Air(air) => {
-                let (engine, listening) = air.start(lab, &self.test, order.seed)?;
+                let (engine, listening) =
+                    air.start(lab, &self.test, order.seed, Span(ramp_ns(self.test.load.0)), (None, None))?;
                 Ok(Started { engine, faults: Faults::default(), listening: Some(listening) })
             }
         }
@@ -252,7 +256,17 @@ fn frames(link: &LinkOrder) -> u32 {
 }
 
 impl Air {
-    fn start(&self, lab: &Lab, test: &Test, seed: u64) -> Result<(EngineHandle, RadioThread), Error> {
+    /// No waiting time counts in the `ramp` at the start of the load. Each connection is counted if `flows` says
+    /// so. With `act`, something is done before a
+    /// destination gets its first packet.
+    pub(super) fn start(
+        &self,
+        lab: &Lab,
+        test: &Test,
+        seed: u64,
+        ramp: Span,
+        (flows, act): (Option<FlowSpec>, Option<OnDestination>),
+    ) -> Result<(EngineHandle, RadioThread), Error> {
         let mut spec = self.spec.clone();
         for device in &mut spec.devices {
             if let Role::Station { down, up, .. } = &mut device.role {
@@ -270,17 +284,19 @@ impl Air {
             to_stations: self.to_stations,
             load_start: load_start.clone(),
             load: test.load,
+            ramp,
             listener,
             notes: Notes::default(),
         };
         let mut engine = MediumSpec::new(on_air);
         engine.seed = seed;
+        engine.flows = flows;
         let delays = || vec![self.delay];
         match self.to_stations {
             Direction::Down => (engine.down.before, engine.up.after) = (delays(), delays()),
             Direction::Up => (engine.up.before, engine.down.after) = (delays(), delays()),
         }
-        let engine = Engine::start_medium(lab, engine).map_err(Error::machine)?;
+        let engine = Engine::start_medium(lab, engine, act).map_err(Error::machine)?;
         let ear = Ear {
             owners: self.owners(test),
             measured: Measured::new(places(&spec), test.load),
@@ -325,7 +341,7 @@ struct Ear {
 }
 
 /// What there is to say of a radio at the end.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct RadioReport {
     pub(super) radios: Vec<Recorded>,
     /// The queues of its devices.

@@ -104,8 +104,9 @@ fn of_program(program: &str, run: &Run) -> String {
         let ms = |ns: u64| firm(i64::try_from(ns).unwrap_or(i64::MAX));
         format!("{} in the mean and {} at most", ms(of.mean_ns), ms(of.max_ns))
     };
+    let place = if run.radios.is_empty() { "line" } else { "air" };
     format!(
-        "In front of the line, packets to {program} waited {}, and packets from it {}.",
+        "In front of the {place}, packets to {program} waited {}, and packets from it {}.",
         waited(Direction::Down),
         waited(Direction::Up)
     )

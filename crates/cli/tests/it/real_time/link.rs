@@ -106,6 +106,40 @@ fn live_a_download_behind_a_link_meets_its_rate_its_queue_and_its_delay() {
 }
 
 #[test]
+fn live_a_download_over_wi_fi_meets_the_air() {
+    let Some(_turn) = live("live_a_download_over_wi_fi_meets_the_air") else { return };
+    let scratch = Scratch::new("link-air");
+    let file = scratch.path("wifi.toml");
+    let network = "[wifi]\ndriver = \"ath9k\"\nmcs = 0\n[[wifi.station]]\nname = \"laptop\"\n";
+    std::fs::write(&file, network).expect("a file");
+    let file = file.display();
+    let answer = measured(|| {
+        let (port, service) = service(|mut stream| stream.write_all(&vec![7; LOAD]));
+        let count = format!("test $(cat </dev/tcp/$GOODQUEUE_SERVER/{port} | wc -c) = {LOAD}");
+        let answer = valid(&format!("--link {file} --expose {port}"), &["bash", "-c", &count]);
+        service.join().expect("a service").expect("all is sent");
+        answer
+    });
+    let (record, run) = (&answer["record"], &answer["record"]["runs"][0]);
+    // MCS 0 carries 7.2 Mbit/s, of which aggregates leave most to TCP: 16 Mbit take 2.3 to 4 s.
+    let seconds = number(&record["test"]["load_ns"]) / 1e9;
+    assert!((2.2..6.0).contains(&seconds), "{seconds} s");
+    assert_eq!(run["queue"], "ath9k, airtime fairness");
+    let station = &run["radios"][0]["stations"][0];
+    assert!(station["name"] == "laptop" && number(&station["delivered_bytes"]) > LOAD as f64, "{station}");
+    let bytes: f64 = run["flows"][0]["rx_bytes"].as_array().expect("steps").iter().map(number).sum();
+    assert!((LOAD as f64..=LOAD as f64 + 1.0).contains(&bytes), "{bytes} bytes");
+    // The schedule of a file is the only thing that changes the air, and lines are not the air.
+    for words in ["--rate 5mbit", "--rtt 10ms", "--at 1s:rate=2mbit"] {
+        let output = link(&format!("--link {file} {words}"), &["true"]);
+        assert_eq!(output.status.code(), Some(2), "{words}: {}", stderr(&output));
+    }
+    let output = link("--link /nowhere/wifi.toml", &["true"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("/nowhere/wifi.toml"), "{}", stderr(&output));
+}
+
+#[test]
 fn live_a_link_is_changed_while_it_runs() {
     let test = "live_a_link_is_changed_while_it_runs";
     let Some(_turn) = live(test) else { return };
