@@ -16,10 +16,18 @@ use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{Cake, Params};
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+use super::{MqSetup, Tables};
 use crate::hash::{mix, reciprocal_scale};
 use crate::memory::Memory;
 use crate::{
     Backlog, BuildError, Configurable, Draws, Lcg, Link, Nanos, Owner, Packet, Queue, Span, Stats, Verdict,
+};
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+use crate::{
+    Rng,
+    arena::Slot,
+    spec::{MAX_PACKETS, Properties},
 };
 
 /// The least time between two looks of an instance at the others (Linux `sync_time`).
@@ -295,6 +303,33 @@ impl<P: Packet, D: Draws> Member<P, D> {
 }
 
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+impl<P: Packet> Member<P> {
+    /// A group of `count` members with the parameters of `setup`, whose own number of queues has no effect.
+    /// Random numbers come from `draws`.
+    ///
+    /// # Errors
+    /// Those of [`Cake`].
+    pub fn build(
+        setup: &MqSetup,
+        count: u32,
+        link: Link,
+        now: Nanos,
+        mut draws: Rng,
+    ) -> Result<Vec<Member<P>>, BuildError> {
+        let setup = setup.instance();
+        let params = setup.params(link);
+        let places = usize::try_from(setup.places(link, 0)?.min(MAX_PACKETS)).unwrap_or(usize::MAX);
+        let cake = |_| {
+            let own = draws.clone().into();
+            draws.next_u64();
+            let tables = Tables::on_heap(params.diffserv.tins(), setup.flows);
+            Cake::new(now, params, link, (own, tables, alloc::vec![Slot::default(); places]))
+        };
+        Ok(Member::group((0..count).map(cake).collect::<Result<_, _>>()?))
+    }
+}
+
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let verdict = self.instance.cake.arrive(now, packet, observer);
@@ -472,8 +507,7 @@ mod tests {
             spec.build::<Header>(Rate(1_000_000_000), 1514, Nanos(0)).expect(text)
         };
         let [mut cake, mut one] =
-            ["cake:diffserv4,bandwidth=9mbit", "cake_mq:diffserv4,bandwidth=9mbit,queues=1"]
-                .map(|text| build(text));
+            ["cake:diffserv4,bandwidth=9mbit", "cake_mq:diffserv4,bandwidth=9mbit,queues=1"].map(build);
         let mut random = crate::Rng::new(3);
         let mut now = START;
         for cookie in 0..3000 {

@@ -35,3 +35,23 @@ for layout in simple simplest; do
 done
 shown >/tmp/after
 ok "Linux 7: everything is back" same /tmp/before /tmp/after
+
+# The rate that four instances send together, beside ours of the same load (docs/cake-mq.md), in percent.
+beside() {
+  rate=$1 load=$2 ours=$3
+  ip link del gq0 2>/dev/null; ip link del wan0 2>/dev/null
+  ip link add wan0 numtxqueues 4 type dummy && ip addr add 10.0.1.1/24 dev wan0 && ip link set wan0 up &&
+    /job/rates set cake_mq "$rate" && tc qdisc add dev wan0 clsact || return
+  for flow in 0 1 2 3 4 5 6 7; do
+    tc filter add dev wan0 egress protocol ip u32 match ip dport $((5000 + flow)) 0xffff \
+      action skbedit queue_mapping $((flow / 2)) || return
+  done
+  kernel=$(/job/rates run "$rate" 4 "$load" 5) || { echo "$kernel; the load could not be offered"; return 1; }
+  echo "$kernel"
+  awk -v kernel="$kernel" -v ours="$ours" 'BEGIN { off = kernel - ours; exit !(off * off <= 0.3 * 0.3) }'
+}
+if [ -x /job/rates ]; then
+OURS
+else
+  echo "SKIPPED: rates of cake_mq: no C compiler that links statically"
+fi

@@ -66,7 +66,7 @@ fn byte_time(rate: u64, len: u32) -> u64 {
     while factor >> 34 != 0 {
         (factor, shift) = (factor >> 1, shift - 1);
     }
-    u64::from(len) * factor >> shift
+    (u64::from(len) * factor) >> shift
 }
 
 /// An instance of the model: a list of packets and the clocks.
