@@ -315,7 +315,8 @@ impl Settings {
     }
 }
 
-/// Fails if `cake_mq`, as it was written, cannot be had. The IFB for what arrives has one queue, and gets a `cake`.
+/// Fails if `cake_mq`, as it was written, cannot be had. The IFB for what arrives has one queue, and gets a
+/// `cake`.
 fn check_written(queue: &QueueSpec, is_up: bool, interface: &Interface) -> Result<()> {
     let count = queue.info().parameters.iter().find(|parameter| parameter.name == "queues");
     if count.is_some_and(|count| queue.given(count).is_some()) {

@@ -16,7 +16,8 @@ impl Subject for CakeMq<Header> {
     const COUNTS_CHANGE: bool = false;
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
-        // Another mode would move a flow to another place, and packets of it could pass each other, as in Linux.
+        // Another mode would move a flow to another place, where its packets could pass each other, as in
+        // Linux.
         let Params { diffserv, isolation, .. } = params(0);
         let memory_limit = u32::from(choice) * 7000;
         let params = Params { diffserv, isolation, memory_limit, ..params(choice) };
