@@ -72,6 +72,10 @@ fn of_queue(text: &str) -> Result<Footprint, Error> {
             let params = setup.params(Link { rate: RATE, mtu: ETHERNET_FRAME });
             Some(params.memory_limit_at(params.bandwidth.0 / 8).into())
         }
+        QueueParams::CakeMq(setup) => {
+            let params = setup.instance().params(Link { rate: RATE, mtu: ETHERNET_FRAME });
+            Some(u64::from(params.memory_limit_at(params.bandwidth.0 / 8)) * u64::from(setup.queues))
+        }
         params => params.properties().memory_limit().map(u64::from),
     };
     let parts = spec.memory::<Header>(RATE, ETHERNET_FRAME).map_err(Error::usage)?;

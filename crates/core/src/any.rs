@@ -14,8 +14,8 @@ use crate::memory::{Memory, Room};
 use crate::prio::{PFIFO_FAST_BANDS, Priomap};
 use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
 use crate::{
-    Backlog, Cake, Codel, Configurable, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Owner, Packet,
-    Pie, Prio, Queue, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, wheel,
+    Backlog, Cake, CakeMq, Codel, Configurable, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Owner,
+    Packet, Pie, Prio, Queue, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, wheel,
 };
 
 /// Declares [`AnyQueue`]: a line for each type of queue.
@@ -154,6 +154,8 @@ queues! {
     Wheel(M::One<Wheel<P, M>>),
     /// `cake`.
     Cake(M::One<Cake<P, M>>),
+    /// `cake_mq`.
+    CakeMq(M::One<CakeMq<P, M>>),
 }
 
 impl<P: Packet, M: Memory> AnyQueue<P, M> {
@@ -191,6 +193,9 @@ impl<P: Packet, M: Memory> AnyQueue<P, M> {
             (AnyQueue::Wheel(queue), Params::Wheel(params)) => queue.configure(now, params, link, owner),
             (AnyQueue::Cake(queue), Params::Cake(setup)) => {
                 queue.configure(now, setup.params(link), link, owner)
+            }
+            (AnyQueue::CakeMq(queue), Params::CakeMq(setup)) => {
+                queue.configure(now, setup.instance().params(link), link, owner)
             }
             _ => Err(BuildError::Fixed),
         }
@@ -330,6 +335,21 @@ impl QueueSpec {
                 let tables = cake::Tables::new(room, params.diffserv.tins(), setup.flows)?;
                 let slots = room.packets(needed)?;
                 one(on, params, (draws.into(), tables, slots), room)?.map(AnyQueue::Cake)
+            }
+            QueueParams::CakeMq(setup) => {
+                let params = setup.instance().params(link);
+                let count = u64::from(setup.queues);
+                room.admit(count, needed / count)?;
+                let instances = room.classes(count, |room| {
+                    let tables = cake::Tables::new(room, params.diffserv.tins(), setup.flows)?;
+                    let slots = room.packets(needed / count)?;
+                    // The first one draws what a `cake` would.
+                    let own = draws.clone().into();
+                    draws.next_u64();
+                    let cake = Cake::new(now, params, link, (own, tables, slots))?;
+                    Ok(cake::Seat::new(cake::Instance::new(cake)))
+                })?;
+                one(on, params, instances, room)?.map(AnyQueue::CakeMq)
             }
             QueueParams::PfifoFast(params) => {
                 let limit = Limit::Packets(params.limit);

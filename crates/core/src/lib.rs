@@ -81,7 +81,7 @@ pub mod wheel;
 pub mod wifi;
 
 pub use any::AnyQueue;
-pub use cake::Cake;
+pub use cake::{Cake, CakeMq};
 pub use codel::Codel;
 pub use details::Details;
 pub use direction::Direction;

@@ -30,10 +30,15 @@ pub(crate) fn room(port: &PortSpec) -> u64 {
         Discipline::Queue(spec) => {
             let link = Link { rate: port.rate, mtu: port.frame };
             let places = spec.places(link).unwrap_or(0).min(MAX_PACKETS);
-            // Each flow keeps a place of its own, in each of cake's tins.
-            let tins = if matches!(spec.params(), QueueParams::Cake(_)) { 8 } else { 1 };
-            let flows = spec.params().properties().flows().unwrap_or(0);
-            places.saturating_add(u64::from(flows) * tins)
+            let flows = u64::from(spec.params().properties().flows().unwrap_or(0));
+            match spec.params() {
+                // Each flow keeps a place of its own, in each of cake's tins.
+                QueueParams::Cake(_) => places.saturating_add(flows * 8),
+                // With lanes, each has one of the instances.
+                QueueParams::CakeMq(setup) if port.lanes > 1 => places / u64::from(setup.queues) + flows * 8,
+                QueueParams::CakeMq(setup) => places.saturating_add(flows * 8 * u64::from(setup.queues)),
+                _ => places.saturating_add(flows),
+            }
         }
         Discipline::Classes(tree) => room_of_tree(tree),
         Discipline::Own(_) => 0,

@@ -1,9 +1,10 @@
 //! Compares Goodqueue with others: with Linux's decisions call by call ([`replay`]), a real kernel's TCP
 //! ([`truth`]), scripts that were written for it ([`packetdrill`]), published figures ([`reproduce`]), and
-//! what follows a varying link ([`autorate`]).
+//! what follows a varying link ([`autorate`]), and the instances of `cake_mq` with one `cake` ([`cake_mq`]).
 #![forbid(unsafe_code)]
 
 pub mod autorate;
+pub mod cake_mq;
 pub mod packetdrill;
 pub mod replay;
 pub mod reproduce;

@@ -1,8 +1,10 @@
 //! The device of a link: one queue and ring, or several that share a line.
 
 use goodqueue::BuildError as QueueError;
+use goodqueue::cake::Member;
 use goodqueue::fifo::Limit;
 use goodqueue::port::{Line, MultiPort};
+use goodqueue::spec::QueueParams;
 use goodqueue::{
     AnyQueue, Backlog, Departure, Nanos, Owner, Port, PortStats, Queue, QueueSpec, Rng, Span, Stats,
 };
@@ -60,6 +62,8 @@ impl Device {
         implementation: Implementation,
     ) -> Result<Device, BuildError> {
         let invalid = |why: &str| BuildError::Invalid { what: "link", index, why: why.into() };
+        // The lanes of a device share the rate of their `cake_mq`.
+        let members = if spec.lanes > 1 { members(spec, &mut draws) } else { None };
         let mut queue = || {
             let draws = Rng::new(draws.next_u64());
             let built = match &spec.queue {
@@ -87,9 +91,13 @@ impl Device {
                 EitherQueue::Own(queue) => {
                     Device::Own(Box::new(Port::new(queue, spec.ring, spec.line.clone())))
                 }
+                EitherQueue::Member(_) => return Err(invalid("one lane has no group")),
             });
         }
-        let queues = (0..spec.lanes).map(|_| queue()).collect::<Result<Vec<_>, _>>()?;
+        let queues = match members {
+            Some(members) => members.map_err(|error| BuildError::Queue { index, error })?,
+            None => (0..spec.lanes).map(|_| queue()).collect::<Result<Vec<_>, _>>()?,
+        };
         let ring = spec.ring.ok_or_else(|| invalid("several hardware queues need a ring each"))?;
         let port = MultiPort::new(queues, ring, spec.line.clone());
         Ok(Device::Multi(Box::new(port.ok_or_else(|| invalid("a device has 1 hardware queue or more"))?)))
@@ -268,6 +276,15 @@ impl Device {
             Device::Air(_) | Device::Switch(_) => Stats::default(),
         }
     }
+}
+
+/// The instances of `cake_mq`, one for each lane; `None` for another queue.
+fn members(spec: &PortSpec, draws: &mut Rng) -> Option<Result<Vec<EitherQueue>, QueueError>> {
+    let Discipline::Queue(queue) = &spec.queue else { return None };
+    let QueueParams::CakeMq(setup) = queue.params() else { return None };
+    let (link, draws) = (goodqueue::Link { rate: spec.rate, mtu: spec.frame }, Rng::new(draws.next_u64()));
+    let members = Member::build(setup, spec.lanes, link, Nanos::ZERO, draws);
+    Some(members.map(|all| all.into_iter().map(|one| EitherQueue::Member(Box::new(one))).collect()))
 }
 
 /// The queues of a device with several hardware queues.

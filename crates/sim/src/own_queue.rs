@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use goodqueue::cake::Member;
 use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict};
 
 use crate::scenario::Discipline;
@@ -291,6 +292,8 @@ impl Queue<Token> for Running {
 pub(crate) enum EitherQueue {
     Catalogue(AnyQueue<Token>),
     Own(Running),
+    /// An instance of `cake_mq` in a lane.
+    Member(Box<Member<Token>>),
 }
 
 /// Runs `$body` with `$queue` bound to the queue inside.
@@ -299,6 +302,7 @@ macro_rules! each {
         match $either {
             EitherQueue::Catalogue($queue) => $body,
             EitherQueue::Own($queue) => $body,
+            EitherQueue::Member($queue) => $body,
         }
     };
 }
@@ -307,7 +311,7 @@ impl EitherQueue {
     /// Why it can no longer do its work: one's own, and the first fault.
     pub(crate) fn fault(&self) -> Option<String> {
         match self {
-            EitherQueue::Catalogue(_) => None,
+            EitherQueue::Catalogue(_) | EitherQueue::Member(_) => None,
             EitherQueue::Own(queue) => queue.fault(),
         }
     }
@@ -316,7 +320,7 @@ impl EitherQueue {
     pub(crate) fn in_catalogue(&self) -> Option<&AnyQueue<Token>> {
         match self {
             EitherQueue::Catalogue(queue) => Some(queue),
-            EitherQueue::Own(_) => None,
+            EitherQueue::Own(_) | EitherQueue::Member(_) => None,
         }
     }
 }

@@ -52,7 +52,8 @@ fn with_sanitizers() {
 #[test]
 fn the_storm_is_over_every_queue_of_the_catalogue() {
     let text = std::fs::read_to_string(tools::folder().join("tests/c/storm.c")).expect("the storm");
-    for info in &goodqueue::spec::CATALOGUE {
+    // A queue of the C library has one thread, and `cake_mq` is for several.
+    for info in goodqueue::spec::CATALOGUE.iter().filter(|info| info.name != "cake_mq") {
         let is_here =
             [" ", ":", "\""].iter().any(|end| text.contains(&format!("storm(\"{}{end}", info.name)));
         assert!(is_here, "{} is not in the storm", info.name);

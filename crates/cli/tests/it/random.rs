@@ -15,7 +15,7 @@ const COUNT: u64 = 12;
 const MOST_EVENTS: f64 = 2e7;
 
 const TESTS: [&str; 7] = ["rrul", "rrul_be", "tcp_nup", "tcp_ndown", "tcp_2up", "ping", "tcp_square_wave"];
-const QUEUES: [&str; 22] = [
+const QUEUES: [&str; 23] = [
     "pfifo:2",
     "pfifo:1000",
     "bfifo:20000",
@@ -38,6 +38,7 @@ const QUEUES: [&str; 22] = [
     "pfifo_fast",
     "htb,rate=5mbit",
     "tbf,rate=3mbit,burst=5000,limit=50000",
+    "cake_mq,bandwidth=3mbit",
 ];
 const RATES: [&str; 6] = ["300kbit", "1mbit", "7mbit", "20mbit", "100mbit", "1gbit"];
 const TIMES: [&str; 6] = ["0ms", "1us", "1ms", "10ms", "50ms", "300ms"];

@@ -13,6 +13,7 @@
 //! | `ways`, `heap` | flows, hosts, their sets and lists; the longest queue |
 //! | `enqueue`, `ack_filter`, `tcp_options` | the way in |
 //! | `dequeue`, `cobalt`, `shaper` | the way out |
+//! | `mq` | `cake_mq`: several instances that share one rate |
 
 mod ack_filter;
 mod classify;
@@ -21,6 +22,7 @@ mod dequeue;
 mod enqueue;
 mod heap;
 mod length;
+mod mq;
 mod params;
 mod setup;
 mod shaper;
@@ -33,8 +35,11 @@ use core::fmt;
 
 use length::Adjusted;
 pub use length::Lengths;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+pub use mq::Member;
+pub use mq::{CakeMq, Instance, SYNC_TIME, Seat};
 pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS};
-pub use setup::{LinkKind, Setup};
+pub use setup::{LinkKind, MqSetup, Setup};
 pub use stats::{State, TinCounters, TinState};
 pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 
@@ -190,6 +195,12 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.shaper.byte_time = self.tins[0].byte_time;
         self.memory_limit = self.params.memory_limit_at(self.rate);
         self.memory_mark = self.memory_max.min(self.memory_limit.into());
+    }
+
+    /// Shapes to the configured rate divided by `active`, at least 1. Control laws and memory limit stay.
+    fn divide_rate(&mut self, active: u32) {
+        tin::divide(&mut self.tins, self.rate / u64::from(active), self.params.diffserv);
+        self.shaper.byte_time = self.tins[0].byte_time;
     }
 
     /// Drops all packets of a tin. It becomes the current tin; its flows stay on their lists.

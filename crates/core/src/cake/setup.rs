@@ -78,47 +78,122 @@ impl LinkKind {
     }
 }
 
-params! {
-    /// `cake` with the parameters of tc-cake(8).
-    pub struct Setup: "cake": positional,
-        "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper with the link's overhead",
-        "Linux 6.1 sch_cake.c";
+/// Declares the parameters of `cake` or of `cake_mq`: a list, with what only one of the two has.
+macro_rules! setup {
+    ({ $($head:tt)* } { $($own:tt)* }) => { params! {
+        $($head)*
 
-    diffserv: Diffserv = Diffserv::Diffserv3, word::<Diffserv>(),
-        "tins: classes of traffic, by the DSCP", "sch_cake.c:cake_select_tin";
-    bandwidth: Option<Rate> => Off, rate(Rate(8), Rate(8 << 40)),
-        "rate of the shaper, kept as whole bytes per second; off: unlimited", "sch_cake.c:cake_set_rate";
-    isolation: Isolation = Isolation::TripleIsolate, word::<Isolation>(),
-        "who gets equal shares: hosts and flows, or one of them", "sch_cake.c:cake_hash";
-    rtt: Span = Span::from_millis(100), time_or(RTTS, Span::from_micros(1), Span(4_294_967_295_000)),
-        "usual round trip, the interval of COBALT; its target is a twentieth", "sch_cake.c:cake_set_rate";
-    link: LinkKind = LinkKind::Raw, word::<LinkKind>(),
-        "overhead, mpu and atm of a kind of link; each can be given by itself", "tc q_cake.c";
-    overhead: Option<i16> => Off, signed(-64, 256),
-        "bytes added to every packet, without its link header", "sch_cake.c:cake_calc_overhead";
-    ether_vlan "ether-vlan": u8 = 0, count(0, 3), "VLAN tags, 4 bytes more each", "tc q_cake.c";
-    mpu: Option<u16> => Off, bytes(0, 256),
-        "smallest length that a packet counts as", "sch_cake.c:cake_calc_overhead";
-    atm: Option<Framing> => Off, word::<Framing>(),
-        "framing: 53 bytes for every 48, or one more byte for every 64", "sch_cake.c:cake_calc_overhead";
-    ingress: Option<bool> => Derived("off"), SWITCH,
-        "dropped packets count against the shaper's rate: it is behind the bottleneck", "sch_cake.c:cake_dequeue";
-    autorate_ingress "autorate-ingress": bool = false, SWITCH,
-        "the shaper's rate follows the arriving traffic", "sch_cake.c:cake_enqueue";
-    ack_filter "ack-filter": AckFilter = AckFilter::Off, word::<AckFilter>(),
-        "drops acknowledgements that a later one makes redundant", "sch_cake.c:cake_ack_filter";
-    split_gso "split-gso": bool = true, SWITCH, "cuts super-packets on arrival", "sch_cake.c:cake_enqueue";
-    wash: bool = false, SWITCH,
-        "sets the DSCP to 0 after it has selected the tin", "sch_cake.c:cake_handle_diffserv";
-    nat: bool = false, SWITCH,
-        "no effect: addresses are never translated here", "sch_cake.c:cake_update_flowkeys";
-    memlimit: Option<u32> => Off, bytes(1, MAX_BYTES),
-        "largest memory of queued packets; off: 4 bandwidth * rtt, at least 4 MiB",
-        "sch_cake.c:cake_reconfigure";
-    fwmark: u32 = 0, count(0, u32::MAX as u64),
-        "bits of the firewall mark that select the tin", "sch_cake.c:cake_select_tin";
-    flows: u32 = 1024, power_of_two(8, 65_536),
-        "queues in each tin, in sets of 8; Linux has 1024", "sch_cake.c:CAKE_QUEUES";
+        diffserv: Diffserv = Diffserv::Diffserv3, word::<Diffserv>(),
+            "tins: classes of traffic, by the DSCP", "sch_cake.c:cake_select_tin";
+        bandwidth: Option<Rate> => Off, rate(Rate(8), Rate(8 << 40)),
+            "rate of the shaper, kept as whole bytes per second; off: unlimited", "sch_cake.c:cake_set_rate";
+        isolation: Isolation = Isolation::TripleIsolate, word::<Isolation>(),
+            "who gets equal shares: hosts and flows, or one of them", "sch_cake.c:cake_hash";
+        rtt: Span = Span::from_millis(100), time_or(RTTS, Span::from_micros(1), Span(4_294_967_295_000)),
+            "usual round trip, the interval of COBALT; its target is a twentieth", "sch_cake.c:cake_set_rate";
+        link: LinkKind = LinkKind::Raw, word::<LinkKind>(),
+            "overhead, mpu and atm of a kind of link; each can be given by itself", "tc q_cake.c";
+        overhead: Option<i16> => Off, signed(-64, 256),
+            "bytes added to every packet, without its link header", "sch_cake.c:cake_calc_overhead";
+        ether_vlan "ether-vlan": u8 = 0, count(0, 3), "VLAN tags, 4 bytes more each", "tc q_cake.c";
+        mpu: Option<u16> => Off, bytes(0, 256),
+            "smallest length that a packet counts as", "sch_cake.c:cake_calc_overhead";
+        atm: Option<Framing> => Off, word::<Framing>(),
+            "framing: 53 bytes for every 48, or one more byte for every 64", "sch_cake.c:cake_calc_overhead";
+        ingress: Option<bool> => Derived("off"), SWITCH,
+            "dropped packets count against the shaper's rate: it is behind the bottleneck",
+            "sch_cake.c:cake_dequeue";
+        $($own)*
+        ack_filter "ack-filter": AckFilter = AckFilter::Off, word::<AckFilter>(),
+            "drops acknowledgements that a later one makes redundant", "sch_cake.c:cake_ack_filter";
+        split_gso "split-gso": bool = true, SWITCH, "cuts super-packets on arrival", "sch_cake.c:cake_enqueue";
+        wash: bool = false, SWITCH,
+            "sets the DSCP to 0 after it has selected the tin", "sch_cake.c:cake_handle_diffserv";
+        nat: bool = false, SWITCH,
+            "no effect: addresses are never translated here", "sch_cake.c:cake_update_flowkeys";
+        memlimit: Option<u32> => Off, bytes(1, MAX_BYTES),
+            "largest memory of queued packets; off: 4 bandwidth * rtt, at least 4 MiB",
+            "sch_cake.c:cake_reconfigure";
+        fwmark: u32 = 0, count(0, u32::MAX as u64),
+            "bits of the firewall mark that select the tin", "sch_cake.c:cake_select_tin";
+        flows: u32 = 1024, power_of_two(8, 65_536),
+            "queues in each tin, in sets of 8; Linux has 1024", "sch_cake.c:CAKE_QUEUES";
+    } };
+}
+
+setup! {
+    {
+        /// `cake` with the parameters of tc-cake(8).
+        pub struct Setup: "cake": positional,
+            "hosts and flows served in turn, classes by DSCP, COBALT in each flow, a shaper with the link's overhead",
+            "Linux 6.1 sch_cake.c";
+    }
+    {
+        autorate_ingress "autorate-ingress": bool = false, SWITCH,
+            "the shaper's rate follows the arriving traffic", "sch_cake.c:cake_enqueue";
+    }
+}
+
+setup! {
+    {
+        /// `cake_mq` with the parameters of tc-cake(8). They are those of each instance, except that the
+        /// instances share the bandwidth. Linux refuses `autorate-ingress` here.
+        pub struct MqSetup: "cake_mq": positional,
+            "several instances of cake, flows spread over them by hash, that share one rate without locks",
+            "Linux 7.0 sch_cake.c";
+    }
+    {
+        queues: u32 = 4, count(1, MOST_INSTANCES),
+            "instances; in Linux one for each transmit queue of the device, as here where the link has lanes",
+            "sch_cake.c:cake_mq_init";
+    }
+}
+
+/// Most instances of `cake_mq`.
+const MOST_INSTANCES: u64 = 64;
+
+impl MqSetup {
+    /// The parameters of each instance.
+    #[must_use]
+    pub const fn instance(&self) -> Setup {
+        let MqSetup { diffserv, bandwidth, isolation, rtt, link, overhead, ether_vlan, mpu, atm, .. } = *self;
+        let MqSetup { ingress, ack_filter, split_gso, wash, nat, memlimit, fwmark, flows, .. } = *self;
+        Setup {
+            diffserv,
+            bandwidth,
+            isolation,
+            rtt,
+            link,
+            overhead,
+            ether_vlan,
+            mpu,
+            atm,
+            ingress,
+            autorate_ingress: false,
+            ack_filter,
+            split_gso,
+            wash,
+            nat,
+            memlimit,
+            fwmark,
+            flows,
+        }
+    }
+}
+
+impl Properties for MqSetup {
+    /// Those of all instances.
+    fn places(&self, link: Link, leaf: u64) -> Result<u64, BuildError> {
+        Ok(self.instance().places(link, leaf)?.saturating_mul(self.queues.into()))
+    }
+
+    fn flows(&self) -> Option<u32> {
+        Some(self.flows)
+    }
+
+    fn shaped_rate(&self) -> Option<Rate> {
+        self.bandwidth
+    }
 }
 
 impl Setup {

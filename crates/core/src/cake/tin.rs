@@ -111,6 +111,18 @@ impl Tin {
     /// Sets the threshold in bytes per second and what follows from it (Linux 6.1
     /// `sch_cake.c:cake_set_rate`).
     fn set_rate(&mut self, rate: u64, params: &Params) {
+        self.set_share(rate);
+        let micros = |span: crate::Span| (span.0 / 1000).max(1) * 1000;
+        let (rtt, wanted) = (micros(params.rtt), micros(params.target));
+        let mtu_time = self.byte_time.of(params.mtu);
+        let target = (mtu_time.saturating_mul(3) / 2).max(wanted);
+        let interval = rtt.saturating_add(target - wanted).max(target.saturating_mul(2));
+        self.law = Law::new(target, interval, mtu_time);
+    }
+
+    /// Sets the threshold in bytes per second and leaves the control law as it is (Linux 7.0
+    /// `sch_cake.c:cake_set_rate` with an MTU of 0).
+    fn set_share(&mut self, rate: u64) {
         self.rate = rate;
         self.byte_time = ByteTime::new(rate);
         self.flow_quantum = match rate {
@@ -118,12 +130,6 @@ impl Tin {
             // Between 300 and 1514, so it fits.
             _ => u32::try_from((rate >> 12).clamp(300, 1514)).unwrap_or(1514),
         };
-        let micros = |span: crate::Span| (span.0 / 1000).max(1) * 1000;
-        let (rtt, wanted) = (micros(params.rtt), micros(params.target));
-        let mtu_time = self.byte_time.of(params.mtu);
-        let target = (mtu_time.saturating_mul(3) / 2).max(wanted);
-        let interval = rtt.saturating_add(target - wanted).max(target.saturating_mul(2));
-        self.law = Law::new(target, interval, mtu_time);
     }
 
     pub(super) fn state(&self) -> TinState {
@@ -147,11 +153,25 @@ impl Tin {
 
 /// Sets thresholds and quanta of the tins in use for a rate in bytes per second.
 pub(super) fn configure(tins: &mut [Tin; super::TINS as usize], rate: u64, params: &Params) {
-    let set = |tin: &mut Tin, rate: u64, quantum: i32| {
+    each(tins, rate, params.diffserv, |tin, rate, quantum| {
         tin.set_rate(rate, params);
         tin.quantum = quantum;
-    };
-    match params.diffserv {
+    });
+}
+
+/// Sets the thresholds of the tins in use for a part of the rate, and leaves the rest as it is.
+pub(super) fn divide(tins: &mut [Tin; super::TINS as usize], rate: u64, diffserv: Diffserv) {
+    each(tins, rate, diffserv, |tin, rate, _| tin.set_share(rate));
+}
+
+/// Calls `set` with each tin in use, its threshold and its quantum.
+fn each(
+    tins: &mut [Tin; super::TINS as usize],
+    rate: u64,
+    diffserv: Diffserv,
+    mut set: impl FnMut(&mut Tin, u64, i32),
+) {
+    match diffserv {
         Diffserv::Besteffort => set(&mut tins[0], rate, 65_535),
         Diffserv::Diffserv3 => {
             for (tin, shift) in tins.iter_mut().zip([0, 4, 2]) {

@@ -135,6 +135,8 @@ queues! {
     Tbf: tbf::Params;
     /// Fair queueing among hosts and flows, with classes and a shaper.
     Cake: cake::Setup;
+    /// Several instances of `cake` that share one rate.
+    CakeMq: cake::MqSetup;
 }
 
 impl QueueKind {

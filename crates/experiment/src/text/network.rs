@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use goodqueue::port::Schedule;
+use goodqueue::spec::QueueParams;
 use goodqueue::{ClassTree, ETHERNET_FRAME, Line, Rate, RingSpec, Serializer, Span, SpecError};
 use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::{Discipline, Loss, PortSpec, Scenario};
@@ -233,9 +234,26 @@ fn port(way: &OneWay, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Opt
         return Err(Wrong::new(given.at, "a shaper feeds one hardware queue: leave `lanes` out"));
     }
     let (queue, compared) = queue(way, rate, context, slowest)?;
+    if let (Some(given), Some(queues)) = (way.lanes, instances(&queue))
+        && lanes > 1
+        && queues != u64::from(lanes)
+    {
+        let why = format!(
+            "{queue} has an instance in each of the {lanes} lanes: leave `queues` out, or make them equal"
+        );
+        return Err(Wrong::new(given.at, why));
+    }
     let pause = way.pause.and_then(|pause| pause.value);
     let port = PortSpec { queue, shaper, lanes, ring, line, rate, frame: ETHERNET_FRAME, pause };
     Ok((Some(port), Note { line: words, compared, rate: own, ..Note::default() }))
+}
+
+/// The number of instances that was given for `cake_mq`.
+fn instances(queue: &Discipline) -> Option<u64> {
+    let Discipline::Queue(spec) = queue else { return None };
+    let QueueParams::CakeMq(setup) = spec.params() else { return None };
+    let parameter = spec.info().parameters.iter().find(|parameter| parameter.name == "queues")?;
+    spec.given(parameter).map(|_| setup.queues.into())
 }
 
 /// The same for an output of a switch.

@@ -239,7 +239,7 @@ impl Simple {
         })
     }
 
-    /// A queue in the router, shaped: `cake` by itself, others below a token bucket.
+    /// A queue in the router, shaped: `cake` and `cake_mq` by themselves, others below a token bucket.
     fn shaped(&self, direction: Direction, queue: &QueueText) -> Read<OneWay> {
         let own = if direction == Direction::Up { self.shape_up } else { self.shape_down };
         let Some(At { at, value: rate }) = own.or(self.shape) else { return Ok(OneWay::default()) };
@@ -252,13 +252,14 @@ impl Simple {
                     ));
                 }
                 match text.spec().params() {
-                    QueueParams::Cake(setup) => Some((text, *setup)),
+                    QueueParams::Cake(setup) => Some((text, setup.ingress)),
+                    QueueParams::CakeMq(setup) => Some((text, setup.ingress)),
                     _ => None,
                 }
             }
             QueueText::Own(_) => None,
         };
-        let Some((text, cake)) = cake else {
+        let Some((text, ingress)) = cake else {
             let shaper = ShaperWords { kind: ShaperKind::Htb, rate, burst: ETHERNET_FRAME };
             let queue = At { at, value: QueueWords::Spec(queue.clone()) };
             return Ok(OneWay {
@@ -269,7 +270,7 @@ impl Simple {
         };
         let mut shaped = text.with(&format!("bandwidth={rate}")).map_err(|error| wrong(error.to_string()))?;
         // Packets that it drops have already crossed the line.
-        if direction == Direction::Down && cake.ingress.is_none() {
+        if direction == Direction::Down && ingress.is_none() {
             shaped = shaped.with("ingress=on").map_err(|error| wrong(error.to_string()))?;
         }
         let fast = match self.line_of(direction).value {

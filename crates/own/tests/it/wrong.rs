@@ -160,6 +160,7 @@ fn every_queue_of_the_catalogue_keeps_the_rules() {
     let more = [
         "cake,bandwidth=5mbit",
         "cake,bandwidth=3mbit,wash=on,diffserv=diffserv8",
+        "cake_mq,bandwidth=3mbit",
         "fq_codel,ecn=off,limit=50",
         "prio,leaf=codel",
         "htb,rate=2mbit,sqm=simple,leaf=pie",

@@ -11,8 +11,8 @@ use goodqueue::spec::{CATALOGUE, Parameter, QueueKind, Unit};
 pub fn queue_of(tc: &str) -> Result<QueueSpec, String> {
     let mut words = tc.split_whitespace();
     let name = words.next().ok_or("an empty text")?;
-    // `fifo` has its size in time and exists only here.
-    let is_known = |kind: QueueKind| kind != QueueKind::Fifo;
+    // `fifo` has its size in time and exists only here; no kernel with `cake_mq` was recorded.
+    let is_known = |kind: QueueKind| !matches!(kind, QueueKind::Fifo | QueueKind::CakeMq);
     let info = CATALOGUE.iter().find(|info| info.name == name && is_known(info.kind));
     let info = info.ok_or_else(|| format!("the queue `{name}` is not built"))?;
     if info.kind == QueueKind::Cake {

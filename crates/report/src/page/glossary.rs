@@ -135,6 +135,11 @@ const QUEUES: &[Entry] = &[
         "A combination of a shaper, fairness between hosts and between their flows, tins by DSCP, and a variant of CoDel (COBALT) in each queue (Linux's sch_cake).",
     ),
     entry(
+        "cake_mq",
+        "cake_mq",
+        "Several cakes, one for each hardware queue or thread, that share one rate without locks: each looks every 200 us how many send, and takes its part (Linux 7.0).",
+    ),
+    entry(
         "pie",
         "pie",
         "One queue that drops, or marks, with a probability that it adjusts to bring the delay to a target (15 ms; RFC 8033).",

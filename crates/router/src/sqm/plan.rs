@@ -248,7 +248,7 @@ impl Settings {
             "htb" => ("rate", ""),
             "cake" if is_layout && is_up => ("bandwidth", ",isolation=dual-srchost,nat=on"),
             "cake" if is_layout => ("bandwidth", ",isolation=dual-dsthost,nat=on"),
-            "cake" => ("bandwidth", ""),
+            "cake" | "cake_mq" => ("bandwidth", ""),
             other => {
                 return Err(Error::Refused(format!(
                     "--queue {other}: it does not shape; the kernel's shapers are cake and htb, as in --queue \
@@ -281,7 +281,7 @@ impl Settings {
         let number =
             |name: &str, value: Option<i64>| value.map_or(String::new(), |value| format!(",{name}={value}"));
         let text = match written.split([',', ':']).next().unwrap_or_default() {
-            "cake" => {
+            "cake" | "cake_mq" => {
                 let ingress = if is_up || written.contains("ingress=") { "" } else { ",ingress=on" };
                 let at = self.link.and_then(|link| LinkKind::ALL.iter().position(|known| *known == link));
                 let link = at.map_or(String::new(), |at| format!(",link={}", LinkKind::WORDS[at]));
@@ -315,6 +315,25 @@ impl Settings {
     }
 }
 
+/// Fails if `cake_mq`, as it was written, cannot be had. The IFB for what arrives has one queue, and gets a
+/// `cake`.
+fn check_written(queue: &QueueSpec, is_up: bool, interface: &Interface) -> Result<()> {
+    let count = queue.info().parameters.iter().find(|parameter| parameter.name == "queues");
+    if count.is_some_and(|count| queue.given(count).is_some()) {
+        return Err(Error::Refused(format!(
+            "--queue {queue}: the kernel has a cake in each transmit queue of {}; leave `queues` out",
+            interface.name
+        )));
+    }
+    if is_up && interface.tx_queues < 2 {
+        return Err(Error::Refused(format!(
+            "--queue {queue}: {} has one transmit queue, and the kernel refuses cake_mq there; write cake",
+            interface.name
+        )));
+    }
+    Ok(())
+}
+
 /// Puts a shaper at the root of `dev`, for what passes `interface`.
 fn shape(
     dev: &str,
@@ -326,8 +345,15 @@ fn shape(
     let root = |qdisc| Change::AddQdisc { dev: dev.into(), parent: Parent::Root, handle: HANDLE, qdisc };
     let is_up = dev == settings.interface;
     match queue.params() {
-        QueueParams::Cake(setup) => {
-            let mut setup = *setup;
+        QueueParams::Cake(_) | QueueParams::CakeMq(_) => {
+            let (mut setup, is_written) = match queue.params() {
+                QueueParams::CakeMq(setup) => (setup.instance(), true),
+                QueueParams::Cake(setup) => (*setup, false),
+                _ => return Err(Error::Refused(format!("{queue}: it is no cake"))),
+            };
+            if is_written {
+                check_written(queue, is_up, interface)?;
+            }
             setup.link = settings.link.unwrap_or(setup.link);
             setup.overhead = settings.overhead.or(setup.overhead);
             setup.mpu = settings.mpu.or(setup.mpu);
@@ -335,12 +361,11 @@ fn shape(
             setup.ingress.get_or_insert(!is_up);
             let mut cake = CakeOptions::new(&setup, rate)?;
             // It has no `autorate-ingress` (`sch_cake.c`).
-            cake.is_multi_queue = settings.multi_queue
-                && is_up
-                && interface.tx_queues > 1
-                && rate.0 >= u64::from(interface.tx_queues) * MULTI_QUEUE.0
+            let by_default = rate.0 >= u64::from(interface.tx_queues) * MULTI_QUEUE.0
                 && matches!(settings.queues, Queues::Layout(_))
                 && !cake.params.autorate_ingress;
+            cake.is_multi_queue =
+                settings.multi_queue && is_up && interface.tx_queues > 1 && (is_written || by_default);
             Ok(vec![root(Qdisc::Cake(cake))])
         }
         QueueParams::Htb(params) => {
@@ -496,6 +521,15 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred 
             !first(&Settings { queues: written, ..settings() }, 4).ends_with("cake_mq"),
             "what was written"
         );
+        // At any rate, and for what leaves only.
+        let written = Queues::Written { up: "cake_mq".into(), down: "cake_mq".into() };
+        let own = Settings { queues: written, ..settings() };
+        assert!(first(&own, 5).ends_with("cake_mq"));
+        let four = Interface { tx_queues: 4, ..interface(14) };
+        let text = plan(&own, &four).expect("a plan").to_string();
+        assert!(text.contains("dev ifb4eth0 root handle 1: cake bandwidth"), "{text}");
+        let without = Settings { multi_queue: false, ..own };
+        assert!(!plan(&without, &four).expect("a plan").to_string().contains("cake_mq"), "one cake instead");
     }
 
     #[test]
@@ -546,6 +580,8 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
             (Settings { queues: own("fq_codel"), ..settings() }, "shapers are cake and htb"),
             (Settings { queues: own("cake,flows=64"), ..settings() }, "no parameter for it; leave it out"),
             (Settings { queues: own("cake,nut=on"), ..settings() }, "nat"),
+            (Settings { queues: own("cake_mq"), ..settings() }, "has one transmit queue"),
+            (Settings { queues: own("cake_mq,queues=4"), ..settings() }, "leave `queues` out"),
             (Settings { queues: own("htb,leaf=codel"), ..settings() }, "leave `leaf` out"),
             (
                 Settings { queues: simple.clone(), link: Some(LinkKind::PppoePtm), ..settings() },

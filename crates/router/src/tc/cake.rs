@@ -172,3 +172,34 @@ impl fmt::Display for CakeOptions {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::Emitable;
+
+    use super::super::Qdisc;
+    use super::*;
+
+    /// The message of `tc qdisc add dev DEV root cake_mq bandwidth 1gbit`: the kind, and in the options the
+    /// attributes of `cake` alone (Linux 7.0 `sch_cake.c:cake_mq_ops` shares its policy).
+    #[test]
+    fn the_message_of_cake_mq_is_that_of_cake_with_another_name() {
+        let bytes = |is_multi_queue| {
+            let cake = CakeOptions::new(&Setup::default(), Rate(1_000_000_000)).expect("a cake");
+            let qdisc = Qdisc::Cake(CakeOptions { is_multi_queue, ..cake });
+            let attributes = qdisc.attributes();
+            let mut all = vec![0; attributes.as_slice().buffer_len()];
+            attributes.as_slice().emit(&mut all);
+            all
+        };
+        let (one, many) = (bytes(false), bytes(true));
+        // TCA_KIND (1): 4 bytes of header, the name, a zero, and padding to 4.
+        assert_eq!(many[..12], *b"\x0c\0\x01\0cake_mq\0");
+        assert_eq!(one[..12], *b"\x09\0\x01\0cake\0\0\0\0");
+        assert_eq!(one[12..], many[12..]);
+        // TCA_OPTIONS (2), and in it TCA_CAKE_BASE_RATE64 (2): 125 000 000 bytes per second.
+        assert_eq!(many[14..16], 2_u16.to_ne_bytes());
+        assert_eq!(many[16..20], [&12_u16.to_ne_bytes()[..], &2_u16.to_ne_bytes()[..]].concat());
+        assert_eq!(many[20..28], 125_000_000_u64.to_ne_bytes());
+    }
+}

@@ -35,3 +35,28 @@ for layout in simple simplest; do
 done
 shown >/tmp/after
 ok "Linux 7: everything is back" same /tmp/before /tmp/after
+
+# The rate that four instances send together, beside ours of the same load (docs/cake-mq.md), in percent. At 10
+# Mbit/s other random numbers change ours by 1 point.
+beside() {
+  rate=$1 load=$2 ours=$3 apart=$4
+  ip link del wan0 2>/dev/null
+  ip link add wan0 numtxqueues 4 type dummy && ip addr add 10.0.1.1/24 dev wan0 && ip link set wan0 up &&
+    /job/rates set cake_mq "$rate" && tc qdisc add dev wan0 clsact || return
+  for flow in 0 1 2 3 4 5 6 7; do
+    tc filter add dev wan0 egress protocol ip u32 match ip dport $((5000 + flow)) 0xffff \
+      action skbedit queue_mapping $((flow / 2)) || return
+  done
+  kernel=$(/job/rates run "$rate" 4 "$load" 5) || { echo "$kernel; the load could not be offered"; return 1; }
+  echo "$kernel"
+  awk -v kernel="$kernel" -v ours="$ours" -v apart="$apart" 'BEGIN { off = kernel - ours; exit !(off * off <= apart * apart) }'
+}
+if [ -x /job/rates ]; then
+  ok "Linux 7: 100 Mbit/s, even load" beside 100000000 even 0.00 0.1
+  ok "Linux 7: 100 Mbit/s, 90 % of the load in one queue" beside 100000000 skewed -0.88 0.1
+  ok "Linux 7: 100 Mbit/s, bursts of 10 ms" beside 100000000 10 0.00 0.1
+  ok "Linux 7: 10 Mbit/s, even load" beside 10000000 even 2.23 1
+  ok "Linux 7: 10 Mbit/s, 90 % of the load in one queue" beside 10000000 skewed 4.55 1
+else
+  echo "SKIPPED: rates of cake_mq: no C compiler that links statically"
+fi

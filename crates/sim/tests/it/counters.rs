@@ -15,7 +15,7 @@ use proptest::prelude::*;
 const MS: u64 = 1_000_000;
 const RATE: Rate = Rate(8_000_000);
 
-const QUEUES: [&str; 14] = [
+const QUEUES: [&str; 15] = [
     "pfifo:20",
     "bfifo:20000",
     "codel",
@@ -30,6 +30,7 @@ const QUEUES: [&str; 14] = [
     "tbf,rate=5mbit,burst=5000,limit=30000",
     "fq,maxrate=2mbit",
     "htb,rate=3mbit",
+    "cake_mq,bandwidth=5mbit,queues=3",
 ];
 
 fn line(kind: usize) -> Line {

@@ -14,6 +14,7 @@ mod pages;
 mod quic;
 mod reference;
 mod rpm;
+mod shared_rate;
 mod super_packets;
 mod switch;
 mod switched;

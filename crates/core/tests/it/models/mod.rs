@@ -1,6 +1,7 @@
 //! Random calls to every queue against naive models: nothing is lost or made, order holds within a flow,
 //! the backlog is the sum of what is inside, and a queue wakes exactly when it says.
 
+mod cake_mq;
 mod classes;
 mod dualpi2;
 mod fq;

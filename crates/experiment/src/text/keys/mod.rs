@@ -274,7 +274,12 @@ pub(crate) static DIRECTION: Table = Table {
             "0s",
             "time from the end of a packet to its completion report",
         ),
-        key("lanes", count(1, 1024), "1", "number of hardware queues, each with its own queue and ring (mq)"),
+        key(
+            "lanes",
+            count(1, 1024),
+            "1",
+            "number of hardware queues, each with its own queue and ring (mq); with cake_mq they share its rate",
+        ),
         key("delay", time(FROM_NOTHING, LONGEST), "0s", "propagation delay"),
         key(
             "jitter",

@@ -138,6 +138,10 @@ fn keys_that_contradict_each_other() {
     refused(&network("rate = \"1mbit\"\ncoalesce = \"1us\""), "6:12: coalesce is a ring's: give `ring` too");
     refused(&network("rate = \"1mbit\"\nlanes = 4"), "6:9: 4 hardware queues need a ring each: give `ring`");
     refused(
+        &network("rate = \"1mbit\"\nqueue = \"cake_mq,queues=2\"\nlanes = 4\nring = 9"),
+        "7:9: cake_mq,queues=2 has an instance in each of the 4 lanes: leave `queues` out, or make them equal",
+    );
+    refused(
         &network("rate = \"1mbit\"\ntrace = \"example.trace\""),
         "6:9: a line has one of rate, schedule and trace; leave the others out",
     );

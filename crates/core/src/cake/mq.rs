@@ -1,0 +1,552 @@
+//! `cake_mq`: several instances of `cake` with one configuration that share one rate.
+//!
+//! Behaviour: Linux 7.0 `sch_cake.c`. Each transmit queue of a device has an instance, so that several
+//! processors can send at the same time without a common lock. At a dequeue, at most every [`SYNC_TIME`], an
+//! instance looks at the others. One counts as active if it has packets queued, or has sent one since the last
+//! look. The instance then shapes to the rate divided by the number of the active, itself included. Nothing is
+//! handed on: what one instance leaves unused is lost until the others look again.
+//!
+//! Two forms: [`CakeMq`] is all instances in one queue, for one thread; [`Member`] is one instance, for a
+//! thread or a transmit queue of its own. Both decide by the same code.
+
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+use alloc::{sync::Arc, vec::Vec};
+use core::fmt;
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::{Cake, Params};
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+use super::{MqSetup, Tables};
+use crate::hash::{mix, reciprocal_scale};
+use crate::memory::Memory;
+use crate::{
+    Backlog, BuildError, Configurable, Draws, Lcg, Link, Nanos, Owner, Packet, Queue, Span, Stats, Verdict,
+};
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+use crate::{
+    Rng,
+    arena::Slot,
+    spec::{MAX_PACKETS, Properties},
+};
+
+/// The least time between two looks of an instance at the others (Linux `sync_time`).
+pub const SYNC_TIME: Span = Span::from_micros(200);
+
+/// Number of counters of a [`Cake`].
+const COUNTERS: usize = 9;
+
+/// One of the instances: a `cake`, and what it needs to share the rate.
+pub struct Instance<P: 'static, M: Memory = crate::memory::Usual, D = Lcg> {
+    cake: Cake<P, M, D>,
+    /// When it last delivered a packet.
+    last_active: u64,
+    /// When it last looked at the others.
+    looked: Option<u64>,
+    /// The number that were active then.
+    active: u32,
+}
+
+impl<P: Packet, M: Memory, D: Draws> Instance<P, M, D> {
+    /// An instance that is `cake`, with the whole rate until it first looks at the others.
+    pub const fn new(cake: Cake<P, M, D>) -> Self {
+        Instance { cake, last_active: 0, looked: None, active: 1 }
+    }
+
+    /// The `cake`.
+    pub const fn cake(&self) -> &Cake<P, M, D> {
+        &self.cake
+    }
+
+    /// How many instances, this one included, were active when it last looked (`active_queues` of `tc -s
+    /// qdisc`).
+    pub const fn active(&self) -> u32 {
+        self.active
+    }
+
+    /// Whether it counts for another one that last looked at `since`.
+    const fn is_active(&self, since: u64) -> bool {
+        self.cake.qlen > 0 || self.last_active > since
+    }
+
+    /// `others` returns how many others are active for a last look at a time.
+    fn dequeue(
+        &mut self,
+        now: Nanos,
+        others: impl FnOnce(u64) -> usize,
+        observer: &mut impl Owner<P>,
+    ) -> Option<P> {
+        let is_due = self.looked.is_none_or(|looked| now.0.wrapping_sub(looked) >= SYNC_TIME.0);
+        if is_due && self.cake.rate > 0 {
+            let active = 1 + u32::try_from(others(self.looked.unwrap_or(0))).unwrap_or(0);
+            self.looked = Some(now.0);
+            if active != self.active {
+                self.active = active;
+                self.cake.divide_rate(active);
+            }
+        }
+        let packet = self.cake.deliver(now, observer)?;
+        self.last_active = now.0;
+        Some(packet)
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> Clone for Instance<P, M, D>
+where
+    Cake<P, M, D>: Clone,
+{
+    fn clone(&self) -> Self {
+        Instance { cake: self.cake.clone(), ..*self }
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Instance<P, M, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = f.debug_struct("Instance");
+        words.field("cake", &self.cake).field("active", &self.active).finish_non_exhaustive()
+    }
+}
+
+/// An instance in [`CakeMq`].
+#[derive(Clone, Debug)]
+pub struct Seat<I> {
+    instance: I,
+    /// Before that time it has nothing to send (the watchdog of its queueing discipline in Linux).
+    wakes: u64,
+}
+
+impl<I> Seat<I> {
+    /// A seat for an instance with an empty queue.
+    pub const fn new(instance: I) -> Self {
+        Seat { instance, wakes: 0 }
+    }
+}
+
+/// `cake_mq` in one queue. The flow's hash selects the instance, as [`crate::MultiPort`] selects a lane.
+/// `dequeue` asks the instances in turn, one packet each, and only those to which a packet came or whose
+/// shaper has opened, as Linux does.
+#[derive(Clone)]
+pub struct CakeMq<P: 'static, M: Memory = crate::memory::Usual, D: 'static = Lcg> {
+    seats: M::Of<Seat<Instance<P, M, D>>>,
+    /// The instance served last.
+    served: usize,
+    backlog: Backlog,
+}
+
+impl<P: Packet, M: Memory, D: Draws + 'static> CakeMq<P, M, D> {
+    /// The instances.
+    pub fn instances(&self) -> impl ExactSizeIterator<Item = &Instance<P, M, D>> {
+        self.seats.iter().map(|seat| &seat.instance)
+    }
+
+    /// The instance of flows with this hash: floor(mixed hash * instances / 2^32).
+    pub fn instance_of(&self, flow_hash: u32) -> usize {
+        reciprocal_scale(mix(flow_hash), self.seats.len()) as usize
+    }
+
+    fn cakes(&self) -> impl Iterator<Item = &Cake<P, M, D>> {
+        self.seats.iter().map(|seat| &seat.instance.cake)
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws + 'static> fmt::Debug for CakeMq<P, M, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.instances()).finish()
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws + 'static> Configurable<P> for CakeMq<P, M, D> {
+    /// Those of every instance, and the rate of all together. `autorate_ingress` has no effect: Linux refuses
+    /// it.
+    type Params = Params;
+    /// The instances, at least one.
+    type Parts = M::Of<Seat<Instance<P, M, D>>>;
+
+    fn new(now: Nanos, params: Params, link: Link, seats: Self::Parts) -> Result<Self, BuildError> {
+        let served = seats.as_ref().len().checked_sub(1).ok_or(BuildError::NoPlace)?;
+        let mut queue = CakeMq { seats, served, backlog: Backlog::default() };
+        queue.set_params(now, params, link)?;
+        Ok(queue)
+    }
+
+    /// Each instance has the whole rate until it looks again.
+    fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
+        let params = Params { autorate_ingress: false, ..params };
+        // All or none: they have equal storage, so it is the first that fails.
+        for seat in self.seats.iter_mut() {
+            seat.instance.cake.set_params(now, params, link)?;
+            seat.instance.active = 1;
+            seat.wakes = 0;
+        }
+        Ok(())
+    }
+
+    fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
+        for seat in self.seats.iter_mut() {
+            let cake = &mut seat.instance.cake;
+            let before = cake.backlog();
+            cake.drop_excess(now, owner);
+            self.backlog.change(before, cake.backlog());
+        }
+    }
+}
+
+impl<P: Packet, M: Memory, D: Draws + 'static> Queue<P> for CakeMq<P, M, D> {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
+        let at = self.instance_of(packet.flow_hash());
+        let seat = &mut self.seats[at];
+        let cake = &mut seat.instance.cake;
+        let before = cake.backlog();
+        let verdict = cake.arrive(now, packet, observer);
+        self.backlog.change(before, cake.backlog());
+        seat.wakes = 0;
+        verdict
+    }
+
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
+        let count = self.seats.len();
+        for at in (self.served + 1..count).chain(0..=self.served) {
+            let (before, rest) = self.seats.split_at_mut(at);
+            let Some((seat, after)) = rest.split_first_mut() else { continue };
+            let held = seat.instance.cake.backlog();
+            if held.packets == 0 || seat.wakes > now.0 {
+                continue;
+            }
+            let others = |since| {
+                before.iter().chain(after.iter()).filter(|other| other.instance.is_active(since)).count()
+            };
+            let packet = seat.instance.dequeue(now, others, observer);
+            self.backlog.change(held, seat.instance.cake.backlog());
+            if packet.is_some() {
+                self.served = at;
+                return packet;
+            }
+            seat.wakes = seat.instance.cake.next_wake(now).map_or(0, |wake| wake.0);
+        }
+        None
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        self.cakes().filter_map(|cake| cake.next_wake(now)).min()
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn stats(&self) -> Stats {
+        self.cakes().map(Queue::stats).sum()
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
+        for seat in self.seats.iter_mut() {
+            seat.instance.cake.reset(now, observer);
+        }
+        self.backlog = Backlog::default();
+    }
+
+    /// Those of `cake`, summed over the instances.
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let mut sums = [("", 0); COUNTERS];
+        for cake in self.cakes() {
+            let mut sum = sums.iter_mut();
+            cake.counters(&mut |name, value| {
+                if let Some(sum) = sum.next() {
+                    *sum = (name, sum.1 + value);
+                }
+            });
+        }
+        sums.into_iter().for_each(|(name, value)| each(name, value));
+    }
+}
+
+/// What an instance shows the others, in a cache line of its own. Only its own thread writes it. Another one
+/// may see an old value: the count of the active is then that of a moment earlier.
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Shown {
+    packets: AtomicU32,
+    last_active: AtomicU64,
+}
+
+/// One instance of `cake_mq` for a thread or a transmit queue of its own. It shows the others what it does in
+/// two atomic numbers, and takes no lock.
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+#[derive(Debug)]
+pub struct Member<P: Packet, D: Draws = Lcg> {
+    instance: Instance<P, crate::Heap, D>,
+    at: usize,
+    all: Arc<[Shown]>,
+}
+
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+impl<P: Packet, D: Draws> Member<P, D> {
+    /// The members of a group. All instances should have the same parameters; the bandwidth of each is that of
+    /// the group. In Linux they cannot be changed one by one.
+    #[must_use]
+    pub fn group(cakes: Vec<Cake<P, crate::Heap, D>>) -> Vec<Member<P, D>> {
+        let all: Arc<[Shown]> = cakes.iter().map(|_| Shown::default()).collect();
+        let member = |(at, cake)| Member { instance: Instance::new(cake), at, all: Arc::clone(&all) };
+        cakes.into_iter().enumerate().map(member).collect()
+    }
+
+    /// The instance.
+    pub const fn instance(&self) -> &Instance<P, crate::Heap, D> {
+        &self.instance
+    }
+
+    /// Shows the others how many packets are queued. The order in which they see it does not matter.
+    fn show(&self) {
+        self.all[self.at].packets.store(self.instance.cake.qlen, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+impl<P: Packet> Member<P> {
+    /// A group of `count` members with the parameters of `setup`, whose own number of queues has no effect.
+    /// Random numbers come from `draws`.
+    ///
+    /// # Errors
+    /// Those of [`Cake`].
+    pub fn build(
+        setup: &MqSetup,
+        count: u32,
+        link: Link,
+        now: Nanos,
+        mut draws: Rng,
+    ) -> Result<Vec<Member<P>>, BuildError> {
+        let setup = setup.instance();
+        let params = setup.params(link);
+        let places = usize::try_from(setup.places(link, 0)?.min(MAX_PACKETS)).unwrap_or(usize::MAX);
+        let cake = |_| {
+            let own = draws.clone().into();
+            draws.next_u64();
+            let tables = Tables::on_heap(params.diffserv.tins(), setup.flows);
+            Cake::new(now, params, link, (own, tables, alloc::vec![Slot::default(); places]))
+        };
+        Ok(Member::group((0..count).map(cake).collect::<Result<_, _>>()?))
+    }
+}
+
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
+    fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
+        let verdict = self.instance.cake.arrive(now, packet, observer);
+        self.show();
+        verdict
+    }
+
+    fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
+        let (own, all) = (self.at, &self.all);
+        let others = |since| {
+            let is_active = |(at, shown): (usize, &Shown)| {
+                at != own
+                    && (shown.packets.load(Ordering::Relaxed) > 0
+                        || shown.last_active.load(Ordering::Relaxed) > since)
+            };
+            all.iter().enumerate().filter(|&each| is_active(each)).count()
+        };
+        let packet = self.instance.dequeue(now, others, observer);
+        self.show();
+        self.all[own].last_active.store(self.instance.last_active, Ordering::Relaxed);
+        packet
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        self.instance.cake.next_wake(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.instance.cake.backlog()
+    }
+
+    fn stats(&self) -> Stats {
+        self.instance.cake.stats()
+    }
+
+    fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
+        self.instance.cake.reset(now, observer);
+        self.show();
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.instance.cake.counters(each);
+    }
+}
+
+#[cfg(all(test, feature = "alloc"))]
+mod tests {
+    use super::*;
+    use crate::cake::{Diffserv, Tables};
+    use crate::{Header, Ignore, QueueSpec, Rate};
+
+    const LINK: Link = Link::ethernet(Rate(1_000_000_000));
+    const START: u64 = 1_000_000_000;
+
+    /// A byte takes a microsecond, if one instance is active.
+    fn params() -> Params {
+        Params { bandwidth: Rate(8_000_000), diffserv: Diffserv::Besteffort, ..Params::default() }
+    }
+
+    fn queue(params: Params, instances: usize) -> CakeMq<Header> {
+        let seat = |_| {
+            let slots = alloc::vec![crate::arena::Slot::default(); 64];
+            let cake = Cake::new(Nanos(0), params, LINK, (Lcg::new(1), Tables::on_heap(3, 8), slots));
+            Seat::new(Instance::new(cake.expect("storage")))
+        };
+        CakeMq::new(Nanos(0), params, LINK, (0..instances).map(seat).collect()).expect("instances")
+    }
+
+    /// A packet of 100 bytes for an instance.
+    fn put(queue: &mut CakeMq<Header>, now: u64, instance: usize) {
+        let flow_hash = (0..).find(|&hash| queue.instance_of(hash) == instance).expect("a hash");
+        let packet = Header { len: 100, truesize: 800, flow_hash, ..Header::default() };
+        assert_eq!(queue.enqueue(Nanos(now), packet, &mut Ignore), Verdict::Enqueued);
+    }
+
+    /// Takes what can leave at `now`: how many packets.
+    fn take(queue: &mut CakeMq<Header>, now: u64) -> usize {
+        core::iter::from_fn(|| queue.dequeue(Nanos(now), &mut Ignore)).count()
+    }
+
+    fn active(queue: &CakeMq<Header>) -> Vec<u32> {
+        queue.instances().map(Instance::active).collect()
+    }
+
+    #[test]
+    fn who_has_packets_counts_and_the_rate_is_divided() {
+        let mut queue = queue(params(), 3);
+        for _ in 0..20 {
+            put(&mut queue, START, 0);
+            put(&mut queue, START, 1);
+        }
+        assert_eq!(take(&mut queue, START), 2);
+        assert_eq!(active(&queue), [2, 2, 1]);
+        // 100 us at the whole rate.
+        assert_eq!(queue.next_wake(Nanos(START)), Some(Nanos(START + 200_000)));
+        let at_half = queue.instances().next().expect("three").cake().tin(0).expect("a tin").rate;
+        assert_eq!(at_half, 500_000);
+    }
+
+    #[test]
+    fn who_has_sent_since_the_last_look_counts_once_more() {
+        let mut queue = queue(params(), 2);
+        put(&mut queue, START, 1);
+        assert_eq!(take(&mut queue, START), 1);
+        // The first look: the other one has sent at some time before.
+        put(&mut queue, START + 500_000, 0);
+        assert_eq!((take(&mut queue, START + 500_000), active(&queue)), (1, alloc::vec![2, 1]));
+        // The second: it has not since the first.
+        put(&mut queue, START + 1_000_000, 0);
+        assert_eq!((take(&mut queue, START + 1_000_000), active(&queue)), (1, alloc::vec![1, 1]));
+    }
+
+    #[test]
+    fn nobody_looks_again_within_200_us() {
+        let mut queue = queue(params(), 2);
+        put(&mut queue, START, 0);
+        assert_eq!(take(&mut queue, START), 1);
+        put(&mut queue, START + 100_000, 1);
+        assert_eq!(take(&mut queue, START + 100_000), 1);
+        put(&mut queue, START + 199_999, 0);
+        assert_eq!((take(&mut queue, START + 199_999), active(&queue)), (1, alloc::vec![1, 2]));
+        put(&mut queue, START + 300_000, 0);
+        assert_eq!((take(&mut queue, START + 300_000), active(&queue)), (1, alloc::vec![2, 2]));
+    }
+
+    #[test]
+    fn without_a_rate_nobody_looks() {
+        let mut queue = queue(Params { bandwidth: Rate(0), ..params() }, 2);
+        put(&mut queue, START, 0);
+        put(&mut queue, START, 1);
+        assert_eq!((take(&mut queue, START), active(&queue)), (2, alloc::vec![1, 1]));
+    }
+
+    #[test]
+    fn the_control_law_and_the_memory_limit_do_not_change_with_the_rate() {
+        let params =
+            Params { bandwidth: Rate(4_000_000), diffserv: Diffserv::Diffserv3, ..Params::default() };
+        let mut queue = queue(params, 2);
+        let seen = |queue: &CakeMq<Header>| {
+            let cake = queue.instances().next().expect("two").cake();
+            let tins = core::array::from_fn(|tin| cake.tin(u32::try_from(tin).expect("few")).expect("a tin"));
+            let rates: [u64; 3] = core::array::from_fn(|tin: usize| <[_; 3]>::clone(&tins)[tin].rate);
+            let laws: [_; 3] = core::array::from_fn(|tin: usize| {
+                let tin = <[crate::cake::TinState; 3]>::clone(&tins)[tin];
+                (tin.target, tin.interval, tin.mtu_time, tin.tin_quantum)
+            });
+            (rates, laws, cake.state().memory_limit)
+        };
+        let (rates, laws, limit) = seen(&queue);
+        assert_eq!(rates, [500_000, 31_250, 125_000]);
+        put(&mut queue, START, 0);
+        put(&mut queue, START, 1);
+        take(&mut queue, START);
+        assert_eq!(seen(&queue), ([250_000, 15_625, 62_500], laws, limit));
+    }
+
+    #[test]
+    fn other_parameters_give_everybody_the_whole_rate_until_the_next_look() {
+        let mut queue = queue(params(), 2);
+        put(&mut queue, START, 0);
+        put(&mut queue, START, 1);
+        take(&mut queue, START);
+        let twice = Params { bandwidth: Rate(16_000_000), ..params() };
+        queue.configure(Nanos(START), twice, LINK, &mut Ignore).expect("parameters");
+        let rates: Vec<u64> = queue.instances().map(|one| one.cake().tin(0).expect("a tin").rate).collect();
+        assert_eq!((active(&queue), rates), (alloc::vec![1, 1], alloc::vec![2_000_000; 2]));
+        let none = <CakeMq<Header>>::new(Nanos(0), params(), LINK, Vec::new());
+        assert_eq!(none.err(), Some(BuildError::NoPlace));
+    }
+
+    #[test]
+    fn of_a_text_the_first_instance_is_the_cake_of_the_same_text() {
+        let build = |text: &str| {
+            let spec: QueueSpec = text.parse().expect(text);
+            spec.build::<Header>(Rate(1_000_000_000), 1514, Nanos(0)).expect(text)
+        };
+        let [mut cake, mut one] =
+            ["cake:diffserv4,bandwidth=9mbit", "cake_mq:diffserv4,bandwidth=9mbit,queues=1"].map(build);
+        let mut random = crate::Rng::new(3);
+        let mut now = START;
+        for cookie in 0..3000 {
+            let hash = u32::try_from(random.below(50)).expect("small") << 20;
+            let packet = Header { cookie, len: 1000, truesize: 2000, flow_hash: hash, dsfield: 0 };
+            assert_eq!(
+                cake.enqueue(Nanos(now), packet, &mut Ignore),
+                one.enqueue(Nanos(now), packet, &mut Ignore)
+            );
+            now += random.below(2_000_000);
+            assert_eq!(cake.dequeue(Nanos(now), &mut Ignore), one.dequeue(Nanos(now), &mut Ignore));
+        }
+    }
+
+    /// Two threads, each with an instance that always has packets: in the end each has seen the other.
+    #[cfg(target_has_atomic = "64")]
+    #[test]
+    fn members_in_threads_see_each_other() {
+        extern crate std;
+        let cake = |_| {
+            let slots = alloc::vec![crate::arena::Slot::default(); 64];
+            Cake::new(Nanos(0), params(), LINK, (Lcg::new(1), Tables::on_heap(1, 8), slots)).expect("storage")
+        };
+        let barrier = std::sync::Barrier::new(2);
+        let run = |mut member: Member<Header>| {
+            let packet = Header { len: 100, truesize: 800, ..Header::default() };
+            member.enqueue(Nanos(START), packet, &mut Ignore);
+            member.enqueue(Nanos(START), packet, &mut Ignore);
+            barrier.wait();
+            member.dequeue(Nanos(START), &mut Ignore).expect("a packet");
+            member.instance().active()
+        };
+        let seen: Vec<u32> = std::thread::scope(|scope| {
+            let threads: Vec<_> = Member::group((0..2).map(cake).collect())
+                .into_iter()
+                .map(|one| scope.spawn(|| run(one)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert_eq!(seen, [2, 2]);
+    }
+}
