@@ -402,9 +402,7 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
             machine("refused: your network has reached this server's limit of sessions".into())
         }
         OpenFailure::Refused(_) => machine("refused: the server grants no session and does not say why".into()),
-        OpenFailure::Version(version) => {
-            machine(format!("the server speaks version {version} of the protocol, we speak {VERSION}"))
-        }
+        OpenFailure::Socket(_) | OpenFailure::Version(_) | OpenFailure::OtherVersion => machine(failure.to_string()),
         OpenFailure::Params(error) => machine(format!("the server's answer is not valid: {error}")),
         OpenFailure::Restricted(params) => Error::Usage(format!(
             "{at} allows less than was asked for: {}; ask for that, or add --loose",

@@ -18,6 +18,7 @@ mod programs;
 mod real_path;
 mod rpm;
 mod udp_load;
+mod versions;
 
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
