@@ -376,22 +376,18 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
     let at = format!("{} ({server})", args.host);
     let machine = |why: String| Error::Machine(format!("{at}: {why}"));
     match failure {
-        OpenFailure::Socket(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+        OpenFailure::Socket(error)
+            if error.kind() == io::ErrorKind::AddrNotAvailable && args.local.is_some() =>
+        {
             Error::Usage(format!("--local: this machine does not have the address, or no route from it to {at}"))
         }
-        OpenFailure::Socket(error) => match error.kind() {
-            io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-                machine("no route to it; check `ip route get`, and the cable or the Wi-Fi".into())
-            }
-            _ => machine(error.to_string()),
-        },
         OpenFailure::Unreachable => machine(format!(
             "refused: nobody listens on UDP port {} there; start `goodqueue server` on it",
             server.port()
         )),
         OpenFailure::Silent => machine(
-            "no answer; is a server running there, does every firewall let its UDP port through, and is the key \
-             the same at both ends?"
+            "no answer; is the host right, is a server running there, does every firewall let its UDP port through, and \
+             is the key the same at both ends?"
                 .into(),
         ),
         OpenFailure::Stopped => Error::Interrupted(2),

@@ -60,7 +60,7 @@ pub struct Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenFailure {
     /// A socket could not be created, or not be used for this server.
-    #[error("{0}")]
+    #[error("{}", crate::no_way(.0))]
     Socket(io::Error),
     /// The server's host says that nobody listens there.
     #[error("nobody listens there")]

@@ -98,7 +98,7 @@ fn explain(host: &PathHost, failure: &Failure) -> Error {
                 std::io::ErrorKind::TimedOut => {
                     "no answer; is the host right, and does a firewall let the port through?".to_owned()
                 }
-                _ => error.to_string(),
+                _ => failure.to_string(),
             };
             Error::Machine(format!("{host}, TCP port {port}: {why}"))
         }
@@ -118,7 +118,8 @@ fn explain_open(host: &PathHost, failure: &OpenFailure) -> Error {
             "nobody listens there; start `goodqueue server` at the other end".to_owned()
         }
         OpenFailure::Silent => {
-            "no answer to probes; does a firewall let UDP through, and does the server have a key (--key)?"
+            "no answer to probes; is the host right, does a firewall let UDP through, and does the server have a key \
+             (--key)?"
                 .to_owned()
         }
         OpenFailure::Refused(Some(Refusal::Full | Refusal::PrefixFull)) => {

@@ -26,7 +26,7 @@ const CLOCKS: u32 = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// There is no way to the server.
-    #[error("{0}")]
+    #[error("{}", crate::no_way(.0))]
     Connect(io::Error),
     /// The program that listens there does not speak our protocol.
     #[error("what listens there is no goodqueue server: {0}")]

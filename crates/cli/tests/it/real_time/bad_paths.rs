@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::chain::{Chain, has_tbf};
 use super::faults::signal;
-use super::{live, stderr};
+use super::{goodqueue, live, stderr};
 
 /// A test over client, router and server, during which `meanwhile` happens.
 fn tested(words: &str, meanwhile: impl FnOnce(&Chain, u32)) -> (Output, Value) {
@@ -85,4 +85,33 @@ fn live_paths_that_break_are_named_and_what_was_measured_is_kept() {
             one.join().expect("it holds");
         }
     });
+}
+
+#[test]
+fn live_no_route_is_named_with_its_cure() {
+    let Some(_turn) = live("live_no_route_is_named_with_its_cure") else { return };
+    let chain = Chain::new(2);
+    chain.sh(0, "ip route add unreachable 198.51.100.0/24; ip route add prohibit 203.0.113.0/24");
+    let route = "no route to it; check `ip route get`, and the cable or the Wi-Fi";
+    let commands = ["test HOST tcp_1up --key averylongword", "test HOST ping --length 1s", "probe HOST"];
+    // No route at all, one that ends here, a neighbour that is not there, and one that is forbidden.
+    for (host, cure) in [
+        ("192.0.2.1", route),
+        ("2001:db8::1", route),
+        ("198.51.100.1", route),
+        ("10.0.0.9", route),
+        ("203.0.113.1", "a firewall or a route of this machine forbids it"),
+    ] {
+        for command in commands {
+            let words = command.replace("HOST", host);
+            // Of a neighbour that is not there the kernel tells a TCP socket alone.
+            let is_awaited = host == "10.0.0.9" && !command.contains("tcp_1up");
+            let cure = if is_awaited { "is the host right" } else { cure };
+            let mut inside = chain.inside(0, goodqueue().get_program().to_str().expect("a path"));
+            let output = inside.args(words.split_whitespace()).output().expect("nsenter runs");
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(3), "{words}: {text}");
+            assert!(text.contains(host) && text.contains(cure), "{words}: {text}");
+        }
+    }
 }
