@@ -10,11 +10,12 @@ use super::faults::signal;
 use super::{goodqueue, live, stderr};
 
 /// A test over client, router and server, during which `meanwhile` happens.
-fn tested(words: &str, meanwhile: impl FnOnce(&Chain, u32)) -> (Output, Value) {
+/// `meanwhile` gets the processes of client and server.
+fn tested(words: &str, meanwhile: impl FnOnce(&Chain, [u32; 2])) -> (Output, Value) {
     let chain = Chain::new(3);
     let far = chain.server(2);
     let child = chain.spawn(1, &far, &format!("{words} --json"));
-    meanwhile(&chain, far.child.id());
+    meanwhile(&chain, [child.id(), far.child.id()]);
     let output = child.wait_with_output().expect("it ends");
     let record = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{words}: exit {:?}, {error}: {}", output.status.code(), stderr(&output))
@@ -28,7 +29,7 @@ fn rx_bytes(record: &Value) -> u64 {
 }
 
 fn a_server_that_stops_answering() {
-    let (output, record) = tested("tcp_2up --length 8s --idle 1s", |chain, server| {
+    let (output, record) = tested("tcp_2up --length 8s --idle 1s", |chain, [_, server]| {
         chain.narrow(0, "right");
         std::thread::sleep(Duration::from_secs(5));
         signal(server, "STOP");
@@ -39,17 +40,15 @@ fn a_server_that_stops_answering() {
     assert!(record["runs"][0]["summary"]["grade"].is_null());
 }
 
-fn a_black_hole() {
-    let (output, record) = tested("tcp_2up --length 4s --idle 1s", |chain, _| {
+fn a_black_hole(way: &str, device: &str) {
+    let (output, record) = tested(&format!("tcp_2{way} --length 4s --idle 1s"), |chain, _| {
         // What is longer than the bucket is deep is dropped.
-        chain.sh(1, "tc qdisc add dev right root tbf rate 50mbit burst 1200 limit 100kb");
+        chain.sh(1, &format!("tc qdisc add dev {device} root tbf rate 50mbit burst 1200 limit 100kb"));
     });
     assert!(matches!(output.status.code(), Some(1 | 3)), "{}", stderr(&output));
     let reasons = record["runs"][0]["validity"]["reasons"].to_string();
-    assert!(
-        reasons.contains("uploads connected, but no data arrived") && reasons.contains("MTU"),
-        "{reasons}"
-    );
+    let words = format!("{way}loads connected, but no data arrived");
+    assert!(reasons.contains(&words) && reasons.contains("MTU"), "{reasons}");
     let probes = record["runs"][0]["summary"]["rtt"]["n"].as_u64();
     assert!(probes > Some(100), "small packets arrive: {probes:?}");
 }
@@ -78,7 +77,8 @@ fn live_paths_that_break_are_named_and_what_was_measured_is_kept() {
     std::thread::scope(|scope| {
         let all = [
             scope.spawn(a_server_that_stops_answering),
-            scope.spawn(a_black_hole),
+            scope.spawn(|| a_black_hole("up", "right")),
+            scope.spawn(|| a_black_hole("down", "left")),
             scope.spawn(an_interface_that_goes_down_and_comes_back),
         ];
         for one in all {
