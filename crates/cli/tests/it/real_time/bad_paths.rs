@@ -87,6 +87,48 @@ fn live_paths_that_break_are_named_and_what_was_measured_is_kept() {
     });
 }
 
+/// A laptop that sleeps: this program stands still while the path and the server go on.
+#[test]
+fn live_a_client_that_sleeps_in_mid_test_keeps_what_it_has_measured() {
+    let test = "live_a_client_that_sleeps_in_mid_test_keeps_what_it_has_measured";
+    let Some(_turn) = live(test) else { return };
+    if !has_tbf(test) {
+        return;
+    }
+    let sleeps = |way: &str, device: &str| {
+        let (output, record) = tested(&format!("tcp_2{way} --length 10s --idle 1s"), |chain, [client, _]| {
+            chain.narrow(1, device);
+            std::thread::sleep(Duration::from_secs(5));
+            signal(client, "STOP");
+            std::thread::sleep(Duration::from_secs(4));
+            signal(client, "CONT");
+        });
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{}", stderr(&output));
+        let run = &record["runs"][0];
+        assert!(rx_bytes(&record) > 1_000_000 && run["summary"]["grade"].is_null(), "{}", run["summary"]);
+        let doubts = run["doubts"].as_array().expect("doubts");
+        let words = doubts.iter().filter(|doubt| doubt["kind"] == "interrupted");
+        let mut words = words.filter_map(|doubt| doubt["evidence"].as_str());
+        let stood = words.find(|text| text.contains("this program stood still for")).expect("the reason");
+        assert!(stood.contains("this machine slept") && stood.contains("measure again"), "{stood}");
+        let seconds: f64 = stood.split(' ').nth(5).and_then(|word| word.parse().ok()).expect("a number");
+        assert!((3.9..10.0).contains(&seconds), "{stood}");
+        // Probes before and after.
+        let sent = run["probes"][0]["sent_ns"].as_array().expect("probes");
+        let of = |range: std::ops::Range<f64>| {
+            let times = sent.iter().filter_map(Value::as_f64).map(|ns| ns / 1e9);
+            times.filter(|second| range.contains(second)).count()
+        };
+        assert!(of(-1.0..3.0) > 50 && of(8.5..10.0) > 10, "{} {}", of(-1.0..3.0), of(8.5..10.0));
+    };
+    std::thread::scope(|scope| {
+        let all = [scope.spawn(|| sleeps("up", "right")), scope.spawn(|| sleeps("down", "left"))];
+        for one in all {
+            one.join().expect("it holds");
+        }
+    });
+}
+
 #[test]
 fn live_no_route_is_named_with_its_cure() {
     let Some(_turn) = live("live_no_route_is_named_with_its_cure") else { return };
