@@ -464,8 +464,10 @@ impl Voice {
             };
             text += &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}\n");
             if let Some((server, identity)) = https {
-                let port = server.addresses().first().map_or(443, SocketAddr::port);
-                let at = own.map_or(host.clone(), bracketed);
+                let first = server.addresses().first().copied();
+                let port = first.map_or(443, |at| at.port());
+                let of_its_own = first.map(|at| at.ip()).filter(|ip| !ip.is_unspecified());
+                let at = of_its_own.or(own).map_or(host.clone(), bracketed);
                 text += &format!(
                     "for RPM:                          goodqueue test https://{at}:{port} --fingerprint {}\n",
                     identity.fingerprint()

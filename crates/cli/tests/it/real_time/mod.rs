@@ -14,6 +14,7 @@ mod locate;
 mod observer;
 mod paths;
 mod people;
+mod printed;
 mod programs;
 mod real_path;
 mod rpm;
