@@ -16,6 +16,7 @@ mod paths;
 mod people;
 mod printed;
 mod programs;
+mod readers;
 mod real_path;
 mod rpm;
 mod udp_load;
