@@ -19,6 +19,7 @@ mod programs;
 mod readers;
 mod real_path;
 mod rpm;
+mod terminal;
 mod udp_load;
 mod versions;
 
