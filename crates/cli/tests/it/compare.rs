@@ -97,8 +97,8 @@ fn seeds_give_intervals_between_runs_and_runs_of_one_queue_belong_together() {
 }
 
 /// Has flent's own code write the results of a test of 1 s of idle and 8 s of load: what netperf, fping and
-/// irtt have told its runners. Prints the name of the file. The arguments: a folder, a title, Mbit/s of each of
-/// two uploads, and by how many ms the load makes everything else wait.
+/// irtt have told its runners. Prints the name of the file. The arguments: a folder, a title, Mbit/s of each
+/// of two uploads, and by how many ms the load makes everything else wait.
 const WRITE: &str = "
 import sys
 sys.path.append('/usr/share/flent')

@@ -267,8 +267,8 @@ fn restrictions_of_irtts_server_are_refused_or_accepted() {
 }
 
 /// Through the same kind of path at the same time, by a relay: one whose delay rises and falls, so that
-/// percentiles differ and every packet has another delay than the one before it; one that loses, too; and none
-/// at all. A busy machine delays one of the two programs now and then; so there are five tries.
+/// percentiles differ and every packet has another delay than the one before it; one that loses, too; and
+/// none at all. A busy machine delays one of the two programs now and then; so there are five tries.
 #[test]
 fn figures_of_both_agree() {
     for irtt in irtts("figures_of_both_agree") {
@@ -345,8 +345,8 @@ fn compare_figures(irtt: &str, at: SocketAddr, path: Option<fn(bool, u32) -> Wha
             ("95th percentile", ours.p95, p95),
             ("median IPDV", ours_ipdv.median, median(ipdv)),
         ] {
-            // Without a relay all of the delay is that of the two programs. irtt takes its times itself, and so
-            // counts its own; ours are the kernel's, and may be less but never more.
+            // Without a relay all of the delay is that of the two programs. irtt takes its times itself, and
+            // so counts its own; ours are the kernel's, and may be less but never more.
             let difference = if path.is_some() { (ours - theirs).abs() } else { ours - theirs };
             if difference > (theirs / 20).max(20_000) {
                 return Err(format!("{what} of {name}: {ours} and irtt {theirs} ns"));

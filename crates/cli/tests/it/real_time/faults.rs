@@ -359,9 +359,9 @@ pub(super) fn as_nobody(test: &str, words: &[&str]) -> Option<Output> {
     Some(run(&copy, words).expect("setpriv runs"))
 }
 
-/// Runs a command whose results go to `name` on a disk of 8 kB, and its temporary files to the folder `refuge`
-/// of what is returned. `run_it` is given what to run, to which it adds the command's own arguments. Nothing,
-/// loudly, where such a disk cannot be had.
+/// Runs a command whose results go to `name` on a disk of 8 kB, and its temporary files to the folder
+/// `refuge` of what is returned. `run_it` is given what to run, to which it adds the command's own arguments.
+/// Nothing, loudly, where such a disk cannot be had.
 pub(super) fn on_a_small_disk(
     test: &str,
     name: &str,

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::paths::Server;
 use super::{Scratch, goodqueue, skipped, stderr, stdout, turn};
 
-/// flent's own reader of irtt's files (`flent/runners.py`), which a plain one is opened for. Debian's flent is
-/// not among Python's own modules.
+/// flent's own reader of irtt's files (`flent/runners.py`), which a plain one is opened for. Debian's flent
+/// is not among Python's own modules.
 const FLENT: &str = "
 import gzip, sys
 sys.path.append('/usr/share/flent')
@@ -27,7 +27,8 @@ fn flent(file: Option<&str>) -> Option<Output> {
     (file.is_some() || output.status.success()).then_some(output)
 }
 
-/// irtt's program with a reader of its files, `irtt report`: from 0.9.2 on. `./check` builds it, and names it.
+/// irtt's program with a reader of its files, `irtt report`: from 0.9.2 on. `./check` builds it, and names
+/// it.
 fn irtt() -> Option<String> {
     let named = std::env::var("GOODQUEUE_IRTT").unwrap_or_default();
     let programs = named.split(':').filter(|name| !name.is_empty()).chain(["irtt"]);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::paths::Server;
 use super::{Gone, has, turn};
 
-/// Types a command into a shell on a terminal of 40 lines (`script(1)` of util-linux), presses Ctrl-C once the
-/// view has been drawn for a while, and gives all that the terminal got. The shell prints the terminal's
+/// Types a command into a shell on a terminal of 40 lines (`script(1)` of util-linux), presses Ctrl-C once
+/// the view has been drawn for a while, and gives all that the terminal got. The shell prints the terminal's
 /// settings before and after, and the exit code.
 fn interrupted(command: &str, drawn: impl Fn(&str) -> bool) -> String {
     let shell = format!(
