@@ -102,7 +102,7 @@ impl Target {
             let earlier = self.refuge.borrow_mut().take();
             let kept = match earlier {
                 Some(path) => record.write(&path).map(|()| path),
-                None => refuge(record),
+                None => elsewhere(RECORD, |path| record.write_new(path)),
             };
             Error::Machine(match kept {
                 Ok(path) => {
@@ -162,13 +162,16 @@ fn mark(path: &Path, mark: &Path) -> Result<Lock, Error> {
     }
 }
 
-/// Saves the record among the temporary files, in a file of its own.
-fn refuge(record: &Record) -> Result<PathBuf, ReportError> {
+/// Lets `write` write a new file among the temporary ones, whose name ends like this.
+pub(crate) fn elsewhere(
+    name: &str,
+    write: impl Fn(&Path) -> Result<(), ReportError>,
+) -> Result<PathBuf, ReportError> {
     let folder = std::env::temp_dir();
     let mut number = 0;
     loop {
-        let path = folder.join(format!("goodqueue-{}-{number}-{RECORD}", std::process::id()));
-        match record.write_new(&path) {
+        let path = folder.join(format!("goodqueue-{}-{number}-{name}", std::process::id()));
+        match write(&path) {
             Ok(()) => return Ok(path),
             Err(ReportError::Write { cause, .. })
                 if cause.kind() == ErrorKind::AlreadyExists && number < REFUGES =>

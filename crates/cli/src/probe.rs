@@ -22,10 +22,11 @@ use goodqueue_path::result::Trips;
 use goodqueue_probe::Dscp;
 use goodqueue_probe::echo::{Gaps, Schedule};
 use goodqueue_probe::net::{ClockWatch, random_u64};
+use goodqueue_report::write_new;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args::{ClockArg, DfArg, EcnArg, ProbeArgs, StampsArg, StatsArg};
-use crate::output::{check_parent, print, print_json};
+use crate::output::{check_parent, elsewhere, print, print_json};
 use crate::path_values::{asked_version, host_and_port, key, positive, resolve, span};
 use crate::probe_table::Shown;
 use crate::probe_view::{Events, Minutes, View};
@@ -376,22 +377,18 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
     let at = format!("{} ({server})", args.host);
     let machine = |why: String| Error::Machine(format!("{at}: {why}"));
     match failure {
-        OpenFailure::Socket(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {
+        OpenFailure::Socket(error)
+            if error.kind() == io::ErrorKind::AddrNotAvailable && args.local.is_some() =>
+        {
             Error::Usage(format!("--local: this machine does not have the address, or no route from it to {at}"))
         }
-        OpenFailure::Socket(error) => match error.kind() {
-            io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
-                machine("no route to it; check `ip route get`, and the cable or the Wi-Fi".into())
-            }
-            _ => machine(error.to_string()),
-        },
         OpenFailure::Unreachable => machine(format!(
             "refused: nobody listens on UDP port {} there; start `goodqueue server` on it",
             server.port()
         )),
         OpenFailure::Silent => machine(
-            "no answer; is a server running there, does every firewall let its UDP port through, and is the key \
-             the same at both ends?"
+            "no answer; is the host right, is a server running there, does every firewall let its UDP port through, and \
+             is the key the same at both ends?"
                 .into(),
         ),
         OpenFailure::Stopped => Error::Interrupted(2),
@@ -402,9 +399,7 @@ fn explain(failure: &OpenFailure, args: &ProbeArgs, server: SocketAddr) -> Error
             machine("refused: your network has reached this server's limit of sessions".into())
         }
         OpenFailure::Refused(_) => machine("refused: the server grants no session and does not say why".into()),
-        OpenFailure::Version(version) => {
-            machine(format!("the server speaks version {version} of the protocol, we speak {VERSION}"))
-        }
+        OpenFailure::Socket(_) | OpenFailure::Version(_) | OpenFailure::OtherVersion => machine(failure.to_string()),
         OpenFailure::Params(error) => machine(format!("the server's answer is not valid: {error}")),
         OpenFailure::Restricted(params) => Error::Usage(format!(
             "{at} allows less than was asked for: {}; ask for that, or add --loose",
@@ -642,17 +637,24 @@ impl Output<'_> {
         let _ = std::fs::remove_file(self.path);
     }
 
+    /// Writes it. If that fails, writes it among the temporary files instead, and says where.
     fn write(mut self, document: &serde_json::Value) -> Result<(), Error> {
-        let text = serde_json::to_vec_pretty(document).map_err(Error::machine)?;
-        let written = if self.path.extension().is_some_and(|suffix| suffix == "gz") {
-            let mut gzip = GzEncoder::new(&mut self.file, Compression::default());
-            gzip.write_all(&text).and_then(|()| gzip.finish().map(drop))
-        } else {
-            self.file.write_all(&text)
-        };
-        written.map_err(|error| {
-            let path = self.path.display();
-            Error::Machine(format!("--output {path}: {error}; the file is not complete"))
-        })
+        let mut bytes = serde_json::to_vec_pretty(document).map_err(Error::machine)?;
+        let mut suffix = "irtt.json";
+        if self.path.extension().is_some_and(|suffix| suffix == "gz") {
+            let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+            bytes = gzip.write_all(&bytes).and_then(|()| gzip.finish()).map_err(Error::machine)?;
+            suffix = "irtt.json.gz";
+        }
+        let Err(error) = self.file.write_all(&bytes) else { return Ok(()) };
+        let path = self.path.display().to_string();
+        // A part of a file is of no use.
+        self.give_back();
+        Err(Error::Machine(match elsewhere(suffix, |path| write_new(path, &bytes)) {
+            Ok(kept) => {
+                format!("--output {path}: {error}; what was measured is kept in {}", kept.display())
+            }
+            Err(second) => format!("--output {path}: {error}; nor could it be kept elsewhere: {second}"),
+        }))
     }
 }

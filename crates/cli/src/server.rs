@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use goodqueue::{Rate, Span};
 use goodqueue_experiment::Error;
+use goodqueue_path::load::message::Why;
 use goodqueue_path::load::server::{Bounds, Event as LoadEvent, LoadServer, LoadStats, MOST_PENDING};
 use goodqueue_path::load::{Secret, word};
 use goodqueue_path::params::Refusal;
@@ -392,6 +393,9 @@ fn listener(args: &ServerArgs) -> Result<Listener, Error> {
     Listener::bind(&addresses, args.port).map_err(refuse)
 }
 
+/// Why a client of another release is refused.
+const OTHER_VERSION: &str = "another version of the protocol: update the older program";
+
 /// Linux's error for a family of addresses that this machine does not have.
 const EAFNOSUPPORT: i32 = 97;
 
@@ -460,8 +464,10 @@ impl Voice {
             };
             text += &format!("for probes alone:                 goodqueue probe {host}{with_port}{key}\n");
             if let Some((server, identity)) = https {
-                let port = server.addresses().first().map_or(443, SocketAddr::port);
-                let at = own.map_or(host.clone(), bracketed);
+                let first = server.addresses().first().copied();
+                let port = first.map_or(443, |at| at.port());
+                let of_its_own = first.map(|at| at.ip()).filter(|ip| !ip.is_unspecified());
+                let at = of_its_own.or(own).map_or(host.clone(), bracketed);
                 text += &format!(
                     "for RPM:                          goodqueue test https://{at}:{port} --fingerprint {}\n",
                     identity.fingerprint()
@@ -500,10 +506,14 @@ impl Voice {
                 || format!("{from} ended its load, {flows} flows"),
                 json!({ "event": "load_ended", "from": from.to_string(), "flows": flows, "refused": refused }),
             ),
-            News::Load(LoadEvent::Refused { from, why }) => self.say(
-                || format!("{from} refused: {why}"),
-                json!({ "event": "load_refused", "from": from.to_string(), "why": why.to_string() }),
-            ),
+            News::Load(LoadEvent::Refused { from, why }) => {
+                let why = match why {
+                    Why::Version(_) => OTHER_VERSION.to_owned(),
+                    why => why.to_string(),
+                };
+                let value = json!({ "event": "load_refused", "from": from.to_string(), "why": why });
+                self.say(|| format!("{from} refused: {why}"), value)
+            }
         }
     }
 
@@ -538,7 +548,7 @@ impl Voice {
             }
             Event::Refused { from, why } => {
                 let why = match why {
-                    Refusal::Version => "another version of the protocol",
+                    Refusal::Version => OTHER_VERSION,
                     Refusal::Full => "too many sessions",
                     Refusal::PrefixFull => "too many sessions of its network",
                 };

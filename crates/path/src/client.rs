@@ -60,7 +60,7 @@ pub struct Plan {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenFailure {
     /// A socket could not be created, or not be used for this server.
-    #[error("{0}")]
+    #[error("{}", crate::no_way(.0))]
     Socket(io::Error),
     /// The server's host says that nobody listens there.
     #[error("nobody listens there")]
@@ -75,8 +75,14 @@ pub enum OpenFailure {
     #[error("refused")]
     Refused(Option<Refusal>),
     /// The server speaks another version of the protocol: this one.
-    #[error("version {0}")]
+    #[error(
+        "the server speaks version {0} of the protocol and this program version {version}: update the older one",
+        version = params::VERSION
+    )]
     Version(i64),
+    /// The server does not speak ours, and does not say which one it speaks.
+    #[error("the server speaks another version of the protocol than this program: update the older one")]
+    OtherVersion,
     /// The server allows less than what was asked for: its parameters.
     #[error("restricted")]
     Restricted(Box<Params>),
@@ -228,7 +234,10 @@ fn granted(plan: &Plan, reply: &OpenReply) -> Result<Params, OpenFailure> {
         return Err(OpenFailure::Version(got.version));
     }
     if reply.closed || reply.token == 0 {
-        return Err(OpenFailure::Refused(Refusal::of(got.refusal)));
+        return Err(match Refusal::of(got.refusal) {
+            Some(Refusal::Version) => OpenFailure::OtherVersion,
+            why => OpenFailure::Refused(why),
+        });
     }
     let plain = Params { refusal: 0, ip: got.ip.min(asked.ip), ..got.clone() };
     let is_less = plain.duration <= asked.duration && (plain.length <= asked.length || asked.length == 0);

@@ -33,5 +33,24 @@ pub mod rpm;
 pub mod series;
 pub mod server;
 
+use std::io::{self, ErrorKind};
+
 /// irtt's UDP port.
 pub const PORT: u16 = 2112;
+
+/// Why the kernel finds no way to a host, and what to do about it.
+#[must_use]
+pub fn no_way(error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::NetworkUnreachable | ErrorKind::HostUnreachable | ErrorKind::NetworkDown => {
+            "no route to it; check `ip route get`, and the cable or the Wi-Fi".into()
+        }
+        ErrorKind::AddrNotAvailable => {
+            "this machine has no address for it: IPv6 may be off here; try -4, or check `ip address`".into()
+        }
+        ErrorKind::PermissionDenied => {
+            format!("{error}: a firewall or a route of this machine forbids it; check `ip route get`")
+        }
+        _ => error.to_string(),
+    }
+}

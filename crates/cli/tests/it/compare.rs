@@ -1,11 +1,10 @@
 //! `goodqueue compare`, and flent's files as records.
 
-use std::io::Write;
 use std::process::Command;
 
 use serde_json::Value;
 
-use super::{Scratch, goodqueue, stderr, stdout};
+use super::{Scratch, goodqueue, skipped, stderr, stdout};
 
 /// Runs the command; its exit code, output and messages.
 fn typed(words: &[&str]) -> (Option<i32>, String, String) {
@@ -97,52 +96,86 @@ fn seeds_give_intervals_between_runs_and_runs_of_one_queue_belong_together() {
     assert!(code == Some(2) && errors.contains("have no run in common"), "{errors}");
 }
 
-/// docs/tests.md says that flent opens the file of a test as that test.
+/// Has flent's own code write the results of a test of 1 s of idle and 8 s of load: what netperf, fping and
+/// irtt have told its runners. Prints the name of the file. The arguments: a folder, a title, Mbit/s of each
+/// of two uploads, and by how many ms the load makes everything else wait.
+const WRITE: &str = "
+import sys
+sys.path.append('/usr/share/flent')
+from flent import resultset
+from flent.settings import load
+folder, title, rate, rise = sys.argv[1], sys.argv[2], float(sys.argv[3]), float(sys.argv[4])
+settings = load(['tcp_2up', '-H', '127.0.0.1', '-l', '8', '-t', title])
+results = resultset.new(settings)
+begin = 1700000000.0
+results.metadata['T0'] = results.metadata['TIME'] = resultset.datetime.utcfromtimestamp(begin)
+results.metadata['TOTAL_LENGTH'] = 10
+raw = {}
+for flow in (1, 2):
+    values = [(begin + 1.2 + step / 5, rate) for step in range(40)]
+    raw['TCP upload::%d' % flow] = [{'t': t, 'val': value, 'dur': 0.2} for t, value in values]
+delay = lambda t: 20 + (rise + t % 1 if t >= 1 else 0)
+raw['Ping (ms) ICMP'] = [{'t': begin + n / 5, 'val': delay(n / 5), 'seq': n} for n in range(45) if n != 30]
+results.raw_values = raw
+results.x_values = [step / 5 for step in range(50)]
+for name, values in raw.items():
+    results.add_result(name, [value['val'] for value in values][:40] + [None] * 10)
+    results.metadata['SERIES_META'][name] = {'UNITS': 'ms' if name.startswith('Ping') else 'Mbits/s'}
+results.dump_dir(folder)
+print(results.dump_filename)
+";
+
 #[test]
-fn flent_draws_a_test_of_its_own_as_that_test() {
-    let has_flent =
-        Command::new("flent").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !has_flent {
-        assert!(std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_none(), "flent is required and not installed");
-        let _ = writeln!(std::io::stderr(), "SKIPPED: flent is not installed; no test was drawn by it");
+fn files_that_flent_has_written_are_compared() {
+    if !has_flent("files_that_flent_has_written_are_compared") {
         return;
     }
-    let scratch = Scratch::new("flent-tests");
-    for (test, plot) in [
-        ("rrul_cs8", "all"),
-        ("rrul_50_up", "all"),
-        ("rrul_prio", "all"),
-        ("cubic_bbr", "all"),
-        ("cubic_ledbat", "all"),
-        ("cubic_ledbat_1", "totals"),
-        ("ledbat_cubic_1", "totals"),
-        ("rrul_torrent", "all"),
-        ("tcp_upload_prio", "ping"),
-        ("rrul_var", "all"),
-        ("rrul46", "all"),
-        ("rrul46compete", "all"),
-        ("dslreports_8dn", "all"),
-        ("tcp_2up_delay", "totals"),
-        ("voip-1up", "voip_delay"),
-        ("http-rrul", "all"),
-    ] {
-        let (file, picture) =
-            (scratch.path(&format!("{test}.flent.gz")), scratch.path(&format!("{test}.png")));
-        let words =
-            ["run", test, "--rate", "50mbit", "--length", "4s", "--delay", "1s", "--queue", "fq_codel"];
-        let file = file.display().to_string();
-        let (code, _, errors) = typed(&[&words[..], &["--quiet", "-o", &file]].concat());
-        assert_eq!(code, Some(0), "{errors}");
-        let flent = |words: &[&str]| {
-            let mut command = Command::new("flent");
-            command.env("MPLBACKEND", "Agg").env("HOME", scratch.path("")).args(["-i", &file]).args(words);
-            let output = command.output().expect("flent starts");
-            [stdout(&output), stderr(&output)].concat()
-        };
-        let summary = flent(&["-f", "summary"]);
-        assert!(summary.contains(&format!("Summary of {test} test run")), "{summary}");
-        let said = flent(&["-p", plot, "-o", &picture.display().to_string()]);
-        let size = std::fs::metadata(&picture).map_or(0, |file| file.len());
-        assert!(size > 20_000 && !said.contains("ERROR"), "{test}: {size} bytes: {said}");
+    let scratch = Scratch::new("of-flent");
+    let folder = scratch.path("").display().to_string();
+    let written = |title: &str, rate: &str, rise: &str| {
+        let mut python = Command::new("/usr/bin/python3");
+        python.args(["-c", WRITE, &folder, title, rate, rise]).env("HOME", &folder);
+        let output = python.output().expect("python runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let text = stdout(&output);
+        let name = text.lines().last().expect("a name").to_owned();
+        assert!(name.ends_with(".flent.gz"), "{text}");
+        name
+    };
+    let (before, after) = (written("before", "4.5", "100"), written("after", "4.6", "5"));
+    let (code, json, errors) = typed(&["compare", &before, &after, "--json"]);
+    assert_eq!(code, Some(0), "{errors}");
+    let compared: Value = serde_json::from_str(&json).expect("JSON");
+    let rows = compared["others"][0]["pairs"][0]["rows"].as_array().expect("rows");
+    let figure = |name: &str| rows.iter().find(|row| row["figure"] == name).expect(name);
+    let near = |value: &Value, wanted: f64| {
+        let value = value.as_f64().expect("a number");
+        assert!((value / wanted - 1.0).abs() < 0.02, "{value}, not {wanted}: {json}");
+    };
+    // Mbit/s and ms.
+    near(&figure("goodput_up")["first"], 9.0);
+    near(&figure("goodput_up")["other"], 9.2);
+    near(&figure("rise_p95")["first"], 100.8);
+    near(&figure("rise_p95")["other"], 5.8);
+    assert_eq!(figure("rise_p95")["verdict"], "better", "{json}");
+    let limit = ["--fail-if", "rise_p95 > 1.2x"];
+    assert_eq!(typed(&[&["compare", &before, &after][..], &limit].concat()).0, Some(0));
+    let (code, text, _) = typed(&[&["compare", &after, &before][..], &limit].concat());
+    assert!(code == Some(1) && text.contains("rise_p95 > 1.2x? YES"), "{text}");
+    // Against one of ours.
+    let ours = scratch.path("ours").display().to_string();
+    upload(&ours, "fq_codel", &[]);
+    let (code, text, errors) = typed(&["compare", &before, &ours]);
+    assert!(code == Some(0) && text.contains("rise_p95") && text.contains("better"), "{text}{errors}");
+    let (code, text, _) = typed(&["report", &before]);
+    assert!(code == Some(0) && text.contains("9.0"), "{text}");
+}
+
+/// Whether flent is here; if not, it is said that `test` did not run.
+fn has_flent(test: &str) -> bool {
+    let has = Command::new("flent").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !has {
+        skipped(test, "flent is not installed");
     }
+    has
 }

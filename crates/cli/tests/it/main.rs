@@ -3,6 +3,7 @@
 mod circles;
 mod compare;
 mod cookbook;
+mod every_test;
 mod experiment;
 mod flags;
 mod house;

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use goodqueue::{Nanos, QueueSpec, Reason, Span};
-use goodqueue_path::load::{Secret, quic_keys, word};
+use goodqueue_path::load::{Secret, tls, word};
 use goodqueue_probe::net::{self, ClientSummary, Far, NetError, PathState, Server, SharedClock};
 use goodqueue_probe::{Sample, Test, Transport};
 use goodqueue_report::{Direction, EngineHealth, PathQueue, Responsiveness, ramp_ns};
@@ -252,7 +252,7 @@ fn server(test: &Test, hosts: &[IpAddr]) -> Result<Server, NetError> {
     if test.flows.iter().any(|flow| flow.transport == Transport::Quic) {
         let failed = |source| NetError::System { operation: "make", object: "keys for QUIC".into(), source };
         let word = word::random().map_err(failed)?;
-        let keys = Secret::of(&word).map(|secret| quic_keys(&secret).map_err(io::Error::other));
+        let keys = Secret::of(&word).map(|secret| tls::quic_keys(&secret).map_err(io::Error::other));
         let keys = keys.unwrap_or_else(|| Err(io::ErrorKind::InvalidInput.into())).map_err(failed)?;
         let client = [false, true].map(Lab::client_address);
         server.accept_quic(&client, test.flows.len(), keys)?;

@@ -317,6 +317,22 @@ fn path_changed(probes: &[Outcome]) -> Option<Doubt> {
 }
 
 /// Whether a probe got no reply for a while and then did again.
+/// Whether this program did not run for a while. `longest`: for how long, and from when of the load on,
+/// nanoseconds.
+pub(super) fn stood_still((length, from): (i64, i64)) -> Option<Doubt> {
+    (length >= SILENCE).then(|| {
+        doubt(
+            DoubtKind::Interrupted,
+            format!(
+                "this program stood still for {:.1} s, from {:.1} s of the load on (this machine slept, or the program was \
+                 stopped); measure again",
+                length as f64 / 1e9,
+                from as f64 / 1e9
+            ),
+        )
+    })
+}
+
 fn interrupted(run: &Run) -> Option<Doubt> {
     let longest = |probe: &ProbeSeries| {
         let mut since = None;

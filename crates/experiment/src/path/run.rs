@@ -98,7 +98,7 @@ fn explain(host: &PathHost, failure: &Failure) -> Error {
                 std::io::ErrorKind::TimedOut => {
                     "no answer; is the host right, and does a firewall let the port through?".to_owned()
                 }
-                _ => error.to_string(),
+                _ => failure.to_string(),
             };
             Error::Machine(format!("{host}, TCP port {port}: {why}"))
         }
@@ -118,7 +118,8 @@ fn explain_open(host: &PathHost, failure: &OpenFailure) -> Error {
             "nobody listens there; start `goodqueue server` at the other end".to_owned()
         }
         OpenFailure::Silent => {
-            "no answer to probes; does a firewall let UDP through, and does the server have a key (--key)?"
+            "no answer to probes; is the host right, does a firewall let UDP through, and does the server have a key \
+             (--key)?"
                 .to_owned()
         }
         OpenFailure::Refused(Some(Refusal::Full | Refusal::PrefixFull)) => {
@@ -209,6 +210,8 @@ struct Underway<'a> {
     tcp: Vec<TcpSample>,
     /// This machine, near the start and near the end of the load.
     looks: Option<[Look; 2]>,
+    /// The longest time in which this program did nothing, and when of the load it began, nanoseconds.
+    still: (i64, i64),
     signal: Option<i32>,
 }
 
@@ -268,12 +271,23 @@ impl<'a> Underway<'a> {
         let collector = Collector::new(&load.label, &asked.test);
         let tcp = vec![TcpSample::default(); part.flows.len()];
         let delays = asked.hosts.iter().map(|_| Delays::default()).collect();
-        let (peer, looks, signal) = (Observer::new(asked), None, None);
-        Ok((
-            Underway { asked, load, part, numbers, at, ahead, collector, delays, peer, tcp, looks, signal },
-            probes,
-            far,
-        ))
+        let (peer, looks, still, signal) = (Observer::new(asked), None, (0, 0), None);
+        let underway = Underway {
+            asked,
+            load,
+            part,
+            numbers,
+            at,
+            ahead,
+            collector,
+            delays,
+            peer,
+            tcp,
+            looks,
+            still,
+            signal,
+        };
+        Ok((underway, probes, far))
     }
 
     /// Runs load and probes, and takes in what they see.
@@ -362,6 +376,7 @@ impl<'a> Underway<'a> {
     ) {
         let mut watch = ClockWatch::new();
         let mut next = Instant::now();
+        let mut last = watch.now().mono.saturating_sub(self.at);
         loop {
             if Instant::now() >= next {
                 next += LOOK;
@@ -372,6 +387,8 @@ impl<'a> Underway<'a> {
                     stop.store(true, Ordering::Relaxed);
                 }
                 let t = watch.now().mono.saturating_sub(self.at);
+                self.still = self.still.max((t.saturating_sub(last), last));
+                last = t;
                 self.collector.pass(t);
                 self.look(t);
                 monitor.update(number, 0, &self.collector.latest());
@@ -481,6 +498,7 @@ impl<'a> Underway<'a> {
         let udp = self.asked.test.udp.iter().map(|flow| flow.direction);
         let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
         run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, self.looks.as_ref(), &gathered.probes);
+        run.doubts.extend(doubts::stood_still(self.still));
         let jumps = self.asked.hosts.iter().zip(&corrections);
         let jumps = jumps.map(|(host, correction)| (host.name.as_str(), correction.steps()));
         run.doubts.extend(doubts::clock_stepped(&gathered.probes, jumps));

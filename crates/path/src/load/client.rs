@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use goodqueue_probe::net::{ClockWatch, QuicFar, SessionId};
 use goodqueue_probe::{Sample, Transport};
-use rustls::{ClientConnection, StreamOwned};
+use rustls::{AlertDescription, ClientConnection, StreamOwned};
 
 use super::message::{self, Ask, Ended, Lines, MOST_TOLD, Start, Tell, VERSION, Welcome, Why};
 use super::tls;
@@ -26,11 +26,14 @@ const CLOCKS: u32 = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// There is no way to the server.
-    #[error("{0}")]
+    #[error("{}", crate::no_way(.0))]
     Connect(io::Error),
     /// The program that listens there does not speak our protocol.
     #[error("what listens there is no goodqueue server: {0}")]
     Stranger(rustls::Error),
+    /// The server speaks no version of the protocol that we speak.
+    #[error("the server speaks another version of the protocol than this program: update the older one")]
+    Version,
     /// The server's key is not derived from the secret, or the server says that ours is wrong.
     #[error("the key is wrong")]
     Key,
@@ -47,7 +50,7 @@ pub enum Failure {
     #[error("the connection to the server broke: {0}")]
     Broken(io::Error),
     /// The server sent a message that is not valid here.
-    #[error("the server sent a message that does not belong here")]
+    #[error("the server sent a message that this program does not know: if it is newer, update this one")]
     Order,
     /// It was stopped.
     #[error("stopped")]
@@ -70,7 +73,9 @@ pub struct Control {
 fn failure(error: io::Error) -> Failure {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(_)) => Failure::Key,
+        Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => Failure::Version,
         Some(error) => Failure::Stranger(error.clone()),
+        None if error.kind() == ErrorKind::InvalidData => Failure::Order,
         None => Failure::Broken(error),
     }
 }

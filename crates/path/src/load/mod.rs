@@ -12,13 +12,13 @@
 //!
 //! * [`word`]: the secret, and the word as which it is printed.
 //! * [`message`]: the messages of the control connection, one JSON object on each line.
+//! * [`tls`]: how both ends prove in TLS that they have the secret.
 //! * [`server`] and [`client`]: the two ends.
 
 pub mod client;
 pub mod message;
 pub mod server;
-mod tls;
+pub mod tls;
 pub mod word;
 
-pub use tls::quic_keys;
 pub use word::Secret;

@@ -43,7 +43,11 @@ fn key(secret: &Secret) -> Result<CertifiedKey, Error> {
     Ok(CertifiedKey::new(vec![public], key))
 }
 
-pub(super) fn server(secret: &Secret) -> Result<Arc<ServerConfig>, Error> {
+/// The server's end of a control connection.
+///
+/// # Errors
+/// None: every secret makes keys.
+pub fn server(secret: &Secret) -> Result<Arc<ServerConfig>, Error> {
     let builder = ServerConfig::builder_with_provider(provider());
     let builder = builder.with_protocol_versions(&[&version::TLS13])?.with_no_client_auth();
     let keys = AlwaysResolvesServerRawPublicKeys::new(Arc::new(key(secret)?));
@@ -54,7 +58,11 @@ pub(super) fn server(secret: &Secret) -> Result<Arc<ServerConfig>, Error> {
     Ok(Arc::new(config))
 }
 
-pub(super) fn client(secret: &Secret) -> Result<Arc<ClientConfig>, Error> {
+/// The client's end of a control connection, which accepts the one server that has the secret.
+///
+/// # Errors
+/// None: every secret makes keys.
+pub fn client(secret: &Secret) -> Result<Arc<ClientConfig>, Error> {
     let public = key(secret)?.cert.first().map(|public| public.to_vec()).unwrap_or_default();
     let builder = ClientConfig::builder_with_provider(provider());
     let builder = builder.with_protocol_versions(&[&version::TLS13])?;
@@ -99,7 +107,8 @@ pub(super) fn exported<D>(connection: &rustls::ConnectionCommon<D>) -> Result<[u
 }
 
 /// The name in the handshake; it is not used.
-pub(super) fn name() -> ServerName<'static> {
+#[must_use]
+pub fn name() -> ServerName<'static> {
     ServerName::IpAddress(std::net::Ipv4Addr::UNSPECIFIED.into())
 }
 

@@ -10,8 +10,8 @@ use goodqueue::Span;
 use goodqueue_path::load::Secret;
 use goodqueue_path::load::client::Control;
 use goodqueue_path::load::message::{Ended, Start};
-use goodqueue_path::load::quic_keys;
 use goodqueue_path::load::server::{Bounds, LoadServer};
+use goodqueue_path::load::tls::quic_keys;
 use goodqueue_probe::net::{ClockWatch, Far, LoadSummary, QuicFar, SessionId, SharedClock, run_load};
 use goodqueue_probe::{End, Params, Sample, Test, Transport, resolve};
 

@@ -295,3 +295,11 @@ fn loopback_a_network_has_so_many_connections_a_second_and_transfers() {
     assert_eq!(stats.started, 2, "{stats:?}");
     assert!(stats.refused >= 1, "{stats:?}");
 }
+
+/// The table of docs/server.md.
+#[test]
+fn the_window_of_an_upload_is_what_the_page_says() {
+    let (page, kb) = (include_str!("../../../../docs/server.md"), goodqueue_path::rpm::server::WINDOW >> 10);
+    let row = format!("| data of an upload that waits for the rate | 64 | {kb} kB, by the window |");
+    assert!(page.contains(&row), "docs/server.md lacks `{row}`");
+}

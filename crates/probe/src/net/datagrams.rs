@@ -136,3 +136,19 @@ impl DatagramFeeder {
         }
     }
 }
+
+#[cfg(all(test, target_pointer_width = "64"))]
+mod tests {
+    use super::*;
+
+    /// The table of docs/server.md. While some are answered, as many may wait.
+    #[test]
+    fn memory_of_datagrams_is_what_the_page_says() {
+        let (page, bytes) = (include_str!("../../../../docs/server.md"), size_of::<Handed>());
+        let row = format!(
+            "| datagram of a load that waits or is being answered | 4 × {} | {bytes} bytes |",
+            2 * MOST_WAITING
+        );
+        assert!(page.contains(&row), "docs/server.md lacks `{row}`");
+    }
+}

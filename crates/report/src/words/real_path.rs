@@ -182,12 +182,20 @@ fn place(located: &Located) -> String {
         let address = located.hops.iter().find(|one| one.hop == hop).and_then(|one| one.address.as_deref());
         format!("hop{NBSP}{hop} ({})", address.unwrap_or("no address"))
     };
-    let near = match located.after.unwrap_or(0) {
+    let after = located.after.unwrap_or(0);
+    let near = match after {
         0 => "this machine".to_owned(),
         hop => name(hop),
     };
     let far = located.before.map_or_else(|| "the server".to_owned(), name);
     let (from, to) = if located.direction == Direction::Up { (&near, &far) } else { (&far, &near) };
+    let is_between = |hop: u8| hop > after && located.before.is_none_or(|before| hop < before);
+    if located.hops.iter().any(|one| is_between(one.hop)) {
+        return format!(
+            "packets wait between {from} and {to}. Where there, is not known: the hops between them do not answer, or too \
+             rarely."
+        );
+    }
     format!("packets wait at {from}, or in a modem behind it, on the way to {to}.")
 }
 

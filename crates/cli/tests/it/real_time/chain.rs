@@ -79,10 +79,15 @@ impl Chain {
 
     /// The same, not awaited.
     pub(super) fn spawn(&self, link: usize, far: &Far, words: &str) -> Child {
-        let mut command = self.inside(0, goodqueue().get_program().to_str().expect("a path"));
+        let command = self.inside(0, goodqueue().get_program().to_str().expect("a path"));
+        Chain::typed(command, link, far, words).spawn().expect("it runs")
+    }
+
+    /// The arguments of a test, behind those that `command` has.
+    pub(super) fn typed(mut command: Command, link: usize, far: &Far, words: &str) -> Command {
         command.args(["test", &format!("10.0.{link}.2"), "--key", &far.word]);
         command.args(words.split_whitespace()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().expect("it runs")
+        command
     }
 }
 

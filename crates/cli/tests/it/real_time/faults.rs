@@ -359,23 +359,36 @@ pub(super) fn as_nobody(test: &str, words: &[&str]) -> Option<Output> {
     Some(run(&copy, words).expect("setpriv runs"))
 }
 
-/// Runs a command whose results go to a disk of 8 kB. `run` is given what to run, to which it adds the
-/// command's own arguments. What was measured is kept elsewhere and can be read.
-pub(super) fn on_a_full_disk(test: &str, run_it: impl FnOnce(&mut Command) -> Output) {
-    let scratch = Scratch::new("full");
+/// Runs a command whose results go to `name` on a disk of 8 kB, and its temporary files to the folder
+/// `refuge` of what is returned. `run_it` is given what to run, to which it adds the command's own arguments.
+/// Nothing, loudly, where such a disk cannot be had.
+pub(super) fn on_a_small_disk(
+    test: &str,
+    name: &str,
+    run_it: impl FnOnce(&mut Command) -> Output,
+) -> Option<(Output, Scratch)> {
+    let scratch = Scratch::new(&format!("full-{name}"));
     let (mount, refuge) = (scratch.path("mount"), scratch.path("refuge"));
     std::fs::create_dir_all(&mount).expect("a folder");
     std::fs::create_dir_all(&refuge).expect("a folder");
     let script = "mount -t tmpfs -o size=8k none \"$0\" && exec \"$@\"";
     let probe = Command::new("unshare").args(["-m", "sh", "-c", script]).arg(&mount).arg("true").status();
     if !probe.is_ok_and(|status| status.success()) {
-        return skipped(test, "no right to mount a small file system (CAP_SYS_ADMIN)");
+        skipped(test, "no right to mount a small file system (CAP_SYS_ADMIN)");
+        return None;
     }
     // The option comes last: the command's words follow its program.
-    let script = format!("{script} -o \"$0\"/out");
+    let script = format!("{script} -o \"$0\"/{name}");
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", &script]).arg(&mount).arg(env!("CARGO_BIN_EXE_goodqueue"));
     let output = run_it(command.env("TMPDIR", &refuge));
+    Some((output, scratch))
+}
+
+/// The same for a record in a folder. What was measured is kept elsewhere and can be read.
+pub(super) fn on_a_full_disk(test: &str, run_it: impl FnOnce(&mut Command) -> Output) {
+    let Some((output, scratch)) = on_a_small_disk(test, "out", run_it) else { return };
+    let refuge = scratch.path("refuge");
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{text}");
     assert!(text.contains("No space left") && text.contains("record.gqz"), "{text}");

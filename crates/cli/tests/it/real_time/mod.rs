@@ -15,10 +15,14 @@ mod locate;
 mod observer;
 mod paths;
 mod people;
+mod printed;
 mod programs;
+mod readers;
 mod real_path;
 mod rpm;
+mod terminal;
 mod udp_load;
+mod versions;
 
 use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};

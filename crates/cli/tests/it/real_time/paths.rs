@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use serde_json::Value;
 
+use super::faults::on_a_small_disk;
 use super::usage::refused;
 use super::{Gone, Scratch, goodqueue, run, stderr, stdout, turn};
 
@@ -264,6 +265,54 @@ fn loopback_a_key_is_needed_at_both_ends() {
     }
     let stopped = server.terminate().pop().expect("events");
     assert_eq!((stopped["sessions"].as_u64(), stopped["wrong_key"].as_u64()), (Some(1), Some(2)));
+}
+
+#[test]
+fn loopback_a_test_with_the_wrong_key_is_refused() {
+    let server = Server::start(&["--bind", "127.0.0.1"]);
+    let word = server.listening["word"].as_str().expect("a word").to_owned();
+    let swapped: String = word.chars().rev().collect();
+    for key in ["averylongword", &swapped] {
+        for test in ["tcp_1up", "--transport quic tcp_1down", ""] {
+            let output = run(&format!("test 127.0.0.1 {test} --port {} --key {key}", server.port));
+            let text = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{test}: {text}");
+            let cure = "--key is the word that `goodqueue server` printed";
+            assert!(text.contains("127.0.0.1: the key is wrong") && text.contains(cure), "{text}");
+            assert!(!text.contains(key), "the key is nobody else's business: {text}");
+        }
+    }
+}
+
+#[test]
+fn loopback_a_full_disk_loses_nothing_of_a_probe() {
+    let _turn = turn();
+    let server = Server::start(&["--bind", "127.0.0.1"]);
+    for name in ["x.irtt.json", "x.irtt.json.gz"] {
+        let Some((output, refuge)) =
+            on_a_small_disk("loopback_a_full_disk_loses_nothing_of_a_probe", name, |command| {
+                let at = format!("127.0.0.1:{}", server.port);
+                command.args(["probe", &at, "--length", "2s", "--interval", "1ms"]).output().expect("it runs")
+            })
+        else {
+            return;
+        };
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{text}");
+        assert!(text.contains("No space left") && text.contains("what was measured is kept in"), "{text}");
+        assert!(stdout(&output).contains("round trip"), "the table was not printed");
+        let saved = std::fs::read_dir(refuge.path("refuge")).expect("a folder").flatten().next();
+        let saved = saved.expect("a file was kept").path();
+        assert!(text.contains(&*saved.to_string_lossy()), "{text}");
+        let mut bytes = std::fs::read(&saved).expect("the file");
+        if name.ends_with("gz") {
+            let mut out = Vec::new();
+            flate2::read::GzDecoder::new(&bytes[..]).read_to_end(&mut out).expect("gzip");
+            bytes = out;
+        }
+        let kept: Value = serde_json::from_slice(&bytes).expect("all of it");
+        assert!(kept["stats"]["packets_received"].as_u64() > Some(500), "{}", kept["stats"]);
+    }
 }
 
 #[test]

@@ -1,14 +1,19 @@
 //! RPM tests over HTTPS: the running server with other programs' clients, and the command against it.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use goodqueue::{ETHERNET_FRAME, Line, QueueSpec, Rate, Serializer, Span};
+use goodqueue_path::rpm::trust::Trust;
 use goodqueue_wire::{Engine, EngineSpec, Frame, Lab, LabSpec, PathSpec};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::Value;
 
+use super::hostile::{grown, resident};
 use super::paths::{Server, counters};
 use super::{Gone, Scratch, goodqueue, has, live, measured, run, stderr, stdout, turn};
 
@@ -283,13 +288,6 @@ fn loopback_a_server_that_is_none_is_named_with_the_cure() {
     }
 }
 
-/// Resident memory, bytes.
-fn resident(server: &Server) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).expect("it runs");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
-    line.split_whitespace().next().and_then(|kb| kb.parse::<u64>().ok()).expect("a number") * 1024
-}
-
 /// Silent connections, again and again: memory stays, and a client gets in beside them.
 #[test]
 fn loopback_a_flood_of_https_connections_leaves_memory_flat() {
@@ -308,13 +306,102 @@ fn loopback_a_flood_of_https_connections_leaves_memory_flat() {
     }
     std::thread::sleep(Duration::from_secs(3));
     let grown = resident(&server).saturating_sub(before);
-    use std::io::Write;
     let _ = writeln!(std::io::stderr(), "4000 HTTPS connections: {} kB more", grown >> 10);
     assert!(grown < 512 << 10, "{grown} bytes");
     let words =
         format!("https://{at} --fingerprint {fingerprint} --length 1s --idle 0s --rpm-interval 500ms");
     let output = test(&words);
     assert!(matches!(output.status.code(), Some(0)), "{}", stderr(&output));
+}
+
+/// A connection with TLS and HTTP/2 (RFC 9113), spoken byte by byte, so that answers can be left unread.
+struct Raw(StreamOwned<ClientConnection, TcpStream>);
+
+impl Raw {
+    /// `window`: bytes that each answer may send before it is read (`SETTINGS_INITIAL_WINDOW_SIZE`).
+    fn open(at: &str, config: &Arc<ClientConfig>, window: u32) -> Raw {
+        let stream = TcpStream::connect(at).expect("it listens");
+        let name = ServerName::IpAddress(std::net::Ipv4Addr::LOCALHOST.into());
+        let tls = ClientConnection::new(Arc::clone(config), name).expect("TLS");
+        let mut raw = Raw(StreamOwned::new(tls, stream));
+        raw.0.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("sent");
+        raw.frame(4, 0, 0, &[&[0, 4], &window.to_be_bytes()[..]].concat());
+        raw.frame(8, 0, 0, &(window / 2 + 1).to_be_bytes());
+        // The server's settings: it speaks HTTP/2.
+        raw.0.read_exact(&mut [0; 9]).expect("an answer");
+        raw
+    }
+
+    fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+        let length = u32::try_from(payload.len()).expect("short").to_be_bytes();
+        let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
+        self.0.write_all(&[&head, payload].concat()).expect("sent");
+    }
+
+    /// Asks for a page on a stream, an odd number.
+    fn get(&mut self, path: &str, stream: u32) {
+        let text = |index: u8, value: &str| {
+            let length = u8::try_from(value.len()).expect("short");
+            [&[0x40 | index, length], value.as_bytes()].concat()
+        };
+        // GET and https, by their indexes in the static table of RFC 7541; the header and the request end.
+        let block = [vec![0x82, 0x87], text(4, path), text(1, "localhost")].concat();
+        self.frame(1, 5, stream, &block);
+    }
+}
+
+/// The table of HTTPS in docs/server.md.
+#[test]
+fn loopback_memory_of_https_is_within_the_stated_bound() {
+    let _turn = turn();
+    let many = 150;
+    // The server takes 100 new ones a second of one network.
+    let pace = || std::thread::sleep(Duration::from_millis(12));
+    let (server, at, _) = self::server();
+    let connect = |_| {
+        pace();
+        TcpStream::connect(&at).expect("it listens")
+    };
+    let first = connect(0);
+    std::thread::sleep(Duration::from_millis(300));
+    let before = resident(&server);
+    let plain: Vec<TcpStream> = (1..many).map(connect).collect();
+    grown(&server, before, "connection without TLS", many - 1);
+    drop((first, plain, server));
+
+    // Servers that have freed nothing yet.
+    let (server, at, _) = self::server();
+    let config = Trust::Anybody.client().expect("TLS");
+    let open = |_| {
+        pace();
+        Raw::open(&at, &config, 0)
+    };
+    let mut first = open(0);
+    first.get("/small", 1);
+    std::thread::sleep(Duration::from_millis(300));
+    let before = resident(&server);
+    let mut all: Vec<Raw> = (1..many).map(open).collect();
+    let before = grown(&server, before, "connection with TLS and HTTP/2", many - 1);
+    for raw in &mut all[..20] {
+        (0..100).for_each(|number| raw.get("/small", 2 * number + 1));
+    }
+    grown(&server, before, "request whose answer the client does not read", 20 * 100);
+    drop((first, all, server));
+
+    let (server, at, _) = self::server();
+    let config = Trust::Anybody.client().expect("TLS");
+    let mut all: Vec<Raw> = (0..32)
+        .map(|_| {
+            pace();
+            Raw::open(&at, &config, 1 << 30)
+        })
+        .collect();
+    all[0].get("/large", 1);
+    std::thread::sleep(Duration::from_millis(300));
+    let before = resident(&server);
+    all[1..].iter_mut().for_each(|raw| raw.get("/large", 1));
+    std::thread::sleep(Duration::from_millis(700));
+    grown(&server, before, "download", 31);
 }
 
 /// A test of responsiveness over the engine: Mbit/s, round trip in ms and packets of its FIFO. `None` if the
@@ -368,7 +455,6 @@ fn live_responsiveness_is_what_the_delay_of_the_path_makes_it() {
         let rpm = &record["runs"][load]["rpm"];
         let part = |name: &str, key: &str| part(rpm, name, key);
         let trip = rtt_ms as f64;
-        use std::io::Write;
         for name in ["tcp_f", "tls_f", "http_f", "http_l"] {
             let (idle, mean) = (part(name, "idle_ns"), part(name, "trimmed_mean_ns"));
             let _ =

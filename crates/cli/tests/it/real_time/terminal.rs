@@ -1,0 +1,113 @@
+//! Live views on a terminal: they draw, and leave it as it was.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use super::paths::Server;
+use super::{Gone, has, turn};
+
+/// Types a command into a shell on a terminal of 40 lines (`script(1)` of util-linux), presses Ctrl-C once
+/// the view has been drawn for a while, and gives all that the terminal got. The shell prints the terminal's
+/// settings before and after, and the exit code.
+fn interrupted(command: &str, drawn: impl Fn(&str) -> bool) -> String {
+    let shell = format!(
+        "trap : INT; stty rows 40 cols 100; printf 'before <%s>' \"$(stty -g)\"; {command}; \
+         printf 'code <%s> after <%s> all' $? \"$(stty -g)\""
+    );
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--flush", "--command", &shell, "/dev/null"]).env("TERM", "xterm-256color");
+    script.env("SHELL", "/bin/sh").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = Gone(script.spawn().expect("script runs"));
+    let mut keys = child.0.stdin.take().expect("piped");
+    let mut screen = child.0.stdout.take().expect("piped");
+    let (sender, pieces) = channel();
+    std::thread::spawn(move || {
+        let mut buf = [0; 4096];
+        while let Ok(len @ 1..) = screen.read(&mut buf) {
+            if sender.send(buf[..len].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    let (mut bytes, begun, mut since, mut asked, mut is_pressed) =
+        (Vec::new(), Instant::now(), None, 0, false);
+    loop {
+        match pieces.recv_timeout(Duration::from_millis(100)) {
+            Ok(piece) => bytes.extend(piece),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        // A terminal answers where its cursor is.
+        let questions = text.matches("\u{1b}[6n").count();
+        for _ in asked..questions {
+            keys.write_all(b"\x1b[5;1R").expect("it is read");
+        }
+        asked = questions;
+        if since.is_none() && drawn(&text) {
+            since = Some(Instant::now());
+        }
+        if !is_pressed && since.is_some_and(|since| since.elapsed() > Duration::from_secs(2)) {
+            keys.write_all(&[3]).expect("it is read");
+            is_pressed = true;
+        }
+        if text.contains("> all") && is_pressed {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "it goes on: {text}");
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What stands between these marks.
+fn between<'a>(text: &'a str, begin: &str) -> &'a str {
+    let rest = text.split(begin).nth(1).unwrap_or_else(|| panic!("no `{begin}` in {text}"));
+    rest.split('>').next().expect("an end")
+}
+
+/// The terminal has its settings and modes again: the cursor shows, and the screen is the usual one.
+fn assert_restored(text: &str) {
+    assert_eq!(between(text, "code <"), "130", "{text}");
+    assert_eq!(between(text, "before <"), between(text, "after <"), "{text}");
+    // The last word on each mode that was set: DECTCEM, the alternate screen, the mouse, pasting.
+    for (mode, usual) in [("25", 'h'), ("1049", 'l'), ("1000", 'l'), ("2004", 'l')] {
+        let set =
+            text.rsplit(&format!("\u{1b}[?{mode}")).next().filter(|_| text.contains(&format!("[?{mode}")));
+        let last = set.and_then(|rest| rest.chars().next());
+        assert!(last.is_none_or(|last| last == usual), "mode {mode} stays {last:?}");
+    }
+}
+
+/// Block characters of charts.
+fn has_chart(text: &str) -> bool {
+    text.chars()
+        .filter(|c| ('\u{2581}'..='\u{2588}').contains(c) || ('\u{2801}'..='\u{28ff}').contains(c))
+        .count()
+        > 3
+}
+
+#[test]
+fn loopback_views_draw_on_a_terminal_and_leave_it_as_it_was() {
+    let test = "loopback_views_draw_on_a_terminal_and_leave_it_as_it_was";
+    let _turn = turn();
+    if !has(test, "script") {
+        return;
+    }
+    let server = Server::start(&["--bind", "127.0.0.1"]);
+    let (program, word) =
+        (env!("CARGO_BIN_EXE_goodqueue"), server.listening["word"].as_str().expect("a word"));
+    let probe = format!("{program} probe 127.0.0.1 --port {} --length 1min", server.port);
+    let is_drawn = |text: &str| text.contains("a probe every 20ms") && has_chart(text);
+    let text = interrupted(&probe, is_drawn);
+    assert_restored(&text);
+    assert!(text.contains("round trip"), "what was measured is shown: {text}");
+    let load = format!(
+        "{program} test 127.0.0.1 tcp_1up --port {} --key {word} --length 1min --idle 500ms",
+        server.port
+    );
+    let text = interrupted(&load, has_chart);
+    assert_restored(&text);
+    assert!(text.contains("the run was cut short"), "{text}");
+}
