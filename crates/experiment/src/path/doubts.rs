@@ -316,7 +316,6 @@ fn path_changed(probes: &[Outcome]) -> Option<Doubt> {
     ))
 }
 
-/// Whether a probe got no reply for a while and then did again.
 /// Whether this program did not run for a while. `longest`: for how long, and from when of the load on,
 /// nanoseconds.
 pub(super) fn stood_still((length, from): (i64, i64)) -> Option<Doubt> {
@@ -333,6 +332,7 @@ pub(super) fn stood_still((length, from): (i64, i64)) -> Option<Doubt> {
     })
 }
 
+/// Whether a probe got no reply for a while and then did again.
 fn interrupted(run: &Run) -> Option<Doubt> {
     let longest = |probe: &ProbeSeries| {
         let mut since = None;
