@@ -145,11 +145,6 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
         rehearse(&wanted, settings, interface, &mut route).map_err(|_| error)?;
         notes.push("this kernel has no cake, so htb and fq_codel take its place".into());
     }
-    let on_linux_7 = Settings { multi_queue: true, ..chosen.clone() };
-    if !wanted.is_multi_queue() && plan(&on_linux_7, interface)?.is_multi_queue() {
-        let name = &interface.name;
-        notes.push(format!("this kernel has no cake_mq, so one cake is for all queues of {name}"));
-    }
     let all = kept(&states)?;
     for state in all.iter().filter(|state| scene.numbered(state.index).is_none()) {
         undo(state, None, &scene, &mut route)?;
