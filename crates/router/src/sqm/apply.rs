@@ -135,10 +135,6 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
         chosen.multi_queue = false;
         wanted = plan(&chosen, interface)?;
         tried = rehearse(&wanted, settings, interface, &mut route);
-        if tried.is_ok() {
-            let name = &interface.name;
-            notes.push(format!("this kernel has no cake_mq, so one cake is for all queues of {name}"));
-        }
     }
     if let Err(error) = tried {
         if !fall_back || !matches!(error, Error::Missing { .. }) {

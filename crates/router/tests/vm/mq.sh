@@ -11,6 +11,7 @@ ok "cake_mq: in force" ends 0 'packets sent' goodqueue sqm status
 ok "cake_mq: it is watched" ends 0 'cake_mq root' goodqueue watch wan0 --count 1 --interval 200ms --idle
 ok "cake_mq: one cake, if it was written out" ends 0 'cake on wan0' goodqueue sqm wan0 --up 1gbit --queue cake
 ok "cake_mq: in one queue: $(kinds)" test "$(kinds)" = "1 cake"
+ok "cake_mq: asked for by name, at any rate" ends 0 'up 9mbit, cake_mq on wan0' goodqueue sqm wan0 --up 9mbit --queue cake_mq
 # At a low rate one cake is more exact.
 ok "Linux 7: one cake at a low rate" ends 0 'up 4500kbit, cake on wan0' goodqueue sqm wan0 --up 4500kbit --down 9mbit
 goodqueue test 10.0.2.2 tcp_8up --key $key --length 8s --idle 1s --quiet >/tmp/up
