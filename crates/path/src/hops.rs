@@ -115,6 +115,13 @@ fn question(hop: usize, number: u32) -> [u8; LEN] {
     bytes
 }
 
+/// The number of the question that an ICMP message quotes, if it quotes so much; public for fuzzing.
+#[doc(hidden)]
+#[must_use]
+pub fn number_of(quoted: &[u8]) -> Option<u32> {
+    quoted.get(8..LEN).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes)
+}
+
 impl Hop {
     fn ask(&mut self, index: usize, now: Stamp) {
         self.under_way.retain(|(_, sent)| now.mono - sent.mono < LOST);
@@ -142,7 +149,7 @@ impl Hop {
 
     /// The question of a message. A message that does not quote one is accepted if only one question is open.
     fn matching(&self, quoted: &[u8]) -> Option<usize> {
-        match quoted.get(8..LEN).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes) {
+        match number_of(quoted) {
             Some(number) => self.under_way.iter().position(|(open, _)| *open == number),
             None => (self.under_way.len() == 1).then_some(0),
         }

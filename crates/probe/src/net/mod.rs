@@ -63,6 +63,9 @@ mod error;
 mod flood;
 #[forbid(unsafe_code)]
 mod flow;
+#[doc(hidden)]
+#[forbid(unsafe_code)]
+pub mod fuzzing;
 #[forbid(unsafe_code)]
 mod header;
 #[forbid(unsafe_code)]

@@ -58,7 +58,7 @@ fn clock(id: libc::clockid_t) -> i64 {
 
 #[allow(clippy::useless_conversion)]
 fn nanos(ts: &libc::timespec) -> i64 {
-    i64::from(ts.tv_sec) * 1_000_000_000 + i64::from(ts.tv_nsec)
+    i64::from(ts.tv_sec).saturating_mul(1_000_000_000).saturating_add(i64::from(ts.tv_nsec))
 }
 
 fn timespec(ns: u64) -> libc::timespec {
