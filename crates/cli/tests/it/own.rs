@@ -220,7 +220,7 @@ fn a_congestion_control_that_does_something_wrong_is_named() {
     assert!(!folder.path("out").exists(), "nothing half-written");
     let output = run_in(&folder, "new cc mine --lang rust --like vegas");
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("in Rust there is aimd"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("in Rust and Python there is aimd"), "{}", stderr(&output));
 }
 
 /// It is a queue like others in files, and named where it has no place.
