@@ -196,8 +196,8 @@ fn put(
     Ok(())
 }
 
-/// The thread that waits for a run: it looks for Ctrl-C, tells how far the run is, and ends it if a queue or a
-/// congestion control in Python has failed.
+/// The thread that waits for a run: it looks for Ctrl-C, tells how far the run is, and ends it if a queue
+/// or a congestion control in Python has failed.
 struct Watch<'a> {
     progress: Option<Py<PyAny>>,
     /// Length of each turn, and how much of it is done, ns.

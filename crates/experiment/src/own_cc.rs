@@ -1,4 +1,5 @@
-//! Congestion controls of one's own in simulations: from shared libraries, and of a program that has this crate.
+//! Congestion controls of one's own in simulations: from shared libraries, and of a program that has this
+//! crate.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -57,11 +57,12 @@ fn the_commands_of_the_page_work() {
         assert!(output.status.success(), "{line}\n{}\n{}", stdout(&output), stderr(&output));
         printed.push(stdout(&output));
     }
-    assert_eq!(printed.len(), 20, "lines of the page");
+    assert_eq!(printed.len(), 21, "lines of the page");
     assert!(printed[1].contains("kept         once"), "{}", printed[1]);
     let row = |words: &str| printed[2].lines().any(|line| line.starts_with(words));
     assert!(row("pfifo:1000") && row("./my_aqm/my_aqm.so,targ") && row("codel"), "{}", printed[2]);
     assert!(folder.path("my_class/my_class.py").is_file());
+    assert!(folder.path("my_python_cc/test_my_python_cc.py").is_file());
     // The library in C and the one in Rust decide the same; only their names differ.
     let record = |library: &str| {
         let words = format!("run rrul --length 5s --queue ./{library}/{library}.so --json");

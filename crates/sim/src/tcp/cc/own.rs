@@ -14,8 +14,8 @@ use super::{CaState, CcKind, CwndEvent, RateSample, Window, reno};
 /// [`Window::sk_pacing_rate`]. It should only read the other fields of the window. The sender keeps the
 /// congestion window at one segment or more and within [`Window::snd_cwnd_clamp`].
 ///
-/// As in Linux, ACKs are its clock, and a retransmission timeout is [`CwndEvent::Loss`]. Linux has no timer for
-/// it; here there is one, [`CongestionControl::timer`].
+/// As in Linux, ACKs are its clock, and a retransmission timeout is [`CwndEvent::Loss`]. Linux has no timer
+/// for it; here there is one, [`CongestionControl::timer`].
 ///
 /// ```
 /// use goodqueue::Nanos;
@@ -91,8 +91,8 @@ pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
         let _ = (w, now, event);
     }
 
-    /// When [`CongestionControl::on_timer`] is to be called; `None`, or a time that is not in the future: not.
-    /// Asked after each call that gets a window to change. There is no timer before
+    /// When [`CongestionControl::on_timer`] is to be called; `None`, or a time that is not in the future:
+    /// not. Asked after each call that gets a window to change. There is no timer before
     /// [`CongestionControl::init`] and after the end of the connection.
     fn timer(&self) -> Option<Nanos> {
         None
