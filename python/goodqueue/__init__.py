@@ -14,24 +14,30 @@ Experiment    an experiment file: any network, from TOML, from a dict, or key by
 read          a record of an earlier run, or a file of flent's
 Queue         a queue, packet by packet and with your clock; Packet: what it queues
 sweep         an experiment many times while its keys vary, here or on a cluster; help(goodqueue.sweep)
-check_queue   whether a queue, of your own or not, keeps the rules
+check_queue, check_cc   whether a queue, or a congestion control, keeps the rules
 read_vectors  what queues of the Linux kernel decided, call by call
 queues, tests, lines   tables of what there is
 UsageError, MachineError   what can go wrong; both are goodqueue.Error
 
-A class of your own with the methods enqueue(now, packet) and dequeue(now) is a queue, too. Times are whole
-nanoseconds there; everywhere else a name ends with its unit (rise_p95_ms, goodput_up_bps).
+A class of your own with the methods enqueue(now, packet) and dequeue(now) is a queue, too, and one with
+ack(now, ack, window) and event(now, event, window) is a congestion control. Times are whole nanoseconds
+there; everywhere else a name ends with its unit (rise_p95_ms, goodput_up_bps).
+
+goodqueue.gym has environments of Gymnasium, for learning algorithms.
 """
 
 from . import plot
-from ._check import Check, check_queue
+from ._check import CcCheck, Check, check_cc, check_queue
 from ._errors import Error, MachineError, UsageError
 from ._experiment import Experiment, run
-from ._goodqueue import Packet, Queue, Table, __version__, lines, queues, tests
+from ._goodqueue import CcAck, CcWindow, Packet, Queue, Table, __version__, lines, queues, tests
 from ._result import Result, Vectors, read, read_vectors
 from ._sweep import SweepResult, sweep
 
 __all__ = [
+    "CcAck",
+    "CcCheck",
+    "CcWindow",
     "Check",
     "Error",
     "Experiment",
@@ -44,6 +50,7 @@ __all__ = [
     "UsageError",
     "Vectors",
     "__version__",
+    "check_cc",
     "check_queue",
     "lines",
     "plot",

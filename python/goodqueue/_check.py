@@ -6,7 +6,7 @@ import dataclasses
 
 from . import _goodqueue, _words
 from ._errors import UsageError
-from ._experiment import QueueLike
+from ._experiment import CcLike, QueueLike
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,4 +65,75 @@ def check_queue(queue: QueueLike, *, rate: str = "10mbit") -> Check:
         rules={rule: verdict for rule, _, verdict, _ in rules},
         violations={rule: words for rule, _, _, words in rules if words is not None},
         about={rule: about for rule, about, _, _ in rules},
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class CcCase:
+    """What a congestion control did over one line."""
+
+    about: str
+    rate_bps: int
+    rtt_ms: float
+    queue: str
+    ecn: bool
+    goodput_bps: int
+    #: Median time in the queue.
+    queueing_p50_ms: float
+    #: What it did that no congestion control may; None if nothing.
+    violation: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class CcCheck:
+    """What came of checking a congestion control. `print` shows it; it is true if all rules were kept."""
+
+    cc: str
+    cases: list[CcCase]
+
+    @property
+    def violations(self) -> dict[str, str]:
+        """For each line on which a rule was broken, what was wrong."""
+        return {case.about: case.violation for case in self.cases if case.violation is not None}
+
+    def __bool__(self) -> bool:
+        return not self.violations
+
+    def __str__(self) -> str:
+        lines = [f"{self.cc}, alone for 20 s"]
+        for case in self.cases:
+            ecn = ", ECN" if case.ecn else ""
+            line = f"{case.about} ({case.rate_bps / 1e6:g}mbit, {case.rtt_ms:g}ms, {case.queue}{ecn})"
+            verdict = "kept" if case.violation is None else "broken"
+            lines.append(
+                f"  {verdict:<6}  {line:<48} {case.goodput_bps / 1e6:6.2f} Mbit/s, "
+                f"{case.queueing_p50_ms:6.1f} ms in the queue"
+            )
+            if case.violation is not None:
+                lines.append(f"          {case.violation}")
+        return "\n".join(lines)
+
+
+def check_cc(cc: CcLike) -> CcCheck:
+    """Checks a congestion control over six lines, as `goodqueue check-cc` does.
+
+        print(goodqueue.check_cc(MyCc))
+        assert goodqueue.check_cc("cubic")
+
+    cc: a class of your own, `(name, function)`, a name, or the path of a shared library
+
+    Raises UsageError if there is no such congestion control. One that breaks a rule, or raises, is no error:
+    the answer says what it did.
+    """
+    if isinstance(cc, str):
+        name, cases = cc, _goodqueue.check_cc_words(cc)
+    else:
+        name, make, is_scalable = _words.own_cc(cc)
+        cases = _goodqueue.check_cc_class(name, make, is_scalable)
+    return CcCheck(
+        cc=name,
+        cases=[
+            CcCase(about, rate, rtt / 1e6, queue, ecn, goodput, queueing / 1e6, violation)
+            for about, rate, rtt, queue, ecn, goodput, queueing, violation in cases
+        ],
     )

@@ -14,6 +14,8 @@ from ._result import Result
 
 #: A queue: its name with parameters, a Queue, a class of your own, or a name and a function that makes one.
 QueueLike = str | _goodqueue.Queue | type | Callable[[], object] | tuple[str, Callable[[], object]]
+#: A congestion control: its name, a class of your own, or a name and a function that makes one.
+CcLike = str | type | Callable[[], object] | tuple[str, Callable[[], object]]
 
 
 def run(
@@ -41,7 +43,7 @@ def run(
     delay: str | None = None,
     idle: str | None = None,
     flows: int | None = None,
-    cc: str | Iterable[str] | None = None,
+    cc: CcLike | Iterable[CcLike] | None = None,
     marks: Iterable[str] | None = None,
     transport: str | None = None,
     pacing: str | int | None = None,
@@ -92,7 +94,9 @@ def run(
     The load
         length, delay, idle: length of the load ("30s"), unit of staggered starts ("5s"), idle time before
             the load ("5s")
-        flows, cc, marks: number of flows, congestion control, DSCPs, where the test leaves them open
+        flows, cc, marks: number of flows, congestion control, DSCPs, where the test leaves them open. A class
+            of your own with the methods `ack(now, ack, window)` and `event(now, event, window)`, or `(name,
+            function)` where the function makes such an object, is a congestion control
         transport, pacing: "tcp" or "quic"; largest pacing rate of each TCP flow
         udp_bandwidth, udp_pktsize: rate and payload in bytes, in tests with UDP flows that leave it open
         step, probe_interval, start_jitter: step of the goodput series ("200ms"), time between two probes
@@ -114,8 +118,10 @@ def run(
     return _run(own, given, None)
 
 
-def _run(own: dict[str, Any], given: dict[str, Any], text: str | None) -> Result:
-    asked, words = _ask(own["test"], given, text)
+def _run(
+    own: dict[str, Any], given: dict[str, Any], text: str | None, ccs: list[_words.OwnCc] | None = None
+) -> Result:
+    asked, words = _ask(own["test"], given, text, ccs)
     for key in ("title", "note"):
         if not isinstance(own[key], str):
             raise TypeError(f"{key} {own[key]!r}: write text")
@@ -132,7 +138,9 @@ def _run(own: dict[str, Any], given: dict[str, Any], text: str | None) -> Result
     return Result(asked.run(own["title"], own["note"], words, own["threads"], own["progress"]))
 
 
-def _ask(test: object, given: dict[str, Any], text: str | None) -> tuple[_goodqueue.Asked, list[str]]:
+def _ask(
+    test: object, given: dict[str, Any], text: str | None, ccs: list[_words.OwnCc] | None = None
+) -> tuple[_goodqueue.Asked, list[str]]:
     """What the arguments mean, and the command that does the same; no words if there is none."""
     if not isinstance(test, (str, os.PathLike)):
         raise TypeError(f"test {test!r}: write the name of a test, or of an experiment file")
@@ -145,12 +153,16 @@ def _ask(test: object, given: dict[str, Any], text: str | None) -> tuple[_goodqu
     mine = [queue for queue in order if not isinstance(queue, str)]
     # Queues of one's own take the place of another.
     flag = named if named or not mine else "pfifo"
+    own = list(ccs or [])
+    if "cc" in given:
+        given["cc"], more = _words.ccs(given["cc"])
+        own += more
     words = [name, *_words.of({"queues": flag, **given})]
-    asked = _goodqueue.Asked(words, text)
+    asked = _goodqueue.Asked(words, text, own)
     if mine:
         places = [None if isinstance(queue, str) else queue for queue in order]
         asked.put_queues(len(order) - len(mine) or 1, places)
-    can_be_typed = text is None and not mine
+    can_be_typed = text is None and not mine and not own
     return asked, ["goodqueue", "run", *words] if can_be_typed else []
 
 
@@ -164,6 +176,8 @@ class Experiment:
         Experiment({"test": "rrul", "queues": ["codel"], "link": {"rate": "5mbit"}})
         Experiment(test="rrul", queues=["codel"]).set("link.rate", "5mbit").set("seeds", [1, 2, 3])
 
+    The value of a key `cc` may be a class of your own, or `(name, function)`, as in `goodqueue.run`.
+
     It never changes: `set` returns another experiment. A key that is wrong is a UsageError as soon as the
     experiment is made; it names the key, and for a text its line and column.
     """
@@ -174,8 +188,22 @@ class Experiment:
                 f"an experiment is a dict of its keys, not {keys!r}; Experiment.from_toml reads text"
             )
         tables = {**(keys or {}), **more}
-        text, self._paths = _toml.text(tables)
+        self._ccs: list[_words.OwnCc] = []
+        text, self._paths = _toml.text(self._named("", tables))
         self._start(text, "experiment", {})
+
+    def _named(self, key: str, value: Any) -> Any:
+        """The value with the names of congestion controls of one's own in their place."""
+        if isinstance(value, Mapping):
+            return {key: self._named(key, one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self._named(key, one) for one in value]
+        if key != "cc" or isinstance(value, (str, int, float)) or value is None:
+            return value
+        own = _words.own_cc(value)
+        if own not in self._ccs:
+            self._ccs = [*self._ccs, own]
+        return own[0]
 
     def _start(self, text: str, name: str, changes: dict[str, object]) -> None:
         self._text, self._name, self._changes = text, name, changes
@@ -198,7 +226,7 @@ class Experiment:
         if not isinstance(text, str):
             raise TypeError(f"text {text!r}: write the TOML text, or use Experiment.read for a file")
         self = cls.__new__(cls)
-        self._paths = []
+        self._paths, self._ccs = [], []
         self._start(text, name, {})
         return self
 
@@ -209,7 +237,8 @@ class Experiment:
         `set("variant.sqm.queue", "codel")`, `set("flow.1.count", 4)`.
         """
         other = type(self).__new__(type(self))
-        other._paths = self._paths
+        other._paths, other._ccs = self._paths, self._ccs
+        value = other._named(key.rpartition(".")[2] if isinstance(key, str) else "", value)
         other._start(self._text, self._name, {**self._changes, key: value})
         return other
 
@@ -228,7 +257,7 @@ class Experiment:
         """
         given: dict[str, Any] = {"queues": queues, "set": self._changes or None}
         own = {"test": self._name, "title": title, "note": note, "threads": threads, "progress": progress}
-        return _run(own, given, self._text)
+        return _run(own, given, self._text, self._ccs)
 
     @staticmethod
     def schema() -> dict[str, Any]:
@@ -254,7 +283,7 @@ class Experiment:
 
     def _asked(self) -> _goodqueue.Asked:
         try:
-            return _ask(self._name, {"set": self._changes or None}, self._text)[0]
+            return _ask(self._name, {"set": self._changes or None}, self._text, self._ccs)[0]
         except UsageError as error:
             place = re.match(re.escape(self._name) + r":(\d+):\d+: ", str(error))
             if not place or not self._paths:

@@ -5,11 +5,16 @@ from typing import Any, final
 __all__ = [
     "__version__",
     "Asked",
+    "CcAck",
+    "CcWindow",
+    "Gym",
     "Packet",
     "Queue",
     "Record",
     "Study",
     "Table",
+    "check_cc_class",
+    "check_cc_words",
     "check_class",
     "check_words",
     "keys",
@@ -28,6 +33,11 @@ _Verdicts = tuple[int, int, list[tuple[str, str, str, str | None]]]
 
 def check_words(queue: str, rate: str) -> _Verdicts: ...
 def check_class(name: str, factory: Callable[[], object]) -> _Verdicts: ...
+
+_Outcomes = list[tuple[str, int, int, str, bool, int, int, str | None]]
+
+def check_cc_words(words: str) -> _Outcomes: ...
+def check_cc_class(name: str, factory: Callable[[], object], is_scalable: bool) -> _Outcomes: ...
 def queues() -> Table: ...
 def tests() -> Table: ...
 def lines() -> Table: ...
@@ -64,7 +74,9 @@ class Study:
 
 @final
 class Asked:
-    def __new__(cls, words: list[str], text: str | None = None) -> Asked: ...
+    def __new__(
+        cls, words: list[str], text: str | None, ccs: list[tuple[str, Callable[[], object], bool]]
+    ) -> Asked: ...
     def put_queues(self, named: int, queues: list[tuple[str, Callable[[], object]] | None]) -> None: ...
     def shown(self) -> str: ...
     def warnings(self) -> list[str]: ...
@@ -76,6 +88,18 @@ class Asked:
         threads: int,
         progress: Callable[[float], object] | None,
     ) -> Record: ...
+
+@final
+class Gym:
+    def __new__(
+        cls, words: list[str], text: str | None, is_cc: bool, up: bool, limit: int, interval: str | None
+    ) -> Gym: ...
+    @property
+    def interval_ns(self) -> int: ...
+    @property
+    def now_ns(self) -> int: ...
+    def reset(self, seed: int) -> list[float]: ...
+    def step(self, first: float, second: float) -> tuple[list[float], bool]: ...
 
 @final
 class Record:
@@ -145,6 +169,72 @@ class Packet:
     # A queue of your own may keep what it likes on a packet.
     def __setattr__(self, name: str, value: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
+
+@final
+class CcAck:
+    def __new__(
+        cls,
+        *,
+        acked: int = 0,
+        lost: int = 0,
+        marked: int = 0,
+        rtt: int | None = None,
+        rate_bps: int | None = None,
+        prior_delivered: int = 0,
+        is_app_limited: bool = False,
+        in_recovery: bool = False,
+    ) -> CcAck: ...
+    @property
+    def acked(self) -> int: ...
+    @property
+    def lost(self) -> int: ...
+    @property
+    def marked(self) -> int: ...
+    @property
+    def rtt(self) -> int | None: ...
+    @property
+    def rate_bps(self) -> int | None: ...
+    @property
+    def prior_delivered(self) -> int: ...
+    @property
+    def is_app_limited(self) -> bool: ...
+    @property
+    def in_recovery(self) -> bool: ...
+
+@final
+class CcWindow:
+    cwnd: int
+    timer: int | None
+    def __new__(
+        cls,
+        cwnd: int = 10,
+        *,
+        prior_cwnd: int = 0,
+        in_flight: int = 0,
+        delivered: int = 0,
+        srtt: int | None = None,
+        min_rtt: int | None = None,
+        mss: int = 1448,
+        is_limited: bool = True,
+    ) -> CcWindow: ...
+    @property
+    def pacing_bps(self) -> int | None: ...
+    @pacing_bps.setter
+    def pacing_bps(self, value: float | None) -> None: ...
+    @property
+    def prior_cwnd(self) -> int: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def delivered(self) -> int: ...
+    @property
+    def srtt(self) -> int | None: ...
+    @property
+    def min_rtt(self) -> int | None: ...
+    @property
+    def mss(self) -> int: ...
+    @property
+    def is_limited(self) -> bool: ...
 
 @final
 class Queue:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -17,6 +18,8 @@ FILES = ("link", "trace_up", "trace_down")
 
 #: A queue of one's own: its name, and what makes one.
 Own = tuple[str, Callable[[], object]]
+#: A congestion control of one's own: its name, what makes one, whether it is scalable.
+OwnCc = tuple[str, Callable[[], object], bool]
 
 
 def of(arguments: Mapping[str, Any]) -> list[str]:
@@ -90,6 +93,54 @@ def _own(queue: object) -> Own:
     if not isinstance(name, str) or not name.strip():
         raise TypeError(f"queues: {queue!r} has no name: write (name, function)")
     return name, make
+
+
+def ccs(given: object) -> tuple[object, list[OwnCc]]:
+    """The words for these congestion controls, and those of one's own among them."""
+    if given is None or isinstance(given, str):
+        return given, []
+    whole = _is_list(given) and not (isinstance(given, tuple) and len(given) == 2 and callable(given[1]))
+    names: list[object] = []
+    mine: list[OwnCc] = []
+    for one in given if whole else [given]:  # type: ignore[attr-defined]
+        if isinstance(one, (str, int, float)):
+            names.append(one)
+            continue
+        own = own_cc(one)
+        names.append(own[0])
+        if own not in mine:
+            mine.append(own)
+    return names, mine
+
+
+def own_cc(control: object) -> OwnCc:
+    """A congestion control of one's own: its name, what makes one, whether it is scalable."""
+    name, make = (
+        control
+        if isinstance(control, tuple) and len(control) == 2
+        else (getattr(control, "__name__", None), control)
+    )
+    if callable(getattr(make, "ack", None)) and not isinstance(make, type):
+        raise TypeError(
+            f"cc: {make!r} is one congestion control, and each connection needs one of its own: give its "
+            "class, or (name, function)"
+        )
+    if not callable(make):
+        raise TypeError(
+            f"cc: {control!r}: a congestion control is a name, a class of your own with the methods ack and "
+            "event, or (name, function that makes one)"
+        )
+    if isinstance(make, type) and not all(callable(getattr(make, one, None)) for one in ("ack", "event")):
+        raise TypeError(
+            f"cc: {make!r}: a congestion control has the methods ack(self, now, ack, window) and "
+            "event(self, now, event, window)"
+        )
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+        raise UsageError(
+            f"cc: {name!r}: the name of a congestion control of your own begins with a letter and has "
+            "letters, digits, _ and -; write (name, function)"
+        )
+    return name, make, bool(getattr(make, "is_scalable", False))
 
 
 def _is_list(value: object) -> bool:

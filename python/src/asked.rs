@@ -8,12 +8,14 @@ use clap::{Args, Command, FromArgMatches};
 use goodqueue::spec::CATALOGUE;
 use goodqueue_experiment::simulate::Wishes;
 use goodqueue_experiment::text::lines::LINES;
-use goodqueue_experiment::{Error, Experiment, Latest, Monitor, Request, Turn, Variant};
+use goodqueue_experiment::{Error, Experiment, Latest, Monitor, Request, Turn, Variant, with_ccs};
 use goodqueue_probe::TESTS;
 use goodqueue_report::{Host, SCHEMA};
 use goodqueue_sim::Discipline;
+use goodqueue_sim::tcp::cc::CcKind;
 use pyo3::prelude::*;
 
+use crate::cc::Lease;
 use crate::errors;
 use crate::own::{self, Own, Shared};
 use crate::record::Record;
@@ -25,6 +27,19 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// The arguments of `goodqueue run`.
 fn command() -> Command {
     Request::augment_args(Command::new("run").no_binary_name(true).disable_help_flag(true))
+}
+
+/// Makes sense of the words of `goodqueue run`. With `text` the first word is the name of an experiment file
+/// with that text.
+pub(crate) fn of_words(words: Vec<String>, text: Option<&str>) -> Result<goodqueue_experiment::Asked, Error> {
+    let wrong = |error: clap::Error| Error::Usage(of_clap(&error));
+    let matches = command().try_get_matches_from(words).map_err(wrong)?;
+    let given = Request::given(&matches);
+    let request = Request::from_arg_matches(&matches).map_err(wrong)?;
+    match text {
+        Some(text) => goodqueue_experiment::Asked::of_text(&request, &given, text),
+        None => goodqueue_experiment::Asked::of(&request, &given),
+    }
 }
 
 /// The arguments of a run: `(name, kind, help)`. The kind is `flag`, `value` or `list`.
@@ -47,27 +62,33 @@ pub(crate) fn keys() -> Vec<(String, &'static str, String)> {
 #[pyclass(module = "goodqueue")]
 pub(crate) struct Asked {
     asked: goodqueue_experiment::Asked,
-    /// Of its queues in Python.
+    /// Of its queues and congestion controls in Python.
     shared: Arc<Shared>,
+    /// Its congestion controls in Python.
+    _ccs: Vec<Lease>,
 }
 
 #[pymethods]
 impl Asked {
     /// Makes sense of the words of `goodqueue run`. With `text` the first word is the name of an experiment
-    /// file with that text.
+    /// file with that text. `ccs`: congestion controls in Python that the words and the text may name: the
+    /// name, the factory, and whether it responds to how many packets are marked.
     #[new]
-    #[pyo3(signature = (words, text=None))]
-    fn new(py: Python<'_>, words: Vec<String>, text: Option<&str>) -> PyResult<Asked> {
-        let matches = command().try_get_matches_from(words);
-        let matches = matches.map_err(|error| errors::usage(py, of_clap(&error)))?;
-        let given = Request::given(&matches);
-        let request =
-            Request::from_arg_matches(&matches).map_err(|error| errors::usage(py, of_clap(&error)))?;
-        let asked = py.detach(|| match text {
-            Some(text) => goodqueue_experiment::Asked::of_text(&request, &given, text),
-            None => goodqueue_experiment::Asked::of(&request, &given),
-        });
-        Ok(Asked { asked: asked.map_err(|error| errors::of(py, &error))?, shared: Arc::default() })
+    fn new(
+        py: Python<'_>,
+        words: Vec<String>,
+        text: Option<&str>,
+        ccs: Vec<(String, Py<PyAny>, bool)>,
+    ) -> PyResult<Asked> {
+        let shared = Arc::default();
+        let lease = |(name, factory, is_scalable): (String, Py<PyAny>, bool)| {
+            Lease::of_class(&name, factory, is_scalable, &shared)
+        };
+        let ccs: Vec<Lease> = ccs.into_iter().map(lease).collect();
+        let kinds: Vec<CcKind> = ccs.iter().filter_map(Lease::kind).collect();
+        let asked = py.detach(|| with_ccs(&kinds, || of_words(words, text)));
+        let asked = asked.and_then(|asked| asked).map_err(|error| errors::of(py, &error))?;
+        Ok(Asked { asked, shared, _ccs: ccs })
     }
 
     /// Puts queues that are written in Python among the last `named` variants, which are of named queues:
@@ -175,8 +196,8 @@ fn put(
     Ok(())
 }
 
-/// The thread that waits for a run: it looks for Ctrl-C, tells how far the run is, and ends it if a queue in
-/// Python has failed.
+/// The thread that waits for a run: it looks for Ctrl-C, tells how far the run is, and ends it if a queue
+/// or a congestion control in Python has failed.
 struct Watch<'a> {
     progress: Option<Py<PyAny>>,
     /// Length of each turn, and how much of it is done, ns.

@@ -2,8 +2,10 @@
 //! `goodqueue/`, has the functions that people call, pictures and HTML.
 
 mod asked;
+mod cc;
 mod check;
 mod errors;
+mod gym;
 mod own;
 mod packet;
 mod queue;
@@ -18,7 +20,11 @@ mod _goodqueue {
     #[pymodule_export]
     use super::asked::{Asked, keys, lines, queues, schema, tests};
     #[pymodule_export]
+    use super::cc::{PyAck, PyWindow, check_cc_class, check_cc_words};
+    #[pymodule_export]
     use super::check::{check_class, check_words};
+    #[pymodule_export]
+    use super::gym::Gym;
     #[pymodule_export]
     use super::packet::Packet;
     #[pymodule_export]

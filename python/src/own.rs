@@ -17,7 +17,7 @@ use crate::errors;
 use crate::packet::{Event, Log, Packet};
 use crate::queue::nanos;
 
-/// What the queues in Python of a run share with the thread that waits for it.
+/// What the queues and congestion controls in Python of a run share with the thread that waits for it.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     has_failed: AtomicBool,
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Whether a queue has failed.
+    /// Whether one has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed)
     }
@@ -40,10 +40,34 @@ impl Shared {
         self.has_failed().then(fault).flatten()
     }
 
-    /// The first failure.
+    /// The first failure. Afterwards there is none.
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.has_failed.store(false, Ordering::Relaxed);
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// This thread runs Python.
+    pub(crate) fn note_thread(&self, py: Python<'_>) -> PyResult<()> {
+        let thread: u64 = py.import("threading")?.call_method0("get_ident")?.extract()?;
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        if !threads.contains(&thread) {
+            threads.push(thread);
+        }
+        Ok(())
+    }
+
+    /// Ends the run with this exception, which gets a note of where it came from: `doing` of `whose`.
+    pub(crate) fn fail(&self, py: Python<'_>, doing: &str, whose: &str, now: Nanos, error: PyErr) {
+        let words = format!("in {doing} of {whose}, at {:.6} s", now.0 as f64 / 1e9);
+        // A note is a help, not a must.
+        let _ = error.value(py).call_method1("add_note", (words,));
+        self.has_failed.store(true, Ordering::Relaxed);
+        let mut fault = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = || format!("{} in {doing}", error.value(py));
+        fault.get_or_insert_with(|| Fault { rule: Rule::Able, at: now, words: words() }).at = now;
+        drop(fault);
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
     /// The threads that run Python.
@@ -116,8 +140,7 @@ impl<P: goodqueue::Packet> Own<P> {
 
     /// Makes the Python object.
     fn make(&self, py: Python<'_>, seed: u64) -> PyResult<Methods> {
-        let thread: u64 = py.import("threading")?.call_method0("get_ident")?.extract()?;
-        self.class.shared.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        self.class.shared.note_thread(py)?;
         let queue = self.class.factory.bind(py).call0()?;
         let method = |name: &str, arguments: &str| {
             let found = queue.getattr_opt(name)?.filter(|method| method.is_callable());
@@ -141,18 +164,7 @@ impl<P: goodqueue::Packet> Own<P> {
 
     /// Ends the run with this exception, which gets the name of the queue.
     fn fail(&self, py: Python<'_>, doing: &str, now: Nanos, error: PyErr) {
-        let words = format!("in {doing} of the queue {}, at {:.6} s", self.class.name, now.0 as f64 / 1e9);
-        // A note is a help, not a must.
-        let _ = error.value(py).call_method1("add_note", (words,));
-        self.class.shared.has_failed.store(true, Ordering::Relaxed);
-        let shared = &self.class.shared;
-        let mut fault = shared.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = || format!("{} in {doing}", error.value(py));
-        let broken = fault.get_or_insert_with(|| Fault { rule: Rule::Able, at: now, words: words() });
-        broken.at = now;
-        std::mem::drop(fault);
-        let mut failure = self.class.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert(error);
+        self.class.shared.fail(py, doing, &format!("the queue {}", self.class.name), now, error);
     }
 
     /// An error in what the queue answered.

@@ -27,7 +27,7 @@ pub use autorate::AutorateArgs;
 pub use bridge::BridgeArgs;
 pub use doctor::DoctorArgs;
 pub use link::{EmulationArgs, LinkAction, LinkArgs, LinkSetArgs, ToldArgs};
-pub use own::{CcLanguage, CheckCcArgs, CheckQueueArgs, Example, Language, NewArgs, NewCcArgs, NewQueueArgs};
+pub use own::{CheckCcArgs, CheckQueueArgs, Example, Language, NewArgs, NewCcArgs, NewQueueArgs};
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use goodqueue_experiment::Error;
 
-use crate::args::{CcLanguage, Example, Language, NewArgs, NewCcArgs, NewQueueArgs};
+use crate::args::{Example, Language, NewArgs, NewCcArgs, NewQueueArgs};
 use crate::output::print;
 
 /// Files of a template: their names and texts, with `@NAME@` for the name.
@@ -45,6 +45,12 @@ const AIMD: [(&str, &str); 4] = cc(include_str!("../templates/aimd.c"));
 const VEGAS: [(&str, &str); 4] = cc(include_str!("../templates/vegas.c"));
 const LEDBAT: [(&str, &str); 4] = cc(include_str!("../templates/ledbat.c"));
 
+const CC_PYTHON: Files = &[
+    ("@NAME@.py", include_str!("../templates/cc.py")),
+    ("test_@NAME@.py", include_str!("../templates/test_cc.py")),
+    ("README.md", include_str!("../templates/README-cc-python.md")),
+];
+
 const CC_RUST: Files = &[
     ("src/lib.rs", include_str!("../templates/aimd.rs")),
     ("Cargo.toml", include_str!("../templates/Cargo.toml.txt")),
@@ -65,33 +71,33 @@ pub fn command(args: &NewArgs) -> Result<(), Error> {
                 Language::Rust => RUST,
                 Language::Python => PYTHON,
             };
-            let next = match lang {
-                Language::C | Language::Rust => format!("make -C {name} check"),
-                Language::Python => format!("cd {name} && python {name}.py"),
-            };
-            let source = (*lang == Language::Rust).then(|| source_folder(source.as_deref())).transpose()?;
-            write("queue", name, files, source.as_deref(), &next)
+            write("queue", name, files, *lang, source.as_deref())
         }
         NewArgs::Cc(NewCcArgs { name, lang, like, source }) => {
             let files: Files = match (lang, like) {
-                (CcLanguage::C, Example::Aimd) => &AIMD,
-                (CcLanguage::C, Example::Vegas) => &VEGAS,
-                (CcLanguage::C, Example::Ledbat) => &LEDBAT,
-                (CcLanguage::Rust, Example::Aimd) => CC_RUST,
-                (CcLanguage::Rust, Example::Vegas | Example::Ledbat) => {
+                (Language::C, Example::Aimd) => &AIMD,
+                (Language::C, Example::Vegas) => &VEGAS,
+                (Language::C, Example::Ledbat) => &LEDBAT,
+                (Language::Rust, Example::Aimd) => CC_RUST,
+                (Language::Python, Example::Aimd) => CC_PYTHON,
+                (Language::Rust | Language::Python, Example::Vegas | Example::Ledbat) => {
                     return Err(Error::Usage(
-                        "new cc --like: in Rust there is aimd; vegas and ledbat are in C".into(),
+                        "new cc --like: in Rust and Python there is aimd; vegas and ledbat are in C".into(),
                     ));
                 }
             };
-            let source = (*lang == CcLanguage::Rust).then(|| source_folder(source.as_deref())).transpose()?;
-            write("cc", name, files, source.as_deref(), &format!("make -C {name} check"))
+            write("cc", name, files, *lang, source.as_deref())
         }
     }
 }
 
 /// Writes the files of a template into the folder `name`.
-fn write(kind: &str, name: &str, files: Files, source: Option<&Path>, next: &str) -> Result<(), Error> {
+fn write(kind: &str, name: &str, files: Files, lang: Language, source: Option<&Path>) -> Result<(), Error> {
+    let next = match lang {
+        Language::C | Language::Rust => format!("make -C {name} check"),
+        Language::Python => format!("cd {name} && python {name}.py"),
+    };
+    let source = (lang == Language::Rust).then(|| source_folder(source)).transpose()?;
     if !is_name(name) {
         return Err(Error::Usage(format!(
             "new {kind} {name}: a name begins with a small letter and has small letters, digits and _, as in my_aqm"
@@ -99,7 +105,7 @@ fn write(kind: &str, name: &str, files: Files, source: Option<&Path>, next: &str
     }
     let text = |text: &str| {
         let named = text.replace("@NAME@", name);
-        match source {
+        match &source {
             Some(folder) => named.replace("@SOURCE@", &folder.display().to_string()),
             None => named,
         }

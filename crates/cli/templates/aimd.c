@@ -70,7 +70,7 @@ static void *create(const uint64_t *values, const struct gq_own_host *host)
 }
 
 GQ_OWN_EXPORT const struct gq_own_cc goodqueue_own_cc = {
-	.abi = GQ_OWN_ABI,
+	.abi = GQ_OWN_CC_ABI,
 	.size = sizeof(struct gq_own_cc),
 	.name = "@NAME@",
 	.about = "additive increase, multiplicative decrease",

@@ -76,13 +76,22 @@ pub struct CcOutcome {
 /// ```
 pub fn check_cc(words: &str) -> Result<Vec<CcOutcome>, Error> {
     let CcText(cc) = words.parse().map_err(|why| Error::Usage(format!("{words}: {why}")))?;
-    CcCase::ALL.into_iter().map(|case| outcome(case, cc)).collect()
+    check_own_cc(cc, &mut || own_cc::fault([cc].into_iter()))
 }
 
-fn outcome(case: CcCase, cc: CcKind) -> Result<CcOutcome, Error> {
-    let first = flow(case, cc)?;
+/// [`check_cc`] of one of a program's own. `fault`: why it has given up, if it has; it is asked ten times a
+/// second of simulated time.
+///
+/// # Errors
+/// As of [`check_cc`].
+pub fn check_own_cc(cc: CcKind, fault: &mut dyn FnMut() -> Option<String>) -> Result<Vec<CcOutcome>, Error> {
+    CcCase::ALL.into_iter().map(|case| outcome(case, cc, fault)).collect()
+}
+
+fn outcome(case: CcCase, cc: CcKind, fault: &mut dyn FnMut() -> Option<String>) -> Result<CcOutcome, Error> {
+    let first = flow(case, cc, fault)?;
     let mut violation = first.fault.clone();
-    if violation.is_none() && flow(case, cc)?.hash != first.hash {
+    if violation.is_none() && flow(case, cc, fault)?.hash != first.hash {
         let why =
             "the same flow again did something else: keep all state in what `create` makes, and use no clock";
         violation = Some(why.into());
@@ -102,7 +111,7 @@ struct Ran {
     fault: Option<String>,
 }
 
-fn flow(case: CcCase, cc: CcKind) -> Result<Ran, Error> {
+fn flow(case: CcCase, cc: CcKind, find: &mut dyn FnMut() -> Option<String>) -> Result<Ran, Error> {
     let queue = case.queue.parse().map_err(Error::usage)?;
     let mut scenario = Dumbbell::new(queue, case.rate, case.rtt).scenario();
     scenario.tcp.ecn = case.ecn;
@@ -115,7 +124,7 @@ fn flow(case: CcCase, cc: CcKind) -> Result<Ran, Error> {
         let now = simulation.now() + LOOK;
         simulation.run_until(now);
         let window = simulation.flow(0).info.cwnd_segments;
-        fault = own_cc::fault([cc].into_iter()).map(|why| format!("at {:.1} s: {why}", now.0 as f64 / 1e9));
+        fault = find().map(|why| format!("at {:.1} s: {why}", now.0 as f64 / 1e9));
         if window > MOST_WINDOW {
             fault = fault
                 .or_else(|| Some(format!("at {:.1} s: a window of {window} segments", now.0 as f64 / 1e9)));

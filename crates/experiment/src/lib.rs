@@ -75,13 +75,14 @@ mod sweep;
 pub mod text;
 
 pub use asked::{Asked, Shown};
-pub use check_cc::{CcCase, CcOutcome, check_cc};
+pub use check_cc::{CcCase, CcOutcome, check_cc, check_own_cc};
 pub use error::Error;
 pub use experiment::{Experiment, Variant};
 pub use hint::did_you_mean;
 pub use input::text as read_text;
 pub use monitor::{Latest, Monitor, Turn};
 pub use own::check_queue;
+pub use own_cc::{own_cc, with_ccs};
 pub use plan::{LinkOrder, Plan, TestOrder};
 pub use request::{Arm, Request};
 pub use sweep::{Aim, Axis, AxisValue, Design, Quantity, Sweep};

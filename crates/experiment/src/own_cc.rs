@@ -1,15 +1,17 @@
-//! Congestion controls from shared libraries, in simulations.
+//! Congestion controls of one's own in simulations: from shared libraries, and of a program that has this
+//! crate.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_own::Library;
-use goodqueue_own::cc::{CcAck, CcConnection, CcEvent, CcLibrary, CcWindow};
+use goodqueue_own::cc::{CcAck, CcCalls, CcEvent, CcLibrary, CcWindow};
 use goodqueue_sim::tcp::cc::{CaState, CcKind, CongestionControl, CwndEvent, RateSample, Window};
 
-use crate::did_you_mean;
+use crate::{Error, did_you_mean};
 
 /// A congestion control as it is written: a name, or the path of a library with `:NAME=VALUE`.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +24,10 @@ impl FromStr for CcText {
         if Library::is_path(text) || text.split(':').next().is_some_and(Library::is_path) {
             return loaded(text).map(CcText);
         }
+        let named = NAMED.with_borrow(|named| named.iter().copied().find(|kind| kind.name() == text));
+        if let Some(kind) = named {
+            return Ok(CcText(kind));
+        }
         let nearest = || did_you_mean(text, &CcKind::ALL.map(CcKind::name));
         text.parse().map(CcText).map_err(|error| format!("{error}{}", nearest()))
     }
@@ -31,6 +37,44 @@ impl fmt::Display for CcText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+thread_local! {
+    /// Congestion controls that have a name at present; see [`with_ccs`].
+    static NAMED: RefCell<Vec<CcKind>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `work`, in which texts may name these congestion controls of one's own ([`own_cc`], [`CcKind::own`])
+/// as they name `cubic`: flags and experiment files that are read in it, on this thread.
+///
+/// # Errors
+/// [`Error::Usage`] if two have the same name, or one has the name of another's.
+pub fn with_ccs<T>(kinds: &[CcKind], work: impl FnOnce() -> T) -> Result<T, Error> {
+    for (index, kind) in kinds.iter().enumerate() {
+        if kind.name().parse::<CcKind>().is_ok() {
+            return Err(Error::Usage(format!("--cc {kind}: this is the name of one of ours")));
+        }
+        if kinds[..index].iter().any(|other| other.name() == kind.name()) {
+            return Err(Error::Usage(format!("--cc {kind}: two have this name")));
+        }
+    }
+    let before = NAMED.replace(kinds.to_vec());
+    let done = work();
+    NAMED.set(before);
+    Ok(done)
+}
+
+/// A congestion control of one's own: `make` makes that of a connection. `is_scalable`: it responds to how
+/// many packets are marked (accurate feedback of ECN, ECT(1)). As with [`CcKind::own`], the definition lives
+/// as long as the process.
+pub fn own_cc(
+    name: &str,
+    is_scalable: bool,
+    make: impl Fn() -> Box<dyn CcCalls> + Send + Sync + 'static,
+) -> CcKind {
+    let text = name.to_owned();
+    let make: Make = Arc::new(make);
+    CcKind::own(name, Simulated { name: text, is_scalable, make, connection: None, timer: 0 })
 }
 
 /// The libraries so far: a definition lives as long as the process, so each is made once.
@@ -44,8 +88,8 @@ fn loaded(text: &str) -> Result<CcKind, String> {
     if let Some((kind, _)) = all.iter().find(|(_, known)| is_it(known)) {
         return Ok(*kind);
     }
-    let control = Simulated { library: library.clone(), connection: None };
-    let kind = CcKind::own(library.words(), control);
+    let own = library.clone();
+    let kind = own_cc(library.words(), library.is_scalable(), move || Box::new(own.connection()));
     all.push((kind, library));
     Ok(kind)
 }
@@ -63,22 +107,36 @@ pub(crate) fn fault(mut kinds: impl Iterator<Item = CcKind>) -> Option<String> {
     })
 }
 
-/// The congestion control of a library. Each connection has its own.
-#[derive(Debug)]
+/// Makes the congestion control of a connection.
+type Make = Arc<dyn Fn() -> Box<dyn CcCalls> + Send + Sync>;
+
+/// A congestion control behind the calls of the simulator. Each connection has its own.
 struct Simulated {
-    library: CcLibrary,
-    connection: Option<CcConnection>,
+    name: String,
+    is_scalable: bool,
+    make: Make,
+    connection: Option<Box<dyn CcCalls>>,
+    /// When its timer expires, ns; 0: it has none.
+    timer: u64,
 }
 
 impl Clone for Simulated {
     fn clone(&self) -> Simulated {
-        Simulated { library: self.library.clone(), connection: None }
+        let Simulated { name, is_scalable, make, .. } = self;
+        let (name, make) = (name.clone(), Arc::clone(make));
+        Simulated { name, is_scalable: *is_scalable, make, connection: None, timer: 0 }
+    }
+}
+
+impl fmt::Debug for Simulated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
     }
 }
 
 impl Simulated {
-    /// Calls the library with what the connection is like, and takes what it has set.
-    fn with(&mut self, w: &mut Window, call: impl FnOnce(&mut CcConnection, &mut CcWindow)) {
+    /// Calls it with what the connection is like, and takes what it has set.
+    fn with(&mut self, w: &mut Window, call: impl FnOnce(&mut dyn CcCalls, &mut CcWindow)) {
         let Some(connection) = &mut self.connection else { return };
         let min_rtt = w.min_rtt().0;
         let mut window = CcWindow {
@@ -91,9 +149,11 @@ impl Simulated {
             min_rtt: if min_rtt == u64::MAX { 0 } else { min_rtt },
             mss: w.mss,
             is_limited: w.may_grow().into(),
+            timer: self.timer,
         };
         let before = window;
-        call(connection, &mut window);
+        call(connection.as_mut(), &mut window);
+        self.timer = window.timer;
         if window.cwnd != before.cwnd {
             w.snd_cwnd = u32::try_from(window.cwnd).unwrap_or(u32::MAX);
         }
@@ -110,7 +170,7 @@ impl Simulated {
 
 impl CongestionControl for Simulated {
     fn init(&mut self, w: &mut Window, now: Nanos) {
-        self.connection = Some(self.library.connection());
+        self.connection = Some((self.make)());
         self.event(w, now, CcEvent::Start);
     }
 
@@ -155,7 +215,16 @@ impl CongestionControl for Simulated {
         }
     }
 
+    fn timer(&self) -> Option<Nanos> {
+        (self.timer != 0).then_some(Nanos(self.timer))
+    }
+
+    fn on_timer(&mut self, w: &mut Window, now: Nanos) {
+        self.timer = 0;
+        self.event(w, now, CcEvent::Timer);
+    }
+
     fn is_scalable(&self) -> bool {
-        self.library.is_scalable()
+        self.is_scalable
     }
 }

@@ -29,8 +29,12 @@
 extern "C" {
 #endif
 
-/* The version of this border. A library with another one is refused: compile it again with this header. */
+/*
+ * The version of this border. A library with another one is refused: compile it again with this header. Queues and
+ * congestion controls have versions of their own. A congestion control of version 1, without a timer, still runs.
+ */
 #define GQ_OWN_ABI 1u
+#define GQ_OWN_CC_ABI 2u
 
 /* Before the definition of the table: the loader finds it. */
 #ifdef __cplusplus
@@ -154,11 +158,11 @@ struct gq_own_queue {
 /*
  * A congestion control of your own, for TCP in the simulator. The library exports
  *
- *	GQ_OWN_EXPORT const struct gq_own_cc goodqueue_own_cc = { .abi = GQ_OWN_ABI, ... };
+ *	GQ_OWN_EXPORT const struct gq_own_cc goodqueue_own_cc = { .abi = GQ_OWN_CC_ABI, ... };
  *
  * `goodqueue new cc my_cc` writes one, `goodqueue check-cc ./my_cc.so` checks one, and
- * `goodqueue run rrul_var --cc ./my_cc.so:keep=70,cubic` compares one. Windows are in segments. As in Linux there is
- * no timer: ACKs are the clock, and a retransmission timeout is an event.
+ * `goodqueue run rrul_var --cc ./my_cc.so:keep=70,cubic` compares one. Windows are in segments. ACKs are the
+ * clock, as in Linux, and a retransmission timeout is an event. Unlike Linux there is a timer: `timer` of the window.
  */
 
 /* What is not an ACK. */
@@ -168,8 +172,9 @@ struct gq_own_queue {
 #define GQ_OWN_TIMEOUT 3u   /* a retransmission timeout; the sender has set the window to what is in flight plus 1 */
 #define GQ_OWN_RECOVERED 4u /* the end of LOST, MARKED or TIMEOUT */
 #define GQ_OWN_IDLE 5u	    /* the window was reset after idle time */
+#define GQ_OWN_TIMER 6u	    /* the time that `timer` was set to has come */
 
-/* The connection, at each call. The first two fields are read and may be set, the others are read. */
+/* The connection, at each call. `cwnd`, `pacing_bps` and `timer` are read and may be set, the others are read. */
 struct gq_own_window {
 	uint64_t cwnd;	     /* congestion window; the sender keeps it at 1 or more */
 	uint64_t pacing_bps; /* rate at which segments may leave, in bit/s; 0: not paced */
@@ -180,6 +185,8 @@ struct gq_own_window {
 	uint64_t min_rtt;    /* least round-trip time of the last 300 s, ns; 0: none so far */
 	uint32_t mss;	     /* payload bytes of a full segment */
 	uint32_t is_limited; /* 1: the window limits the sender, so that it may grow; 0: the application does */
+	uint64_t timer;	     /* when GQ_OWN_TIMER is to come, ns; 0, and at GQ_OWN_TIMER: none. A time that is not in the
+				future is none. Since version 2 */
 };
 
 /* What an ACK says. */
@@ -199,7 +206,7 @@ struct gq_own_ack {
 
 /* A kind of congestion control. Of the host, `fail` is for it. */
 struct gq_own_cc {
-	uint32_t abi;	   /* GQ_OWN_ABI */
+	uint32_t abi;	   /* GQ_OWN_CC_ABI */
 	uint32_t size;	   /* sizeof(struct gq_own_cc) */
 	const char *name;  /* letters, digits, _ and - */
 	const char *about; /* one line */

@@ -4,6 +4,8 @@ use core::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use goodqueue::Nanos;
+
 pub use crate::ffi::abi::{CcAck, CcWindow};
 use crate::ffi::call::{CcInstance, Notes};
 use crate::load;
@@ -26,12 +28,35 @@ pub enum CcEvent {
     Recovered = 4,
     /// The window was reset after idle time.
     Idle = 5,
+    /// The time of [`CcWindow::timer`] has come.
+    Timer = 6,
 }
 
 impl CcEvent {
     /// All, in the order of their numbers.
-    pub const ALL: [CcEvent; 6] =
-        [CcEvent::Start, CcEvent::Lost, CcEvent::Marked, CcEvent::Timeout, CcEvent::Recovered, CcEvent::Idle];
+    pub const ALL: [CcEvent; 7] = [
+        CcEvent::Start,
+        CcEvent::Lost,
+        CcEvent::Marked,
+        CcEvent::Timeout,
+        CcEvent::Recovered,
+        CcEvent::Idle,
+        CcEvent::Timer,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            CcEvent::Start => "start",
+            CcEvent::Lost => "lost",
+            CcEvent::Marked => "marked",
+            CcEvent::Timeout => "timeout",
+            CcEvent::Recovered => "recovered",
+            CcEvent::Idle => "idle",
+            CcEvent::Timer => "timer",
+        }
+    }
 }
 
 /// A congestion control from a shared library, with its parameters: `./my_cc.so:keep=70`. The library stays
@@ -103,7 +128,7 @@ impl CcLibrary {
         if instance.is_none() {
             said.fail("its create returned NULL and gave no reason");
         }
-        CcConnection { instance, said }
+        CcConnection { instance, said, has_timer: self.table.has_timer }
     }
 }
 
@@ -119,21 +144,37 @@ impl fmt::Debug for CcLibrary {
 pub struct CcConnection {
     instance: Option<CcInstance>,
     said: Said,
+    has_timer: bool,
+}
+
+/// What the sender calls of a congestion control of one's own, for one connection.
+pub trait CcCalls: fmt::Debug + Send + Sync {
+    /// An ACK. `window` is what the connection is like; its window, pacing rate and timer may change.
+    fn ack(&mut self, now: Nanos, ack: &CcAck, window: &mut CcWindow);
+
+    /// Something that is not an ACK.
+    fn event(&mut self, now: Nanos, event: CcEvent, window: &mut CcWindow);
 }
 
 impl CcConnection {
-    /// An ACK. `window` is what the connection is like; its window and pacing rate may change.
-    pub fn ack(&mut self, now: goodqueue::Nanos, ack: &CcAck, window: &mut CcWindow) {
-        if let Some(instance) = self.instance.as_mut().filter(|_| self.said.0.get().is_none()) {
-            instance.ack(now.0, ack, window, &mut self.said);
+    fn call(&mut self, window: &mut CcWindow, call: impl FnOnce(&mut CcInstance, &mut CcWindow, &mut Said)) {
+        let Some(instance) = self.instance.as_mut().filter(|_| self.said.0.get().is_none()) else { return };
+        call(instance, window, &mut self.said);
+        if !self.has_timer && window.timer != 0 {
+            window.timer = 0;
+            self.said
+                .fail("it sets a timer, and its table says that it is of version 1: write GQ_OWN_CC_ABI");
         }
     }
+}
 
-    /// Something that is not an ACK.
-    pub fn event(&mut self, now: goodqueue::Nanos, event: CcEvent, window: &mut CcWindow) {
-        if let Some(instance) = self.instance.as_mut().filter(|_| self.said.0.get().is_none()) {
-            instance.event(now.0, event as u32, window, &mut self.said);
-        }
+impl CcCalls for CcConnection {
+    fn ack(&mut self, now: Nanos, ack: &CcAck, window: &mut CcWindow) {
+        self.call(window, |instance, window, said| instance.ack(now.0, ack, window, said));
+    }
+
+    fn event(&mut self, now: Nanos, event: CcEvent, window: &mut CcWindow) {
+        self.call(window, |instance, window, said| instance.event(now.0, event as u32, window, said));
     }
 }
 

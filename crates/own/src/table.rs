@@ -93,6 +93,8 @@ impl Table {
 pub(crate) struct CcTable {
     pub(crate) about: About,
     pub(crate) is_scalable: bool,
+    /// Whether its version has a timer.
+    pub(crate) has_timer: bool,
     pub(crate) create: CcCreate,
     pub(crate) destroy: Destroy,
     pub(crate) ack: CcOnAck,
@@ -114,6 +116,7 @@ impl CcTable {
         Ok(CcTable {
             about,
             is_scalable: raw.flags & SCALABLE != 0,
+            has_timer: raw.abi >= 2,
             create: there(raw.create, "create")?,
             destroy: there(raw.destroy, "destroy")?,
             ack: there(raw.ack, "ack")?,

@@ -25,6 +25,7 @@ Examples:
   goodqueue new cc my_cc                         # AIMD in C: my_cc/my_cc.c, a Makefile, a README
   goodqueue new cc my_vegas --like vegas
   goodqueue new cc my_cc --lang rust --source ~/goodqueue
+  goodqueue new cc my_cc --lang python
   make -C my_cc check && goodqueue run rrul_var --flows 2 --cc ./my_cc/my_cc.so,cubic";
 
 pub(super) const CHECK_CC_EXAMPLES: &str = "\
@@ -64,23 +65,14 @@ pub struct NewCcArgs {
     /// Its name, and the folder that is made: small letters, digits and _
     pub name: String,
     /// The language
-    #[arg(long, value_enum, default_value_t = CcLanguage::C)]
-    pub lang: CcLanguage,
-    /// Which one to begin with (in C; in Rust there is aimd)
+    #[arg(long, value_enum, default_value_t = Language::C)]
+    pub lang: Language,
+    /// Which one to begin with (in C; in Rust and Python there is aimd)
     #[arg(long, value_enum, default_value_t = Example::Aimd)]
     pub like: Example,
     /// For Rust: the folder of Goodqueue's source [default: the one around this folder]
     #[arg(long, value_name = "DIR")]
     pub source: Option<PathBuf>,
-}
-
-/// A language of congestion controls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum CcLanguage {
-    /// C99, a shared library
-    C,
-    /// A crate, a shared library
-    Rust,
 }
 
 /// A congestion control to begin with.

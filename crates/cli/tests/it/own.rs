@@ -57,11 +57,12 @@ fn the_commands_of_the_page_work() {
         assert!(output.status.success(), "{line}\n{}\n{}", stdout(&output), stderr(&output));
         printed.push(stdout(&output));
     }
-    assert_eq!(printed.len(), 20, "lines of the page");
+    assert_eq!(printed.len(), 21, "lines of the page");
     assert!(printed[1].contains("kept         once"), "{}", printed[1]);
     let row = |words: &str| printed[2].lines().any(|line| line.starts_with(words));
     assert!(row("pfifo:1000") && row("./my_aqm/my_aqm.so,targ") && row("codel"), "{}", printed[2]);
     assert!(folder.path("my_class/my_class.py").is_file());
+    assert!(folder.path("my_python_cc/test_my_python_cc.py").is_file());
     // The library in C and the one in Rust decide the same; only their names differ.
     let record = |library: &str| {
         let words = format!("run rrul --length 5s --queue ./{library}/{library}.so --json");
@@ -220,7 +221,7 @@ fn a_congestion_control_that_does_something_wrong_is_named() {
     assert!(!folder.path("out").exists(), "nothing half-written");
     let output = run_in(&folder, "new cc mine --lang rust --like vegas");
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("in Rust there is aimd"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("in Rust and Python there is aimd"), "{}", stderr(&output));
 }
 
 /// It is a queue like others in files, and named where it has no place.

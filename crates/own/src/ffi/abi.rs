@@ -7,6 +7,9 @@ use goodqueue::Reason;
 /// `GQ_OWN_ABI`.
 pub(crate) const ABI: u32 = 1;
 
+/// `GQ_OWN_CC_ABI`: since 2 there is a timer.
+pub(crate) const CC_ABI: u32 = 2;
+
 /// `GQ_OWN_NEVER`.
 pub(crate) const NEVER: u64 = u64::MAX;
 
@@ -136,6 +139,9 @@ pub struct CcWindow {
     pub mss: u32,
     /// 1: the window limits the sender.
     pub is_limited: u32,
+    /// When [`CcEvent::Timer`](crate::cc::CcEvent::Timer) is to come, ns; 0: none. May be set. A time that is
+    /// not in the future is none.
+    pub timer: u64,
 }
 
 /// `struct gq_own_ack`.
@@ -171,7 +177,7 @@ pub(crate) type CcOnEvent = unsafe extern "C" fn(*mut c_void, u64, u32, *mut CcW
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawCc {
-    /// [`ABI`].
+    /// [`CC_ABI`].
     pub(crate) abi: u32,
     /// Bytes of this struct.
     pub(crate) size: u32,
@@ -253,7 +259,7 @@ mod tests {
         );
         layout!(
             out, "gq_own_window", CcWindow: cwnd, pacing_bps, prior_cwnd, in_flight, delivered, srtt, min_rtt, mss,
-            is_limited
+            is_limited, timer
         );
         layout!(
             out, "gq_own_ack", CcAck: acked, lost, marked, rtt, prior_delivered, rate_bps, is_app_limited, in_recovery
@@ -295,9 +301,10 @@ mod tests {
             word.trim_end_matches('u').parse::<u32>().expect("a number")
         };
         assert_eq!(defined("GQ_OWN_ABI"), ABI);
+        assert_eq!(defined("GQ_OWN_CC_ABI"), CC_ABI);
         assert_eq!(u64::from(defined("GQ_OWN_SCALABLE")), SCALABLE);
         for (name, event) in
-            ["START", "LOST", "MARKED", "TIMEOUT", "RECOVERED", "IDLE"].iter().zip(CcEvent::ALL)
+            ["START", "LOST", "MARKED", "TIMEOUT", "RECOVERED", "IDLE", "TIMER"].iter().zip(CcEvent::ALL)
         {
             assert_eq!(defined(&format!("GQ_OWN_{name}")), event as u32);
         }

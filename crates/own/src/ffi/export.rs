@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use goodqueue::{Header, Nanos, Observer, PacketInfo, Queue, Reason};
 
-use super::abi::{ABI, NEVER, REASONS, RawHost, RawPacket, SCALABLE};
+use super::abi::{ABI, CC_ABI, NEVER, REASONS, RawHost, RawPacket, SCALABLE};
 pub use super::abi::{RawCc, RawParameter, RawQueue};
 use crate::cc::{CcAck, CcEvent, CcWindow};
 use crate::parameter::Unit;
@@ -119,7 +119,7 @@ macro_rules! export_cc {
 #[must_use]
 pub const fn cc_table<C: OwnCc>() -> RawCc {
     RawCc {
-        abi: ABI,
+        abi: CC_ABI,
         size: size_of::<RawCc>() as u32,
         name: C::NAME.as_ptr(),
         about: C::ABOUT.as_ptr(),

@@ -1,10 +1,11 @@
 //! Tables, out of shared libraries.
 
 use core::ffi::{CStr, c_char};
+use core::ops::RangeInclusive;
 use std::mem::size_of;
 use std::path::Path;
 
-use super::abi::{ABI, CC_SYMBOL, QUEUE_SYMBOL, RawCc, RawParameter, RawQueue};
+use super::abi::{ABI, CC_ABI, CC_SYMBOL, QUEUE_SYMBOL, RawCc, RawParameter, RawQueue};
 use crate::parameter::{Parameter, Unit};
 use crate::table::{About, CcTable, Table};
 
@@ -16,7 +17,7 @@ const MOST: u64 = 32;
 /// # Errors
 /// In words, without the file's name.
 pub(crate) fn queue(path: &Path) -> Result<Table, String> {
-    let raw: RawQueue = table(path, "queue", QUEUE_SYMBOL)?;
+    let raw: RawQueue = table(path, "queue", QUEUE_SYMBOL, ABI..=ABI)?;
     let about =
         About::new(text(raw.name), text(raw.about), parameters(raw.parameters, raw.parameter_count)?)?;
     Table::new(about, raw, counters(&raw)?)
@@ -27,15 +28,15 @@ pub(crate) fn queue(path: &Path) -> Result<Table, String> {
 /// # Errors
 /// As of [`queue`].
 pub(crate) fn cc(path: &Path) -> Result<CcTable, String> {
-    let raw: RawCc = table(path, "cc", CC_SYMBOL)?;
+    let raw: RawCc = table(path, "cc", CC_SYMBOL, 1..=CC_ABI)?;
     let about =
         About::new(text(raw.name), text(raw.about), parameters(raw.parameters, raw.parameter_count)?)?;
     CcTable::new(about, raw)
 }
 
 /// Loads a library and reads its table. It stays loaded: what it gave may be used for as long as the program
-/// runs. `kind`: the word for it of `goodqueue new`.
-fn table<T: Copy>(path: &Path, kind: &str, symbol: &str) -> Result<T, String> {
+/// runs. `kind`: the word for it of `goodqueue new`. `versions`: those that this program can use.
+fn table<T: Copy>(path: &Path, kind: &str, symbol: &str, versions: RangeInclusive<u32>) -> Result<T, String> {
     if cfg!(all(target_env = "musl", target_feature = "crt-static")) {
         return Err(
             "a static program loads no libraries: build goodqueue with cargo (docs/own-algorithms.md)".into(),
@@ -58,10 +59,11 @@ fn table<T: Copy>(path: &Path, kind: &str, symbol: &str) -> Result<T, String> {
     }
     // SAFETY: every version of the table begins with these two numbers.
     let [abi, size] = unsafe { at.cast::<[u32; 2]>().read() };
-    if abi != ABI {
+    if !versions.contains(&abi) {
         return Err(format!(
-            "`{symbol}` says that it is of version {abi} of goodqueue_own.h, and this program has {ABI}: compile it \
-             again with the header of this program"
+            "`{symbol}` says that it is of version {abi} of goodqueue_own.h, and this program has {}: compile it \
+             again with the header of this program",
+            versions.end()
         ));
     }
     if size as usize != size_of::<T>() {

@@ -52,6 +52,7 @@ int main(void)
 	FIELD(gq_own_window, min_rtt);
 	FIELD(gq_own_window, mss);
 	FIELD(gq_own_window, is_limited);
+	FIELD(gq_own_window, timer);
 	SIZE(gq_own_ack);
 	FIELD(gq_own_ack, acked);
 	FIELD(gq_own_ack, lost);

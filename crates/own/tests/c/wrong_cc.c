@@ -11,7 +11,13 @@ enum {
 	GLOBAL,	  /* decides by what all its connections did */
 	REFUSES,  /* create fails */
 	DROPS,	  /* calls what is for queues */
+	TIMED,	  /* nothing: its window grows by a segment each 10 ms, by a timer, whatever ACKs say */
 };
+
+/* A table that says that it is of another version. */
+#ifndef ABI
+#define ABI GQ_OWN_CC_ABI
+#endif
 
 static const struct gq_own_parameter parameters[] = {
 	{ "wrong", "what it does wrong", GQ_OWN_COUNT, NOTHING, 0, 9 },
@@ -31,7 +37,8 @@ static void ack(void *it, uint64_t now, const struct gq_own_ack *ack, struct gq_
 	(void)now, (void)ack;
 	cc->acks++;
 	acks_of_all++;
-	window->cwnd = 50;
+	if (cc->wrong != TIMED)
+		window->cwnd = 50;
 	if (cc->wrong == GIVES_UP && cc->acks == 10)
 		host->fail(host->owner, "it counts to ten at most");
 	if (cc->wrong == STANDS) {
@@ -49,7 +56,13 @@ static void ack(void *it, uint64_t now, const struct gq_own_ack *ack, struct gq_
 static void event(void *it, uint64_t now, uint32_t event, struct gq_own_window *window,
 		  const struct gq_own_host *host)
 {
-	(void)it, (void)now, (void)event, (void)window, (void)host;
+	const struct cc *cc = it;
+
+	(void)host;
+	if (cc->wrong != TIMED || (event != GQ_OWN_START && event != GQ_OWN_TIMER))
+		return;
+	window->cwnd = event == GQ_OWN_START ? 1 : window->cwnd + 1;
+	window->timer = now + 10000000;
 }
 
 static void *create(const uint64_t *values, const struct gq_own_host *host)
@@ -68,7 +81,7 @@ static void *create(const uint64_t *values, const struct gq_own_host *host)
 }
 
 GQ_OWN_EXPORT const struct gq_own_cc goodqueue_own_cc = {
-	.abi = GQ_OWN_ABI,
+	.abi = ABI,
 	.size = sizeof(struct gq_own_cc),
 	.name = "wrong",
 	.about = "a congestion control that does something wrong",

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use goodqueue::{Header, Ignore, Nanos, Packet, Queue, Reason, Verdict};
-use goodqueue_own::cc::{CcAck, CcEvent, CcLibrary, CcWindow};
+use goodqueue_own::cc::{CcAck, CcCalls, CcEvent, CcLibrary, CcWindow};
 use goodqueue_own::{Library, LibraryQueue, Rule, check};
 
 /// `tests/c/wrong.c` as a library, compiled with these definitions.
@@ -91,6 +91,32 @@ fn a_congestion_control_is_called_until_it_gives_up() {
         let error = CcLibrary::open(&format!("{}{parameters}", path.display())).expect_err(parameters);
         assert!(error.ends_with(why), "{error}");
     }
+    std::fs::remove_file(path).expect("it is there");
+}
+
+/// A congestion control of version 1 is called as before, but has no timer.
+#[test]
+fn a_congestion_control_has_a_timer_since_version_2() {
+    for (name, definitions, why) in
+        [("cc-new", &[][..], None), ("cc-old", &["-DABI=1"], Some("its table says that it is of version 1"))]
+    {
+        let path = compiled_from("wrong_cc.c", name, definitions);
+        let library = CcLibrary::open(&format!("{}:wrong=7", path.display())).expect("a library");
+        let mut connection = library.connection();
+        let mut window = CcWindow { cwnd: 10, ..CcWindow::default() };
+        connection.event(Nanos(5), CcEvent::Start, &mut window);
+        match why {
+            None => assert_eq!((window.timer, library.fault()), (10_000_005, None)),
+            Some(why) => {
+                assert_eq!(window.timer, 0);
+                assert!(library.fault().is_some_and(|fault| fault.contains(why)), "{:?}", library.fault());
+            }
+        }
+        std::fs::remove_file(path).expect("it is there");
+    }
+    let path = compiled_from("wrong_cc.c", "cc-next", &["-DABI=3"]);
+    let error = CcLibrary::open(&path.display().to_string()).expect_err("version 3");
+    assert!(error.contains("of version 3 of goodqueue_own.h, and this program has 2"), "{error}");
     std::fs::remove_file(path).expect("it is there");
 }
 

@@ -39,6 +39,59 @@ fn calls_that_are_left_out_do_what_reno_does() {
     }
 }
 
+/// Grows by a segment each 10 ms, whatever ACKs say, up to 40; the timer is on the dot.
+#[derive(Clone, Debug, Default)]
+struct Timed {
+    next: Option<Nanos>,
+    expired: u32,
+}
+
+impl CongestionControl for Timed {
+    fn init(&mut self, w: &mut Window, now: Nanos) {
+        w.snd_cwnd = 1;
+        self.next = Some(now + Span::from_millis(10));
+    }
+    fn sets_window(&self) -> bool {
+        true
+    }
+    fn timer(&self) -> Option<Nanos> {
+        self.next
+    }
+    fn on_timer(&mut self, w: &mut Window, now: Nanos) {
+        assert_eq!(self.next, Some(now));
+        self.expired += 1;
+        w.snd_cwnd += 1;
+        // The last time that it gives has come already: that is none.
+        if self.expired < 39 {
+            self.next = Some(now + Span::from_millis(10));
+        }
+    }
+}
+
+#[test]
+fn a_timer_expires_when_it_said() {
+    let cc = CcKind::own("timed", Timed::default());
+    for loss in [Loss::None, Loss::Random(0.02)] {
+        let queue = "pfifo:1000".parse().expect("a queue");
+        let mut scenario = Dumbbell::new(queue, Rate(20_000_000), Span::from_millis(20)).scenario();
+        scenario.links[Dumbbell::UP].loss = loss;
+        scenario.flows = vec![Flow::new(Dumbbell::client(0), Dumbbell::server(0), cc)];
+        let mut simulation = Simulation::new(&scenario).expect("a scenario");
+        let mut window = 0;
+        for ten_ms in 1..=100 {
+            simulation.run_until(Nanos::ZERO + Span::from_millis(10) * ten_ms);
+            let flow = simulation.flow(0);
+            let now = flow.info.cwnd_segments;
+            if !flow.is_established || loss != Loss::None {
+                continue;
+            }
+            assert!(now == window || now == window + 1, "{window} {now}");
+            window = now;
+        }
+        assert!(window == 40 || loss != Loss::None, "{window}");
+    }
+}
+
 /// Holds a rate and counts what it is told.
 #[derive(Clone, Debug)]
 struct Steady(Rate);

@@ -14,7 +14,8 @@ use super::{CaState, CcKind, CwndEvent, RateSample, Window, reno};
 /// [`Window::sk_pacing_rate`]. It should only read the other fields of the window. The sender keeps the
 /// congestion window at one segment or more and within [`Window::snd_cwnd_clamp`].
 ///
-/// There is no timer: as in Linux, ACKs are its clock, and a retransmission timeout is [`CwndEvent::Loss`].
+/// As in Linux, ACKs are its clock, and a retransmission timeout is [`CwndEvent::Loss`]. Linux has no timer
+/// for it; here there is one, [`CongestionControl::timer`].
 ///
 /// ```
 /// use goodqueue::Nanos;
@@ -90,6 +91,18 @@ pub trait CongestionControl: fmt::Debug + Send + Sync + 'static {
         let _ = (w, now, event);
     }
 
+    /// When [`CongestionControl::on_timer`] is to be called; `None`, or a time that is not in the future:
+    /// not. Asked after each call that gets a window to change. There is no timer before
+    /// [`CongestionControl::init`] and after the end of the connection.
+    fn timer(&self) -> Option<Nanos> {
+        None
+    }
+
+    /// The time that [`CongestionControl::timer`] gave has come.
+    fn on_timer(&mut self, w: &mut Window, now: Nanos) {
+        let _ = (w, now);
+    }
+
     /// The window, in segments, to return to when a reduction turns out to be unnecessary.
     fn undo_cwnd(&mut self, w: &Window) -> u32 {
         reno::undo_cwnd(w)
@@ -157,23 +170,34 @@ impl fmt::Debug for OwnCc {
 pub struct Own {
     pub(super) kind: &'static OwnCc,
     control: Box<dyn Prototype>,
+    /// When its timer expires; [`NEVER`]: it has none.
+    timer: Nanos,
 }
+
+/// Never.
+const NEVER: Nanos = Nanos(u64::MAX);
 
 impl Clone for Own {
     fn clone(&self) -> Own {
-        Own { kind: self.kind, control: self.control.instance() }
+        Own { kind: self.kind, control: self.control.instance(), timer: self.timer }
     }
 }
 
 /// The calls of the sender. Whatever it sets, a segment can leave.
 impl Own {
     pub(super) fn new(kind: &'static OwnCc) -> Own {
-        Own { kind, control: kind.prototype.instance() }
+        Own { kind, control: kind.prototype.instance(), timer: NEVER }
     }
 
-    fn call(&mut self, w: &mut Window, call: impl FnOnce(&mut dyn Prototype, &mut Window)) {
+    /// When [`Own::on_timer`] is due.
+    pub(in crate::tcp) fn timer(&self) -> Nanos {
+        self.timer
+    }
+
+    fn call(&mut self, w: &mut Window, now: Nanos, call: impl FnOnce(&mut dyn Prototype, &mut Window)) {
         let before = w.snd_cwnd;
         call(&mut *self.control, w);
+        self.timer = self.control.timer().filter(|&at| at > now).unwrap_or(NEVER);
         // The sender's own window may be zero in recovery.
         if w.snd_cwnd != before {
             w.set_cwnd(w.snd_cwnd);
@@ -183,7 +207,7 @@ impl Own {
 
     #[cold]
     pub(super) fn init(&mut self, w: &mut Window, now: Nanos) {
-        self.call(w, |control, w| control.init(w, now));
+        self.call(w, now, |control, w| control.init(w, now));
     }
 
     #[cold]
@@ -193,7 +217,7 @@ impl Own {
 
     #[cold]
     pub(super) fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
-        self.call(w, |control, w| control.cong_avoid(w, now, acked));
+        self.call(w, now, |control, w| control.cong_avoid(w, now, acked));
     }
 
     #[cold]
@@ -205,24 +229,29 @@ impl Own {
     pub(super) fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) -> bool {
         let sets_window = self.sets_window();
         if sets_window {
-            self.call(w, |control, w| control.cong_control(w, now, rs));
+            self.call(w, now, |control, w| control.cong_control(w, now, rs));
         }
         sets_window
     }
 
     #[cold]
     pub(super) fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
-        self.call(w, |control, w| control.pkts_acked(w, now, acked, rtt));
+        self.call(w, now, |control, w| control.pkts_acked(w, now, acked, rtt));
     }
 
     #[cold]
     pub(super) fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
-        self.call(w, |control, w| control.set_state(w, now, new));
+        self.call(w, now, |control, w| control.set_state(w, now, new));
     }
 
     #[cold]
     pub(super) fn cwnd_event(&mut self, w: &mut Window, now: Nanos, event: CwndEvent) {
-        self.call(w, |control, w| control.cwnd_event(w, now, event));
+        self.call(w, now, |control, w| control.cwnd_event(w, now, event));
+    }
+
+    #[cold]
+    pub(in crate::tcp) fn on_timer(&mut self, w: &mut Window, now: Nanos) {
+        self.call(w, now, |control, w| control.on_timer(w, now));
     }
 
     #[cold]

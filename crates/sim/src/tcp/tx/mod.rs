@@ -15,7 +15,7 @@ mod timers;
 mod transmit;
 mod undo;
 
-use super::cc::{CaState, Cc, Window};
+use super::cc::{CaState, Cc, Own, Window};
 use super::config::{Config, Opening, Ticks, truesize};
 use super::rack::Rack;
 use super::rtt::{RTO_INITIAL, Rtt};
@@ -470,7 +470,10 @@ impl Tx {
     /// The latest time at which [`Tx::on_timer`] must be called; none: not before the next input.
     #[must_use]
     pub fn next_timer(&self) -> Option<Nanos> {
-        let at = self.timer_at.min(self.pacing_at);
+        let mut at = self.timer_at.min(self.pacing_at);
+        if let Cc::Own(own) = &self.cc {
+            at = at.min(self.own_timer(own));
+        }
         if at == NEVER { None } else { Some(at) }
     }
 
@@ -511,6 +514,12 @@ impl Tx {
         if self.w.lost_out > self.w.retrans_out {
             self.rexmit = Rexmit::Lost;
         }
+    }
+
+    /// When the timer of a congestion control of one's own is due.
+    #[cold]
+    fn own_timer(&self, own: &Own) -> Nanos {
+        if self.state == State::Established { own.timer() } else { NEVER }
     }
 
     /// Whether the window is being reduced (Linux `tcp_in_cwnd_reduction`).

@@ -1,7 +1,7 @@
 //! The uses of the retransmission timer, and what happens when it expires (Linux 6.1 `tcp_timer.c`).
 
 use super::{NEVER, Pending, State, Tx};
-use crate::tcp::cc::CaState;
+use crate::tcp::cc::{CaState, Cc};
 use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
 use goodqueue::{Nanos, Span};
 
@@ -17,6 +17,11 @@ impl Tx {
             self.pacing_at = NEVER;
             self.resume();
         }
+        if let Cc::Own(own) = &self.cc
+            && self.own_timer(own) <= now
+        {
+            self.own_timeout(now);
+        }
         if self.timer_at > now {
             return;
         }
@@ -29,6 +34,15 @@ impl Tx {
             Pending::Reorder => self.reorder_timeout(now),
             Pending::Probe => self.probe_timeout(now),
             Pending::Window => self.window_timeout(now),
+        }
+    }
+
+    /// The timer of a congestion control of one's own.
+    #[cold]
+    fn own_timeout(&mut self, now: Nanos) {
+        if let Cc::Own(own) = &mut self.cc {
+            own.on_timer(&mut self.w, now);
+            self.hold_pacing_rate();
         }
     }
 
