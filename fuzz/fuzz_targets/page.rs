@@ -29,7 +29,8 @@ libfuzzer_sys::fuzz_target!(|input: (u8, Vec<u8>)| {
         assert_eq!(length.parse(), Ok(body.len()));
     }
     // Lines before the first are no part of a request.
-    let trimmed = request.iter().position(|byte| !b"\r\n".contains(byte)).map_or(&[][..], |at| &request[at..]);
+    let trimmed =
+        request.iter().position(|byte| !b"\r\n".contains(byte)).map_or(&[][..], |at| &request[at..]);
     if body == TEXT {
         assert!(status == "200 OK" && trimmed.starts_with(b"GET /metrics"), "{trimmed:?}");
     }

@@ -47,7 +47,8 @@ libfuzzer_sys::fuzz_target!(|input: (bool, Vec<(u8, Vec<u8>)>)| {
             next += 1;
             Some(next)
         };
-        let answer = server.handle(from, arrived, at, (&mut buf[..], datagram.len()), &mut random, &mut |_| {});
+        let answer =
+            server.handle(from, arrived, at, (&mut buf[..], datagram.len()), &mut random, &mut |_| {});
         balance[who] += datagram.len() as i64;
         if let Some(answer) = answer {
             balance[who] -= answer.len as i64;

@@ -43,7 +43,9 @@ libfuzzer_sys::fuzz_target!(|input: (Vec<u8>, [u8; 6], Vec<(u32, u32, u8)>)| {
                 }
                 Action::Load { connection } => assert!(connection < opened),
                 Action::Foreign if fate & 1 == 0 => algorithm.failed(true),
-                Action::Foreign => algorithm.completed(sample(Answer::Foreign { tcp: took, tls: None, http: took })),
+                Action::Foreign => {
+                    algorithm.completed(sample(Answer::Foreign { tcp: took, tls: None, http: took }))
+                }
                 Action::Own { .. } if fate & 2 == 0 => algorithm.failed(false),
                 Action::Own { .. } => algorithm.completed(sample(Answer::Own { http: took })),
             }

@@ -6,7 +6,18 @@ use goodqueue_probe::net::fuzzing::control_messages;
 /// is not: receive times, the times and the errors of datagrams that were sent, ToS byte, TTL, traffic class,
 /// hop limit, both kinds of addresses.
 const KINDS: [(i32, i32); 12] = [
-    (1, 35), (1, 37), (0, 11), (41, 25), (0, 1), (0, 2), (41, 67), (41, 52), (0, 8), (41, 50), (1, 64), (1, 65),
+    (1, 35),
+    (1, 37),
+    (0, 11),
+    (41, 25),
+    (0, 1),
+    (0, 2),
+    (41, 67),
+    (41, 52),
+    (0, 8),
+    (41, 50),
+    (1, 64),
+    (1, 65),
 ];
 /// Bytes of a message's header on a 64-bit machine.
 const HEADER: usize = 16;
