@@ -10,8 +10,8 @@ const MOST: usize = 1472;
 const LATE: i64 = 100_000_000;
 const SILENCE: i64 = 1_000_000_000;
 
-// Datagrams at a server of UDP load. A byte in front of each selects the time before it, and whether it begins
-// as the protocol's announcements do.
+// Datagrams at a server of UDP load. A byte in front of each selects the time before it, and whether it
+// begins as the protocol's announcements do.
 libfuzzer_sys::fuzz_target!(|datagrams: Vec<(u8, Vec<u8>)>| {
     let mut floods: Floods<()> = Floods::new(LIMITS, 8);
     let (mut t, mut heard, mut taken, mut counted) = (0_i64, i64::MIN, 0_u64, 0_u64);

@@ -191,7 +191,8 @@ fn parameter_docs(strukt: &str, field: &str) -> Vec<String> {
         return WifiParams::LIST.iter().filter(is_field).map(words).collect();
     }
     let mut meanings: Vec<(Vec<&str>, String)> = Vec::new();
-    for info in &CATALOGUE {
+    // A queue of the C library has one thread, and `cake_mq` is for several.
+    for info in CATALOGUE.iter().filter(|info| info.name != "cake_mq") {
         let Some(parameter) = info.parameters.iter().find(is_field) else { continue };
         let words = words(parameter);
         match meanings.iter_mut().find(|(_, known)| *known == words) {

@@ -209,7 +209,8 @@ mod tests {
 
     #[test]
     fn every_queue_of_the_catalogue_is_measured() {
-        for info in &CATALOGUE {
+        // A queue of the C library has one thread, and `cake_mq` is for several.
+        for info in CATALOGUE.iter().filter(|info| info.name != "cake_mq") {
             let is_here = TEXTS.iter().any(|text| text.split([':', ',']).next() == Some(info.name));
             assert!(is_here, "{}", info.name);
         }

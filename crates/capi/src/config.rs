@@ -230,7 +230,8 @@ mod tests {
 
     #[test]
     fn every_parameter_of_every_kind_has_a_field() {
-        for info in &CATALOGUE {
+        // A queue of the C library has one thread, and `cake_mq` is for several.
+        for info in CATALOGUE.iter().filter(|info| info.name != "cake_mq") {
             assert!(number_of(info.kind).is_ok(), "{} is missing in the C library", info.name);
             assert!(info.parameters.len() + 1 < NO_LEAF.len(), "{}: a leaf has a place for each", info.name);
             for parameter in info.parameters.iter().filter(|parameter| parameter.unit != Unit::Queue) {

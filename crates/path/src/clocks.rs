@@ -12,9 +12,9 @@
 //! Delay Measurements", INFOCOM 1999) does not follow clocks that are slewed. It is wrong for a direction
 //! that is loaded for most of the time.
 //!
-//! The error that is stated is what the clocks may have done between two times at which delays in one direction
-//! were close to the line, and never more than the bounds allow. It covers the truth in at least 95 % of sessions
-//! with drifts, slews and steps, and queues of all kinds (a test).
+//! The error that is stated is what the clocks may have done between two times at which delays in one
+//! direction were close to the line, and never more than the bounds allow. It covers the truth in at least 95
+//! % of sessions with drifts, slews and steps, and queues of all kinds (a test).
 //!
 //! No method can know by how much the smallest delays of the two directions differ, or what the clocks do
 //! while both directions have a queue that is never empty. Nor can it know whether a clock was set by less
@@ -376,12 +376,13 @@ impl Line<'_> {
         corners
     }
 
-    /// The largest error of a line at any time: the jitter, and what the clocks may have done between two times
-    /// at which the line is known. It is never more than the bounds allow.
+    /// The largest error of a line at any time: the jitter, and what the clocks may have done between two
+    /// times at which the line is known. It is never more than the bounds allow.
     fn error(&self, corners: &[(i64, f64)]) -> f64 {
         let rooms: Vec<[f64; 2]> = self.bounds.iter().map(|bound| room(bound, corners)).collect();
         let is_met = |index: &usize| rooms[*index][0].min(rooms[*index][1]) <= MET * self.calm;
-        // A corner is on a bound by its nature. Where delays are close to the line time and again, it is known.
+        // A corner is on a bound by its nature. Where delays are close to the line time and again, it is
+        // known.
         let near = |index: usize| index.saturating_sub(2)..(index + 3).min(rooms.len());
         let known: Vec<usize> =
             (0..rooms.len()).filter(|&index| near(index).filter(is_met).count() >= 3).collect();
@@ -571,8 +572,8 @@ mod tests {
         }
     }
 
-    /// 200 sessions of each kind of clock, over all pairs of queues: the error that is stated covers the truth in
-    /// 95 % of them.
+    /// 200 sessions of each kind of clock, over all pairs of queues: the error that is stated covers the
+    /// truth in 95 % of them.
     #[test]
     fn the_error_that_is_stated_covers_the_truth() {
         let wave = |t: i64| {

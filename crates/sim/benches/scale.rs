@@ -4,9 +4,9 @@
 //!
 //! `cargo bench -p goodqueue-sim --bench scale` runs this program under `valgrind --tool=callgrind` and
 //! `--tool=dhat`, for each row, and prints two tables, the first beside ns-3's; it exits 1 while one of the
-//! targets below is missed. `-- --bar` counts scenario A alone, for `./check`. Beside the cost of a packet sent
-//! on the bottleneck is that of a packet that arrives there, to be sent or dropped: with ten thousand flows most
-//! are dropped.
+//! targets below is missed. `-- --bar` counts scenario A alone, for `./check`. Beside the cost of a packet
+//! sent on the bottleneck is that of a packet that arrives there, to be sent or dropped: with ten thousand
+//! flows most are dropped.
 //!
 //! The scenario is that of ns-3's figures: server - access link (ten times the bottleneck's rate, 10 us) -
 //! router - bottleneck - client; base round-trip time 50.02 ms; `fq_codel` with its defaults on the

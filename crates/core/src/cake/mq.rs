@@ -2,9 +2,9 @@
 //!
 //! Behaviour: Linux 7.0 `sch_cake.c`. Each transmit queue of a device has an instance, so that several
 //! processors can send at the same time without a common lock. At a dequeue, at most every [`SYNC_TIME`], an
-//! instance looks at the others. One counts as active if it has packets queued, or has sent one since the last
-//! look. The instance then shapes to the rate divided by the number of the active, itself included. Nothing is
-//! handed on: what one instance leaves unused is lost until the others look again.
+//! instance looks at the others. One counts as active if it has packets queued, or has sent one since the
+//! last look. The instance then shapes to the rate divided by the number of the active, itself included.
+//! Nothing is handed on: what one instance leaves unused is lost until the others look again.
 //!
 //! Two forms: [`CakeMq`] is all instances in one queue, for one thread; [`Member`] is one instance, for a
 //! thread or a transmit queue of its own. Both decide by the same code.
@@ -282,8 +282,8 @@ pub struct Member<P: Packet, D: Draws = Lcg> {
 
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 impl<P: Packet, D: Draws> Member<P, D> {
-    /// The members of a group. All instances should have the same parameters; the bandwidth of each is that of
-    /// the group. In Linux they cannot be changed one by one.
+    /// The members of a group. All instances should have the same parameters; the bandwidth of each is that
+    /// of the group. In Linux they cannot be changed one by one.
     #[must_use]
     pub fn group(cakes: Vec<Cake<P, crate::Heap, D>>) -> Vec<Member<P, D>> {
         let all: Arc<[Shown]> = cakes.iter().map(|_| Shown::default()).collect();

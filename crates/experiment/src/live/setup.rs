@@ -256,9 +256,8 @@ fn frames(link: &LinkOrder) -> u32 {
 }
 
 impl Air {
-    /// No waiting time counts in the `ramp` at the start of the load. Each connection is counted if `flows` says
-    /// so. With `act`, something is done before a
-    /// destination gets its first packet.
+    /// No waiting time counts in the `ramp` at the start of the load. Each connection is counted if `flows`
+    /// says so. With `act`, something is done before a destination gets its first packet.
     pub(super) fn start(
         &self,
         lab: &Lab,
