@@ -108,8 +108,8 @@ impl Engine {
         Engine::start_with(place, settings, make)
     }
 
-    /// [`Engine::start`], with a medium instead of the two lines. With `act` there is something to do before a
-    /// destination gets its first packet.
+    /// [`Engine::start`], with a medium instead of the two lines. With `act` there is something to do before
+    /// a destination gets its first packet.
     ///
     /// # Errors
     /// Those of [`Engine::start`].
