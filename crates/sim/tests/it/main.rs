@@ -22,6 +22,7 @@ mod talks;
 mod tap;
 mod textbook;
 mod videos;
+mod westwood;
 mod wifi;
 mod wifi_air;
 mod wifi_ideas;

@@ -102,7 +102,7 @@ pub(crate) static TEST: Table = Table {
             "cc",
             Kind::Text,
             "cubic",
-            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat, or the \
+            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat, westwood, or the \
              path of a library of your own; of rrul_var several, in turn: \"cubic,bbr\"",
         ),
         key("marks", Kind::List(&Kind::Text), "CS0", "DSCPs of the flows and probes of rrul_var, in turn"),
@@ -387,7 +387,7 @@ pub(crate) static FLOW: Table = Table {
             "cc",
             Kind::Text,
             "cubic",
-            "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, or the path of a library of your own",
+            "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, or the path of a library of your own",
         ),
         key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
         key("start", time(FROM_NOTHING, DAY), "0s", "start of the first flow, from the start of the load"),

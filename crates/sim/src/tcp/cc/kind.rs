@@ -20,14 +20,23 @@ pub enum CcKind {
     Prague,
     /// RFC 6817.
     Ledbat,
+    /// Westwood+ (Grieco and Mascolo, CCR 34(2), 2004).
+    Westwood,
     /// One's own; made by [`CcKind::own`].
     Own(&'static OwnCc),
 }
 
 impl CcKind {
     /// All that have a name in the kernel, in a draft or in an RFC.
-    pub const ALL: [CcKind; 6] =
-        [CcKind::Reno, CcKind::Cubic, CcKind::Bbr, CcKind::Dctcp, CcKind::Prague, CcKind::Ledbat];
+    pub const ALL: [CcKind; 7] = [
+        CcKind::Reno,
+        CcKind::Cubic,
+        CcKind::Bbr,
+        CcKind::Dctcp,
+        CcKind::Prague,
+        CcKind::Ledbat,
+        CcKind::Westwood,
+    ];
 
     /// Its name in `net.ipv4.tcp_congestion_control`, or its own.
     #[must_use]
@@ -39,6 +48,7 @@ impl CcKind {
             CcKind::Dctcp => "dctcp",
             CcKind::Prague => "prague",
             CcKind::Ledbat => "ledbat",
+            CcKind::Westwood => "westwood",
             CcKind::Own(own) => own.name,
         }
     }
@@ -50,7 +60,7 @@ impl CcKind {
         match self {
             CcKind::Dctcp | CcKind::Prague => true,
             CcKind::Own(own) => own.is_scalable,
-            CcKind::Reno | CcKind::Cubic | CcKind::Bbr | CcKind::Ledbat => false,
+            CcKind::Reno | CcKind::Cubic | CcKind::Bbr | CcKind::Ledbat | CcKind::Westwood => false,
         }
     }
 }

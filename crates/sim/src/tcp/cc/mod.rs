@@ -1,5 +1,5 @@
 //! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC, BBR, DCTCP, Prague,
-//! LEDBAT and [one's own](CongestionControl) behind the calls of `struct tcp_congestion_ops`.
+//! LEDBAT, Westwood+ and [one's own](CongestionControl) behind the calls of `struct tcp_congestion_ops`.
 
 mod bbr;
 mod cubic;
@@ -12,6 +12,7 @@ mod own;
 mod reno;
 #[cfg(test)]
 mod tests;
+mod westwood;
 mod window;
 
 pub use bbr::Bbr;
@@ -22,6 +23,7 @@ pub use ledbat::Ledbat;
 pub use minmax::Windowed;
 pub use own::{CongestionControl, Own, OwnCc};
 pub use reno::{additive_increase, slow_start};
+pub use westwood::Westwood;
 pub use window::{CaState, INFINITE_SSTHRESH, RateSample, Window};
 
 use goodqueue::{Nanos, Rng, Span};
@@ -73,6 +75,8 @@ pub enum Cc {
     Dctcp(Dctcp),
     /// RFC 6817.
     Ledbat(Box<Ledbat>),
+    /// Westwood+.
+    Westwood(Box<Westwood>),
     /// One's own.
     Own(Own),
 }
@@ -89,6 +93,7 @@ impl Cc {
             CcKind::Dctcp => Cc::Dctcp(Dctcp::new(false)),
             CcKind::Prague => Cc::Dctcp(Dctcp::new(true)),
             CcKind::Ledbat => Cc::Ledbat(Box::default()),
+            CcKind::Westwood => Cc::Westwood(Box::new(Westwood::new())),
             CcKind::Own(own) => Cc::Own(Own::new(own)),
         }
     }
@@ -103,6 +108,7 @@ impl Cc {
             Cc::Dctcp(dctcp) if dctcp.is_prague() => CcKind::Prague,
             Cc::Dctcp(_) => CcKind::Dctcp,
             Cc::Ledbat(_) => CcKind::Ledbat,
+            Cc::Westwood(_) => CcKind::Westwood,
             Cc::Own(own) => CcKind::Own(own.kind),
         }
     }
@@ -112,14 +118,14 @@ impl Cc {
         match self {
             Cc::Bbr(_) => true,
             Cc::Own(own) => own.sets_window(),
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) => false,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) => false,
         }
     }
 
     /// The connection is established.
     pub fn init(&mut self, w: &mut Window, now: Nanos) {
         match self {
-            Cc::Reno => {}
+            Cc::Reno | Cc::Westwood(_) => {}
             Cc::Cubic(cubic) => cubic.init(w, now),
             Cc::Bbr(bbr) => bbr.init(w, now),
             Cc::Dctcp(dctcp) => dctcp.init(w, now),
@@ -132,8 +138,9 @@ impl Cc {
     /// [`CaState::Recovery`] or [`CaState::Loss`].
     pub fn ssthresh(&mut self, w: &Window, now: Nanos) -> u32 {
         match self {
-            // LEDBAT's window after a loss is Reno's (RFC 6817 section 2.4.2).
-            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) => reno::ssthresh(w),
+            // LEDBAT's window after a loss is Reno's (RFC 6817 section 2.4.2). Westwood+'s is until the end of
+            // the reduction, when it sets another one.
+            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) => reno::ssthresh(w),
             Cc::Cubic(cubic) => cubic.ssthresh(w),
             Cc::Bbr(bbr) => bbr.ssthresh(w),
             Cc::Own(own) => own.ssthresh(w, now),
@@ -146,7 +153,7 @@ impl Cc {
     #[inline(always)]
     pub fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
         match self {
-            Cc::Reno | Cc::Dctcp(_) => reno::cong_avoid(w, acked),
+            Cc::Reno | Cc::Dctcp(_) | Cc::Westwood(_) => reno::cong_avoid(w, acked),
             Cc::Cubic(cubic) => cubic.cong_avoid(w, now, acked),
             Cc::Ledbat(ledbat) => ledbat.cong_avoid(w, acked),
             Cc::Bbr(_) => {}
@@ -158,7 +165,7 @@ impl Cc {
     /// neither [`Cc::cong_avoid`] nor a reduction by the sender may follow.
     pub fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) -> bool {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Ledbat(_) => false,
+            Cc::Reno | Cc::Cubic(_) | Cc::Ledbat(_) | Cc::Westwood(_) => false,
             Cc::Bbr(bbr) => {
                 bbr.cong_control(w, now, rs);
                 true
@@ -174,6 +181,7 @@ impl Cc {
         match (self, rtt) {
             (Cc::Cubic(cubic), Some(rtt)) => cubic.pkts_acked(w, now, rtt),
             (Cc::Ledbat(ledbat), _) => ledbat.pkts_acked(w, now, acked),
+            (Cc::Westwood(westwood), rtt) => westwood.pkts_acked(w, now, rtt),
             (Cc::Own(own), rtt) => own.pkts_acked(w, now, acked, rtt),
             _ => {}
         }
@@ -182,7 +190,7 @@ impl Cc {
     /// Called before `w.ca_state` becomes `new`.
     pub fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
         match self {
-            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) => {}
+            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) => {}
             Cc::Cubic(cubic) => cubic.set_state(w, now, new),
             Cc::Bbr(bbr) => bbr.set_state(w, new),
             Cc::Own(own) => own.set_state(w, now, new),
@@ -193,6 +201,7 @@ impl Cc {
     pub fn cwnd_event(&mut self, w: &mut Window, now: Nanos, event: CwndEvent) {
         match self {
             Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) => {}
+            Cc::Westwood(westwood) => westwood.cwnd_event(w, event),
             Cc::Cubic(cubic) => cubic.cwnd_event(w, now, event),
             Cc::Bbr(bbr) => bbr.cwnd_event(w, now, event),
             Cc::Own(own) => own.cwnd_event(w, now, event),
@@ -202,7 +211,7 @@ impl Cc {
     /// The window to return to when a reduction turns out to be unnecessary.
     pub fn undo_cwnd(&mut self, w: &Window) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) => reno::undo_cwnd(w),
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) => reno::undo_cwnd(w),
             Cc::Bbr(bbr) => bbr.undo_cwnd(w),
             Cc::Own(own) => own.undo_cwnd(w),
         }
@@ -212,7 +221,7 @@ impl Cc {
     #[must_use]
     pub fn min_tso_segs(&self, w: &Window) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Own(_) => 2,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) | Cc::Own(_) => 2,
             Cc::Bbr(_) => Bbr::min_tso_segs(w),
         }
     }
@@ -222,7 +231,7 @@ impl Cc {
     pub fn max_tso_segs(&self, w: &Window) -> Option<u32> {
         match self {
             Cc::Dctcp(dctcp) => dctcp.max_tso_segs(w),
-            Cc::Reno | Cc::Cubic(_) | Cc::Bbr(_) | Cc::Ledbat(_) | Cc::Own(_) => None,
+            Cc::Reno | Cc::Cubic(_) | Cc::Bbr(_) | Cc::Ledbat(_) | Cc::Westwood(_) | Cc::Own(_) => None,
         }
     }
 
@@ -230,7 +239,7 @@ impl Cc {
     #[must_use]
     pub fn sndbuf_expand(&self) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Own(_) => 2,
+            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) | Cc::Own(_) => 2,
             Cc::Bbr(_) => 3,
         }
     }

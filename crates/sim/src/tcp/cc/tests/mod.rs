@@ -3,6 +3,7 @@
 mod absurd;
 mod dctcp;
 mod reno;
+mod westwood;
 
 use super::*;
 use goodqueue::Rate;
