@@ -266,26 +266,6 @@ fn restrictions_of_irtts_server_are_refused_or_accepted() {
     }
 }
 
-/// Through the same kind of path at the same time, by a relay: one whose delay rises and falls, so that
-/// percentiles differ and every packet has another delay than the one before it; one that loses, too; and
-/// none at all. A busy machine delays one of the two programs now and then; so there are five tries.
-#[test]
-fn figures_of_both_agree() {
-    for irtt in irtts("figures_of_both_agree") {
-        let server = Irtt::serve(&irtt, V4, &[]);
-        let theirs = SocketAddr::new(V4, server.port);
-        with_server(None, |port| {
-            for at in [SocketAddr::new(V4, port), theirs] {
-                for path in [None, Some(waves as fn(bool, u32) -> What), Some(waves_and_losses)] {
-                    let apart: Vec<_> =
-                        (0..5).map_while(|_| compare_figures(&irtt, at, path).err()).collect();
-                    assert!(apart.len() < 5, "five times: {apart:?}");
-                }
-            }
-        });
-    }
-}
-
 /// From 5 to 25 ms and back, 5 ms at a time: never so fast that a probe overtakes one that was sent 10 ms
 /// before it.
 fn waves(_: bool, seq: u32) -> What {
@@ -574,4 +554,29 @@ fn duplicates_and_reordering_are_told_by_direction() {
             late.filter(|&seq| trips.get(seq).is_some_and(|trip| !trip.reordered_up)).collect();
         assert!(missed.is_empty(), "{missed:?}");
     });
+}
+
+/// `./check` runs nothing beside what measures time.
+mod real_time {
+    use super::*;
+
+    /// Through the same kind of path at the same time, by a relay: one whose delay rises and falls, so that
+    /// percentiles differ and every packet has another delay than the one before it; one that loses, too; and
+    /// none at all. A busy machine delays one of the two programs now and then; so there are five tries.
+    #[test]
+    fn figures_of_both_agree() {
+        for irtt in irtts("figures_of_both_agree") {
+            let server = Irtt::serve(&irtt, V4, &[]);
+            let theirs = SocketAddr::new(V4, server.port);
+            with_server(None, |port| {
+                for at in [SocketAddr::new(V4, port), theirs] {
+                    for path in [None, Some(waves as fn(bool, u32) -> What), Some(waves_and_losses)] {
+                        let apart: Vec<_> =
+                            (0..5).map_while(|_| compare_figures(&irtt, at, path).err()).collect();
+                        assert!(apart.len() < 5, "five times: {apart:?}");
+                    }
+                }
+            });
+        }
+    }
 }
