@@ -138,8 +138,8 @@ impl Cc {
     /// [`CaState::Recovery`] or [`CaState::Loss`].
     pub fn ssthresh(&mut self, w: &Window, now: Nanos) -> u32 {
         match self {
-            // LEDBAT's window after a loss is Reno's (RFC 6817 section 2.4.2). Westwood+'s is until the end of
-            // the reduction, when it sets another one.
+            // LEDBAT's window after a loss is Reno's (RFC 6817 section 2.4.2). Westwood+'s is until the end
+            // of the reduction, when it sets another one.
             Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) => reno::ssthresh(w),
             Cc::Cubic(cubic) => cubic.ssthresh(w),
             Cc::Bbr(bbr) => bbr.ssthresh(w),

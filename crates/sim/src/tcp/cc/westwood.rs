@@ -1,7 +1,7 @@
-//! Westwood+ (Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP
-//! congestion control", CCR 34(2), 2004), as Linux has it (`tcp_westwood.c`): Reno, but what a loss leaves of
-//! the window is the bandwidth that ACKs showed, times the least round-trip time. So a loss that no queue has
-//! caused takes little.
+//! Westwood+ (Grieco and Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas
+//! TCP congestion control", CCR 34(2), 2004), as Linux has it (`tcp_westwood.c`): Reno, but what a loss
+//! leaves of the window is the bandwidth that ACKs showed, times the least round-trip time. So a loss that no
+//! queue has caused takes little.
 
 use super::{CwndEvent, Window};
 use goodqueue::{Nanos, Span};

@@ -41,7 +41,7 @@ fn names_are_those_of_the_kernel() {
         assert_eq!(Cc::new(kind, Rng::new(1)).kind(), kind);
     }
     let error = "vegas".parse::<CcKind>().expect_err("it is not here");
-    let there_are = "there are reno, cubic, bbr, dctcp, prague, ledbat";
+    let there_are = "there are reno, cubic, bbr, dctcp, prague, ledbat, westwood";
     assert_eq!(error.to_string(), format!("no congestion control `vegas`; {there_are}"));
 }
 
