@@ -328,6 +328,10 @@ fn compare_figures(irtt: &str, at: SocketAddr, path: Option<fn(bool, u32) -> Wha
             // Without a relay all of the delay is that of the two programs. irtt takes its times itself, and
             // so counts its own; ours are the kernel's, and may be less but never more.
             let difference = if path.is_some() { (ours - theirs).abs() } else { ours - theirs };
+            // There the tail is what the scheduler does to each program, and says nothing of a path.
+            if path.is_none() && what != "median" {
+                continue;
+            }
             if difference > (theirs / 20).max(20_000) {
                 return Err(format!("{what} of {name}: {ours} and irtt {theirs} ns"));
             }
