@@ -485,6 +485,11 @@ mod tests {
         move |t| HOURS + ppm / 1e6 * t as f64
     }
 
+    /// 200 ppm that come and go in five minutes, as no crystal does.
+    fn wave(t: i64) -> f64 {
+        200e-6 * 300e9 / std::f64::consts::TAU * (t as f64 / 300e9 * std::f64::consts::TAU).sin()
+    }
+
     fn empty(_: i64, _: &mut Rng) -> u64 {
         0
     }
@@ -535,10 +540,6 @@ mod tests {
 
     #[test]
     fn rates_that_change_are_followed() {
-        // 200 ppm that come and go in five minutes, as no crystal does.
-        let wave = |t: i64| {
-            200e-6 * 300e9 / std::f64::consts::TAU * (t as f64 / 300e9 * std::f64::consts::TAU).sin()
-        };
         // NTP slews by 500 ppm for a minute.
         let slewed = |t: i64| 500e-6 * (t - 200 * S).clamp(0, 60 * S) as f64;
         for ahead in [&wave as Ahead<'_>, &slewed] {
@@ -576,9 +577,6 @@ mod tests {
     /// truth in 95 % of them.
     #[test]
     fn the_error_that_is_stated_covers_the_truth() {
-        let wave = |t: i64| {
-            200e-6 * 300e9 / std::f64::consts::TAU * (t as f64 / 300e9 * std::f64::consts::TAU).sin()
-        };
         let slewed = |t: i64| 500e-6 * (t - 10 * S).clamp(0, 60 * S) as f64;
         let set = |t: i64| if t >= 12 * S { 3.0 * HOURS } else { HOURS };
         let constant = DRIFTS.map(drifts);
