@@ -10,6 +10,7 @@ use goodqueue_probe::{Direction as Way, UdpFlow};
 use goodqueue_report::{Doubt, DoubtKind, FlowSeries, MISSING, ProbeSeries, Run, TalkWay};
 
 use super::probes::Outcome;
+use super::wifi::Wifi;
 use crate::record::direction;
 
 /// Share of the load in which a thread computes, or waits for a processor, from which the processor may be
@@ -22,9 +23,10 @@ const OTHERS: f64 = 0.1;
 const FEW: f64 = 300e3;
 /// Bytes on the line for a byte of payload, at most: 1514 for 1448, and an acknowledgement of 66 for each two
 /// packets the other way.
-const ON_THE_LINE: f64 = 1514.0 / SEGMENT;
+const ON_THE_LINE: f64 = FULL_PACKET / SEGMENT;
 const ACKNOWLEDGED: f64 = 66.0 / SEGMENT;
-/// Payload of a full segment, bytes.
+/// A full segment on the line, and its payload, bytes.
+const FULL_PACKET: f64 = 1514.0;
 const SEGMENT: f64 = 1448.0;
 /// Share of replies with another TTL than the first from which the path has changed. A path that spreads its
 /// packets over several routes may show single ones.
@@ -35,14 +37,19 @@ const SILENCE: i64 = 1_500_000_000;
 const VARIES: f64 = 2.0;
 /// By how much this machine's clock must have been set to matter, ns.
 const STEP: i64 = 1_000_000;
+/// CoDel's target and interval, ns (RFC 8289 sections 4.3 and 4.4).
+const CODEL_TARGET: i64 = 5_000_000;
+const CODEL_INTERVAL: i64 = 100_000_000;
+/// How often this machine is looked at, ns.
+const INTERVAL: i64 = 200_000_000;
 /// What TCP takes to fill the line, ns.
-const START: i64 = 2_000_000_000;
+pub(super) const START: i64 = 2_000_000_000;
 
 /// What this machine has done and counted, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Look {
+struct Look {
     /// Nanoseconds of the load.
-    pub(super) t: i64,
+    t: i64,
     /// Of each thread of this process: nanoseconds it has run, and waited for a processor.
     threads: BTreeMap<u32, [u64; 2]>,
     /// Of each interface: bytes received and sent.
@@ -51,7 +58,7 @@ pub(super) struct Look {
 
 impl Look {
     /// Looks now. What this kernel does not tell is left out.
-    pub(super) fn now(t: i64) -> Look {
+    fn now(t: i64) -> Look {
         let mut look = Look { t, ..Look::default() };
         if !cfg!(target_os = "linux") {
             return look;
@@ -67,6 +74,33 @@ impl Look {
         // The counters of this network namespace, wherever /sys is from.
         look.interfaces = interfaces(&std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default());
         look
+    }
+}
+
+/// What was seen of this machine under load.
+pub(super) struct Machine {
+    /// Near the start and near the end of the load.
+    looks: Option<[Look; 2]>,
+    wifi: Wifi,
+}
+
+impl Machine {
+    /// Nothing was seen yet.
+    pub(super) fn new() -> Machine {
+        Machine { looks: None, wifi: Wifi::open() }
+    }
+
+    /// Looks at it now, at time `t` of the load, ns, unless it was looked at in the last 200 ms.
+    pub(super) fn look(&mut self, t: i64) {
+        if t < 0 || self.looks.as_ref().is_some_and(|[_, last]| t < last.t.saturating_add(INTERVAL)) {
+            return;
+        }
+        self.wifi.look(t);
+        let now = Look::now(t);
+        match &mut self.looks {
+            Some([_, last]) => *last = now,
+            none => *none = Some([now.clone(), now]),
+        }
     }
 }
 
@@ -94,17 +128,18 @@ fn interfaces(text: &str) -> BTreeMap<String, [u64; 2]> {
     text.lines().filter_map(line).collect()
 }
 
-/// All that speaks against a run, which has its series. `ways`: the directions of its flows. `looks`: near
-/// the start and near the end of the load. `udp`: the UDP flows, which are the last of the run's.
+/// All that speaks against a run, which has its series. `ways`: the directions of its flows. `udp`: the UDP
+/// flows, which are the last of the run's.
 pub(super) fn of(
     run: &Run,
     ways: &[Way],
     udp: &[UdpFlow],
-    looks: Option<&[Look; 2]>,
+    machine: &Machine,
     probes: &[Outcome],
 ) -> Vec<Doubt> {
     let mut out = Vec::new();
-    if let Some([from, to]) = looks.filter(|[from, to]| to.t > from.t) {
+    let looks = machine.looks.as_ref().filter(|[from, to]| to.t > from.t);
+    if let Some([from, to]) = looks {
         out.extend(processor(from, to));
         out.extend(
             Way::BOTH
@@ -112,9 +147,15 @@ pub(super) fn of(
                 .find_map(|way| other_traffic(run, ways, lost(run, udp, from.t, to.t), [from, to], way)),
         );
     }
+    if out.iter().all(|doubt| doubt.kind != DoubtKind::OtherTraffic) {
+        let rates = looks
+            .map(|[from, to]| payload(run, ways, from.t, to.t).map(|bytes| bytes / (to.t - from.t) as f64));
+        out.extend(not_idle(run, rates.unwrap_or_default()));
+    }
     out.extend(path_changed(probes));
     out.extend(interrupted(run));
-    out.extend(Way::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way)));
+    let carrier = looks.and_then(|[from, to]| carrier(payload(run, ways, from.t, to.t), [from, to]));
+    out.extend(Way::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way, carrier, &machine.wifi)));
     out
 }
 
@@ -211,13 +252,33 @@ fn lost(run: &Run, udp: &[UdpFlow], from: i64, to: i64) -> f64 {
     series.filter(|(_, flow)| flow.direction == Way::Up).map(of).sum()
 }
 
-fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way: Way) -> Option<Doubt> {
-    let [up, down] = [Way::Up, Way::Down].map(|way| {
+/// Payload of flows up and down between two times.
+fn payload(run: &Run, ways: &[Way], from: i64, to: i64) -> [f64; 2] {
+    [Way::Up, Way::Down].map(|way| {
         steps(run, ways, way)
-            .filter(|(t, _)| (from.t + 1..=to.t).contains(t))
+            .filter(|(t, _)| (from + 1..=to).contains(t))
             .map(|(_, bytes)| bytes)
             .sum::<f64>()
-    });
+    })
+}
+
+/// Of each interface, the bytes between two looks that it received (0) or sent (1).
+fn counted<'a>([from, to]: [&'a Look; 2], which: usize) -> impl Iterator<Item = (&'a str, f64)> {
+    to.interfaces.iter().map(move |(name, after)| {
+        let before = from.interfaces.get(name).map_or(0, |before| before[which]);
+        (name.as_str(), after[which].saturating_sub(before) as f64)
+    })
+}
+
+/// The interface that carried so much payload up and down: the one with the fewest bytes that are enough.
+fn carrier<'a>([up, down]: [f64; 2], looks: [&'a Look; 2]) -> Option<&'a str> {
+    let enough = up.max(down) * 0.95;
+    let all = counted(looks, usize::from(up > down)).filter(|(_, bytes)| *bytes >= enough);
+    all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
+}
+
+fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way: Way) -> Option<Doubt> {
+    let [up, down] = payload(run, ways, from.t, to.t);
     let [apps_up, apps_down] = of_applications(run, from.t, to.t);
     let (own, back, which) = match way {
         Way::Up => (up + apps_up + lost + resent(run, ways, from.t, to.t), down + apps_down, 1),
@@ -232,21 +293,8 @@ fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way
         Way::Down => 0.0,
     };
     let most = own * ON_THE_LINE + back * ACKNOWLEDGED + held;
-    // The interface that carried the load is the one with the fewest bytes that are enough.
-    let counted = |which: usize| {
-        to.interfaces.iter().map(move |(name, after)| {
-            (
-                name,
-                after[which].saturating_sub(from.interfaces.get(name).map_or(0, |before| before[which]))
-                    as f64,
-            )
-        })
-    };
-    let loaded = usize::from(up > down);
-    let enough = up.max(down) * 0.95;
-    let (name, _) =
-        counted(loaded).filter(|(_, bytes)| *bytes >= enough).min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let (_, bytes) = counted(which).find(|(other, _)| *other == name)?;
+    let name = carrier([up, down], [from, to])?;
+    let (_, bytes) = counted([from, to], which).find(|(other, _)| *other == name)?;
     let others = bytes - most;
     (others >= FEW && others >= OTHERS * (up.max(down) + others)).then(|| {
         let verb = if which == 0 { "received" } else { "sent" };
@@ -257,6 +305,44 @@ fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way
                  and measure again",
                 others / 1e6,
                 percent(others / bytes)
+            ),
+        )
+    })
+}
+
+/// Whether packets waited though this test sent nothing yet: others load the line, and the baseline, which is
+/// the median of that time, is not that of an empty queue. They wait in a standing queue as CoDel defines it (RFC
+/// 8289 section 4.4): even the shortest wait of an interval is above the target, and above the time of one
+/// packet. `rates`: the goodput up and down, bytes per ns.
+fn not_idle(run: &Run, rates: [f64; 2]) -> Option<Doubt> {
+    let least = |probe: &ProbeSeries| probe.rtt_ns.iter().copied().filter(|&rtt| rtt != MISSING).min();
+    let shortest = |probe: &ProbeSeries| {
+        let least = least(probe)?;
+        let mut intervals: BTreeMap<i64, (u32, i64)> = BTreeMap::new();
+        for (&sent, &rtt) in
+            probe.sent_ns.iter().zip(&probe.rtt_ns).filter(|(sent, rtt)| **sent < 0 && **rtt != MISSING)
+        {
+            if sent.saturating_add(rtt) < 0 {
+                let (count, shortest) =
+                    intervals.entry(sent.div_euclid(CODEL_INTERVAL)).or_insert((0, i64::MAX));
+                (*count, *shortest) = (*count + 1, (*shortest).min(rtt - least));
+            }
+        }
+        // One packet alone may have waited behind one other.
+        let mut waits: Vec<i64> =
+            intervals.into_values().filter(|(count, _)| *count >= 2).map(|(_, wait)| wait).collect();
+        waits.sort_unstable();
+        waits.get(waits.len() / 2).copied()
+    };
+    let wait = run.probes.iter().filter_map(shortest).min()?;
+    let slowest = rates.into_iter().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
+    (wait > CODEL_TARGET && wait as f64 > FULL_PACKET / slowest).then(|| {
+        doubt(
+            DoubtKind::OtherTraffic,
+            format!(
+                "other machines used the line: packets waited {:.0} ms before this test sent anything but probes; end \
+                 what they do and measure again",
+                wait as f64 / 1e6
             ),
         )
     })
@@ -362,8 +448,8 @@ fn interrupted(run: &Run) -> Option<Doubt> {
 
 /// Whether what the network carried changed by more than TCP does. Nothing is known of traffic both ways:
 /// there the queue of one direction delays the ACKs of the other, whose rate then varies on a line that does
-/// not change.
-fn rate_varied(run: &Run, ways: &[Way], way: Way) -> Option<Doubt> {
+/// not change. If Wi-Fi carried the load, its bit rate tells whether that changed, or what is behind it.
+fn rate_varied(run: &Run, ways: &[Way], way: Way, carrier: Option<&str>, wifi: &Wifi) -> Option<Doubt> {
     if ways.iter().any(|&its| its != way) {
         return None;
     }
@@ -373,29 +459,55 @@ fn rate_varied(run: &Run, ways: &[Way], way: Way) -> Option<Doubt> {
     }
     let mut seconds: BTreeMap<i64, f64> = BTreeMap::new();
     for (t, bytes) in steps(run, ways, way).filter(|(t, _)| *t > START) {
-        *seconds.entry((t - 1) / 1_000_000_000).or_default() += bytes * 8.0 / 1e6;
+        *seconds.entry(second(t)).or_default() += bytes * 8.0 / 1e6;
     }
     // The last second may be cut.
     seconds.pop_last();
-    let mut rates: Vec<f64> = seconds.into_values().collect();
+    let [slow, fast] = range(seconds.into_values().collect())?;
+    if !varied([slow, fast]) {
+        return None;
+    }
+    let name = if way == Way::Up { "up" } else { "down" };
+    let cause = match carrier.and_then(|carrier| Some((carrier, wifi.range(carrier, way)?))) {
+        Some((carrier, rates @ [slow, fast])) if varied(rates) => format!(
+            ", and the bit rate of this machine's Wi-Fi ({carrier}) between {slow:.1} and {fast:.1} Mbit/s: measure again \
+             closer to the access point, or over a cable"
+        ),
+        Some((carrier, [slow, fast])) => format!(
+            ", while the bit rate of this machine's Wi-Fi ({carrier}) was {slow:.1} to {fast:.1} Mbit/s: others used the \
+             air or the line, the line behind the Wi-Fi changed, or packets are lost before a queue fills; measure again \
+             over a cable, when nobody else uses the line"
+        ),
+        None => ": the line (Wi-Fi, mobile) changed, other machines used it, or packets are lost before a queue fills; \
+                 measure again over a cable, when nobody else uses the line"
+            .to_owned(),
+    };
+    Some(doubt(
+        DoubtKind::RateVaried,
+        format!("the rate {name} varied between {slow:.1} and {fast:.1} Mbit/s{cause}"),
+    ))
+}
+
+/// The second of the load that ends a step at `t` or contains it.
+pub(super) fn second(t: i64) -> i64 {
+    (t - 1).div_euclid(1_000_000_000)
+}
+
+/// The slow and the fast end of figures by second: the second of each, since one second alone may be a loss that
+/// TCP recovers from. `None` if there are fewer than four.
+pub(super) fn range(mut rates: Vec<f64>) -> Option<[f64; 2]> {
     rates.sort_by(f64::total_cmp);
-    // Two of each end: one second alone may be a loss that TCP recovers from.
-    let (slow, fast) = (*rates.get(1)?, *rates.get(rates.len().checked_sub(2)?)?);
-    (rates.len() >= 4 && fast > VARIES * slow.max(1.0)).then(|| {
-        let name = if way == Way::Up { "up" } else { "down" };
-        doubt(
-            DoubtKind::RateVaried,
-            format!(
-                "the rate {name} varied between {slow:.1} and {fast:.1} Mbit/s: the line (Wi-Fi, mobile) changed, other \
-                 machines used it, or packets are lost before a queue fills; measure again over a cable, when nobody else \
-                 uses the line"
-            ),
-        )
-    })
+    (rates.len() >= 4).then(|| [rates[1], rates[rates.len() - 2]])
+}
+
+/// Whether that is more than TCP does.
+fn varied([slow, fast]: [f64; 2]) -> bool {
+    fast > VARIES * slow.max(1.0)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::wifi::tests::wlan0;
     use super::*;
     use goodqueue_report::{SenderLimits, VideoSeries};
 
@@ -425,8 +537,12 @@ mod tests {
         [look(0, 9, 3, 4), look(10 * S, 9 + sent, 3 + ns(ran), 4 + ns(waited))]
     }
 
+    fn machine(looks: &[Look; 2]) -> Machine {
+        Machine { looks: Some(looks.clone()), wifi: Wifi::open() }
+    }
+
     fn kinds(run: &Run, looks: &[Look; 2], probes: &[Outcome]) -> Vec<DoubtKind> {
-        of(run, &[Way::Up], &[], Some(looks), probes).into_iter().map(|doubt| doubt.kind).collect()
+        of(run, &[Way::Up], &[], &machine(looks), probes).into_iter().map(|doubt| doubt.kind).collect()
     }
 
     #[test]
@@ -511,7 +627,7 @@ mod tests {
         assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 1.0, 2.5), &[]), [DoubtKind::Processor]);
         let halved = run(|second| if second < 5 { 28 } else { 12 });
         assert_eq!(kinds(&halved, &quiet(), &[]), [DoubtKind::RateVaried]);
-        let both = of(&halved, &[Way::Up, Way::Down], &[], Some(&quiet()), &[]);
+        let both = of(&halved, &[Way::Up, Way::Down], &[], &machine(&quiet()), &[]);
         assert_eq!(both, [], "ACKs wait behind the data of the other direction");
         // TCP recovers from one loss; that is no other rate.
         let dip = run(|second| if second == 5 { 5 } else { 20 });
@@ -521,6 +637,48 @@ mod tests {
         assert_eq!(kinds(&run(|_| 20), &quiet(), &[probe.clone()]), [DoubtKind::PathChanged]);
         probe.other_ttl = 4;
         assert_eq!(kinds(&run(|_| 20), &quiet(), &[probe]), []);
+    }
+
+    #[test]
+    fn the_bit_rate_of_wifi_tells_what_varied() {
+        let halved = run(|second| if second < 5 { 28 } else { 12 });
+        let mut looks = looks(26_200_000, 0.3, 0.1);
+        let words = |looks: &[Look; 2], wifi| {
+            let all = of(&halved, &[Way::Up], &[], &Machine { looks: Some(looks.clone()), wifi }, &[]);
+            all.into_iter().map(|doubt| doubt.evidence).collect::<String>()
+        };
+        let falls = |look| if look > 25 { 26.0 } else { 65.0 };
+        let cable = words(&looks, wlan0(falls));
+        assert!(cable.contains("the line (Wi-Fi, mobile) changed"), "the load went over eth0: {cable}");
+        for look in &mut looks {
+            let eth0 = look.interfaces.remove("eth0").unwrap();
+            look.interfaces.insert("wlan0".to_owned(), eth0);
+        }
+        let air = words(&looks, wlan0(falls));
+        assert!(air.contains("Wi-Fi (wlan0) between 26.0 and 65.0 Mbit/s: measure again closer"), "{air}");
+        let behind = words(&looks, wlan0(|_| 65.0));
+        assert!(behind.contains("Wi-Fi (wlan0) was 65.0 to 65.0 Mbit/s: others used"), "{behind}");
+    }
+
+    #[test]
+    fn a_line_that_others_load_is_named() {
+        // 5 s without load and 10 s with it, a probe each 20 ms; the queue empties once, under load.
+        let with_waits = |wait: fn(i64) -> i64| {
+            let mut run = run(|_| 20);
+            run.probes[0].sent_ns = (-250..500).map(|probe| probe * S / 50).collect();
+            let rtt = |probe| if probe == 400 { 20_000_000 } else { 20_000_000 + wait(probe) };
+            run.probes[0].rtt_ns = (-250..500).map(rtt).collect();
+            kinds(&run, &looks(26_200_000, 0.3, 0.1), &[])
+        };
+        assert_eq!(with_waits(|probe| if probe < 0 { 0 } else { 200_000_000 }), []);
+        assert_eq!(with_waits(|_| 40_000_000), [DoubtKind::OtherTraffic]);
+        assert_eq!(with_waits(|_| 4_900_000), [], "no standing queue");
+        // A radio that sleeps delays many packets, and in each interval not all.
+        assert_eq!(with_waits(|probe| if probe % 5 == 0 { 0 } else { 80_000_000 }), []);
+        // What was left of a load before this one.
+        assert_eq!(with_waits(|probe| if probe < -150 { 80_000_000 } else { 0 }), []);
+        // At 20 Mbit/s a packet takes 0.6 ms, at 200 kbit/s 60.
+        assert!(not_idle(&run(|_| 20), [25e-6, 0.0]).is_none(), "no idle time");
     }
 
     #[test]

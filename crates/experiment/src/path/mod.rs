@@ -8,6 +8,7 @@ mod peer;
 mod probes;
 mod rpm;
 mod run;
+mod wifi;
 
 use std::net::SocketAddr;
 

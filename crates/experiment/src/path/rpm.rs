@@ -15,7 +15,7 @@ use goodqueue_probe::rpm::{Confidence, LOADS, Plan, Settings, Tls, lost, samples
 use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
 use goodqueue_report::{LinkPlan, Record, Run, SenderLimits};
 
-use super::doubts::{self, Look};
+use super::doubts::{self, Machine};
 use crate::collect::{Collector, QueueEnd};
 use crate::record::{direction, test_plan};
 use crate::rpm::{faults, responsiveness};
@@ -141,7 +141,7 @@ impl RpmTest {
             first: self.test.rpm.as_ref().map_or(0, |plan| plan.first_flow(way)),
             flows: self.test.flows.len(),
             tcp: BTreeMap::new(),
-            looks: None,
+            machine: Machine::new(),
         };
         let (stop, mut signal) = (AtomicBool::new(false), None);
         let ended = run.run(&stop, &mut |event| {
@@ -166,7 +166,7 @@ impl RpmTest {
         let mut run = seen.run(way, is_complete, faults);
         run.rpm = Some(responsiveness(&outcome, &self.settings, tls));
         let ways: Vec<Way> = self.test.flows.iter().map(|flow| flow.direction).collect();
-        run.doubts = doubts::of(&run, &ways, &[], seen.looks.as_ref(), &[]);
+        run.doubts = doubts::of(&run, &ways, &[], &seen.machine, &[]);
         // While connections are added, a rate that grows says nothing of the line.
         if outcome.goodput_confidence == Confidence::High {
             run.doubts.retain(|doubt| doubt.kind != goodqueue_report::DoubtKind::RateVaried);
@@ -224,7 +224,7 @@ struct Seen {
     first: u32,
     flows: usize,
     tcp: BTreeMap<u32, TcpSample>,
-    looks: Option<[Look; 2]>,
+    machine: Machine,
 }
 
 impl Seen {
@@ -237,19 +237,7 @@ impl Seen {
         });
         if let Event::Passed { t } = *event {
             self.collector.pass(t);
-            self.look(t);
-        }
-    }
-
-    /// Looks at this machine under load, four times a second.
-    fn look(&mut self, t: i64) {
-        let is_due = self.looks.as_ref().is_none_or(|[_, last]| t >= last.t + 250_000_000);
-        if t >= 0 && is_due {
-            let now = Look::now(t);
-            match &mut self.looks {
-                Some([_, last]) => *last = now,
-                none => *none = Some([now.clone(), now]),
-            }
+            self.machine.look(t);
         }
     }
 

@@ -18,7 +18,7 @@ use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
 use goodqueue_report::{DoubtKind, Record, Run, SenderLimits, queue_kind};
 
 use super::clocks::Delays;
-use super::doubts::{self, Look};
+use super::doubts::{self, Machine};
 use super::locate::locate;
 use super::peer::Observer;
 use super::probes::{self, Outcome};
@@ -208,8 +208,7 @@ struct Underway<'a> {
     peer: Observer,
     /// The kernel's last `tcp_info` of each flow of `part`.
     tcp: Vec<TcpSample>,
-    /// This machine, near the start and near the end of the load.
-    looks: Option<[Look; 2]>,
+    machine: Machine,
     /// The longest time in which this program did nothing, and when of the load it began, nanoseconds.
     still: (i64, i64),
     signal: Option<i32>,
@@ -271,7 +270,7 @@ impl<'a> Underway<'a> {
         let collector = Collector::new(&load.label, &asked.test);
         let tcp = vec![TcpSample::default(); part.flows.len()];
         let delays = asked.hosts.iter().map(|_| Delays::default()).collect();
-        let (peer, looks, still, signal) = (Observer::new(asked), None, (0, 0), None);
+        let (peer, still, signal) = (Observer::new(asked), (0, 0), None);
         let underway = Underway {
             asked,
             load,
@@ -283,7 +282,7 @@ impl<'a> Underway<'a> {
             delays,
             peer,
             tcp,
-            looks,
+            machine: Machine::new(),
             still,
             signal,
         };
@@ -390,7 +389,9 @@ impl<'a> Underway<'a> {
                 self.still = self.still.max((t.saturating_sub(last), last));
                 last = t;
                 self.collector.pass(t);
-                self.look(t);
+                if t <= self.length() {
+                    self.machine.look(t);
+                }
                 monitor.update(number, 0, &self.collector.latest());
             }
             match samples.recv_timeout(next.saturating_duration_since(Instant::now())) {
@@ -411,18 +412,6 @@ impl<'a> Underway<'a> {
         match self.load.directions[..] {
             [way] if self.asked.locate => Some(way),
             _ => None,
-        }
-    }
-
-    /// Looks at this machine, once at the start of the load and then until its end.
-    fn look(&mut self, t: i64) {
-        if t < 0 || t > self.length() {
-            return;
-        }
-        let now = Look::now(t);
-        match &mut self.looks {
-            Some([_, last]) => *last = now,
-            none => *none = Some([now.clone(), now]),
         }
     }
 
@@ -497,7 +486,7 @@ impl<'a> Underway<'a> {
         let mut run = Run { loads, limits, peer, ..self.collector.into_run() };
         let udp = self.asked.test.udp.iter().map(|flow| flow.direction);
         let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
-        run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, self.looks.as_ref(), &gathered.probes);
+        run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, &self.machine, &gathered.probes);
         run.doubts.extend(doubts::stood_still(self.still));
         let jumps = self.asked.hosts.iter().zip(&corrections);
         let jumps = jumps.map(|(host, correction)| (host.name.as_str(), correction.steps()));

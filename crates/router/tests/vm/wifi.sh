@@ -95,6 +95,25 @@ ok "airtime: the signal is that of iw" says "\"signal_dbm\":$(sed -n 's/^[[:spac
 wait $watcher
 ok "airtime: JSON says who came" says "\"event\":\"came\",\"interface\":\"guest0\",\"mac\":\"$(mac 3)\"" cat /tmp/joined
 
+# A test over this Wi-Fi, whose rate falls in the middle of the load. Simulated radios are never busy, so a shaper
+# makes the station as slow as such a rate would.
+key=ny72hcfqmf8ss76td47nbqryea
+goodqueue server --bind 10.0.9.1 --key $key --quiet >/tmp/server 2>&1 &
+server=$!
+falls() {
+  ip netns exec sta2 /bin/tc qdisc replace dev wlan2 root tbf rate 8mbit burst 5kb limit 100kb
+  ip netns exec sta2 goodqueue test 10.0.9.1 tcp_4up --key $key --length 11s --idle 1s --json >/tmp/falls 2>/tmp/said &
+  sleep 7
+  [ "$1" = shaper ] || ip netns exec sta2 iw dev wlan2 set bitrates legacy-2.4 6 ht-mcs-2.4
+  ip netns exec sta2 /bin/tc qdisc change dev wlan2 root tbf rate 2mbit burst 5kb limit 100kb
+  wait $!
+  ip netns exec sta2 iw dev wlan2 set bitrates
+  cat /tmp/said; grep -o '"kind":"rate_varied"[^}]*' /tmp/falls
+}
+ok "test: the bit rate of Wi-Fi that falls is named" says "Wi-Fi (wlan2) between 6.0 and" falls both
+ok "test: ... and one that stays, too" says "while the bit rate of this machine's Wi-Fi (wlan2) was" falls shaper
+kill $server
+
 # hwsim's driver has no airtime fairness: weights are refused, by us and by the kernel.
 # In docs/airtime-policy.toml the first station is the phone.
 cp /job/airtime-policy.toml /tmp/policy.toml

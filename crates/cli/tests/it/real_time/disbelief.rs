@@ -8,6 +8,7 @@ use goodqueue::Direction;
 use goodqueue_wire::Netns;
 use serde_json::Value;
 
+use super::chain::{Chain, has_tbf};
 use super::real_path::{Path, doubts, number};
 use super::{Gone, goodqueue, has, live, stderr, stdout};
 
@@ -70,6 +71,32 @@ fn live_a_line_that_gets_slower_is_named() {
     assert_eq!(doubts(&record), ["rate_varied"], "{}", stderr(&output));
     let why = no_grade(&record);
     assert!(why.contains("the rate up varied between 9.") && why.contains("Wi-Fi"), "{why}");
+}
+
+#[test]
+fn live_other_machines_on_the_line_are_named() {
+    let name = "live_other_machines_on_the_line_are_named";
+    let Some(_turn) = live(name) else { return };
+    if !has_tbf(name) {
+        return;
+    }
+    // This machine, another one on the same network, the router with the line, and the server.
+    let chain = Chain::new(4);
+    chain.narrow(2, "right");
+    let far = chain.server(3);
+    let other = chain.inside(1, goodqueue().get_program().to_str().expect("a path"));
+    let mut other = Chain::typed(other, 2, &far, "tcp_4up --length 9s --idle 500ms").spawn().expect("it runs");
+    thread::sleep(Duration::from_secs(3));
+    let output = chain.test(2, &far, "tcp_4up --length 2s --idle 2s --json");
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    assert!(doubts(&record).contains(&"other_traffic"), "{:?} {}", doubts(&record), stderr(&output));
+    let why = no_grade(&record);
+    assert!(why.contains("other machines used the line: packets waited"), "{why}");
+    other.wait().expect("it ends");
+    // It has gone: nothing is wrong with the same line.
+    let output = chain.test(2, &far, "tcp_4up --length 2s --idle 1s --json");
+    let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    assert!(!doubts(&record).contains(&"other_traffic"), "{}", no_grade(&record));
 }
 
 #[test]
