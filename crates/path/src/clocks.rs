@@ -574,7 +574,7 @@ mod tests {
     }
 
     /// 200 sessions of each kind of clock, over all pairs of queues: the error that is stated covers the
-    /// truth in 95 % of them.
+    /// truth in 95 % of them. The constants above were chosen with the seeds from 0 on; these are others.
     #[test]
     fn the_error_that_is_stated_covers_the_truth() {
         let slewed = |t: i64| 500e-6 * (t - 10 * S).clamp(0, 60 * S) as f64;
@@ -592,7 +592,7 @@ mod tests {
             for seed in 0..200_usize {
                 let seconds = if seed.is_multiple_of(20) { 600 } else { 30 };
                 let pair = [queues[seed % 3], queues[seed / 3 % 3]];
-                let (error, clocks) = errors(&session(seed as u64, seconds, kinds[seed % kinds.len()], pair));
+                let (error, clocks) = errors(&session(20_261_127 + seed as u64, seconds, kinds[seed % kinds.len()], pair));
                 let mut is_covered = error <= clocks.error;
                 if name == "a constant drift" {
                     let rate = DRIFTS[seed % DRIFTS.len()] / 1e6;
