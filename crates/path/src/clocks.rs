@@ -592,7 +592,8 @@ mod tests {
             for seed in 0..200_usize {
                 let seconds = if seed.is_multiple_of(20) { 600 } else { 30 };
                 let pair = [queues[seed % 3], queues[seed / 3 % 3]];
-                let (error, clocks) = errors(&session(20_261_127 + seed as u64, seconds, kinds[seed % kinds.len()], pair));
+                let (error, clocks) =
+                    errors(&session(20_261_127 + seed as u64, seconds, kinds[seed % kinds.len()], pair));
                 let mut is_covered = error <= clocks.error;
                 if name == "a constant drift" {
                     let rate = DRIFTS[seed % DRIFTS.len()] / 1e6;

@@ -15,9 +15,9 @@ const ECN_FLAGS: u16 = flags::ECE | flags::CWR;
 const OTHER_FLAGS: u16 =
     flags::FIN | flags::SYN | flags::RST | flags::PSH | flags::ACK | flags::URG | flags::RESERVED;
 
-/// Whether `newer` SACKs all that `older` SACKs: `None` if information would be lost, otherwise whether it
-/// SACKs more. A DSACK in the older one (RFC 2883) always counts as information.
-fn sacks_more(older: &TcpHeader, newer: &TcpHeader) -> Option<bool> {
+/// Whether `newer` SACKs all that `older` SACKs (`cake_tcph_sack_compare`): `None` if information would be
+/// lost, otherwise whether it SACKs more. A DSACK in the older one (RFC 2883) always counts as information.
+fn tcph_sack_compare(older: &TcpHeader, newer: &TcpHeader) -> Option<bool> {
     let content = |header: &TcpHeader| {
         let content = Options::new(header.options()).find(SACK).unwrap_or(&[]);
         let mut copy = [0_u8; crate::details::MOST_OPTIONS];
@@ -45,9 +45,9 @@ fn sacks_more(older: &TcpHeader, newer: &TcpHeader) -> Option<bool> {
     Some(new_bytes > old_bytes)
 }
 
-/// Whether a packet carries only an acknowledgement: no other flags, no payload, and no options but those
-/// that a newer one with these timestamps replaces.
-fn is_plain(header: &TcpHeader, newer: (u32, u32)) -> bool {
+/// Whether a packet carries only an acknowledgement (`cake_tcph_may_drop`): no other flags, no payload, and
+/// no options but those that a newer one with these timestamps replaces.
+fn tcph_may_drop(header: &TcpHeader, newer: (u32, u32)) -> bool {
     header.flags & OTHER_FLAGS == flags::ACK
         && header.payload == 0
         && Options::new(header.options()).all(|(kind, content)| match kind {
@@ -61,10 +61,10 @@ fn is_plain(header: &TcpHeader, newer: (u32, u32)) -> bool {
 
 /// Whether `newer` carries all the information of `older`.
 fn is_superfluous(older: &TcpHeader, newer: &TcpHeader, newer_times: (u32, u32)) -> bool {
-    is_plain(older, newer_times)
+    tcph_may_drop(older, newer_times)
         && !is_after(older.ack, newer.ack)
         // Equal ones are duplicate ACKs, which the sender counts.
-        && sacks_more(older, newer).is_some_and(|is_more| is_more || older.ack != newer.ack)
+        && tcph_sack_compare(older, newer).is_some_and(|is_more| is_more || older.ack != newer.ack)
 }
 
 /// An acknowledgement that could be dropped: its slot, the slot before it and its ECN flags.
@@ -76,9 +76,10 @@ struct Candidate {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    /// Removes a redundant acknowledgement from the queue of a flow whose last packet has just arrived.
+    /// Removes a redundant acknowledgement from the queue of a flow whose last packet has just arrived
+    /// (`cake_ack_filter`).
     /// Returns it with its length on the link.
-    pub(super) fn filter_ack(&mut self, index: u32, observer: &impl Owner<P>) -> Option<(P, u32)> {
+    pub(super) fn ack_filter(&mut self, index: u32, observer: &impl Owner<P>) -> Option<(P, u32)> {
         let (_, _, flows) = self.tables.split();
         let list = flows[index as usize].packets;
         let last = list.tail();

@@ -94,9 +94,9 @@ fn host(
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    /// The index of the packet's flow over all tins.
+    /// The index of the packet's flow over all tins (`cake_hash`).
     #[inline]
-    pub(super) fn find_flow(&mut self, tin: u32, packet: &P, details: &Details) -> u32 {
+    pub(super) fn cake_hash(&mut self, tin: u32, packet: &P, details: &Details) -> u32 {
         if !self.sharing.has_flows || details.classified != Classified::None {
             return self.find_replaced(tin, packet, *details);
         }

@@ -85,21 +85,23 @@ pub(super) const fn since(a: u64, b: u64) -> i64 {
 }
 
 impl Vars {
-    fn set_root(&mut self) {
+    /// Sets the root of `count` (`cobalt_invsqrt`).
+    fn invsqrt(&mut self) {
         self.rec_inv_sqrt = match REC_INV_SQRT.get(self.count as usize) {
             Some(&root) => root,
             None => newton_step(self.rec_inv_sqrt, self.count),
         };
     }
 
-    /// `t` plus one interval divided by the square root of `count`. The interval is truncated to 32 bits, as
-    /// in Linux.
+    /// `t` plus one interval divided by the square root of `count` (`cobalt_control`). The
+    /// interval is truncated to 32 bits, as in Linux.
     #[allow(clippy::cast_possible_truncation)]
     const fn control(&self, t: u64, law: &Law) -> u64 {
         t.wrapping_add((law.interval as u32 as u64 * self.rec_inv_sqrt as u64) >> 32)
     }
 
-    /// The queue of this flow was the longest at an overflow. Returns whether this starts BLUE.
+    /// The queue of this flow was the longest at an overflow (`cobalt_queue_full`). Returns whether this
+    /// starts BLUE.
     pub(super) fn queue_full(&mut self, law: &Law, now: u64) -> bool {
         let mut starts = false;
         if since(now, self.blue_timer) > law.target.cast_signed() {
@@ -123,7 +125,7 @@ impl Vars {
         self.drop_next = now.wrapping_add(law.interval);
     }
 
-    /// The flow had its turn and nothing to send. Returns whether this ends BLUE.
+    /// The flow had its turn and nothing to send (`cobalt_queue_empty`). Returns whether this ends BLUE.
     pub(super) fn queue_empty(&mut self, law: &Law, now: u64) -> bool {
         !self.is_calm() && self.relax(law, now)
     }
@@ -149,14 +151,14 @@ impl Vars {
 
     fn step_down(&mut self, law: &Law) {
         self.count -= 1;
-        self.set_root();
+        self.invsqrt();
         self.drop_next = self.control(self.drop_next, law);
     }
 
-    /// Decides on a packet that was queued for `sojourn` ns. `mark` is called if the signal is a mark; it
-    /// marks the packet if that is possible and returns whether it was. `bulk_flows` only has an effect in
-    /// ingress mode.
-    pub(super) fn judge(
+    /// Decides on a packet that was queued for `sojourn` ns (`cobalt_should_drop`). `mark` is called if the
+    /// signal is a mark; it marks the packet if that is possible and returns whether it was. `bulk_flows`
+    /// only has an effect in ingress mode.
+    pub(super) fn should_drop(
         &mut self,
         law: &Law,
         now: u64,
@@ -183,7 +185,7 @@ impl Vars {
             signal.is_marked = mark();
             signal.drop = (!signal.is_marked).then_some(Reason::Codel);
             self.count = self.count.saturating_add(1);
-            self.set_root();
+            self.invsqrt();
             self.drop_next = self.control(self.drop_next, law);
             late = since(now, self.drop_next);
         } else if is_due {
@@ -205,7 +207,7 @@ impl Vars {
     }
 }
 
-/// One step of Newton's method from `root` towards 2^32 / sqrt(`count`).
+/// One step of Newton's method from `root` towards 2^32 / sqrt(`count`) (`cobalt_newton_step`).
 #[allow(clippy::cast_possible_truncation)]
 const fn newton_step(root: u32, count: u32) -> u32 {
     let square = (root as u64 * root as u64) >> 32;

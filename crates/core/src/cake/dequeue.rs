@@ -3,21 +3,22 @@
 
 use super::cobalt::Law;
 use super::ways::{Flow, Host, Standing, Ways, place, share};
-use super::{Cake, Queued, Sharing, Tin, gain};
+use super::{Cake, Queued, Sharing, Tin, get_flow_quantum};
 use crate::arena::NIL;
 use crate::memory::Memory;
 use crate::{Draws, Nanos, Owner, Packet, Reason};
 
 /// The outcome for a packet to which the control law applies.
-enum Judged<P> {
-    /// This packet leaves: the one judged, or one after it.
+enum Outcome<P> {
+    /// This packet leaves: the one decided on, or one after it.
     Deliver(P),
     /// A drop has used up shaper time: continue with another flow of the tin.
     Next,
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    pub(super) fn deliver(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
+    /// The next packet, if the shaper lets one leave (`cake_dequeue`).
+    pub(super) fn cake_dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         // The code below leaves at least one packet in the queue, so one check is enough.
         if self.qlen == 0 {
             return None;
@@ -147,14 +148,14 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             self.qlen -= 1;
             if sojourn > lists.law.floor || !head.vars.is_calm() {
                 let queued = slot.packet;
-                match self.judge(now, tin, index, queued, adjusted, observer) {
-                    Judged::Deliver(packet) => return Some(packet),
-                    Judged::Next => is_charged = true,
+                match self.drop_or_deliver(now, tin, index, queued, adjusted, observer) {
+                    Outcome::Deliver(packet) => return Some(packet),
+                    Outcome::Next => is_charged = true,
                 }
                 continue;
             }
             head.vars.pass(&lists.law, now.0);
-            self.shaper.charge(lists, adjusted, now.0, false);
+            self.shaper.advance_shaper(lists, adjusted, now.0, false);
             lists.deficit = lists.deficit.wrapping_sub_unsigned(adjusted);
             head.deficit = head.deficit.wrapping_sub_unsigned(adjusted);
             lists.counters.delays(sojourn);
@@ -168,8 +169,10 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         }
     }
 
-    /// Decides on a packet taken from a flow, and on those after it as long as they are dropped.
-    fn judge(
+    /// Decides on a packet taken from a flow, and on those after it as long as they are dropped (the last
+    /// loop of
+    /// `cake_dequeue`).
+    fn drop_or_deliver(
         &mut self,
         now: Nanos,
         tin: u32,
@@ -177,7 +180,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         mut queued: Queued<P>,
         mut adjusted: u32,
         observer: &mut impl Owner<P>,
-    ) -> Judged<P> {
+    ) -> Outcome<P> {
         let is_ingress = self.params.ingress;
         loop {
             let (_, _, flows) = self.tables.split();
@@ -186,17 +189,18 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             let Queued { mut packet, arrived } = queued;
             let sojourn = now.0.wrapping_sub(arrived);
             let bulk_flows = if is_ingress { u64::from(lists.bulk) } else { 0 };
-            let signal = head.vars.judge(&lists.law, now.0, sojourn, bulk_flows, &mut self.draws, || {
-                let is_marked = packet.set_ce();
-                if is_marked {
-                    observer.marked(now, &packet, Reason::Codel);
-                }
-                is_marked
-            });
+            let signal =
+                head.vars.should_drop(&lists.law, now.0, sojourn, bulk_flows, &mut self.draws, || {
+                    let is_marked = packet.set_ce();
+                    if is_marked {
+                        observer.marked(now, &packet, Reason::Codel);
+                    }
+                    is_marked
+                });
             // The last packet is never dropped, but the state of the law changes as if it had been.
             let drop = signal.drop.filter(|_| !head.packets.is_empty());
             if drop.is_none() || is_ingress {
-                self.shaper.charge(lists, adjusted, now.0, drop.is_some());
+                self.shaper.advance_shaper(lists, adjusted, now.0, drop.is_some());
                 lists.deficit = lists.deficit.wrapping_sub_unsigned(adjusted);
                 head.deficit = head.deficit.wrapping_sub_unsigned(adjusted);
             }
@@ -205,21 +209,21 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
                 lists.counters.delays(sojourn);
                 self.counters.sent_packets += 1;
                 self.counters.sent_bytes += u64::from(packet.len());
-                return Judged::Deliver(self.count_sent(index, packet, observer));
+                return Outcome::Deliver(self.count_sent(index, packet, observer));
             };
             lists.counters.dropped += 1;
             self.counters.drops += 1;
             if self.overflow_timeout != 0 {
-                self.sift_down(index);
+                self.heapify(index);
             }
             observer.dropped(now, packet, reason);
             // In ingress mode a drop is charged, so it may end the flow's turn.
             if is_ingress {
-                return Judged::Next;
+                return Outcome::Next;
             }
-            match self.take(tin, index) {
+            match self.dequeue_one(tin, index) {
                 Some(next) => (queued, adjusted) = next,
-                None => return Judged::Next,
+                None => return Outcome::Next,
             }
         }
     }
@@ -228,7 +232,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// segments of a super-packet.
     fn count_sent(&mut self, index: u32, packet: P, observer: &impl Owner<P>) -> P {
         if self.overflow_timeout != 0 {
-            self.sift_down(index);
+            self.heapify(index);
             self.overflow_timeout -= 1;
         }
         if self.has_whole_gso
@@ -266,8 +270,11 @@ fn next_new(
         } else {
             lists.become_bulk(head, hosts, first, sharing);
         }
-        head.deficit =
-            head.deficit.saturating_add(gain(lists.flow_quantum, share(hosts, first, head), draws));
+        head.deficit = head.deficit.saturating_add(get_flow_quantum(
+            lists.flow_quantum,
+            share(hosts, first, head),
+            draws,
+        ));
         lists.old_flows.push(flows, index);
     }
 }
@@ -283,7 +290,7 @@ fn next_old(lists: &mut Tin, hosts: &[Host], flows: &mut [Flow], first: u32, dra
             (lists.old_flows.head, lists.old_flows.tail) = (index, tail);
             return index;
         }
-        head.deficit += gain(lists.flow_quantum, share(hosts, first, head), draws);
+        head.deficit += get_flow_quantum(lists.flow_quantum, share(hosts, first, head), draws);
         (tail, index) = (index, head.next);
     }
 }

@@ -5,7 +5,7 @@ use super::classify::select_tin;
 use super::length::ewma;
 use super::params::AckFilter;
 use super::ways::{Standing, place, share};
-use super::{Cake, Queued, gain, heap};
+use super::{Cake, Queued, get_flow_quantum, heap};
 use crate::details::{Classified, Details};
 use crate::memory::Memory;
 use crate::{Configurable, Draws, Nanos, Observer, Owner, Packet, Reason, Verdict};
@@ -17,11 +17,17 @@ const SECOND: u64 = 1_000_000_000;
 /// change, so the minimum applies only to the time since the start of the clock.
 const RECONFIGURE_AFTER: u64 = SECOND / 4;
 
-// The inline attributes here and in `classify` gain 17 % of an enqueue with one flow (216 to 180
+// The inline attributes here and in `classify` get_flow_quantum 17 % of an enqueue with one flow (216 to 180
 // instructions) and 19 % of one from C, where the bar needs them.
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
+    /// Queues a packet, and drops from the longest queue if too much memory is in use (`cake_enqueue`).
     #[inline]
-    pub(super) fn arrive(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
+    pub(super) fn cake_enqueue(
+        &mut self,
+        now: Nanos,
+        mut packet: P,
+        observer: &mut impl Owner<P>,
+    ) -> Verdict {
         let details = observer.details(&packet);
         if let Classified::Shot | Classified::Stolen = details.classified {
             return self.refuse(now, packet, details, observer);
@@ -31,7 +37,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             packet.clear_dscp();
             observer.washed(&packet);
         }
-        let index = self.find_flow(tin, &packet, &details);
+        let index = self.cake_hash(tin, &packet, &details);
         self.open_clocks(tin, now.0);
         let len = packet.len();
         let counters = &mut self.tins[tin as usize].counters;
@@ -43,7 +49,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             self.queue_packet(now, tin, index, packet, &details, observer);
         }
         if self.overflow_timeout != 0 {
-            self.sift_up(index);
+            self.heapify_up(index);
         }
         if self.params.autorate_ingress {
             self.estimate(now, observer);
@@ -58,11 +64,11 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Verdict::Enqueued
     }
 
-    /// Restores the heap after a flow's queue has become longer.
-    fn sift_up(&mut self, index: u32) {
+    /// Restores the heap after a flow's queue has become longer (`cake_heapify_up`).
+    fn heapify_up(&mut self, index: u32) {
         let (heap, flows) = self.tables.heap();
         let at = heap::position(heap, index);
-        heap::sift_up(heap, flows, at);
+        heap::heapify_up(heap, flows, at);
     }
 
     /// A classifier refused the packet. Stolen packets do not count as drops.
@@ -114,8 +120,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         observer: &mut impl Owner<P>,
     ) {
         // The first search may fail because the heap is out of order.
-        if self.drop_longest(now, Reason::Limit, observer).is_none() {
-            self.drop_longest(now, Reason::Limit, observer);
+        if self.cake_drop(now, Reason::Limit, observer).is_none() {
+            self.cake_drop(now, Reason::Limit, observer);
         }
         let (_, _, flows) = self.tables.split();
         let grown = &mut flows[index as usize];
@@ -153,14 +159,14 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             self.has_whole_gso = true;
             self.lengths.adjusted_whole(&self.params, len, offset, gso)
         } else {
-            self.lengths.adjusted(&self.params, len, offset, &mut self.last)
+            self.lengths.overhead(&self.params, len, offset, &mut self.last)
         };
         self.push(now, index, packet, adjusted, observer);
         self.qlen += 1;
         self.memory_used += u64::from(packet.truesize());
         let mut change = i64::from(len);
         if self.params.ack_filter != AckFilter::Off
-            && let Some((ack, adjusted)) = self.filter_ack(index, observer)
+            && let Some((ack, adjusted)) = self.ack_filter(index, observer)
         {
             self.qlen -= 1;
             self.memory_used -= u64::from(ack.truesize());
@@ -172,7 +178,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             tin.counters.ack_drops += 1;
             self.counters.drops += 1;
             if self.params.ingress {
-                self.shaper.charge(tin, adjusted, now.0, true);
+                self.shaper.advance_shaper(tin, adjusted, now.0, true);
             }
             observer.dropped(now, ack, Reason::Ack);
         }
@@ -203,7 +209,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
             }
             let len = segment.len();
             let offset = details.network_offset;
-            let adjusted = self.lengths.adjusted(&self.params, len, offset, &mut self.last);
+            let adjusted = self.lengths.overhead(&self.params, len, offset, &mut self.last);
             self.push(now, index, segment, adjusted, observer);
             self.qlen += 1;
             self.memory_used += u64::from(segment.truesize());
@@ -235,7 +241,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         lists.new_flows.push(flows, index);
         let woken = &mut flows[index as usize];
         woken.vars.standing = Standing::Sparse;
-        woken.deficit = gain(lists.flow_quantum, share(hosts, first, woken), &mut self.draws);
+        woken.deficit = get_flow_quantum(lists.flow_quantum, share(hosts, first, woken), &mut self.draws);
     }
 
     /// Estimates the arriving traffic and sets the rate accordingly. When the gap before a packet is longer
@@ -270,7 +276,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.memory_mark = self.memory_max.min(self.memory_limit.into());
         let mut is_own_last = false;
         while self.memory_used > u64::from(self.memory_limit) && self.qlen > 0 {
-            if let Some(dropped) = self.drop_longest(now, Reason::Memory, observer) {
+            if let Some(dropped) = self.cake_drop(now, Reason::Memory, observer) {
                 // Counted in the tin of the arrival, whichever tin lost the packet.
                 self.tins[tin as usize].counters.overlimit += 1;
                 let (_, _, flows) = self.tables.split();
@@ -280,9 +286,9 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         if is_own_last { Verdict::Dropped(Reason::Memory) } else { Verdict::Enqueued }
     }
 
-    /// Drops the head of the longest queue and returns its flow. `None`: the heap was out of order and is
-    /// rebuilt at the next call.
-    fn drop_longest(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> Option<u32> {
+    /// Drops the head of the longest queue and returns its flow (`cake_drop`). `None`: the heap was out of
+    /// order and is rebuilt at the next call.
+    fn cake_drop(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> Option<u32> {
         let (heap, flows) = self.tables.heap();
         let is_fresh = self.overflow_timeout == 0;
         if is_fresh {
@@ -313,10 +319,10 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.counters.drops += 1;
         self.qlen -= 1;
         if self.params.ingress {
-            self.shaper.charge(tin, adjusted, now.0, true);
+            self.shaper.advance_shaper(tin, adjusted, now.0, true);
         }
         observer.dropped(now, packet, reason);
-        heap::sift_down(heap, flows, 0);
+        heap::heapify(heap, flows, 0);
         Some(index)
     }
 }

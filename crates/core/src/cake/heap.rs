@@ -10,7 +10,7 @@ fn entry(heap: &[Ranked], at: u32) -> u32 {
 }
 
 /// Bytes of the flow at `at`; 0 for a flow of a tin without storage.
-fn backlog(heap: &[Ranked], flows: &[Flow], at: u32) -> u32 {
+fn get_backlog(heap: &[Ranked], flows: &[Flow], at: u32) -> u32 {
     flows.get(entry(heap, at) as usize).map_or(0, |flow| flow.backlog)
 }
 
@@ -47,20 +47,20 @@ pub(super) fn top(heap: &[Ranked]) -> u32 {
 /// Puts the whole heap in order, from its current arrangement.
 pub(super) fn build(heap: &mut [Ranked], flows: &[Flow]) {
     for at in (0..=heap.len() as u32 / 2).rev() {
-        sift_down(heap, flows, at);
+        heapify(heap, flows, at);
     }
 }
 
 /// The entry at `at` has become smaller: swaps it with its largest child if that is strictly larger. Linux
 /// continues below only while it finds an entry larger than the one it moved up, instead of the one it moves
 /// down. So in a heap in order it stops after one step and leaves the heap out of order.
-pub(super) fn sift_down(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
-    let mut most = backlog(heap, flows, at);
+pub(super) fn heapify(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
+    let mut most = get_backlog(heap, flows, at);
     loop {
         let mut largest = at;
         for child in [at * 2 + 1, at * 2 + 2] {
             if (child as usize) < heap.len() {
-                let bytes = backlog(heap, flows, child);
+                let bytes = get_backlog(heap, flows, child);
                 if bytes > most {
                     (largest, most) = (child, bytes);
                 }
@@ -75,10 +75,10 @@ pub(super) fn sift_down(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
 }
 
 /// The entry at `at` has become larger: moves it up above strictly smaller ones.
-pub(super) fn sift_up(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
+pub(super) fn heapify_up(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
     while at > 0 {
         let parent = (at - 1) / 2;
-        if backlog(heap, flows, at) <= backlog(heap, flows, parent) {
+        if get_backlog(heap, flows, at) <= get_backlog(heap, flows, parent) {
             return;
         }
         swap(heap, at, parent);
@@ -107,7 +107,7 @@ mod tests {
             for (index, bytes) in changes {
                 let before = core::mem::replace(&mut flows[index as usize].backlog, bytes);
                 let at = position(&heap, index);
-                if bytes > before { sift_up(&mut heap, &flows, at) } else { sift_down(&mut heap, &flows, at) }
+                if bytes > before { heapify_up(&mut heap, &flows, at) } else { heapify(&mut heap, &flows, at) }
             }
             // The previous arrangement does not matter.
             build(&mut heap, &flows);

@@ -71,9 +71,9 @@ impl Lengths {
         *self = fresh;
     }
 
-    /// Bytes on the link for one frame of `len` bytes.
+    /// Bytes on the link for one frame of `len` bytes (`cake_calc_overhead`).
     #[allow(clippy::cast_possible_truncation)]
-    fn adjust(&mut self, params: &Params, mut len: u32, offset: u32) -> u32 {
+    fn calc_overhead(&mut self, params: &Params, mut len: u32, offset: u32) -> u32 {
         if params.overhead.from_network {
             len = len.wrapping_sub(offset);
         }
@@ -95,9 +95,9 @@ impl Lengths {
         len
     }
 
-    /// Bytes that a packet of `len` bytes takes on the link. `last` avoids the computation if nothing has
-    /// changed.
-    pub(super) fn adjusted(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) -> u32 {
+    /// Bytes that a packet of `len` bytes takes on the link (`cake_overhead`). `last` avoids the computation
+    /// if nothing has changed.
+    pub(super) fn overhead(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) -> u32 {
         self.average(offset);
         if len != last.len || offset != last.offset {
             self.adjust_anew(params, len, offset, last);
@@ -106,7 +106,7 @@ impl Lengths {
     }
 
     fn adjust_anew(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) {
-        let adjusted = self.adjust(params, len, offset.into()).min(LONGEST);
+        let adjusted = self.calc_overhead(params, len, offset.into()).min(LONGEST);
         *last = Adjusted { len, offset, adjusted };
     }
 
@@ -122,7 +122,7 @@ impl Lengths {
         let others = u32::from(gso.segments).saturating_sub(1);
         let segment = gso.size.saturating_add(gso.headers);
         let last = len.wrapping_sub(others.wrapping_mul(segment));
-        let front = self.adjust(params, segment, offset).saturating_mul(others);
-        front.saturating_add(self.adjust(params, last, offset)).min(LONGEST)
+        let front = self.calc_overhead(params, segment, offset).saturating_mul(others);
+        front.saturating_add(self.calc_overhead(params, last, offset)).min(LONGEST)
     }
 }

@@ -139,9 +139,9 @@ impl Sharing {
         }
     }
 
-    /// Changes the bulk counts of a flow's hosts. (Linux keeps them between 0 and the number of flows, and
-    /// counts only in the modes that use them; a change of mode can leave counts behind.) The hosts of its
-    /// tin begin at `first`.
+    /// Changes the bulk counts of a flow's hosts (`cake_inc_srchost_bulk_flow_count` and its like). (Linux
+    /// keeps them between 0 and the number of flows, and counts only in the modes that use them; a change of
+    /// mode can leave counts behind.) The hosts of its tin begin at `first`.
     fn count(self, hosts: &mut [Host], first: u32, source: u16, destination: u16, is_added: bool) {
         let shift = |bulk: &mut Bulk| match is_added {
             true => bulk.set(bulk.count() + u16::from(bulk.count() < self.most)),
@@ -156,8 +156,9 @@ impl Sharing {
     }
 }
 
-/// Bytes for one turn of a flow with the part `share` of the quantum, rounded at random.
-fn gain(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
+/// Bytes for one turn of a flow with the part `share` of the quantum, rounded at random
+/// (`cake_get_flow_quantum`).
+fn get_flow_quantum(quantum: u32, share: u16, draws: &mut impl Draws) -> i32 {
     ((quantum * u32::from(share) + u32::from(draws.next_u16())) >> 16).cast_signed()
 }
 
@@ -203,24 +204,25 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.shaper.byte_time = self.tins[0].byte_time;
     }
 
-    /// Drops all packets of a tin. It becomes the current tin; its flows stay on their lists.
+    /// Drops all packets of a tin (`cake_clear_tin`). It becomes the current tin; its flows stay on their
+    /// lists.
     fn clear_tin(&mut self, now: Nanos, tin: u32, reason: Reason, observer: &mut impl Owner<P>) {
         self.cur_tin = tin;
         if tin >= self.tins_kept {
             return;
         }
         for index in tin * self.flows..(tin + 1) * self.flows {
-            while let Some((queued, _)) = self.take(tin, index) {
+            while let Some((queued, _)) = self.dequeue_one(tin, index) {
                 if self.overflow_timeout != 0 {
-                    self.sift_down(index);
+                    self.heapify(index);
                 }
                 observer.dropped(now, queued.packet, reason);
             }
         }
     }
 
-    /// Removes the head of a flow's queue; returns it with its length on the link.
-    fn take(&mut self, tin: u32, index: u32) -> Option<(Queued<P>, u32)> {
+    /// Removes the head of a flow's queue; returns it with its length on the link (`cake_dequeue_one`).
+    fn dequeue_one(&mut self, tin: u32, index: u32) -> Option<(Queued<P>, u32)> {
         let (_, _, flows) = self.tables.split();
         let flow = &mut flows[index as usize];
         let slot = self.arena.shift(&mut flow.packets)?;
@@ -234,11 +236,11 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Some((queued, adjusted))
     }
 
-    /// Restores the heap after a flow's queue has become shorter.
-    fn sift_down(&mut self, index: u32) {
+    /// Restores the heap after a flow's queue has become shorter (`cake_heapify`).
+    fn heapify(&mut self, index: u32) {
         let (heap, flows) = self.tables.heap();
         let at = heap::position(heap, index);
-        heap::sift_down(heap, flows, at);
+        heap::heapify(heap, flows, at);
     }
 
     /// The state of the queue.
@@ -425,11 +427,11 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
-        self.arrive(now, packet, observer)
+        self.cake_enqueue(now, packet, observer)
     }
 
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
-        self.deliver(now, observer)
+        self.cake_dequeue(now, observer)
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {

@@ -85,7 +85,7 @@ impl<P: Packet, M: Memory, D: Draws> Instance<P, M, D> {
                 self.cake.divide_rate(active);
             }
         }
-        let packet = self.cake.deliver(now, observer)?;
+        let packet = self.cake.cake_dequeue(now, observer)?;
         self.last_active = now.0;
         Some(packet)
     }
@@ -197,7 +197,7 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Queue<P> for CakeMq<P, M, D> {
         let seat = &mut self.seats[at];
         let cake = &mut seat.instance.cake;
         let before = cake.backlog();
-        let verdict = cake.arrive(now, packet, observer);
+        let verdict = cake.cake_enqueue(now, packet, observer);
         self.backlog.change(before, cake.backlog());
         seat.wakes = 0;
         verdict
@@ -332,7 +332,7 @@ impl<P: Packet> Member<P> {
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
-        let verdict = self.instance.cake.arrive(now, packet, observer);
+        let verdict = self.instance.cake.cake_enqueue(now, packet, observer);
         self.show();
         verdict
     }

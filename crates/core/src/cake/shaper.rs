@@ -36,8 +36,8 @@ impl Shaper {
         self.opens(now).is_some()
     }
 
-    /// Charges `len` bytes on the link to the queue's clocks and to those of `tin`.
-    pub(super) fn charge(&mut self, tin: &mut Tin, len: u32, now: u64, is_drop: bool) {
+    /// Charges `len` bytes on the link to the queue's clocks and to those of `tin` (`cake_advance_shaper`).
+    pub(super) fn advance_shaper(&mut self, tin: &mut Tin, len: u32, now: u64, is_drop: bool) {
         if self.is_unlimited() {
             return;
         }

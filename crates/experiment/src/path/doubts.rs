@@ -311,9 +311,9 @@ fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way
 }
 
 /// Whether packets waited though this test sent nothing yet: others load the line, and the baseline, which is
-/// the median of that time, is not that of an empty queue. They wait in a standing queue as CoDel defines it (RFC
-/// 8289 section 4.4): even the shortest wait of an interval is above the target, and above the time of one
-/// packet. `rates`: the goodput up and down, bytes per ns.
+/// the median of that time, is not that of an empty queue. They wait in a standing queue as CoDel defines it
+/// (RFC 8289 section 4.4): even the shortest wait of an interval is above the target, and above the time of
+/// one packet. `rates`: the goodput up and down, bytes per ns.
 fn not_idle(run: &Run, rates: [f64; 2]) -> Option<Doubt> {
     let least = |probe: &ProbeSeries| probe.rtt_ns.iter().copied().filter(|&rtt| rtt != MISSING).min();
     let shortest = |probe: &ProbeSeries| {
@@ -493,8 +493,8 @@ pub(super) fn second(t: i64) -> i64 {
     (t - 1).div_euclid(1_000_000_000)
 }
 
-/// The slow and the fast end of figures by second: the second of each, since one second alone may be a loss that
-/// TCP recovers from. `None` if there are fewer than four.
+/// The slow and the fast end of figures by second: the second of each, since one second alone may be a loss
+/// that TCP recovers from. `None` if there are fewer than four.
 pub(super) fn range(mut rates: Vec<f64>) -> Option<[f64; 2]> {
     rates.sort_by(f64::total_cmp);
     (rates.len() >= 4).then(|| [rates[1], rates[rates.len() - 2]])

@@ -1,5 +1,5 @@
-//! The bit rate of this machine's own Wi-Fi during a load: it tells whether the air changed, or what is behind
-//! it. The kernel tells it everybody (nl80211). Cables have none, and other systems are not asked.
+//! The bit rate of this machine's own Wi-Fi during a load: it tells whether the air changed, or what is
+//! behind it. The kernel tells it everybody (nl80211). Cables have none, and other systems are not asked.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ impl Wifi {
         }
     }
 
-    /// The slow and the fast end of an interface's bit rate in one direction, Mbit/s: of the medians of seconds,
-    /// since rate control tries other rates with single frames (minstrel).
+    /// The slow and the fast end of an interface's bit rate in one direction, Mbit/s: of the medians of
+    /// seconds, since rate control tries other rates with single frames (minstrel).
     pub(super) fn range(&self, interface: &str, way: Way) -> Option<[f64; 2]> {
         let which = usize::from(way == Way::Up);
         let mut seconds: BTreeMap<i64, Vec<f64>> = BTreeMap::new();

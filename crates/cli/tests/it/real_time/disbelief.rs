@@ -85,7 +85,8 @@ fn live_other_machines_on_the_line_are_named() {
     chain.narrow(2, "right");
     let far = chain.server(3);
     let other = chain.inside(1, goodqueue().get_program().to_str().expect("a path"));
-    let mut other = Chain::typed(other, 2, &far, "tcp_4up --length 9s --idle 500ms").spawn().expect("it runs");
+    let mut other =
+        Chain::typed(other, 2, &far, "tcp_4up --length 9s --idle 500ms").spawn().expect("it runs");
     thread::sleep(Duration::from_secs(3));
     let output = chain.test(2, &far, "tcp_4up --length 2s --idle 2s --json");
     let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
