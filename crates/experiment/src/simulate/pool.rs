@@ -1,5 +1,6 @@
 //! The queues of a comparison on all processors: each turn by itself, the results in the order asked.
 
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -27,8 +28,6 @@ pub(crate) struct Pool<'a> {
     pub threads: usize,
     /// Whether each is simulated twice, and the two compared.
     pub twice: bool,
-    /// Calls the work of a thread.
-    pub around: fn(&mut (dyn FnMut() + Send)),
 }
 
 /// A message of a worker.
@@ -61,25 +60,60 @@ impl Pool<'_> {
     ) -> Result<(), Error> {
         let turns: Vec<Turn> = self.jobs.iter().map(Job::turn).collect();
         monitor.plan(&turns, if self.twice { 2 } else { 1 });
-        let stop = AtomicBool::new(false);
-        let next = AtomicUsize::new(0);
-        let (sender, news) = channel();
         let mut results = Results::new(self.jobs, self.repetitions);
-        let end = thread::scope(|scope| {
-            for _ in 0..self.threads.clamp(1, self.jobs.len().max(1)) {
+        let end = match self.threads {
+            1 => self.on_this_thread(&mut results, record, monitor),
+            _ => self.on_threads(&mut results, record, monitor),
+        };
+        monitor.close();
+        results.say_checks(monitor);
+        traces.extend(results.traces.drain(..).flatten());
+        end.and_then(|()| results.verdict())
+    }
+
+    fn on_this_thread(
+        &self,
+        results: &mut Results,
+        record: &mut Record,
+        monitor: &mut dyn Monitor,
+    ) -> Result<(), Error> {
+        let stop = AtomicBool::new(false);
+        for (index, job) in self.jobs.iter().enumerate() {
+            let (asked, signal) = (RefCell::new(&mut *monitor), Cell::new(None));
+            let tell = |time: u32, latest: &Latest| {
+                let mut monitor = asked.borrow_mut();
+                monitor.update(index, time, latest);
+                signal.set(signal.get().or_else(|| monitor.stop()));
+                stop.store(signal.get().is_some(), Ordering::Relaxed);
+            };
+            results.take(index, self.turn(job, &stop, &tell)?, record);
+            monitor.keep(record)?;
+            if let Some(signal) = signal.get().or_else(|| monitor.stop()) {
+                return Err(Error::Interrupted(signal));
+            }
+        }
+        Ok(())
+    }
+
+    fn on_threads(
+        &self,
+        results: &mut Results,
+        record: &mut Record,
+        monitor: &mut dyn Monitor,
+    ) -> Result<(), Error> {
+        let (stop, next) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let (sender, news) = channel();
+        thread::scope(|scope| {
+            for _ in 0..self.threads.min(self.jobs.len()) {
                 let sender = sender.clone();
                 let (stop, next) = (&stop, &next);
-                scope.spawn(move || (self.around)(&mut || self.work(next, stop, &sender)));
+                scope.spawn(move || self.work(next, stop, &sender));
             }
             drop(sender);
             let end = results.listen(&news, record, monitor, &stop);
             stop.store(true, Ordering::Relaxed);
             end
-        });
-        monitor.close();
-        results.say_checks(monitor);
-        traces.extend(results.traces.drain(..).flatten());
-        end.and_then(|()| results.verdict())
+        })
     }
 
     fn work(&self, next: &AtomicUsize, stop: &AtomicBool, sender: &Sender<News>) {
@@ -98,12 +132,7 @@ impl Pool<'_> {
         }
     }
 
-    fn turn(
-        &self,
-        job: &Job,
-        stop: &AtomicBool,
-        tell: &(dyn Fn(u32, &Latest) + Sync),
-    ) -> Result<Turned, Error> {
+    fn turn(&self, job: &Job, stop: &AtomicBool, tell: &dyn Fn(u32, &Latest)) -> Result<Turned, Error> {
         let first = turn::run(job, &Watch { progress: &|latest| tell(0, latest), stop })?;
         let check = if self.twice && first.run.complete {
             compare((job, &first), job, &Watch { progress: &|latest| tell(1, latest), stop })?
@@ -242,7 +271,7 @@ mod tests {
 
     fn runs(jobs: &[Job], threads: usize) -> String {
         let mut record = Record::default();
-        let pool = Pool { jobs, repetitions: 1, threads, twice: false, around: |work| work() };
+        let pool = Pool { jobs, repetitions: 1, threads, twice: false };
         pool.run(&mut record, &mut Vec::new(), &mut ()).expect("done");
         record.to_json().expect("JSON")
     }
@@ -257,6 +286,31 @@ mod tests {
         let places: Vec<usize> =
             jobs.iter().filter_map(|job| one.find(&format!("\"queue\":\"{}\"", job.queue))).collect();
         assert!(places.len() == 5 && places.is_sorted(), "{places:?}");
+    }
+
+    #[test]
+    fn one_thread_is_that_of_the_caller_and_asks_whether_to_go_on() {
+        struct Stops {
+            caller: thread::ThreadId,
+            updates: u32,
+        }
+        impl Monitor for Stops {
+            fn update(&mut self, _: usize, _: u32, _: &Latest) {
+                assert_eq!(thread::current().id(), self.caller);
+                self.updates += 1;
+            }
+            fn stop(&mut self) -> Option<i32> {
+                (self.updates == 3).then_some(2)
+            }
+        }
+        let jobs = jobs("tcp_1up --length 60s --queue fq_codel,codel");
+        let mut record = Record::default();
+        let pool = Pool { jobs: &jobs, repetitions: 1, threads: 1, twice: false };
+        let mut stops = Stops { caller: thread::current().id(), updates: 0 };
+        let end = pool.run(&mut record, &mut Vec::new(), &mut stops);
+        assert!(matches!(end, Err(Error::Interrupted(2))), "{end:?}");
+        assert_eq!((stops.updates, record.runs.len()), (3, 1));
+        assert!(!record.runs[0].complete, "what was simulated is kept");
     }
 
     /// Random loss comes from the seed: as if a run had not repeated itself.

@@ -46,7 +46,7 @@ pub(crate) struct Outcome {
 /// How a turn is watched from without.
 pub(crate) struct Watch<'a> {
     /// Told the newest figures, some times a second of virtual time.
-    pub progress: &'a (dyn Fn(&Latest) + Sync),
+    pub progress: &'a dyn Fn(&Latest),
     /// Set where the turn is to end now, in good order.
     pub stop: &'a AtomicBool,
 }
