@@ -31,6 +31,9 @@ pub struct Wishes {
     /// Turns at a time; 0: as many as there are processors. With 1, all is done on the thread of the caller, and
     /// none is started: in a web page there are no others.
     pub threads: usize,
+    /// Called on each thread that is started, with its work: prepares the thread for queues of one's own, and
+    /// calls the work once.
+    pub around: Option<fn(&mut (dyn FnMut() + Send))>,
 }
 
 /// The numbers of the flows of `test` that `words` name: by name, by number from 1, or `all`.
@@ -67,6 +70,12 @@ pub fn run(
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         threads => threads,
     };
-    let pool = pool::Pool { jobs: &jobs, repetitions: wishes.repetitions, threads, twice: wishes.twice };
+    let pool = pool::Pool {
+        jobs: &jobs,
+        repetitions: wishes.repetitions,
+        threads,
+        twice: wishes.twice,
+        around: wishes.around.unwrap_or(|work| work()),
+    };
     pool.run(record, traces, monitor)
 }

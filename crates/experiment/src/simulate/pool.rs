@@ -28,6 +28,8 @@ pub(crate) struct Pool<'a> {
     pub threads: usize,
     /// Whether each is simulated twice, and the two compared.
     pub twice: bool,
+    /// Calls the work of a thread that was started.
+    pub around: fn(&mut (dyn FnMut() + Send)),
 }
 
 /// A message of a worker.
@@ -107,7 +109,7 @@ impl Pool<'_> {
             for _ in 0..self.threads.min(self.jobs.len()) {
                 let sender = sender.clone();
                 let (stop, next) = (&stop, &next);
-                scope.spawn(move || self.work(next, stop, &sender));
+                scope.spawn(move || (self.around)(&mut || self.work(next, stop, &sender)));
             }
             drop(sender);
             let end = results.listen(&news, record, monitor, &stop);
@@ -271,7 +273,7 @@ mod tests {
 
     fn runs(jobs: &[Job], threads: usize) -> String {
         let mut record = Record::default();
-        let pool = Pool { jobs, repetitions: 1, threads, twice: false };
+        let pool = Pool { jobs, repetitions: 1, threads, twice: false, around: |work| work() };
         pool.run(&mut record, &mut Vec::new(), &mut ()).expect("done");
         record.to_json().expect("JSON")
     }
@@ -305,7 +307,7 @@ mod tests {
         }
         let jobs = jobs("tcp_1up --length 60s --queue fq_codel,codel");
         let mut record = Record::default();
-        let pool = Pool { jobs: &jobs, repetitions: 1, threads: 1, twice: false };
+        let pool = Pool { jobs: &jobs, repetitions: 1, threads: 1, twice: false, around: |work| work() };
         let mut stops = Stops { caller: thread::current().id(), updates: 0 };
         let end = pool.run(&mut record, &mut Vec::new(), &mut stops);
         assert!(matches!(end, Err(Error::Interrupted(2))), "{end:?}");
