@@ -190,10 +190,10 @@ impl<M: Medium> Channel for Air<M> {
         self.sides[way].sent.add(len);
     }
 
-    fn next_send(&self) -> Option<Nanos> {
-        let least = self.sides[UP].after.least().min(self.sides[DOWN].after.least());
-        let coming = self.next_event().map(|at| at + least);
-        self.sides.iter().filter_map(|side| side.after.next()).chain(coming).min()
+    fn next_send(&self, way: usize) -> Option<Nanos> {
+        let side = &self.sides[way];
+        let coming = self.next_event().map(|at| at + side.after.least());
+        side.after.next().into_iter().chain(coming).min()
     }
 
     fn next_event(&self) -> Option<Nanos> {

@@ -226,6 +226,19 @@ impl<Q: Queue<Header>> Path<Q> {
         self.delayed.next().into_iter().chain(coming).min()
     }
 
+    /// Whether more than one frame waits in queue, ring, line and delay line.
+    pub(crate) fn is_backlogged(&self) -> bool {
+        let port = self.port.backlog().packets + self.port.ring_backlog().packets;
+        port as usize + self.delayed.waiting() > 1
+    }
+
+    /// The earliest time at which a frame must be sent that arrives while the line is busy; `None` if the
+    /// line is idle.
+    pub(crate) fn next_send_of_an_arrival(&self) -> Option<Nanos> {
+        let departure = self.port.next_departure().filter(|_| self.port.is_busy())?;
+        Some(departure + self.delayed.least())
+    }
+
     /// When the port has its next event.
     pub(crate) fn next_port_event(&self) -> Option<Nanos> {
         self.port.next_wake()

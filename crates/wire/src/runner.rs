@@ -45,6 +45,9 @@ const PUBLISH: Span = Span::from_millis(10);
 /// How long departures may wait in the port if nothing must be sent. They are handled in logical time, so
 /// this saves wake-ups without loss of accuracy.
 const LAZY: Span = Span::from_millis(1);
+/// While several frames of a direction wait, it sends at most so often: what is due meanwhile leaves
+/// together, late by this at most. A wake-up costs as much as sending two frames.
+const TOGETHER: Span = Span::from_micros(50);
 
 pub(crate) struct Runner<C> {
     /// By direction.
@@ -60,6 +63,8 @@ pub(crate) struct Runner<C> {
     ask: [usize; 2],
     hasher: FlowHasher,
     longest_frame: u32,
+    /// When each direction last sent.
+    sent_at: [Nanos; 2],
     lateness: Histogram,
     lateness_limit: Span,
     trouble: Trouble,
@@ -180,6 +185,7 @@ impl<C: Channel> Runner<C> {
             ask: [FEW; 2],
             hasher: FlowHasher::new(seed),
             longest_frame,
+            sent_at: [Nanos::ZERO; 2],
             lateness: Histogram::default(),
             lateness_limit: one_frame.max(Span::from_millis(1)),
             trouble: Trouble::default(),
@@ -374,6 +380,7 @@ impl<C: Channel> Runner<C> {
             if count == 0 {
                 return Ok(sent);
             }
+            self.sent_at[way] = now;
             self.send_batch(way, &batch[..count])?;
             sent += count;
         }
@@ -412,8 +419,11 @@ impl<C: Channel> Runner<C> {
     fn sleep(&mut self) -> Result<bool> {
         let now = thread::now();
         let mut until = now + PUBLISH;
-        if let Some(at) = self.channel.next_send() {
-            until = until.min(Nanos(at.0.saturating_sub(self.margin.now.0)));
+        for way in [UP, DOWN] {
+            let Some(at) = self.channel.next_send(way) else { continue };
+            let together = self.sent_at[way] + TOGETHER;
+            let is_soon = at < together && self.channel.is_backlogged(way);
+            until = until.min(if is_soon { together } else { Nanos(at.0.saturating_sub(self.margin.now.0)) });
         }
         if let Some(at) = self.channel.next_event() {
             until = until.min(at + LAZY);
@@ -423,8 +433,10 @@ impl<C: Channel> Runner<C> {
             self.margin.spun();
             return Ok(false);
         }
-        let [a, b] = &self.from;
-        thread::wait([a.as_fd(), b.as_fd()], until.since(now))?;
+        // What arrives on a busy line has time until the frames before it have left.
+        let wakes = |way: usize| self.channel.next_send_of_an_arrival(way).is_none_or(|at| at < until);
+        let [up, down] = &self.from;
+        thread::wait([wakes(UP).then(|| up.as_fd()), wakes(DOWN).then(|| down.as_fd())], until.since(now))?;
         let woke = thread::now();
         self.rest.slept = self.rest.slept + woke.since(now);
         if woke >= until {
