@@ -94,7 +94,7 @@ fn main() -> ExitCode {
 }
 
 fn measure(row: Row) -> Measured {
-    let lab = Lab::new(&LabSpec { ..LabSpec::default() }).unwrap();
+    let lab = Lab::new(&LabSpec { super_packets: row.super_packets, ..LabSpec::default() }).unwrap();
     let rate = Rate(row.mbit * 1_000_000);
     let path = |node| {
         let spec: QueueSpec = row.queue.parse().unwrap();

@@ -85,7 +85,7 @@ pub(crate) struct FrameObserver<'a> {
 
 impl FrameObserver<'_> {
     fn frame(&self, packet: &Header) -> &[u8] {
-        &self.pool.slot(frame_of(packet.cookie))[..(packet.len as usize).min(SLOT)]
+        self.pool.start(frame_of(packet.cookie), packet.len)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::channel::{Account, FrameObserver, Ready, UP, frame_of, is_marked};
 use crate::delay::DelayLines;
 use crate::flows::{self, Flow, FlowSpec, Flows, Sent};
 use crate::lab::MAX_HOSTS;
-use crate::pool::{Note, Pool, SLOT};
+use crate::pool::{Note, Pool};
 use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::{Error, Result};
@@ -159,7 +159,7 @@ impl<Q: Queue<Header>> Path<Q> {
         self.arrived.add(packet.len);
         let frame = frame_of(packet.cookie);
         let flow = self.flows.as_mut().map_or((flows::NONE, 0), |flows| {
-            let bytes = &pool.slot(frame)[..(packet.len as usize).min(SLOT)];
+            let bytes = pool.start(frame, packet.len);
             flows.arrived(now, usize::from(pool.note(frame).way) == UP, bytes, &self.hasher)
         });
         pool.enter(frame, now, flow);
