@@ -102,7 +102,8 @@ fn measure(row: Row) -> Measured {
         let queue = spec.build_with(rate, ETHERNET_FRAME, goodqueue_wire::now(), draws).unwrap();
         PathSpec { line: Line::from(Serializer::new(rate)), ..PathSpec::new(queue) }
     };
-    let engine = Engine::start(&lab, EngineSpec::new(path(0), path(1))).unwrap();
+    let spin = std::env::var("SPIN").ok().and_then(|n| n.parse().ok()).map(goodqueue::Span::from_micros);
+    let engine = Engine::start(&lab, EngineSpec { spin, ..EngineSpec::new(path(0), path(1)) }).unwrap();
     let stop = AtomicBool::new(false);
     let received = [AtomicU64::new(0), AtomicU64::new(0)];
     let error = thread::scope(|scope| {
@@ -119,6 +120,13 @@ fn measure(row: Row) -> Measured {
             let bytes = received.each_ref().map(|count| count.load(Ordering::Relaxed));
             moments.push((began.elapsed().as_secs_f64(), bytes));
             thread::sleep(Duration::from_millis(10));
+        }
+        for task in std::fs::read_dir("/proc/self/task").unwrap() {
+            let path = task.unwrap().path();
+            if std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == "engine") {
+                let status = std::fs::read_to_string(path.join("status")).unwrap();
+                println!("{:?}", status.lines().filter(|line| line.contains("ctxt")).collect::<Vec<_>>());
+            }
         }
         let last = engine.sample();
         let took = last.at.since(first.at).as_secs_f64();

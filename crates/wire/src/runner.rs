@@ -453,11 +453,8 @@ impl<C: Channel> Runner<C> {
     fn sleep(&mut self) -> Result<bool> {
         let now = thread::now();
         let mut until = now + PUBLISH;
-        for way in [UP, DOWN] {
-            let Some(at) = self.channel.next_send(way) else { continue };
-            let together = self.sent_at[way] + TOGETHER;
-            let is_soon = at < together && self.channel.is_backlogged(way);
-            until = until.min(if is_soon { together } else { Nanos(at.0.saturating_sub(self.margin.now.0)) });
+        if let Some(at) = self.next_sending() {
+            until = until.min(Nanos(at.0.saturating_sub(self.margin.now.0)));
         }
         if let Some(at) = self.channel.next_event() {
             until = until.min(at + LAZY);
@@ -477,6 +474,21 @@ impl<C: Channel> Runner<C> {
             self.margin.slept(woke.since(until));
         }
         Ok(true)
+    }
+
+    /// When to send next if nothing arrives: as late as [`TOGETHER`] lets the first frame be, if that lets
+    /// others leave with it.
+    fn next_sending(&self) -> Option<Nanos> {
+        let [up, down] = [UP, DOWN].map(|way| {
+            let due = self.channel.next_send(way)?;
+            let train = self.sent_at[way] + TOGETHER;
+            Some((due, if due < train && self.channel.is_backlogged(way) { train } else { due }))
+        });
+        let (Some((up_due, up)), Some((down_due, down))) = (up, down) else {
+            return up.or(down).map(|(_, at)| at);
+        };
+        let (first, due, second) = if up < down { (up, up_due, down) } else { (down, down_due, up) };
+        Some(if second <= due + TOGETHER { second } else { first })
     }
 
     /// Publishes a sample, unless the last one is being read.
