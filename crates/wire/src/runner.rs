@@ -406,6 +406,9 @@ impl<C: Channel> Runner<C> {
     /// Sends all frames of direction `way` that are due; returns their number.
     fn send_due(&mut self, way: usize) -> Result<usize> {
         let mut sent = 0;
+        if self.train(way).is_some_and(|at| thread::now() < at) {
+            return Ok(0);
+        }
         loop {
             let now = thread::now();
             let mut batch = [Slot::default(); BATCH];
@@ -454,7 +457,7 @@ impl<C: Channel> Runner<C> {
         let now = thread::now();
         let mut until = now + PUBLISH;
         if let Some(at) = self.next_sending() {
-            until = until.min(Nanos(at.0.saturating_sub(self.margin.now.0)));
+            until = until.min(at);
         }
         if let Some(at) = self.channel.next_event() {
             until = until.min(at + LAZY);
@@ -476,13 +479,21 @@ impl<C: Channel> Runner<C> {
         Ok(true)
     }
 
-    /// When to send next if nothing arrives: as late as [`TOGETHER`] lets the first frame be, if that lets
-    /// others leave with it.
+    /// When direction `way` sends again, if what is due before that waits for others.
+    fn train(&self, way: usize) -> Option<Nanos> {
+        let at = self.sent_at[way] + TOGETHER;
+        let is_soon = self.channel.next_send(way).is_some_and(|due| due < at);
+        (is_soon && self.channel.is_backlogged(way)).then_some(at)
+    }
+
+    /// Until when there is nothing to send if nothing arrives. The first frame may be as late as [`TOGETHER`] lets it,
+    /// if others leave with it then.
     fn next_sending(&self) -> Option<Nanos> {
         let [up, down] = [UP, DOWN].map(|way| {
             let due = self.channel.next_send(way)?;
-            let train = self.sent_at[way] + TOGETHER;
-            Some((due, if due < train && self.channel.is_backlogged(way) { train } else { due }))
+            // What waits for others is late already: no spinning.
+            let exact = || Nanos(due.0.saturating_sub(self.margin.now.0));
+            Some((due, self.train(way).unwrap_or_else(exact)))
         });
         let (Some((up_due, up)), Some((down_due, down))) = (up, down) else {
             return up.or(down).map(|(_, at)| at);
