@@ -62,8 +62,8 @@ pub struct Request {
     /// --set variant.NAME.queue=codel, --set link.NAME.up.rate=5mbit, --set flow.1.count=4
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "KEY=VALUE"))]
     pub set: Vec<String>,
-    /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them. The
-    /// queues are then compared with the line's own buffer
+    /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them.
+    /// The queues are then compared with the line's own buffer
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Link"))]
     pub line: Option<String>,
     /// Rate of the bottleneck, both ways [default: 20mbit]
@@ -158,8 +158,8 @@ pub struct Request {
     /// Let TCP negotiate ECN
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Link"))]
     pub ecn: bool,
-    /// Let the hosts of the live arm send super-packets (TSO): they are cut in front of the queue, so that rates
-    /// above 1 Gbit/s take less of the processors' time
+    /// Let the hosts of the live arm send super-packets (TSO): they are cut in front of the queue, so that
+    /// rates above 1 Gbit/s take less of the processors' time
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Link"))]
     pub super_packets: bool,
     /// Use IPv6

@@ -1,9 +1,9 @@
 //! What the live engine can take on this machine: the table of docs/performance.md, "The live engine".
 //!
-//! `cargo bench -p goodqueue-wire --bench engine [-- ROW...]`. Both ends of each TCP connection are on this machine,
-//! so they share its processors with the engine. Of three runs of a row the least disturbed counts: the one with the
-//! lowest 99th percentile of lateness. A row is valid by the engine's own rule ([`goodqueue_wire::EngineSample::validity`]).
-//! Exit code 1 if a bar is missed.
+//! `cargo bench -p goodqueue-wire --bench engine [-- ROW...]`. Both ends of each TCP connection are on this
+//! machine, so they share its processors with the engine. Of three runs of a row the least disturbed
+//! counts: the one with the lowest 99th percentile of lateness. A row is valid by the engine's own rule
+//! ([`goodqueue_wire::EngineSample::validity`]). Exit code 1 if a bar is missed.
 #![allow(clippy::unwrap_used)]
 
 #[allow(dead_code)]
@@ -81,7 +81,9 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let mut missed = Vec::new();
-    println!("| | busy, % | rate error, % | late, us: 50 % | 99 % | max | engine, % | spinning, % | machine, % | packets/s | valid |");
+    println!(
+        "| | busy, % | rate error, % | late, us: 50 % | 99 % | max | engine, % | spinning, % | machine, % | packets/s | valid |"
+    );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for row in ROWS.into_iter().filter(|row| is_wanted(&row.name())) {
         let runs = (0..RUNS).map(|_| measure(row));
@@ -127,7 +129,11 @@ fn tell(row: Row, Measured { error, busy, report }: &Measured) -> Vec<String> {
         missed.push(format!("{name}: {:?}", validity.reasons));
     }
     if error.abs() > MOST_ERROR {
-        missed.push(format!("{name}: the rate is {:+.3} % off, bar {:.1} %", error * 100.0, MOST_ERROR * 100.0));
+        missed.push(format!(
+            "{name}: the rate is {:+.3} % off, bar {:.1} %",
+            error * 100.0,
+            MOST_ERROR * 100.0
+        ));
     }
     if row.is_both_ways && share(cpu.cpu) > MOST_SHARE {
         let (share, most) = (share(cpu.cpu) * 100.0, MOST_SHARE * 100.0);
@@ -171,14 +177,9 @@ fn measure(row: Row) -> Measured {
     Measured { error, busy, report: engine.stop().unwrap() }
 }
 
-/// A TCP connection from `from` to the other side, which sends as much as it can until `stop`. Returns the count
-/// of bytes that arrive.
-fn flow<'a>(
-    scope: &'a thread::Scope<'a, '_>,
-    lab: &Lab,
-    from: Side,
-    stop: &'a AtomicBool,
-) -> Arc<AtomicU64> {
+/// A TCP connection from `from` to the other side, which sends as much as it can until `stop`. Returns the
+/// count of bytes that arrive.
+fn flow<'a>(scope: &'a thread::Scope<'a, '_>, lab: &Lab, from: Side, stop: &'a AtomicBool) -> Arc<AtomicU64> {
     let received = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&received);
     let (mut sender, mut receiver) = connect(lab, from);
@@ -216,13 +217,14 @@ impl Received {
         Received(netns.run(|| File::open("/proc/thread-self/net/dev")).unwrap().unwrap())
     }
 
-    /// Bytes on the wire. A super-packet counts as its segments: the headers that they share on this side come
-    /// once each. With acknowledgements among them, which are short, all frames are taken as they are.
+    /// Bytes on the wire. A super-packet counts as its segments: the headers that they share on this side
+    /// come once each. With acknowledgements among them, which are short, all frames are taken as they are.
     fn bytes(&mut self, has_acks: bool) -> f64 {
         let mut text = String::new();
         self.0.rewind().unwrap();
         self.0.read_to_string(&mut text).unwrap();
-        let lines = text.lines().filter_map(|line| line.split_once(':')).filter(|(name, _)| name.trim() != "lo");
+        let lines =
+            text.lines().filter_map(|line| line.split_once(':')).filter(|(name, _)| name.trim() != "lo");
         let words: Vec<f64> =
             lines.flat_map(|(_, words)| words.split_whitespace()).map(|word| word.parse().unwrap()).collect();
         let [bytes, packets] = [words[0], words[1]];

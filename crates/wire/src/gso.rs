@@ -1,9 +1,9 @@
 //! Super-packets of TCP: cut into segments of one MTU each, and segments put together again.
 //!
 //! The kernel hands over a super-packet with a `virtio_net_hdr` (`linux/virtio_net.h`, `packet(7)` under
-//! `PACKET_VNET_HDR`). It is cut as Linux `tcp_gso_segment` cuts: sequence numbers rise, the IPv4 identification
-//! rises by one, FIN and PSH stay with the last segment and CWR with the first. Checksums of TCP stay partial: the
-//! field holds the sum of the pseudo header, and the device would add the rest.
+//! `PACKET_VNET_HDR`). It is cut as Linux `tcp_gso_segment` cuts: sequence numbers rise, the IPv4
+//! identification rises by one, FIN and PSH stay with the last segment and CWR with the first. Checksums of
+//! TCP stay partial: the field holds the sum of the pseudo header, and the device would add the rest.
 
 use std::ops::Range;
 
@@ -50,8 +50,8 @@ const WINDOW: usize = 14;
 const CHECKSUM: usize = 16;
 const URGENT: usize = 18;
 
-/// A checksum that is still to be completed: where it begins in the frame, and its field from there; zeros if
-/// it is complete.
+/// A checksum that is still to be completed: where it begins in the frame, and its field from there; zeros
+/// if it is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Partial {
     start: u16,
@@ -108,7 +108,8 @@ impl Layout {
         is_there.then_some(Layout { ip, is_v6, tcp, len })
     }
 
-    /// Writes the lengths, the identification and both checksums into the headers of a frame of `len` bytes.
+    /// Writes the lengths, the identification and both checksums into the headers of a frame of `len`
+    /// bytes.
     fn seal(self, frame: &mut [u8], len: usize, identification: u16) {
         let Layout { ip, is_v6, tcp, .. } = self;
         let length = |from: usize| u16::try_from(len - from).unwrap_or(u16::MAX);
@@ -135,8 +136,8 @@ impl Layout {
         frame[at..].first_chunk().map_or(0, |&four| u32::from_be_bytes(four))
     }
 
-    /// What all segments of a super-packet have in common: all of the headers but the lengths, IPv4's identification
-    /// and checksum, and TCP's sequence number, flags and checksum.
+    /// What all segments of a super-packet have in common: all of the headers but the lengths, IPv4's
+    /// identification and checksum, and TCP's sequence number, flags and checksum.
     fn common(self) -> [Range<usize>; 6] {
         let Layout { ip, is_v6, tcp, len } = self;
         let [first, second, third] = if is_v6 {
@@ -183,7 +184,8 @@ impl<'a> SuperPacket<'a> {
         (self.layout.len + self.size).min(self.bytes.len())
     }
 
-    /// Writes segment `index` into `slot`, which has room for [`SuperPacket::longest`], and returns its length.
+    /// Writes segment `index` into `slot`, which has room for [`SuperPacket::longest`], and returns its
+    /// length.
     pub(crate) fn cut(&self, index: usize, slot: &mut [u8]) -> usize {
         let SuperPacket { bytes, layout, size, is_cwr_of_the_first } = *self;
         let (headers, payload) = bytes.split_at(layout.len);
@@ -272,7 +274,8 @@ impl Joined {
         Some(layout.len..next.len())
     }
 
-    /// Makes the headers of the first segment those of the super-packet, and returns what goes in front of it.
+    /// Makes the headers of the first segment those of the super-packet, and returns what goes in front of
+    /// it.
     pub(crate) fn seal(self, first: &mut [u8]) -> VnetHeader {
         let Joined { layout, partial, size, len, last_flags, .. } = self;
         let identification = layout.identification(first);

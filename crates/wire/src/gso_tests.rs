@@ -25,8 +25,15 @@ fn plans(payload: RangeInclusive<usize>) -> impl Strategy<Value = Plan> {
     let payload = prop::collection::vec(any::<u8>(), payload);
     let numbers = (any::<u32>(), any::<u16>(), any::<u8>(), any::<bool>());
     (any::<bool>(), options, size, payload, numbers).prop_map(
-        |(is_v6, options, size, payload, (sequence, identification, flags, is_ecn))| {
-            Plan { is_v6, options, size, payload, sequence, identification, flags, is_ecn }
+        |(is_v6, options, size, payload, (sequence, identification, flags, is_ecn))| Plan {
+            is_v6,
+            options,
+            size,
+            payload,
+            sequence,
+            identification,
+            flags,
+            is_ecn,
         },
     )
 }

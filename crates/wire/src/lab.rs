@@ -71,9 +71,9 @@ pub struct LabSpec {
     /// IP MTU of all interfaces, bytes, 1280 to 2034 (a frame must fit into the engine's slots); default
     /// 1500.
     pub mtu: u32,
-    /// Client and server send super-packets of TCP (TSO, up to 64 KiB) with partial checksums, and the engine cuts
-    /// them into segments in front of its queues. What leaves together leaves as a super-packet. It takes less of
-    /// the processors' time than segments alone. Off by default.
+    /// Client and server send super-packets of TCP (TSO, up to 64 KiB) with partial checksums, and the
+    /// engine cuts them into segments in front of its queues. What leaves together leaves as a
+    /// super-packet. It takes less of the processors' time than segments alone. Off by default.
     pub super_packets: bool,
     /// Sysctls of client and server, by dotted name. They are written in this order after the lab's own
     /// (see [`LabSpec::default`]) and read back. They must belong to the network namespace

@@ -486,8 +486,8 @@ impl<C: Channel> Runner<C> {
         (is_soon && self.channel.is_backlogged(way)).then_some(at)
     }
 
-    /// Until when there is nothing to send if nothing arrives. The first frame may be as late as [`TOGETHER`] lets it,
-    /// if others leave with it then.
+    /// Until when there is nothing to send if nothing arrives. The first frame may be as late as
+    /// [`TOGETHER`] lets it, if others leave with it then.
     fn next_sending(&self) -> Option<Nanos> {
         let [up, down] = [UP, DOWN].map(|way| {
             let due = self.channel.next_send(way)?;
@@ -544,8 +544,8 @@ impl Clocks {
         Clocks { now, ahead: thread::wall_clock().wrapping_sub(now.0) }
     }
 
-    /// The engine's time of a receive time; now if there is none. Bounded, so that a step of the wall clock in
-    /// between does no harm.
+    /// The engine's time of a receive time; now if there is none. Bounded, so that a step of the wall clock
+    /// in between does no harm.
     fn logical(&self, stamp: u64) -> Nanos {
         let stamp = if stamp == 0 { self.now.0 } else { stamp.wrapping_sub(self.ahead) };
         Nanos(stamp.min(self.now.0))

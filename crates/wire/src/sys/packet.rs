@@ -20,8 +20,8 @@ const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// Bytes of kernel memory for frames that wait in the socket. A 1514-byte frame takes about 2.3 kB there, so
-/// this is some 14 000 full frames: more than 100 ms at 1 Gbit/s.
+/// Bytes of kernel memory for frames that wait in the socket. A 1514-byte frame takes about 2.3 kB there,
+/// so this is some 14 000 full frames: more than 100 ms at 1 Gbit/s.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 
 /// A frame in the pool, its length and when the kernel received it.
@@ -93,8 +93,8 @@ impl PacketSocket {
     /// Opens one that receives from `interface` of the calling thread's namespace.
     pub(crate) fn receiving(interface: &str, which: Receive) -> Result<PacketSocket> {
         let (socket, index) = PacketSocket::open(interface)?;
-        // More than net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it, use the
-        // largest size that is allowed.
+        // More than net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it, use
+        // the largest size that is allowed.
         if socket.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER).is_err() {
             socket.option(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
         }
@@ -238,8 +238,8 @@ impl PacketSocket {
             self.vectors[place] = vector_of(&mut pool.slot_mut(slot.frame)[..]);
         }
         self.point_headers(count, 1);
-        // SAFETY: the first `count` headers each point to one vector, and that to SLOT bytes of a pool slot of
-        // its own, which `pool` (borrowed mutably) keeps alive and unshared during the call.
+        // SAFETY: the first `count` headers each point to one vector, and that to SLOT bytes of a pool slot
+        // of its own, which `pool` (borrowed mutably) keeps alive and unshared during the call.
         let got = unsafe { self.recvmmsg(count) }?;
         for (slot, header) in slots.iter_mut().zip(&self.headers[..got]) {
             slot.len = header.msg_len;
@@ -263,8 +263,8 @@ impl PacketSocket {
         Ok(self)
     }
 
-    /// Reads waiting frames of a socket with super-packets, at most `count` and [`SUPER_BATCH`], and returns
-    /// their number. They are there until the next read ([`PacketSocket::arrival`]).
+    /// Reads waiting frames of a socket with super-packets, at most `count` and [`SUPER_BATCH`], and
+    /// returns their number. They are there until the next read ([`PacketSocket::arrival`]).
     pub(crate) fn receive_super(&mut self, count: usize) -> io::Result<usize> {
         let Some(vnet) = &mut self.vnet else { return Ok(0) };
         let count = count.min(SUPER_BATCH);
@@ -274,8 +274,9 @@ impl PacketSocket {
             vectors[1] = vector_of(bytes);
         }
         self.point_headers(count, 2);
-        // SAFETY: the first `count` headers each point to two vectors, and those to a `VnetHeader`, which may
-        // have any bytes, and to LONGEST bytes, which `self.vnet` keeps alive and which no others point to.
+        // SAFETY: the first `count` headers each point to two vectors, and those to a `VnetHeader`, which
+        // may have any bytes, and to LONGEST bytes, which `self.vnet` keeps alive and which no others point
+        // to.
         let got = unsafe { self.recvmmsg(count) }?;
         let Some(vnet) = &mut self.vnet else { return Ok(0) };
         for (slot, header) in vnet.arrived.iter_mut().zip(&self.headers[..got]) {
@@ -326,8 +327,8 @@ impl PacketSocket {
         })
     }
 
-    /// Sends `slots`, at most [`BATCH`], in this order. `answer` is told which of them the kernel took or refused
-    /// together; an error that it returns ends the sending.
+    /// Sends `slots`, at most [`BATCH`], in this order. `answer` is told which of them the kernel took or
+    /// refused together; an error that it returns ends the sending.
     pub(crate) fn send(
         &mut self,
         pool: &mut Pool,
@@ -351,8 +352,8 @@ impl PacketSocket {
         while message < self.counts.len() {
             let left = self.counts.len() - message;
             // SAFETY: the headers up to `counts.len()` point to vectors, and those to slots that `pool`
-            // (borrowed mutably) keeps alive and unshared during the call, and to headers in `self.vnet`. The
-            // kernel only reads them.
+            // (borrowed mutably) keeps alive and unshared during the call, and to headers in `self.vnet`.
+            // The kernel only reads them.
             #[allow(clippy::cast_possible_truncation)]
             let sent = unsafe {
                 libc::sendmmsg(

@@ -8,13 +8,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use goodqueue::{Direction, Line, Rate, Serializer};
-use goodqueue_wire::{
-    Change, Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, Netns, PathSpec, Side,
-};
+use goodqueue_wire::{Change, Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, Netns, PathSpec, Side};
 
 use crate::net::{
-    Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, flood_of_frames, lab, open_path, ping_pong, receive, relay,
-    set_option, udp, udp_pair,
+    Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, flood_of_frames, lab, open_path, ping_pong,
+    receive, relay, set_option, udp, udp_pair,
 };
 use crate::{Case, Outcome};
 
@@ -53,8 +51,8 @@ macro_rules! lab_or_skip {
     };
 }
 
-/// Measures until the engine calls the result valid, at most three times with a pause in between, and prints
-/// the number of tries. The error is the engine's verdict on the last result.
+/// Measures until the engine calls the result valid, at most three times with a pause in between, and
+/// prints the number of tries. The error is the engine's verdict on the last result.
 pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> Result<(EngineReport, T), String> {
     let mut tries = 0;
     loop {
@@ -113,8 +111,9 @@ fn lab_comes_up_and_is_as_asked() -> Outcome {
 }
 
 /// What an idle engine adds to a round trip, compared with a plain relay on this machine. Each direction
-/// includes the wake-ups of two threads, which take some 10 us if the processors are kept awake and 80 us in
-/// deep sleep. Engine and relay are measured alternately, so that both see the same state of the machine.
+/// includes the wake-ups of two threads, which take some 10 us if the processors are kept awake and 80 us
+/// in deep sleep. Engine and relay are measured alternately, so that both see the same state of the
+/// machine.
 fn idle_engine_adds_little_delay() -> Outcome {
     /// The longest round trip through the engine, as a multiple of the one through the relay.
     const MOST: f64 = 2.0;
@@ -255,15 +254,16 @@ fn a_missing_right_is_named_with_its_cure() -> Outcome {
     Outcome::Passed
 }
 
-/// TCP brings all bytes through in both directions and over both families. Between hosts and engine there are fewer
-/// frames than the queue saw packets, and none of those is longer than the MTU. UDP passes too, with checksums that
-/// its host has left to the device.
+/// TCP brings all bytes through in both directions and over both families. Between hosts and engine there
+/// are fewer frames than the queue saw packets, and none of those is longer than the MTU. UDP passes too,
+/// with checksums that its host has left to the device.
 fn super_packets_come_and_leave_whole() -> Outcome {
     const BYTES: usize = 8 << 20;
     let lab = lab_or_skip!(&LabSpec { super_packets: true, ..LabSpec::default() });
     let rate = Rate(1_000_000_000);
     for v6 in [false, true] {
-        let path = || PathSpec { line: Line::from(Serializer::new(rate)), ..PathSpec::new(TestQueue::new(10_000)) };
+        let path =
+            || PathSpec { line: Line::from(Serializer::new(rate)), ..PathSpec::new(TestQueue::new(10_000)) };
         let engine = engine(&lab, path(), path());
         let before = [lab.client(), lab.server()].map(packets);
         for is_up in [true, false] {
@@ -277,12 +277,18 @@ fn super_packets_come_and_leave_whole() -> Outcome {
         let trouble = report.last.trouble;
         assert_eq!((trouble.super_packets, trouble.send_failures, trouble.pool_exhausted), (0, 0, 0));
         let [client, server] = [0, 1].map(|n| [0, 1].map(|k| after[n][k] - before[n][k]));
-        println!("  v6 {v6}: packets {} {}; received, sent: {client:?} {server:?}", up.sent.packets, down.sent.packets);
+        println!(
+            "  v6 {v6}: packets {} {}; received, sent: {client:?} {server:?}",
+            up.sent.packets, down.sent.packets
+        );
         for (path, sent, received) in [(up, client[1], server[0]), (down, server[1], client[0])] {
             let segments = (BYTES / 1448) as u64;
             assert!(path.sent.packets >= segments, "{path:?}");
             assert!(path.sent.bytes <= path.sent.packets * 1514, "{path:?}");
-            assert!(sent < segments && received < segments, "{sent} sent and {received} received of {segments}");
+            assert!(
+                sent < segments && received < segments,
+                "{sent} sent and {received} received of {segments}"
+            );
         }
     }
     Outcome::Passed
@@ -292,8 +298,10 @@ fn super_packets_come_and_leave_whole() -> Outcome {
 fn packets(netns: &Netns) -> [u64; 2] {
     let read = || std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let text = netns.run(read).unwrap();
-    let figures = text.lines().filter_map(|line| line.split_once(':')).filter(|(name, _)| name.trim() != "lo");
-    let figures: Vec<u64> = figures.flat_map(|(_, words)| words.split_whitespace()).map(|word| word.parse().unwrap()).collect();
+    let figures =
+        text.lines().filter_map(|line| line.split_once(':')).filter(|(name, _)| name.trim() != "lo");
+    let figures: Vec<u64> =
+        figures.flat_map(|(_, words)| words.split_whitespace()).map(|word| word.parse().unwrap()).collect();
     [figures[1], figures[9]]
 }
 
@@ -318,9 +326,9 @@ fn transfer(lab: &Lab, v6: bool, is_up: bool, bytes: usize) {
     });
 }
 
-/// Frames of 60 bytes, as fast as the processors can send them, for an engine whose queue takes 20 us for each of
-/// them, so that it can take some 50 000 in a second: control answers, memory does not grow, and each frame is
-/// counted, as received by the engine or as lost in front of the queue.
+/// Frames of 60 bytes, as fast as the processors can send them, for an engine whose queue takes 20 us for
+/// each of them, so that it can take some 50 000 in a second: control answers, memory does not grow, and
+/// each frame is counted, as received by the engine or as lost in front of the queue.
 fn a_flood_of_short_frames_takes_no_memory_and_is_counted() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let line = || Line::from(Serializer::new(Rate(100_000_000)));
@@ -359,15 +367,28 @@ fn a_flood_of_short_frames_takes_no_memory_and_is_counted() -> Outcome {
     let stopping = asked.elapsed();
     let up = report.up.last;
     let lost = report.last.trouble.socket_drops;
-    println!("  sent {sent} in 3 s, arrived {}, lost in front of the queue {lost}, dropped {}", up.arrived.packets, up.dropped_in_all());
-    println!("  slowest answer {slowest:?}, stopped in {stopping:?}, memory +{grown} kB, {:?}", report.last.lateness);
+    println!(
+        "  sent {sent} in 3 s, arrived {}, lost in front of the queue {lost}, dropped {}",
+        up.arrived.packets,
+        up.dropped_in_all()
+    );
+    println!(
+        "  slowest answer {slowest:?}, stopped in {stopping:?}, memory +{grown} kB, {:?}",
+        report.last.lateness
+    );
     // What the client's kernel sends by itself is not handed to the queue.
     let missing = sent - up.arrived.packets - lost;
     assert!(missing <= report.last.trouble.foreign, "{missing} of {sent}: {:?}", report.last.trouble);
     assert!(lost > 0, "no overload");
-    assert_eq!(up.arrived.packets, up.sent.packets + up.dropped_in_all() + u64::from(report.last.frames_used));
+    assert_eq!(
+        up.arrived.packets,
+        up.sent.packets + up.dropped_in_all() + u64::from(report.last.frames_used)
+    );
     assert!(grown < 16 << 10, "{grown} kB more");
-    assert!(stopping < Duration::from_secs(1) && slowest < Duration::from_secs(1), "{stopping:?} {slowest:?}");
+    assert!(
+        stopping < Duration::from_secs(1) && slowest < Duration::from_secs(1),
+        "{stopping:?} {slowest:?}"
+    );
     // A run that lost frames in front of the queue says so.
     let validity = report.validity();
     assert!(validity.reasons.iter().any(|reason| reason.contains("before the engine read")), "{validity:?}");

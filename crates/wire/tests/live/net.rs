@@ -194,8 +194,8 @@ pub(crate) fn echo(socket: &UdpSocket, stop: &AtomicBool) {
     }
 }
 
-/// Median of the round-trip times of `count` datagrams of `len` bytes, sent one after the other with a pause
-/// of 2 ms, from `client` to `server`, which echoes them.
+/// Median of the round-trip times of `count` datagrams of `len` bytes, sent one after the other with a
+/// pause of 2 ms, from `client` to `server`, which echoes them.
 pub(crate) fn ping_pong(client: &UdpSocket, server: &UdpSocket, len: usize, count: usize) -> Duration {
     let stop = AtomicBool::new(false);
     let mut times = Vec::new();
@@ -231,7 +231,8 @@ impl Drop for Stops<'_> {
 pub(crate) fn relay(stop: &AtomicBool) {
     let sockets = [link(c"rcli"), link(c"rsrv")];
     let param = libc::sched_param { sched_priority: 10 };
-    // SAFETY: `param` lives during the call; thread 0 is the caller. Failure is allowed, as the engine's is.
+    // SAFETY: `param` lives during the call; thread 0 is the caller. Failure is allowed, as the engine's
+    // is.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) };
     let awake = OpenOptions::new().write(true).open("/dev/cpu_dma_latency");
     let _awake = awake.map(|mut file| file.write_all(&0_i32.to_ne_bytes()).map(|()| file));
@@ -293,8 +294,8 @@ pub(crate) fn flood(socket: &UdpSocket, len: usize, rate: f64, stop: &AtomicBool
     }
 }
 
-/// Sends UDP frames of 60 bytes on the interface of this name until `stop`, as fast as it can: what arrives has no
-/// receiver.
+/// Sends UDP frames of 60 bytes on the interface of this name until `stop`, as fast as it can: what arrives
+/// has no receiver.
 pub(crate) fn flood_of_frames(name: &CStr, stop: &AtomicBool) {
     let socket = link(name);
     let mut frame = [0_u8; 60];
@@ -308,8 +309,8 @@ pub(crate) fn flood_of_frames(name: &CStr, stop: &AtomicBool) {
         (header.msg_hdr.msg_iov, header.msg_hdr.msg_iovlen) = (&raw mut vector, 1);
     }
     while !stop.load(Ordering::Relaxed) {
-        // SAFETY: all headers point to one vector, and that to the frame; they live during the call, and the kernel
-        // only reads them.
+        // SAFETY: all headers point to one vector, and that to the frame; they live during the call, and
+        // the kernel only reads them.
         unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), 64, 0) };
     }
 }
