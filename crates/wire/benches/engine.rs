@@ -81,9 +81,9 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let mut missed = Vec::new();
-    println!(
-        "| | busy, % | rate error, % | late, us: 50 % | 99 % | max | engine, % | spinning, % | machine, % | packets/s | valid |"
-    );
+    let columns =
+        ["", "busy, %", "rate error, %", "late, us: 50 %", "99 %", "max", "engine, %", "spinning, %"];
+    println!("| {} | machine, % | packets/s | valid |", columns.join(" | "));
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for row in ROWS.into_iter().filter(|row| is_wanted(&row.name())) {
         let runs = (0..RUNS).map(|_| measure(row));

@@ -245,7 +245,7 @@ impl Lab {
         lab.server.run(|| lab.take_up(Side::Server))??;
         lab.set_offloads(false)?;
         if spec.super_packets {
-            lab.on_all_interfaces(|name| Ethtool::open(name)?.set(true, is_tcp_segmentation))?;
+            lab.on_all_interfaces(|interface| switch(interface, true, is_tcp_segmentation))?;
         }
         Ok(lab)
     }
@@ -542,15 +542,21 @@ fn take_router_up() -> Result<()> {
 /// # Errors
 /// Those of [`Lab::set_offloads`].
 pub fn set_offloads(interface: &str, on: bool) -> Result<()> {
+    switch(interface, on, is_offload)
+}
+
+/// Switches the features that `select` names on an interface, those that can be switched, and verifies that.
+fn switch(interface: &str, on: bool, select: impl Fn(&str) -> bool) -> Result<()> {
     let ethtool = Ethtool::open(interface)?;
-    ethtool.set(on, is_offload)?;
-    let still_on = |f: &crate::sys::ethtool::Feature| f.active && f.changeable && is_offload(&f.name);
-    match ethtool.features()?.into_iter().find(still_on) {
-        Some(feature) if !on => Err(Error::NotTaken {
+    ethtool.set(on, &select)?;
+    let word = |on: bool| if on { "on" } else { "off" }.to_owned();
+    let differs = |f: &crate::sys::ethtool::Feature| f.active != on && f.changeable && select(&f.name);
+    match ethtool.features()?.into_iter().find(differs) {
+        Some(feature) => Err(Error::NotTaken {
             setting: format!("{} of {interface}", feature.name),
-            wanted: "off".to_owned(),
-            got: "on".to_owned(),
+            wanted: word(on),
+            got: word(feature.active),
         }),
-        _ => Ok(()),
+        None => Ok(()),
     }
 }

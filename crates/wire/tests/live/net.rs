@@ -21,8 +21,8 @@ pub(crate) struct TestQueue {
     packets: VecDeque<Header>,
     limit: usize,
     mark: bool,
-    /// How long it takes to enqueue a packet.
-    takes: Duration,
+    /// How long it takes to enqueue a packet, and until when.
+    takes: Option<(Duration, Instant)>,
     bytes: u64,
     stats: Stats,
 }
@@ -32,8 +32,9 @@ impl TestQueue {
         TestQueue { packets: VecDeque::with_capacity(limit), limit, ..TestQueue::default() }
     }
 
-    pub(crate) fn taking(limit: usize, takes: Duration) -> TestQueue {
-        TestQueue { takes, ..TestQueue::new(limit) }
+    /// One that takes so long to enqueue a packet, for as long as `until`.
+    pub(crate) fn slow(limit: usize, takes: Duration, until: Instant) -> TestQueue {
+        TestQueue { takes: Some((takes, until)), ..TestQueue::new(limit) }
     }
 
     pub(crate) fn marking(limit: usize) -> TestQueue {
@@ -43,8 +44,10 @@ impl TestQueue {
 
 impl Queue<Header> for TestQueue {
     fn enqueue(&mut self, now: Nanos, packet: Header, observer: &mut impl Owner<Header>) -> Verdict {
-        let began = Instant::now();
-        while began.elapsed() < self.takes {}
+        if let Some((takes, until)) = self.takes {
+            let began = Instant::now();
+            while began < until && began.elapsed() < takes {}
+        }
         if self.packets.len() >= self.limit {
             self.stats.drops += 1;
             observer.dropped(now, packet, Reason::Limit);
