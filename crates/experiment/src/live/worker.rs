@@ -307,8 +307,8 @@ fn taken_at(sample: &EngineSample, clock: &SharedClock) -> i64 {
     }
 }
 
-/// Namespaces with so many server hosts, ECN and super-packets on request; without root's rights, in a user namespace of
-/// our own.
+/// Namespaces with so many server hosts, ECN and super-packets on request; without root's rights, in a user
+/// namespace of our own.
 pub(super) fn lab(hosts: usize, ecn: bool, super_packets: bool) -> Result<Lab, Error> {
     // More files than most users may open by default, and fewer than most may ask for.
     goodqueue_wire::raise_open_files(16_384).map_err(Error::machine)?;
