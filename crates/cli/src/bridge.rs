@@ -18,7 +18,7 @@ use crate::sqm::told;
 /// # Errors
 /// [`Error::Usage`] before anything is changed, [`Error::Machine`] with what this machine lacks.
 pub fn command(args: &BridgeArgs) -> Result<(), Error> {
-    let plan = plan(&args.emulation, false)?;
+    let plan = plan(&args.emulation, false, false)?;
     let length = args.length.as_deref().map(|length| positive("length", length)).transpose()?;
     let schedule = Schedule::read(&args.emulation.at)?;
     for warning in &plan.warnings {

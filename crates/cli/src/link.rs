@@ -141,7 +141,7 @@ enum Network {
 impl Network {
     fn of(args: &LinkArgs) -> Result<Network, Error> {
         let Some(file) = &args.link else {
-            return Ok(Network::Lines(plan(&args.emulation, args.ecn)?.into()));
+            return Ok(Network::Lines(plan(&args.emulation, args.ecn, args.super_packets)?.into()));
         };
         // The test is not run: the program is the load.
         let request = Request {
@@ -177,7 +177,7 @@ impl Network {
 }
 
 /// The plan of a link. The test is not run: others are the load.
-pub(crate) fn plan(args: &EmulationArgs, ecn: bool) -> Result<Plan, Error> {
+pub(crate) fn plan(args: &EmulationArgs, ecn: bool, super_packets: bool) -> Result<Plan, Error> {
     let request = Request {
         test: "ping".into(),
         live: true,
@@ -192,6 +192,7 @@ pub(crate) fn plan(args: &EmulationArgs, ecn: bool) -> Result<Plan, Error> {
         ring: args.ring,
         bql: args.bql,
         ecn,
+        super_packets,
         seed: Some(args.seed),
         ..Request::default()
     };

@@ -110,6 +110,7 @@ impl Variant {
             rtt_ns: self.rtt.iter().map(|rtt| rtt.0).collect(),
             mtu_bytes: ETHERNET_MTU,
             ecn: self.scenario.tcp.ecn,
+            super_packets: false,
             ip_version: if self.scenario.ipv6 { 6 } else { 4 },
         }
     }
@@ -228,6 +229,7 @@ pub(crate) fn link_plan(link: &LinkOrder) -> LinkPlan {
         rtt_ns: link.rtt_ns.clone(),
         mtu_bytes: ETHERNET_MTU,
         ecn: link.ecn,
+        super_packets: link.super_packets,
         ip_version: link.ip_version,
     }
 }

@@ -62,8 +62,8 @@ pub struct Request {
     /// --set variant.NAME.queue=codel, --set link.NAME.up.rate=5mbit, --set flow.1.count=4
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "KEY=VALUE"))]
     pub set: Vec<String>,
-    /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them. The
-    /// queues are then compared with the line's own buffer
+    /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them.
+    /// The queues are then compared with the line's own buffer
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Link"))]
     pub line: Option<String>,
     /// Rate of the bottleneck, both ways [default: 20mbit]
@@ -150,7 +150,7 @@ pub struct Request {
         value_name = "FILE",
         conflicts_with_all = [
             "line", "rate", "up", "down", "trace_up", "trace_down", "rtt", "loss", "ring", "bql", "shape", "shape_up",
-            "shape_down", "buffer", "set",
+            "shape_down", "buffer", "set", "super_packets",
         ],
         help_heading = "Link"
     ))]
@@ -158,6 +158,10 @@ pub struct Request {
     /// Let TCP negotiate ECN
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Link"))]
     pub ecn: bool,
+    /// Let the hosts of the live arm send super-packets (TSO): they are cut in front of the queue, so that
+    /// rates above 1 Gbit/s take less of the processors' time
+    #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Link"))]
+    pub super_packets: bool,
     /// Use IPv6
     #[cfg_attr(any(test, feature = "clap"), arg(short = '6', long, help_heading = "Link"))]
     pub ipv6: bool,
@@ -310,6 +314,7 @@ impl Default for Request {
             bql: false,
             link: None,
             ecn: false,
+            super_packets: false,
             ipv6: false,
             length: LENGTH.into(),
             delay: DELAY.into(),

@@ -278,6 +278,9 @@ pub struct LinkPlan {
     pub mtu_bytes: u32,
     /// Whether TCP negotiates ECN.
     pub ecn: bool,
+    /// Whether hosts sent super-packets of TCP, which were cut in front of the queue.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub super_packets: bool,
     /// 4 or 6.
     pub ip_version: u8,
 }

@@ -6,7 +6,7 @@ use crate::channel::{Account, Channel, DOWN, Ready, UP, frame_of, is_marked};
 use crate::delay::DelayLines;
 use crate::flows::{Flow, FlowSpec, Flows, Sent};
 use crate::medium::{Delays, Exit, Medium};
-use crate::pool::{Note, Pool, SLOT};
+use crate::pool::{Note, Pool};
 use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 
@@ -152,7 +152,7 @@ impl<M: Medium> Air<M> {
         let frame = frame_of(packet.cookie);
         let host = pool.note(frame).host;
         if let Some(flows) = &mut side.flows {
-            let bytes = &pool.slot(frame)[..(packet.len as usize).min(SLOT)];
+            let bytes = pool.start(frame, packet.len);
             let flow = flows.arrived(self.clock, way == UP, bytes, &self.hasher);
             pool.enter(frame, self.clock, flow);
         }
@@ -190,10 +190,10 @@ impl<M: Medium> Channel for Air<M> {
         self.sides[way].sent.add(len);
     }
 
-    fn next_send(&self) -> Option<Nanos> {
-        let least = self.sides[UP].after.least().min(self.sides[DOWN].after.least());
-        let coming = self.next_event().map(|at| at + least);
-        self.sides.iter().filter_map(|side| side.after.next()).chain(coming).min()
+    fn next_send(&self, way: usize) -> Option<Nanos> {
+        let side = &self.sides[way];
+        let coming = self.next_event().map(|at| at + side.after.least());
+        side.after.next().into_iter().chain(coming).min()
     }
 
     fn next_event(&self) -> Option<Nanos> {

@@ -89,7 +89,7 @@ fn arrivals_of_both_directions_are_ordered_by_time() {
     let told = [(us(5), Direction::Up, 0), (us(6), Direction::Down, 2), (us(7), Direction::Up, 1)];
     assert_eq!(air.medium.told, told);
     // Arrivals from below are known up to 8 us, so nothing has left yet, and something may leave at 15 us.
-    assert_eq!((due(&mut air, UP), air.next_send()), (vec![], Some(us(15))));
+    assert_eq!((due(&mut air, UP), air.next_send(UP)), (vec![], Some(us(15))));
     air.advance(UP, us(40), &mut pool);
     air.advance(DOWN, us(40), &mut pool);
     assert_eq!(due(&mut air, UP), [(15, 100, true), (35, 101, true)]);
@@ -105,7 +105,7 @@ fn delays_are_by_host_and_due_events_come_before_an_arrival() {
     arrive(&mut air, &mut pool, DOWN, 1, 1, 200);
     arrive(&mut air, &mut pool, DOWN, 91, 0, 201);
     // There is no delay after the medium in direction up, so the event at 91 us may send a frame at once.
-    assert_eq!((air.next_event(), air.next_send()), (Some(us(91)), Some(us(91))));
+    assert_eq!((air.next_event(), air.next_send(UP)), (Some(us(91)), Some(us(91))));
     for way in [UP, DOWN] {
         air.advance(way, us(1000), &mut pool);
     }

@@ -35,16 +35,18 @@ pub struct Between {
     /// Up, down.
     pub(crate) ways: [Way; 2],
     mtu: u32,
+    /// Whether super-packets of TCP are taken, and cut; they leave whole where they may.
+    pub(crate) has_super_packets: bool,
     /// Whether everything passes: other protocols than IP, groups, tags.
     is_transparent: bool,
 }
 
 impl Between {
     /// The router of a lab: IP from station to station, and nothing else.
-    pub(crate) fn of_lab(mtu: u32) -> Between {
+    pub(crate) fn of_lab(mtu: u32, has_super_packets: bool) -> Between {
         let way = |from, to| Way::new(from, Receive::Arriving, to);
         let ways = [way(ROUTER_TO_CLIENT, ROUTER_TO_SERVER), way(ROUTER_TO_SERVER, ROUTER_TO_CLIENT)];
-        Between { ways, mtu, is_transparent: false }
+        Between { ways, mtu, has_super_packets, is_transparent: false }
     }
 
     /// A bridge: what arrives at `client` leaves at `server` (up), and the other way round (down). `mtu`: the
@@ -52,7 +54,8 @@ impl Between {
     #[must_use]
     pub fn bridge(client: &str, server: &str, mtu: u32) -> Between {
         let way = |from, to| Way::new(from, Receive::Promiscuous, to);
-        Between { ways: [way(client, server), way(server, client)], mtu, is_transparent: true }
+        let ways = [way(client, server), way(server, client)];
+        Between { ways, mtu, has_super_packets: false, is_transparent: true }
     }
 
     /// A detour of one interface's frames: the kernel sends out through `taken[0]` what is to leave
@@ -70,7 +73,7 @@ impl Between {
         let way =
             |from, to, only_to| Way { mark: Some(mark), only_to, ..Way::new(from, Receive::Leaving, to) };
         let ways = [way(taken[0], interface, None), way(taken[1], taken[1], station)];
-        Between { ways, mtu, is_transparent: true }
+        Between { ways, mtu, has_super_packets: false, is_transparent: true }
     }
 
     /// Whether an error of a socket is one that passes: a real interface goes down and comes up again.

@@ -39,8 +39,17 @@ pub(crate) trait Channel {
     fn take_due(&mut self, way: usize, now: Nanos) -> Option<(Nanos, Ready)>;
     /// Counts a frame as sent.
     fn count_sent(&mut self, way: usize, len: u32);
-    /// The earliest time at which a frame must be sent, if nothing else arrives.
-    fn next_send(&self) -> Option<Nanos>;
+    /// The earliest time at which a frame must be sent in direction `way`, if nothing else arrives.
+    fn next_send(&self, way: usize) -> Option<Nanos>;
+    /// Whether several frames of direction `way` wait, so that those that are due soon may leave together.
+    fn is_backlogged(&self, _way: usize) -> bool {
+        false
+    }
+    /// The earliest time at which a frame must be sent that has not arrived in direction `way` yet; `None`:
+    /// as soon as it has.
+    fn next_send_of_an_arrival(&self, _way: usize) -> Option<Nanos> {
+        None
+    }
     /// The time of the next decision.
     fn next_event(&self) -> Option<Nanos>;
     /// The state of up and down.
@@ -76,7 +85,7 @@ pub(crate) struct FrameObserver<'a> {
 
 impl FrameObserver<'_> {
     fn frame(&self, packet: &Header) -> &[u8] {
-        &self.pool.slot(frame_of(packet.cookie))[..(packet.len as usize).min(SLOT)]
+        self.pool.start(frame_of(packet.cookie), packet.len)
     }
 }
 
@@ -157,8 +166,16 @@ impl<Q: Queue<Header>> Channel for [Path<Q>; 2] {
         self[way].count_sent(len);
     }
 
-    fn next_send(&self) -> Option<Nanos> {
-        self.iter().filter_map(Path::next_send).min()
+    fn next_send(&self, way: usize) -> Option<Nanos> {
+        self[way].next_send()
+    }
+
+    fn is_backlogged(&self, way: usize) -> bool {
+        self[way].is_backlogged()
+    }
+
+    fn next_send_of_an_arrival(&self, way: usize) -> Option<Nanos> {
+        self[way].next_send_of_an_arrival()
     }
 
     fn next_event(&self) -> Option<Nanos> {

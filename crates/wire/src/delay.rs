@@ -43,6 +43,11 @@ impl<T> DelayLines<T> {
         line.push_back(((at + self.delays[place]).max(last), item));
     }
 
+    /// Items in all lines.
+    pub(crate) fn waiting(&self) -> usize {
+        self.lines.iter().map(VecDeque::len).sum()
+    }
+
     /// When the next item is due.
     pub(crate) fn next(&self) -> Option<Nanos> {
         self.lines.iter().filter_map(|line| line.front()).map(|&(deadline, _)| deadline).min()

@@ -195,7 +195,7 @@ struct Place {
 impl Place {
     fn of(lab: &Lab) -> Result<Place> {
         Ok(Place {
-            between: Between::of_lab(lab.mtu()),
+            between: Between::of_lab(lab.mtu(), lab.has_super_packets()),
             taken: Some(lab.take_router()?),
             namespaces: [lab.client(), lab.router(), lab.server()].map(Netns::clone).to_vec(),
             router: Some(lab.router().clone()),

@@ -24,6 +24,7 @@ pub mod engine;
 mod error;
 pub mod flows;
 pub mod frame;
+mod gso;
 pub mod lab;
 mod lock;
 pub mod medium;

@@ -6,7 +6,7 @@ use crate::channel::{Account, FrameObserver, Ready, UP, frame_of, is_marked};
 use crate::delay::DelayLines;
 use crate::flows::{self, Flow, FlowSpec, Flows, Sent};
 use crate::lab::MAX_HOSTS;
-use crate::pool::{Note, Pool, SLOT};
+use crate::pool::{Note, Pool};
 use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::{Error, Result};
@@ -159,7 +159,7 @@ impl<Q: Queue<Header>> Path<Q> {
         self.arrived.add(packet.len);
         let frame = frame_of(packet.cookie);
         let flow = self.flows.as_mut().map_or((flows::NONE, 0), |flows| {
-            let bytes = &pool.slot(frame)[..(packet.len as usize).min(SLOT)];
+            let bytes = pool.start(frame, packet.len);
             flows.arrived(now, usize::from(pool.note(frame).way) == UP, bytes, &self.hasher)
         });
         pool.enter(frame, now, flow);
@@ -224,6 +224,19 @@ impl<Q: Queue<Header>> Path<Q> {
     pub(crate) fn next_send(&self) -> Option<Nanos> {
         let coming = self.port.next_wake().map(|at| at + self.delayed.least());
         self.delayed.next().into_iter().chain(coming).min()
+    }
+
+    /// Whether more than one frame waits in queue, ring, line and delay line.
+    pub(crate) fn is_backlogged(&self) -> bool {
+        let port = self.port.backlog().packets + self.port.ring_backlog().packets;
+        port as usize + self.delayed.waiting() > 1
+    }
+
+    /// The earliest time at which a frame must be sent that arrives while the line is busy; `None` if the
+    /// line is idle.
+    pub(crate) fn next_send_of_an_arrival(&self) -> Option<Nanos> {
+        let departure = self.port.next_departure().filter(|_| self.port.is_busy())?;
+        Some(departure + self.delayed.least())
     }
 
     /// When the port has its next event.

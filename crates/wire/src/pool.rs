@@ -2,6 +2,8 @@
 
 use goodqueue::{Header, Nanos};
 
+use crate::gso::Partial;
+
 /// The descriptor of a frame in the engine's queues.
 pub type Frame = Header;
 
@@ -22,6 +24,8 @@ pub(crate) struct Note {
     pub(crate) way: u8,
     /// Its length.
     pub(crate) len: u32,
+    /// Its checksum, where the sender's host has left it to its device.
+    pub(crate) partial: Partial,
     /// When it entered its queue.
     pub(crate) entered: Nanos,
     /// The number of its connection, and its payload in bytes, where connections are counted.
@@ -52,6 +56,11 @@ impl Pool {
         self.free.pop()
     }
 
+    /// Free slots.
+    pub(crate) fn free(&self) -> usize {
+        self.free.len()
+    }
+
     /// Frees a slot.
     pub(crate) fn give(&mut self, frame: u32) {
         debug_assert!(self.free.len() < self.notes.len(), "a frame was freed twice");
@@ -64,9 +73,14 @@ impl Pool {
     }
 
     /// The bytes of a slot, to read.
-    pub(crate) fn slot(&self, frame: u32) -> &[u8] {
+    fn slot(&self, frame: u32) -> &[u8] {
         let start = frame as usize * SLOT;
         &self.bytes[start..start + SLOT]
+    }
+
+    /// The first `len` bytes of a slot.
+    pub(crate) fn start(&self, frame: u32, len: u32) -> &[u8] {
+        &self.slot(frame)[..(len as usize).min(SLOT)]
     }
 
     /// The bytes of a slot.

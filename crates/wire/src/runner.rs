@@ -15,10 +15,11 @@ use crate::channel::{Channel, DOWN, UP};
 use crate::engine::OnDestination;
 use crate::flows::Flow;
 use crate::frame::{self, Meta, TCP, UDP};
+use crate::gso::{Partial, SuperPacket};
 use crate::path::Change;
 use crate::pool::{Note, Pool};
 use crate::sample::{CpuUse, EngineReport, EngineSample, Scheduling, Summary, Trouble};
-use crate::sys::packet::{BATCH, PacketSocket, Slot};
+use crate::sys::packet::{BATCH, PacketSocket, SUPER_BATCH, Slot};
 use crate::sys::thread;
 use crate::{Error, Histogram, Result};
 
@@ -40,11 +41,18 @@ pub(crate) struct Shared {
 /// Frames to read at first; if that many arrive, the next read takes up to [`BATCH`].
 const FEW: usize = 8;
 
+/// Slots that a super-packet may need: 64 KiB in segments of 512 bytes. A super-packet of more and shorter
+/// segments may exhaust the pool, which is counted.
+const MOST_SEGMENTS: usize = 128;
+
 /// How often a sample is published, and the longest sleep.
 const PUBLISH: Span = Span::from_millis(10);
 /// How long departures may wait in the port if nothing must be sent. They are handled in logical time, so
 /// this saves wake-ups without loss of accuracy.
 const LAZY: Span = Span::from_millis(1);
+/// While several frames of a direction wait, it sends at most so often: what is due meanwhile leaves
+/// together, late by this at most. A wake-up costs as much as sending two frames.
+const TOGETHER: Span = Span::from_micros(50);
 
 pub(crate) struct Runner<C> {
     /// By direction.
@@ -60,6 +68,8 @@ pub(crate) struct Runner<C> {
     ask: [usize; 2],
     hasher: FlowHasher,
     longest_frame: u32,
+    /// When each direction last sent.
+    sent_at: [Nanos; 2],
     lateness: Histogram,
     lateness_limit: Span,
     trouble: Trouble,
@@ -164,8 +174,11 @@ impl<C: Channel> Runner<C> {
         let pool = Pool::new(frames);
         let one_frame =
             channel.slowest().map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
-        let from = |way: &Way| PacketSocket::receiving(&way.from, way.which);
-        let to = |way: &Way| PacketSocket::sending(&way.to, way.mark);
+        let whole = |socket: PacketSocket| {
+            if between.has_super_packets { socket.with_super_packets() } else { Ok(socket) }
+        };
+        let from = |way: &Way| whole(PacketSocket::receiving(&way.from, way.which)?);
+        let to = |way: &Way| whole(PacketSocket::sending(&way.to, way.mark)?);
         let [up, down] = &between.ways;
         let (from, to) = ([from(up)?, from(down)?], [to(up)?, to(down)?]);
         let awake = thread::keep_processors_awake();
@@ -180,6 +193,7 @@ impl<C: Channel> Runner<C> {
             ask: [FEW; 2],
             hasher: FlowHasher::new(seed),
             longest_frame,
+            sent_at: [Nanos::ZERO; 2],
             lateness: Histogram::default(),
             lateness_limit: one_frame.max(Span::from_millis(1)),
             trouble: Trouble::default(),
@@ -228,12 +242,10 @@ impl<C: Channel> Runner<C> {
         let began = thread::now();
         let mut got = 0;
         for way in [UP, DOWN] {
-            let ask = self.ask[way];
-            let count = self.read(way)?;
-            let now = thread::now();
-            self.admit(way, now, count);
-            // The socket is empty, so everything that had arrived when the turn began has been handed in.
-            if count < ask {
+            let (count, is_empty) =
+                if self.between.has_super_packets { self.take_super(way)? } else { self.take(way)? };
+            // Everything that had arrived when the turn began has been handed in.
+            if is_empty {
                 self.channel.advance(way, began, &mut self.pool);
             }
             got += count;
@@ -276,6 +288,68 @@ impl<C: Channel> Runner<C> {
         }
     }
 
+    /// Reads waiting frames from the socket of direction `way` and hands them in. Returns their number, and
+    /// whether the socket is empty.
+    fn take(&mut self, way: usize) -> Result<(usize, bool)> {
+        let ask = self.ask[way];
+        let count = self.read(way)?;
+        self.admit(way, count);
+        Ok((count, count < ask))
+    }
+
+    /// [`Runner::take`] from a socket with super-packets.
+    fn take_super(&mut self, way: usize) -> Result<(usize, bool)> {
+        // A super-packet may need so many slots of the shortest frames that its interface allows.
+        let room = self.pool.free() / MOST_SEGMENTS;
+        if room == 0 {
+            self.trouble.pool_exhausted += 1;
+        }
+        let ask = room.min(SUPER_BATCH);
+        let socket = &mut self.from[way];
+        let got = socket.receive_super(ask).map_err(|errno| link_error("recvmmsg", socket, errno))?;
+        let clocks = Clocks::now();
+        for place in 0..got {
+            self.admit_super(way, &clocks, place);
+        }
+        Ok((got, got < ask))
+    }
+
+    /// Hands in frame `place` of the last read of direction `way`, cut if it is a super-packet.
+    fn admit_super(&mut self, way: usize, clocks: &Clocks, place: usize) {
+        let Some(arrival) = self.from[way].arrival(place) else { return };
+        let (header, bytes) = (arrival.header, arrival.bytes);
+        let Some(meta) = self.between.meta(way, bytes) else {
+            self.trouble.foreign += 1;
+            return;
+        };
+        let whole = SuperPacket::of(&header, bytes);
+        let longest = whole.as_ref().map_or(bytes.len(), SuperPacket::longest);
+        if header.is_super() != whole.is_some() || longest > self.longest_frame as usize {
+            self.trouble.super_packets += 1;
+            return;
+        }
+        let arrived = clocks.logical(arrival.stamp).max(self.channel.clock(way));
+        if let (UP, Some(destinations)) = (way, &mut self.destinations) {
+            destinations.see(&meta);
+        }
+        let enqueue = Enqueue::of(way, &meta, header.partial(), &self.hasher);
+        for index in 0..whole.as_ref().map_or(1, SuperPacket::segments) {
+            let Some(frame) = self.pool.take() else {
+                self.trouble.pool_exhausted += 1;
+                return;
+            };
+            let slot = self.pool.slot_mut(frame);
+            let len = match &whole {
+                Some(whole) => whole.cut(index, slot),
+                None => {
+                    slot[..bytes.len()].copy_from_slice(bytes);
+                    bytes.len()
+                }
+            };
+            enqueue.hand_in(arrived, frame, len as u32, &mut self.channel, &mut self.pool);
+        }
+    }
+
     /// Reads waiting frames from the socket of direction `way` into its inbox; returns their number.
     fn read(&mut self, way: usize) -> Result<usize> {
         let inbox = &mut self.inbox[way];
@@ -298,9 +372,9 @@ impl<C: Channel> Runner<C> {
 
     /// Hands the first `count` frames of an inbox to the queue, or refuses them. Each arrives at the
     /// kernel's receive time, so a late reader delays sending (which the lateness histogram shows) but
-    /// changes no decision of a queue. `now` is after the read.
-    fn admit(&mut self, way: usize, now: Nanos, count: usize) {
-        let ahead = thread::wall_clock().wrapping_sub(now.0);
+    /// changes no decision of a queue.
+    fn admit(&mut self, way: usize, count: usize) {
+        let clocks = Clocks::now();
         for place in 0..count {
             let slot = self.inbox[way][place];
             if slot.len > self.longest_frame {
@@ -316,10 +390,9 @@ impl<C: Channel> Runner<C> {
                     {
                         destinations.see(&meta);
                     }
-                    // Bounded on both sides, so that a step of the wall clock in between does no harm.
-                    let stamp = if slot.stamp == 0 { now.0 } else { slot.stamp.wrapping_sub(ahead) };
-                    let arrived = Nanos(stamp.min(now.0)).max(self.channel.clock(way));
-                    self.enqueue(way, arrived, slot, &meta);
+                    let arrived = clocks.logical(slot.stamp).max(self.channel.clock(way));
+                    let enqueue = Enqueue::of(way, &meta, Partial::default(), &self.hasher);
+                    enqueue.hand_in(arrived, slot.frame, slot.len, &mut self.channel, &mut self.pool);
                 }
                 None => {
                     self.trouble.foreign += 1;
@@ -330,33 +403,12 @@ impl<C: Channel> Runner<C> {
         self.inbox[way].drain(..count);
     }
 
-    fn enqueue(&mut self, way: usize, arrived: Nanos, slot: Slot, meta: &Meta) {
-        let server = if way == UP { meta.destination } else { meta.source };
-        // There are two directions.
-        #[allow(clippy::cast_possible_truncation)]
-        let (dsfield, host) = (meta.dsfield, host_of(server));
-        let note = Note { dsfield, host, way: way as u8, len: slot.len, ..Note::default() };
-        self.pool.set_note(slot.frame, note);
-        let flow = FlowKey {
-            source: meta.source,
-            destination: meta.destination,
-            protocol: meta.protocol,
-            source_port: meta.source_port,
-            destination_port: meta.destination_port,
-        };
-        let packet = Header {
-            cookie: u64::from(slot.frame),
-            len: slot.len,
-            truesize: frame::truesize(slot.len),
-            flow_hash: self.hasher.hash(&flow),
-            dsfield: meta.dsfield,
-        };
-        self.channel.arrive(way, arrived, packet, &mut self.pool);
-    }
-
     /// Sends all frames of direction `way` that are due; returns their number.
     fn send_due(&mut self, way: usize) -> Result<usize> {
         let mut sent = 0;
+        if self.train(way).is_some_and(|at| thread::now() < at) {
+            return Ok(0);
+        }
         loop {
             let now = thread::now();
             let mut batch = [Slot::default(); BATCH];
@@ -374,6 +426,7 @@ impl<C: Channel> Runner<C> {
             if count == 0 {
                 return Ok(sent);
             }
+            self.sent_at[way] = now;
             self.send_batch(way, &batch[..count])?;
             sent += count;
         }
@@ -381,26 +434,17 @@ impl<C: Channel> Runner<C> {
 
     /// Sends `batch` and frees its frames. Frames that the kernel refuses are lost and counted.
     fn send_batch(&mut self, way: usize, batch: &[Slot]) -> Result<()> {
-        let socket = &mut self.to[way];
-        let mut done = 0;
-        while done < batch.len() {
-            match socket.send(&mut self.pool, &batch[done..]) {
-                Ok(count) => {
-                    for slot in &batch[done..done + count] {
-                        self.channel.count_sent(way, slot.len);
-                    }
-                    done += count.max(1);
-                }
-                Err(errno) if errno.kind() == io::ErrorKind::Interrupted => {}
-                Err(errno) if is_link_gone(&errno) && !self.between.outlives(&errno) => {
-                    return Err(link_error("sendmmsg", socket, errno));
-                }
-                Err(_) => {
-                    self.trouble.send_failures += 1;
-                    done += 1;
-                }
+        let Runner { to, pool, channel, trouble, between, .. } = self;
+        let socket = &mut to[way];
+        let sent = socket.send(pool, batch, |slots, answer| {
+            match answer {
+                Ok(()) => slots.iter().for_each(|slot| channel.count_sent(way, slot.len)),
+                Err(errno) if is_link_gone(&errno) && !between.outlives(&errno) => return Err(errno),
+                Err(_) => trouble.send_failures += slots.len() as u64,
             }
-        }
+            Ok(())
+        });
+        sent.map_err(|errno| link_error("sendmmsg", socket, errno))?;
         for slot in batch {
             self.pool.give(slot.frame);
         }
@@ -412,8 +456,8 @@ impl<C: Channel> Runner<C> {
     fn sleep(&mut self) -> Result<bool> {
         let now = thread::now();
         let mut until = now + PUBLISH;
-        if let Some(at) = self.channel.next_send() {
-            until = until.min(Nanos(at.0.saturating_sub(self.margin.now.0)));
+        if let Some(at) = self.next_sending() {
+            until = until.min(at);
         }
         if let Some(at) = self.channel.next_event() {
             until = until.min(at + LAZY);
@@ -423,14 +467,39 @@ impl<C: Channel> Runner<C> {
             self.margin.spun();
             return Ok(false);
         }
-        let [a, b] = &self.from;
-        thread::wait([a.as_fd(), b.as_fd()], until.since(now))?;
+        // What arrives on a busy line has time until the frames before it have left.
+        let wakes = |way: usize| self.channel.next_send_of_an_arrival(way).is_none_or(|at| at < until);
+        let [up, down] = &self.from;
+        thread::wait([wakes(UP).then(|| up.as_fd()), wakes(DOWN).then(|| down.as_fd())], until.since(now))?;
         let woke = thread::now();
         self.rest.slept = self.rest.slept + woke.since(now);
         if woke >= until {
             self.margin.slept(woke.since(until));
         }
         Ok(true)
+    }
+
+    /// When direction `way` sends again, if what is due before that waits for others.
+    fn train(&self, way: usize) -> Option<Nanos> {
+        let at = self.sent_at[way] + TOGETHER;
+        let is_soon = self.channel.next_send(way).is_some_and(|due| due < at);
+        (is_soon && self.channel.is_backlogged(way)).then_some(at)
+    }
+
+    /// Until when there is nothing to send if nothing arrives. The first frame may be as late as
+    /// [`TOGETHER`] lets it, if others leave with it then.
+    fn next_sending(&self) -> Option<Nanos> {
+        let [up, down] = [UP, DOWN].map(|way| {
+            let due = self.channel.next_send(way)?;
+            // What waits for others is late already: no spinning.
+            let exact = || Nanos(due.0.saturating_sub(self.margin.now.0));
+            Some((due, self.train(way).unwrap_or_else(exact)))
+        });
+        let (Some((up_due, up)), Some((down_due, down))) = (up, down) else {
+            return up.or(down).map(|(_, at)| at);
+        };
+        let (first, due, second) = if up < down { (up, up_due, down) } else { (down, down_due, up) };
+        Some(if second <= due + TOGETHER { second } else { first })
     }
 
     /// Publishes a sample, unless the last one is being read.
@@ -459,6 +528,68 @@ impl<C: Channel> Runner<C> {
             lateness_limit: self.lateness_limit,
             frames_used: u32::try_from(self.pool.used() - inbox).unwrap_or(u32::MAX),
         }
+    }
+}
+
+/// Both clocks at one moment, after a read.
+struct Clocks {
+    now: Nanos,
+    /// The wall clock less the engine's.
+    ahead: u64,
+}
+
+impl Clocks {
+    fn now() -> Clocks {
+        let now = thread::now();
+        Clocks { now, ahead: thread::wall_clock().wrapping_sub(now.0) }
+    }
+
+    /// The engine's time of a receive time; now if there is none. Bounded, so that a step of the wall clock
+    /// in between does no harm.
+    fn logical(&self, stamp: u64) -> Nanos {
+        let stamp = if stamp == 0 { self.now.0 } else { stamp.wrapping_sub(self.ahead) };
+        Nanos(stamp.min(self.now.0))
+    }
+}
+
+/// What the frames that one message brought have in common.
+struct Enqueue {
+    way: usize,
+    note: Note,
+    flow_hash: u32,
+}
+
+impl Enqueue {
+    fn of(way: usize, meta: &Meta, partial: Partial, hasher: &FlowHasher) -> Enqueue {
+        let server = if way == UP { meta.destination } else { meta.source };
+        // There are two directions.
+        #[allow(clippy::cast_possible_truncation)]
+        let (dsfield, host) = (meta.dsfield, host_of(server));
+        let flow = FlowKey {
+            source: meta.source,
+            destination: meta.destination,
+            protocol: meta.protocol,
+            source_port: meta.source_port,
+            destination_port: meta.destination_port,
+        };
+        Enqueue {
+            way,
+            note: Note { dsfield, host, way: way as u8, partial, ..Note::default() },
+            flow_hash: hasher.hash(&flow),
+        }
+    }
+
+    /// Hands a frame of `len` bytes that arrived at `at` to its queue.
+    fn hand_in(&self, at: Nanos, frame: u32, len: u32, channel: &mut impl Channel, pool: &mut Pool) {
+        pool.set_note(frame, Note { len, ..self.note });
+        let packet = Header {
+            cookie: u64::from(frame),
+            len,
+            truesize: frame::truesize(len),
+            flow_hash: self.flow_hash,
+            dsfield: self.note.dsfield,
+        };
+        channel.arrive(self.way, at, packet, pool);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::frame::{self, TCP};
 /// Bytes of a TCP header without options.
 const FIXED: usize = 20;
 
-fn word(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|&two| u16::from_be_bytes(two))
 }
 

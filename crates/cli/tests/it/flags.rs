@@ -112,6 +112,7 @@ fn two_shapers_or_a_shaper_without_effect_are_refused() {
     refused("run rrul --shape 90% --live", &["--shape with --live", "leave --live out"]);
     refused("run rrul --line dsl-50-10 --live", &["--line with --live", "leave --live out"]);
     refused("run rrul --seeds 5 --live", &["--seeds with --live", "leave --live out"]);
+    refused("run rrul --super-packets", &["--super-packets", "add --live"]);
     refused(
         "run rrul --live --queue cake,bandwidth=90%",
         &["--queue cake,bandwidth=90% with --live", "18mbit"],

@@ -184,7 +184,7 @@ impl Link {
     /// [`Error::Machine`] with the missing right, [`Error::Usage`] if the live arm has no such link.
     pub fn start(plan: &Plan, exposed: &[Exposed], outside: bool) -> Result<Link, Error> {
         let queue = queue_of(plan)?;
-        let lab = lab(1, plan.link.ecn)?;
+        let lab = lab(1, plan.link.ecn, plan.link.super_packets)?;
         let started = goodqueue_wire::now();
         let spec = lines(&plan.link, &queue, seed_of(plan), flows(started))?;
         let faults = Faults::of([&spec.up.queue, &spec.down.queue]);
@@ -212,7 +212,7 @@ impl Link {
         };
         let setup = Setup::over_the_air(variant, experiment.test.clone())?;
         let Network::Air(air) = &setup.network else { return Err(Error::Usage("there is no [wifi]".into())) };
-        let lab = lab(setup.hosts, setup.ecn)?;
+        let lab = lab(setup.hosts, setup.ecn, setup.super_packets)?;
         let seed = experiment.seeds.first().copied().unwrap_or(1);
         let mut relays = Relays::start(&lab, exposed, outside)?;
         let started = goodqueue_wire::now();

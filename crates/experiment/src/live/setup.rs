@@ -35,6 +35,7 @@ pub(super) struct Setup {
     /// Server hosts of the lab.
     pub(super) hosts: usize,
     pub(super) ecn: bool,
+    pub(super) super_packets: bool,
     pub(super) ipv6: bool,
     pub(super) network: Network,
 }
@@ -93,6 +94,7 @@ impl Setup {
                     test,
                     load: load.map(way),
                     ecn: link.ecn,
+                    super_packets: link.super_packets,
                     ipv6: link.ip_version == 6,
                     network: Network::Lines(link.clone(), queue),
                 })
@@ -152,7 +154,8 @@ impl Setup {
         let path = variant.path(&test).into_iter().filter_map(queue).collect();
         let air = Air { spec: radio.spec.clone(), stations, path, delay: wire.delay, to_stations };
         let network = Network::Air(air);
-        Ok(Setup { test, load: None, hosts, ecn: scenario.tcp.ecn, ipv6: scenario.ipv6, network })
+        let ecn = scenario.tcp.ecn;
+        Ok(Setup { test, load: None, hosts, ecn, super_packets: false, ipv6: scenario.ipv6, network })
     }
 
     /// The address of a server host.

@@ -101,7 +101,7 @@ fn work(voice: &mut Voice) -> Result<(), Error> {
     let order = order()?;
     goodqueue_wire::die_with_parent(order.parent).map_err(Error::machine)?;
     let setup = Setup::of(&order)?;
-    let lab = lab(setup.hosts, setup.ecn)?;
+    let lab = lab(setup.hosts, setup.ecn, setup.super_packets)?;
     voice.detach();
     let test = &setup.test;
     let whole = &test.clone().with_rpm();
@@ -307,15 +307,15 @@ fn taken_at(sample: &EngineSample, clock: &SharedClock) -> i64 {
     }
 }
 
-/// Namespaces with so many server hosts, and ECN on request; without root's rights, in a user namespace of
-/// our own.
-pub(super) fn lab(hosts: usize, ecn: bool) -> Result<Lab, Error> {
+/// Namespaces with so many server hosts, ECN and super-packets on request; without root's rights, in a user
+/// namespace of our own.
+pub(super) fn lab(hosts: usize, ecn: bool, super_packets: bool) -> Result<Lab, Error> {
     // More files than most users may open by default, and fewer than most may ask for.
     goodqueue_wire::raise_open_files(16_384).map_err(Error::machine)?;
     let hosts = u8::try_from(hosts).map_err(Error::usage)?;
     let ecn = if ecn { "1" } else { "0" };
-    let spec =
-        LabSpec { hosts, mtu: goodqueue::ETHERNET_MTU, ..LabSpec::default() }.sysctl("net.ipv4.tcp_ecn", ecn);
+    let spec = LabSpec { hosts, mtu: goodqueue::ETHERNET_MTU, super_packets, ..LabSpec::default() };
+    let spec = spec.sysctl("net.ipv4.tcp_ecn", ecn);
     let lab = match Lab::new(&spec) {
         Err(error) if error.is_missing() => {
             goodqueue_wire::enter_user_namespace().map_err(Error::machine)?;

@@ -32,6 +32,9 @@ pub struct LinkOrder {
     pub bql: bool,
     /// Whether TCP negotiates ECN.
     pub ecn: bool,
+    /// Whether hosts send super-packets of TCP, which are cut in front of the queue; live only.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub super_packets: bool,
     /// 4 or 6.
     pub ip_version: u8,
     /// The ready-made line that gives round trip, jitter and buffers where no flag does.
@@ -69,6 +72,10 @@ impl LinkOrder {
         if args.ipv6 && !test.versions.is_empty() {
             return Err(Error::Usage(format!("--ipv6: {} has both IP versions; leave it out", test.name)));
         }
+        if args.super_packets && !args.live {
+            let why = "only the live arm has it; add --live, or write tso = true in an experiment's [tcp]";
+            return Err(Error::Usage(format!("--super-packets: {why}")));
+        }
         let line = args.line.as_deref().map(lines::find).transpose();
         let line = line.map_err(|why| Error::Usage(format!("--line: {why}")))?;
         let typed = [("up", &args.up, &args.trace_up), ("down", &args.down, &args.trace_down)];
@@ -99,6 +106,7 @@ impl LinkOrder {
             ring: ring(args.ring)?,
             bql: args.bql,
             ecn: args.ecn,
+            super_packets: args.super_packets,
             ip_version: if args.ipv6 { 6 } else { 4 },
             line: line.map(|line| line.name.to_owned()),
             trace_up: name(&args.trace_up),

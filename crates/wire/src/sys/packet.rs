@@ -4,20 +4,24 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use super::{socklen_of, zeroed};
+use crate::gso::{Joined, LONGEST, VnetHeader};
 use crate::pool::{Pool, SLOT};
 use crate::{Error, Result};
 
 /// Frames handled by one system call.
 pub(crate) const BATCH: usize = 64;
+/// Super-packets read by one system call: 1 MiB.
+pub(crate) const SUPER_BATCH: usize = 16;
 
 const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
 const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_AUXDATA: libc::c_int = 8;
+const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// Bytes of kernel memory for frames that wait in the socket. A 1514-byte frame takes about 2.3 kB there, so
-/// this is some 14 000 full frames: more than 100 ms at 1 Gbit/s.
+/// Bytes of kernel memory for frames that wait in the socket. A 1514-byte frame takes about 2.3 kB there,
+/// so this is some 14 000 full frames: more than 100 ms at 1 Gbit/s.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 
 /// A frame in the pool, its length and when the kernel received it.
@@ -58,17 +62,39 @@ pub(crate) struct PacketSocket {
     fd: OwnedFd,
     interface: String,
     headers: Vec<libc::mmsghdr>,
+    /// At most two for each frame.
     vectors: Vec<libc::iovec>,
     controls: Vec<Control>,
+    /// How many slots each message has.
+    counts: Vec<usize>,
+    /// With super-packets.
+    vnet: Option<Vnet>,
     dropped: u64,
+}
+
+/// What a socket needs for super-packets.
+struct Vnet {
+    headers: Vec<VnetHeader>,
+    /// [`SUPER_BATCH`] times [`LONGEST`] bytes to receive into.
+    bytes: Vec<u8>,
+    /// Lengths and receive times.
+    arrived: Vec<Slot>,
+}
+
+/// A frame that has arrived at a socket with super-packets.
+pub(crate) struct Arrival<'a> {
+    pub(crate) header: VnetHeader,
+    pub(crate) bytes: &'a [u8],
+    /// As [`Slot::stamp`].
+    pub(crate) stamp: u64,
 }
 
 impl PacketSocket {
     /// Opens one that receives from `interface` of the calling thread's namespace.
     pub(crate) fn receiving(interface: &str, which: Receive) -> Result<PacketSocket> {
         let (socket, index) = PacketSocket::open(interface)?;
-        // More than net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it, use the
-        // largest size that is allowed.
+        // More than net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it, use
+        // the largest size that is allowed.
         if socket.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER).is_err() {
             socket.option(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
         }
@@ -120,8 +146,10 @@ impl PacketSocket {
             fd,
             interface: interface.to_owned(),
             headers: vec![header; BATCH],
-            vectors: vec![vector; BATCH],
+            vectors: vec![vector; 2 * BATCH],
             controls: vec![[0; 12]; BATCH],
+            counts: Vec::with_capacity(BATCH),
+            vnet: None,
             dropped: 0,
         };
         Ok((socket, index))
@@ -207,35 +235,12 @@ impl PacketSocket {
             return Ok(0);
         }
         for (place, slot) in slots[..count].iter().enumerate() {
-            self.vectors[place] =
-                libc::iovec { iov_base: pool.slot_mut(slot.frame).as_mut_ptr().cast(), iov_len: SLOT };
+            self.vectors[place] = vector_of(&mut pool.slot_mut(slot.frame)[..]);
         }
-        self.point_headers(count);
-        for (header, control) in self.headers[..count].iter_mut().zip(&mut self.controls) {
-            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
-            header.msg_hdr.msg_controllen = size_of::<Control>() as _;
-        }
-        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        // SAFETY: the first `count` headers each point to one vector, and that to SLOT bytes of a pool
-        // slot of its own, which `pool` (borrowed mutably) keeps alive and unshared during the call; each
-        // control pointer leads to a `Control` of its own.
-        #[allow(clippy::cast_possible_truncation)]
-        let got = unsafe {
-            libc::recvmmsg(
-                self.fd.as_raw_fd(),
-                self.headers.as_mut_ptr(),
-                count as libc::c_uint,
-                flags as _,
-                std::ptr::null_mut(),
-            )
-        };
-        let Ok(got) = usize::try_from(got) else {
-            let error = io::Error::last_os_error();
-            return match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
-                _ => Err(error),
-            };
-        };
+        self.point_headers(count, 1);
+        // SAFETY: the first `count` headers each point to one vector, and that to SLOT bytes of a pool slot
+        // of its own, which `pool` (borrowed mutably) keeps alive and unshared during the call.
+        let got = unsafe { self.recvmmsg(count) }?;
         for (slot, header) in slots.iter_mut().zip(&self.headers[..got]) {
             slot.len = header.msg_len;
             let told = told(&header.msg_hdr);
@@ -247,37 +252,169 @@ impl PacketSocket {
         Ok(got)
     }
 
-    /// Sends `slots`, at most [`BATCH`], and returns how many were sent (at least one), or the error of the
-    /// first.
-    pub(crate) fn send(&mut self, pool: &mut Pool, slots: &[Slot]) -> io::Result<usize> {
-        let count = slots.len().min(BATCH);
-        for (place, slot) in slots[..count].iter().enumerate() {
-            let bytes = pool.slot_mut(slot.frame);
-            let len = bytes.len().min(slot.len as usize);
-            self.vectors[place] = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: len };
+    /// Turns super-packets on: they arrive whole, and leave whole where segments follow each other.
+    pub(crate) fn with_super_packets(mut self) -> Result<PacketSocket> {
+        self.option(libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
+        self.vnet = Some(Vnet {
+            headers: vec![VnetHeader::default(); BATCH],
+            bytes: vec![0; SUPER_BATCH * LONGEST],
+            arrived: vec![Slot::default(); SUPER_BATCH],
+        });
+        Ok(self)
+    }
+
+    /// Reads waiting frames of a socket with super-packets, at most `count` and [`SUPER_BATCH`], and
+    /// returns their number. They are there until the next read ([`PacketSocket::arrival`]).
+    pub(crate) fn receive_super(&mut self, count: usize) -> io::Result<usize> {
+        let Some(vnet) = &mut self.vnet else { return Ok(0) };
+        let count = count.min(SUPER_BATCH);
+        let places = vnet.headers.iter_mut().zip(vnet.bytes.chunks_exact_mut(LONGEST));
+        for (vectors, (header, bytes)) in self.vectors.chunks_exact_mut(2).zip(places) {
+            vectors[0] = vector_of(std::slice::from_mut(header));
+            vectors[1] = vector_of(bytes);
         }
-        self.point_headers(count);
-        // SAFETY: as in `receive`; the kernel only reads the slots.
+        self.point_headers(count, 2);
+        // SAFETY: the first `count` headers each point to two vectors, and those to a `VnetHeader`, which
+        // may have any bytes, and to LONGEST bytes, which `self.vnet` keeps alive and which no others point
+        // to.
+        let got = unsafe { self.recvmmsg(count) }?;
+        let Some(vnet) = &mut self.vnet else { return Ok(0) };
+        for (slot, header) in vnet.arrived.iter_mut().zip(&self.headers[..got]) {
+            let len = (header.msg_len as usize).saturating_sub(size_of::<VnetHeader>());
+            // It is at most what one message has.
+            #[allow(clippy::cast_possible_truncation)]
+            let len = len.min(LONGEST) as u32;
+            *slot = Slot { len, stamp: told(&header.msg_hdr).stamp, ..Slot::default() };
+        }
+        Ok(got)
+    }
+
+    /// The frame `place` of the last [`PacketSocket::receive_super`].
+    pub(crate) fn arrival(&self, place: usize) -> Option<Arrival<'_>> {
+        let vnet = self.vnet.as_ref()?;
+        let (slot, header) = (vnet.arrived.get(place)?, *vnet.headers.get(place)?);
+        let bytes = vnet.bytes.get(place * LONGEST..)?.get(..slot.len as usize)?;
+        Some(Arrival { header, bytes, stamp: slot.stamp })
+    }
+
+    /// `recvmmsg(2)` into the first `count` headers.
+    ///
+    /// # Safety
+    /// They point to memory that is alive and unshared during the call.
+    unsafe fn recvmmsg(&mut self, count: usize) -> io::Result<usize> {
+        for (header, control) in self.headers[..count].iter_mut().zip(&mut self.controls) {
+            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            header.msg_hdr.msg_controllen = size_of::<Control>() as _;
+        }
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        // SAFETY: as the caller says; each control pointer leads to a `Control` of its own.
         #[allow(clippy::cast_possible_truncation)]
-        let sent = unsafe {
-            libc::sendmmsg(
+        let got = unsafe {
+            libc::recvmmsg(
                 self.fd.as_raw_fd(),
                 self.headers.as_mut_ptr(),
                 count as libc::c_uint,
-                libc::MSG_DONTWAIT as _,
+                flags as _,
+                std::ptr::null_mut(),
             )
         };
-        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+        usize::try_from(got).or_else(|_| {
+            let error = io::Error::last_os_error();
+            match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+                _ => Err(error),
+            }
+        })
     }
 
-    /// Points the first `count` headers at their vectors.
-    fn point_headers(&mut self, count: usize) {
-        for (header, vector) in self.headers[..count].iter_mut().zip(&mut self.vectors) {
-            header.msg_hdr.msg_iov = vector;
-            header.msg_hdr.msg_iovlen = 1;
-            header.msg_hdr.msg_control = std::ptr::null_mut();
-            header.msg_hdr.msg_controllen = 0;
-            header.msg_len = 0;
+    /// Sends `slots`, at most [`BATCH`], in this order. `answer` is told which of them the kernel took or
+    /// refused together; an error that it returns ends the sending.
+    pub(crate) fn send(
+        &mut self,
+        pool: &mut Pool,
+        slots: &[Slot],
+        mut answer: impl FnMut(&[Slot], io::Result<()>) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let slots = &slots[..slots.len().min(BATCH)];
+        self.counts.clear();
+        if self.vnet.is_some() {
+            self.join(pool, slots);
+        } else {
+            for (place, slot) in slots.iter().enumerate() {
+                let bytes = pool.slot_mut(slot.frame);
+                let len = bytes.len().min(slot.len as usize);
+                self.vectors[place] = vector_of(&mut bytes[..len]);
+            }
+            self.counts.resize(slots.len(), 1);
+            self.point_headers(slots.len(), 1);
+        }
+        let (mut message, mut rest) = (0, slots);
+        while message < self.counts.len() {
+            let left = self.counts.len() - message;
+            // SAFETY: the headers up to `counts.len()` point to vectors, and those to slots that `pool`
+            // (borrowed mutably) keeps alive and unshared during the call, and to headers in `self.vnet`.
+            // The kernel only reads them.
+            #[allow(clippy::cast_possible_truncation)]
+            let sent = unsafe {
+                libc::sendmmsg(
+                    self.fd.as_raw_fd(),
+                    self.headers[message..].as_mut_ptr(),
+                    left as libc::c_uint,
+                    libc::MSG_DONTWAIT as _,
+                )
+            };
+            let errno = io::Error::last_os_error();
+            if sent < 0 && errno.kind() == io::ErrorKind::Interrupted {
+                continue;
+            }
+            let dealt = usize::try_from(sent).unwrap_or(1).clamp(1, left);
+            let count = self.counts[message..message + dealt].iter().sum();
+            let (these, others) = rest.split_at(count);
+            answer(these, if sent < 0 { Err(errno) } else { Ok(()) })?;
+            (message, rest) = (message + dealt, others);
+        }
+        Ok(())
+    }
+
+    /// Makes messages of `slots`: segments that follow each other are one.
+    fn join(&mut self, pool: &mut Pool, slots: &[Slot]) {
+        let PacketSocket { vnet: Some(vnet), headers, vectors, counts, .. } = self else { return };
+        let bytes_of = |pool: &mut Pool, slot: &Slot, from: usize| {
+            let len = (slot.len as usize).min(SLOT);
+            vector_of(&mut pool.slot_mut(slot.frame)[from..len])
+        };
+        let (mut place, mut used) = (0, 0);
+        while let Some(slot) = slots.get(place) {
+            let message = counts.len();
+            let begin = used;
+            vectors[used + 1] = bytes_of(pool, slot, 0);
+            used += 2;
+            place += 1;
+            let partial = pool.note(slot.frame).partial;
+            let mut joined = Joined::begin(pool.start(slot.frame, slot.len), partial);
+            while let (Some(train), Some(next)) = (&mut joined, slots.get(place)) {
+                let partial = pool.note(next.frame).partial;
+                let (first, following) = (pool.start(slot.frame, slot.len), pool.start(next.frame, next.len));
+                let Some(payload) = train.add(first, following, partial) else { break };
+                vectors[used] = bytes_of(pool, next, payload.start);
+                used += 1;
+                place += 1;
+            }
+            let count = used - begin - 1;
+            vnet.headers[message] = match joined {
+                Some(train) if count > 1 => train.seal(&mut pool.slot_mut(slot.frame)[..slot.len as usize]),
+                _ => partial.header(),
+            };
+            vectors[begin] = vector_of(std::slice::from_mut(&mut vnet.headers[message]));
+            point(&mut headers[message], &mut vectors[begin..used]);
+            counts.push(count);
+        }
+    }
+
+    /// Points the first `count` headers at as many vectors each.
+    fn point_headers(&mut self, count: usize, each: usize) {
+        for (header, vectors) in self.headers[..count].iter_mut().zip(self.vectors.chunks_exact_mut(each)) {
+            point(header, vectors);
         }
     }
 
@@ -302,6 +439,20 @@ impl PacketSocket {
         }
         self.dropped
     }
+}
+
+/// Points a header at vectors.
+fn point(header: &mut libc::mmsghdr, vectors: &mut [libc::iovec]) {
+    header.msg_hdr.msg_iov = vectors.as_mut_ptr();
+    header.msg_hdr.msg_iovlen = vectors.len() as _;
+    header.msg_hdr.msg_control = std::ptr::null_mut();
+    header.msg_hdr.msg_controllen = 0;
+    header.msg_len = 0;
+}
+
+/// The vector of some memory.
+fn vector_of<T>(memory: &mut [T]) -> libc::iovec {
+    libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: size_of_val(memory) }
 }
 
 /// What the kernel tells about a frame.

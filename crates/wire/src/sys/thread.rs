@@ -109,9 +109,10 @@ pub(crate) fn sleep(span: Span) {
 }
 
 /// Sleeps until one of `sockets` is readable or broken (the next read returns the error), or `timeout` has
-/// passed (`ppoll(2)`).
-pub(crate) fn wait(sockets: [BorrowedFd<'_>; 2], timeout: Span) -> Result<()> {
-    let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+/// passed (`ppoll(2)`, which takes no notice of a negative descriptor).
+pub(crate) fn wait(sockets: [Option<BorrowedFd<'_>>; 2], timeout: Span) -> Result<()> {
+    let number = |fd: Option<BorrowedFd<'_>>| fd.map_or(-1, |fd| fd.as_raw_fd());
+    let entry = |fd| libc::pollfd { fd: number(fd), events: libc::POLLIN, revents: 0 };
     let mut polled = sockets.map(entry);
     // SAFETY: all zeros is a valid timespec.
     let mut limit: libc::timespec = unsafe { super::zeroed() };

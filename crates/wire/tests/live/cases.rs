@@ -1,17 +1,18 @@
 //! The tests.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use goodqueue::{Line, Rate, Serializer};
-use goodqueue_wire::{Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, PathSpec, Side};
+use goodqueue::{Direction, Line, Rate, Serializer};
+use goodqueue_wire::{Change, Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, Netns, PathSpec, Side};
 
 use crate::net::{
-    Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, lab, open_path, ping_pong, receive, relay,
-    set_option, udp, udp_pair,
+    Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, flood_of_frames, lab, open_path, ping_pong,
+    receive, relay, set_option, udp, udp_pair,
 };
 use crate::{Case, Outcome};
 
@@ -29,6 +30,8 @@ cases![
     unprivileged_user_can_run_a_lab,
     a_missing_right_is_named_with_its_cure,
     super_packets_are_refused,
+    super_packets_come_and_leave_whole,
+    a_flood_of_short_frames_takes_no_memory_and_is_counted,
     an_exhausted_pool_is_reported,
     a_lab_has_one_engine_at_a_time,
     a_pulled_cable_ends_the_run_and_keeps_what_was_measured,
@@ -48,8 +51,8 @@ macro_rules! lab_or_skip {
     };
 }
 
-/// Measures until the engine calls the result valid, at most three times with a pause in between, and prints
-/// the number of tries. The error is the engine's verdict on the last result.
+/// Measures until the engine calls the result valid, at most three times with a pause in between, and
+/// prints the number of tries. The error is the engine's verdict on the last result.
 pub(crate) fn valid<T>(mut measure: impl FnMut() -> (EngineReport, T)) -> Result<(EngineReport, T), String> {
     let mut tries = 0;
     loop {
@@ -108,8 +111,9 @@ fn lab_comes_up_and_is_as_asked() -> Outcome {
 }
 
 /// What an idle engine adds to a round trip, compared with a plain relay on this machine. Each direction
-/// includes the wake-ups of two threads, which take some 10 us if the processors are kept awake and 80 us in
-/// deep sleep. Engine and relay are measured alternately, so that both see the same state of the machine.
+/// includes the wake-ups of two threads, which take some 10 us if the processors are kept awake and 80 us
+/// in deep sleep. Engine and relay are measured alternately, so that both see the same state of the
+/// machine.
 fn idle_engine_adds_little_delay() -> Outcome {
     /// The longest round trip through the engine, as a multiple of the one through the relay.
     const MOST: f64 = 2.0;
@@ -248,6 +252,158 @@ fn a_missing_right_is_named_with_its_cure() -> Outcome {
     assert_eq!(output.status.code(), Some(3), "{words}");
     assert!(words.contains("CAP_NET_ADMIN") && words.contains("run as root"), "{words}");
     Outcome::Passed
+}
+
+/// TCP brings all bytes through in both directions and over both families. Between hosts and engine there
+/// are fewer frames than the queue saw packets, and none of those is longer than the MTU. UDP passes too,
+/// with checksums that its host has left to the device.
+fn super_packets_come_and_leave_whole() -> Outcome {
+    const BYTES: usize = 8 << 20;
+    let lab = lab_or_skip!(&LabSpec { super_packets: true, ..LabSpec::default() });
+    let rate = Rate(1_000_000_000);
+    for v6 in [false, true] {
+        let path =
+            || PathSpec { line: Line::from(Serializer::new(rate)), ..PathSpec::new(TestQueue::new(10_000)) };
+        let engine = engine(&lab, path(), path());
+        let before = [lab.client(), lab.server()].map(packets);
+        for is_up in [true, false] {
+            transfer(&lab, v6, is_up, BYTES);
+        }
+        let after = [lab.client(), lab.server()].map(packets);
+        let (client, server) = udp_pair(&lab, v6);
+        ping_pong(&client, &server, 1000, 2);
+        let report = engine.stop().unwrap();
+        let (up, down) = (report.up.last, report.down.last);
+        let trouble = report.last.trouble;
+        assert_eq!((trouble.super_packets, trouble.send_failures, trouble.pool_exhausted), (0, 0, 0));
+        let [client, server] = [0, 1].map(|n| [0, 1].map(|k| after[n][k] - before[n][k]));
+        println!(
+            "  v6 {v6}: packets {} {}; received, sent: {client:?} {server:?}",
+            up.sent.packets, down.sent.packets
+        );
+        for (path, sent, received) in [(up, client[1], server[0]), (down, server[1], client[0])] {
+            let segments = (BYTES / 1448) as u64;
+            assert!(path.sent.packets >= segments, "{path:?}");
+            assert!(path.sent.bytes <= path.sent.packets * 1514, "{path:?}");
+            assert!(
+                sent < segments && received < segments,
+                "{sent} sent and {received} received of {segments}"
+            );
+        }
+    }
+    Outcome::Passed
+}
+
+/// Packets that the interfaces of a namespace received and sent (`proc_pid_net(5)`).
+fn packets(netns: &Netns) -> [u64; 2] {
+    let read = || std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+    let text = netns.run(read).unwrap();
+    let figures =
+        text.lines().filter_map(|line| line.split_once(':')).filter(|(name, _)| name.trim() != "lo");
+    let figures: Vec<u64> =
+        figures.flat_map(|(_, words)| words.split_whitespace()).map(|word| word.parse().unwrap()).collect();
+    [figures[1], figures[9]]
+}
+
+/// Sends `bytes` over a TCP connection, and checks each that arrives.
+fn transfer(lab: &Lab, v6: bool, is_up: bool, bytes: usize) {
+    let pattern = |at: usize| (at % 251) as u8 ^ (at >> 16) as u8;
+    let listen = || TcpListener::bind(SocketAddr::new(Lab::server_address(v6, 0), 0));
+    let listener = lab.server().run(listen).unwrap().unwrap();
+    let to = listener.local_addr().unwrap();
+    let client = lab.client().run(|| TcpStream::connect(to)).unwrap().unwrap();
+    let (server, _) = listener.accept().unwrap();
+    let (mut sender, mut receiver) = if is_up { (client, server) } else { (server, client) };
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let content: Vec<u8> = (0..bytes).map(pattern).collect();
+            sender.write_all(&content).unwrap();
+        });
+        let mut got = Vec::with_capacity(bytes);
+        receiver.read_to_end(&mut got).unwrap();
+        assert_eq!(got.len(), bytes);
+        assert!(got.iter().enumerate().all(|(at, &byte)| byte == pattern(at)));
+    });
+}
+
+/// Frames of 60 bytes, as fast as the processors can send them, for an engine whose queue takes 100 us for
+/// each of them, so that it takes at most 10 000 in a second: control answers, memory does not grow, and
+/// each frame is counted, as received by the engine or as lost in front of the queue.
+fn a_flood_of_short_frames_takes_no_memory_and_is_counted() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let line = || Line::from(Serializer::new(Rate(100_000_000)));
+    let path = |queue| PathSpec { line: line(), ..PathSpec::new(queue) };
+    let span = Duration::from_secs(3);
+    let slow = TestQueue::slow(1000, Duration::from_micros(100), Instant::now() + span);
+    let engine = engine(&lab, path(slow), path(TestQueue::new(1000)));
+    let stop = AtomicBool::new(false);
+    let before = packets(lab.client())[1];
+    let memory = resident();
+    let slowest = std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| lab.client().run(|| flood_of_frames(c"cli", &stop)).unwrap());
+        }
+        let _stops = Stops(&stop);
+        let began = Instant::now();
+        let mut slowest = Duration::ZERO;
+        while began.elapsed() < span {
+            let asked = Instant::now();
+            let _ = engine.sample();
+            engine.change(Direction::Down, Change::default()).unwrap();
+            slowest = slowest.max(asked.elapsed());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        slowest
+    });
+    let grown = resident().saturating_sub(memory);
+    let sent = packets(lab.client())[1] - before;
+    // What is in the socket is read.
+    let mut arrived = 0;
+    while arrived < engine.sample().up.arrived.packets {
+        arrived = engine.sample().up.arrived.packets;
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let asked = Instant::now();
+    let report = engine.stop().unwrap();
+    let stopping = asked.elapsed();
+    let up = report.up.last;
+    let lost = report.last.trouble.socket_drops;
+    println!(
+        "  sent {sent} in 3 s, arrived {}, lost in front of the queue {lost}, dropped {}",
+        up.arrived.packets,
+        up.dropped_in_all()
+    );
+    println!(
+        "  slowest answer {slowest:?}, stopped in {stopping:?}, memory +{grown} kB, {:?}",
+        report.last.lateness
+    );
+    // What the client's kernel sends by itself is not handed to the queue.
+    let missing = sent - up.arrived.packets - lost;
+    assert!(missing <= report.last.trouble.foreign, "{missing} of {sent}: {:?}", report.last.trouble);
+    assert_eq!(
+        up.arrived.packets,
+        up.sent.packets + up.dropped_in_all() + u64::from(report.last.frames_used)
+    );
+    assert!(grown < 16 << 10, "{grown} kB more");
+    assert!(
+        stopping < Duration::from_secs(1) && slowest < Duration::from_secs(1),
+        "{stopping:?} {slowest:?}"
+    );
+    // A run that lost frames in front of the queue says so.
+    if lost == 0 {
+        return Outcome::Skipped(format!("a machine that sends more than {sent} frames in {span:?}"));
+    }
+    let validity = report.validity();
+    let tells = |reason: &String| reason.contains("before the engine read");
+    assert!(validity.reasons.iter().any(tells), "{validity:?}");
+    Outcome::Passed
+}
+
+/// Memory of this process, kB (`VmRSS` of `proc_pid_status(5)`).
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 fn super_packets_are_refused() -> Outcome {

@@ -21,6 +21,8 @@ pub(crate) struct TestQueue {
     packets: VecDeque<Header>,
     limit: usize,
     mark: bool,
+    /// How long it takes to enqueue a packet, and until when.
+    takes: Option<(Duration, Instant)>,
     bytes: u64,
     stats: Stats,
 }
@@ -30,6 +32,11 @@ impl TestQueue {
         TestQueue { packets: VecDeque::with_capacity(limit), limit, ..TestQueue::default() }
     }
 
+    /// One that takes so long to enqueue a packet, for as long as `until`.
+    pub(crate) fn slow(limit: usize, takes: Duration, until: Instant) -> TestQueue {
+        TestQueue { takes: Some((takes, until)), ..TestQueue::new(limit) }
+    }
+
     pub(crate) fn marking(limit: usize) -> TestQueue {
         TestQueue { mark: true, ..TestQueue::new(limit) }
     }
@@ -37,6 +44,10 @@ impl TestQueue {
 
 impl Queue<Header> for TestQueue {
     fn enqueue(&mut self, now: Nanos, packet: Header, observer: &mut impl Owner<Header>) -> Verdict {
+        if let Some((takes, until)) = self.takes {
+            let began = Instant::now();
+            while began < until && began.elapsed() < takes {}
+        }
         if self.packets.len() >= self.limit {
             self.stats.drops += 1;
             observer.dropped(now, packet, Reason::Limit);
@@ -186,8 +197,8 @@ pub(crate) fn echo(socket: &UdpSocket, stop: &AtomicBool) {
     }
 }
 
-/// Median of the round-trip times of `count` datagrams of `len` bytes, sent one after the other with a pause
-/// of 2 ms, from `client` to `server`, which echoes them.
+/// Median of the round-trip times of `count` datagrams of `len` bytes, sent one after the other with a
+/// pause of 2 ms, from `client` to `server`, which echoes them.
 pub(crate) fn ping_pong(client: &UdpSocket, server: &UdpSocket, len: usize, count: usize) -> Duration {
     let stop = AtomicBool::new(false);
     let mut times = Vec::new();
@@ -223,7 +234,8 @@ impl Drop for Stops<'_> {
 pub(crate) fn relay(stop: &AtomicBool) {
     let sockets = [link(c"rcli"), link(c"rsrv")];
     let param = libc::sched_param { sched_priority: 10 };
-    // SAFETY: `param` lives during the call; thread 0 is the caller. Failure is allowed, as the engine's is.
+    // SAFETY: `param` lives during the call; thread 0 is the caller. Failure is allowed, as the engine's
+    // is.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const param) };
     let awake = OpenOptions::new().write(true).open("/dev/cpu_dma_latency");
     let _awake = awake.map(|mut file| file.write_all(&0_i32.to_ne_bytes()).map(|()| file));
@@ -282,5 +294,26 @@ pub(crate) fn flood(socket: &UdpSocket, len: usize, rate: f64, stop: &AtomicBool
             sent += 1.0;
         }
         std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Sends UDP frames of 60 bytes on the interface of this name until `stop`, as fast as it can: what arrives
+/// has no receiver.
+pub(crate) fn flood_of_frames(name: &CStr, stop: &AtomicBool) {
+    let socket = link(name);
+    let mut frame = [0_u8; 60];
+    frame[..6].copy_from_slice(&[0x02, 0x67, 0x71, 0, 0, 2]);
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14..34].copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 73, 0, 1, 10, 73, 0, 2]);
+    let mut vector = libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() };
+    // SAFETY: all bits zero are a valid mmsghdr.
+    let mut headers: [libc::mmsghdr; 64] = unsafe { std::mem::zeroed() };
+    for header in &mut headers {
+        (header.msg_hdr.msg_iov, header.msg_hdr.msg_iovlen) = (&raw mut vector, 1);
+    }
+    while !stop.load(Ordering::Relaxed) {
+        // SAFETY: all headers point to one vector, and that to the frame; they live during the call, and
+        // the kernel only reads them.
+        unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), 64, 0) };
     }
 }
