@@ -54,6 +54,8 @@ mod checkpoints;
 mod credits;
 mod determinism;
 mod device;
+mod distribution;
+mod draw;
 mod dumbbell;
 mod engine;
 mod error;
@@ -83,8 +85,9 @@ pub mod wifi;
 pub use check::MOST;
 pub use checkpoints::{CHECKPOINT_EVERY, Checkpoints};
 pub use determinism::{Difference, Event, difference};
+pub use distribution::{Cdf, Distribution};
 pub use dumbbell::Dumbbell;
-pub use engine::{Arrivals, FlowView, LinkView, Simulation};
+pub use engine::{Arrivals, FlowView, LinkView, Simulation, Transfer};
 pub use error::BuildError;
 pub use link::LinkCounters;
 pub use loss::Loss;
@@ -92,7 +95,7 @@ pub use own_queue::{NamedQueue, OwnQueue, Report};
 pub use owner::LaneOwner;
 pub use path::route;
 pub use scenario::{
-    Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio, Rpm,
+    After, Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio, Rpm,
     Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,
 };
 pub use tap::{Leg, TraceEvent, What};

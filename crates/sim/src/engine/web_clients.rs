@@ -387,7 +387,7 @@ impl WebClients {
         role: Role,
     ) {
         match role {
-            Role::Load => {}
+            Role::Load | Role::Transfer => {}
             Role::Requests { client, connection } => {
                 self.requests_arrived(agenda, network, flows, (client, connection));
                 self.load_arrived(agenda, network, flows, samples, (client, connection));
