@@ -26,6 +26,7 @@ use super::switches::{self, Switch};
 use super::wifi::{TestStations, Wifi, check_limits};
 use super::{scenario, trees};
 use crate::plan::{Plan, bytes_per_second};
+use crate::traffic::MOST_FLOWS;
 use crate::{Error, Experiment, Variant};
 
 /// TCP header with timestamps, bytes.
@@ -74,7 +75,13 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
         Form::General(links, _) => Far::Hosts(hosts_of(links)?),
         Form::Wifi(wifi) => Far::Stations(TestStations::read(wifi)?),
     };
-    let load = Load::read(&root, &about, &far)?;
+    let load = Load::read(&root, &about, folder, &far)?;
+    let hosts = load.test.hosts().max(1);
+    if let (Form::Simple(_), Some(far)) = (&form, load.traffic.iter().find(|one| one.host >= hosts)) {
+        let server = server_name(far.host);
+        let what = format!("the test has no host `{server}`: a [[probe]] or a [[flow]] to it adds one");
+        return Err(Wrong::new(far.at, what));
+    }
     let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
     if ipv6 && !load.test.versions.is_empty() {
         let what = format!("{} has both IP versions: leave ipv6 out", load.test.name);
@@ -109,6 +116,7 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
         let at = side.place();
         let mut variant = scenario::variant(network, &load, tcp, ipv6, at)?;
         variant.label = side.label(&variant);
+        check_traffic(&variant, &load, &experiment.seeds)?;
         // The variants differ in their links' properties, not in what they join.
         if experiment.variants.is_empty() && side.wifi.is_none() {
             experiment.warnings.extend(scenario::idle_links(&variant));
@@ -277,6 +285,21 @@ fn check_size(sides: &[Side], load: &Load, seeds: usize) -> Read<()> {
         return Err(Wrong::new(0, what));
     }
     Ok(())
+}
+
+/// The flows of a run fit into memory.
+fn check_traffic(variant: &Variant, load: &Load, seeds: &[u64]) -> Read<()> {
+    let is_too_much = |&&seed: &&u64| variant.traffic_flows(seed).is_none();
+    match (seeds.iter().find(is_too_much), load.traffic.first()) {
+        (Some(seed), Some(first)) => {
+            let what = format!(
+                "more than {MOST_FLOWS} flows could come in a run, with seed {seed}: let fewer come (load, per_second, \
+                 users), or let users think for longer, or make the test shorter"
+            );
+            Err(Wrong::new(first.at, what))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The experiment that the flags of `goodqueue run` are.
