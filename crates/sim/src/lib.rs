@@ -78,6 +78,7 @@ pub mod switch;
 mod tap;
 pub mod tcp;
 mod timers;
+mod topology;
 mod token;
 mod trace;
 pub mod wifi;
@@ -100,6 +101,7 @@ pub use scenario::{
 };
 pub use tap::{Leg, TraceEvent, What};
 pub use token::Token;
+pub use topology::Topology;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

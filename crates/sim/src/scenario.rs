@@ -49,6 +49,11 @@ pub struct Scenario {
     pub radios: Vec<Radio>,
     /// Nodes that are switches. A frame at any other node is at once at the link that it leaves by.
     pub switches: Vec<Switch>,
+    /// Whether a conversation takes one of all paths with the fewest links, by its flow hash (equal-cost
+    /// multipath, ECMP): at each node the hash, mixed with the node's number, selects one of the next links
+    /// by hash threshold (RFC 2992 section 2). Each direction has its own hash and path. All connections of
+    /// a browser, a player or a test of responsiveness to one server take one path.
+    pub ecmp: bool,
     /// TCP of all hosts.
     pub tcp: Config,
     /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The caller must choose the maximum

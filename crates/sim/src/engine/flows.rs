@@ -139,6 +139,11 @@ impl Flow {
 }
 
 impl Wire {
+    /// The path of its frames.
+    pub(super) fn path(&self) -> Place {
+        self.path
+    }
+
     /// Makes the frame around its segment. `segments` is the number of segments that the packet will be cut
     /// into; each has its own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
     fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
@@ -244,9 +249,12 @@ impl Flows {
         }
         script.sort_unstable();
         for (index, spec) in scenario.flows.iter().enumerate() {
+            let conversation = Conversation::of_flow(scenario, spec, index);
+            let is_upload = spec.opener == Opener::Sender;
+            let hashes = [!is_upload, is_upload].map(|back| conversation.hash(&flows.hasher, back));
             let new = NewFlow {
-                conversation: Conversation::of_flow(scenario, spec, index),
-                paths: network.round_trip(scenario, spec.from, spec.to)?,
+                conversation,
+                paths: network.round_trip(scenario, (spec.from, spec.to), hashes)?,
                 dsfield: spec.dscp << 2,
                 opener: spec.opener,
                 cc: spec.cc,

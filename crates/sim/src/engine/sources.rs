@@ -112,10 +112,11 @@ impl Sources {
                 Pattern::OnOff { on, .. } => moment(spec.start) + exponential(&mut rng, on),
                 Pattern::Constant { .. } | Pattern::Poisson { .. } => Nanos::ZERO,
             };
+            let hash = ends.hash(&hasher, false);
             sources.list.push(Source {
                 pattern: spec.pattern,
-                path: network.paths.between(scenario, spec.from, spec.to)?,
-                hash: ends.hash(&hasher, false),
+                path: network.paths.between(scenario, spec.from, spec.to, hash)?,
+                hash,
                 dsfield: spec.dscp << 2,
                 len: spec.len,
                 stop: spec.stop.map_or(Nanos(u64::MAX), moment),

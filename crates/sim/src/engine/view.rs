@@ -193,6 +193,13 @@ impl Simulation {
         self.hosts.flows.transfer(index)
     }
 
+    /// The links that the data of TCP flow `index` of the scenario takes, in order.
+    #[must_use]
+    pub fn path(&self, index: usize) -> Vec<usize> {
+        let path = self.hosts.flows.get(index).wires[0].path();
+        self.network.paths.links(path).map(|link| link as usize).collect()
+    }
+
     /// Link `index` of the scenario.
     #[must_use]
     pub fn link(&self, index: usize) -> LinkView<'_> {
