@@ -54,9 +54,9 @@ pub fn read(name: &str, content: &[u8]) -> Result<Vec<Arrival>, String> {
 }
 
 fn of_text(name: &str, content: &[u8]) -> Result<Vec<Arrival>, String> {
-    let text = std::str::from_utf8(content)
-        .map_err(|_| "neither text nor a capture (pcap)".to_owned())?;
-    let is_trace = std::path::Path::new(name).extension().is_some_and(|end| end.eq_ignore_ascii_case("trace"));
+    let text = std::str::from_utf8(content).map_err(|_| "neither text nor a capture (pcap)".to_owned())?;
+    let is_trace =
+        std::path::Path::new(name).extension().is_some_and(|end| end.eq_ignore_ascii_case("trace"));
     let mut arrivals: Vec<Arrival> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -89,8 +89,8 @@ fn of_table_line(line: &str) -> Result<Arrival, String> {
     let mut words = line.split(',').map(str::trim);
     let time = words.next().unwrap_or_default();
     let seconds = time.parse::<f64>().ok().filter(|seconds| (0.0..=LONGEST_S as f64).contains(seconds));
-    let seconds = seconds
-        .ok_or_else(|| format!("`{}` is not a time in s, 0 to {LONGEST_S}", time.escape_debug()))?;
+    let seconds =
+        seconds.ok_or_else(|| format!("`{}` is not a time in s, 0 to {LONGEST_S}", time.escape_debug()))?;
     let size = |word: &str| {
         let size = word.parse::<u64>().ok().filter(|&bytes| bytes > 0);
         size.ok_or_else(|| format!("`{}` is not a number of bytes, at least 1", word.escape_debug()))
@@ -98,7 +98,9 @@ fn of_table_line(line: &str) -> Result<Arrival, String> {
     let bytes = words.next().map(size).transpose()?;
     match words.next() {
         None => Ok(Arrival { at: Span((seconds * 1e9).round() as u64), bytes }),
-        Some(more) => Err(format!("`{}` is too much: a time and bytes, as in 0.25,1000", more.escape_debug())),
+        Some(more) => {
+            Err(format!("`{}` is too much: a time and bytes, as in 0.25,1000", more.escape_debug()))
+        }
     }
 }
 
@@ -150,7 +152,9 @@ fn of_capture(content: &[u8], order: Order) -> Result<Vec<Arrival>, String> {
         _ => None,
     };
     if !matches!(link, 0 | 1 | 101 | 113 | 228 | 229 | 276) {
-        return Err(format!("a capture of link type {link}: Ethernet (1), raw IP (101) and Linux's cooked ones (113, 276) can be read"));
+        return Err(format!(
+            "a capture of link type {link}: Ethernet (1), raw IP (101) and Linux's cooked ones (113, 276) can be read"
+        ));
     }
     let mut at = FILE_HEADER;
     let mut first: Option<u64> = None;
@@ -212,9 +216,7 @@ const UDP: u8 = 17;
 /// capture has. `None` if it is none of TCP or UDP, and of fragments but the first.
 fn payload(packet: &[u8]) -> Option<(Ends, u64)> {
     let mut addresses = [0; 32];
-    let u16_at = |bytes: &[u8], at: usize| {
-        Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk::<2>()?))
-    };
+    let u16_at = |bytes: &[u8], at: usize| Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk::<2>()?));
     let (protocol, header, total) = match packet.first()? >> 4 {
         4 => {
             addresses[..8].copy_from_slice(packet.get(12..20)?);

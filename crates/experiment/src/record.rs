@@ -5,7 +5,8 @@ use goodqueue_probe::rpm::LOADS;
 use goodqueue_probe::talk::App;
 use goodqueue_probe::{Direction as Way, Dscp, Probe, Test, Transport};
 use goodqueue_report::{
-    Direction, FlowPlan, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, TalkPlan, TestPlan, TrafficPlan, VideoPlan,
+    Direction, FlowPlan, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, TalkPlan, TestPlan, TrafficPlan,
+    VideoPlan,
 };
 use goodqueue_sim::{Link, Opener, Scenario, route};
 

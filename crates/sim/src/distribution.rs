@@ -246,7 +246,9 @@ impl Distribution {
         let mean = mean as f64;
         match (name, number) {
             ("pareto", Some(shape)) if shape > 1.0 => Ok(Distribution::Pareto { mean, shape }),
-            ("pareto", _) => Err("pareto needs a shape above 1, as in shape=1.2: below there is no mean".into()),
+            ("pareto", _) => {
+                Err("pareto needs a shape above 1, as in shape=1.2: below there is no mean".into())
+            }
             ("lognormal", Some(sigma)) if (0.0..=10.0).contains(&sigma) => {
                 Ok(Distribution::Lognormal { mean, sigma })
             }
@@ -280,9 +282,7 @@ impl Distribution {
                 mean * (shape - 1.0) / shape * exp(-ln(uniform(rng)) / shape)
             }
             // The mean is e^(mu + sigma²/2).
-            Distribution::Lognormal { mean, sigma } => {
-                mean * exp(sigma * normal(rng) - sigma * sigma / 2.0)
-            }
+            Distribution::Lognormal { mean, sigma } => mean * exp(sigma * normal(rng) - sigma * sigma / 2.0),
             Distribution::Empirical(ref cdf) => cdf.quantile(uniform(rng)),
         };
         value as u64

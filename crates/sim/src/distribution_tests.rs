@@ -22,7 +22,9 @@ fn share_up_to(of: &Distribution, x: f64) -> f64 {
             let h = (high - low) / f64::from(steps);
             let at = |i: i32| (-(low + h * f64::from(i)).powi(2) / 2.0).exp();
             let weight = |i: i32| if i == 0 || i == steps { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
-            (0..=steps).map(|i| weight(i) * at(i)).sum::<f64>() * h / 3.0 / (2.0 * std::f64::consts::PI).sqrt()
+            (0..=steps).map(|i| weight(i) * at(i)).sum::<f64>() * h
+                / 3.0
+                / (2.0 * std::f64::consts::PI).sqrt()
         }
         Distribution::Empirical(cdf) => {
             let mut share = 0.0;

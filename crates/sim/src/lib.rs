@@ -78,8 +78,8 @@ pub mod switch;
 mod tap;
 pub mod tcp;
 mod timers;
-mod topology;
 mod token;
+mod topology;
 mod trace;
 pub mod wifi;
 
@@ -96,8 +96,8 @@ pub use own_queue::{NamedQueue, OwnQueue, Report};
 pub use owner::LaneOwner;
 pub use path::route;
 pub use scenario::{
-    After, Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio, Rpm,
-    Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,
+    After, Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
+    Rpm, Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,
 };
 pub use tap::{Leg, TraceEvent, What};
 pub use token::Token;

@@ -87,12 +87,7 @@ impl Paths {
     }
 
     /// One of the paths with the fewest links, by the hash.
-    fn by_hash(
-        &mut self,
-        scenario: &Scenario,
-        ends: [NodeId; 2],
-        hash: u32,
-    ) -> Result<Place, BuildError> {
+    fn by_hash(&mut self, scenario: &Scenario, ends: [NodeId; 2], hash: u32) -> Result<Place, BuildError> {
         let [from, to] = ends;
         if !self.distances.contains_key(&to) {
             let found = self.distances_to(scenario, to);
@@ -151,12 +146,7 @@ impl Paths {
     }
 
     /// The path from one node to another with the fewest links; of several, that with the first links.
-    fn first(
-        &mut self,
-        scenario: &Scenario,
-        from: NodeId,
-        to: NodeId,
-    ) -> Result<Place, BuildError> {
+    fn first(&mut self, scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Place, BuildError> {
         if let Some(&known) = self.known.get(&(from, to)) {
             return Ok(known);
         }

@@ -9,10 +9,10 @@ use goodqueue_report::trace::Trace;
 use goodqueue_report::{MISSING, Responsiveness, Run, Simulation as Identity, TransferSeries};
 use goodqueue_sim::{Checkpoints, Discipline, FlowView, Simulation, Transfer};
 
-use super::{Job, TrafficRun};
 use super::air::{self, Airs};
 use super::passed::{Passed, moment, queue_end};
 use super::trace::Tracer;
+use super::{Job, TrafficRun};
 use crate::Error;
 use crate::Latest;
 use crate::collect::{Collector, QueueEnd, parameters};

@@ -275,8 +275,13 @@ pub(super) fn idle_links(variant: &Variant) -> Vec<String> {
     let probes = scenario.probes.iter().map(|probe| (probe.from, probe.to));
     let talks = scenario.talks.iter().map(|talk| (talk.from, talk.to));
     let rpm = scenario.rpm.iter().map(|rpm| (rpm.from, rpm.to));
-    let mut pairs: Vec<(NodeId, NodeId)> =
-        flows.chain(traffic).chain(probes).chain(talks).chain(rpm).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    let mut pairs: Vec<(NodeId, NodeId)> = flows
+        .chain(traffic)
+        .chain(probes)
+        .chain(talks)
+        .chain(rpm)
+        .flat_map(|(a, b)| [(a, b), (b, a)])
+        .collect();
     pairs.extend(scenario.sources.iter().map(|source| (source.from, source.to)));
     pairs.sort_unstable();
     pairs.dedup();

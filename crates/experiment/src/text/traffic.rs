@@ -104,7 +104,8 @@ pub(super) fn read_all(root: &Section<'_>, folder: &Path, test: &Test, far: &Far
 fn read_one(section: &Section<'_>, folder: &Path, test: &Test, direction: Direction) -> Read<Written> {
     let arrivals = read_arrivals(section, folder)?;
     let sizes = read_sizes(section, folder)?;
-    let has_sizes = matches!(&arrivals, Arrivals::Listed { all, .. } if all.iter().any(|one| one.bytes.is_some()));
+    let has_sizes =
+        matches!(&arrivals, Arrivals::Listed { all, .. } if all.iter().any(|one| one.bytes.is_some()));
     let sizes = match (sizes, has_sizes) {
         (Some(At { at, .. }), true) => {
             return Err(Wrong::new(at, "the file of arrivals has the sizes: leave this out"));
@@ -117,7 +118,10 @@ fn read_one(section: &Section<'_>, folder: &Path, test: &Test, direction: Direct
     let start = section.plain("start", read::span)?.unwrap_or(Span::ZERO);
     let stop = section.plain("stop", read::span)?.unwrap_or(test.load).min(test.load);
     if start >= stop {
-        return Err(Wrong::new(section.at, format!("this traffic would start at {start} and stop at {stop}")));
+        return Err(Wrong::new(
+            section.at,
+            format!("this traffic would start at {start} and stop at {stop}"),
+        ));
     }
     Ok(Written {
         at: section.at,
@@ -140,7 +144,12 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
     let file = section.read("file", read::text)?;
     let users = section.read("users", read::count)?;
     let think = section.read("think", read::text)?;
-    let given = [load.map(|at| at.at), per_second.map(|at| at.at), file.as_ref().map(|at| at.at), users.map(|at| at.at)];
+    let given = [
+        load.map(|at| at.at),
+        per_second.map(|at| at.at),
+        file.as_ref().map(|at| at.at),
+        users.map(|at| at.at),
+    ];
     let mut given = given.into_iter().flatten();
     let (first, second) = (given.next(), given.next());
     let how = "give one of load, per_second, file and users";
@@ -157,14 +166,16 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
         return Err(Wrong::new(think.at, "only users think: give `users`, or leave it out"));
     }
     if let Some(file) = file {
-        let wrong = |why: String| Wrong::new(file.at, format!("file = \"{}\": {why}", file.value.escape_debug()));
+        let wrong =
+            |why: String| Wrong::new(file.at, format!("file = \"{}\": {why}", file.value.escape_debug()));
         let content = crate::input::bytes(&folder.join(&file.value), MOST_BYTES).map_err(wrong)?;
         let all = arrivals::read(&file.value, &content).map_err(wrong)?;
         return Ok(Arrivals::Listed { file: file.value, all: all.into() });
     }
     if let Some(users) = users {
         let words = think.as_ref().map_or("0s", |think| think.value.as_str()).to_owned();
-        let of = |why: String| Wrong::new(think.as_ref().map_or(first, |think| think.at), format!("think: {why}"));
+        let of =
+            |why: String| Wrong::new(think.as_ref().map_or(first, |think| think.at), format!("think: {why}"));
         return Ok(Arrivals::Users {
             users: users.value,
             think: Distribution::of_times(&words).map_err(of)?,
@@ -186,7 +197,8 @@ fn read_sizes(section: &Section<'_>, folder: &Path) -> Read<Option<At<(Distribut
         (Some(_), Some(cdf)) => Err(Wrong::new(cdf.at, "cdf has the sizes: leave `size` out, or this")),
         (Some(At { at, value }), None) => {
             let sizes = Distribution::of_sizes(&value);
-            let sizes = sizes.map_err(|why| Wrong::new(at, format!("size = \"{}\": {why}", value.escape_debug())))?;
+            let sizes =
+                sizes.map_err(|why| Wrong::new(at, format!("size = \"{}\": {why}", value.escape_debug())))?;
             if sizes == Distribution::Fixed(0) {
                 return Err(Wrong::new(at, "size = \"0\": a flow sends a byte at least"));
             }
@@ -248,7 +260,9 @@ impl Written {
     fn come(&self, way: &Way) -> Read<(Come, String)> {
         let (gaps, often) = match &self.arrivals {
             Arrivals::Random { gaps, often } => (*gaps, *often),
-            Arrivals::Listed { file, all } => return Ok((Come::Listed(Arc::clone(all)), format!("as in {file}"))),
+            Arrivals::Listed { file, all } => {
+                return Ok((Come::Listed(Arc::clone(all)), format!("as in {file}")));
+            }
             Arrivals::Users { users, think, words } => {
                 let come = Come::Users { users: *users, think: think.clone() };
                 return Ok((come, format!("{users} users who think for {words}")));
@@ -259,11 +273,15 @@ impl Written {
             Often::PerSecond(number) => (1e9 / number, format!("{number} flows/s")),
             Often::Load(load) => {
                 if load.is_share() && way.rate.is_none() {
-                    let what = "load is a share of a line, and no line is on this way: write a rate, as in 20mbit";
+                    let what =
+                        "load is a share of a line, and no line is on this way: write a rate, as in 20mbit";
                     return Err(Wrong::new(self.at, what));
                 }
                 let rate: Rate = load.at(way.rate);
-                (way.gap(mean_size, rate), format!("{rate} offered, {:.6} flows/s", 1e9 / way.gap(mean_size, rate)))
+                (
+                    way.gap(mean_size, rate),
+                    format!("{rate} offered, {:.6} flows/s", 1e9 / way.gap(mean_size, rate)),
+                )
             }
         };
         if !(gap > 0.0 && gap < LONGEST_GAP) {

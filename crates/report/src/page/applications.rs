@@ -65,14 +65,23 @@ pub(super) fn transfers(record: &Record, all: &[Summary]) -> String {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for i in 0..record.test.traffic.len() {
         for (s, t) in all.iter().filter_map(|s| Some((s, s.traffic.get(i)?))) {
-            let sizes =
-                [("all", &t.all), ("≤100 kB", &t.small), ("≤10 MB", &t.medium), (">10 MB", &t.large)];
+            let sizes = [("all", &t.all), ("≤100 kB", &t.small), ("≤10 MB", &t.medium), (">10 MB", &t.large)];
             let with_flows = sizes.into_iter().filter(|(_, of)| !of.is_empty());
             rows.extend(with_flows.map(|(sizes, of)| row(s, &t.name, sizes, of)));
         }
     }
     let heads = [
-        "queue", "traffic", "sizes", "flows", "FCT, ms mean", "p50", "p95", "p99", "slowdown mean", "p50", "p95",
+        "queue",
+        "traffic",
+        "sizes",
+        "flows",
+        "FCT, ms mean",
+        "p50",
+        "p95",
+        "p99",
+        "slowdown mean",
+        "p50",
+        "p95",
         "p99",
     ];
     table("Flow completion times and slowdowns", &heads, 3, &rows)

@@ -58,5 +58,4 @@ pub(crate) fn times(slowdown: Option<f64>) -> String {
 }
 
 /// The meaning of `12+1` in the column of flows.
-pub(super) const UNFINISHED: &str =
-    "after + those that had not ended when the run did: in no mean, and slower than all others in percentiles";
+pub(super) const UNFINISHED: &str = "after + those that had not ended when the run did: in no mean, and slower than all others in percentiles";

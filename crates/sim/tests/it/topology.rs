@@ -100,9 +100,8 @@ fn a_parking_lot_of_fair_queues_has_max_min_shares() {
         [0, 1, 2, 3].map(|flow| simulation.flow(flow).received as f64)
     };
     let (before, after) = (at(warm), at(end));
-    let share = |flow: usize| {
-        (after[flow] - before[flow]) * 8.0 / (end - warm) as f64 / (rate * 1448.0 / 1514.0)
-    };
+    let share =
+        |flow: usize| (after[flow] - before[flow]) * 8.0 / (end - warm) as f64 / (rate * 1448.0 / 1514.0);
     for (flow, expected) in [(0, 1.0 / 3.0), (1, 1.0 / 3.0), (2, 1.0 / 3.0), (3, 2.0 / 3.0)] {
         // CoDel's drops make CUBIC leave its share unused for moments.
         assert!((share(flow) / expected - 1.0).abs() < 0.05, "flow {flow}: {}, not {expected}", share(flow));

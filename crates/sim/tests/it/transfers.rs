@@ -15,7 +15,8 @@ const ACK: u64 = 66 * 800;
 /// 10 Mbit/s both ways, and a round trip of 20 ms.
 fn simulate(flows: &[Flow]) -> Simulation {
     let mut scenario =
-        Dumbbell::new("fq_codel".parse().expect("a queue"), Rate(10_000_000), Span::from_millis(20)).scenario();
+        Dumbbell::new("fq_codel".parse().expect("a queue"), Rate(10_000_000), Span::from_millis(20))
+            .scenario();
     scenario.flows = flows.to_vec();
     let mut simulation = Simulation::new(&scenario).expect("a scenario");
     simulation.run_until(Nanos(60_000 * MS));
@@ -60,7 +61,8 @@ fn a_flow_that_waits_begins_after_the_other() {
         Flow { after: after(1, 0, 9000 * MS), ..upload(1448) },
     ];
     let simulation = simulate(&flows);
-    let [first, second, third, fourth, fifth, sixth] = [0, 1, 2, 3, 4, 5].map(|flow| simulation.transfer(flow));
+    let [first, second, third, fourth, fifth, sixth] =
+        [0, 1, 2, 3, 4, 5].map(|flow| simulation.transfer(flow));
     assert_eq!(first.began, Some(Nanos::ZERO));
     assert_eq!(second.began, first.ended.map(|at| at + Span(7 * MS)));
     assert_eq!([third, fourth], [Transfer::default(); 2]);

@@ -75,7 +75,12 @@ pub(crate) static ROOT: Table = Table {
             "probes in addition to those of the test",
         ),
         key("udp", Kind::Tables(&UDP), "none", "UDP sources"),
-        key("traffic", Kind::Tables(&TRAFFIC), "none", "many flows with sizes, whose completion times are measured"),
+        key(
+            "traffic",
+            Kind::Tables(&TRAFFIC),
+            "none",
+            "many flows with sizes, whose completion times are measured",
+        ),
         key(
             "reproduction",
             Kind::Table(&REPRODUCTION),
@@ -447,7 +452,12 @@ pub(crate) static TRAFFIC: Table = Table {
             "none",
             "the mean rate of the flows with their headers, as a share of the slowest line on their way, or as a rate",
         ),
-        key("per_second", Kind::Number { least: 0, most: 1_000_000 }, "none", "mean number of flows in a second"),
+        key(
+            "per_second",
+            Kind::Number { least: 0, most: 1_000_000 },
+            "none",
+            "mean number of flows in a second",
+        ),
         key(
             "arrivals",
             Kind::Text,
@@ -490,7 +500,12 @@ pub(crate) static TRAFFIC: Table = Table {
         ),
         key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
         key("start", time(FROM_NOTHING, DAY), "0s", "no flow before this, from the start of the load"),
-        key("stop", time(SOME, DAY), "the end", "no flow begins at or after this, from the start of the load"),
+        key(
+            "stop",
+            time(SOME, DAY),
+            "the end",
+            "no flow begins at or after this, from the start of the load",
+        ),
     ],
     also: None,
 };
