@@ -34,8 +34,10 @@
 //! # Where to look
 //!
 //! * [`Scenario`] is plain data: nodes, links, and what the hosts do. [`Dumbbell`] makes the usual network;
-//!   [`Link::new`] and [`PortSpec::new`] make any other. [`Flow`], [`Probe`], [`Source`], [`Browse`],
+//!   [`Topology`] makes fat trees, parking lots and any other. [`Flow`], [`Probe`], [`Source`], [`Browse`],
 //!   [`Watch`] and [`Talk`] are what hosts do.
+//! * [`Distribution`] draws sizes of flows and times between them. [`Simulation::transfer`] says when a flow
+//!   with an end began and ended, and with [`After`] a flow waits for another.
 //! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps,
 //!   [`Simulation::link`] and [`Simulation::flow`] show the present state, and [`Simulation::take_samples`]
 //!   returns what the probes measured.

@@ -380,6 +380,15 @@ pub(crate) static VARIANT: Table = Table {
     also: None,
 };
 
+/// Congestion control and mark of flows.
+const CC: Key = key(
+    "cc",
+    Kind::Text,
+    "cubic",
+    "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, or the path of a library of your own",
+);
+const MARK: Key = key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8");
+
 /// Flows of the load.
 pub(crate) static FLOW: Table = Table {
     name: "flow",
@@ -389,13 +398,8 @@ pub(crate) static FLOW: Table = Table {
         key("from", Kind::Text, "client", "the host that sends"),
         key("to", Kind::Text, "server", "the host that receives"),
         key("transport", Kind::Text, "tcp", "transport of the flows: tcp, or quic with cubic or newreno"),
-        key(
-            "cc",
-            Kind::Text,
-            "cubic",
-            "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, or the path of a library of your own",
-        ),
-        key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
+        CC,
+        MARK,
         key("start", time(FROM_NOTHING, DAY), "0s", "start of the first flow, from the start of the load"),
         key("stagger", time(FROM_NOTHING, HOUR), "0s", "time between the starts of two flows"),
         key("stop", time(SOME, DAY), "the end", "when all are aborted, from the start of the load on"),
@@ -492,13 +496,8 @@ pub(crate) static TRAFFIC: Table = Table {
             "none",
             "a file in the folder of this file instead: lines of bytes and the share of flows up to that, linear between",
         ),
-        key(
-            "cc",
-            Kind::Text,
-            "cubic",
-            "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, or the path of a library of your own",
-        ),
-        key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
+        CC,
+        MARK,
         key("start", time(FROM_NOTHING, DAY), "0s", "no flow before this, from the start of the load"),
         key(
             "stop",

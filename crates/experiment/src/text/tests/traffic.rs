@@ -80,7 +80,7 @@ fn wrong_traffic_is_refused_with_its_place_and_a_cure() {
         text("load = \"1%\"\nsize = \"1\"")
     );
     let error = parse(&named).map(|_| ()).expect_err("one name").to_string();
-    assert_eq!(error, "x.toml:14:8: two are called \"a\"");
+    assert_eq!(error, "x.toml:15:8: two are called \"a\"");
 }
 
 #[test]
