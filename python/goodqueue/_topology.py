@@ -83,8 +83,9 @@ class Topology:
     def parking_lot(
         cls, hops: int, *, rate: str = "20mbit", delay: str = "5ms", queue: str = "fq_codel"
     ) -> Topology:
-        """A chain of bottlenecks. hosts[0] and hosts[1] are at its ends; hosts[2] and hosts[3] at those of the
-        first bottleneck, hosts[4] and hosts[5] at those of the second, and so on. Links of hosts have no rate.
+        """A chain of bottlenecks. hosts[0] and hosts[1] are at its ends; hosts[2] and hosts[3] at those of
+        the first bottleneck, hosts[4] and hosts[5] at those of the second, and so on. Links of hosts have no
+        rate.
         """
         if isinstance(hops, bool) or not isinstance(hops, int) or not 1 <= hops <= 1000:
             raise UsageError(f"hops {hops!r}: a whole number from 1 to 1000")
@@ -94,10 +95,14 @@ class Topology:
     def _shape(cls, kind: str, size: int, lines: tuple[str, ...], words: tuple[str, str, str]) -> Topology:
         """`lines`: how the names of nodes begin that have links with a rate."""
         nodes, links, hosts = _goodqueue.shape(kind, size)
-        rate, delay, queue = (_word(key, word) for key, word in zip(("rate", "delay", "queue"), words, strict=True))
+        rate, delay, queue = (
+            _word(key, word) for key, word in zip(("rate", "delay", "queue"), words, strict=True)
+        )
         has_line = [all(nodes[end].startswith(lines) for end in link) for link in links]
         of = {True: (rate, delay, queue.replace(" ", ",")), False: ("unlimited", "0s", "")}
-        ends = [(nodes[one], nodes[other], *of[has]) for (one, other), has in zip(links, has_line, strict=True)]
+        ends = [
+            (nodes[one], nodes[other], *of[has]) for (one, other), has in zip(links, has_line, strict=True)
+        ]
         return cls(nodes, ends, [nodes[host] for host in hosts])
 
     def run(
@@ -119,8 +124,8 @@ class Topology:
 
         flow, from, to, start_s, bytes
         received_bytes  what the receiver got
-        fct_ms          flow completion time: from the start until the receiver had all bytes; missing if it had
-                        not
+        fct_ms          flow completion time: from the start until the receiver had all bytes; missing if it
+                        had not
         goodput_bps     received bytes over that time, or over the time until the end
         hops, path      number of links, and the nodes on the way
         retransmits     segments sent again
@@ -143,7 +148,9 @@ class Topology:
         if size is not None and (isinstance(size, bool) or int(size) != size or size < 1):
             raise UsageError(f"flow {number}: bytes {size!r}: a whole number, at least 1")
         ends = (self._number(f"flow {number}", flow["from"]), self._number(f"flow {number}", flow["to"]))
-        start, cc = (_word(key, flow.get(key, default)) for key, default in (("start", "0s"), ("cc", "cubic")))
+        start, cc = (
+            _word(key, flow.get(key, default)) for key, default in (("start", "0s"), ("cc", "cubic"))
+        )
         return (*ends, None if size is None else int(size), start, cc, int(flow.get("dscp", 0)))
 
     def _number(self, what: str, node: Hashable) -> int:
