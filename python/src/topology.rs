@@ -8,7 +8,7 @@ use goodqueue_sim::{Flow, Link, NodeId, PortSpec, Scenario, Simulation, Topology
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::table::{Column, Numbers, Table, Whole, Words};
+use crate::table::{Numbers, Table, Whole, Words};
 
 /// A link: its two ends, rate, delay and queue.
 type LinkWords = (NodeId, NodeId, String, String, String);
@@ -86,7 +86,7 @@ pub(crate) fn simulate_network(
         }
         py.check_signals()?;
     }
-    Ok(py.detach(|| table(&scenario, &simulation, end)))
+    Ok(py.detach(move || table(&scenario, &simulation, end)))
 }
 
 fn table(scenario: &Scenario, simulation: &Simulation, end: Nanos) -> Table {

@@ -15,8 +15,11 @@ def test_a_graph_becomes_a_network_and_flows_a_table():
     flows = net.run([("left", "right", 14480), ("right", "left")], length="5s")
     assert flows["path"] == ["left > middle > right", "right > middle > left"]
     assert flows["received_bytes"][0] == 14480
-    # Three times 6 ms one way; SYN, SYN-ACK, ACK and ten segments at 10 Mbit/s, beside a flow the other way.
-    assert 18 + 12.1 < flows["fct_ms"][0] < 18 + 12.1 + 3
+    # Alone: three times 6 ms one way; SYN and SYN-ACK (74 bytes) over both links; ACK (66) and ten segments
+    # (1514) at 10 Mbit/s, and the last one at 100 Mbit/s.
+    alone = net.run([("left", "right", 14480)])["fct_ms"][0]
+    assert alone == pytest.approx(18 + 2 * 74 * (0.8e-3 + 0.08e-3) + (66 + 15140) * 0.8e-3 + 1514 * 0.08e-3)
+    assert flows["fct_ms"][0] > alone
     assert flows["fct_ms"][1] is None and flows["bytes"][1] is None
     assert 9e6 < flows["goodput_bps"][1] < 10e6
 
