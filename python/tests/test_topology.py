@@ -15,7 +15,7 @@ def test_a_graph_becomes_a_network_and_flows_a_table():
     flows = net.run([("left", "right", 14480), ("right", "left")], length="5s")
     assert flows["path"] == ["left > middle > right", "right > middle > left"]
     assert flows["received_bytes"][0] == 14480
-    # Alone: three times 6 ms one way; SYN and SYN-ACK (74 bytes), ACK (66) and ten segments (1514) at 10 Mbit/s.
+    # Alone: three times 6 ms one way; SYN, SYN-ACK (74 bytes), ACK (66), ten segments (1514) at 10 Mbit/s.
     alone = net.run([("left", "right", 14480)])["fct_ms"][0]
     assert alone == pytest.approx(18 + (2 * 74 + 66 + 10 * 1514) * 0.8e-3)
     assert flows["fct_ms"][0] > alone

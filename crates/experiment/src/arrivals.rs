@@ -212,8 +212,8 @@ type Ends = ([u8; 32], u8, [u8; 4]);
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// The direction that a packet belongs to, and its bytes of payload as its headers say, however much of it the
-/// capture has. `None` if it is none of TCP or UDP, and of fragments but the first.
+/// The direction that a packet belongs to, and its bytes of payload as its headers say, however much of it
+/// the capture has. `None` if it is none of TCP or UDP, and of fragments but the first.
 fn payload(packet: &[u8]) -> Option<(Ends, u64)> {
     let mut addresses = [0; 32];
     let u16_at = |bytes: &[u8], at: usize| Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk::<2>()?));

@@ -4,8 +4,8 @@
 //!
 //! `cargo bench -p goodqueue-sim --bench scale` runs this program under `valgrind --tool=callgrind` and
 //! `--tool=dhat`, for each row, and prints two tables, the first beside ns-3's; it exits 1 while one of the
-//! targets below is missed. `-- --bar` counts scenario A alone, for `./check`, and `-- --fat-tree` a fat tree of
-//! 1024 hosts alone, for each packet on each line. Beside the cost of a packet
+//! targets below is missed. `-- --bar` counts scenario A alone, for `./check`, and `-- --fat-tree` a fat tree
+//! of 1024 hosts alone, for each packet on each line. Beside the cost of a packet
 //! sent on the bottleneck is that of a packet that arrives there, to be sent or dropped: with ten thousand
 //! flows most are dropped.
 //!
@@ -87,8 +87,8 @@ fn scenario(flows: usize, mbit: u64, ms: u64) -> Scenario {
     }
 }
 
-/// A fat tree of 16 pods: 1024 hosts, 320 switches and 6144 lines of 10 Gbit/s, 1 us each. Every host sends to
-/// the one half of the tree away, so that all flows cross the core.
+/// A fat tree of 16 pods: 1024 hosts, 320 switches and 6144 lines of 10 Gbit/s, 1 us each. Every host sends
+/// to the one half of the tree away, so that all flows cross the core.
 fn tree() -> Scenario {
     let port = PortSpec::new("fq_codel".parse().expect("a queue"), Rate(10_000_000_000));
     let tree = Topology::fat_tree(16, &port, Span(1000));
@@ -102,8 +102,8 @@ fn tree() -> Scenario {
 /// Virtual time of the fat tree, us.
 const TREE_US: u64 = 1000;
 
-/// The child: simulates the fat tree until `until`, and prints packets sent on all lines, by all hosts; events;
-/// and goodput.
+/// The child: simulates the fat tree until `until`, and prints packets sent on all lines, by all hosts;
+/// events; and goodput.
 fn simulate_tree(until: u64) {
     let scenario = tree();
     let mut simulation = Simulation::new(&scenario).expect("a scenario");

@@ -33,8 +33,8 @@ pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>
     Ok(paths.links(path).map(|link| link as usize).collect())
 }
 
-/// Which of `count` next links a conversation takes at a node: the hash's part of the range of all hashes, cut
-/// into as many equal parts (RFC 2992 section 2). Each node mixes the hash with its number, so that nodes
+/// Which of `count` next links a conversation takes at a node: the hash's part of the range of all hashes,
+/// cut into as many equal parts (RFC 2992 section 2). Each node mixes the hash with its number, so that nodes
 /// behind each other choose independently; the mixing is the finalizer of MurmurHash3.
 #[allow(clippy::cast_possible_truncation)]
 fn chosen(hash: u32, node: NodeId, count: usize) -> usize {

@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::marker::PhantomData;
-use std::path::Path;
 use std::str::FromStr;
 
 use goodqueue::{ETHERNET_FRAME, Rate, Span};
@@ -14,7 +13,6 @@ use super::keys::{FLOW, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
 use super::named;
 use super::read::{self, At, Read, Section, Wrong};
 use super::starts;
-use super::traffic;
 use super::wifi::TestStations;
 use crate::own_cc::CcText;
 
@@ -32,7 +30,6 @@ pub(super) struct Load {
     /// Further properties of each flow of the test, from the file.
     pub(super) own: Vec<Own>,
     pub(super) sources: Vec<NamedSource>,
-    pub(super) traffic: Vec<traffic::Written>,
     pub(super) start_jitter: Span,
 }
 
@@ -111,12 +108,11 @@ impl Far {
 impl Load {
     /// A test, and nothing beside it.
     pub(super) fn of(test: Test, start_jitter: Span) -> Load {
-        let (own, sources, traffic) = (vec![Own::default(); test.flows.len()], Vec::new(), Vec::new());
-        Load { test, own, sources, traffic, start_jitter }
+        Load { own: vec![Own::default(); test.flows.len()], test, sources: Vec::new(), start_jitter }
     }
 
     /// The load over a network.
-    pub(super) fn read(root: &Section<'_>, about: &str, folder: &Path, far: &Far) -> Read<Load> {
+    pub(super) fn read(root: &Section<'_>, about: &str, far: &Far) -> Read<Load> {
         let (mut test, is_own) = read_test(root, about, far.most())?;
         if let Far::Stations(test_stations) = far {
             test = test_stations.spread(test, root.at)?;
@@ -142,9 +138,8 @@ impl Load {
         }
         let sources: Vec<Vec<NamedSource>> =
             sources.iter().map(|section| read_sources(section, &test, far)).collect::<Read<_>>()?;
-        let traffic = traffic::read_all(root, folder, &test, far)?;
         let start_jitter = of_test(root, "start_jitter")?.unwrap_or(starts::DEFAULT);
-        Ok(Load { test, own, sources: sources.concat(), traffic, start_jitter })
+        Ok(Load { test, own, sources: sources.concat(), start_jitter })
     }
 }
 

@@ -20,14 +20,21 @@ use crate::Variant;
 use crate::own_cc::CcText;
 
 /// Puts the load on the network.
-pub(super) fn variant(network: Network, load: &Load, tcp: Config, ipv6: bool, at: usize) -> Read<Variant> {
+pub(super) fn variant(
+    network: Network,
+    load: &Load,
+    written: &[traffic::Written],
+    tcp: Config,
+    ipv6: bool,
+    at: usize,
+) -> Read<Variant> {
     let node = |name: &str, at: usize| {
         network.find(name).ok_or_else(|| {
             let nodes = network.scenario.nodes.join(", ");
             Wrong::new(at, format!("there is no node `{}`; there are {nodes}", name.escape_debug()))
         })
     };
-    let hosts = load.traffic.iter().map(|one| one.host + 1).max().unwrap_or(1).max(load.test.hosts());
+    let hosts = written.iter().map(|one| one.host + 1).max().unwrap_or(1).max(load.test.hosts());
     let pair = |host| {
         let own = network.find(&client_name(host));
         Ok((own.map_or_else(|| node("client", at), Ok)?, node(&server_name(host), at)?))
@@ -80,7 +87,7 @@ pub(super) fn variant(network: Network, load: &Load, tcp: Config, ipv6: bool, at
         let mss = if is_ipv6 == ipv6 { tcp.mss } else { tcp.mss - IPV6_MORE };
         one.placed(&network, (client, server), mss)
     };
-    let traffic = load.traffic.iter().map(placed).collect::<Read<_>>()?;
+    let traffic = written.iter().map(placed).collect::<Read<_>>()?;
     let (label, notes, start_jitter) = (String::new(), network.notes.clone(), load.start_jitter);
     Ok(Variant { label, up, down, rtt, start_jitter, notes, switches, traffic, scenario })
 }

@@ -103,8 +103,8 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
     draw_curves(ctx, &all, x, curves)
 }
 
-/// The completion times of a group of flows, and their slowdowns: shares of all flows that began in the loaded
-/// interval, so that a curve ends below 100 % if some had not ended.
+/// The completion times of a group of flows, and their slowdowns: shares of all flows that began in the
+/// loaded interval, so that a curve ends below 100 % if some had not ended.
 pub(crate) fn transfers(ctx: &Context<'_>, group: usize) -> [Chart; 2] {
     let of = |value: &dyn Fn(&Transfer) -> Option<i64>| -> Vec<Vec<i64>> {
         let of_run = |run: &Run| {
