@@ -12,6 +12,7 @@
 run           a test over a link, once for each queue; help(goodqueue.run) has every argument
 Experiment    an experiment file: any network, from TOML, from a dict, or key by key
 read          a record of an earlier run, or a file of flent's
+Topology      a network of many hosts, also from a graph of NetworkX, and flows between any two
 Queue         a queue, packet by packet and with your clock; Packet: what it queues
 sweep         an experiment many times while its keys vary, here or on a cluster; help(goodqueue.sweep)
 check_queue, check_cc   whether a queue, or a congestion control, keeps the rules
@@ -33,6 +34,7 @@ from ._experiment import Experiment, run
 from ._goodqueue import CcAck, CcWindow, Packet, Queue, Table, __version__, lines, queues, tests
 from ._result import Result, Vectors, read, read_vectors
 from ._sweep import SweepResult, sweep
+from ._topology import Topology
 
 __all__ = [
     "CcAck",
@@ -47,6 +49,7 @@ __all__ = [
     "Result",
     "SweepResult",
     "Table",
+    "Topology",
     "UsageError",
     "Vectors",
     "__version__",

@@ -20,6 +20,7 @@ class Result:
 
     summary  a row for each queue and seed: goodput, rise of the round trip, drops, grade
     series   a row for each value: delays, goodput, congestion windows, backlogs
+    flows    a row for each flow of [[traffic]]: size, completion time, slowdown
 
     `print(result)` shows the command's table. A notebook shows table and picture.
     """
@@ -59,6 +60,21 @@ class Result:
         Of several seeds, the first keeps its series.
         """
         return self._record.series()
+
+    @functools.cached_property
+    def flows(self) -> _goodqueue.Table:
+        """A row for each flow of [[traffic]] (docs/experiments.md) that began, in the order of beginnings.
+
+        run, queue, seed, traffic, direction
+        start_s   seconds from the start of the load
+        bytes     its size: payload
+        fct_ms    flow completion time; missing if it had not ended when the load did
+        ideal_ms  the time that it would take alone, without slow start and queues
+        slowdown  fct_ms / ideal_ms
+
+        Of several seeds, the first keeps its flows.
+        """
+        return self._record.flows()
 
     @functools.cached_property
     def summaries(self) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ mod queue;
 mod record;
 mod sweep;
 mod table;
+mod topology;
 mod vectors;
 
 /// The queue algorithms, the simulator and the records of Goodqueue.
@@ -35,6 +36,8 @@ mod _goodqueue {
     use super::sweep::{PyStudy, sweep_speed};
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::topology::{shape, simulate_network};
     #[pymodule_export]
     use super::vectors::read_vectors;
 

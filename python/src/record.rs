@@ -55,6 +55,11 @@ impl Record {
         py.detach(|| series(&self.0))
     }
 
+    /// A row for each flow of traffic of one's own.
+    fn flows(&self, py: Python<'_>) -> Table {
+        py.detach(|| flows(&self.0))
+    }
+
     /// The points of each series of this kind, metric and direction: `(run, series, t_s, values)`.
     fn curves(
         &self,
@@ -214,5 +219,43 @@ fn series(record: &goodqueue_report::Record) -> Table {
         metric.column("metric"),
         value.column("value"),
         unit.column("unit"),
+    ])
+}
+
+fn flows(record: &goodqueue_report::Record) -> Table {
+    let (mut number, mut queue, mut seed) = (Whole::default(), Words::default(), Vec::new());
+    let (mut traffic, mut direction, mut start) = (Words::default(), Words::default(), Numbers::default());
+    let (mut bytes, mut took, mut ideal) = (Whole::default(), Numbers::default(), Numbers::default());
+    let mut slowdown = Numbers::default();
+    let ms = |ns: i64| (ns != goodqueue_report::MISSING).then_some(ns as f64 / 1e6);
+    for (index, run) in (0_i64..).zip(&record.runs) {
+        let root = run.simulation.as_ref().map_or(record.seed, |simulation| simulation.seed);
+        for (plan, series) in record.test.traffic.iter().zip(&run.traffic) {
+            let times = series.took_ns.iter().zip(&series.ideal_ns);
+            for ((&at, &size), (&took_ns, &ideal_ns)) in series.start_ns.iter().zip(&series.bytes).zip(times) {
+                number.push(Some(index));
+                queue.push(Some(&run.queue));
+                seed.push(root);
+                traffic.push(Some(&plan.name));
+                direction.push(Some(plan.direction.name()));
+                start.push(Some(at as f64 / 1e9));
+                bytes.push(i64::try_from(size).ok());
+                took.push(ms(took_ns));
+                ideal.push(ms(ideal_ns));
+                slowdown.push(ms(took_ns).filter(|_| ideal_ns > 0).map(|ms| ms * 1e6 / ideal_ns as f64));
+            }
+        }
+    }
+    Table::new(vec![
+        number.column("run"),
+        queue.column("queue"),
+        Column::seeds("seed", seed),
+        traffic.column("traffic"),
+        direction.column("direction"),
+        start.column("start_s"),
+        bytes.column("bytes"),
+        took.column("fct_ms"),
+        ideal.column("ideal_ms"),
+        slowdown.column("slowdown"),
     ])
 }

@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use goodqueue::{Rate, Span};
 use goodqueue_probe::Test;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Discipline, Scenario};
+use goodqueue_sim::{Discipline, Flow, Scenario};
 
 use crate::Error;
+use crate::simulate::TrafficRun;
 use crate::text::claims::Reproduction;
 use crate::text::starts;
+use crate::traffic::{MOST_FLOWS, Traffic};
 
 /// An experiment with every number filled in.
 #[derive(Clone, Debug)]
@@ -46,6 +48,9 @@ pub struct Variant {
     /// How much later than planned flows, sources, browsers, players, video calls and games begin at most, by
     /// chance; zero: not at all.
     pub start_jitter: Span,
+    /// Traffic of one's own. Its flows are none of the scenario: they follow from the seed
+    /// ([`Variant::with_seed`]).
+    pub traffic: Vec<Traffic>,
     /// The view of each directed link.
     pub(crate) notes: Vec<Note>,
     /// The view of each switch.
@@ -68,12 +73,39 @@ pub(crate) struct Note {
 }
 
 impl Variant {
-    /// The scenario of one repetition, with the starts that the seed gives.
+    /// The scenario of one repetition, with the starts that the seed gives. The flows of its traffic follow
+    /// those of the test.
     #[must_use]
     pub fn with_seed(&self, seed: u64) -> Scenario {
         let mut scenario = Scenario { seed, ..self.scenario.clone() };
         starts::scatter(&mut scenario, self.start_jitter);
+        scenario.flows.extend(self.traffic_flows(seed).unwrap_or_default().into_iter().flatten());
         scenario
+    }
+
+    /// Where the flows of each traffic are in the scenario of one repetition, and their ideal times.
+    pub(crate) fn traffic_runs(&self, seed: u64) -> Vec<TrafficRun> {
+        let mut at = self.scenario.flows.len();
+        let of = |(flows, traffic): (Vec<Flow>, &Traffic)| {
+            let ideal = flows.iter().map(|flow| traffic.way.ideal(flow.bytes.unwrap_or(0)));
+            let run = TrafficRun { first: at, ideal: ideal.collect() };
+            at += run.ideal.len();
+            run
+        };
+        self.traffic_flows(seed).unwrap_or_default().into_iter().zip(&self.traffic).map(of).collect()
+    }
+
+    /// The flows of each traffic; `None` if there may be more of them than a run can have.
+    pub(crate) fn traffic_flows(&self, seed: u64) -> Option<Vec<Vec<Flow>>> {
+        let mut count = 0;
+        let own = self.scenario.flows.len();
+        let of = |(number, traffic): (usize, &Traffic)| {
+            let place = (number, own + count);
+            let flows = traffic.flows(seed, place, self.start_jitter, MOST_FLOWS - count)?;
+            count += flows.len();
+            Some(flows)
+        };
+        self.traffic.iter().enumerate().map(of).collect()
     }
 
     /// The same network with another queue under comparison, for example one's own ([`Discipline::own`]). The

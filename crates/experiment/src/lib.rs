@@ -47,6 +47,7 @@
 //! * The crate's `examples/`: each in a few lines.
 #![forbid(unsafe_code)]
 
+pub mod arrivals;
 mod asked;
 mod check_cc;
 mod collect;
@@ -73,6 +74,7 @@ pub mod simulate;
 mod source;
 mod sweep;
 pub mod text;
+mod traffic;
 
 pub use asked::{Asked, Shown};
 pub use check_cc::{CcCase, CcOutcome, check_cc, check_own_cc};
@@ -87,6 +89,7 @@ pub use plan::{LinkOrder, Plan, TestOrder};
 pub use request::{Arm, Request};
 pub use sweep::{Aim, Axis, AxisValue, Design, Quantity, Sweep};
 pub use text::{AirtimePolicy, ExperimentError};
+pub use traffic::Traffic;
 
 /// The example of the README is a test.
 #[cfg(doctest)]

@@ -43,6 +43,7 @@ impl FromStr for Limit {
         let cure = match figure.unit {
             "ms" => "1.2x (times the first), 30ms, or +5ms (more than the first)",
             "%" => "1.2x (times the first), 1%, or +0.5% (more than the first)",
+            "" => "1.2x (times the first), 3.5, or +0.5 (more than the first)",
             _ => "0.95x (times the first), 20mbit, or -2mbit (than the first)",
         };
         let wrong = || format!("`{bound}` is not a bound for {name}; write {cure}");
@@ -57,6 +58,7 @@ impl FromStr for Limit {
             let size = match figure.unit {
                 "ms" => size.parse::<Span>().ok().map(|span| span.0 as f64 / 1e6),
                 "%" => size.strip_suffix('%').and_then(number),
+                "" => number(size),
                 _ => size.parse::<Rate>().ok().map(|rate| rate.0 as f64 / 1e6),
             };
             let size = size.ok_or_else(wrong)?;

@@ -3,15 +3,16 @@
 use goodqueue::{ETHERNET_MTU, Span};
 use goodqueue_probe::rpm::LOADS;
 use goodqueue_probe::talk::App;
-use goodqueue_probe::{Direction as Way, Probe, Test, Transport};
+use goodqueue_probe::{Direction as Way, Dscp, Probe, Test, Transport};
 use goodqueue_report::{
-    Direction, FlowPlan, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, TalkPlan, TestPlan, VideoPlan,
+    Direction, FlowPlan, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, TalkPlan, TestPlan, TrafficPlan,
+    VideoPlan,
 };
 use goodqueue_sim::{Link, Opener, Scenario, route};
 
 use crate::plan::{LinkOrder, Plan};
 use crate::simulate::Job;
-use crate::{Experiment, Variant};
+use crate::{Experiment, Traffic, Variant};
 
 /// The record of a plan before it has run, where it runs over the live arm's line.
 pub(crate) fn of_plan(plan: &Plan, test: &Test, own: Record) -> Record {
@@ -44,11 +45,25 @@ impl Experiment {
                     loads(&self.test).iter().map(move |&(load, _)| labelled(&variant.label, load))
                 })
                 .collect(),
-            test: test_plan(&self.test.clone().with_rpm()),
+            test: TestPlan { traffic: self.traffic_plans(), ..test_plan(&self.test.clone().with_rpm()) },
             link: self.variants.first().map(Variant::link).unwrap_or_default(),
             warnings: self.warnings.clone(),
             ..own
         }
+    }
+
+    /// The traffic of the first variant.
+    fn traffic_plans(&self) -> Vec<TrafficPlan> {
+        let plan = |traffic: &Traffic| TrafficPlan {
+            name: traffic.name.clone(),
+            direction: direction(traffic.direction),
+            host: u32::try_from(traffic.host).unwrap_or(u32::MAX),
+            arrivals: traffic.arrivals.clone(),
+            size: traffic.size.clone(),
+            cc: traffic.flow.cc.name().to_owned(),
+            dscp: Dscp::new(traffic.flow.dscp).map(|dscp| dscp.to_string()).unwrap_or_default(),
+        };
+        self.variants.first().map_or_else(Vec::new, |variant| variant.traffic.iter().map(plan).collect())
     }
 
     /// Every variant with every seed, variant by variant. One of a test of responsiveness has two runs with
@@ -62,6 +77,7 @@ impl Experiment {
             let path = variant.path(&self.test);
             let job = |(load, direction): (&str, Way), seed: u64| Job {
                 scenario: loaded(variant.with_seed(seed), direction),
+                traffic: variant.traffic_runs(seed),
                 test: test.clone(),
                 up: variant.up,
                 down: variant.down,
@@ -200,6 +216,7 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
         web: pages.collect(),
         dash: videos.collect(),
         talks: talks.collect(),
+        traffic: Vec::new(),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::baseline::baseline;
 use crate::record::{Direction, ProbeSeries, Record, Repetition, Run};
 use crate::stats::{Span, known};
 use crate::summary::{Summary, loaded_span, repeat::student_975, steps};
+use crate::transfers;
 
 /// Shortest block of the bootstrap.
 const BLOCK_NS: i64 = 1_000_000_000;
@@ -30,12 +31,23 @@ const DRAWS: usize = 1000;
 enum Statistic {
     /// Bytes over time.
     Rate(Direction),
-    /// A percentile of the rise of a delay, by nearest rank.
-    Percentile(fn(&ProbeSeries) -> &Vec<i64>, u64),
-    /// The mean of the rise of the round trip.
-    Mean,
+    /// A percentile, by nearest rank.
+    Percentile(Samples, u64),
+    /// A mean.
+    Mean(Samples),
     /// Lost probes over all.
     Lost,
+}
+
+/// Samples with a time.
+#[derive(Clone, Copy, Debug)]
+enum Samples {
+    /// Rises of a delay of the probes, ms.
+    Rises(fn(&ProbeSeries) -> &Vec<i64>),
+    /// Flow completion times of traffic of one's own, ms.
+    Completion,
+    /// Slowdowns of the same flows.
+    Slowdowns,
 }
 
 /// A figure that is compared.
@@ -43,7 +55,7 @@ enum Statistic {
 pub struct Figure {
     /// Its name in limits and in JSON.
     pub name: &'static str,
-    /// `Mbit/s`, `ms` or `%`.
+    /// `Mbit/s`, `ms` or `%`; empty for a bare number.
     pub unit: &'static str,
     /// What it is.
     pub meaning: &'static str,
@@ -76,7 +88,7 @@ fn lost(summary: &Summary) -> Option<f64> {
 }
 
 /// Every figure, in the order of the table.
-pub const FIGURES: [Figure; 9] = [
+pub const FIGURES: [Figure; 14] = [
     Figure {
         name: "goodput_up",
         unit: "Mbit/s",
@@ -100,7 +112,7 @@ pub const FIGURES: [Figure; 9] = [
         unit: "ms",
         meaning: "mean rise of the round trip under load; it determines the grade",
         is_less_better: true,
-        statistic: Statistic::Mean,
+        statistic: Statistic::Mean(Samples::Rises(|probe| &probe.rtt_ns)),
         of_summary: |summary| ms(summary.rtt.added_mean_ns),
         of_repetition: |_| None,
     },
@@ -109,7 +121,7 @@ pub const FIGURES: [Figure; 9] = [
         unit: "ms",
         meaning: "median of that rise",
         is_less_better: true,
-        statistic: Statistic::Percentile(|probe| &probe.rtt_ns, 50),
+        statistic: Statistic::Percentile(Samples::Rises(|probe| &probe.rtt_ns), 50),
         of_summary: |summary| ms(summary.rtt.added_p50_ns),
         of_repetition: |one| ms(one.rise_p50_ns),
     },
@@ -118,7 +130,7 @@ pub const FIGURES: [Figure; 9] = [
         unit: "ms",
         meaning: "its 95th percentile",
         is_less_better: true,
-        statistic: Statistic::Percentile(|probe| &probe.rtt_ns, 95),
+        statistic: Statistic::Percentile(Samples::Rises(|probe| &probe.rtt_ns), 95),
         of_summary: |summary| ms(summary.rtt.added_p95_ns),
         of_repetition: |one| ms(one.rise_p95_ns),
     },
@@ -127,7 +139,7 @@ pub const FIGURES: [Figure; 9] = [
         unit: "ms",
         meaning: "its 99th percentile",
         is_less_better: true,
-        statistic: Statistic::Percentile(|probe| &probe.rtt_ns, 99),
+        statistic: Statistic::Percentile(Samples::Rises(|probe| &probe.rtt_ns), 99),
         of_summary: |summary| ms(summary.rtt.added_p99_ns),
         of_repetition: |one| ms(one.rise_p99_ns),
     },
@@ -136,7 +148,7 @@ pub const FIGURES: [Figure; 9] = [
         unit: "ms",
         meaning: "95th percentile of the rise of the one-way delay to the server",
         is_less_better: true,
-        statistic: Statistic::Percentile(|probe| &probe.up_ns, 95),
+        statistic: Statistic::Percentile(Samples::Rises(|probe| &probe.up_ns), 95),
         of_summary: |summary| ms(summary.up.added_p95_ns),
         of_repetition: |_| None,
     },
@@ -145,7 +157,7 @@ pub const FIGURES: [Figure; 9] = [
         unit: "ms",
         meaning: "the same for the way back",
         is_less_better: true,
-        statistic: Statistic::Percentile(|probe| &probe.down_ns, 95),
+        statistic: Statistic::Percentile(Samples::Rises(|probe| &probe.down_ns), 95),
         of_summary: |summary| ms(summary.down.added_p95_ns),
         of_repetition: |_| None,
     },
@@ -156,6 +168,51 @@ pub const FIGURES: [Figure; 9] = [
         is_less_better: true,
         statistic: Statistic::Lost,
         of_summary: lost,
+        of_repetition: |_| None,
+    },
+    Figure {
+        name: "fct_mean",
+        unit: "ms",
+        meaning: "mean flow completion time of traffic of one's own",
+        is_less_better: true,
+        statistic: Statistic::Mean(Samples::Completion),
+        of_summary: |summary| ms(summary.transfers.mean_ns),
+        of_repetition: |one| ms(one.fct_mean_ns),
+    },
+    Figure {
+        name: "fct_p50",
+        unit: "ms",
+        meaning: "its median",
+        is_less_better: true,
+        statistic: Statistic::Percentile(Samples::Completion, 50),
+        of_summary: |summary| ms(summary.transfers.p50_ns),
+        of_repetition: |_| None,
+    },
+    Figure {
+        name: "fct_p99",
+        unit: "ms",
+        meaning: "its 99th percentile",
+        is_less_better: true,
+        statistic: Statistic::Percentile(Samples::Completion, 99),
+        of_summary: |summary| ms(summary.transfers.p99_ns),
+        of_repetition: |one| ms(one.fct_p99_ns),
+    },
+    Figure {
+        name: "slowdown_mean",
+        unit: "",
+        meaning: "mean slowdown of the same flows: completion time / ideal time",
+        is_less_better: true,
+        statistic: Statistic::Mean(Samples::Slowdowns),
+        of_summary: |summary| summary.transfers.slowdown_mean,
+        of_repetition: |one| one.slowdown_mean,
+    },
+    Figure {
+        name: "slowdown_p99",
+        unit: "",
+        meaning: "its 99th percentile",
+        is_less_better: true,
+        statistic: Statistic::Percentile(Samples::Slowdowns, 99),
+        of_summary: |summary| summary.transfers.slowdown_p99,
         of_repetition: |_| None,
     },
 ];
@@ -314,8 +371,8 @@ fn welch(first: &[f64], other: &[f64]) -> [f64; 2] {
 /// What a figure needs of a stretch of time.
 #[derive(Clone, Debug, Default)]
 struct Block {
-    /// Rises, and their sum in ms.
-    rises: u64,
+    /// Samples with a value, and their sum.
+    samples: u64,
     sum: f64,
     /// Probes sent and lost.
     sent: u64,
@@ -328,7 +385,7 @@ struct Block {
 #[derive(Clone, Debug, Default)]
 struct Blocks {
     blocks: Vec<Block>,
-    /// All rises in ascending order, ms, each with its block; for percentiles alone.
+    /// All samples in ascending order, each with its block; for percentiles alone.
     sorted: Vec<(f64, usize)>,
 }
 
@@ -357,17 +414,22 @@ impl Blocks {
                     }
                 }
             }
-            Statistic::Percentile(column, _) => {
-                rises(run, column, loaded, &mut |t, rise| {
-                    blocks[place(t)].rises += u64::from(rise.is_some());
-                    sorted.extend(rise.map(|rise| (rise, place(t))));
+            Statistic::Percentile(of, _) => {
+                of.each(run, loaded, &mut |t, value| {
+                    // A flow that has not ended is slower than all others.
+                    let value = value.or(of.is_of_flows().then_some(f64::INFINITY));
+                    blocks[place(t)].samples += u64::from(value.is_some());
+                    sorted.extend(value.map(|value| (value, place(t))));
                 });
                 sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
             }
-            Statistic::Mean | Statistic::Lost => rises(run, |probe| &probe.rtt_ns, loaded, &mut |t, rise| {
+            Statistic::Mean(of) => of.each(run, loaded, &mut |t, value| {
                 let block = &mut blocks[place(t)];
-                block.rises += u64::from(rise.is_some());
-                block.sum += rise.unwrap_or(0.0);
+                block.samples += u64::from(value.is_some());
+                block.sum += value.unwrap_or(0.0);
+            }),
+            Statistic::Lost => rises(run, |probe| &probe.rtt_ns, loaded, &mut |t, rise| {
+                let block = &mut blocks[place(t)];
                 block.sent += 1;
                 block.lost += u64::from(rise.is_none());
             }),
@@ -382,10 +444,11 @@ impl Blocks {
         };
         let value = match statistic {
             Statistic::Rate(_) => sum(|block| block.bytes) * 8.0 / 1e6 / sum(|block| block.seconds),
-            Statistic::Mean => sum(|block| block.sum) / sum(|block| block.rises as f64),
+            Statistic::Mean(_) => sum(|block| block.sum) / sum(|block| block.samples as f64),
             Statistic::Lost => sum(|block| block.lost as f64) / sum(|block| block.sent as f64) * 100.0,
             Statistic::Percentile(_, percent) => {
-                let all: u64 = self.blocks.iter().zip(drawn).map(|(block, &times)| block.rises * times).sum();
+                let of = |(block, &times): (&Block, &u64)| block.samples * times;
+                let all: u64 = self.blocks.iter().zip(drawn).map(of).sum();
                 let rank = (percent * all).div_ceil(100).max(1);
                 let mut below = 0;
                 let reached = |&&(_, block): &&(f64, usize)| {
@@ -396,6 +459,27 @@ impl Blocks {
             }
         };
         value.is_finite().then_some(value)
+    }
+}
+
+impl Samples {
+    fn is_of_flows(self) -> bool {
+        !matches!(self, Samples::Rises(_))
+    }
+
+    /// Every sample of the loaded interval: its time, and its value if it has one.
+    fn each(self, run: &Run, loaded: Span, take: &mut dyn FnMut(i64, Option<f64>)) {
+        if let Samples::Rises(column) = self {
+            return rises(run, column, loaded, take);
+        }
+        let flows = run.traffic.iter().flat_map(transfers::each);
+        for flow in flows.filter(|flow| loaded.contains(flow.start_ns)) {
+            let value = match self {
+                Samples::Slowdowns => flow.slowdown().map(|parts| parts as f64 / transfers::ONE),
+                _ => ms(flow.took_ns),
+            };
+            take(flow.start_ns, value);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use crate::applications::{PageSummary, call_name, page_name};
 use crate::record::{Direction, Fate};
 use crate::run_row::RunRow;
 use crate::summary::{Latency, QueueSummary, Summary, direction_name, probe_name, steps};
+use crate::transfers::{self, TransferSummary, traffic_name};
 use crate::videos::{VideoSummary, video_name};
 use crate::voice::Voice;
 use crate::{MISSING, Record, Sojourn, data};
@@ -173,6 +174,29 @@ pub fn videos(record: &Record) -> String {
                     cell(&video.rx_bytes, j),
                     at(&video.buffer_ns, j),
                     at(&video.stalled_ns, j),
+                );
+            }
+        }
+    }
+    out
+}
+
+/// `flows.csv`: a row per flow of traffic of one's own. `took_ms` is its completion time, empty if it had not
+/// ended.
+pub fn transfers(record: &Record) -> String {
+    let mut out = String::from("queue,traffic,t_s,bytes,took_ms,ideal_ms,slowdown\n");
+    for run in &record.runs {
+        for (i, series) in run.traffic.iter().enumerate() {
+            let head = format!("{},{}", field(&run.queue), field(&traffic_name(record, i)));
+            for flow in transfers::each(series) {
+                let slowdown = flow.slowdown().map(|parts| decimal(parts, 6)).unwrap_or_default();
+                let _ = writeln!(
+                    out,
+                    "{head},{},{},{},{},{slowdown}",
+                    seconds(flow.start_ns),
+                    flow.bytes,
+                    maybe_ms(flow.took_ns),
+                    milliseconds(flow.ideal_ns),
                 );
             }
         }
@@ -348,6 +372,9 @@ pub fn summary(record: &Record) -> String {
         for video in &s.dash {
             video_rows(&mut row, &video.name, video);
         }
+        for traffic in &s.traffic {
+            transfer_rows(&mut row, traffic);
+        }
         for talk in &s.talks {
             talks::rows(&mut row, talk);
         }
@@ -355,6 +382,36 @@ pub fn summary(record: &Record) -> String {
         queue_rows(&mut row, "queue down", &s.queue_down);
     }
     out
+}
+
+fn transfer_rows(row: &mut impl FnMut(&str, &str, String), traffic: &TransferSummary) {
+    let sizes = [
+        ("", &traffic.all),
+        (" up to 100 kB", &traffic.small),
+        (" up to 10 MB", &traffic.medium),
+        (" above 10 MB", &traffic.large),
+    ];
+    for (size, of) in sizes.into_iter().filter(|(_, of)| !of.is_empty()) {
+        let series = format!("{}{size}", traffic.name);
+        row(&series, "flows", of.n.to_string());
+        row(&series, "flows_not_ended", of.unfinished.to_string());
+        let times = [
+            ("fct_mean_ms", of.mean_ns),
+            ("fct_p50_ms", of.p50_ns),
+            ("fct_p95_ms", of.p95_ns),
+            ("fct_p99_ms", of.p99_ns),
+        ];
+        times.into_iter().for_each(|(name, ns)| row(&series, name, maybe_ms(ns)));
+        let slowdowns = [
+            ("slowdown_mean", of.slowdown_mean),
+            ("slowdown_p50", of.slowdown_p50),
+            ("slowdown_p95", of.slowdown_p95),
+            ("slowdown_p99", of.slowdown_p99),
+        ];
+        for (name, slowdown) in slowdowns {
+            row(&series, name, slowdown.map(|slowdown| format!("{slowdown:.6}")).unwrap_or_default());
+        }
+    }
 }
 
 fn latency_rows(row: &mut impl FnMut(&str, &str, String), series: &str, l: &Latency) {

@@ -8,6 +8,7 @@ use crate::record::Repetition;
 use crate::record::{Direction, MISSING, QueueSeries, Record, Run};
 use crate::summary::{direction_name, probe_name, steps};
 use crate::talks::{talk_name, ways};
+use crate::transfers::{self, traffic_name};
 use crate::videos::video_name;
 
 /// Names of the columns, in order.
@@ -55,6 +56,7 @@ pub fn each(record: &Record, put: &mut dyn FnMut(&Row<'_>)) {
             queues(series, direction, &of_run, put);
         }
         path(run, &of_run, put);
+        traffic(record, run, &of_run, put);
         talks(record, run, &of_run, put);
         stations(run, &of_run, put);
     }
@@ -215,6 +217,20 @@ fn path(run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<'_>)) {
             ("sojourn_max", sojourn.max_ns),
         ] {
             value(put, &of, direction, metric, Some(ns as f64 / 1e6), "ms");
+        }
+    }
+}
+
+/// Traffic of one's own, flow by flow; the time is that of its beginning.
+fn traffic(record: &Record, run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<'_>)) {
+    for (i, (series, plan)) in run.traffic.iter().zip(&record.test.traffic).enumerate() {
+        let (name, direction) = (traffic_name(record, i), Some(plan.direction));
+        for flow in transfers::each(series) {
+            let series = Cow::Borrowed(name.as_str());
+            let of = Row { kind: "transfer", series, t_ns: Some(flow.start_ns), ..*of_run };
+            value(put, &of, direction, "size", Some(flow.bytes as f64), "bytes");
+            value(put, &of, direction, "completion_time", flow.took_ns.map(milliseconds), "ms");
+            value(put, &of, direction, "ideal_time", Some(milliseconds(flow.ideal_ns)), "ms");
         }
     }
 }

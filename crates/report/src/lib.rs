@@ -44,6 +44,7 @@ pub mod sweep;
 pub mod table;
 mod talks;
 pub mod trace;
+mod transfers;
 mod videos;
 mod voice;
 pub mod wifi;
@@ -72,7 +73,7 @@ pub use record::{
     FoundQueue, HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan,
     PathQueue, Peer, ProbePlan, ProbeSeries, QueueSeries, Record, Repetition, Responsiveness, RpmInterval,
     RpmPart, RpmPercentile, Run, SCHEMA, SenderLimits, Simulation, Sojourn, TalkPlan, TalkSeries, TalkWay,
-    TestPlan, UnderWay, Validity, VideoPlan, VideoSeries,
+    TestPlan, TrafficPlan, TransferSeries, UnderWay, Validity, VideoPlan, VideoSeries,
 };
 pub use run_row::RunRow;
 pub use summary::{
@@ -80,6 +81,7 @@ pub use summary::{
     RadioSummary, Repeated, SATURATED_PERCENT, StationSummary, Summary, TcpRtt, ramp_ns, student_975,
 };
 pub use talks::{CallWay, GameSummary, GameWay, TalkSummary, game_mos};
+pub use transfers::{Completion, TransferSummary};
 pub use videos::VideoSummary;
 pub use voice::Voice;
 pub use words::headline;

@@ -44,6 +44,9 @@ pub fn write_all_in(record: &Record, folder: &Folder) -> Result<Vec<PathBuf>, Er
     if !record.test.dash.is_empty() {
         tables.push(("videos.csv", csv::videos(record)));
     }
+    if !record.test.traffic.is_empty() {
+        tables.push(("flows.csv", csv::transfers(record)));
+    }
     if record.test.talks.iter().any(|talk| talk.ticks.is_none()) {
         tables.push(("video_calls.csv", csv::video_calls(record)));
         tables.push(("frames.csv", csv::frames(record)));

@@ -8,6 +8,7 @@ mod path;
 mod repetition;
 mod rpm;
 mod talks;
+mod transfers;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ pub use path::{PathQueue, Sojourn};
 pub use repetition::Repetition;
 pub use rpm::{Responsiveness, RpmInterval, RpmPart, RpmPercentile};
 pub use talks::{TalkPlan, TalkSeries, TalkWay};
+pub use transfers::{TrafficPlan, TransferSeries};
 
 /// Version of this layout; a reader refuses a higher one.
 pub const SCHEMA: u32 = 1;
@@ -191,6 +193,9 @@ pub struct TestPlan {
     /// Video calls and games beside the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub talks: Vec<TalkPlan>,
+    /// Groups of flows, each flow with a size.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<TrafficPlan>,
 }
 
 /// One flow as planned.
@@ -330,6 +335,9 @@ pub struct Run {
     /// The video calls and games.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub talks: Vec<TalkSeries>,
+    /// The groups of flows, flow by flow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<TransferSeries>,
     /// The queue at the bottleneck towards the server.
     pub up: QueueSeries,
     /// The queue at the bottleneck towards the client.

@@ -36,6 +36,7 @@ use crate::record::Sojourn;
 use crate::record::{Direction, FlowPlan, FlowSeries, ProbePlan, ProbeSeries, QueueSeries, Record, Run};
 use crate::stats::{Span, bits_per_second, jain, known, mean, percentile, share};
 use crate::talks::{self, TalkSummary};
+use crate::transfers::{self, Completion, TransferSummary};
 use crate::videos::{self, VideoSummary};
 
 pub use path::TcpRtt;
@@ -105,6 +106,12 @@ pub struct Summary {
     /// Every video call and game, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub talks: Vec<TalkSummary>,
+    /// Every group of flows, in the order of the plan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub traffic: Vec<TransferSummary>,
+    /// The flows of all these groups together.
+    #[serde(skip_serializing_if = "Completion::is_empty")]
+    pub transfers: Completion,
     /// Every radio, if the bottleneck is Wi-Fi.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub radios: Vec<RadioSummary>,
@@ -261,6 +268,8 @@ impl Summary {
             web: applications::pages(record, run, loaded),
             dash: videos::videos(record, run, loaded),
             talks: talks::talks(record, run, loaded),
+            traffic: transfers::transfers(record, run, loaded),
+            transfers: TransferSummary::together(record, run).all,
             repeated: Repeated::of(&run.repetitions),
             queue_up: queue_summary(&run.up, run.link_in(record).up.rate_bps, loaded),
             queue_down: queue_summary(&run.down, run.link_in(record).down.rate_bps, loaded),

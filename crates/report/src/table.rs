@@ -5,6 +5,7 @@ mod queues;
 mod remarks;
 pub(crate) mod rpm;
 pub(crate) mod talks;
+pub(crate) mod transfers;
 pub(crate) mod videos;
 pub(crate) mod wifi;
 
@@ -193,11 +194,13 @@ fn wide_blocks(record: &Record, all: &[Summary]) -> Vec<Vec<Group>> {
     blocks.into_iter().filter(|groups| !groups.is_empty()).collect()
 }
 
-/// The tables below the first: stations, queues on the path, calls, pages, videos, video calls and games.
+/// The tables below the first: stations, queues on the path, flow completion times, calls, pages, videos,
+/// video calls and games.
 fn further_blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
     let first = [wifi::groups(record, all), queues::path(record)];
     let first = first.into_iter().filter(|groups| !groups.is_empty());
     first
+        .chain(transfers::blocks(record, all, width))
         .chain(applications::blocks(record, all, width))
         .chain(videos::blocks(record, all, width))
         .chain(talks::blocks(record, all, width))

@@ -4,7 +4,8 @@
 //!
 //! `cargo bench -p goodqueue-sim --bench scale` runs this program under `valgrind --tool=callgrind` and
 //! `--tool=dhat`, for each row, and prints two tables, the first beside ns-3's; it exits 1 while one of the
-//! targets below is missed. `-- --bar` counts scenario A alone, for `./check`. Beside the cost of a packet
+//! targets below is missed. `-- --bar` counts scenario A alone, for `./check`, and `-- --fat-tree` a fat tree
+//! of 1024 hosts alone, for each packet on each line. Beside the cost of a packet
 //! sent on the bottleneck is that of a packet that arrives there, to be sent or dropped: with ten thousand
 //! flows most are dropped.
 //!
@@ -17,7 +18,7 @@ use std::process::{Command, ExitCode};
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Flow, Link, PortSpec, Probe, ProbeKind, Scenario, Simulation};
+use goodqueue_sim::{Flow, Link, PortSpec, Probe, ProbeKind, Scenario, Simulation, Topology};
 
 /// Flows, Mbit/s, simulated ms; thousands of instructions that ns-3 (mainline, July 2026, optimised) takes
 /// for each packet, where it was measured.
@@ -86,6 +87,56 @@ fn scenario(flows: usize, mbit: u64, ms: u64) -> Scenario {
     }
 }
 
+/// A fat tree of 16 pods: 1024 hosts, 320 switches and 6144 lines of 10 Gbit/s, 1 us each. Every host sends
+/// to the one half of the tree away, so that all flows cross the core.
+fn tree() -> Scenario {
+    let port = PortSpec::new("fq_codel".parse().expect("a queue"), Rate(10_000_000_000));
+    let tree = Topology::fat_tree(16, &port, Span(1000));
+    let hosts = tree.hosts.clone();
+    let flow = |(index, &from): (usize, &usize)| {
+        Flow::new(from, hosts[(index + hosts.len() / 2) % hosts.len()], CcKind::Cubic)
+    };
+    Scenario { flows: hosts.iter().enumerate().map(flow).collect(), seed: 1, ..tree.scenario() }
+}
+
+/// Virtual time of the fat tree, us.
+const TREE_US: u64 = 1000;
+
+/// The child: simulates the fat tree until `until`, and prints packets sent on all lines, by all hosts;
+/// events; and goodput.
+fn simulate_tree(until: u64) {
+    let scenario = tree();
+    let mut simulation = Simulation::new(&scenario).expect("a scenario");
+    simulation.run_until(Nanos(until * 1000));
+    let packets = |number: usize| simulation.link(number).line().packets;
+    let hops: u64 = (0..scenario.links.len()).map(packets).sum();
+    let received: u64 = (0..scenario.flows.len()).map(|flow| simulation.flow(flow).received).sum();
+    let drops: u64 = (0..scenario.links.len()).map(|link| simulation.link(link).queue().drops).sum();
+    let goodput = received as f64 * 8e-3 / (until as f64 / 1e3).max(1.0);
+    println!("{hops} {} {goodput} {drops} {hops}", simulation.events());
+}
+
+/// The table of the fat tree. What it costs to build is subtracted.
+fn count_tree() -> Result<(), String> {
+    let (run, instructions) = child(&["--tree".into(), TREE_US.to_string()], "callgrind", "Collected : ")?;
+    let (_, built) = child(&["--tree".into(), "0".into()], "callgrind", "Collected : ")?;
+    println!(
+        "\n| hosts | Gbit/s | ms | packets × hops | instructions/packet/hop | events/packet/hop | goodput Gbit/s | drops | to build, M |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!(
+        "| 1024 | 10 | {:.1} | {:.0} | {:.0} | {:.2} | {:.0} | {:.0} | {:.0} |",
+        TREE_US as f64 / 1e3,
+        run.packets,
+        (instructions - built) / run.packets,
+        run.events / run.packets,
+        run.goodput / 1e3,
+        run.drops,
+        built / 1e6
+    );
+    Ok(())
+}
+
 /// What one run did.
 #[derive(Debug)]
 struct Count {
@@ -119,11 +170,10 @@ fn simulate(flows: usize, mbit: u64, ms: u64) {
 }
 
 /// What a tool of valgrind counts behind `label` while this program simulates, and what the program says.
-fn child(words: [u64; 3], tool: &str, label: &str) -> Result<(Count, f64), String> {
+fn child(words: &[String], tool: &str, label: &str) -> Result<(Count, f64), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let tool = [format!("--tool={tool}"), format!("--{tool}-out-file=/dev/null")];
-    let row = words.map(|word| word.to_string());
-    let run = Command::new("valgrind").args(tool).arg(program).arg("--row").args(row).output();
+    let run = Command::new("valgrind").args(tool).arg(program).args(words).output();
     let run = run.map_err(|error| format!("valgrind: {error}"))?;
     let said = String::from_utf8_lossy(&run.stderr);
     let count = Count::parse(&String::from_utf8_lossy(&run.stdout)).ok_or(format!("it said: {said}"))?;
@@ -133,9 +183,14 @@ fn child(words: [u64; 3], tool: &str, label: &str) -> Result<(Count, f64), Strin
     Ok((count, counted.ok_or(format!("no {label:?} in: {said}"))?))
 }
 
+/// The words of the child that simulates a row.
+fn row(flows: usize, mbit: u64, ms: u64) -> [String; 4] {
+    ["--row".into(), flows.to_string(), mbit.to_string(), ms.to_string()]
+}
+
 /// Bytes of the heap at its fullest.
 fn heap(flows: usize, mbit: u64, ms: u64) -> Result<f64, String> {
-    Ok(child([flows as u64, mbit, ms], "dhat", "At t-gmax: ")?.1)
+    Ok(child(&row(flows, mbit, ms), "dhat", "At t-gmax: ")?.1)
 }
 
 /// The table of instructions; whether its targets are met.
@@ -147,7 +202,7 @@ fn count() -> Result<bool, String> {
     let mut is_within = true;
     let (mut costs, mut arrivals) = (Vec::new(), Vec::new());
     for (flows, mbit, ms, ns3) in ROWS {
-        let (row, instructions) = child([flows as u64, mbit, ms], "callgrind", "Collected : ")?;
+        let (row, instructions) = child(&row(flows, mbit, ms), "callgrind", "Collected : ")?;
         let cost = instructions / row.packets;
         let per_arrival = instructions / row.arrived;
         let ns3_cost = ns3.map_or("-".into(), |kilo| format!("{kilo:.0} 000"));
@@ -225,8 +280,21 @@ fn main() -> ExitCode {
         simulate(usize::try_from(number(flows)).expect("flows"), number(mbit), number(ms));
         return ExitCode::SUCCESS;
     }
+    if let ["--tree", us] = words[..] {
+        simulate_tree(us.parse().expect("a number"));
+        return ExitCode::SUCCESS;
+    }
+    if words.contains(&"--fat-tree") {
+        return match count_tree() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("cannot count: {error}");
+                ExitCode::from(3)
+            }
+        };
+    }
     if words.contains(&"--bar") {
-        let scenario = child([16, 100, 20_000], "callgrind", "Collected : ");
+        let scenario = child(&row(16, 100, 20_000), "callgrind", "Collected : ");
         return match scenario.map(|(row, instructions)| instructions / row.packets) {
             Ok(cost) => {
                 println!("scenario A: {cost:.0} instructions a packet, at most {TARGET}");
@@ -239,7 +307,10 @@ fn main() -> ExitCode {
         };
     }
     // Prints both tables, even if the first misses a target.
-    match count().and_then(|is_within| Ok(weigh()? && is_within)) {
+    match count()
+        .and_then(|is_within| Ok(weigh()? && is_within))
+        .and_then(|is_within| count_tree().map(|()| is_within))
+    {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
             eprintln!(

@@ -41,6 +41,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         ends(flow.from, flow.to, nodes)
             .and_then(|()| dscp(flow.dscp))
             .and_then(|()| quic(flow))
+            .and_then(|()| after(flow, index, &scenario.flows))
             .map_err(|why| BuildError::Invalid { what: "flow", index, why })?;
     }
     for (index, source) in scenario.sources.iter().enumerate() {
@@ -158,6 +159,17 @@ fn quic(flow: &Flow) -> Result<(), String> {
             Err("a flow over QUIC has no end of its own and no rate limit".into())
         }
         _ => Ok(()),
+    }
+}
+
+/// Whether the flow that it waits for, if it does, has an end.
+fn after(flow: &Flow, index: usize, flows: &[Flow]) -> Result<(), String> {
+    let Some(after) = flow.after else { return Ok(()) };
+    match flows.get(after.flow) {
+        _ if flow.quic.is_some() => Err("a flow over QUIC waits for no other".into()),
+        Some(other) if after.flow != index && other.bytes.is_some() => Ok(()),
+        Some(_) => Err(format!("it waits for flow {}, which does not end before it", after.flow)),
+        None => Err(format!("it waits for flow {}, and there is none", after.flow)),
     }
 }
 

@@ -34,8 +34,10 @@
 //! # Where to look
 //!
 //! * [`Scenario`] is plain data: nodes, links, and what the hosts do. [`Dumbbell`] makes the usual network;
-//!   [`Link::new`] and [`PortSpec::new`] make any other. [`Flow`], [`Probe`], [`Source`], [`Browse`],
+//!   [`Topology`] makes fat trees, parking lots and any other. [`Flow`], [`Probe`], [`Source`], [`Browse`],
 //!   [`Watch`] and [`Talk`] are what hosts do.
+//! * [`Distribution`] draws sizes of flows and times between them. [`Simulation::transfer`] says when a flow
+//!   with an end began and ended, and with [`After`] a flow waits for another.
 //! * [`Simulation::new`] builds a scenario, and [`Simulation::run_until`] runs it. Between two steps,
 //!   [`Simulation::link`] and [`Simulation::flow`] show the present state, and [`Simulation::take_samples`]
 //!   returns what the probes measured.
@@ -54,6 +56,8 @@ mod checkpoints;
 mod credits;
 mod determinism;
 mod device;
+mod distribution;
+mod draw;
 mod dumbbell;
 mod engine;
 mod error;
@@ -77,14 +81,16 @@ mod tap;
 pub mod tcp;
 mod timers;
 mod token;
+mod topology;
 mod trace;
 pub mod wifi;
 
 pub use check::MOST;
 pub use checkpoints::{CHECKPOINT_EVERY, Checkpoints};
 pub use determinism::{Difference, Event, difference};
+pub use distribution::{Cdf, Distribution};
 pub use dumbbell::Dumbbell;
-pub use engine::{Arrivals, FlowView, LinkView, Simulation};
+pub use engine::{Arrivals, FlowView, LinkView, Simulation, Transfer};
 pub use error::BuildError;
 pub use link::LinkCounters;
 pub use loss::Loss;
@@ -92,11 +98,12 @@ pub use own_queue::{NamedQueue, OwnQueue, Report};
 pub use owner::LaneOwner;
 pub use path::route;
 pub use scenario::{
-    Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio, Rpm,
-    Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,
+    After, Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
+    Rpm, Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,
 };
 pub use tap::{Leg, TraceEvent, What};
 pub use token::Token;
+pub use topology::Topology;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

@@ -1,6 +1,6 @@
 //! Routes: the path of every pair of hosts that communicate, found once.
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use crate::error::BuildError;
 use crate::scenario::{NodeId, Scenario};
@@ -15,6 +15,8 @@ pub(crate) const END: u32 = u32::MAX;
 ///
 /// # Errors
 /// [`BuildError::NoRoute`] if there is no path, [`BuildError::Invalid`] if a link ends at no node.
+///
+/// Of several equal paths it is the one whose links come first, also with [`Scenario::ecmp`].
 pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>, BuildError> {
     let nodes = scenario.nodes.len();
     for (index, link) in scenario.links.iter().enumerate() {
@@ -27,8 +29,20 @@ pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>
         return Err(BuildError::NoRoute { from: name(from), to: name(to) });
     }
     let mut paths = Paths::new(scenario);
-    let path = paths.between(scenario, from, to)?;
+    let path = paths.first(scenario, from, to)?;
     Ok(paths.links(path).map(|link| link as usize).collect())
+}
+
+/// Which of `count` next links a conversation takes at a node: the hash's part of the range of all hashes,
+/// cut into as many equal parts (RFC 2992 section 2). Each node mixes the hash with its number, so that nodes
+/// behind each other choose independently; the mixing is the finalizer of MurmurHash3.
+#[allow(clippy::cast_possible_truncation)]
+fn chosen(hash: u32, node: NodeId, count: usize) -> usize {
+    let mut key = hash ^ (node as u32).wrapping_mul(0x9e37_79b9);
+    key = (key ^ (key >> 16)).wrapping_mul(0x85eb_ca6b);
+    key = (key ^ (key >> 13)).wrapping_mul(0xc2b2_ae35);
+    key ^= key >> 16;
+    ((u64::from(key) * count as u64) >> 32) as usize
 }
 
 /// Paths as lists of links. A route is the one with the fewest links; of several such routes, the one whose
@@ -44,6 +58,10 @@ pub(crate) struct Paths {
     /// The predecessor links of the last search, and the node that it began at. They are kept because many
     /// pairs of hosts share one end.
     searched: Option<(NodeId, Vec<Option<u32>>)>,
+    /// With equal-cost multipath: every path by its links, with its ends.
+    balanced: BTreeMap<Vec<u32>, (Place, [NodeId; 2])>,
+    /// Then also the number of links from every node to a destination.
+    distances: BTreeMap<NodeId, Vec<u32>>,
 }
 
 impl Paths {
@@ -57,14 +75,78 @@ impl Paths {
         Paths { leaving, ends, ..Paths::default() }
     }
 
-    /// The path from one node to another.
-    #[allow(clippy::cast_possible_truncation)]
+    /// The path from one node to another of a conversation with this flow hash.
     pub(crate) fn between(
         &mut self,
         scenario: &Scenario,
         from: NodeId,
         to: NodeId,
+        hash: u32,
     ) -> Result<Place, BuildError> {
+        if scenario.ecmp { self.by_hash(scenario, [from, to], hash) } else { self.first(scenario, from, to) }
+    }
+
+    /// One of the paths with the fewest links, by the hash.
+    fn by_hash(&mut self, scenario: &Scenario, ends: [NodeId; 2], hash: u32) -> Result<Place, BuildError> {
+        let [from, to] = ends;
+        if !self.distances.contains_key(&to) {
+            let found = self.distances_to(scenario, to);
+            self.distances.insert(to, found);
+        }
+        let distance = &self.distances[&to];
+        let mut links = Vec::new();
+        let mut node = from;
+        while node != to {
+            let is_nearer = |&&link: &&u32| {
+                let end = self.ends[link as usize];
+                distance[end] != u32::MAX && distance[end].checked_add(1) == Some(distance[node])
+            };
+            let next: Vec<u32> = self.leaving[node].iter().filter(is_nearer).copied().collect();
+            if next.is_empty() {
+                let name = |node: NodeId| scenario.nodes[node].clone();
+                return Err(BuildError::NoRoute { from: name(from), to: name(to) });
+            }
+            let link = next[chosen(hash, node, next.len())];
+            links.push(link);
+            node = self.ends[link as usize];
+        }
+        if let Some(&(place, _)) = self.balanced.get(&links) {
+            return Ok(place);
+        }
+        let place = self.add(&links);
+        self.balanced.insert(links, (place, ends));
+        Ok(place)
+    }
+
+    /// The number of links from every node to `to`; `u32::MAX` from where there is no way.
+    fn distances_to(&self, scenario: &Scenario, to: NodeId) -> Vec<u32> {
+        let mut entering = vec![Vec::new(); self.leaving.len()];
+        scenario.links.iter().for_each(|link| entering[link.to].push(link.from));
+        let mut distance = vec![u32::MAX; self.leaving.len()];
+        distance[to] = 0;
+        let mut frontier = VecDeque::from([to]);
+        while let Some(node) = frontier.pop_front() {
+            for &before in &entering[node] {
+                if distance[before] == u32::MAX {
+                    distance[before] = distance[node] + 1;
+                    frontier.push_back(before);
+                }
+            }
+        }
+        distance
+    }
+
+    /// Adds a path.
+    #[allow(clippy::cast_possible_truncation)]
+    fn add(&mut self, links: &[u32]) -> Place {
+        let place = self.links.len() as Place;
+        self.links.extend(links);
+        self.links.push(END);
+        place
+    }
+
+    /// The path from one node to another with the fewest links; of several, that with the first links.
+    fn first(&mut self, scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Place, BuildError> {
         if let Some(&known) = self.known.get(&(from, to)) {
             return Ok(known);
         }
@@ -81,9 +163,7 @@ impl Paths {
             node = scenario.links[via as usize].from;
         }
         links.reverse();
-        let place = self.links.len() as Place;
-        self.links.extend(links);
-        self.links.push(END);
+        let place = self.add(&links);
         self.known.insert((from, to), place);
         Ok(place)
     }
@@ -120,7 +200,8 @@ impl Paths {
     /// For each place, the two nodes at the ends of its path.
     pub(crate) fn ends_of_places(&self) -> Vec<[NodeId; 2]> {
         let mut ends = vec![[0; 2]; self.links.len()];
-        for (&(from, to), &path) in &self.known {
+        let known = self.known.iter().map(|(&(from, to), &path)| (path, [from, to]));
+        for (path, [from, to]) in known.chain(self.balanced.values().copied()) {
             let length = self.links(path).count();
             ends[path as usize..=path as usize + length].fill([from, to]);
         }

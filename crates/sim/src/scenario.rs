@@ -49,6 +49,11 @@ pub struct Scenario {
     pub radios: Vec<Radio>,
     /// Nodes that are switches. A frame at any other node is at once at the link that it leaves by.
     pub switches: Vec<Switch>,
+    /// Whether a conversation takes one of all paths with the fewest links, by its flow hash (equal-cost
+    /// multipath, ECMP): at each node the hash, mixed with the node's number, selects one of the next links
+    /// by hash threshold (RFC 2992 section 2). Each direction has its own hash and path. All connections of
+    /// a browser, a player or a test of responsiveness to one server take one path.
+    pub ecmp: bool,
     /// TCP of all hosts.
     pub tcp: Config,
     /// Hosts speak IPv6, whose header is 20 bytes longer than IPv4's. The caller must choose the maximum
@@ -262,14 +267,29 @@ pub struct Flow {
     pub dscp: u8,
     /// Who opens the connection.
     pub opener: Opener,
-    /// When it is opened.
+    /// When it is opened; with `after`, not before.
     pub start: Span,
+    /// It waits for another flow; `None`: for no other.
+    pub after: Option<After>,
     /// When it is aborted with a reset; `None`: at the end.
     pub stop: Option<Span>,
-    /// Bytes to send; `None`: unlimited.
+    /// Bytes to send; `None`: unlimited. When the receiver has them all, [`Simulation::transfer`] says.
+    ///
+    /// [`Simulation::transfer`]: crate::Simulation::transfer
     pub bytes: Option<u64>,
     /// The limit of its rate, payload only (`SO_MAX_PACING_RATE`); `None`: no limit.
     pub max_rate: Option<Rate>,
+}
+
+/// A flow is opened after another: the next request of a user who has the answer to the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct After {
+    /// Number of the other flow in [`Scenario::flows`]. It has [`Flow::bytes`], and goes over TCP.
+    pub flow: usize,
+    /// Time from the moment at which the receiver of that flow has all of its bytes.
+    pub pause: Span,
+    /// If this flow would be opened at this time or later, it is not opened at all.
+    pub until: Span,
 }
 
 impl Flow {
@@ -278,7 +298,19 @@ impl Flow {
     #[must_use]
     pub const fn new(from: NodeId, to: NodeId, cc: CcKind) -> Flow {
         let (start, opener) = (Span::ZERO, Opener::Sender);
-        Flow { from, to, cc, quic: None, dscp: 0, opener, start, stop: None, bytes: None, max_rate: None }
+        Flow {
+            from,
+            to,
+            cc,
+            quic: None,
+            dscp: 0,
+            opener,
+            start,
+            after: None,
+            stop: None,
+            bytes: None,
+            max_rate: None,
+        }
     }
 }
 

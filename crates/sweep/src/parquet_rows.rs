@@ -80,6 +80,7 @@ fn figure_columns() -> impl Iterator<Item = (String, f64)> {
     FIGURES.iter().map(|figure| match figure.unit {
         "Mbit/s" => (format!("{}_bps", figure.name), 1e6),
         "%" => (format!("{}_percent", figure.name), 1.0),
+        "" => (figure.name.to_owned(), 1.0),
         unit => (format!("{}_{unit}", figure.name), 1.0),
     })
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use goodqueue::{Bytes, Rate, Span};
-use goodqueue_report::{Direction, Record, Run, Sojourn, Summary};
+use goodqueue_report::{Direction, Record, Run, Sojourn, Summary, TransferSummary};
 
 /// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -446,6 +446,37 @@ pub const FIGURES: &[Figure] = &[
         },
     )
     .of_stations(),
+    figure(
+        "fct_mean",
+        Unit::Time,
+        "mean flow completion time of all [[traffic]], of flows that ended",
+        |of| time(of.summary.transfers.mean_ns),
+    )
+    .with_base(),
+    figure("fct_p50", Unit::Time, "its median; flows that had not ended are slower than all others", |of| {
+        time(of.summary.transfers.p50_ns)
+    })
+    .with_base(),
+    figure("fct_p95", Unit::Time, "its 95th percentile", |of| time(of.summary.transfers.p95_ns)).with_base(),
+    figure("fct_p99", Unit::Time, "its 99th percentile", |of| time(of.summary.transfers.p99_ns)).with_base(),
+    figure(
+        "slowdown_mean",
+        Unit::Number,
+        "mean slowdown of the same flows: completion time / ideal time",
+        |of| of.summary.transfers.slowdown_mean,
+    ),
+    figure("slowdown_p50", Unit::Number, "its median", |of| of.summary.transfers.slowdown_p50),
+    figure("slowdown_p99", Unit::Number, "its 99th percentile", |of| of.summary.transfers.slowdown_p99),
+    figure("slowdown_small_p99", Unit::Number, "that of flows of at most 100 kB", |of| {
+        TransferSummary::together(of.record, of.run).small.slowdown_p99
+    }),
+    figure("slowdown_large_mean", Unit::Number, "mean slowdown of flows of more than 10 MB", |of| {
+        TransferSummary::together(of.record, of.run).large.slowdown_mean
+    }),
+    figure("unfinished", Unit::Share, "share of the flows of all [[traffic]] that had not ended", |of| {
+        let (ended, open) = (of.summary.transfers.n, of.summary.transfers.unfinished);
+        (ended + open > 0).then(|| open as f64 / (ended + open) as f64)
+    }),
 ];
 
 /// A time in nanoseconds as a figure.

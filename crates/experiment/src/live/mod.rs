@@ -32,6 +32,11 @@ pub use worker::main as worker;
 /// # Errors
 /// [`Error::Usage`] with what it does not have.
 pub(crate) fn check(experiment: &Experiment) -> Result<(), Error> {
+    if experiment.variants.iter().any(|variant| !variant.traffic.is_empty()) {
+        let why =
+            "--live: [[traffic]] is simulated only; leave --live out, or take [[traffic]] out of the file";
+        return Err(Error::Usage(why.into()));
+    }
     let check = |variant| Setup::over_the_air(variant, experiment.test.clone()).map(|_| ());
     experiment.variants.iter().try_for_each(check)
 }

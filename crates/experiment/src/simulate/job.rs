@@ -1,6 +1,6 @@
 //! A simulation to run, and what is measured in it.
 
-use goodqueue::Rate;
+use goodqueue::{Rate, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::{Direction, LinkPlan};
 use goodqueue_sim::Scenario;
@@ -16,6 +16,8 @@ pub struct Job {
     pub scenario: Scenario,
     /// What is measured.
     pub test: Test,
+    /// Where the flows of traffic of one's own are among those of the scenario.
+    pub traffic: Vec<TrafficRun>,
     /// Place in the scenario's links of the bottleneck towards the server.
     pub up: usize,
     /// And of that towards the client.
@@ -28,6 +30,15 @@ pub struct Job {
     pub traced: Vec<usize>,
     /// Its own link, where that is not the record's.
     pub link: Option<LinkPlan>,
+}
+
+/// A group of flows whose completion times are measured.
+#[derive(Clone, Debug)]
+pub struct TrafficRun {
+    /// Number of its first flow in the scenario; the others follow.
+    pub first: usize,
+    /// The time that each flow would take alone, without slow start and queues.
+    pub ideal: Vec<Span>,
 }
 
 /// A queue that the test's packets pass.
@@ -46,6 +57,11 @@ pub struct PathLink {
 }
 
 impl Job {
+    /// Flows of the scenario without those of traffic.
+    pub(crate) fn own_flows(&self) -> usize {
+        self.traffic.first().map_or(self.scenario.flows.len(), |traffic| traffic.first)
+    }
+
     /// The job as a monitor sees it.
     pub(crate) fn turn(&self) -> Turn {
         Turn { label: self.queue.clone(), idle: self.test.idle, load: self.test.load }

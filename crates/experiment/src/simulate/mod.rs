@@ -15,7 +15,7 @@ use goodqueue_report::{Record, Run};
 
 use crate::{Error, Monitor};
 
-pub use job::{Job, PathLink};
+pub use job::{Job, PathLink, TrafficRun};
 #[cfg(all(feature = "live", target_os = "linux"))]
 pub(crate) use passed::{path_queue, sojourn, unbalanced};
 

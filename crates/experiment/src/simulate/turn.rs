@@ -6,13 +6,13 @@ use goodqueue::{Bytes, ETHERNET_FRAME, Nanos, Rate, Span};
 use goodqueue_probe::rpm::PROBES;
 use goodqueue_probe::{End as FlowSide, Flow, Sample, Test};
 use goodqueue_report::trace::Trace;
-use goodqueue_report::{Responsiveness, Run, Simulation as Identity};
-use goodqueue_sim::{Checkpoints, Discipline, FlowView, Simulation};
+use goodqueue_report::{MISSING, Responsiveness, Run, Simulation as Identity, TransferSeries};
+use goodqueue_sim::{Checkpoints, Discipline, FlowView, Simulation, Transfer};
 
-use super::Job;
 use super::air::{self, Airs};
 use super::passed::{Passed, moment, queue_end};
 use super::trace::Tracer;
+use super::{Job, TrafficRun};
 use crate::Error;
 use crate::Latest;
 use crate::collect::{Collector, QueueEnd, parameters};
@@ -242,7 +242,7 @@ impl<'a> Turn<'a> {
 
     /// A flow of the test; `None` of a connection that the test of responsiveness has not loaded so far.
     fn flow(&self, index: usize) -> Option<FlowView> {
-        let Some(number) = index.checked_sub(self.job.scenario.flows.len()) else {
+        let Some(number) = index.checked_sub(self.job.own_flows()) else {
             return Some(self.simulation.flow(index));
         };
         let (plan, run) = (self.test().rpm.as_ref()?, self.job.scenario.rpm.first()?);
@@ -289,6 +289,34 @@ impl<'a> Turn<'a> {
         self.collector.sample(&Sample::FlowEnd { flow, t, end: FlowSide::Receiver, bytes_total, error });
     }
 
+    /// The flows of traffic of one's own that began, in the order of their beginnings. What ended after the
+    /// load had not ended.
+    fn transfers(&self) -> Vec<TransferSeries> {
+        let origin = signed(self.job.scenario.origin);
+        let (t, end) = (self.t(), signed(self.test().load));
+        let of = |traffic: &TrafficRun| {
+            let of_flow = |(index, &ideal): (usize, &Span)| {
+                let Transfer { began, ended } = self.simulation.transfer(traffic.first + index);
+                let since = |at: Nanos| at.0.cast_signed() - origin;
+                let began = began.map(since).filter(|&began| began < end.min(t))?;
+                let took = ended.map(since).filter(|&ended| ended <= end).map(|ended| ended - began);
+                let bytes = self.job.scenario.flows[traffic.first + index].bytes.unwrap_or(0);
+                Some((began, bytes, took.unwrap_or(MISSING), signed(ideal)))
+            };
+            let mut flows: Vec<_> = traffic.ideal.iter().enumerate().filter_map(of_flow).collect();
+            flows.sort_by_key(|flow| flow.0);
+            let mut series = TransferSeries::default();
+            for (start, bytes, took, ideal) in flows {
+                series.start_ns.push(start);
+                series.bytes.push(bytes);
+                series.took_ns.push(took);
+                series.ideal_ns.push(ideal);
+            }
+            series
+        };
+        self.job.traffic.iter().map(of).collect()
+    }
+
     /// What came of the test of responsiveness, if it is one, with the reasons not to believe it.
     fn responsiveness(&self, complete: bool, invalid: &mut Vec<String>) -> Option<Responsiveness> {
         let (outcome, plan) = (self.simulation.responsiveness(0)?, self.test().rpm.as_ref()?);
@@ -309,6 +337,7 @@ impl<'a> Turn<'a> {
             invalid.push("no flow ever connected".into());
         }
         let rpm = self.responsiveness(complete, &mut invalid);
+        let traffic = self.transfers();
         let (radios, wrong) = self.airs.into_radios(self.job, &self.simulation);
         invalid.extend(wrong);
         let (path, wrong) = self.passed.end(&self.simulation);
@@ -337,6 +366,7 @@ impl<'a> Turn<'a> {
                 loads: self.job.scenario.rpm.iter().map(|rpm| direction(rpm.config.direction)).collect(),
                 rpm,
                 radios,
+                traffic,
                 ..self.collector.into_run()
             },
         }

@@ -79,7 +79,7 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
         }
         let ipv6 = plan.link.ip_version == 6;
         let tcp = goodqueue_sim::tcp::Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };
-        let mut variant = scenario::variant(wifi.network(test.idle), &load, tcp, ipv6, section.at)?;
+        let mut variant = scenario::variant(wifi.network(test.idle), &load, &[], tcp, ipv6, section.at)?;
         variant.label = if wifi.is_compared { queue.clone() } else { wifi.words.clone() };
         variants.push(variant);
         if !wifi.is_compared {

@@ -288,7 +288,7 @@ fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &F
 }
 
 /// Direction of a group of flows, and the hosts that each has so many of; behind the names of flows.
-fn ends(section: &Section<'_>, far: &Far) -> Read<(Direction, Vec<(usize, String)>)> {
+pub(super) fn ends(section: &Section<'_>, far: &Far) -> Read<(Direction, Vec<(usize, String)>)> {
     if let Far::Stations(test_stations) = far {
         return station_ends(section, test_stations, far);
     }

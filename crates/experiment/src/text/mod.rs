@@ -31,6 +31,7 @@ pub(crate) mod starts;
 mod sweep;
 mod switches;
 pub(crate) mod trace;
+mod traffic;
 pub(crate) mod trees;
 mod view;
 pub(crate) mod wifi;

@@ -58,7 +58,7 @@ impl Variant {
         several.then(|| format!("{} to stations", self.scenario.nodes[from]))
     }
 
-    /// Client and server of each flow, probe, call, page, video and test of responsiveness.
+    /// Client and server of each flow, probe, call, page, video, test of responsiveness and traffic.
     fn pairs<'a>(&'a self, test: &'a Test) -> impl Iterator<Item = (NodeId, NodeId)> + 'a {
         let scenario = &self.scenario;
         let flows = scenario.flows.iter().zip(&test.flows).map(|(flow, plan)| match plan.direction {
@@ -71,7 +71,11 @@ impl Variant {
             scenario.browsers.iter().flat_map(|page| page.hosts.iter().map(|&host| (page.from, host)));
         let videos = scenario.players.iter().map(|video| (video.from, video.server));
         let rpm = scenario.rpm.iter().map(|rpm| (rpm.from, rpm.to));
-        flows.chain(probes).chain(pages).chain(videos).chain(rpm)
+        let traffic = self.traffic.iter().map(|traffic| match traffic.direction {
+            OneWay::Up => (traffic.flow.from, traffic.flow.to),
+            OneWay::Down => (traffic.flow.to, traffic.flow.from),
+        });
+        flows.chain(probes).chain(pages).chain(videos).chain(rpm).chain(traffic)
     }
 
     /// `None` if the link has no queue.

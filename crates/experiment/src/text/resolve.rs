@@ -24,8 +24,9 @@ use super::simple::{ALONE, Simple, default_queues};
 use super::sweep;
 use super::switches::{self, Switch};
 use super::wifi::{TestStations, Wifi, check_limits};
-use super::{scenario, trees};
+use super::{scenario, traffic, trees};
 use crate::plan::{Plan, bytes_per_second};
+use crate::traffic::MOST_FLOWS;
 use crate::{Error, Experiment, Variant};
 
 /// TCP header with timestamps, bytes.
@@ -75,6 +76,13 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
         Form::Wifi(wifi) => Far::Stations(TestStations::read(wifi)?),
     };
     let load = Load::read(&root, &about, &far)?;
+    let traffic = traffic::read_all(&root, folder, &load.test, &far)?;
+    let hosts = load.test.hosts().max(1);
+    if let (Form::Simple(_), Some(far)) = (&form, traffic.iter().find(|one| one.host >= hosts)) {
+        let server = server_name(far.host);
+        let what = format!("the test has no host `{server}`: a [[probe]] or a [[flow]] to it adds one");
+        return Err(Wrong::new(far.at, what));
+    }
     let ipv6 = root.plain("ipv6", read::switch)?.unwrap_or(false);
     if ipv6 && !load.test.versions.is_empty() {
         let what = format!("{} has both IP versions: leave ipv6 out", load.test.name);
@@ -107,8 +115,9 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     for side in &sides {
         let network = side.network(folder, &trees, load.test.idle)?;
         let at = side.place();
-        let mut variant = scenario::variant(network, &load, tcp, ipv6, at)?;
+        let mut variant = scenario::variant(network, &load, &traffic, tcp, ipv6, at)?;
         variant.label = side.label(&variant);
+        check_traffic(&variant, &traffic, &experiment.seeds)?;
         // The variants differ in their links' properties, not in what they join.
         if experiment.variants.is_empty() && side.wifi.is_none() {
             experiment.warnings.extend(scenario::idle_links(&variant));
@@ -279,6 +288,21 @@ fn check_size(sides: &[Side], load: &Load, seeds: usize) -> Read<()> {
     Ok(())
 }
 
+/// The flows of a run fit into memory.
+fn check_traffic(variant: &Variant, traffic: &[traffic::Written], seeds: &[u64]) -> Read<()> {
+    let is_too_much = |&&seed: &&u64| variant.traffic_flows(seed).is_none();
+    match (seeds.iter().find(is_too_much), traffic.first()) {
+        (Some(seed), Some(first)) => {
+            let what = format!(
+                "more than {MOST_FLOWS} flows could come in a run, with seed {seed}: let fewer come (load, per_second, \
+                 users), or let users think for longer, or make the test shorter"
+            );
+            Err(Wrong::new(first.at, what))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The experiment that the flags of `goodqueue run` are.
 ///
 /// # Errors
@@ -300,7 +324,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, Error> {
         let links = simple.links(&load.test, simple.place(queue.as_ref())).map_err(said)?;
         let context = Context { queue: queue.as_ref(), trees: &[], folder: Path::new("") };
         let network = Network::build(&links, &[], &context).map_err(said)?;
-        let mut variant = scenario::variant(network, &load, tcp, ipv6, 0).map_err(said)?;
+        let mut variant = scenario::variant(network, &load, &[], tcp, ipv6, 0).map_err(said)?;
         variant.label = queue.as_ref().map_or_else(|| ALONE.into(), ToString::to_string);
         variants.push(variant);
     }

@@ -15,18 +15,26 @@ use goodqueue_sim::{
 use super::load::{Load, Own, client_name, server_name};
 use super::network::Network;
 use super::read::{Read, Wrong};
+use super::traffic;
 use crate::Variant;
 use crate::own_cc::CcText;
 
 /// Puts the load on the network.
-pub(super) fn variant(network: Network, load: &Load, tcp: Config, ipv6: bool, at: usize) -> Read<Variant> {
+pub(super) fn variant(
+    network: Network,
+    load: &Load,
+    written: &[traffic::Written],
+    tcp: Config,
+    ipv6: bool,
+    at: usize,
+) -> Read<Variant> {
     let node = |name: &str, at: usize| {
         network.find(name).ok_or_else(|| {
             let nodes = network.scenario.nodes.join(", ");
             Wrong::new(at, format!("there is no node `{}`; there are {nodes}", name.escape_debug()))
         })
     };
-    let hosts = load.test.hosts().max(1);
+    let hosts = written.iter().map(|one| one.host + 1).max().unwrap_or(1).max(load.test.hosts());
     let pair = |host| {
         let own = network.find(&client_name(host));
         Ok((own.map_or_else(|| node("client", at), Ok)?, node(&server_name(host), at)?))
@@ -73,9 +81,19 @@ pub(super) fn variant(network: Network, load: &Load, tcp: Config, ipv6: bool, at
     let (client, server) = pairs[0];
     let (up, down) = (way(client, server)?, way(server, client)?);
     let switches = network.switches.iter().map(|switch| switch.value.clone()).collect();
+    let placed = |one: &traffic::Written| {
+        let (client, server) = pairs[one.host];
+        let is_ipv6 = ipv6 || scenario.ipv6_nodes.contains(&server);
+        let mss = if is_ipv6 == ipv6 { tcp.mss } else { tcp.mss - IPV6_MORE };
+        one.placed(&network, (client, server), mss)
+    };
+    let traffic = written.iter().map(placed).collect::<Read<_>>()?;
     let (label, notes, start_jitter) = (String::new(), network.notes.clone(), load.start_jitter);
-    Ok(Variant { label, up, down, rtt, start_jitter, notes, switches, scenario })
+    Ok(Variant { label, up, down, rtt, start_jitter, notes, switches, traffic, scenario })
 }
+
+/// How much longer the header of IPv6 is than that of IPv4, bytes.
+const IPV6_MORE: u32 = 20;
 
 fn is_switch(scenario: &Scenario, node: NodeId) -> bool {
     scenario.switches.iter().any(|switch| switch.node == node)
@@ -116,7 +134,7 @@ fn flows(test: &Test, own: &[Own], pairs: &[(NodeId, NodeId)]) -> Read<Vec<Flow>
         };
         let (dscp, max_rate) = (flow.dscp.value(), flow.max_rate);
         let (start, stop) = (test.idle + flow.start, Some(test.idle + flow.stop));
-        Ok(Flow { from, to, cc, quic, dscp, opener, start, stop, bytes, max_rate })
+        Ok(Flow { from, to, cc, quic, dscp, opener, start, after: None, stop, bytes, max_rate })
     };
     test.flows.iter().zip(own).map(flow).collect()
 }
@@ -237,7 +255,9 @@ pub(super) fn own_queues(variant: &Variant) -> Vec<String> {
         let Some(link) = scenario.links.get(**link) else { return false };
         let sends = |node: NodeId| {
             let flows = scenario.flows.iter().map(|flow| flow.from);
-            flows.chain(scenario.rpm.iter().flat_map(|rpm| [rpm.from, rpm.to])).any(|from| from == node)
+            let traffic = variant.traffic.iter().map(|traffic| traffic.flow.from);
+            let rpm = scenario.rpm.iter().flat_map(|rpm| [rpm.from, rpm.to]);
+            flows.chain(traffic).chain(rpm).any(|from| from == node)
         };
         link.port.is_some() && sends(link.from)
     };
@@ -258,11 +278,17 @@ pub(super) fn idle_links(variant: &Variant) -> Vec<String> {
     let scenario = &variant.scenario;
     let mut is_used = vec![false; scenario.links.len()];
     let flows = scenario.flows.iter().map(|flow| (flow.from, flow.to));
+    let traffic = variant.traffic.iter().map(|traffic| (traffic.flow.from, traffic.flow.to));
     let probes = scenario.probes.iter().map(|probe| (probe.from, probe.to));
     let talks = scenario.talks.iter().map(|talk| (talk.from, talk.to));
     let rpm = scenario.rpm.iter().map(|rpm| (rpm.from, rpm.to));
-    let mut pairs: Vec<(NodeId, NodeId)> =
-        flows.chain(probes).chain(talks).chain(rpm).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+    let mut pairs: Vec<(NodeId, NodeId)> = flows
+        .chain(traffic)
+        .chain(probes)
+        .chain(talks)
+        .chain(rpm)
+        .flat_map(|(a, b)| [(a, b), (b, a)])
+        .collect();
     pairs.extend(scenario.sources.iter().map(|source| (source.from, source.to)));
     pairs.sort_unstable();
     pairs.dedup();

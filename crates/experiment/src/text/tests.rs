@@ -4,6 +4,7 @@ mod plans;
 mod properties;
 mod reference;
 mod starts;
+mod traffic;
 mod trees;
 mod validator;
 mod wifi;

@@ -1,13 +1,14 @@
 //! The plan of an experiment in words, as `--dry-run` prints it.
 
 use goodqueue::{RingSpec, Span};
-use goodqueue_probe::{Direction, Test};
+use goodqueue_probe::{Direction, Dscp, Test};
 use goodqueue_sim::{Discipline, Link, Loss, Pattern, Scenario, Shaper, ShaperKind, Source};
 use serde::Serialize;
 
 use super::load::server_name;
 use super::trees;
 use crate::experiment::{Experiment, Note, Variant};
+use crate::traffic::Traffic;
 
 /// A resolved experiment in words and tc's units.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -41,6 +42,8 @@ struct TestWords {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     talks: Vec<String>,
     sources: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    traffic: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -155,7 +158,18 @@ fn test_words(test: &Test, first: Option<&Variant>, sources: Vec<String>) -> Tes
         videos: videos.collect(),
         talks: talks.collect(),
         sources,
+        traffic: first.map_or_else(Vec::new, |variant| variant.traffic.iter().map(traffic).collect()),
     }
+}
+
+fn traffic(one: &Traffic) -> String {
+    let server = server_name(one.host);
+    let ends = match one.direction {
+        Direction::Up => format!("client to {server}"),
+        Direction::Down => format!("{server} to client"),
+    };
+    let (name, cc, dscp) = (&one.name, one.flow.cc, Dscp::new(one.flow.dscp).unwrap_or_default());
+    format!("{name}: {ends}, {}; sizes {}; {cc}, {dscp}", one.arrivals, one.size)
 }
 
 fn source(scenario: &Scenario, source: &Source) -> String {

@@ -6,10 +6,12 @@ use super::scale::{Scale, nice_step, nice_top};
 use super::scene::{Anchor, Scene, fit_text, text_width};
 use super::style::{Ink, Type};
 use super::time::RISE_FLOOR;
-use super::{Chart, Context, Hover, HoverSeries};
-use crate::record::Record;
+use super::{Chart, Context, Hover, HoverSeries, slug};
+use crate::record::{Record, Run};
 use crate::stats::percentile;
+use crate::summary::loaded_span;
 use crate::table;
+use crate::transfers::{Transfer, each, traffic_name};
 use crate::words;
 
 /// Places along the axis for the pointer.
@@ -87,29 +89,93 @@ pub(crate) fn sources(record: &Record) -> Option<(Vec<&str>, Vec<usize>)> {
 
 /// The share of samples at or below a delay.
 pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
-    let dashes = sources(ctx.record).map(|(_, of)| of).unwrap_or_default();
     let all = all_delays(ctx, delay);
-    let (width, height) = (470.0, 340.0);
-    let (left, top, low, right) = (62.0, 30.0, height - 46.0, width - 16.0);
-    let x = delay_axis(ctx, &all, log, left, right);
-    let y = Scale::linear(0.0, 100.0, low, top);
-    let frame = Frame { left, top, width: right - left, height: low - top, x, y };
+    let x = delay_axis(ctx, &all, log, LEFT, RIGHT);
     let words_of = words::capital(&ctx.delay_words(delay));
-    let mut scene = Scene::new(
-        width,
-        height,
-        format!("{words_of}: cumulative distribution{}, a line per queue", ctx.under_load()),
-    );
-    frame
-        .draw(&mut scene, Sides { x: Some(&axis_title(ctx, delay, &x)), y: Some("samples at or below (%)") });
+    let title = format!("{words_of}: cumulative distribution{}", ctx.under_load());
+    let curves = Curves {
+        id: format!("cdf-{}-{}", delay.key(), suffix(log)),
+        title,
+        x_title: axis_title(ctx, delay, &x),
+        y_title: "samples at or below (%)",
+        unit: "ms",
+    };
+    draw_curves(ctx, &all, x, curves)
+}
+
+/// The completion times of a group of flows, and their slowdowns: shares of all flows that began in the
+/// loaded interval, so that a curve ends below 100 % if some had not ended.
+pub(crate) fn transfers(ctx: &Context<'_>, group: usize) -> [Chart; 2] {
+    let of = |value: &dyn Fn(&Transfer) -> Option<i64>| -> Vec<Vec<i64>> {
+        let of_run = |run: &Run| {
+            let loaded = loaded_span(ctx.record, run);
+            let flows = run.traffic.get(group).into_iter().flat_map(each);
+            let inside = flows.filter(|flow| loaded.contains(flow.start_ns));
+            let mut values: Vec<i64> = inside.map(|flow| value(&flow).unwrap_or(i64::MAX)).collect();
+            values.sort_unstable();
+            values
+        };
+        ctx.record.runs.iter().map(of_run).collect()
+    };
+    let name = traffic_name(ctx.record, group);
+    let chart = |key: &str, words: &str, unit: &'static str, all: Vec<Vec<i64>>| {
+        let known = all.iter().flatten().filter(|&&value| value < i64::MAX);
+        let range = known.fold(None, |range: Option<(i64, i64)>, &value| {
+            Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))))
+        });
+        let (low, high) = range.filter(|&(low, _)| low > 0).unwrap_or((1_000_000, 10_000_000));
+        let x = Scale::log(low as f64 / 1e6 * 0.9, high as f64 / 1e6 * 1.08, LEFT, RIGHT);
+        let curves = Curves {
+            id: format!("{key}-{}", slug(&name)),
+            title: format!("{name}: {words}, cumulative distribution"),
+            x_title: format!("{words} ({}logarithmic)", if unit.is_empty() { "" } else { "ms, " }),
+            y_title: "flows at or below (%)",
+            unit,
+        };
+        draw_curves(ctx, &all, x, curves)
+    };
+    [
+        chart("fct", "flow completion time", "ms", of(&|flow| flow.took_ns)),
+        // A millionth of a slowdown takes the place of a nanosecond.
+        chart("slowdown", "slowdown", "", of(&Transfer::slowdown)),
+    ]
+}
+
+/// Left and right edge of a cumulative distribution, and its size.
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = WIDTH - 16.0;
+const WIDTH: f64 = 470.0;
+const HEIGHT: f64 = 340.0;
+
+/// The words of a cumulative distribution.
+struct Curves {
+    id: String,
+    title: String,
+    x_title: String,
+    y_title: &'static str,
+    /// Of the values, for the pointer.
+    unit: &'static str,
+}
+
+/// The share of values, each in millionths of the axis' unit, at or below each place of the axis.
+fn draw_curves(ctx: &Context<'_>, all: &[Vec<i64>], x: Scale, curves: Curves) -> Chart {
+    let dashes = sources(ctx.record).map(|(_, of)| of).unwrap_or_default();
+    let (top, low) = (30.0, HEIGHT - 46.0);
+    let y = Scale::linear(0.0, 100.0, low, top);
+    let frame = Frame { left: LEFT, top, width: RIGHT - LEFT, height: low - top, x, y };
+    let mut scene = Scene::new(WIDTH, HEIGHT, format!("{}, a line per queue", curves.title));
+    frame.draw(&mut scene, Sides { x: Some(&curves.x_title), y: Some(curves.y_title) });
     let mut series = Vec::new();
     for (queue, sorted) in all.iter().enumerate() {
         let mut points = Vec::new();
         let mut share = 0.0;
-        for (ms, percent) in distribution(sorted) {
-            let ms = ms.max(x.domain().0);
-            points.push(frame.at(ms, share));
-            points.push(frame.at(ms, percent));
+        for (value, percent) in distribution(sorted) {
+            if value > NO_END {
+                break;
+            }
+            let value = value.max(x.domain().0);
+            points.push(frame.at(value, share));
+            points.push(frame.at(value, percent));
             share = percent;
         }
         scene.open(queue);
@@ -126,22 +192,20 @@ pub(crate) fn cumulative(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
             colour: None,
         });
     }
-    line_labels(ctx, &mut scene, &frame, &all);
+    line_labels(ctx, &mut scene, &frame, all);
     let hover = Hover {
         area: [frame.left, frame.top, frame.width, frame.height],
         domain: x.domain(),
         log: x.is_log(),
         places: x.domain(),
-        unit: "ms",
+        unit: curves.unit,
         series,
     };
-    Chart {
-        id: format!("cdf-{}-{}", delay.key(), suffix(log)),
-        title: format!("{words_of}: cumulative distribution{}", ctx.under_load()),
-        scene,
-        hover: Some(hover),
-    }
+    Chart { id: curves.id, title: curves.title, scene, hover: Some(hover) }
 }
+
+/// Above all values that were measured: of what had not ended.
+const NO_END: f64 = 9e12;
 
 /// The names, each beside its line: on the left for lines at the far right, otherwise on the right at a
 /// height with room before the next line.

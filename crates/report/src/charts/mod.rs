@@ -209,6 +209,12 @@ pub(crate) fn pages(record: &Record) -> Vec<Chart> {
     (0..record.test.web.len()).map(|page| applications::page(&ctx, page)).collect()
 }
 
+/// The distributions of completion time and slowdown of every group of flows.
+pub(crate) fn transfers(record: &Record) -> Vec<Chart> {
+    let ctx = Context::new(record);
+    (0..record.test.traffic.len()).flat_map(|group| distribution::transfers(&ctx, group)).collect()
+}
+
 /// The bit rates that the player of every video selected over time.
 pub(crate) fn videos(record: &Record) -> Vec<Chart> {
     let ctx = Context::new(record);
@@ -281,6 +287,7 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
         charts.push(cumulative(record, delay, log));
         charts.push(histogram(record, delay, log));
     }
+    charts.extend(transfers(record));
     charts.extend(pages(record));
     charts.extend(videos(record));
     charts.extend(talks(record));

@@ -168,6 +168,7 @@ fn planned(
         web: Vec::new(),
         dash: Vec::new(),
         talks: Vec::new(),
+        traffic: Vec::new(),
         ..plan
     };
     (plan, flow_series, probe_series)

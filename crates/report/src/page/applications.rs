@@ -1,4 +1,4 @@
-//! Tables of calls, pages and videos.
+//! Tables of flow completion times, calls, pages and videos.
 
 use super::blocks::table;
 use crate::applications::{Loads, PageSummary};
@@ -7,7 +7,9 @@ use crate::record::Record;
 use crate::summary::Summary;
 use crate::table::applications::{count, median, mos};
 use crate::table::ms;
+use crate::table::transfers::{count as count_flows, times};
 use crate::table::videos::mbit;
+use crate::transfers::Completion;
 use crate::videos::VideoSummary;
 use crate::voice::Voice;
 
@@ -50,6 +52,39 @@ pub(super) fn videos(record: &Record, all: &[Summary]) -> String {
     let heads =
         ["queue", "video", "Mbit/s mean", "low", "high", "changes", "start, ms", "stalls", "stalled, ms"];
     table("Bit rates selected, and stalls", &heads, 2, &rows)
+}
+
+/// A row for each queue, group of flows and class of sizes.
+pub(super) fn transfers(record: &Record, all: &[Summary]) -> String {
+    let row = |s: &Summary, name: &str, sizes: &str, of: &Completion| {
+        let took = [of.mean_ns, of.p50_ns, of.p95_ns, of.p99_ns].map(ms);
+        let slowdowns = [of.slowdown_mean, of.slowdown_p50, of.slowdown_p95, of.slowdown_p99].map(times);
+        let names = [&s.queue, name, sizes].map(escape);
+        names.into_iter().chain([count_flows(of)]).chain(took).chain(slowdowns).collect()
+    };
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for i in 0..record.test.traffic.len() {
+        for (s, t) in all.iter().filter_map(|s| Some((s, s.traffic.get(i)?))) {
+            let sizes = [("all", &t.all), ("≤100 kB", &t.small), ("≤10 MB", &t.medium), (">10 MB", &t.large)];
+            let with_flows = sizes.into_iter().filter(|(_, of)| !of.is_empty());
+            rows.extend(with_flows.map(|(sizes, of)| row(s, &t.name, sizes, of)));
+        }
+    }
+    let heads = [
+        "queue",
+        "traffic",
+        "sizes",
+        "flows",
+        "FCT, ms mean",
+        "p50",
+        "p95",
+        "p99",
+        "slowdown mean",
+        "p50",
+        "p95",
+        "p99",
+    ];
+    table("Flow completion times and slowdowns", &heads, 3, &rows)
 }
 
 /// A row for each queue, call and direction.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::blocks::{list, table};
 use super::{glossary, queues as path_queues, wifi};
 use crate::charts::{Delay, escape};
-use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run, VideoPlan};
+use crate::record::{EngineHealth, PagePlan, PathPlan, ProbePlan, Record, Run, TrafficPlan, VideoPlan};
 use crate::summary::{Latency, Summary, direction_name, distances_differ};
 use crate::table::{at_least, idle, mbit, mean_at_least, ms};
 use crate::words;
@@ -126,6 +126,12 @@ fn plan(record: &Record) -> String {
     let videos: Vec<String> = t.dash.iter().map(video).collect();
     let talks: Vec<String> =
         t.talks.iter().map(|talk| format!("{}: {}", escape(&talk.name), escape(&talk.dscp))).collect();
+    let group = |one: &TrafficPlan| {
+        let TrafficPlan { name, arrivals, size, cc, .. } = one;
+        let way = direction_name(one.direction);
+        format!("{}: {way}, {}, sizes {}, {}", escape(name), escape(arrivals), escape(size), escape(cc))
+    };
+    let traffic: Vec<String> = t.traffic.iter().map(group).collect();
     let base: Vec<String> =
         record.link.rtt_ns.iter().map(|&ns| format!("{} ms", ms(i64::try_from(ns).ok()))).collect();
     let side = |p: &PathPlan| {
@@ -140,6 +146,7 @@ fn plan(record: &Record) -> String {
         ("Pages", pages.join("<br>")),
         ("Videos", videos.join("<br>")),
         ("Video calls, games", talks.join("<br>")),
+        ("Traffic", traffic.join("<br>")),
         ("Link up", side(&record.link.up)),
         ("Link down", side(&record.link.down)),
         ("Base RTT", base.join(", ")),

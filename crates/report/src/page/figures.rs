@@ -209,6 +209,7 @@ pub(crate) fn all(record: &Record, summaries: &[Summary]) -> Figures {
         distributions(&mut b, record, &delays);
     }
     tcp_rtt(&mut b, record, summaries);
+    transfers(&mut b, record, summaries);
     pages(&mut b, record, summaries);
     videos(&mut b, record, summaries);
     responsiveness(&mut b, record);
@@ -347,6 +348,24 @@ fn distributions(b: &mut Builder, record: &Record, delays: &[Delay]) {
             b.figure(&charts::cumulative(record, delay, log), &class, None, "Cumulative distribution");
             b.figure(&charts::histogram(record, delay, log), &class, None, "Histogram");
         }
+    }
+    b.html.push_str("</div>\n");
+    b.close();
+}
+
+fn transfers(b: &mut Builder, record: &Record, summaries: &[Summary]) {
+    if record.test.traffic.is_empty() {
+        return;
+    }
+    let lead = "Flow completion time (FCT): from the opening of a flow until its receiver has the last byte. Slowdown: FCT / \
+                ideal time, which is the handshake, the way of the last byte, and all bytes with their headers at the rate of \
+                the slowest line. Flows count that began in the loaded interval. After + are those that had not ended: they \
+                are in no mean, and slower than all others in percentiles and curves.";
+    b.open("flows", "Flow completion times", lead);
+    b.html.push_str(&applications::transfers(record, summaries));
+    b.html.push_str("<div class=\"cards two\">\n");
+    for chart in charts::transfers(record) {
+        b.figure(&chart, "", None, &escape(&chart.title));
     }
     b.html.push_str("</div>\n");
     b.close();

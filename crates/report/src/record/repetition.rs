@@ -25,6 +25,16 @@ pub struct Repetition {
     pub rise_p95_ns: Option<i64>,
     /// 99th percentile of the rise.
     pub rise_p99_ns: Option<i64>,
+    /// Mean flow completion time of all traffic of one's own; absent without such traffic, as the next two
+    /// are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fct_mean_ns: Option<i64>,
+    /// Its 99th percentile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fct_p99_ns: Option<i64>,
+    /// Mean slowdown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowdown_mean: Option<f64>,
     /// Packets dropped by all queues of the path, in the whole run.
     pub drops: u64,
     /// Packets marked CE by them.

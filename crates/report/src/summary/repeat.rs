@@ -15,6 +15,7 @@ impl Repetition {
     #[must_use]
     pub fn of(record: &Record, run: &Run, seed: u64) -> Repetition {
         let summary = Summary::of(record, run);
+        let flows = &summary.transfers;
         Repetition {
             seed,
             goodput_up_bps: summary.goodput_up_bps,
@@ -25,6 +26,9 @@ impl Repetition {
             rise_p50_ns: summary.rtt.added_p50_ns,
             rise_p95_ns: summary.rtt.added_p95_ns,
             rise_p99_ns: summary.rtt.added_p99_ns,
+            fct_mean_ns: flows.mean_ns,
+            fct_p99_ns: flows.p99_ns,
+            slowdown_mean: flows.slowdown_mean,
             drops: summary.drops_and_marks()[0],
             marks: summary.drops_and_marks()[1],
         }
@@ -104,6 +108,15 @@ pub struct Repeated {
     pub rise_p95_ns: Option<Estimate>,
     /// Its 99th percentile, ns.
     pub rise_p99_ns: Option<Estimate>,
+    /// Mean flow completion time, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fct_mean_ns: Option<Estimate>,
+    /// Its 99th percentile, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fct_p99_ns: Option<Estimate>,
+    /// Mean slowdown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slowdown_mean: Option<Estimate>,
     /// Packets dropped.
     pub drops: Option<Estimate>,
 }
@@ -126,6 +139,9 @@ impl Repeated {
             rise_p50_ns: time(|one| one.rise_p50_ns),
             rise_p95_ns: time(|one| one.rise_p95_ns),
             rise_p99_ns: time(|one| one.rise_p99_ns),
+            fct_mean_ns: time(|one| one.fct_mean_ns),
+            fct_p99_ns: time(|one| one.fct_p99_ns),
+            slowdown_mean: over(&|one| one.slowdown_mean),
             drops: over(&|one| Some(one.drops as f64)),
         })
     }
@@ -136,7 +152,7 @@ pub(crate) type Column = (&'static str, fn(&Repeated) -> Option<String>);
 
 /// The columns of a table of repetitions.
 /// As in the first table, Jain's index is of airtime where there is Wi-Fi, and of goodput elsewhere.
-pub(crate) const COLUMNS: [Column; 9] = [
+pub(crate) const COLUMNS: [Column; 12] = [
     ("Mbit/s up", |r| words(r.goodput_up_bps, 1e6, 2)),
     ("Mbit/s down", |r| words(r.goodput_down_bps, 1e6, 2)),
     ("Jain goodput up", |r| words(r.jain_up.filter(|_| r.jain_airtime.is_none()), 1.0, 3)),
@@ -145,6 +161,9 @@ pub(crate) const COLUMNS: [Column; 9] = [
     ("rise p50 ms", |r| words(r.rise_p50_ns, 1e6, 2)),
     ("rise p95 ms", |r| words(r.rise_p95_ns, 1e6, 2)),
     ("rise p99 ms", |r| words(r.rise_p99_ns, 1e6, 2)),
+    ("FCT mean ms", |r| words(r.fct_mean_ns, 1e6, 2)),
+    ("FCT p99 ms", |r| words(r.fct_p99_ns, 1e6, 2)),
+    ("slowdown mean", |r| words(r.slowdown_mean, 1.0, 3)),
     ("drops", |r| words(r.drops, 1.0, 1)),
 ];
 

@@ -1,6 +1,6 @@
 //! The lines below the tables: what to read with the numbers, and where they are from.
 
-use super::{QUEUE_WIDTH, WIDE, applications, cut_off, queues, short, width, wifi};
+use super::{QUEUE_WIDTH, WIDE, applications, cut_off, queues, short, transfers, width, wifi};
 use crate::applications::page_name;
 use crate::summary::{Summary, loaded_directions, shown_words};
 use crate::videos::video_name;
@@ -40,6 +40,9 @@ pub(super) fn remarks(record: &Record, all: &[Summary]) -> Vec<String> {
     }
     if all.iter().flat_map(|s| &s.web).any(|page| page.load.incomplete > 0) {
         out.push(format!("pages: {}", applications::INCOMPLETE));
+    }
+    if all.iter().flat_map(|s| &s.traffic).any(|traffic| traffic.all.unfinished > 0) {
+        out.push(format!("flows: {}", transfers::UNFINISHED));
     }
     let said = words::queue_kinds(record).into_iter().chain(words::located(record));
     for (sentence, lines) in said.chain(words::observed(record, all)) {

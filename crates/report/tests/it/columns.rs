@@ -6,13 +6,22 @@ use crate::fixture;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodqueue_report::{Record, write_all, write_as};
+use goodqueue_report::{MISSING, Record, TrafficPlan, TransferSeries, write_all, write_as};
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data.md");
 
 /// Records that together have every table.
 fn records() -> [(&'static str, Record); 2] {
-    [("talking", fixture::applications::talking()), ("wifi", fixture::wifi::anomaly())]
+    let mut talking = fixture::applications::talking();
+    talking.test.traffic = vec![TrafficPlan { name: "web".into(), ..TrafficPlan::default() }];
+    let series = TransferSeries {
+        start_ns: vec![0, 3_000_000_000],
+        bytes: vec![1000, 20_000_000],
+        took_ns: vec![5_000_000, MISSING],
+        ideal_ns: vec![4_000_000, 9_000_000],
+    };
+    talking.runs.iter_mut().for_each(|run| run.traffic = vec![series.clone()]);
+    [("talking", talking), ("wifi", fixture::wifi::anomaly())]
 }
 
 /// The words in backquotes.

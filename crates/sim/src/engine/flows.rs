@@ -1,5 +1,7 @@
 //! TCP flows: a sender at one host, a receiver at another, and the packets between them.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use goodqueue::{FlowHasher, Nanos, Rng, Span};
@@ -16,7 +18,7 @@ use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::path::Place;
 use crate::propagation::Fate;
-use crate::scenario::{Opener, Scenario};
+use crate::scenario::{After, Opener, Scenario};
 use crate::tap::What;
 use crate::tcp::cc::{Cc, CcKind};
 use crate::tcp::{Config, Opening, Rest, Rx, Tx, WIFI_PACING_SHIFT};
@@ -29,6 +31,7 @@ pub(crate) struct Flows {
     /// Flows that continue now, because their host's device has room again.
     resumed: Vec<u32>,
     script: Script,
+    transfers: Transfers,
     /// TCP of all hosts, over IPv4 and over IPv6.
     tcp: [Arc<Config>; 2],
     seed: u64,
@@ -42,6 +45,27 @@ struct Script {
     entries: Vec<(Nanos, Action)>,
     /// The next entry.
     at: usize,
+    /// Flows that waited for another one, which has ended.
+    later: BinaryHeap<Reverse<(Nanos, Action)>>,
+}
+
+/// When a flow with [`bytes`](crate::Flow::bytes) began, and when its receiver had all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transfer {
+    /// When it was opened; `None`: not so far.
+    pub began: Option<Nanos>,
+    /// When the receiver had its last byte; `None`: not so far.
+    pub ended: Option<Nanos>,
+}
+
+/// The flows of the scenario with an end.
+#[derive(Debug, Default)]
+struct Transfers {
+    /// By number of flow; the others have an entry, too. Empty if no flow of the scenario has an end.
+    list: Vec<Transfer>,
+    /// Flows that wait for another: the other's number, their own, their earliest start, and when. In the
+    /// order of the first two.
+    waiting: Vec<(u32, u32, Span, After)>,
 }
 
 /// A flow at work.
@@ -60,8 +84,10 @@ pub(crate) struct Flow {
 /// What a flow is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A flow of the scenario.
+    /// A flow of the scenario without an end of its own.
     Load,
+    /// A flow of the scenario with an end.
+    Transfer,
     /// The requests of a browser or player on a connection.
     Requests { client: u32, connection: u32 },
     /// The answers to these.
@@ -113,6 +139,11 @@ impl Flow {
 }
 
 impl Wire {
+    /// The path of its frames.
+    pub(super) fn path(&self) -> Place {
+        self.path
+    }
+
     /// Makes the frame around its segment. `segments` is the number of segments that the packet will be cut
     /// into; each has its own headers (Linux `net/core/dev.c:qdisc_pkt_len_init`).
     fn wrap(&self, kind: Kind, owner: u32, segments: u32, frame: &mut Frame) {
@@ -127,15 +158,53 @@ impl Wire {
 impl Script {
     /// The next action that is due by `now`.
     fn take(&mut self, now: Nanos) -> Option<Action> {
-        let &(_, action) = self.entries.get(self.at).filter(|&&(at, _)| at <= now)?;
-        self.at += 1;
-        Some(action)
+        let next = self.next().filter(|&(at, _)| at <= now)?;
+        if self.later.peek() == Some(&Reverse(next)) {
+            self.later.pop();
+        } else {
+            self.at += 1;
+        }
+        Some(next.1)
+    }
+
+    /// The next action with its time.
+    fn next(&self) -> Option<(Nanos, Action)> {
+        let planned = self.entries.get(self.at).copied();
+        let later = self.later.peek().map(|&Reverse(next)| next);
+        planned.into_iter().chain(later).min()
     }
 
     fn wake(&self, agenda: &mut Agenda) {
-        if let Some(&(at, _)) = self.entries.get(self.at) {
+        if let Some((at, _)) = self.next() {
             agenda.wake(LaneOwner::Script, at);
         }
+    }
+}
+
+impl Transfers {
+    #[allow(clippy::cast_possible_truncation)]
+    fn new(scenario: &Scenario) -> Transfers {
+        let has_any = scenario.flows.iter().any(|flow| flow.bytes.is_some());
+        let afters = scenario.flows.iter().enumerate();
+        let mut afters: Vec<(u32, u32, Span, After)> = afters
+            .filter_map(|(index, flow)| Some((index as u32, flow.start, flow.after?)))
+            .map(|(index, start, after)| (after.flow as u32, index, start, after))
+            .collect();
+        afters.sort_unstable_by_key(|&(before, index, ..)| (before, index));
+        let list = vec![Transfer::default(); if has_any { scenario.flows.len() } else { 0 }];
+        Transfers { list, waiting: afters }
+    }
+
+    /// The flows that wait for flow `index`, which has ended now, with the times at which they start.
+    fn after(&self, index: usize, now: Nanos) -> impl Iterator<Item = (Nanos, u32)> + '_ {
+        let of = |&(before, ..): &(u32, u32, Span, After)| before as usize;
+        let first = self.waiting.partition_point(|waiting| of(waiting) < index);
+        let own = self.waiting[first..].iter().take_while(move |waiting| of(waiting) == index);
+        let at = move |&(_, flow, start, after): &(u32, u32, Span, After)| {
+            let at = (now + after.pause).max(moment(start));
+            (at < moment(after.until)).then_some((at, flow))
+        };
+        own.filter_map(at)
     }
 }
 
@@ -161,6 +230,7 @@ impl Flows {
             list: Vec::with_capacity(scenario.flows.len()),
             resumed: Vec::new(),
             script: Script::default(),
+            transfers: Transfers::new(scenario),
             tcp: [false, true].map(|ipv6| Arc::new(scenario.tcp_over(ipv6))),
             seed: scenario.seed,
             hasher: FlowHasher::new(scenario.seed),
@@ -170,20 +240,25 @@ impl Flows {
         script.reserve_exact(scenario.flows.len());
         // Those of QUIC have a place here, so that numbers agree, and never start.
         for (index, spec) in scenario.flows.iter().enumerate().filter(|(_, spec)| spec.quic.is_none()) {
-            script.push((moment(spec.start), Action::Start(index as u32)));
+            if spec.after.is_none() {
+                script.push((moment(spec.start), Action::Start(index as u32)));
+            }
             if let Some(stop) = spec.stop {
                 script.push((moment(stop), Action::Stop(index as u32)));
             }
         }
         script.sort_unstable();
         for (index, spec) in scenario.flows.iter().enumerate() {
+            let conversation = Conversation::of_flow(scenario, spec, index);
+            let is_upload = spec.opener == Opener::Sender;
+            let hashes = [!is_upload, is_upload].map(|back| conversation.hash(&flows.hasher, back));
             let new = NewFlow {
-                conversation: Conversation::of_flow(scenario, spec, index),
-                paths: network.round_trip(scenario, spec.from, spec.to)?,
+                conversation,
+                paths: network.round_trip(scenario, (spec.from, spec.to), hashes)?,
                 dsfield: spec.dscp << 2,
                 opener: spec.opener,
                 cc: spec.cc,
-                role: Role::Load,
+                role: if spec.bytes.is_some() { Role::Transfer } else { Role::Load },
                 bytes: spec.bytes.unwrap_or(u64::MAX),
             };
             let tcp = &flows.tcp[usize::from(new.conversation.ipv6)];
@@ -295,6 +370,9 @@ impl Flows {
 
     pub(super) fn start(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
         let flow = &mut self.list[index];
+        if flow.role == Role::Transfer {
+            self.transfers.list[index].began = Some(agenda.now);
+        }
         flow.tx.write(flow.bytes);
         match flow.opener {
             Opener::Sender => flow.tx.open(agenda.now),
@@ -360,6 +438,26 @@ impl Flows {
             agenda.wake(receiver(index), at);
         }
         role
+    }
+
+    /// Data of a flow with an end has come. If that was the rest, flows that waited for it are planned.
+    #[inline(never)]
+    pub(super) fn note_transfer(&mut self, agenda: &mut Agenda, index: usize) {
+        let Flow { rx, bytes, .. } = &self.list[index];
+        let transfer = &mut self.transfers.list[index];
+        if transfer.ended.is_some() || rx.received() < *bytes {
+            return;
+        }
+        transfer.ended = Some(agenda.now);
+        for (start, flow) in self.transfers.after(index, agenda.now) {
+            self.script.later.push(Reverse((start, Action::Start(flow))));
+        }
+        self.script.wake(agenda);
+    }
+
+    /// Beginning and end of flow `index` of the scenario.
+    pub(super) fn transfer(&self, index: usize) -> Transfer {
+        self.transfers.list.get(index).copied().unwrap_or_default()
     }
 
     /// An acknowledgement has come to the sender.

@@ -75,18 +75,15 @@ impl Hosts {
         let (owner, kind) = (frame.owner as usize, frame.kind);
         let Hosts { flows, web_clients, samples, .. } = self;
         match kind {
-            Kind::Data => {
-                let role = flows.data_arrived(agenda, network, owner, id);
-                if role != Role::Load {
-                    web_clients.data_arrived(agenda, network, flows, samples, role);
-                }
-            }
-            Kind::Ack => {
-                let role = flows.ack_arrived(agenda, network, owner, id);
-                if role != Role::Load {
-                    web_clients.ack_arrived(agenda, network, flows, samples, role);
-                }
-            }
+            Kind::Data => match flows.data_arrived(agenda, network, owner, id) {
+                Role::Load => {}
+                Role::Transfer => flows.note_transfer(agenda, owner),
+                role => web_clients.data_arrived(agenda, network, flows, samples, role),
+            },
+            Kind::Ack => match flows.ack_arrived(agenda, network, owner, id) {
+                Role::Load | Role::Transfer => {}
+                role => web_clients.ack_arrived(agenda, network, flows, samples, role),
+            },
             _ => self.receive_datagram(agenda, network, owner, id),
         }
     }

@@ -63,6 +63,7 @@ use hosts::Hosts;
 use log::EventLog;
 use network::Network;
 
+pub use flows::Transfer;
 pub use sources::Arrivals;
 pub use view::{FlowView, LinkView};
 

@@ -96,18 +96,18 @@ impl Network {
         owners
     }
 
-    /// The path there and the path back.
+    /// The path there and the path back of a conversation with these flow hashes there and back.
     ///
     /// # Errors
     /// There is no path, or no time passes on it.
     pub(super) fn round_trip(
         &mut self,
         scenario: &Scenario,
-        from: NodeId,
-        to: NodeId,
+        (from, to): (NodeId, NodeId),
+        hashes: [u32; 2],
     ) -> Result<[Place; 2], BuildError> {
-        let there = self.paths.between(scenario, from, to)?;
-        let back = self.paths.between(scenario, to, from)?;
+        let there = self.paths.between(scenario, from, to, hashes[0])?;
+        let back = self.paths.between(scenario, to, from, hashes[1])?;
         let mut links = self.paths.links(there).chain(self.paths.links(back));
         let takes_time = |link: u32| {
             let is_on_air = self.links[link as usize].is_on_air();

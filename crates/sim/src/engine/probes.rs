@@ -98,12 +98,13 @@ impl Probes {
             let ipv6 = scenario.is_ipv6(spec.from, spec.to);
             let ends =
                 Conversation { client: spec.from, server: spec.to, protocol, number: number + 0x4000, ipv6 };
-            let [forward, backward] = network.round_trip(scenario, spec.from, spec.to)?;
+            let hashes = [ends.hash(&hasher, false), ends.hash(&hasher, true)];
+            let [forward, backward] = network.round_trip(scenario, (spec.from, spec.to), hashes)?;
             probes.list.push(Probe {
                 client,
                 forward,
                 backward,
-                hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
+                hashes,
                 dsfield: spec.dscp << 2,
                 len: udp_headers(ipv6) + spec.payload,
             });

@@ -137,6 +137,7 @@ impl Quic {
             let payload = u16::try_from(ETHERNET_FRAME - headers).unwrap_or(1200);
             let settings = Settings { payload, ecn: scenario.tcp.ecn, retry: false, ..Settings::default() };
             let random = |end| Rng::stream(scenario.seed, number as u64, end).next_u64();
+            let hashes = [ends.hash(&hasher, false), ends.hash(&hasher, true)];
             let flow = QuicFlow {
                 hosts: [
                     Host::client(settings, plain::client(random("QUIC client"))),
@@ -144,8 +145,8 @@ impl Quic {
                 ],
                 numbers: [None; 2],
                 addresses: ends.ends(),
-                paths: network.round_trip(scenario, client, server)?,
-                hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
+                paths: network.round_trip(scenario, (client, server), hashes)?,
+                hashes,
                 dsfield: spec.dscp << 2,
                 headers,
                 cc,

@@ -5,6 +5,7 @@ use goodqueue::{FlowHasher, Nanos, Rng, Span};
 use super::agenda::{Agenda, moment};
 use super::network::Network;
 use crate::address::{Conversation, UDP};
+use crate::draw;
 use crate::error::BuildError;
 use crate::frame::{Frame, Kind};
 use crate::owner::LaneOwner;
@@ -87,28 +88,7 @@ impl Source {
 /// An exponentially distributed time, at least 1 ns.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
 fn exponential(rng: &mut Rng, mean: Span) -> Span {
-    // 53 random bits: a number above 0 and up to 1.
-    let uniform = ((rng.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
-    Span(((-ln(uniform)) * mean.0 as f64) as u64).max(Span(1))
-}
-
-/// The natural logarithm of a number in (0, 1], by a series of the four basic operations. It has the same
-/// bits on every machine; a system's `ln` does not promise that.
-fn ln(x: f64) -> f64 {
-    let bits = x.to_bits();
-    #[allow(clippy::cast_possible_wrap, clippy::cast_precision_loss)]
-    let exponent = ((bits >> 52) & 0x7ff) as i64 - 1023;
-    let mantissa = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000);
-    // ln m = 2 artanh((m - 1) / (m + 1)). The argument is at most 1/3.
-    let z = (mantissa - 1.0) / (mantissa + 1.0);
-    let square = z * z;
-    let mut sum = 0.0;
-    for k in (0..20).rev() {
-        sum = sum * square + 1.0 / f64::from(2 * k + 1);
-    }
-    #[allow(clippy::cast_precision_loss)]
-    let exponent = exponent as f64;
-    2.0 * z * sum + exponent * std::f64::consts::LN_2
+    Span((draw::exponential(rng) * mean.0 as f64) as u64).max(Span(1))
 }
 
 impl Sources {
@@ -132,10 +112,11 @@ impl Sources {
                 Pattern::OnOff { on, .. } => moment(spec.start) + exponential(&mut rng, on),
                 Pattern::Constant { .. } | Pattern::Poisson { .. } => Nanos::ZERO,
             };
+            let hash = ends.hash(&hasher, false);
             sources.list.push(Source {
                 pattern: spec.pattern,
-                path: network.paths.between(scenario, spec.from, spec.to)?,
-                hash: ends.hash(&hasher, false),
+                path: network.paths.between(scenario, spec.from, spec.to, hash)?,
+                hash,
                 dsfield: spec.dscp << 2,
                 len: spec.len,
                 stop: spec.stop.map_or(Nanos(u64::MAX), moment),
@@ -189,13 +170,6 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_logarithm_is_right() {
-        for x in [1.0, 0.5, 0.75, 1e-3, 1e-9, 2.0_f64.powi(-53), 0.999_999] {
-            assert!((ln(x) - x.ln()).abs() <= 1e-14 * x.ln().abs().max(1.0), "{x}");
-        }
-    }
 
     #[test]
     fn exponential_times_have_their_mean() {

@@ -79,11 +79,12 @@ impl Talks {
                 number: NUMBERS + number,
                 ipv6,
             };
+            let hashes = [ends.hash(&hasher, false), ends.hash(&hasher, true)];
             talks.list.push(Talk {
                 client: talk::client(spec.config),
                 server: None,
-                paths: network.round_trip(scenario, spec.from, spec.to)?,
-                hashes: [ends.hash(&hasher, false), ends.hash(&hasher, true)],
+                paths: network.round_trip(scenario, (spec.from, spec.to), hashes)?,
+                hashes,
                 dsfield: spec.dscp << 2,
                 headers: udp_headers(ipv6),
                 datagrams: Vec::new(),

@@ -5,7 +5,7 @@ use goodqueue_probe::rpm::Outcome;
 use goodqueue_probe::{Sample, TcpSample};
 
 use super::switches::SwitchNode;
-use super::{Arrivals, Simulation};
+use super::{Arrivals, Simulation, Transfer};
 use crate::checkpoints::{Checkpoints, LoggedEvent, Recorder};
 use crate::device::{AirEnds, Device};
 use crate::lanes::Lane;
@@ -183,6 +183,21 @@ impl Simulation {
             is_established: flow.tx.is_established(),
             is_done: flow.tx.is_done(),
         }
+    }
+
+    /// When flow `index` of the scenario began and ended. Only flows over TCP with [`Flow::bytes`] end.
+    ///
+    /// [`Flow::bytes`]: crate::Flow::bytes
+    #[must_use]
+    pub fn transfer(&self, index: usize) -> Transfer {
+        self.hosts.flows.transfer(index)
+    }
+
+    /// The links that the data of TCP flow `index` of the scenario takes, in order.
+    #[must_use]
+    pub fn path(&self, index: usize) -> Vec<usize> {
+        let path = self.hosts.flows.get(index).wires[0].path();
+        self.network.paths.links(path).map(|link| link as usize).collect()
     }
 
     /// Link `index` of the scenario.

@@ -155,7 +155,7 @@ impl WebClients {
         let hasher = FlowHasher::new(scenario.seed);
         let index = self.list.len();
         for &(node, cc) in servers {
-            let paths = network.round_trip(scenario, client.from, node)?;
+            let paths = network.round_trip(scenario, (client.from, node), [0; 2])?;
             let ipv6 = scenario.is_ipv6(client.from, node);
             let ends = Conversation {
                 client: client.from,
@@ -387,7 +387,7 @@ impl WebClients {
         role: Role,
     ) {
         match role {
-            Role::Load => {}
+            Role::Load | Role::Transfer => {}
             Role::Requests { client, connection } => {
                 self.requests_arrived(agenda, network, flows, (client, connection));
                 self.load_arrived(agenda, network, flows, samples, (client, connection));

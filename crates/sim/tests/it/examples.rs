@@ -1,5 +1,8 @@
 //! The examples run and print what they are meant to show.
 
+#[path = "../../examples/fat_tree.rs"]
+#[allow(dead_code)]
+mod fat_tree;
 #[path = "../../examples/one_flow.rs"]
 #[allow(dead_code)]
 mod one_flow;
@@ -9,6 +12,14 @@ mod own_congestion_control;
 #[path = "../../examples/own_queue.rs"]
 #[allow(dead_code)]
 mod own_queue;
+
+#[test]
+fn more_paths_end_flows_earlier() {
+    let lines = fat_tree::report().expect("two lines");
+    let [one, all] = [0, 1].map(|line| numbers(&lines[line].replace(',', "")));
+    assert!(lines[0].starts_with("one path ") && lines[1].starts_with("ECMP "), "{lines:?}");
+    assert!(all[0] < one[0] && all[2] > one[2], "{lines:?}");
+}
 
 /// The numbers of a line, in its order.
 fn numbers(line: &str) -> Vec<f64> {

@@ -21,6 +21,8 @@ mod switched;
 mod talks;
 mod tap;
 mod textbook;
+mod topology;
+mod transfers;
 mod videos;
 mod westwood;
 mod wifi;

@@ -27,7 +27,7 @@ pub(crate) static ROOT: Table = Table {
         key(
             "test",
             Kind::OneOf(&[Kind::Text, Kind::Table(&TEST)]),
-            "none: only [[flow]] and [[probe]]",
+            "none: only [[flow]], [[traffic]] and [[probe]]",
             "the test: its name, or a table with its numbers",
         ),
         key(
@@ -75,6 +75,12 @@ pub(crate) static ROOT: Table = Table {
             "probes in addition to those of the test",
         ),
         key("udp", Kind::Tables(&UDP), "none", "UDP sources"),
+        key(
+            "traffic",
+            Kind::Tables(&TRAFFIC),
+            "none",
+            "many flows with sizes, whose completion times are measured",
+        ),
         key(
             "reproduction",
             Kind::Table(&REPRODUCTION),
@@ -374,6 +380,15 @@ pub(crate) static VARIANT: Table = Table {
     also: None,
 };
 
+/// Congestion control and mark of flows.
+const CC: Key = key(
+    "cc",
+    Kind::Text,
+    "cubic",
+    "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, or the path of a library of your own",
+);
+const MARK: Key = key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8");
+
 /// Flows of the load.
 pub(crate) static FLOW: Table = Table {
     name: "flow",
@@ -383,13 +398,8 @@ pub(crate) static FLOW: Table = Table {
         key("from", Kind::Text, "client", "the host that sends"),
         key("to", Kind::Text, "server", "the host that receives"),
         key("transport", Kind::Text, "tcp", "transport of the flows: tcp, or quic with cubic or newreno"),
-        key(
-            "cc",
-            Kind::Text,
-            "cubic",
-            "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, or the path of a library of your own",
-        ),
-        key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8"),
+        CC,
+        MARK,
         key("start", time(FROM_NOTHING, DAY), "0s", "start of the first flow, from the start of the load"),
         key("stagger", time(FROM_NOTHING, HOUR), "0s", "time between the starts of two flows"),
         key("stop", time(SOME, DAY), "the end", "when all are aborted, from the start of the load on"),
@@ -431,8 +441,76 @@ pub(crate) static UDP: Table = Table {
     also: None,
 };
 
+/// Traffic of one's own.
+pub(crate) static TRAFFIC: Table = Table {
+    name: "traffic",
+    doc: "Many TCP flows, each with a size, over connections of their own. Their completion times are measured. \
+          One of load, per_second, file and users says how often they come.",
+    keys: &[
+        key("name", Kind::Text, "traffic and its number", "what reports call it"),
+        key("from", Kind::Text, "client", "the host that sends; from a server the client asks, and opens"),
+        key("to", Kind::Text, "server", "the host that receives"),
+        key(
+            "load",
+            Kind::OneOf(&[Kind::LineShare, Kind::Rate]),
+            "none",
+            "the mean rate of the flows with their headers, as a share of the slowest line on their way, or as a rate",
+        ),
+        key(
+            "per_second",
+            Kind::Number { least: 0, most: 1_000_000 },
+            "none",
+            "mean number of flows in a second",
+        ),
+        key(
+            "arrivals",
+            Kind::Text,
+            "poisson",
+            "the times between two flows, with load or per_second: poisson (exponential), constant, or \
+             lognormal,sigma=2 (sigma: 0 to 10)",
+        ),
+        key(
+            "file",
+            Kind::Text,
+            "none",
+            "when flows come, in a file in the folder of this file: lines of seconds and, after a comma, bytes; \
+             a Mahimahi trace (*.trace); or a capture (pcap)",
+        ),
+        key(
+            "users",
+            count(1, 10_000),
+            "none",
+            "each user asks for the next flow when it has the last one, after a time to think",
+        ),
+        key("think", Kind::Text, "0s", "that time: 1s; exponential,mean=1s; or as size, with a time as mean"),
+        key(
+            "size",
+            Kind::Text,
+            "required, unless cdf or file has it",
+            "payload of a flow: 10k; exponential,mean=50k; pareto,mean=50k,shape=1.2; lognormal,mean=50k,sigma=2; \
+             web-search (DCTCP, SIGCOMM 2010); or data-mining (VL2, SIGCOMM 2009)",
+        ),
+        key(
+            "cdf",
+            Kind::Text,
+            "none",
+            "a file in the folder of this file instead: lines of bytes and the share of flows up to that, linear between",
+        ),
+        CC,
+        MARK,
+        key("start", time(FROM_NOTHING, DAY), "0s", "no flow before this, from the start of the load"),
+        key(
+            "stop",
+            time(SOME, DAY),
+            "the end",
+            "no flow begins at or after this, from the start of the load",
+        ),
+    ],
+    also: None,
+};
+
 /// Every table, in the order in which they are documented.
-pub(crate) static TABLES: [&Table; 29] = [
+pub(crate) static TABLES: [&Table; 30] = [
     &ROOT,
     &TEST,
     &SIMPLE,
@@ -458,6 +536,7 @@ pub(crate) static TABLES: [&Table; 29] = [
     &FLOW,
     &PROBE,
     &UDP,
+    &TRAFFIC,
     &REPRODUCTION,
     &CLAIM,
     &SWEEP,

@@ -1,0 +1,160 @@
+//! Traffic of one's own, with its place in the network: which flows come with a seed, and how fast each could
+//! be.
+
+use std::sync::Arc;
+
+use goodqueue::{Bytes, Direction, Rate, Rng, Span};
+use goodqueue_sim::{After, Distribution, Flow, Opener};
+
+use crate::arrivals::Arrival;
+
+/// Most flows of a run, of all traffic together.
+pub(crate) const MOST_FLOWS: usize = 100_000;
+
+/// A group of flows that come at random, or as a file says.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Its name in reports.
+    pub name: String,
+    /// When flows come, in words.
+    pub arrivals: String,
+    /// The distribution of their sizes, in words.
+    pub size: String,
+    /// Who sends.
+    pub direction: Direction,
+    /// Server host, from 0.
+    pub host: usize,
+    /// Each flow, but for its size and its start.
+    pub(crate) flow: Flow,
+    pub(crate) come: Come,
+    /// `None`: the file of arrivals has them.
+    pub(crate) sizes: Option<Distribution>,
+    /// Flows come from this time of the simulation on, and before that.
+    pub(crate) from: Span,
+    pub(crate) until: Span,
+    pub(crate) way: Way,
+}
+
+/// When flows come.
+#[derive(Clone, Debug)]
+pub(crate) enum Come {
+    /// One after the other, with times between them.
+    Gaps(Distribution),
+    /// At these times, from `from` on.
+    Listed(Arc<[Arrival]>),
+    /// Each of so many users asks for the next when it has the last one, after a time to think.
+    Users { users: u64, think: Distribution },
+}
+
+/// What a flow needs at the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// Delays of the links from the opening of the connection until the last byte is there, without the
+    /// bytes: handshake, then data.
+    pub(crate) delay: Span,
+    /// The rate of the slowest line; `None`: no line has one.
+    pub(crate) rate: Option<Rate>,
+    /// Largest payload of a segment, and its headers in a frame, bytes.
+    pub(crate) mss: u32,
+    pub(crate) headers: u32,
+}
+
+impl Way {
+    /// The delay of a handshake and of the data behind it, from the delays forth (the way of the data) and
+    /// back. If the sender opens, SYN, SYN-ACK and data go forth, back and forth. If the receiver does, SYN,
+    /// SYN-ACK, ACK and data go back, forth, back and forth.
+    pub(crate) fn delay(opener: Opener, [forth, back]: [Span; 2]) -> Span {
+        match opener {
+            Opener::Sender => forth * 2 + back,
+            Opener::Receiver => (forth + back) * 2,
+        }
+    }
+
+    /// Bytes of the frames that carry so much payload.
+    fn on_the_line(&self, bytes: u64) -> u64 {
+        let segments = bytes.div_ceil(u64::from(self.mss.max(1)));
+        bytes.saturating_add(segments.saturating_mul(self.headers.into()))
+    }
+
+    /// The time that a flow of this size takes alone, without slow start and queues.
+    pub(crate) fn ideal(&self, bytes: u64) -> Span {
+        let sent = self.rate.map_or(Span::ZERO, |rate| rate.tx_time(Bytes(self.on_the_line(bytes))));
+        self.delay + sent
+    }
+
+    /// The mean time between flows of this mean size that together need this rate on the line, ns: each byte
+    /// of payload with its part of the headers of a full segment.
+    pub(crate) fn gap(&self, mean_bytes: f64, rate: Rate) -> f64 {
+        let full = f64::from(self.mss + self.headers) / f64::from(self.mss);
+        mean_bytes * full * 8e9 / rate.0 as f64
+    }
+}
+
+impl Traffic {
+    /// The flows that come with `seed`, in the order of their numbers; `number` is that of the traffic, and
+    /// `first` that of its first flow in the scenario. Users begin up to `jitter` later. `None` if there may
+    /// be more than `most`.
+    pub(crate) fn flows(
+        &self,
+        seed: u64,
+        (number, first): (usize, usize),
+        jitter: Span,
+        most: usize,
+    ) -> Option<Vec<Flow>> {
+        let mut flows = Vec::new();
+        let mut sizes = Rng::stream(seed, number as u64, "traffic sizes");
+        let mut draw = || self.sizes.as_ref().map_or(1, |of| of.draw(&mut sizes)).max(1);
+        match &self.come {
+            Come::Gaps(gaps) => {
+                let mut rng = Rng::stream(seed, number as u64, "traffic arrivals");
+                let gap = |rng: &mut Rng| Span(gaps.draw(rng).max(1));
+                let mut at = match gaps {
+                    // Equal gaps begin anywhere in the first.
+                    Distribution::Fixed(all) => self.from + Span(rng.below((*all).max(1))),
+                    _ => self.from + gap(&mut rng),
+                };
+                while at < self.until {
+                    if flows.len() == most {
+                        return None;
+                    }
+                    flows.push(Flow { start: at, bytes: Some(draw()), ..self.flow.clone() });
+                    at = at + gap(&mut rng);
+                }
+            }
+            Come::Listed(all) => {
+                let all = all.iter().map(|one| (self.from + one.at, one.bytes));
+                let all: Vec<_> = all.take_while(|&(at, _)| at < self.until).take(most + 1).collect();
+                if all.len() > most {
+                    return None;
+                }
+                let flow = |(start, bytes): (Span, Option<u64>)| Flow {
+                    start,
+                    bytes: Some(bytes.unwrap_or_else(&mut draw)),
+                    ..self.flow.clone()
+                };
+                flows.extend(all.into_iter().map(flow));
+            }
+            Come::Users { users, think } => {
+                for user in 0..*users {
+                    let mut rng = Rng::stream(seed, (number as u64) << 32 | user, "traffic users");
+                    let late = Span(rng.below(jitter.0.saturating_add(1)));
+                    let mut earliest = self.from + late + Span(think.draw(&mut rng));
+                    let mut after = None;
+                    while earliest < self.until {
+                        if flows.len() == most {
+                            return None;
+                        }
+                        let (bytes, pause) = (draw(), Span(think.draw(&mut rng)));
+                        let start = if after.is_none() { earliest } else { Span::ZERO };
+                        let place = first + flows.len();
+                        flows.push(Flow { start, after, bytes: Some(bytes), ..self.flow.clone() });
+                        after = Some(After { flow: place, pause, until: self.until });
+                        // No request takes less; 1 ns so that this ends.
+                        earliest = earliest + self.way.ideal(bytes).max(Span(1)) + pause;
+                    }
+                }
+            }
+        }
+        Some(flows)
+    }
+}

@@ -1,0 +1,129 @@
+//! Flows with an end: when they began and ended, and flows that wait for them.
+
+use goodqueue::{Nanos, Rate, Span};
+use goodqueue_sim::tcp::cc::CcKind;
+use goodqueue_sim::{After, BuildError, Dumbbell, Flow, Opener, Simulation, Transfer};
+use proptest::prelude::*;
+
+const MS: u64 = 1_000_000;
+/// A segment of 1448 bytes with its headers at 10 Mbit/s.
+const FRAME: u64 = 1514 * 800;
+/// A SYN or SYN-ACK: 74 bytes with headers and options. An ACK: 66 bytes.
+const SYN: u64 = 74 * 800;
+const ACK: u64 = 66 * 800;
+
+/// 10 Mbit/s both ways, and a round trip of 20 ms.
+fn simulate(flows: &[Flow]) -> Simulation {
+    let mut scenario =
+        Dumbbell::new("fq_codel".parse().expect("a queue"), Rate(10_000_000), Span::from_millis(20))
+            .scenario();
+    scenario.flows = flows.to_vec();
+    let mut simulation = Simulation::new(&scenario).expect("a scenario");
+    simulation.run_until(Nanos(60_000 * MS));
+    simulation
+}
+
+fn upload(bytes: u64) -> Flow {
+    Flow { bytes: Some(bytes), ..Flow::new(Dumbbell::client(0), Dumbbell::server(0), CcKind::Cubic) }
+}
+
+fn download(bytes: u64) -> Flow {
+    let (from, to) = (Dumbbell::server(0), Dumbbell::client(0));
+    Flow { from, to, opener: Opener::Receiver, ..upload(bytes) }
+}
+
+#[test]
+fn one_flow_takes_its_handshake_and_its_bytes() {
+    let start = Span(3 * MS);
+    let alone = |flow: Flow| simulate(&[Flow { start, ..flow }]).transfer(0);
+    let took = |transfer: Transfer| transfer.ended.expect("an end").since(transfer.began.expect("a start")).0;
+    // The sender opens: SYN, SYN-ACK, and then the ACK with ten segments (the initial window) behind it.
+    let up = alone(upload(10 * 1448));
+    assert_eq!(up.began, Some(Nanos(3 * MS)));
+    assert_eq!(took(up), 30 * MS + 2 * SYN + ACK + 10 * FRAME);
+    // The receiver opens: the ACK goes there, the segments come back.
+    assert_eq!(took(alone(download(10 * 1448))), 40 * MS + 2 * SYN + ACK + 10 * FRAME);
+    // The last segment is short: one byte with 66 bytes of headers.
+    assert_eq!(took(alone(upload(1448 + 1))), 30 * MS + 2 * SYN + ACK + FRAME + 67 * 800);
+}
+
+#[test]
+fn a_flow_that_waits_begins_after_the_other() {
+    let after = |flow, pause, until| Some(After { flow, pause: Span(pause), until: Span(until) });
+    let flows = [
+        download(10 * 1448),
+        Flow { after: after(0, 7 * MS, 1000 * MS), ..download(1448) },
+        // The time until which it may begin is over; and then nothing that waits for it begins.
+        Flow { after: after(1, 7 * MS, 60 * MS), ..download(1448) },
+        Flow { after: after(2, 0, 9000 * MS), ..download(1448) },
+        // Not before its start; and not before a flow that is later in the list.
+        Flow { after: after(5, 0, 9000 * MS), start: Span(500 * MS), ..upload(1448) },
+        Flow { after: after(1, 0, 9000 * MS), ..upload(1448) },
+    ];
+    let simulation = simulate(&flows);
+    let [first, second, third, fourth, fifth, sixth] =
+        [0, 1, 2, 3, 4, 5].map(|flow| simulation.transfer(flow));
+    assert_eq!(first.began, Some(Nanos::ZERO));
+    assert_eq!(second.began, first.ended.map(|at| at + Span(7 * MS)));
+    assert_eq!([third, fourth], [Transfer::default(); 2]);
+    assert_eq!(sixth.began, second.ended);
+    assert_eq!(fifth.began, Some(Nanos(500 * MS)));
+    assert!(fifth.ended.is_some());
+}
+
+#[test]
+fn a_flow_without_an_end_has_no_times() {
+    let endless = Flow { bytes: None, ..upload(1) };
+    assert_eq!(simulate(std::slice::from_ref(&endless)).transfer(0), Transfer::default());
+    let waits = |flow| Flow { after: Some(After { flow, pause: Span::ZERO, until: Span(1) }), ..upload(1) };
+    for (flow, why) in [(0, "does not end before it"), (1, "does not end before it"), (2, "there is none")] {
+        let mut scenario =
+            Dumbbell::new("fq_codel".parse().expect("a queue"), Rate(1_000_000), Span(MS)).scenario();
+        scenario.flows = vec![endless.clone(), waits(flow)];
+        let error = Simulation::new(&scenario).expect_err("a wrong flow");
+        assert!(matches!(&error, BuildError::Invalid { why: said, .. } if said.contains(why)), "{error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever flows there are: each ends once its receiver has its bytes, and a chain of them is in order.
+    #[test]
+    fn flows_end_with_their_bytes(
+        flows in prop::collection::vec((0_u64..400, 1_u64..200_000, any::<bool>(), 0_u64..50), 1..20),
+        seed in any::<u64>(),
+    ) {
+        let rate = Rate(20_000_000);
+        let mut scenario = Dumbbell::new("codel".parse().expect("a queue"), rate, Span::from_millis(10)).scenario();
+        scenario.seed = seed;
+        for (index, &(start, bytes, waits, pause)) in flows.iter().enumerate() {
+            let after = After {
+                flow: index.saturating_sub(1),
+                pause: Span(pause * MS),
+                until: Span(3_600_000 * MS),
+            };
+            let after = Some(after).filter(|_| waits && index > 0);
+            scenario.flows.push(Flow { start: Span(start * MS), after, ..download(bytes) });
+        }
+        let run = |scenario| {
+            let mut simulation = Simulation::new(scenario).expect("a scenario");
+            simulation.run_until(Nanos(600_000 * MS));
+            simulation
+        };
+        let simulation = run(&scenario);
+        prop_assert_eq!(simulation.trace_hash(), run(&scenario).trace_hash());
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let Transfer { began: Some(began), ended: Some(ended) } = simulation.transfer(index) else {
+                return Err(TestCaseError::fail(format!("flow {index} has no end")));
+            };
+            prop_assert_eq!(Some(simulation.flow(index).received), flow.bytes);
+            // Two round trips and the bytes are the least.
+            let least = Span::from_millis(20).0 + flow.bytes.expect("an end") * 8 * 1_000_000_000 / rate.0;
+            prop_assert!(ended.since(began).0 >= least);
+            let before = flow.after.and_then(|after| Some(simulation.transfer(after.flow).ended? + after.pause));
+            let start = Nanos::ZERO + flow.start;
+            prop_assert_eq!(began, before.map_or(start, |before| before.max(start)));
+        }
+    }
+}
