@@ -113,6 +113,19 @@ impl Sockets {
         (waiting <= listening.backlog).then_some((*fd, &listening.host))
     }
 
+    /// Whether the application has closed this connection.
+    pub(super) fn is_left(&self, number: usize) -> bool {
+        let is_open =
+            self.descriptors.values().any(|open| matches!(open.kind, Kind::Connected(of) if of == number));
+        self.links[number].is_accepted && !is_open
+    }
+
+    /// Whether the application has closed this connection and begun another: the script is about that one.
+    pub(super) fn is_past(&self, number: usize) -> bool {
+        let is_before = self.current.is_some_and(|current| number < current);
+        is_before && self.is_left(number) && !self.links[number].is_stray
+    }
+
     fn open(&mut self, call: &Call, host: &Host) -> Answer {
         // The script names the descriptor that it expects.
         let Some(fd) = number(&call.result) else { return Value(3) };

@@ -18,6 +18,8 @@ pub(super) struct Link {
     pub(super) listener: Option<i64>,
     /// The application has it.
     pub(super) is_accepted: bool,
+    /// There is no connection: it answers one packet.
+    pub(super) is_stray: bool,
     /// Sequence number of this side's SYN in the script.
     local_isn: Option<u32>,
     /// Sequence number of the peer's SYN.
@@ -34,6 +36,7 @@ impl Link {
             socket,
             listener,
             is_accepted: listener.is_none(),
+            is_stray: false,
             local_isn: None,
             remote_isn: 0,
             stamps: BTreeMap::new(),
@@ -43,7 +46,7 @@ impl Link {
 
     /// Where there is no connection, numbers are those of the packet.
     pub(super) fn stray(socket: Socket, remote_isn: u32) -> Link {
-        Link { local_isn: Some(0), remote_isn, is_accepted: true, ..Link::new(socket, None) }
+        Link { local_isn: Some(0), remote_isn, is_accepted: true, is_stray: true, ..Link::new(socket, None) }
     }
 
     /// The peer's SYN has this number.

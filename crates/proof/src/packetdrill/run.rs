@@ -391,7 +391,10 @@ impl<'a> Runner<'a> {
         let is_syn = flags.has(Flags::SYN);
         let current = self.sockets.current.filter(|&current| {
             let state = self.sockets.links[current].socket.state();
-            !(is_syn && matches!(state, State::Close | State::TimeWait))
+            let is_gone = matches!(state, State::Close | State::TimeWait);
+            // Another connection may begin when the application has left this one.
+            let may_begin = !flags.has(Flags::ACK) && self.sockets.listener().is_some();
+            !(is_syn && (is_gone || (may_begin && self.sockets.is_left(current))))
         });
         if let Some(current) = current {
             let link = &mut self.sockets.links[current];
@@ -431,10 +434,15 @@ impl<'a> Runner<'a> {
 
     /// The next packet that was sent, or that is sent by `last`.
     fn next_sent(&mut self, last: i64, line: usize) -> Result<Option<Outbound>, End> {
-        if self.sent.is_empty() {
-            self.advance(Self::at(last).max(self.now), true, line)?;
+        loop {
+            if self.sent.is_empty() {
+                self.advance(Self::at(last).max(self.now), true, line)?;
+            }
+            let Some(next) = self.sent.pop_front() else { return Ok(None) };
+            if !self.sockets.is_past(next.link) {
+                return Ok(Some(next));
+            }
         }
-        Ok(self.sent.pop_front())
     }
 
     fn expect(&mut self, packet: &Packet, times: (i64, i64, bool), line: usize) -> Result<(), End> {

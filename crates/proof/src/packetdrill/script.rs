@@ -212,6 +212,12 @@ impl fmt::Display for Ecn {
 }
 
 impl Segment {
+    /// Sets the field ACE (RFC 9768 section 3.2.2): AE, CWR and ECE, the most significant first.
+    pub(super) fn set_ace(&mut self, ace: u8) {
+        self.ae = ace & 4 != 0;
+        self.flags = self.flags & 0x3f | (ace & 3) << 6;
+    }
+
     /// The letters of the flags, in the order that packetdrill writes them.
     #[must_use]
     pub fn letters(&self) -> String {

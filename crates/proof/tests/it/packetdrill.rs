@@ -68,7 +68,7 @@ fn what_the_model_does_not_have_is_left_out_by_name() {
 fn a_text_that_is_no_script_is_refused_with_its_line() {
     for (text, line, reason) in [
         ("0 socket(", 1, "expected an expression, found the end of the script"),
-        ("\n0 < X 0:0(0)", 2, "expected TCP flags (of FSRPEWAU and `.`), found `X`"),
+        ("\n0 < X 0:0(0)", 2, "expected TCP flags (of FSRPEWAU, `.` and a digit for ACE), found `X`"),
         ("0 < . 0:5(4)", 1, "0:5 are not 4 bytes"),
         ("0 /* never closed", 1, "the comment has no end"),
         ("0 > . 1:1(0) ack 1 win 65536", 1, "expected a window of at most 65535, found `65536`"),

@@ -111,8 +111,11 @@ impl Socket {
     fn on_syn_recv(&mut self, now: Nanos, packet: &Packet) {
         let flags = packet.flags;
         if flags.has(Flags::RST) {
+            // RFC 5961 section 3.2.
             if packet.seq == 1 {
                 self.end(Some(SocketError::ConnectionReset));
+            } else if (1..1 + u64::from(self.initial_window())).contains(&packet.seq) {
+                self.urgent.push_back(Urgent::Ack);
             }
             return;
         }

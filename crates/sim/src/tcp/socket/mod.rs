@@ -264,8 +264,8 @@ pub struct Socket {
     counts: Counts,
     /// What is left of a super-packet that the device does not accept.
     rest: Option<(Header, Rest)>,
-    /// The end of a segment that was sent again and when, if others of its packet follow it.
-    resent: Option<(u64, Nanos)>,
+    /// The end of the segment that was sent again last in this burst, if others of its packet follow it.
+    resent: Option<u64>,
 }
 
 impl Socket {

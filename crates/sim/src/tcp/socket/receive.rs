@@ -111,11 +111,9 @@ impl Socket {
     fn take_ack(&mut self, now: Nanos, packet: &Packet, header: &Header) -> bool {
         let Some(halves) = &mut self.halves else { return false };
         let w = halves.tx.window();
-        if packet.ack > w.snd_nxt {
-            return false;
-        }
-        if packet.ack < w.snd_una && w.snd_una - packet.ack > u64::from(halves.tx.max_window()) {
-            // RFC 5961 section 5.2.
+        let is_too_old = packet.ack < w.snd_una && w.snd_una - packet.ack > u64::from(halves.tx.max_window());
+        if packet.ack > w.snd_nxt || is_too_old {
+            // RFC 5961 section 5.2; for what was not sent, RFC 9293 section 3.10.7.4.
             self.urgent.push_back(Urgent::Ack);
             return false;
         }

@@ -10,9 +10,12 @@ impl Socket {
     /// The next packet to send. Call until it returns nothing. A packet may be longer than the MSS where the
     /// device accepts super-packets.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Packet> {
-        let packet = self.next_packet(now)?;
-        self.counts.segs_out += 1;
-        Some(packet)
+        let packet = self.next_packet(now);
+        match packet {
+            Some(_) => self.counts.segs_out += 1,
+            None => self.resent = None,
+        }
+        packet
     }
 
     fn next_packet(&mut self, now: Nanos) -> Option<Packet> {
@@ -58,8 +61,8 @@ impl Socket {
         let is_last = is_cut && self.rest.is_none();
         // A packet of several segments is sent again as one, and has PSH for that.
         let ends_resent = header.retransmitted && halves.tx.ends_packet(header.seq);
-        let is_resent = ends_resent && self.resent == Some((header.seq, now));
-        self.resent = (header.retransmitted && !ends_resent).then_some((end, now));
+        let is_resent = ends_resent && self.resent == Some(header.seq);
+        self.resent = (header.retransmitted && !ends_resent).then_some(end);
         let is_pushed = is_long || is_last || is_resent || self.pushes.contains(&end);
         if header.len > 0 && is_pushed {
             flags = flags.with(Flags::PSH);
