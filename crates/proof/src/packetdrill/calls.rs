@@ -86,7 +86,7 @@ impl Sockets {
             "accept" => self.accept(fd, call),
             "connect" => self.connect(now, fd, started),
             "read" | "recv" | "recvfrom" | "readv" | "recvmsg" => self.read(now, fd, call),
-            "write" | "send" | "sendto" | "writev" | "sendmsg" => self.write(fd, call),
+            "write" | "send" | "sendto" | "writev" | "sendmsg" => self.write(now, fd, call),
             "close" => self.close(now, fd),
             "shutdown" => self.shutdown(fd, args.get(1)),
             "fcntl" => self.fcntl(fd, args),
@@ -234,7 +234,7 @@ impl Sockets {
         Value(i64::try_from(bytes).unwrap_or(i64::MAX))
     }
 
-    fn write(&mut self, fd: i64, call: &Call) -> Answer {
+    fn write(&mut self, now: Nanos, fd: i64, call: &Call) -> Answer {
         let Some(descriptor) = self.descriptors.get(&fd).cloned() else { return Error("EBADF") };
         let Some(bytes) = size(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
         let Some(link) = self.link(fd) else { return Error("EPIPE") };
@@ -249,7 +249,7 @@ impl Sockets {
             }
             _ => return Error("EPIPE"),
         }
-        socket.write(bytes);
+        socket.write(now, bytes);
         if socket.is_full() {
             return Lacks(format!("how much of {bytes} bytes fits into a send buffer"));
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue_sim::tcp::{Flags, Options, Packet as Sent, Socket};
+use goodqueue_sim::tcp::{EcnBytes, Flags, Options, Packet as Sent, Socket};
 
 use super::script::{Ecn, Segment, TcpOption};
 
@@ -73,6 +73,7 @@ impl Link {
                     }
                     options.sacks = blocks.len().min(4) as u8;
                 }
+                TcpOption::EcnBytes(counters) => options.ecn_bytes = ecn_bytes(counters),
                 TcpOption::Nop | TcpOption::Eol | TcpOption::Other(..) => {}
             }
         }
@@ -80,7 +81,7 @@ impl Link {
             seq: unwrap(segment.start, self.remote_isn, near.0),
             ack,
             len: segment.len,
-            flags: Flags(segment.flags),
+            flags: if segment.ae { Flags(segment.flags).with(Flags::AE) } else { Flags(segment.flags) },
             window: segment.win.unwrap_or(0),
             options,
             ecn: match ecn {
@@ -124,14 +125,30 @@ impl Link {
     /// Options in Linux's order and with its padding (`tcp_options_write`).
     #[allow(clippy::cast_possible_truncation)]
     fn options(&self, sent: &Sent) -> Vec<TcpOption> {
-        let Options { mss, wscale, sack_ok, timestamps, sack, sacks } = sent.options;
+        let Options { mss, wscale, sack_ok, timestamps, sack, sacks, ecn_bytes } = sent.options;
         let nops = [TcpOption::Nop, TcpOption::Nop];
         let mut list = Vec::new();
         list.extend(mss.map(TcpOption::Mss));
         if let Some((val, ecr)) = timestamps {
             list.extend(if sack_ok { vec![TcpOption::SackOk] } else { nops.to_vec() });
             list.push(TcpOption::Timestamps(val, ecr));
-        } else if sack_ok {
+        }
+        // Padding of the counters can be that in front of SACK blocks.
+        let mut padding = 2;
+        if let Some(bytes) = ecn_bytes {
+            list.push(TcpOption::EcnBytes(written_counters(&bytes)));
+            let (own, left) = match (bytes.fields, sacks > 0) {
+                (0, true) => (0, 0),
+                (0, false) => (2, 2),
+                (1, true) => (1, 0),
+                (1, false) => (3, 2),
+                (2, _) => (0, 2),
+                _ => (1, 2),
+            };
+            list.extend(vec![TcpOption::Nop; own]);
+            padding = left;
+        }
+        if timestamps.is_none() && sack_ok {
             list.extend(nops.clone());
             list.push(TcpOption::SackOk);
         }
@@ -139,7 +156,7 @@ impl Link {
             list.extend([TcpOption::Nop, TcpOption::Wscale(scale)]);
         }
         if sacks > 0 {
-            list.extend(nops);
+            list.extend(vec![TcpOption::Nop; padding]);
             let number = |at: u64| (at as u32).wrapping_add(self.remote_isn);
             let blocks = sack[..usize::from(sacks)].iter();
             list.push(TcpOption::Sack(blocks.map(|&(start, end)| (number(start), number(end))).collect()));
@@ -226,6 +243,23 @@ impl Link {
         }
         Ok(())
     }
+}
+
+/// The counters of accurate ECN in the names of packetdrill.
+fn written_counters(bytes: &EcnBytes) -> Vec<(String, u32)> {
+    let name = |of: u8| ["", "e1b", "e0b", "ceb"][usize::from(of & 3)].to_owned();
+    let names = EcnBytes::codepoints(bytes.is_order_1).map(name);
+    names.into_iter().zip(bytes.counters).take(usize::from(bytes.fields)).collect()
+}
+
+/// The same from a script. The first name tells the order; none: the order that begins with ECT(1).
+fn ecn_bytes(written: &[(String, u32)]) -> Option<EcnBytes> {
+    let is_order_1 = written.first().is_none_or(|(name, _)| name == "e1b");
+    let mut bytes = EcnBytes { is_order_1, fields: u8::try_from(written.len()).ok()?, ..EcnBytes::default() };
+    for (slot, (_, value)) in bytes.counters.iter_mut().zip(written) {
+        *slot = *value;
+    }
+    (written_counters(&bytes) == written).then_some(bytes)
 }
 
 /// The stream offset of a sequence number, the one nearest to `near`.

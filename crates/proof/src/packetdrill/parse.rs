@@ -361,6 +361,17 @@ impl Parser {
                 }
                 TcpOption::Sack(blocks)
             }
+            "ECN" => {
+                let mut counters = Vec::new();
+                while let Some(name) = self.word().map(str::to_owned) {
+                    if !["e0b", "ceb", "e1b"].contains(&name.as_str()) {
+                        return self.fail("`e0b`, `ceb` or `e1b`");
+                    }
+                    self.at += 1;
+                    counters.push((name, self.number("a counter of 24 bits", 0xff_ffff)? as u32));
+                }
+                TcpOption::EcnBytes(counters)
+            }
             "TS" => {
                 if !self.take_word("val") {
                     return self.fail("`val`");

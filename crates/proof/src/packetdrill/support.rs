@@ -10,7 +10,9 @@ use super::settings::Setting;
 pub(super) fn host(ipv6: bool, mtu: u32) -> Host {
     let tick = goodqueue::Span::from_millis(1);
     let tcp = Config { ecn: true, tick, ..Config::default() };
-    Host { tcp, mtu, ip_header: if ipv6 { 40 } else { 20 }, ..Host::default() }
+    let ip_header = if ipv6 { 40 } else { 20 };
+    // Linux since 6.5.
+    Host { tcp, mtu, ip_header, syn_linear_timeouts: 4, ..Host::default() }
 }
 
 /// Takes a setting. The error names what the model has not.
@@ -61,7 +63,7 @@ const INERT: [&str; 22] = [
 ];
 
 /// Sysctls that the model has with one value: Linux's.
-const FIXED: [(&str, &[&str]); 22] = [
+const FIXED: [(&str, &[&str]); 20] = [
     ("tcp_frto", &["1", "2"]),
     ("tcp_dsack", &["1"]),
     ("tcp_reordering", &["3"]),
@@ -81,11 +83,10 @@ const FIXED: [(&str, &[&str]); 22] = [
     ("tcp_comp_sack_nr", &["44"]),
     ("tcp_pingpong_thresh", &["1"]),
     ("tcp_min_rtt_wlen", &["300"]),
-    ("tcp_syn_linear_timeouts", &["0"]),
-    ("tcp_ecn_fallback", &["1"]),
     ("tcp_shrink_window", &["0"]),
 ];
 
+#[allow(clippy::cast_possible_truncation)]
 fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
     let unknown = || format!("sysctl {name}={value}");
     let number = || value.parse::<u32>().map_err(|_| unknown());
@@ -97,9 +98,19 @@ fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
         "tcp_sack" => host.sack = number()? != 0,
         "tcp_window_scaling" => host.window_scaling = number()? != 0,
         "tcp_ecn" => match number()? {
-            mode @ 0..=2 => (tcp.ecn, host.asks_ecn) = (mode > 0, mode == 1),
-            _ => return Err(format!("sysctl tcp_ecn={value}: AccECN with its option")),
+            mode @ 0..=5 => {
+                (tcp.ecn, host.asks_ecn) = (mode > 0, matches!(mode, 1 | 3 | 4));
+                (host.accecn.asks, host.accecn.grants) = (mode == 3, mode >= 3);
+            }
+            _ => return Err(unknown()),
         },
+        "tcp_ecn_fallback" => host.accecn.fallback = number()? != 0,
+        "tcp_ecn_option" => match number()? {
+            option @ 0..=3 => host.accecn.option = option as u8,
+            _ => return Err(unknown()),
+        },
+        "tcp_ecn_option_beacon" => host.accecn.beacon = number()?,
+        "tcp_syn_linear_timeouts" => host.syn_linear_timeouts = number()?,
         "tcp_syn_retries" => host.syn_retries = number()?,
         "tcp_synack_retries" => host.synack_retries = number()?,
         "tcp_retries2" => tcp.retries2 = number()?,
@@ -253,10 +264,6 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
     if segment.urg || segment.urgent.is_some() {
         return Some("urgent data".to_owned());
     }
-    // A host without accurate ECN takes no notice of AE on a SYN, and answers as RFC 3168 says.
-    if segment.ae && !(packet.is_injected && segment.flags & 0x12 == 0x02) {
-        return Some("accurate ECN (the flag AE)".to_owned());
-    }
     if segment.ports.is_some() {
         return Some("ports in packets".to_owned());
     }
@@ -267,7 +274,6 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
         TcpOption::Other(name, _) => Some(match name.as_str() {
             "FO" | "FOEXP" => "TCP Fast Open".to_owned(),
             "md5" => "TCP MD5 signatures".to_owned(),
-            "ECN" | "ECN0" | "ECN1" => "the option of AccECN".to_owned(),
             name => format!("the TCP option {name}"),
         }),
         _ => None,

@@ -1,5 +1,6 @@
 //! TCP as in Linux 6.1, as far as it matters for queues: state machines without clock, socket or payload.
 
+mod accecn;
 pub mod cc;
 mod config;
 mod negotiate;
@@ -14,6 +15,7 @@ mod tx;
 #[cfg(test)]
 mod tests;
 
+pub use accecn::{AccEcnHost, EcnBytes, EcnCounts};
 pub(crate) use config::WIFI_PACING_SHIFT;
 pub use config::{Config, Opening, truesize};
 pub use rx::Rx;

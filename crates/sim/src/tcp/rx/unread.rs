@@ -186,6 +186,16 @@ impl Rx {
         self.ack.now = true;
     }
 
+    /// The ACK that is due, if one is, does not wait.
+    pub(in crate::tcp) fn answer_if_due(&mut self) {
+        self.ack.now |= self.ack.scheduled;
+    }
+
+    /// A few segments are acknowledged at once (Linux `tcp_data_ecn_check`).
+    pub(in crate::tcp) fn quicken(&mut self) {
+        self.enter_quickack(2);
+    }
+
     /// Packets that are longer than `size` bytes are joined of segments of that length (GRO).
     pub(in crate::tcp) fn set_gso_size(&mut self, size: Option<u16>) {
         if let Some(unread) = &mut self.unread {

@@ -1,7 +1,8 @@
 //! Opening with options (RFC 9293 section 3.5; Linux 6.1 `tcp_rcv_synsent_state_process`,
 //! `tcp_check_req`, `tcp_create_openreq_child`).
 
-use super::{Agreed, Halves, Host, Options, Packet, Socket, SocketError, State, Urgent, clock};
+use super::{AccEcn, Agreed, Halves, Host, Options, Packet, Socket, SocketError, State, Urgent, clock};
+use crate::tcp::accecn::{self, EcnBytes};
 use crate::tcp::config::{Config, ts_before};
 use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
 use crate::tcp::rx::{Joined, Rx, initial_window};
@@ -39,10 +40,39 @@ impl Socket {
         let mut socket = Socket::new(host, State::SynRecv, now);
         socket.counts.segs_in = 1;
         socket.agree(&syn.options);
-        socket.agreed.ecn = host.tcp.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
+        socket.grant_ecn(syn);
         socket.handshake.ts_recent = syn.options.timestamps.map_or(0, |(val, _)| val);
         socket.handshake.window = u32::from(syn.window);
         socket
+    }
+
+    /// What a SYN asks for, and this side has (Linux `tcp_ecn_create_request`). A SYN that is ECN-capable and
+    /// asks for ECN as RFC 3168 has it breaks its section 6.1.1.
+    fn grant_ecn(&mut self, syn: &Packet) {
+        if self.host.accecn.grants && accecn::is_asked(syn.flags) {
+            self.agreed.ecn = true;
+            self.accecn = Some(Box::new(AccEcn::asked(syn.ecn)));
+            return;
+        }
+        let is_allowed = syn.ecn == 0 || syn.flags.has(Flags::AE);
+        self.agreed.ecn = self.host.tcp.ecn && is_allowed && syn.flags.has(Flags::ECE.with(Flags::CWR));
+    }
+
+    /// What a SYN-ACK grants (RFC 9768 table 2).
+    fn accept_ecn(&mut self, syn_ack: &Packet) {
+        let ace = accecn::ace(syn_ack.flags);
+        let asked = self.host.accecn.asks;
+        self.agreed.ecn = match ace {
+            0b000 | 0b111 => false,
+            0b001 => asked || self.host.asks_ecn,
+            _ if asked => {
+                let option = syn_ack.options.ecn_bytes.as_ref();
+                let ecn = AccEcn::granted(syn_ack.flags, syn_ack.ecn, option, self.host.accecn);
+                self.accecn = Some(Box::new(ecn));
+                true
+            }
+            _ => self.host.asks_ecn && ace & 0b011 == 0b001,
+        };
     }
 
     /// What is asked for by one side and known to the other.
@@ -89,8 +119,7 @@ impl Socket {
                 return;
             }
             self.agree(&packet.options);
-            let ece = Flags::ECE.with(Flags::CWR);
-            self.agreed.ecn = self.host.asks_ecn && flags.0 & ece.0 == Flags::ECE.0;
+            self.accept_ecn(packet);
             self.handshake.ts_recent = packet.options.timestamps.map_or(0, |(val, _)| val);
             self.handshake.window = u32::from(packet.window);
             self.handshake.ack = true;
@@ -99,7 +128,7 @@ impl Socket {
         } else if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
             // Both sides open at once.
             self.agree(&packet.options);
-            self.agreed.ecn = self.host.tcp.ecn && flags.has(Flags::ECE.with(Flags::CWR));
+            self.grant_ecn(packet);
             self.handshake.ts_recent = packet.options.timestamps.map_or(0, |(val, _)| val);
             self.handshake.window = u32::from(packet.window);
             self.handshake.is_wanted = true;
@@ -122,6 +151,10 @@ impl Socket {
         if flags.has(Flags::SYN) && packet.seq == 0 {
             let is_both = flags.has(Flags::ACK) && packet.ack == 1;
             if !is_both {
+                if let Some(ecn) = &mut self.accecn {
+                    ecn.asked_again(flags, packet.ecn);
+                }
+                self.handshake.is_again = true;
                 self.handshake.is_wanted = true;
                 return;
             }
@@ -148,7 +181,17 @@ impl Socket {
         let scale = if flags.has(Flags::SYN) { 0 } else { self.agreed.scales.map_or(0, |scales| scales.0) };
         self.handshake.window = u32::from(packet.window) << scale;
         let rtt = self.handshake_rtt(now, packet);
+        let marked = match &mut self.accecn {
+            Some(ecn) => {
+                let option = packet.options.ecn_bytes.as_ref();
+                ecn.third_ack(flags, packet.end() == packet.seq, option, self.host.accecn)
+            }
+            None => 0,
+        };
         self.establish(now, rtt, false);
+        if let Some(halves) = &mut self.halves {
+            halves.tx.count_ce(marked);
+        }
         if flags.has(Flags::SYN) {
             self.urgent.push_back(Urgent::Ack);
         } else {
@@ -172,20 +215,29 @@ impl Socket {
     fn configs(&self) -> [Config; 2] {
         let timestamps = if self.agreed.timestamps { 12 } else { 0 };
         let config = Config { timestamps: self.agreed.timestamps, ..self.host.tcp };
-        [self.agreed.mss, self.host.mss()].map(|mss| Config { mss: u32::from(mss) - timestamps, ..config })
+        let [sender, receiver] =
+            [self.agreed.mss, self.host.mss()].map(|mss| Config { mss: u32::from(mss) - timestamps, ..config });
+        [Config { mss: sender.mss.saturating_sub(self.ecn_room), ..sender }, receiver]
     }
 
     fn establish(&mut self, now: Nanos, rtt: Option<Span>, is_active: bool) {
+        let accecn = self.accecn.take();
+        let has_option =
+            accecn.as_ref().is_some_and(|ecn| ecn.wants_option(now, Span::ZERO, self.host.accecn));
+        self.ecn_room = if has_option { accecn::padded(3, false) } else { 0 };
+        let is_classic = self.agreed.ecn && accecn.is_none();
         let [sender, receiver] = self.configs();
         let joined = Joined {
             rtt,
-            ecn: self.agreed.ecn,
+            ecn: is_classic,
             ts_recent: self.handshake.ts_recent,
             is_active,
             scale: self.agreed.scales.map(|scales| scales.1),
         };
-        let peer = (self.handshake.window, self.agreed.ecn);
-        let mut tx = Tx::joined(&sender, self.cc(), now, peer, (rtt, self.handshake.retries));
+        let is_accurate = accecn.is_some();
+        let peer = (self.handshake.window, accecn);
+        let handshake = (rtt, self.handshake.retries);
+        let mut tx = Tx::joined(&sender, self.cc(), now, peer, self.agreed.ecn, handshake);
         let mut rx = Rx::joined(&receiver, now, &joined);
         rx.set_gso_size(self.host.gro_size);
         tx.set_sack(self.agreed.sack);
@@ -195,7 +247,8 @@ impl Socket {
         self.handshake.is_wanted = false;
         if self.handshake.ack {
             self.handshake.ack = false;
-            self.urgent.push_back(Urgent::Ack);
+            let is_reflected = is_active && is_accurate;
+            self.urgent.push_back(if is_reflected { Urgent::Reflection } else { Urgent::Ack });
         }
         if self.fin_wanted {
             self.shutdown();
@@ -211,8 +264,14 @@ impl Socket {
             return;
         }
         self.handshake.retries += 1;
+        self.handshake.is_again = true;
+        if let Some(ecn) = &mut self.accecn {
+            ecn.sent_again(self.handshake.retries);
+        }
         self.handshake.is_wanted = true;
-        let wait = (RTO_INITIAL * (1 << self.handshake.retries.min(16))).min(RTO_MAX);
+        let linear = if is_syn { self.host.syn_linear_timeouts } else { 0 };
+        let doublings = self.handshake.retries.saturating_sub(linear);
+        let wait = (RTO_INITIAL * (1 << doublings.min(16))).min(RTO_MAX);
         self.handshake.at = self.host.tcp.ticks().deadline(now, wait);
     }
 
@@ -230,31 +289,52 @@ impl Socket {
     pub(super) fn handshake_packet(&mut self, now: Nanos) -> Packet {
         self.handshake.is_wanted = false;
         let is_syn = self.state == State::SynSent;
+        let (ace, ecn_bytes) = if is_syn { (self.syn_ace(), None) } else { self.syn_ack_ace() };
         let host = &self.host;
-        let (timestamps, sack, scaled, ecn) = if is_syn {
-            let ecn = host.asks_ecn && self.handshake.retries == 0;
-            (host.tcp.timestamps, host.sack, host.window_scaling, ecn)
+        let (timestamps, sack, scaled) = if is_syn {
+            (host.tcp.timestamps, host.sack, host.window_scaling)
         } else {
-            let Agreed { timestamps, sack, scales, ecn, .. } = self.agreed;
-            (timestamps, sack, scales.is_some(), ecn)
+            (self.agreed.timestamps, self.agreed.sack, self.agreed.scales.is_some())
         };
-        let mut flags = if is_syn { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
-        if ecn {
-            // RFC 3168 section 6.1.1.
-            flags = flags.with(if is_syn { Flags::ECE.with(Flags::CWR) } else { Flags::ECE });
-        }
+        let flags = if is_syn { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
         Packet {
             ack: u64::from(!is_syn),
-            flags,
+            flags: flags.with(accecn::flags(ace)),
             window: self.initial_window() as u16,
             options: Options {
                 mss: Some(host.mss()),
                 wscale: scaled.then(|| host.rcv_wscale()),
                 sack_ok: sack,
                 timestamps: timestamps.then(|| (clock(now), self.handshake.ts_recent)),
+                ecn_bytes,
                 ..Options::default()
             },
             ..Packet::default()
+        }
+    }
+
+    /// ACE of a SYN. One that is sent again asks for accurate ECN once more, and then for none (RFC 9768
+    /// section 3.1.4.1); RFC 3168 section 6.1.1.1 gives ECN up at once.
+    fn syn_ace(&self) -> u8 {
+        let fallback = self.host.accecn.fallback;
+        match self.handshake.retries {
+            retries if self.host.accecn.asks && (retries < 2 || !fallback) => 0b111,
+            retries if self.host.asks_ecn && !self.host.accecn.asks && (retries == 0 || !fallback) => 0b011,
+            _ => 0,
+        }
+    }
+
+    /// ACE of a SYN-ACK, and its option. One that is sent again has no option; when ACE was not answered
+    /// either, it has none (RFC 9768 section 3.1.4.2 and 3.2.3.2.2).
+    fn syn_ack_ace(&mut self) -> (u8, Option<EcnBytes>) {
+        let is_again = core::mem::take(&mut self.handshake.is_again);
+        match &self.accecn {
+            Some(ecn) => {
+                let has_option = !is_again && self.host.accecn.option > 0;
+                let ace = if self.handshake.retries < 2 { ecn.reflection() } else { 0 };
+                (ace, has_option.then(|| accecn::option([0; 3], 3)))
+            }
+            None => (u8::from(self.agreed.ecn), None),
         }
     }
 }

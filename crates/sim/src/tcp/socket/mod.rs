@@ -11,6 +11,7 @@ mod send;
 
 pub use packet::{Options, Packet};
 
+use super::accecn::{self, AccEcn, AccEcnHost, EcnCounts};
 use super::cc::{CaState, Cc, CcKind, Window};
 use super::config::{Config, timestamp};
 use super::rtt::RTO_INITIAL;
@@ -34,12 +35,16 @@ pub struct Host {
     pub tcp: Config,
     /// `tcp_ecn` is 1: ask for ECN as well.
     pub asks_ecn: bool,
+    /// Accurate ECN.
+    pub accecn: AccEcnHost,
     /// `tcp_sack`: ask for SACK and grant it.
     pub sack: bool,
     /// `tcp_window_scaling`: ask for scaled windows and grant them.
     pub window_scaling: bool,
     /// `tcp_syn_retries`: how often a SYN is sent again.
     pub syn_retries: u32,
+    /// `tcp_syn_linear_timeouts`: so many timeouts of a SYN pass before they double; Linux has 4 since 6.5.
+    pub syn_linear_timeouts: u32,
     /// `tcp_synack_retries`: how often a SYN-ACK is sent again.
     pub synack_retries: u32,
     /// Largest IP packet of the device, bytes.
@@ -61,9 +66,11 @@ impl Default for Host {
         Host {
             tcp: Config { ecn: true, ..Config::default() },
             asks_ecn: false,
+            accecn: AccEcnHost::default(),
             sack: true,
             window_scaling: true,
             syn_retries: 6,
+            syn_linear_timeouts: 0,
             synack_retries: 5,
             mtu: 1500,
             ip_header: 20,
@@ -182,6 +189,8 @@ pub struct Info {
     pub pacing_rate: u64,
     /// What the handshake agreed on.
     pub agreed: Agreed,
+    /// What accurate ECN has counted; none without it.
+    pub ecn_counts: EcnCounts,
 }
 
 /// What the two SYNs agree on.
@@ -214,6 +223,8 @@ struct Handshake {
     first_sent: Nanos,
     at: Nanos,
     retries: u32,
+    /// The SYN-ACK was sent before.
+    is_again: bool,
     ts_recent: u32,
     /// The peer's window as its last segment had it, bytes.
     window: u32,
@@ -226,6 +237,8 @@ struct Handshake {
 enum Urgent {
     /// An ACK (a challenge, or the answer to an old segment).
     Ack,
+    /// An ACK of a SYN-ACK, whose ACE says with which ECN codepoint that came.
+    Reflection,
     /// A reset with this number, acknowledging this number if any.
     Reset(u64, Option<u64>),
 }
@@ -250,6 +263,10 @@ pub struct Socket {
     halves: Option<Box<Halves>>,
     urgent: VecDeque<Urgent>,
     error: Option<SocketError>,
+    /// Accurate ECN until the handshake is complete.
+    accecn: Option<Box<AccEcn>>,
+    /// Bytes that the option of accurate ECN takes of each segment.
+    ecn_room: u32,
     /// Bytes written before the handshake was complete.
     early: u64,
     /// Ends of what was written, each of which is pushed (Linux `tcp_mark_push`).
@@ -275,6 +292,7 @@ impl Socket {
             first_sent: now,
             at: host.tcp.ticks().deadline(now, RTO_INITIAL),
             retries: 0,
+            is_again: false,
             ts_recent: 0,
             window: 0,
             ack: false,
@@ -287,6 +305,8 @@ impl Socket {
             halves: None,
             urgent: VecDeque::new(),
             error: None,
+            accecn: None,
+            ecn_room: 0,
             early: 0,
             pushes: VecDeque::new(),
             written: 0,
@@ -341,15 +361,28 @@ impl Socket {
     }
 
     /// The application writes `bytes`.
-    pub fn write(&mut self, bytes: u64) {
+    pub fn write(&mut self, now: Nanos, bytes: u64) {
         if bytes == 0 {
             return;
         }
+        self.fit_option(now);
         self.written += bytes;
         self.pushes.push_back(1 + self.written);
         match &mut self.halves {
             Some(halves) => halves.tx.write(bytes),
             None => self.early += bytes,
+        }
+    }
+
+    /// The option of accurate ECN takes from the payload of each segment, if segments carry it (Linux
+    /// `tcp_current_mss`). This changes between two bursts.
+    fn fit_option(&mut self, now: Nanos) {
+        let Some(halves) = &mut self.halves else { return };
+        let Some(ecn) = &halves.tx.accecn else { return };
+        let has_option = ecn.wants_option(now, halves.tx.window().srtt, self.host.accecn);
+        let room = if has_option { accecn::padded(3, false) } else { 0 };
+        if room != self.ecn_room && halves.tx.set_mss(halves.tx.window().mss + self.ecn_room - room) {
+            self.ecn_room = room;
         }
     }
 
@@ -441,6 +474,11 @@ impl Socket {
         }
     }
 
+    /// Changes settings of the host that hold for connections that are there already.
+    pub fn configure_host(&mut self, change: impl Fn(&mut Host)) {
+        change(&mut self.host);
+    }
+
     /// The latest time at which [`Socket::on_timer`] must be called; none: not before the next input.
     #[must_use]
     pub fn next_timer(&self) -> Option<Nanos> {
@@ -507,7 +545,7 @@ impl Socket {
         let (tx, rx) = match &self.halves {
             Some(halves) => (&halves.tx, Some(&halves.rx)),
             None => {
-                fresh = Tx::joined(&self.host.tcp, self.cc(), now, (self.handshake.window, false), (None, 0));
+                fresh = Tx::joined(&self.host.tcp, self.cc(), now, (self.handshake.window, None), false, (None, 0));
                 (&fresh, None)
             }
         };
@@ -519,7 +557,7 @@ impl Socket {
             stats: tx.stats(),
             snd_cwnd: w.snd_cwnd,
             snd_ssthresh: w.snd_ssthresh,
-            snd_mss: w.mss,
+            snd_mss: w.mss + self.ecn_room,
             rcv_mss: rx.map_or(536, Rx::rcv_mss),
             advmss: u32::from(self.host.mss()) - if self.agreed.timestamps { 12 } else { 0 },
             unacked: w.packets_out,
@@ -542,6 +580,7 @@ impl Socket {
             segs_out: counts.segs_out,
             pacing_rate: w.sk_pacing_rate.0 / 8,
             agreed: self.agreed,
+            ecn_counts: tx.accecn.as_ref().map_or_else(EcnCounts::default, |ecn| ecn.counts()),
         }
     }
 

@@ -1,8 +1,9 @@
 //! A segment with its options, as a [`Socket`](super::Socket) takes and gives it.
 
+use crate::tcp::accecn::EcnBytes;
 use crate::tcp::segment::Flags;
 
-/// The options of a segment (RFC 9293 section 3.1, RFC 2018, RFC 7323).
+/// The options of a segment (RFC 9293 section 3.1, RFC 2018, RFC 7323, RFC 9768).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The MSS of a SYN, bytes.
@@ -18,6 +19,8 @@ pub struct Options {
     pub sack: [(u64, u64); 4],
     /// Number of SACK blocks.
     pub sacks: u8,
+    /// Byte counters of accurate ECN.
+    pub ecn_bytes: Option<EcnBytes>,
 }
 
 /// A segment of one side of a connection. Sequence numbers are 64-bit stream offsets that never wrap: SYN is

@@ -2,8 +2,9 @@
 //! options on it (Linux 6.1 `__tcp_transmit_skb`, `tcp_established_options`).
 
 use super::{Options, Packet, Socket, State, Urgent, clock};
+use crate::tcp::accecn;
 use crate::tcp::config::ts_before;
-use crate::tcp::segment::{Flags, Header};
+use crate::tcp::segment::{ECT0, Flags, Header};
 use goodqueue::Nanos;
 
 impl Socket {
@@ -22,6 +23,7 @@ impl Socket {
         if let Some(urgent) = self.urgent.pop_front() {
             return Some(match urgent {
                 Urgent::Ack => self.bare_ack(now),
+                Urgent::Reflection => self.reflection(now),
                 Urgent::Reset(seq, ack) => self.reset_packet(now, seq, ack),
             });
         }
@@ -74,8 +76,12 @@ impl Socket {
                 self.counts.bytes_retrans += u64::from(header.len);
             }
         }
+        let halves_lack_accecn = halves.tx.accecn.is_none();
         let mut packet = self.acknowledging(now, header.seq, flags);
-        (packet.len, packet.ecn) = (header.len, header.ecn);
+        packet.len = header.len;
+        if halves_lack_accecn {
+            packet.ecn = header.ecn;
+        }
         if let Some((val, _)) = &mut packet.options.timestamps {
             // Under pacing, the time at which the packet leaves.
             *val = if ts_before(*val, header.ts_val) { header.ts_val } else { *val };
@@ -87,6 +93,15 @@ impl Socket {
     fn bare_ack(&mut self, now: Nanos) -> Packet {
         let seq = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt);
         self.acknowledging(now, seq, Flags::ACK)
+    }
+
+    /// The ACK of a SYN-ACK with accurate ECN (RFC 9768 section 3.2.2.1).
+    fn reflection(&mut self, now: Nanos) -> Packet {
+        let mut packet = self.bare_ack(now);
+        if let Some(ecn) = self.halves.as_ref().and_then(|halves| halves.tx.accecn.as_ref()) {
+            packet.flags = Flags(packet.flags.0 & !accecn::flags(0b111).0).with(accecn::flags(ecn.reflection()));
+        }
+        packet
     }
 
     fn reset_packet(&mut self, now: Nanos, seq: u64, ack: Option<u64>) -> Packet {
@@ -133,8 +148,32 @@ impl Socket {
             let at = |offset: i32| said.ack.saturating_add_signed(i64::from(offset));
             *out = (at(block.start), at(block.end));
         }
-        let used = usize::from(said.sacks);
+        self.feed_back(now, &mut packet);
+        let used = usize::from(packet.options.sacks);
         packet.options.sack[used..].fill((0, 0));
         packet
+    }
+
+    /// Accurate ECN on a segment: ACE, the option if it fits, and ECT. In TIME_WAIT there is no feedback.
+    fn feed_back(&mut self, now: Nanos, packet: &mut Packet) {
+        let Some(halves) = &mut self.halves else { return };
+        let srtt = halves.tx.window().srtt;
+        let Some(ecn) = &mut halves.tx.accecn else { return };
+        packet.ecn = if ecn.is_capable() { ECT0 } else { 0 };
+        if self.state == State::TimeWait {
+            return;
+        }
+        let options = &mut packet.options;
+        let timestamps = if options.timestamps.is_some() { 12 } else { 0 };
+        let sack = if options.sacks > 0 { 4 + 8 * u32::from(options.sacks) } else { 0 };
+        // RFC 2883: the first block reports what came twice if it lies below the ACK or in the second.
+        let [first, second, ..] = options.sack;
+        let is_inside = options.sacks > 1 && second.0 <= first.0 && first.1 <= second.1;
+        let is_dsack = options.sacks > 0 && (first.0 < packet.ack || is_inside);
+        let wants = ecn.wants_option(now, srtt, self.host.accecn);
+        let dsack = is_dsack.then_some(first.0);
+        let (ace, option, kept) = ecn.send(now, 40 - timestamps - sack, options.sacks, dsack, wants);
+        (options.ecn_bytes, options.sacks) = (option, kept);
+        packet.flags = packet.flags.with(accecn::flags(ace));
     }
 }

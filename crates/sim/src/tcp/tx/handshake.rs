@@ -2,6 +2,7 @@
 //! leaves.
 
 use super::{NEVER, Pending, State, Tx};
+use crate::tcp::accecn::AccEcn;
 use crate::tcp::cc::Cc;
 use crate::tcp::config::{Config, Opening, timestamp};
 use crate::tcp::negotiate::{ask, asked, grant, granted};
@@ -109,16 +110,19 @@ impl Tx {
 
     /// The sender of a socket whose handshake is complete. The peer offers `window` bytes; `rtt` is the
     /// handshake's round-trip time, if it gave one, and `retransmits` how often its segment was sent again.
+    /// `ecn` was agreed on; with `accecn`, accurate ECN.
     pub(in crate::tcp) fn joined(
         config: &Config,
         cc: Cc,
         now: Nanos,
-        (window, ecn): (u32, bool),
+        (window, accecn): (u32, Option<Box<AccEcn>>),
+        ecn: bool,
         (rtt, retransmits): (Option<Span>, u32),
     ) -> Tx {
         let mut tx = Tx::new(config, cc, Opening::Active);
         tx.take_every_step();
-        tx.set_ecn(ecn, false);
+        tx.set_ecn(ecn, accecn.is_some());
+        tx.accecn = accecn;
         (tx.snd_wnd, tx.max_window) = (window, window);
         tx.retransmits = retransmits;
         tx.become_established(now, rtt);

@@ -15,6 +15,7 @@ mod timers;
 mod transmit;
 mod undo;
 
+use super::accecn::AccEcn;
 use super::cc::{CaState, Cc, Own, Window};
 use super::config::{Config, Opening, Ticks, truesize};
 use super::rack::Rack;
@@ -215,6 +216,8 @@ pub struct Tx {
 
     usage: Usage,
     ecn: Ecn,
+    /// Accurate ECN with its option; the simulator's flows have none.
+    pub(in crate::tcp) accecn: Option<Box<AccEcn>>,
     burst: Burst,
     wants: Wants,
 
@@ -281,6 +284,7 @@ impl Tx {
             force_head: false,
             usage: Usage::default(),
             ecn: Ecn::default(),
+            accecn: None,
             burst: Burst::default(),
             wants: Wants::default(),
             first_tx: Nanos::ZERO,
@@ -438,6 +442,16 @@ impl Tx {
     pub(in crate::tcp) fn recovery_info(&self) -> (u32, u32, bool, Span, Span, u32) {
         let Rack { reordering, reord_seen, .. } = self.rack;
         (self.retransmits, reordering, reord_seen, self.rto, self.rtt.mean_deviation(), self.snd_wnd)
+    }
+
+    /// Changes the payload of a full segment. `false`: something was sent or written that is not acknowledged.
+    pub(in crate::tcp) fn set_mss(&mut self, mss: u32) -> bool {
+        let is_idle = self.w.packets_out == 0 && self.unsent() == 0;
+        if is_idle {
+            self.w.mss = mss;
+            self.full_truesize = truesize(mss + autosize::HEADERS);
+        }
+        is_idle
     }
 
     /// Whether ECN was negotiated.
