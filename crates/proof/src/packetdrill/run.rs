@@ -10,13 +10,14 @@ use super::calls::{Answer, Sockets};
 use super::code::{self, CodeError, Values};
 use super::info;
 use super::link::{Link, WINDOW};
+use super::ready;
 use super::script::{Action, Body, Call, Event, Expr, Packet, Script, Segment, When};
 use super::settings;
 use super::support;
 use super::{Difference, Outcome, Wishes};
 
 /// The clock when a script begins. It is not zero, so that no timestamp is.
-const START: Nanos = Nanos(1_000_000_000_000);
+pub(super) const START: Nanos = Nanos(1_000_000_000_000);
 /// What a system call or an injection takes.
 const STEP: Span = Span::from_micros(10);
 /// How long is waited for a packet or a call that may come at any time.
@@ -151,7 +152,9 @@ impl<'a> Runner<'a> {
                 let mtu = number(value).and_then(|mtu| u32::try_from(mtu).ok());
                 self.host.mtu = mtu.filter(|mtu| (576..=65_535).contains(mtu)).ok_or_else(unknown)?;
             }
-            "tolerance_usecs" => self.tolerance.0 = number(value).ok_or_else(unknown)?,
+            "tolerance_usecs" => {
+                self.tolerance.0 = number(value).ok_or_else(unknown)?;
+            }
             "tolerance_percent" => {
                 let percent = value.parse::<f64>().ok().filter(|percent| (0.0..=1000.0).contains(percent));
                 #[allow(clippy::cast_possible_truncation)]
@@ -251,8 +254,7 @@ impl<'a> Runner<'a> {
             if stops && !self.sent.is_empty() {
                 return Ok(());
             }
-            let timers = self.sockets.links.iter().filter_map(|link| link.socket.next_timer());
-            let Some(at) = timers.min().filter(|&at| at <= to) else {
+            let Some(at) = self.next_timer().filter(|&at| at <= to) else {
                 self.now = self.now.max(to);
                 return Ok(());
             };
@@ -265,6 +267,16 @@ impl<'a> Runner<'a> {
         Err(End::Lacks(line, format!("more than {MOST_TIMERS} timers between two events")))
     }
 
+    /// The next timer of a socket, or the end of a call that waits for a time.
+    fn next_timer(&self) -> Option<Nanos> {
+        let timers = self.sockets.links.iter().filter_map(|link| link.socket.next_timer());
+        let end = self.waiting.as_ref().and_then(|waiting| {
+            let end = waiting.began + Span::from_millis(ready::timeout(&waiting.call)?.min(1 << 32));
+            (end > self.now).then_some(end)
+        });
+        timers.chain(end).min()
+    }
+
     /// Takes what the sockets send, and lets a waiting call try again.
     fn flush(&mut self) -> Result<(), End> {
         loop {
@@ -274,7 +286,9 @@ impl<'a> Runner<'a> {
                 }
             }
             let Some(waiting) = &self.waiting else { return Ok(()) };
-            let answer = self.sockets.call(self.now, &waiting.call, &self.host, true);
+            let waited = self.now.since(waiting.began);
+            self.sockets.tolerance = self.tolerance.0;
+            let answer = self.sockets.call(self.now, &waiting.call, &self.host, Some(waited));
             if answer == Answer::Blocks {
                 return Ok(());
             }
@@ -301,7 +315,8 @@ impl<'a> Runner<'a> {
     }
 
     fn begin_call(&mut self, call: &Call, until: Option<i64>, line: usize) -> Result<(), End> {
-        let answer = self.sockets.call(self.now, call, &self.host, false);
+        self.sockets.tolerance = self.tolerance.0;
+        let answer = self.sockets.call(self.now, call, &self.host, None);
         let waiting = Waiting { line, call: call.clone(), until, began: self.now };
         if answer == Answer::Blocks {
             self.waiting = Some(waiting);
@@ -323,8 +338,7 @@ impl<'a> Runner<'a> {
         let Some(waiting) = self.waiting.clone() else { return Ok(()) };
         let last = waiting.until.map_or(self.micros(self.now) + PATIENCE, |until| until + self.slack(until));
         while self.waiting.is_some() && self.micros(self.now) < last {
-            let timers = self.sockets.links.iter().filter_map(|link| link.socket.next_timer());
-            let next = timers.min().unwrap_or(Self::at(last)).min(Self::at(last));
+            let next = self.next_timer().unwrap_or(Self::at(last)).min(Self::at(last));
             self.advance(next.max(self.now), false, waiting.line)?;
             if next <= self.now && self.micros(self.now) >= last {
                 break;

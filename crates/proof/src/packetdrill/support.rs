@@ -182,7 +182,13 @@ pub(super) fn is_option(name: &str) -> bool {
 }
 
 /// System calls that the model answers.
-const CALLS: [&str; 23] = [
+const CALLS: [&str; 29] = [
+    "epoll_create",
+    "epoll_create1",
+    "epoll_ctl",
+    "epoll_wait",
+    "open",
+    "sendfile",
     "socket",
     "bind",
     "listen",
@@ -209,7 +215,11 @@ const CALLS: [&str; 23] = [
 ];
 
 /// Options of sockets that the model has, or that have no effect on a connection.
-const SOCKOPTS: [&str; 23] = [
+const SOCKOPTS: [&str; 27] = [
+    "SO_ZEROCOPY",
+    "SO_TIMESTAMPING",
+    "TCP_CORK",
+    "TCP_NOTSENT_LOWAT",
     "SO_REUSEADDR",
     "SO_REUSEPORT",
     "SO_SNDBUF",
@@ -236,7 +246,16 @@ const SOCKOPTS: [&str; 23] = [
 ];
 
 /// Flags of `send` and `recv` that the model has.
-const MSG_FLAGS: [&str; 4] = ["0", "MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_TRUNC"];
+const MSG_FLAGS: [&str; 8] = [
+    "0",
+    "MSG_DONTWAIT",
+    "MSG_NOSIGNAL",
+    "MSG_TRUNC",
+    "MSG_MORE",
+    "MSG_EOR",
+    "MSG_ZEROCOPY",
+    "MSG_ERRQUEUE",
+];
 
 /// What in an event the model does not have; none: it may be run.
 pub(super) fn lacks(event: &Event) -> Option<String> {

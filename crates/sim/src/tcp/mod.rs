@@ -21,5 +21,7 @@ pub use config::{Config, Opening, truesize};
 pub use rx::Rx;
 pub(crate) use segment::Header;
 pub use segment::{Blocks, ECT0, ECT1, Flags, Rest, Sack, Segment};
-pub use socket::{Agreed, Host, Info, Options, Packet, Socket, SocketError, State};
+pub use socket::{
+    Agreed, Host, Info, Notice, Notices, Options, Packet, Sending, Socket, SocketError, Stamp, Stamping, State, Wakes,
+};
 pub use tx::{Tx, TxStats};

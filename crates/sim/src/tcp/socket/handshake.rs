@@ -241,9 +241,9 @@ impl Socket {
         let mut rx = Rx::joined(&receiver, now, &joined);
         rx.set_gso_size(self.host.gro_size);
         tx.set_sack(self.agreed.sack);
-        tx.write(core::mem::take(&mut self.early));
         self.halves = Some(Box::new(Halves { tx, rx }));
         self.state = State::Established;
+        self.write_early(now);
         self.handshake.is_wanted = false;
         if self.handshake.ack {
             self.handshake.ack = false;

@@ -5,19 +5,23 @@
 //! The simulator's flows have one direction and need none of this.
 
 mod handshake;
+mod notices;
 mod packet;
 mod receive;
 mod send;
+mod write;
 
+pub use notices::{Notice, Notices, Stamp, Stamping, Wakes};
 pub use packet::{Options, Packet};
+pub use write::Sending;
 
-use super::accecn::{self, AccEcn, AccEcnHost, EcnCounts};
+use super::accecn::{AccEcn, AccEcnHost, EcnCounts};
 use super::cc::{CaState, Cc, CcKind, Window};
 use super::config::{Config, timestamp};
 use super::rtt::RTO_INITIAL;
 use super::rx::Rx;
 use super::segment::{Header, Rest};
-use super::tx::{Tx, TxStats};
+use super::tx::{Skbs, Tx, TxStats};
 use goodqueue::{Nanos, Rng, Span};
 use std::collections::VecDeque;
 
@@ -267,8 +271,18 @@ pub struct Socket {
     accecn: Option<Box<AccEcn>>,
     /// Bytes that the option of accurate ECN takes of each segment.
     ecn_room: u32,
-    /// Bytes written before the handshake was complete.
-    early: u64,
+    /// What was written before the handshake was complete.
+    early: Vec<(Vec<u64>, Sending)>,
+    /// Segments that a write sent before it was done.
+    ready: VecDeque<Packet>,
+    /// What the application is told beside data.
+    pub notices: Notices,
+    /// `TCP_NOTSENT_LOWAT`: the application can write while less than so many bytes are not sent.
+    pub notsent_lowat: u32,
+    /// The end of what was pushed last.
+    pushed_seq: u64,
+    /// Fragments of the last buffer.
+    frags: u32,
     /// Ends of what was written, each of which is pushed (Linux `tcp_mark_push`).
     pushes: VecDeque<u64>,
     written: u64,
@@ -307,7 +321,12 @@ impl Socket {
             error: None,
             accecn: None,
             ecn_room: 0,
-            early: 0,
+            early: Vec::new(),
+            ready: VecDeque::new(),
+            notices: Notices::default(),
+            notsent_lowat: u32::MAX,
+            pushed_seq: 1,
+            frags: 0,
             pushes: VecDeque::new(),
             written: 0,
             fin_wanted: false,
@@ -360,32 +379,6 @@ impl Socket {
         matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
-    /// The application writes `bytes`.
-    pub fn write(&mut self, now: Nanos, bytes: u64) {
-        if bytes == 0 {
-            return;
-        }
-        self.fit_option(now);
-        self.written += bytes;
-        self.pushes.push_back(1 + self.written);
-        match &mut self.halves {
-            Some(halves) => halves.tx.write(bytes),
-            None => self.early += bytes,
-        }
-    }
-
-    /// The option of accurate ECN takes from the payload of each segment, if segments carry it (Linux
-    /// `tcp_current_mss`). This changes between two bursts.
-    fn fit_option(&mut self, now: Nanos) {
-        let Some(halves) = &mut self.halves else { return };
-        let Some(ecn) = &halves.tx.accecn else { return };
-        let has_option = ecn.wants_option(now, halves.tx.window().srtt, self.host.accecn);
-        let room = if has_option { accecn::padded(3, false) } else { 0 };
-        if room != self.ecn_room && halves.tx.set_mss(halves.tx.window().mss + self.ecn_room - room) {
-            self.ecn_room = room;
-        }
-    }
-
     /// Bytes in order that the application has not read.
     #[must_use]
     pub fn readable(&self) -> u64 {
@@ -414,12 +407,6 @@ impl Socket {
     fn notsent(&self) -> u64 {
         let nxt = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt);
         (1 + self.written).saturating_sub(nxt)
-    }
-
-    /// Whether the send buffer is full: some of what was written waits in the application.
-    #[must_use]
-    pub fn is_full(&self) -> bool {
-        self.halves.as_ref().is_some_and(|halves| halves.tx.taken() < self.written)
     }
 
     /// Nothing more is written (`shutdown(SHUT_WR)`): FIN after all data.
@@ -504,8 +491,13 @@ impl Socket {
         if let Some(halves) = &mut self.halves {
             halves.tx.on_timer(now);
             halves.rx.on_timer(now);
+            let was_probed = |skbs: &mut Box<Skbs>| core::mem::take(&mut skbs.was_probed);
+            let is_pushed = halves.tx.skbs.as_mut().is_some_and(was_probed);
             if halves.tx.is_dead() {
                 self.end(Some(SocketError::TimedOut));
+            }
+            if is_pushed {
+                self.mark_push();
             }
         }
     }

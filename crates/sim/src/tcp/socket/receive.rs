@@ -152,8 +152,12 @@ impl Socket {
             self.urgent.push_back(Urgent::Ack);
             return false;
         }
+        if let Some(skbs) = &mut halves.tx.skbs {
+            skbs.has_more = false;
+        }
         let (sacks, count) = blocks(packet);
         halves.tx.receive(now, header, &sacks[..count]);
+        self.notices.acknowledged(now, halves.tx.window().snd_una);
         let is_fin_acked = halves.tx.is_done() && halves.tx.is_fin_sent();
         if is_fin_acked {
             self.state = match self.state {
@@ -188,7 +192,11 @@ impl Socket {
             self.urgent.push_back(reset);
             return;
         }
+        let before = (halves.rx.readable(), halves.rx.is_finished());
         halves.rx.receive(now, header, packet.ecn == CE);
+        if before != (halves.rx.readable(), halves.rx.is_finished()) {
+            self.notices.wakes.input += 1;
+        }
         if halves.rx.is_finished() {
             if matches!(self.state, State::FinWait1 | State::FinWait2) {
                 halves.rx.answer();

@@ -11,15 +11,17 @@ impl Socket {
     /// The next packet to send. Call until it returns nothing. A packet may be longer than the MSS where the
     /// device accepts super-packets.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Packet> {
-        let packet = self.next_packet(now);
-        match packet {
-            Some(_) => self.counts.segs_out += 1,
-            None => self.resent = None,
+        let packet = self.ready.pop_front().or_else(|| self.next_packet(now));
+        if packet.is_some() {
+            self.counts.segs_out += 1;
+        } else {
+            self.resent = None;
+            self.check_space();
         }
         packet
     }
 
-    fn next_packet(&mut self, now: Nanos) -> Option<Packet> {
+    pub(super) fn next_packet(&mut self, now: Nanos) -> Option<Packet> {
         if let Some(urgent) = self.urgent.pop_front() {
             return Some(match urgent {
                 Urgent::Ack => self.bare_ack(now),
@@ -70,6 +72,7 @@ impl Socket {
             flags = flags.with(Flags::PSH);
         }
         if header.len > 0 {
+            self.notices.sent(now, header.seq, end);
             halves.rx.data_sent(now);
             self.counts.bytes_sent += u64::from(header.len);
             if header.retransmitted {

@@ -121,6 +121,7 @@ impl Tx {
     ) -> Tx {
         let mut tx = Tx::new(config, cc, Opening::Active);
         tx.take_every_step();
+        tx.keep_skbs();
         tx.set_ecn(ecn, accecn.is_some());
         tx.accecn = accecn;
         (tx.snd_wnd, tx.max_window) = (window, window);

@@ -10,6 +10,7 @@ mod rate;
 mod recovery;
 mod reno;
 mod sack;
+mod skbs;
 mod stats;
 mod timers;
 mod transmit;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 
 pub(super) use handshake::{SYN_RETRIES, SYNACK_RETRIES};
 use rate::Round;
+pub(super) use skbs::Skbs;
 use stats::Counters;
 pub use stats::TxStats;
 
@@ -177,6 +179,8 @@ pub struct Tx {
     write_seq: u64,
     /// The socket has taken data since the last attempt to send some.
     has_written: bool,
+    /// What a socket has written, in buffers.
+    pub(in crate::tcp) skbs: Option<Box<Skbs>>,
     /// Bytes the application still holds; `u64::MAX`: without end.
     app_bytes: u64,
     fin: Fin,
@@ -260,6 +264,7 @@ impl Tx {
             count: Counters::default(),
             write_seq: 1,
             has_written: false,
+            skbs: None,
             app_bytes: 0,
             fin: Fin::Open,
             sndbuf: config.tcp_wmem[1],

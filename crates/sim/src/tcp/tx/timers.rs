@@ -182,6 +182,13 @@ impl Tx {
         if self.w.packets_out > 0 || !self.has_unsent() {
             return;
         }
+        if self.is_held_alone() && self.fits_window() {
+            // The window is open: the application held short data back (Linux `tcp_write_wakeup`).
+            if let Some(skbs) = &mut self.skbs {
+                (skbs.is_pushed, skbs.was_probed) = (true, true);
+            }
+            return;
+        }
         self.retransmits = (self.retransmits + 1).min(self.config.retries2);
         self.wants.window_probe = true;
         self.arm(now, Pending::Window, self.rto * (1 << self.retransmits));
