@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::{Host, Sending, Socket, SocketError, State};
 
+use super::fastopen::{self, Peer};
 use super::link::Link;
 use super::notices;
 use super::ready::Epolls;
@@ -38,6 +39,9 @@ struct Descriptor {
     is_corked: bool,
     /// `TCP_NOTSENT_LOWAT`.
     notsent_lowat: u32,
+    /// `TCP_FASTOPEN_CONNECT`, and a SYN that waits for data.
+    fast_connect: bool,
+    is_deferred: bool,
     /// The connection was reported as complete.
     is_reported: bool,
     backlog: usize,
@@ -54,7 +58,9 @@ pub(super) struct Sockets {
     /// Files that were opened for `sendfile`.
     files: BTreeSet<i64>,
     /// Bytes that the call that waits has written.
-    progress: u64,
+    pub(super) progress: u64,
+    /// What is known of the peer for Fast Open.
+    pub(super) peer: Peer,
     /// Microseconds that a time stamp may be off.
     pub(super) tolerance: i64,
 }
@@ -111,9 +117,10 @@ impl Sockets {
             "bind" => Value(0),
             "listen" => self.listen(fd, args.get(1).and_then(number).unwrap_or(1)),
             "accept" => self.accept(fd, call),
+            "connect" if args.get(1).is_some_and(|to| has_word(to, "AF_UNSPEC")) => self.disconnect(fd),
             "connect" => self.connect(now, fd, started),
             "read" | "recv" | "recvfrom" | "readv" | "recvmsg" => self.read(now, fd, call),
-            "write" | "send" | "sendto" | "writev" | "sendmsg" => self.write(now, fd, call),
+            "write" | "send" | "sendto" | "writev" | "sendmsg" => self.write(now, fd, call, waited),
             "sendfile" => self.send_file(now, fd, call),
             "close" => self.close(now, fd),
             "shutdown" => self.shutdown(fd, args.get(1)),
@@ -127,6 +134,22 @@ impl Sockets {
 
     pub(super) fn kind(&self, fd: i64) -> Option<Kind> {
         self.descriptors.get(&fd).map(|descriptor| descriptor.kind)
+    }
+
+    pub(super) fn set_kind(&mut self, fd: i64, kind: Kind) {
+        if let Some(descriptor) = self.descriptors.get_mut(&fd) {
+            descriptor.kind = kind;
+            descriptor.is_deferred = false;
+        }
+    }
+
+    pub(super) fn host(&self, fd: i64) -> Option<Host> {
+        self.descriptors.get(&fd).map(|descriptor| descriptor.host)
+    }
+
+    /// Whether the SYN of a descriptor waits for data.
+    pub(super) fn is_deferred(&self, fd: i64) -> bool {
+        self.descriptors.get(&fd).is_some_and(|descriptor| descriptor.is_deferred)
     }
 
     pub(super) fn has(&self, fd: i64) -> bool {
@@ -179,6 +202,8 @@ impl Sockets {
             zero_copy: false,
             is_corked: false,
             notsent_lowat: u32::MAX,
+            fast_connect: false,
+            is_deferred: false,
             is_reported: false,
             backlog: 0,
         };
@@ -193,6 +218,10 @@ impl Sockets {
         }
         descriptor.kind = Kind::Listening;
         descriptor.backlog = usize::try_from(backlog).unwrap_or(0);
+        let fast_open = &mut descriptor.host.fast_open;
+        if fast_open.mode & 0x402 == 0x402 && fast_open.queue == 0 {
+            fast_open.queue = u32::try_from(backlog).unwrap_or(0);
+        }
         Value(0)
     }
 
@@ -203,7 +232,7 @@ impl Sockets {
         }
         let ready = self.links.iter().position(|link| {
             let state = link.socket.state();
-            let is_up = state != State::SynRecv && !(state == State::Close && link.socket.window().is_none());
+            let is_up = (state != State::SynRecv || link.socket.is_fast_open()) && !(state == State::Close && link.socket.window().is_none());
             link.listener == Some(fd) && !link.is_accepted && is_up
         });
         let Some(number) = ready else {
@@ -224,6 +253,21 @@ impl Sockets {
         let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
         match descriptor.kind {
             Kind::Listening => return Error("EISCONN"),
+            Kind::Fresh if descriptor.fast_connect => {
+                let is_nonblocking = descriptor.is_nonblocking;
+                if self.defer_connect(fd) {
+                    if let Some(descriptor) = self.descriptors.get_mut(&fd) {
+                        descriptor.is_deferred = true;
+                    }
+                    return Value(0);
+                }
+                let begun = self.connect_fast(now, fd, 0, Sending::default());
+                return match begun {
+                    Some(_) if is_nonblocking => Error("EINPROGRESS"),
+                    Some(_) => Blocks,
+                    None => Error("EBADF"),
+                };
+            }
             Kind::Fresh => {
                 let socket = Socket::connect(&descriptor.host, now);
                 self.links.push(Link::new(socket, None));
@@ -249,6 +293,15 @@ impl Sockets {
         answer
     }
 
+    /// `connect` to no address: the connection is reset, and the socket is as new.
+    fn disconnect(&mut self, fd: i64) -> Answer {
+        if let Some(link) = self.link(fd) {
+            link.socket.abort();
+        }
+        self.set_kind(fd, Kind::Fresh);
+        Value(0)
+    }
+
     fn read(&mut self, now: Nanos, fd: i64, call: &Call) -> Answer {
         let Some(descriptor) = self.descriptors.get(&fd).cloned() else { return Error("EBADF") };
         let waits = !descriptor.is_nonblocking && !call.args.iter().any(|arg| has_word(arg, "MSG_DONTWAIT"));
@@ -257,6 +310,9 @@ impl Sockets {
         }
         let Some(parts) = sizes(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
         let most = parts.iter().sum();
+        if self.is_deferred(fd) {
+            return if waits { Blocks } else { Error("EAGAIN") };
+        }
         let Some(link) = self.link(fd) else { return Error("ENOTCONN") };
         let socket = &mut link.socket;
         let bytes = socket.read(now, most);
@@ -280,13 +336,29 @@ impl Sockets {
         Value(i64::try_from(bytes).unwrap_or(i64::MAX))
     }
 
-    fn write(&mut self, now: Nanos, fd: i64, call: &Call) -> Answer {
+    fn write(&mut self, now: Nanos, fd: i64, call: &Call, waited: Option<Span>) -> Answer {
         let Some(parts) = sizes(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
         let place = if call.name == "sendmsg" { 2 } else { 3 };
         let flags = call.args.get(place).filter(|_| !call.name.starts_with("write"));
         let has = |flag: &str| flags.is_some_and(|flags| has_word(flags, flag));
         let how = Sending { more: has("MSG_MORE"), end_of_record: has("MSG_EOR"), zero_copy: has("MSG_ZEROCOPY") };
-        self.send(now, fd, &parts, how, has("MSG_DONTWAIT"))
+        let is_impatient = has("MSG_DONTWAIT");
+        let is_fresh = matches!(self.kind(fd), Some(Kind::Fresh));
+        let no_address = || call.args.get(4).is_some_and(|to| has_word(to, "AF_UNSPEC"));
+        match (has("MSG_FASTOPEN"), is_fresh) {
+            (true, true) if no_address() => Error("EOPNOTSUPP"),
+            (is_fast, true) if is_fast || self.is_deferred(fd) => {
+                let Some(descriptor) = self.descriptors.get(&fd) else { return Error("EBADF") };
+                let is_patient = !descriptor.is_nonblocking && !is_impatient;
+                let how = Sending { zero_copy: how.zero_copy && descriptor.zero_copy, ..how };
+                self.send_fast(now, fd, parts.iter().sum(), how, is_patient)
+            }
+            (true, false) if waited.is_none() => match self.link(fd).map(|link| link.socket.state()) {
+                Some(State::SynSent) => Error("EALREADY"),
+                _ => Error("EISCONN"),
+            },
+            _ => self.send(now, fd, &parts, how, is_impatient),
+        }
     }
 
     /// Writes the elements of `parts`, in bytes.
@@ -298,19 +370,26 @@ impl Sockets {
         let socket = &mut link.socket;
         match socket.state() {
             State::Established | State::CloseWait => {}
+            State::SynRecv if socket.is_fast_open() => {}
             State::SynSent | State::SynRecv if !is_patient => return Error("EAGAIN"),
-            State::SynSent | State::SynRecv => return Blocks,
+            State::SynSent | State::SynRecv => {
+                socket.has_writer = true;
+                return Blocks;
+            }
             State::Close => {
                 let why = socket.take_error();
                 return error(why).map_or(Error("EPIPE"), Error);
             }
             _ => return Error("EPIPE"),
         }
+        let wanted: u64 = parts.iter().sum();
+        if progress == wanted && wanted > 0 {
+            return Value(i64::try_from(wanted).unwrap_or(i64::MAX));
+        }
         if is_patient && progress > 0 && socket.lacks_space() {
             return Blocks;
         }
         let how = Sending { zero_copy: how.zero_copy && descriptor.zero_copy, ..how };
-        let wanted: u64 = parts.iter().sum();
         let left = if how.zero_copy { behind(parts, progress) } else { vec![wanted - progress] };
         let written = progress + socket.write(now, &left, how);
         self.progress = written;
@@ -449,6 +528,19 @@ impl Sockets {
                 host.tcp.max_pacing_rate = rate.map(|rate| Rate(rate.saturating_mul(8)));
             }
             ("TCP_NODELAY", Some(value)) => host.tcp.nodelay = value != 0,
+            ("TCP_FASTOPEN", Some(value)) => host.fast_open.queue = value.clamp(0, 1 << 16) as u32,
+            ("TCP_FASTOPEN_CONNECT", Some(value)) => descriptor.fast_connect = value != 0,
+            ("TCP_FASTOPEN_NO_COOKIE", Some(value)) => {
+                host.fast_open.mode = host.fast_open.mode & !0x204 | if value != 0 { 0x204 } else { 0 };
+            }
+            ("TCP_FASTOPEN_KEY", _) => {
+                let Some(Expr::Text(text)) = args.get(3) else { return Lacks("this TCP_FASTOPEN_KEY".to_owned()) };
+                let length = args.get(4).and_then(number);
+                let Some(key) = fastopen::key_of_text(text).filter(|_| length == Some(16)) else {
+                    return if length == Some(32) { Lacks("two keys".to_owned()) } else { Error("EINVAL") };
+                };
+                host.fast_open.cookie = fastopen::cookie(key, host.ip_header == 40);
+            }
             ("TCP_CORK", Some(value)) => descriptor.is_corked = value != 0,
             ("SO_ZEROCOPY", Some(value)) => descriptor.zero_copy = value != 0,
             ("TCP_NOTSENT_LOWAT", Some(value)) => descriptor.notsent_lowat = value as u32,

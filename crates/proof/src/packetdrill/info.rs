@@ -116,6 +116,12 @@ fn ca_state(state: CaState) -> f64 {
 
 fn options(info: &Info) -> f64 {
     let agreed = &info.agreed;
-    let bits = [(agreed.timestamps, 1), (agreed.sack, 2), (agreed.scales.is_some(), 4), (agreed.ecn, 8)];
+    let bits = [
+        (agreed.timestamps, 1),
+        (agreed.sack, 2),
+        (agreed.scales.is_some(), 4),
+        (agreed.ecn, 8),
+        (info.has_syn_data, 32),
+    ];
     bits.iter().filter(|(is, _)| *is).map(|&(_, bit)| f64::from(bit)).sum()
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue_sim::tcp::{EcnBytes, Flags, Options, Packet as Sent, Socket};
+use goodqueue_sim::tcp::{Cookie, EcnBytes, Flags, Options, Packet as Sent, Socket};
 
 use super::script::{Ecn, Segment, TcpOption};
 
@@ -58,7 +58,9 @@ impl Link {
     /// have come to.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn injected(&self, segment: &Segment, ecn: Option<Ecn>, near: (u64, u64)) -> Sent {
-        let local = self.local_isn.unwrap_or(0);
+        // Numbers count from the SYN, but those of a SYN itself are as they are written.
+        let is_syn = segment.flags & 0x02 != 0;
+        let (local, remote) = if is_syn { (self.local_isn.unwrap_or(0), self.remote_isn) } else { (0, 0) };
         let mut options = Options::default();
         let ack = segment.ack.map_or(0, |ack| unwrap(ack, local, near.1));
         for option in segment.options.iter().flatten() {
@@ -74,11 +76,14 @@ impl Link {
                     options.sacks = blocks.len().min(4) as u8;
                 }
                 TcpOption::EcnBytes(counters) => options.ecn_bytes = ecn_bytes(counters),
+                TcpOption::Other(name, rest) if name == "FO" || name == "FOEXP" => {
+                    options.fast_open = bytes(rest).and_then(|bytes| Cookie::new(&bytes, name == "FOEXP"));
+                }
                 TcpOption::Nop | TcpOption::Eol | TcpOption::Other(..) => {}
             }
         }
         Sent {
-            seq: unwrap(segment.start, self.remote_isn, near.0),
+            seq: unwrap(segment.start, remote, near.0),
             ack,
             len: segment.len,
             flags: if segment.ae { Flags(segment.flags).with(Flags::AE) } else { Flags(segment.flags) },
@@ -105,7 +110,11 @@ impl Link {
     /// A packet of the socket as the script would write it.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn written(&self, sent: &Sent) -> Segment {
-        let local = self.local_isn.unwrap_or(0);
+        let (local, remote) = if sent.flags.has(Flags::SYN) {
+            (self.local_isn.unwrap_or(0), self.remote_isn)
+        } else {
+            (0, 0)
+        };
         let start = (sent.seq as u32).wrapping_add(local);
         Segment {
             ports: None,
@@ -115,7 +124,7 @@ impl Link {
             start,
             end: start.wrapping_add(sent.len),
             len: sent.len,
-            ack: sent.flags.has(Flags::ACK).then(|| (sent.ack as u32).wrapping_add(self.remote_isn)),
+            ack: sent.flags.has(Flags::ACK).then(|| (sent.ack as u32).wrapping_add(remote)),
             win: Some(sent.window),
             urgent: None,
             options: Some(self.options(sent)),
@@ -125,7 +134,7 @@ impl Link {
     /// Options in Linux's order and with its padding (`tcp_options_write`).
     #[allow(clippy::cast_possible_truncation)]
     fn options(&self, sent: &Sent) -> Vec<TcpOption> {
-        let Options { mss, wscale, sack_ok, timestamps, sack, sacks, ecn_bytes } = sent.options;
+        let Options { mss, wscale, sack_ok, timestamps, sack, sacks, ecn_bytes, fast_open } = sent.options;
         let nops = [TcpOption::Nop, TcpOption::Nop];
         let mut list = Vec::new();
         list.extend(mss.map(TcpOption::Mss));
@@ -157,9 +166,15 @@ impl Link {
         }
         if sacks > 0 {
             list.extend(vec![TcpOption::Nop; padding]);
-            let number = |at: u64| (at as u32).wrapping_add(self.remote_isn);
             let blocks = sack[..usize::from(sacks)].iter();
-            list.push(TcpOption::Sack(blocks.map(|&(start, end)| (number(start), number(end))).collect()));
+            list.push(TcpOption::Sack(blocks.map(|&(start, end)| (start as u32, end as u32)).collect()));
+        }
+        if let Some(cookie) = fast_open {
+            let hex: String = cookie.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            let (name, base) = if cookie.is_experimental { ("FOEXP", 4) } else { ("FO", 2) };
+            list.push(TcpOption::Other(name.to_owned(), hex));
+            let len = base + cookie.bytes().len();
+            list.extend(vec![TcpOption::Nop; len.next_multiple_of(4) - len]);
         }
         list
     }
@@ -243,6 +258,14 @@ impl Link {
         }
         Ok(())
     }
+}
+
+/// Bytes in hexadecimal; none if the text is not that.
+pub(super) fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let digits = hex.as_bytes();
+    let is_hex = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).ok();
+    if is_hex { (0..hex.len()).step_by(2).map(byte).collect() } else { None }
 }
 
 /// The counters of accurate ECN in the names of packetdrill.

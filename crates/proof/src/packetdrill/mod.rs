@@ -14,12 +14,14 @@
 //! | `run` | events in order of time |
 //! | `calls` | system calls |
 //! | `ready` | `poll` and `epoll` |
+//! | `fastopen` | TCP Fast Open |
 //! | `notices` | the queue of errors |
 //! | `link` | sequence numbers and timestamps of the script, and packets compared |
 //! | `info` | the fields of `tcp_info` |
 
 mod calls;
 mod code;
+mod fastopen;
 mod info;
 mod lex;
 mod link;

@@ -198,12 +198,14 @@ impl Sockets {
     /// What is ready of a descriptor (Linux `tcp_poll`).
     fn events(&mut self, fd: i64) -> Vec<&'static str> {
         let waiting = self.links.iter().any(|link| {
-            link.listener == Some(fd) && !link.is_accepted && link.socket.state() != State::SynRecv
+            let is_up = link.socket.state() != State::SynRecv || link.socket.is_fast_open();
+            link.listener == Some(fd) && !link.is_accepted && is_up
         });
         let Some(kind) = self.kind(fd) else { return vec!["NVAL"] };
         let Kind::Connected(number) = kind else {
             // A socket that is neither connected nor listening is closed (Linux `TCP_CLOSE`).
             return match kind {
+                Kind::Fresh if self.is_deferred(fd) => vec!["OUT", "WRNORM"],
                 Kind::Fresh => vec!["OUT", "WRNORM", "HUP"],
                 _ if waiting => vec!["IN", "RDNORM"],
                 _ => Vec::new(),
@@ -212,7 +214,7 @@ impl Sockets {
         let Some(link) = self.links.get_mut(number) else { return Vec::new() };
         let socket = &mut link.socket;
         let mut events = Vec::new();
-        if !matches!(socket.state(), State::SynSent | State::SynRecv) {
+        if socket.is_fast_open() || !matches!(socket.state(), State::SynSent | State::SynRecv) {
             let (is_read_shut, is_write_shut) = (socket.is_read_shut(), socket.is_write_shut());
             if socket.readable() > 0 || is_read_shut {
                 events.extend(["IN", "RDNORM"]);

@@ -11,7 +11,7 @@ use super::code::{self, CodeError, Values};
 use super::info;
 use super::link::{Link, WINDOW};
 use super::ready;
-use super::script::{Action, Body, Call, Event, Expr, Packet, Script, Segment, When};
+use super::script::{Action, Body, Call, Event, Expr, Packet, Script, Segment, TcpOption, When};
 use super::settings;
 use super::support;
 use super::{Difference, Outcome, Wishes};
@@ -69,7 +69,8 @@ struct Runner<'a> {
 pub fn run_script(script: &Script, folder: &Path, wishes: &Wishes) -> Outcome {
     let folder: PathBuf = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
     let mut script = script.clone();
-    define(&mut script, &wishes.defines);
+    let names = names(&script, wishes);
+    define(&mut script, &names);
     match run(&script, &folder, wishes) {
         Ok(()) => Outcome::Passed,
         Err(End::Failed(difference)) => Outcome::Failed(difference),
@@ -77,7 +78,21 @@ pub fn run_script(script: &Script, folder: &Path, wishes: &Wishes) -> Outcome {
     }
 }
 
-/// Replaces names in arguments of calls.
+/// Names that stand for others: those of the caller, then those that Linux's suite is run with.
+fn names(script: &Script, wishes: &Wishes) -> Vec<(String, String)> {
+    let is_ipv6 = |options: &[(String, String)]| options.iter().any(|(_, value)| value == "ipv6");
+    let is_ipv6 = is_ipv6(&wishes.options) || is_ipv6(&script.options);
+    let known = [
+        ("TFO_COOKIE", "3021b9d889017eeb", "c1d1e9742a47a9bc"),
+        ("TFO_COOKIE_ZERO", "b7c12350a90dc8f5", "82af1a8f9a205c34"),
+        ("CMSG_LEVEL_IP", "SOL_IP", "SOL_IPV6"),
+        ("CMSG_TYPE_RECVERR", "IP_RECVERR", "IPV6_RECVERR"),
+    ];
+    let known = known.map(|(name, v4, v6)| (name.to_owned(), if is_ipv6 { v6 } else { v4 }.to_owned()));
+    wishes.defines.iter().cloned().chain(known).collect()
+}
+
+/// Replaces names in arguments of calls and in options of packets.
 fn define(script: &mut Script, defines: &[(String, String)]) {
     fn replace(expr: &mut Expr, defines: &[(String, String)]) {
         match expr {
@@ -96,6 +111,15 @@ fn define(script: &mut Script, defines: &[(String, String)]) {
     for event in &mut script.events {
         if let Action::Call(call) = &mut event.action {
             call.args.iter_mut().for_each(|arg| replace(arg, defines));
+        }
+        if let Action::Packet(Packet { body: Body::Tcp(segment), .. }) = &mut event.action {
+            for option in segment.options.iter_mut().flatten() {
+                if let TcpOption::Other(_, text) = option
+                    && let Some((_, value)) = defines.iter().find(|(name, _)| name == text)
+                {
+                    text.clone_from(value);
+                }
+            }
         }
     }
 }
@@ -284,6 +308,9 @@ impl<'a> Runner<'a> {
                 while let Some(packet) = link.socket.poll_transmit(self.now) {
                     self.sent.push_back(Outbound { link: number, at: self.now, packet });
                 }
+                if let Some(granted) = link.socket.take_granted() {
+                    self.sockets.peer.learn(&granted);
+                }
             }
             let Some(waiting) = &self.waiting else { return Ok(()) };
             let waited = self.now.since(waiting.began);
@@ -365,7 +392,7 @@ impl<'a> Runner<'a> {
             },
             Answer::Error(error) => {
                 let is_same = |name: &str| name == *error || (name, *error) == ("EWOULDBLOCK", "EAGAIN");
-                if call.result == Expr::Number(-1) && call.errno.as_deref().is_some_and(is_same) {
+                if call.result == Expr::Number(-1) && call.errno.as_deref().is_none_or(is_same) {
                     return Ok(());
                 }
                 format!("-1 {error}")

@@ -1,8 +1,9 @@
 //! What the model has: settings as its parameters, and the parts of a script that it lacks, by name.
 
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::tcp::{Config, Host};
+use goodqueue_sim::tcp::{Config, FastOpenHost, Host};
 
+use super::fastopen;
 use super::script::{Action, Body, Call, Event, Expr, Packet, TcpOption};
 use super::settings::Setting;
 
@@ -12,7 +13,8 @@ pub(super) fn host(ipv6: bool, mtu: u32) -> Host {
     let tcp = Config { ecn: true, tick, ..Config::default() };
     let ip_header = if ipv6 { 40 } else { 20 };
     // Linux since 6.5.
-    Host { tcp, mtu, ip_header, syn_linear_timeouts: 4, ..Host::default() }
+    let fast_open = FastOpenHost { mode: 1, ..FastOpenHost::default() };
+    Host { tcp, mtu, ip_header, fast_open, syn_linear_timeouts: 4, ..Host::default() }
 }
 
 /// Takes a setting. The error names what the model has not.
@@ -37,10 +39,8 @@ pub(super) fn apply(setting: &Setting, host: &mut Host) -> Result<(), String> {
 }
 
 /// Sysctls that only have effect with something that is refused by itself, or none on one connection.
-const INERT: [&str; 22] = [
+const INERT: [&str; 20] = [
     "tcp_fack",
-    "tcp_fastopen",
-    "tcp_fastopen_key",
     "tcp_fastopen_blackhole_timeout_sec",
     "tcp_syncookies",
     "tcp_no_metrics_save",
@@ -111,6 +111,11 @@ fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
         },
         "tcp_ecn_option_beacon" => host.accecn.beacon = number()?,
         "tcp_syn_linear_timeouts" => host.syn_linear_timeouts = number()?,
+        "tcp_fastopen" => host.fast_open.mode = hexadecimal(value).ok_or_else(unknown)?,
+        "tcp_fastopen_key" => {
+            let key = fastopen::key(value).ok_or_else(unknown)?;
+            host.fast_open.cookie = fastopen::cookie(key, host.ip_header == 40);
+        }
         "tcp_syn_retries" => host.syn_retries = number()?,
         "tcp_synack_retries" => host.synack_retries = number()?,
         "tcp_retries2" => tcp.retries2 = number()?,
@@ -131,6 +136,11 @@ fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A number, decimal or hexadecimal.
+fn hexadecimal(value: &str) -> Option<u32> {
+    value.strip_prefix("0x").map_or_else(|| value.parse().ok(), |digits| u32::from_str_radix(digits, 16).ok())
 }
 
 fn triple(value: &str) -> Option<[u32; 3]> {
@@ -215,7 +225,11 @@ const CALLS: [&str; 29] = [
 ];
 
 /// Options of sockets that the model has, or that have no effect on a connection.
-const SOCKOPTS: [&str; 27] = [
+const SOCKOPTS: [&str; 31] = [
+    "TCP_FASTOPEN",
+    "TCP_FASTOPEN_CONNECT",
+    "TCP_FASTOPEN_KEY",
+    "TCP_FASTOPEN_NO_COOKIE",
     "SO_ZEROCOPY",
     "SO_TIMESTAMPING",
     "TCP_CORK",
@@ -246,7 +260,8 @@ const SOCKOPTS: [&str; 27] = [
 ];
 
 /// Flags of `send` and `recv` that the model has.
-const MSG_FLAGS: [&str; 8] = [
+const MSG_FLAGS: [&str; 9] = [
+    "MSG_FASTOPEN",
     "0",
     "MSG_DONTWAIT",
     "MSG_NOSIGNAL",
@@ -286,12 +301,12 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
     if segment.ports.is_some() {
         return Some("ports in packets".to_owned());
     }
-    if packet.is_injected && segment.flags & 0x02 != 0 && segment.len > 0 {
-        return Some("data on a SYN".to_owned());
+    if packet.is_injected && segment.flags & 0x12 == 0x12 && segment.len > 0 {
+        return Some("data on a SYN-ACK".to_owned());
     }
     segment.options.iter().flatten().find_map(|option| match option {
+        TcpOption::Other(name, _) if name == "FO" || name == "FOEXP" => None,
         TcpOption::Other(name, _) => Some(match name.as_str() {
-            "FO" | "FOEXP" => "TCP Fast Open".to_owned(),
             "md5" => "TCP MD5 signatures".to_owned(),
             name => format!("the TCP option {name}"),
         }),

@@ -43,6 +43,7 @@ impl Socket {
         socket.grant_ecn(syn);
         socket.handshake.ts_recent = syn.options.timestamps.map_or(0, |(val, _)| val);
         socket.handshake.window = u32::from(syn.window);
+        socket.try_fast_open(now, syn);
         socket
     }
 
@@ -105,7 +106,7 @@ impl Socket {
             let is_ours = echo.is_none_or(|echo| {
                 !ts_before(echo, clock(self.handshake.first_sent)) && !ts_before(clock(now), echo)
             });
-            if packet.ack != 1 || !is_ours {
+            if !self.is_syn_acked(packet.ack) || !is_ours {
                 if !flags.has(Flags::RST) {
                     self.urgent.push_back(Urgent::Reset(packet.ack, None));
                 }
@@ -122,9 +123,12 @@ impl Socket {
             self.accept_ecn(packet);
             self.handshake.ts_recent = packet.options.timestamps.map_or(0, |(val, _)| val);
             self.handshake.window = u32::from(packet.window);
-            self.handshake.ack = true;
             let rtt = self.handshake_rtt(now, packet);
-            self.establish(now, rtt, true);
+            self.open_halves(now, rtt, true);
+            let is_left = self.syn_data_acked(now, packet);
+            // The data carries the ACK.
+            self.handshake.ack = !is_left && !self.has_writer;
+            self.establish(now, true);
         } else if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
             // Both sides open at once.
             self.agree(&packet.options);
@@ -141,7 +145,7 @@ impl Socket {
         let flags = packet.flags;
         if flags.has(Flags::RST) {
             // RFC 5961 section 3.2.
-            if packet.seq == 1 {
+            if packet.seq == self.rcv_nxt() {
                 self.end(Some(SocketError::ConnectionReset));
             } else if (1..1 + u64::from(self.initial_window())).contains(&packet.seq) {
                 self.urgent.push_back(Urgent::Ack);
@@ -158,7 +162,7 @@ impl Socket {
                 self.handshake.is_wanted = true;
                 return;
             }
-        } else if packet.seq > 1 + u64::from(self.initial_window()) || packet.end() < 1 {
+        } else if packet.seq > self.rcv_nxt() + u64::from(self.initial_window()) || packet.end() < 1 {
             self.handshake.ack = true;
             self.urgent.push_back(Urgent::Ack);
             return;
@@ -166,7 +170,7 @@ impl Socket {
         if !flags.has(Flags::ACK) {
             return;
         }
-        if packet.ack != 1 {
+        if packet.ack < 1 || packet.ack > self.progress().1 {
             self.urgent.push_back(Urgent::Reset(packet.ack, None));
             return;
         }
@@ -188,7 +192,12 @@ impl Socket {
             }
             None => 0,
         };
-        self.establish(now, rtt, false);
+        if let Some(halves) = &mut self.halves {
+            halves.tx.complete(now, self.handshake.window, rtt);
+        } else {
+            self.open_halves(now, rtt, false);
+        }
+        self.establish(now, false);
         if let Some(halves) = &mut self.halves {
             halves.tx.count_ce(marked);
         }
@@ -220,7 +229,8 @@ impl Socket {
         [Config { mss: sender.mss.saturating_sub(self.ecn_room), ..sender }, receiver]
     }
 
-    fn establish(&mut self, now: Nanos, rtt: Option<Span>, is_active: bool) {
+    /// Both directions begin.
+    pub(super) fn open_halves(&mut self, now: Nanos, rtt: Option<Span>, is_active: bool) {
         let accecn = self.accecn.take();
         let has_option =
             accecn.as_ref().is_some_and(|ecn| ecn.wants_option(now, Span::ZERO, self.host.accecn));
@@ -234,7 +244,6 @@ impl Socket {
             is_active,
             scale: self.agreed.scales.map(|scales| scales.1),
         };
-        let is_accurate = accecn.is_some();
         let peer = (self.handshake.window, accecn);
         let handshake = (rtt, self.handshake.retries);
         let mut tx = Tx::joined(&sender, self.cc(), now, peer, self.agreed.ecn, handshake);
@@ -242,6 +251,10 @@ impl Socket {
         rx.set_gso_size(self.host.gro_size);
         tx.set_sack(self.agreed.sack);
         self.halves = Some(Box::new(Halves { tx, rx }));
+    }
+
+    fn establish(&mut self, now: Nanos, is_active: bool) {
+        let is_accurate = self.halves.as_ref().is_some_and(|halves| halves.tx.accecn.is_some());
         self.state = State::Established;
         self.write_early(now);
         self.handshake.is_wanted = false;
@@ -290,23 +303,30 @@ impl Socket {
         self.handshake.is_wanted = false;
         let is_syn = self.state == State::SynSent;
         let (ace, ecn_bytes) = if is_syn { (self.syn_ace(), None) } else { self.syn_ack_ace() };
-        let host = &self.host;
         let (timestamps, sack, scaled) = if is_syn {
-            (host.tcp.timestamps, host.sack, host.window_scaling)
+            (self.host.tcp.timestamps, self.host.sack, self.host.window_scaling)
         } else {
             (self.agreed.timestamps, self.agreed.sack, self.agreed.scales.is_some())
         };
         let flags = if is_syn { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+        let (fast_open, len) = self.syn_fast_open();
+        let fast_open = if is_syn { fast_open } else { self.granting };
+        let ack = if is_syn { 0 } else { self.rcv_nxt() };
+        if let (false, Some(halves)) = (is_syn, &mut self.halves) {
+            let _ = halves.rx.acknowledge(0);
+        }
         Packet {
-            ack: u64::from(!is_syn),
+            len,
+            ack,
             flags: flags.with(accecn::flags(ace)),
             window: self.initial_window() as u16,
             options: Options {
-                mss: Some(host.mss()),
-                wscale: scaled.then(|| host.rcv_wscale()),
+                mss: Some(self.host.mss()),
+                wscale: scaled.then(|| self.host.rcv_wscale()),
                 sack_ok: sack,
                 timestamps: timestamps.then(|| (clock(now), self.handshake.ts_recent)),
                 ecn_bytes,
+                fast_open,
                 ..Options::default()
             },
             ..Packet::default()

@@ -4,6 +4,7 @@
 //!
 //! The simulator's flows have one direction and need none of this.
 
+mod fastopen;
 mod handshake;
 mod notices;
 mod packet;
@@ -11,6 +12,7 @@ mod receive;
 mod send;
 mod write;
 
+pub use fastopen::{Cookie, FastOpenHost, Granted};
 pub use notices::{Notice, Notices, Stamp, Stamping, Wakes};
 pub use packet::{Options, Packet};
 pub use write::Sending;
@@ -41,6 +43,8 @@ pub struct Host {
     pub asks_ecn: bool,
     /// Accurate ECN.
     pub accecn: AccEcnHost,
+    /// Fast Open.
+    pub fast_open: FastOpenHost,
     /// `tcp_sack`: ask for SACK and grant it.
     pub sack: bool,
     /// `tcp_window_scaling`: ask for scaled windows and grant them.
@@ -71,6 +75,7 @@ impl Default for Host {
             tcp: Config { ecn: true, ..Config::default() },
             asks_ecn: false,
             accecn: AccEcnHost::default(),
+            fast_open: FastOpenHost::default(),
             sack: true,
             window_scaling: true,
             syn_retries: 6,
@@ -193,6 +198,8 @@ pub struct Info {
     pub pacing_rate: u64,
     /// What the handshake agreed on.
     pub agreed: Agreed,
+    /// Data on the SYN was acknowledged, all of it, or received.
+    pub has_syn_data: bool,
     /// What accurate ECN has counted; none without it.
     pub ecn_counts: EcnCounts,
 }
@@ -271,6 +278,9 @@ pub struct Socket {
     accecn: Option<Box<AccEcn>>,
     /// Bytes that the option of accurate ECN takes of each segment.
     ecn_room: u32,
+    /// Fast Open of this connection, and the cookie that its SYN-ACK grants.
+    syn_data: fastopen::SynData,
+    granting: Option<Cookie>,
     /// What was written before the handshake was complete.
     early: Vec<(Vec<u64>, Sending)>,
     /// Segments that a write sent before it was done.
@@ -287,6 +297,8 @@ pub struct Socket {
     pushes: VecDeque<u64>,
     written: u64,
     fin_wanted: bool,
+    /// A call waits for the handshake to write (Linux `sk_write_pending`).
+    pub has_writer: bool,
     is_read_shut: bool,
     /// The application has closed: no one reads.
     is_orphan: bool,
@@ -321,6 +333,8 @@ impl Socket {
             error: None,
             accecn: None,
             ecn_room: 0,
+            syn_data: fastopen::SynData::default(),
+            granting: None,
             early: Vec::new(),
             ready: VecDeque::new(),
             notices: Notices::default(),
@@ -330,6 +344,7 @@ impl Socket {
             pushes: VecDeque::new(),
             written: 0,
             fin_wanted: false,
+            has_writer: false,
             is_read_shut: false,
             is_orphan: false,
             expires: NEVER,
@@ -473,7 +488,7 @@ impl Socket {
         if matches!(self.state, State::SynSent | State::SynRecv) {
             at = at.min(self.handshake.at);
         }
-        if let Some(halves) = &self.halves {
+        if let Some(halves) = self.halves.as_ref().filter(|_| !self.is_fast_open()) {
             let halves = [halves.tx.next_timer(), halves.rx.next_timer()];
             at = halves.into_iter().flatten().fold(at, Nanos::min);
         }
@@ -488,7 +503,8 @@ impl Socket {
         if matches!(self.state, State::SynSent | State::SynRecv) && self.handshake.at <= now {
             self.handshake_timeout(now);
         }
-        if let Some(halves) = &mut self.halves {
+        let is_fast_open = self.is_fast_open();
+        if let Some(halves) = self.halves.as_mut().filter(|_| !is_fast_open) {
             halves.tx.on_timer(now);
             halves.rx.on_timer(now);
             let was_probed = |skbs: &mut Box<Skbs>| core::mem::take(&mut skbs.was_probed);
@@ -572,6 +588,7 @@ impl Socket {
             segs_out: counts.segs_out,
             pacing_rate: w.sk_pacing_rate.0 / 8,
             agreed: self.agreed,
+            has_syn_data: self.has_syn_data(),
             ecn_counts: tx.accecn.as_ref().map_or_else(EcnCounts::default, |ecn| ecn.counts()),
         }
     }

@@ -108,6 +108,12 @@ impl Socket {
         }
     }
 
+    /// Data of a SYN (Fast Open).
+    pub(super) fn take_syn_data(&mut self, now: Nanos, data: &Packet) {
+        let header = header(data, 0);
+        self.take_data(now, data, &header);
+    }
+
     /// Accurate ECN counts every packet that is accepted.
     fn count_ecn(&mut self, packet: &Packet) {
         let size = u32::from(self.host.gro_size.unwrap_or(u16::MAX)).max(1);

@@ -111,9 +111,17 @@ impl Socket {
         let flags = if ack.is_some() { Flags::RST.with(Flags::ACK) } else { Flags::RST };
         let timestamps = self.agreed.timestamps && ack.is_some();
         let ts_recent = self.halves.as_ref().map_or(self.handshake.ts_recent, |halves| halves.rx.ts_recent());
+        // A reset of a connection has its window (Linux `tcp_send_active_reset`).
+        let scale = if self.is_fast_open() { 0 } else { self.agreed.scales.map_or(0, |scales| scales.1) };
+        let window = match (&mut self.halves, ack) {
+            (Some(halves), Some(_)) => halves.rx.acknowledge(0).window >> scale,
+            _ => 0,
+        };
+        #[allow(clippy::cast_possible_truncation)]
         Packet {
             seq,
             ack: ack.unwrap_or(0),
+            window: window.min(u32::from(u16::MAX)) as u16,
             flags,
             options: Options {
                 timestamps: timestamps.then(|| (clock(now), ts_recent)),

@@ -130,6 +130,18 @@ impl Tx {
         tx
     }
 
+    /// The handshake of a connection that has sent data before (Fast Open) is complete.
+    pub(in crate::tcp) fn complete(&mut self, now: Nanos, window: u32, rtt: Option<Span>) {
+        (self.snd_wnd, self.max_window) = (window, self.max_window.max(window));
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt, 1, 1);
+            self.w.sample_min_rtt(now, rtt);
+            self.w.srtt = self.rtt.srtt();
+        }
+        self.rto = self.rtt.rto(self.ticks);
+        self.update_pacing_rate();
+    }
+
     /// The SYN or SYN-ACK was not answered in time.
     pub(super) fn handshake_timeout(&mut self, now: Nanos) {
         let limit = if self.state == State::SynSent { SYN_RETRIES } else { SYNACK_RETRIES };

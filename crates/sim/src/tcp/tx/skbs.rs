@@ -37,6 +37,13 @@ impl Tx {
         self.skbs = Some(Box::default());
     }
 
+    /// The first `bytes` were sent on the SYN and are acknowledged.
+    pub(in crate::tcp) fn skip(&mut self, bytes: u64) {
+        self.write_seq += bytes;
+        self.w.snd_nxt += bytes;
+        self.w.snd_una += bytes;
+    }
+
     /// Bytes of the last buffer that are not sent, if it can take more.
     pub(in crate::tcp) fn open_tail(&mut self) -> u64 {
         let (nxt, end) = (self.w.snd_nxt, self.write_seq);

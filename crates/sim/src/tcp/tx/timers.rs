@@ -113,9 +113,9 @@ impl Tx {
         true
     }
 
-    /// Whether the tail of what is sent now would be probed.
+    /// Whether the tail of what is sent now would be probed: only with SACK, which tells of the probe.
     pub(super) fn may_probe(&self) -> bool {
-        matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
+        self.has_sack && matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
     }
 
     /// RACK's reordering window ends `left` from now.
