@@ -45,6 +45,8 @@ struct Descriptor {
     /// The connection was reported as complete.
     is_reported: bool,
     backlog: usize,
+    /// Number of the call of `listen`.
+    listening: u64,
 }
 
 /// The sockets of the application, and the connections behind them.
@@ -59,6 +61,8 @@ pub(super) struct Sockets {
     files: BTreeSet<i64>,
     /// Bytes that the call that waits has written.
     pub(super) progress: u64,
+    /// Calls of `listen` so far.
+    listens: u64,
     /// What is known of the peer for Fast Open.
     pub(super) peer: Peer,
     /// Microseconds that a time stamp may be off.
@@ -173,6 +177,17 @@ impl Sockets {
         (waiting <= listening.backlog).then_some((*fd, &listening.host))
     }
 
+    /// Whether a SYN begins a connection with a socket that listens since after this connection began.
+    pub(super) fn is_superseded(&self, number: usize) -> bool {
+        let newest = self.listener().and_then(|(fd, _)| self.descriptors.get(&fd));
+        newest.is_some_and(|newest| newest.listening > self.links[number].listens)
+    }
+
+    /// The calls of `listen` so far, for [`Link::listens`].
+    pub(super) fn listens(&self) -> u64 {
+        self.listens
+    }
+
     /// Whether the application has closed this connection.
     pub(super) fn is_left(&self, number: usize) -> bool {
         let is_open =
@@ -206,6 +221,7 @@ impl Sockets {
             is_deferred: false,
             is_reported: false,
             backlog: 0,
+            listening: 0,
         };
         self.descriptors.insert(fd, descriptor);
         Value(fd)
@@ -217,6 +233,8 @@ impl Sockets {
             return Error("EINVAL");
         }
         descriptor.kind = Kind::Listening;
+        self.listens += 1;
+        descriptor.listening = self.listens;
         descriptor.backlog = usize::try_from(backlog).unwrap_or(0);
         let fast_open = &mut descriptor.host.fast_open;
         if fast_open.mode & 0x402 == 0x402 && fast_open.queue == 0 {
@@ -270,7 +288,7 @@ impl Sockets {
             }
             Kind::Fresh => {
                 let socket = Socket::connect(&descriptor.host, now);
-                self.links.push(Link::new(socket, None));
+                self.links.push(Link::new(socket, None, self.listens));
                 descriptor.kind = Kind::Connected(self.links.len() - 1);
                 self.current = Some(self.links.len() - 1);
                 return if descriptor.is_nonblocking { Error("EINPROGRESS") } else { Blocks };
@@ -373,7 +391,7 @@ impl Sockets {
             State::SynRecv if socket.is_fast_open() => {}
             State::SynSent | State::SynRecv if !is_patient => return Error("EAGAIN"),
             State::SynSent | State::SynRecv => {
-                socket.has_writer = true;
+                socket.has_writer = progress < parts.iter().sum();
                 return Blocks;
             }
             State::Close => {

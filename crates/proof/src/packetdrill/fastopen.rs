@@ -96,7 +96,7 @@ impl Sockets {
         let host = self.host(fd)?;
         let option = self.peer.option(&host);
         let (socket, copied) = Socket::connect_fast(&host, now, option, (self.peer.mss, size), how);
-        self.links.push(Link::new(socket, None));
+        self.links.push(Link::new(socket, None, self.listens()));
         self.current = Some(self.links.len() - 1);
         self.set_kind(fd, Kind::Connected(self.links.len() - 1));
         Some(copied)

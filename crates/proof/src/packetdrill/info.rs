@@ -48,6 +48,7 @@ pub(super) fn value(info: Option<&Info>, name: &str) -> Option<f64> {
         "tcpi_dsack_dups" => stats.dsacks as f64,
         "tcpi_delivery_rate" => (stats.delivery_rate.0 / 8) as f64,
         "tcpi_delivery_rate_app_limited" => f64::from(u8::from(stats.is_app_limited)),
+        "tcpi_last_data_recv" => (info.last_data_recv.0 / 1_000_000) as f64,
         "tcpi_received_ce" => info.ecn_counts.received_ce.into(),
         "tcpi_received_e1_bytes" => info.ecn_counts.received[0].into(),
         "tcpi_received_e0_bytes" => info.ecn_counts.received[1].into(),

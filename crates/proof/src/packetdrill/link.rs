@@ -18,6 +18,8 @@ pub(super) struct Link {
     pub(super) listener: Option<i64>,
     /// The application has it.
     pub(super) is_accepted: bool,
+    /// Calls of `listen` before it began.
+    pub(super) listens: u64,
     /// There is no connection: it answers one packet.
     pub(super) is_stray: bool,
     /// Sequence number of this side's SYN in the script.
@@ -31,11 +33,12 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(socket: Socket, listener: Option<i64>) -> Link {
+    pub(super) fn new(socket: Socket, listener: Option<i64>, listens: u64) -> Link {
         Link {
             socket,
             listener,
             is_accepted: listener.is_none(),
+            listens,
             is_stray: false,
             local_isn: None,
             remote_isn: 0,
@@ -46,7 +49,7 @@ impl Link {
 
     /// Where there is no connection, numbers are those of the packet.
     pub(super) fn stray(socket: Socket, remote_isn: u32) -> Link {
-        Link { local_isn: Some(0), remote_isn, is_accepted: true, is_stray: true, ..Link::new(socket, None) }
+        Link { local_isn: Some(0), remote_isn, is_accepted: true, is_stray: true, ..Link::new(socket, None, 0) }
     }
 
     /// The peer's SYN has this number.

@@ -440,7 +440,7 @@ impl<'a> Runner<'a> {
             let is_gone = matches!(state, State::Close | State::TimeWait);
             // Another connection may begin when the application has left this one.
             let may_begin = !flags.has(Flags::ACK) && self.sockets.listener().is_some();
-            !(is_syn && (is_gone || (may_begin && self.sockets.is_left(current))))
+            !(is_syn && (is_gone || (may_begin && (self.sockets.is_left(current) || self.sockets.is_superseded(current)))))
         });
         if let Some(current) = current {
             let link = &mut self.sockets.links[current];
@@ -461,6 +461,7 @@ impl<'a> Runner<'a> {
     fn inject_new(&mut self, segment: &Segment, packet: &Packet) {
         let flags = Flags(segment.flags);
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
+        let listens = self.sockets.listens();
         let listener = if opens { self.sockets.listener() } else { None };
         let mut closed = Socket::connect(&self.host, self.now);
         closed.close(self.now);
@@ -469,7 +470,7 @@ impl<'a> Runner<'a> {
         match listener {
             Some((fd, host)) => {
                 let socket = Socket::accept(host, self.now, &sent);
-                link = Link::new(socket, Some(fd));
+                link = Link::new(socket, Some(fd), listens);
                 link.set_remote_isn(segment.start);
                 self.sockets.current = Some(self.sockets.links.len());
             }

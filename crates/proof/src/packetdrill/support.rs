@@ -34,15 +34,19 @@ pub(super) fn apply(setting: &Setting, host: &mut Host) -> Result<(), String> {
             host.tcp.tso = *on;
             Ok(())
         }
+        Setting::Mtu(mtu) if (576..=65_535).contains(mtu) => {
+            host.mtu = *mtu;
+            Ok(())
+        }
+        Setting::Mtu(mtu) => Err(format!("an MTU of {mtu} bytes")),
         Setting::Command(command) => Err(format!("the command `{command}`")),
     }
 }
 
 /// Sysctls that only have effect with something that is refused by itself, or none on one connection.
-const INERT: [&str; 20] = [
+const INERT: [&str; 19] = [
     "tcp_fack",
     "tcp_fastopen_blackhole_timeout_sec",
-    "tcp_syncookies",
     "tcp_no_metrics_save",
     "tcp_max_syn_backlog",
     "tcp_mem",
@@ -63,9 +67,10 @@ const INERT: [&str; 20] = [
 ];
 
 /// Sysctls that the model has with one value: Linux's.
-const FIXED: [(&str, &[&str]); 20] = [
+const FIXED: [(&str, &[&str]); 21] = [
     ("tcp_frto", &["1", "2"]),
     ("tcp_dsack", &["1"]),
+    ("tcp_syncookies", &["0", "1"]),
     ("tcp_reordering", &["3"]),
     ("tcp_max_reordering", &["300"]),
     ("tcp_early_retrans", &["3", "4"]),

@@ -141,7 +141,7 @@ impl Socket {
             self.syn_data.is_taken = true;
             let data = Packet { seq: 1, flags: Flags(Flags::ACK.0 | syn.flags.0 & Flags::PSH.0), ack: 1, ..*syn };
             self.counts.data_segs_in += 1;
-            self.take_syn_data(now, &data);
+            self.take_syn_data(&data);
         }
     }
 
@@ -170,6 +170,7 @@ impl Socket {
         self.notices.acknowledged(now, 1 + acked);
         let rest = u64::from(len) - acked;
         if rest > 0 {
+            self.resent_syn = 1 + u64::from(len);
             self.early.insert(0, (vec![rest], Sending::default()));
         }
         rest > 0

@@ -128,6 +128,9 @@ impl Socket {
             let is_left = self.syn_data_acked(now, packet);
             // The data carries the ACK.
             self.handshake.ack = !is_left && !self.has_writer;
+            if let Some(halves) = self.halves.as_mut().filter(|_| self.has_writer) {
+                halves.rx.expect_answer();
+            }
             self.establish(now, true);
         } else if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
             // Both sides open at once.
@@ -153,7 +156,7 @@ impl Socket {
             return;
         }
         if flags.has(Flags::SYN) && packet.seq == 0 {
-            let is_both = flags.has(Flags::ACK) && packet.ack == 1;
+            let is_both = flags.has(Flags::ACK) && self.is_syn_acked(packet.ack);
             if !is_both {
                 if let Some(ecn) = &mut self.accecn {
                     ecn.asked_again(flags, packet.ecn);
@@ -170,7 +173,11 @@ impl Socket {
         if !flags.has(Flags::ACK) {
             return;
         }
-        if packet.ack < 1 || packet.ack > self.progress().1 {
+        let is_acked = match self.halves {
+            Some(_) => (1..=self.progress().1).contains(&packet.ack),
+            None => self.is_syn_acked(packet.ack),
+        };
+        if !is_acked {
             self.urgent.push_back(Urgent::Reset(packet.ack, None));
             return;
         }
@@ -196,14 +203,14 @@ impl Socket {
             halves.tx.complete(now, self.handshake.window, rtt);
         } else {
             self.open_halves(now, rtt, false);
+            self.syn_data_acked(now, packet);
         }
         self.establish(now, false);
         if let Some(halves) = &mut self.halves {
             halves.tx.count_ce(marked);
         }
-        if flags.has(Flags::SYN) {
-            self.urgent.push_back(Urgent::Ack);
-        } else {
+        // Both sides opened at once: the SYN-ACK completes the handshake, and nothing answers it.
+        if !flags.has(Flags::SYN) {
             self.counts.segs_in -= 1;
             self.on_packet(now, packet);
         }
@@ -312,9 +319,6 @@ impl Socket {
         let (fast_open, len) = self.syn_fast_open();
         let fast_open = if is_syn { fast_open } else { self.granting };
         let ack = if is_syn { 0 } else { self.rcv_nxt() };
-        if let (false, Some(halves)) = (is_syn, &mut self.halves) {
-            let _ = halves.rx.acknowledge(0);
-        }
         Packet {
             len,
             ack,

@@ -198,6 +198,8 @@ pub struct Info {
     pub pacing_rate: u64,
     /// What the handshake agreed on.
     pub agreed: Agreed,
+    /// Since the last data was received.
+    pub last_data_recv: Span,
     /// Data on the SYN was acknowledged, all of it, or received.
     pub has_syn_data: bool,
     /// What accurate ECN has counted; none without it.
@@ -281,6 +283,8 @@ pub struct Socket {
     /// Fast Open of this connection, and the cookie that its SYN-ACK grants.
     syn_data: fastopen::SynData,
     granting: Option<Cookie>,
+    /// The end of data that the SYN carried in vain.
+    resent_syn: u64,
     /// What was written before the handshake was complete.
     early: Vec<(Vec<u64>, Sending)>,
     /// Segments that a write sent before it was done.
@@ -297,6 +301,8 @@ pub struct Socket {
     pushes: VecDeque<u64>,
     written: u64,
     fin_wanted: bool,
+    /// The send buffer has been full.
+    pub was_full: bool,
     /// A call waits for the handshake to write (Linux `sk_write_pending`).
     pub has_writer: bool,
     is_read_shut: bool,
@@ -335,6 +341,7 @@ impl Socket {
             ecn_room: 0,
             syn_data: fastopen::SynData::default(),
             granting: None,
+            resent_syn: 0,
             early: Vec::new(),
             ready: VecDeque::new(),
             notices: Notices::default(),
@@ -344,6 +351,7 @@ impl Socket {
             pushes: VecDeque::new(),
             written: 0,
             fin_wanted: false,
+            was_full: false,
             has_writer: false,
             is_read_shut: false,
             is_orphan: false,
@@ -452,7 +460,9 @@ impl Socket {
 
     /// The application aborts: a reset, and nothing follows (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
-        let is_open = !matches!(self.state, State::SynSent | State::TimeWait | State::Close);
+        // What waits for the end of the handshake is forgotten, unless it is a connection of Fast Open.
+        let is_half = self.state == State::SynRecv && self.halves.is_none();
+        let is_open = !is_half && !matches!(self.state, State::SynSent | State::TimeWait | State::Close);
         let number = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt);
         let acked = self.rcv_nxt();
         self.end(None);
@@ -588,6 +598,7 @@ impl Socket {
             segs_out: counts.segs_out,
             pacing_rate: w.sk_pacing_rate.0 / 8,
             agreed: self.agreed,
+            last_data_recv: rx.map_or(Span::ZERO, |rx| now.since(rx.last_received())),
             has_syn_data: self.has_syn_data(),
             ecn_counts: tx.accecn.as_ref().map_or_else(EcnCounts::default, |ecn| ecn.counts()),
         }

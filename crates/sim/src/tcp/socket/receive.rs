@@ -109,9 +109,10 @@ impl Socket {
     }
 
     /// Data of a SYN (Fast Open).
-    pub(super) fn take_syn_data(&mut self, now: Nanos, data: &Packet) {
-        let header = header(data, 0);
-        self.take_data(now, data, &header);
+    pub(super) fn take_syn_data(&mut self, data: &Packet) {
+        if let Some(halves) = &mut self.halves {
+            halves.rx.take_syn_data(&header(data, 0));
+        }
     }
 
     /// Accurate ECN counts every packet that is accepted.

@@ -42,6 +42,9 @@ impl Socket {
         if halves.tx.transmit_into(now, &mut header) {
             // The device takes each packet at once.
             halves.tx.on_tx_complete(now, u32::MAX);
+            if header.seq < self.resent_syn {
+                halves.tx.count_resent(header.seq, self.resent_syn);
+            }
             let rest = header.cut(halves.tx.device_mss());
             let is_cut = !rest.is_empty();
             self.rest = is_cut.then_some((header, rest));

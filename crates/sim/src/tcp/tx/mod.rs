@@ -408,7 +408,13 @@ impl Tx {
     /// Whether the outstanding segment at `seq` was the last of the packet in which it was first sent.
     pub(in crate::tcp) fn ends_packet(&self, seq: u64) -> bool {
         let pos = self.board.locate(seq, self.w.mss);
-        pos != self.board.end() && self.board.get(pos).has(super::scoreboard::LAST)
+        if pos == self.board.end() {
+            return false;
+        }
+        // SACK of what follows has split the packet (Linux `tcp_match_skb_to_sack`).
+        let next = self.board.after(pos);
+        let is_split = next != self.board.end() && self.board.get(next).has(super::scoreboard::SACKED);
+        is_split || self.board.get(pos).has(super::scoreboard::LAST)
     }
 
     /// Bytes that the send buffer has taken of what was written.

@@ -3,15 +3,14 @@
 //! (`tcp_nagle_check`). The simulator's flows write in bulk and have none of this.
 
 use super::{Fin, Tx};
+use crate::tcp::scoreboard::{EVER, RETRANS};
 use std::collections::VecDeque;
 
 /// The buffers that are not sent, and the rules of the application for short ones.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Skbs {
-    /// The end of each, in order. Only the last one grows.
-    ends: VecDeque<u64>,
-    /// The last one grows no more (`MSG_EOR`, or all its fragments are in use).
-    is_closed: bool,
+    /// The end of each, in order, and whether it grows no more (`MSG_EOR`). Only the last one grows.
+    ends: VecDeque<(u64, bool)>,
     /// `TCP_CORK`: no short segment leaves (`TCP_NAGLE_CORK`).
     pub(in crate::tcp) is_corked: bool,
     /// The same for what the call at hand sends (`MSG_MORE`).
@@ -22,6 +21,14 @@ pub(in crate::tcp) struct Skbs {
     pub(in crate::tcp) lacks_space: bool,
     /// A probe of the window sent data, whose last byte is pushed.
     pub(in crate::tcp) was_probed: bool,
+}
+
+/// The buffer that is sent next: its bytes, whether it is the last, and whether it grows no more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    pub(super) len: u64,
+    pub(super) is_last: bool,
+    pub(super) is_closed: bool,
 }
 
 impl Skbs {
@@ -48,11 +55,11 @@ impl Tx {
     pub(in crate::tcp) fn open_tail(&mut self) -> u64 {
         let (nxt, end) = (self.w.snd_nxt, self.write_seq);
         let Some(skbs) = &mut self.skbs else { return 0 };
-        skbs.ends.retain(|&end| end > nxt);
-        if skbs.ends.is_empty() || skbs.is_closed {
+        skbs.ends.retain(|&(end, _)| end > nxt);
+        if skbs.ends.back().is_none_or(|&(_, is_closed)| is_closed) {
             return 0;
         }
-        let begin = skbs.ends.iter().rev().nth(1).copied().unwrap_or(nxt);
+        let begin = skbs.ends.iter().rev().nth(1).map_or(nxt, |&(end, _)| end);
         end - begin.max(nxt)
     }
 
@@ -69,18 +76,17 @@ impl Tx {
         let end = self.write_seq;
         let Some(skbs) = &mut self.skbs else { return };
         if is_new || skbs.ends.is_empty() {
-            skbs.ends.push_back(end);
-            skbs.is_closed = false;
+            skbs.ends.push_back((end, false));
             skbs.is_pushed = false;
         } else if let Some(last) = skbs.ends.back_mut() {
-            *last = end;
+            last.0 = end;
         }
     }
 
     /// The last buffer takes no more.
     pub(in crate::tcp) fn close_tail(&mut self) {
-        if let Some(skbs) = &mut self.skbs {
-            skbs.is_closed = true;
+        if let Some((_, is_closed)) = self.skbs.as_mut().and_then(|skbs| skbs.ends.back_mut()) {
+            *is_closed = true;
         }
     }
 
@@ -114,19 +120,30 @@ impl Tx {
         self.sndbuf
     }
 
-    /// Bytes up to the end of the buffer that is sent next, and whether it is the last.
-    pub(super) fn next_skb(&self, unsent: u64) -> (u64, bool) {
-        let Some(skbs) = &self.skbs else { return (unsent, true) };
-        let mut ends = skbs.ends.iter().filter(|&&end| end > self.w.snd_nxt);
-        match ends.next() {
-            Some(&end) => ((end - self.w.snd_nxt).min(unsent), ends.next().is_none() && !skbs.is_closed),
-            None => (unsent, true),
+    /// The buffer that is sent next.
+    pub(super) fn next_skb(&self, unsent: u64) -> Next {
+        let all = Next { len: unsent, is_last: true, is_closed: false };
+        let Some(skbs) = &self.skbs else { return all };
+        let mut ends = skbs.ends.iter().filter(|(end, _)| *end > self.w.snd_nxt);
+        let Some(&(end, is_closed)) = ends.next() else { return all };
+        Next { len: (end - self.w.snd_nxt).min(unsent), is_last: ends.next().is_none(), is_closed }
+    }
+
+    /// What is sent from `start` up to `end` was on the SYN before (Fast Open), so it is a retransmission.
+    pub(in crate::tcp) fn count_resent(&mut self, start: u64, end: u64) {
+        for pos in self.board.positions() {
+            let slot = self.board.get_mut(pos);
+            if slot.seq >= start && slot.seq < end && !slot.has(EVER) {
+                slot.flags |= EVER | RETRANS;
+                self.w.retrans_out += 1;
+                self.count.retransmits += 1;
+            }
         }
     }
 
     /// Number of buffers that are not sent.
     pub(super) fn unsent_skbs(&self, skbs: &Skbs) -> u64 {
-        skbs.ends.iter().filter(|&&end| end > self.w.snd_nxt).count() as u64
+        skbs.ends.iter().filter(|(end, _)| *end > self.w.snd_nxt).count() as u64
     }
 
     /// Whether short data waits for more although nothing is outstanding: the timer of window probes sends

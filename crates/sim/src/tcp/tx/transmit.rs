@@ -1,6 +1,7 @@
 //! What is sent: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
 
 use super::autosize::HEADERS;
+use super::skbs::Next;
 use super::{Burst, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
@@ -381,13 +382,13 @@ impl Tx {
     #[allow(clippy::cast_possible_truncation)]
     fn sendable(&mut self, now: Nanos, unsent: u64, quota: u32) -> Option<u32> {
         let mss = u64::from(self.w.mss);
-        let (unsent, is_last) = if self.skbs.is_some() { self.next_skb(unsent) } else { (unsent, true) };
+        let Next { len: unsent, is_last, is_closed } = self.next_skb(unsent);
         if unsent > mss && self.builds_super_packets() && !self.burst.probe {
             let max_segs = self.tso_segs();
             let window = self.wnd_end() - self.w.snd_nxt;
             let in_flight = self.w.packets_in_flight();
             let cwnd_room = u64::from(self.w.snd_cwnd.saturating_sub(in_flight)) * mss;
-            if self.should_defer(now, window.min(cwnd_room), unsent, max_segs) && is_last {
+            if self.should_defer(now, window.min(cwnd_room), unsent, max_segs) && !is_closed {
                 return None;
             }
             let limit = (u64::from(quota.min(max_segs)) * mss).min(window);
