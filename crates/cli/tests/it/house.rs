@@ -149,14 +149,20 @@ fn no_file_holds_several_concepts() {
 const MOST_METHODS: usize = 30;
 
 /// Types with more, and why.
-const MANY_METHODS: [(&str, &str, usize, &str); 4] = [
+const MANY_METHODS: [(&str, &str, usize, &str); 5] = [
     (
         "crates/sim/src/tcp/tx",
         "Tx",
-        110,
+        125,
         "Linux's tcp_sock: functions have Linux's names, in files as Linux has them",
     ),
     ("crates/sim/src/tcp/rx", "Rx", 60, "the same for the half that receives"),
+    (
+        "crates/sim/src/tcp/socket",
+        "Socket",
+        50,
+        "the calls of an application, and what Linux does for each, in files as Linux has them",
+    ),
     ("crates/sim/src/wifi", "Radio", 50, "the medium, its drivers and the stations of a radio act as one"),
     ("crates/core/src/wifi", "TxStack", 50, "mac80211's calls, one method each"),
 ];

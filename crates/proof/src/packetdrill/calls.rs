@@ -250,7 +250,8 @@ impl Sockets {
         }
         let ready = self.links.iter().position(|link| {
             let state = link.socket.state();
-            let is_up = (state != State::SynRecv || link.socket.is_fast_open()) && !(state == State::Close && link.socket.window().is_none());
+            let is_up = (state != State::SynRecv || link.socket.is_fast_open())
+                && !(state == State::Close && link.socket.window().is_none());
             link.listener == Some(fd) && !link.is_accepted && is_up
         });
         let Some(number) = ready else {
@@ -359,7 +360,8 @@ impl Sockets {
         let place = if call.name == "sendmsg" { 2 } else { 3 };
         let flags = call.args.get(place).filter(|_| !call.name.starts_with("write"));
         let has = |flag: &str| flags.is_some_and(|flags| has_word(flags, flag));
-        let how = Sending { more: has("MSG_MORE"), end_of_record: has("MSG_EOR"), zero_copy: has("MSG_ZEROCOPY") };
+        let how =
+            Sending { more: has("MSG_MORE"), end_of_record: has("MSG_EOR"), zero_copy: has("MSG_ZEROCOPY") };
         let is_impatient = has("MSG_DONTWAIT");
         let is_fresh = matches!(self.kind(fd), Some(Kind::Fresh));
         let no_address = || call.args.get(4).is_some_and(|to| has_word(to, "AF_UNSPEC"));
@@ -552,7 +554,9 @@ impl Sockets {
                 host.fast_open.mode = host.fast_open.mode & !0x204 | if value != 0 { 0x204 } else { 0 };
             }
             ("TCP_FASTOPEN_KEY", _) => {
-                let Some(Expr::Text(text)) = args.get(3) else { return Lacks("this TCP_FASTOPEN_KEY".to_owned()) };
+                let Some(Expr::Text(text)) = args.get(3) else {
+                    return Lacks("this TCP_FASTOPEN_KEY".to_owned());
+                };
                 let length = args.get(4).and_then(number);
                 let Some(key) = fastopen::key_of_text(text).filter(|_| length == Some(16)) else {
                     return if length == Some(32) { Lacks("two keys".to_owned()) } else { Error("EINVAL") };

@@ -49,7 +49,13 @@ impl Link {
 
     /// Where there is no connection, numbers are those of the packet.
     pub(super) fn stray(socket: Socket, remote_isn: u32) -> Link {
-        Link { local_isn: Some(0), remote_isn, is_accepted: true, is_stray: true, ..Link::new(socket, None, 0) }
+        Link {
+            local_isn: Some(0),
+            remote_isn,
+            is_accepted: true,
+            is_stray: true,
+            ..Link::new(socket, None, 0)
+        }
     }
 
     /// The peer's SYN has this number.
@@ -113,11 +119,8 @@ impl Link {
     /// A packet of the socket as the script would write it.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn written(&self, sent: &Sent) -> Segment {
-        let (local, remote) = if sent.flags.has(Flags::SYN) {
-            (self.local_isn.unwrap_or(0), self.remote_isn)
-        } else {
-            (0, 0)
-        };
+        let (local, remote) =
+            if sent.flags.has(Flags::SYN) { (self.local_isn.unwrap_or(0), self.remote_isn) } else { (0, 0) };
         let start = (sent.seq as u32).wrapping_add(local);
         Segment {
             ports: None,

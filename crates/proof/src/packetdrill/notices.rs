@@ -26,14 +26,19 @@ pub(super) fn stamping(value: &Expr) -> Result<Stamping, String> {
     };
     let has = |name: &str| words.iter().any(|word| has_word(word, &format!("SOF_TIMESTAMPING_{name}")));
     let known = ["TX_SCHED", "TX_SOFTWARE", "TX_ACK", "SOFTWARE", "OPT_ID"];
-    let is_known = |word: &Expr| *word == Expr::Number(0) || known.iter().any(|name| has_word(word, &format!("SOF_TIMESTAMPING_{name}")));
+    let is_known = |word: &Expr| {
+        *word == Expr::Number(0)
+            || known.iter().any(|name| has_word(word, &format!("SOF_TIMESTAMPING_{name}")))
+    };
     if let Some(other) = words.iter().find(|word| !is_known(word)) {
         return Err(format!("{other} in SO_TIMESTAMPING"));
     }
     let wanted =
         Stamping { scheduled: has("TX_SCHED"), sent: has("TX_SOFTWARE"), acknowledged: has("TX_ACK") };
     if wanted != Stamping::default() && !(has("SOFTWARE") && has("OPT_ID")) {
-        return Err("SO_TIMESTAMPING without SOF_TIMESTAMPING_SOFTWARE and SOF_TIMESTAMPING_OPT_ID".to_owned());
+        return Err(
+            "SO_TIMESTAMPING without SOF_TIMESTAMPING_SOFTWARE and SOF_TIMESTAMPING_OPT_ID".to_owned()
+        );
     }
     Ok(wanted)
 }
@@ -50,7 +55,8 @@ impl Sockets {
         let flags = field(message, "msg_flags");
         // The packet that is stamped comes with the stamp, and there is no room for it.
         let has_right_flags = flags.is_none_or(|flags| {
-            *flags == Expr::Any || has_word(flags, "MSG_ERRQUEUE") && has_word(flags, "MSG_TRUNC") == is_truncated
+            *flags == Expr::Any
+                || has_word(flags, "MSG_ERRQUEUE") && has_word(flags, "MSG_TRUNC") == is_truncated
         });
         let messages = match control {
             Some(Expr::Array(messages)) => messages.as_slice(),
@@ -113,7 +119,8 @@ fn is_extended(message: &Expr, notice: &Notice) -> bool {
         return false;
     }
     let Some(data) = field(message, "cmsg_data") else { return false };
-    let is_value = |name: &str, wanted: u32| field(data, name).is_none_or(|value| number(value) == Some(wanted.into()));
+    let is_value =
+        |name: &str, wanted: u32| field(data, name).is_none_or(|value| number(value) == Some(wanted.into()));
     let is_word = |name: &str, wanted: &str| field(data, name).is_none_or(|value| has_word(value, wanted));
     is_value("ee_type", 0)
         && match *notice {
@@ -133,4 +140,3 @@ fn is_extended(message: &Expr, notice: &Notice) -> bool {
             }
         }
 }
-

@@ -109,7 +109,9 @@ impl Sockets {
             ("EPOLL_CTL_DEL" | "EPOLL_CTL_MOD", None) => return Error("ENOENT"),
             _ => {}
         }
-        let Some(Expr::Struct(fields)) = call.args.get(3) else { return Lacks("this epoll_ctl()".to_owned()) };
+        let Some(Expr::Struct(fields)) = call.args.get(3) else {
+            return Lacks("this epoll_ctl()".to_owned());
+        };
         let Some((_, events)) = fields.iter().find(|(name, _)| name == "events") else {
             return Lacks("this epoll_ctl()".to_owned());
         };
@@ -161,8 +163,12 @@ impl Sockets {
             let is_asked = |event: &&str| {
                 matches!(*event, "ERR" | "HUP") || watched.events.iter().any(|asked| asked == event)
             };
-            let events: Vec<String> =
-                self.events(watched.fd).into_iter().filter(is_asked).map(|event| format!("EPOLL{event}")).collect();
+            let events: Vec<String> = self
+                .events(watched.fd)
+                .into_iter()
+                .filter(is_asked)
+                .map(|event| format!("EPOLL{event}"))
+                .collect();
             (watched.is_new, watched.seen) = (false, wakes);
             if !events.is_empty() {
                 if watched.is_once {
@@ -200,7 +206,10 @@ impl Sockets {
     fn wakes(&self, fd: i64) -> Wakes {
         match self.kind(fd) {
             Some(Kind::Connected(number)) => self.links[number].socket.notices.wakes,
-            _ => Wakes { input: self.links.iter().filter(|link| link.listener == Some(fd)).count() as u64, ..Wakes::default() },
+            _ => Wakes {
+                input: self.links.iter().filter(|link| link.listener == Some(fd)).count() as u64,
+                ..Wakes::default()
+            },
         }
     }
 

@@ -440,7 +440,9 @@ impl<'a> Runner<'a> {
             let is_gone = matches!(state, State::Close | State::TimeWait);
             // Another connection may begin when the application has left this one.
             let may_begin = !flags.has(Flags::ACK) && self.sockets.listener().is_some();
-            !(is_syn && (is_gone || (may_begin && (self.sockets.is_left(current) || self.sockets.is_superseded(current)))))
+            !(is_syn
+                && (is_gone
+                    || (may_begin && (self.sockets.is_left(current) || self.sockets.is_superseded(current)))))
         });
         if let Some(current) = current {
             let link = &mut self.sockets.links[current];

@@ -191,7 +191,12 @@ impl AccEcn {
 
     /// A SYN-ACK came that grants accurate ECN (RFC 9768 section 3.1.1). None of our SYNs is ECN-capable, so
     /// no feedback of an ECN-capable one is right.
-    pub(super) fn granted(flags: Flags, codepoint: u8, option: Option<&EcnBytes>, host: AccEcnHost) -> AccEcn {
+    pub(super) fn granted(
+        flags: Flags,
+        codepoint: u8,
+        option: Option<&EcnBytes>,
+        host: AccEcnHost,
+    ) -> AccEcn {
         let mut new = AccEcn { syn: codepoint, ..AccEcn::default() };
         if let Some(option) = option {
             new.see(option);
@@ -323,8 +328,8 @@ impl AccEcn {
 
     /// Whether the next segment carries the option, if there is room.
     pub(super) fn wants_option(&self, now: Nanos, srtt: Span, host: AccEcnHost) -> bool {
-        let is_beacon = host.beacon > 0
-            && now.since(self.option_sent).0.saturating_mul(u64::from(host.beacon)) >= srtt.0;
+        let is_beacon =
+            host.beacon > 0 && now.since(self.option_sent).0.saturating_mul(u64::from(host.beacon)) >= srtt.0;
         host.option > 0
             && self.seen != Seen::No
             && (host.option >= 3 || !self.fails.option_sent)
@@ -432,7 +437,9 @@ impl AccEcn {
         let old = self.estimate;
         let (mut is_sure, mut is_ambiguous, mut changed) = (old.is_some(), false, false);
         let fields = usize::from(option.fields.min(3));
-        for (of, value) in EcnBytes::codepoints(option.is_order_1).into_iter().zip(option.counters).take(fields) {
+        for (of, value) in
+            EcnBytes::codepoints(option.is_order_1).into_iter().zip(option.counters).take(fields)
+        {
             let counter = &mut self.counts.delivered[slot(of)];
             let value = value.wrapping_sub(u32::from(of != CE));
             // 24 bits, the highest of which says that the counter went back.

@@ -21,7 +21,8 @@ impl Cookie {
     /// The bytes; none if there are more than 16.
     #[must_use]
     pub fn new(bytes: &[u8], is_experimental: bool) -> Option<Cookie> {
-        let mut cookie = Cookie { is_experimental, len: u8::try_from(bytes.len()).ok()?, ..Cookie::default() };
+        let mut cookie =
+            Cookie { is_experimental, len: u8::try_from(bytes.len()).ok()?, ..Cookie::default() };
         cookie.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(cookie)
     }
@@ -131,15 +132,16 @@ impl Socket {
         let is_known =
             option.is_some_and(|option| !option.bytes().is_empty() && option.bytes() == host.cookie.bytes());
         if host.mode & 0x200 == 0 && !is_known {
-            self.granting = option
-                .map(|option| Cookie { is_experimental: option.is_experimental, ..host.cookie });
+            self.granting =
+                option.map(|option| Cookie { is_experimental: option.is_experimental, ..host.cookie });
             return;
         }
         self.open_halves(now, None, false);
         self.state = State::SynRecv;
         if syn.len > 0 {
             self.syn_data.is_taken = true;
-            let data = Packet { seq: 1, flags: Flags(Flags::ACK.0 | syn.flags.0 & Flags::PSH.0), ack: 1, ..*syn };
+            let data =
+                Packet { seq: 1, flags: Flags(Flags::ACK.0 | syn.flags.0 & Flags::PSH.0), ack: 1, ..*syn };
             self.counts.data_segs_in += 1;
             self.take_syn_data(&data);
         }

@@ -231,8 +231,8 @@ impl Socket {
     fn configs(&self) -> [Config; 2] {
         let timestamps = if self.agreed.timestamps { 12 } else { 0 };
         let config = Config { timestamps: self.agreed.timestamps, ..self.host.tcp };
-        let [sender, receiver] =
-            [self.agreed.mss, self.host.mss()].map(|mss| Config { mss: u32::from(mss) - timestamps, ..config });
+        let [sender, receiver] = [self.agreed.mss, self.host.mss()]
+            .map(|mss| Config { mss: u32::from(mss) - timestamps, ..config });
         [Config { mss: sender.mss.saturating_sub(self.ecn_room), ..sender }, receiver]
     }
 

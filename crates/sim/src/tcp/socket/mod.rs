@@ -563,7 +563,14 @@ impl Socket {
         let (tx, rx) = match &self.halves {
             Some(halves) => (&halves.tx, Some(&halves.rx)),
             None => {
-                fresh = Tx::joined(&self.host.tcp, self.cc(), now, (self.handshake.window, None), false, (None, 0));
+                fresh = Tx::joined(
+                    &self.host.tcp,
+                    self.cc(),
+                    now,
+                    (self.handshake.window, None),
+                    false,
+                    (None, 0),
+                );
                 (&fresh, None)
             }
         };

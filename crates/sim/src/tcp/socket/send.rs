@@ -105,7 +105,8 @@ impl Socket {
     fn reflection(&mut self, now: Nanos) -> Packet {
         let mut packet = self.bare_ack(now);
         if let Some(ecn) = self.halves.as_ref().and_then(|halves| halves.tx.accecn.as_ref()) {
-            packet.flags = Flags(packet.flags.0 & !accecn::flags(0b111).0).with(accecn::flags(ecn.reflection()));
+            packet.flags =
+                Flags(packet.flags.0 & !accecn::flags(0b111).0).with(accecn::flags(ecn.reflection()));
         }
         packet
     }

@@ -53,7 +53,10 @@ impl Socket {
             if !how.more || self.must_push() {
                 self.mark_push();
             }
-            if how.end_of_record && !is_full && let Some(halves) = &mut self.halves {
+            if how.end_of_record
+                && !is_full
+                && let Some(halves) = &mut self.halves
+            {
                 halves.tx.close_tail();
             }
         }

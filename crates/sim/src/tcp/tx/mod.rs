@@ -417,11 +417,6 @@ impl Tx {
         is_split || self.board.get(pos).has(super::scoreboard::LAST)
     }
 
-    /// Bytes that the send buffer has taken of what was written.
-    pub(in crate::tcp) fn taken(&self) -> u64 {
-        self.write_seq - 1
-    }
-
     /// The largest window that the peer has offered, bytes.
     pub(in crate::tcp) fn max_window(&self) -> u32 {
         self.max_window

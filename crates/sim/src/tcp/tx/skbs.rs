@@ -96,7 +96,8 @@ impl Tx {
         const SMALL: u32 = 536;
         let mss = self.w.mss;
         let half = if self.max_window > SMALL { self.max_window >> 1 } else { self.max_window };
-        let most = if half > 0 { super::autosize::GSO_MAX_SIZE.min(half) } else { super::autosize::GSO_MAX_SIZE };
+        let most =
+            if half > 0 { super::autosize::GSO_MAX_SIZE.min(half) } else { super::autosize::GSO_MAX_SIZE };
         u64::from((most / mss).max(1)) * u64::from(mss)
     }
 
@@ -113,11 +114,6 @@ impl Tx {
             self.expand_sndbuf();
         }
         self.wmem_queued() * 3 <= u64::from(self.sndbuf) * 2 && 2 * self.unsent() < u64::from(lowat)
-    }
-
-    /// Size of the send buffer, bytes of memory.
-    pub(in crate::tcp) fn sndbuf(&self) -> u32 {
-        self.sndbuf
     }
 
     /// The buffer that is sent next.
