@@ -158,7 +158,7 @@ impl Socket {
         if flags.has(Flags::SYN) && packet.seq == 0 {
             let is_both = flags.has(Flags::ACK) && self.is_syn_acked(packet.ack);
             if !is_both {
-                if let Some(ecn) = &mut self.accecn {
+                if let Some(ecn) = self.accecn_mut() {
                     ecn.asked_again(flags, packet.ecn);
                 }
                 self.handshake.is_again = true;
@@ -192,13 +192,11 @@ impl Socket {
         let scale = if flags.has(Flags::SYN) { 0 } else { self.agreed.scales.map_or(0, |scales| scales.0) };
         self.handshake.window = u32::from(packet.window) << scale;
         let rtt = self.handshake_rtt(now, packet);
-        let marked = match &mut self.accecn {
-            Some(ecn) => {
-                let option = packet.options.ecn_bytes.as_ref();
-                ecn.third_ack(flags, packet.end() == packet.seq, option, self.host.accecn)
-            }
-            None => 0,
-        };
+        let host = self.host.accecn;
+        let marked = self.accecn_mut().map_or(0, |ecn| {
+            let option = packet.options.ecn_bytes.as_ref();
+            ecn.third_ack(flags, packet.end() == packet.seq, option, host)
+        });
         if let Some(halves) = &mut self.halves {
             halves.tx.complete(now, self.handshake.window, rtt);
         } else {
@@ -285,8 +283,9 @@ impl Socket {
         }
         self.handshake.retries += 1;
         self.handshake.is_again = true;
-        if let Some(ecn) = &mut self.accecn {
-            ecn.sent_again(self.handshake.retries);
+        let retries = self.handshake.retries;
+        if let Some(ecn) = self.accecn_mut() {
+            ecn.sent_again(retries);
         }
         self.handshake.is_wanted = true;
         let linear = if is_syn { self.host.syn_linear_timeouts } else { 0 };
@@ -337,6 +336,12 @@ impl Socket {
         }
     }
 
+    /// Accurate ECN of this connection: with Fast Open it is in use before the handshake is complete.
+    fn accecn_mut(&mut self) -> Option<&mut AccEcn> {
+        let halves = self.halves.as_mut().and_then(|halves| halves.tx.accecn.as_deref_mut());
+        halves.or(self.accecn.as_deref_mut())
+    }
+
     /// ACE of a SYN. One that is sent again asks for accurate ECN once more, and then for none (RFC 9768
     /// section 3.1.4.1); RFC 3168 section 6.1.1.1 gives ECN up at once.
     fn syn_ace(&self) -> u8 {
@@ -352,10 +357,11 @@ impl Socket {
     /// either, it has none (RFC 9768 section 3.1.4.2 and 3.2.3.2.2).
     fn syn_ack_ace(&mut self) -> (u8, Option<EcnBytes>) {
         let is_again = core::mem::take(&mut self.handshake.is_again);
-        match &self.accecn {
+        let (retries, option) = (self.handshake.retries, self.host.accecn.option);
+        match self.accecn_mut() {
             Some(ecn) => {
-                let has_option = !is_again && self.host.accecn.option > 0;
-                let ace = if self.handshake.retries < 2 { ecn.reflection() } else { 0 };
+                let has_option = !is_again && option > 0;
+                let ace = if retries < 2 { ecn.reflection() } else { 0 };
                 (ace, has_option.then(|| accecn::option([0; 3], 3)))
             }
             None => (u8::from(self.agreed.ecn), None),

@@ -82,10 +82,10 @@ impl Socket {
                 self.counts.bytes_retrans += u64::from(header.len);
             }
         }
-        let halves_lack_accecn = halves.tx.accecn.is_none();
+        let has_accecn = halves.tx.accecn.is_some();
         let mut packet = self.acknowledging(now, header.seq, flags);
         packet.len = header.len;
-        if halves_lack_accecn {
+        if !has_accecn {
             packet.ecn = header.ecn;
         }
         if let Some((val, _)) = &mut packet.options.timestamps {
