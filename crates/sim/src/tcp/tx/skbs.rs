@@ -31,8 +31,16 @@ pub(super) struct Next {
     pub(super) is_closed: bool,
 }
 
+impl Next {
+    /// All that is there.
+    pub(super) const fn all(len: u64) -> Next {
+        Next { len, is_last: true, is_closed: false }
+    }
+}
+
 impl Skbs {
     /// Nagle's algorithm, if nothing else says that a short segment waits.
+    #[cold]
     pub(super) fn holds_short(&self, nagle: bool) -> bool {
         !self.is_pushed && (self.is_corked || self.has_more || nagle)
     }
@@ -117,11 +125,10 @@ impl Tx {
     }
 
     /// The buffer that is sent next.
-    pub(super) fn next_skb(&self, unsent: u64) -> Next {
-        let all = Next { len: unsent, is_last: true, is_closed: false };
-        let Some(skbs) = &self.skbs else { return all };
+    #[cold]
+    pub(super) fn next_skb(&self, skbs: &Skbs, unsent: u64) -> Next {
         let mut ends = skbs.ends.iter().filter(|(end, _)| *end > self.w.snd_nxt);
-        let Some(&(end, is_closed)) = ends.next() else { return all };
+        let Some(&(end, is_closed)) = ends.next() else { return Next::all(unsent) };
         Next { len: (end - self.w.snd_nxt).min(unsent), is_last: ends.next().is_none(), is_closed }
     }
 
@@ -138,12 +145,14 @@ impl Tx {
     }
 
     /// Number of buffers that are not sent.
+    #[cold]
     pub(super) fn unsent_skbs(&self, skbs: &Skbs) -> u64 {
         skbs.ends.iter().filter(|(end, _)| *end > self.w.snd_nxt).count() as u64
     }
 
     /// Whether short data waits for more although nothing is outstanding: the timer of window probes sends
     /// it then (Linux `tcp_check_probe_timer`).
+    #[cold]
     pub(super) fn is_held_alone(&self) -> bool {
         self.skbs.is_some() && self.w.packets_out == 0 && self.unsent() > 0 && self.fin == Fin::Open
     }

@@ -382,7 +382,11 @@ impl Tx {
     #[allow(clippy::cast_possible_truncation)]
     fn sendable(&mut self, now: Nanos, unsent: u64, quota: u32) -> Option<u32> {
         let mss = u64::from(self.w.mss);
-        let Next { len: unsent, is_last, is_closed } = self.next_skb(unsent);
+        let next = match &self.skbs {
+            Some(skbs) => self.next_skb(skbs, unsent),
+            None => Next::all(unsent),
+        };
+        let Next { len: unsent, is_last, is_closed } = next;
         if unsent > mss && self.builds_super_packets() && !self.burst.probe {
             let max_segs = self.tso_segs();
             let window = self.wnd_end() - self.w.snd_nxt;
