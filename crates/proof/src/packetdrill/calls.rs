@@ -1,17 +1,21 @@
 //! System calls, answered by the model's sockets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use goodqueue::{Nanos, Rate};
-use goodqueue_sim::tcp::{Host, Socket, SocketError, State};
+use goodqueue::{Nanos, Rate, Span};
+use goodqueue_sim::tcp::{Host, Sending, Socket, SocketError, State};
 
+use super::fastopen::{self, Peer};
 use super::link::Link;
+use super::notices;
+use super::ready::Epolls;
 use super::script::{Call, Expr};
 use super::support;
 
 /// What a descriptor stands for.
-#[derive(Clone, Debug)]
-enum Kind {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// A file of this many bytes, and how many are read.
     /// A socket that is neither connected nor listening.
     Fresh,
     Listening,
@@ -29,9 +33,20 @@ struct Descriptor {
     resets: bool,
     /// `TCP_INQ`: `recvmsg` says how much is left.
     tells_inq: bool,
+    /// `SO_ZEROCOPY`: `MSG_ZEROCOPY` has an effect.
+    zero_copy: bool,
+    /// `TCP_CORK`.
+    is_corked: bool,
+    /// `TCP_NOTSENT_LOWAT`.
+    notsent_lowat: u32,
+    /// `TCP_FASTOPEN_CONNECT`, and a SYN that waits for data.
+    fast_connect: bool,
+    is_deferred: bool,
     /// The connection was reported as complete.
     is_reported: bool,
     backlog: usize,
+    /// Number of the call of `listen`.
+    listening: u64,
 }
 
 /// The sockets of the application, and the connections behind them.
@@ -41,6 +56,17 @@ pub(super) struct Sockets {
     pub(super) links: Vec<Link>,
     /// The connection that packets and assertions are about.
     pub(super) current: Option<usize>,
+    pub(super) epolls: Epolls,
+    /// Files that were opened for `sendfile`.
+    files: BTreeSet<i64>,
+    /// Bytes that the call that waits has written.
+    pub(super) progress: u64,
+    /// Calls of `listen` so far.
+    listens: u64,
+    /// What is known of the peer for Fast Open.
+    pub(super) peer: Peer,
+    /// Microseconds that a time stamp may be off.
+    pub(super) tolerance: i64,
 }
 
 /// How a call ended.
@@ -61,17 +87,28 @@ pub(super) enum Answer {
 use Answer::{Blocks, Error, Lacks, Value};
 
 impl Sockets {
-    /// Makes a call. `host` are the settings of new sockets. `started`: an earlier attempt of the same call
-    /// has begun and waits.
-    pub(super) fn call(&mut self, now: Nanos, call: &Call, host: &Host, started: bool) -> Answer {
+    /// Makes a call. `host` are the settings of new sockets. `waited`: an earlier attempt of the same call
+    /// waits since so long.
+    pub(super) fn call(&mut self, now: Nanos, call: &Call, host: &Host, waited: Option<Span>) -> Answer {
+        let started = waited.is_some();
+        if !started {
+            self.progress = 0;
+        }
         let args = &call.args;
         let fd = || args.first().and_then(number);
         match call.name.as_str() {
             "socket" => return self.open(call, host),
-            "poll" => return self.poll(args),
+            "poll" => return self.poll(call, waited),
+            "epoll_create" | "epoll_create1" => return self.epoll_create(call),
+            "epoll_ctl" => return self.epoll_ctl(call),
+            "epoll_wait" => return self.epoll_wait(call, waited),
+            "open" => return self.open_file(call),
             _ => {}
         }
         let Some(fd) = fd() else { return Lacks(format!("the arguments of {}()", call.name)) };
+        if call.name == "close" && (self.epolls.remove(&fd).is_some() || self.files.remove(&fd)) {
+            return Value(0);
+        }
         if !self.descriptors.contains_key(&fd) {
             return Error("EBADF");
         }
@@ -84,9 +121,11 @@ impl Sockets {
             "bind" => Value(0),
             "listen" => self.listen(fd, args.get(1).and_then(number).unwrap_or(1)),
             "accept" => self.accept(fd, call),
+            "connect" if args.get(1).is_some_and(|to| has_word(to, "AF_UNSPEC")) => self.disconnect(fd),
             "connect" => self.connect(now, fd, started),
             "read" | "recv" | "recvfrom" | "readv" | "recvmsg" => self.read(now, fd, call),
-            "write" | "send" | "sendto" | "writev" | "sendmsg" => self.write(fd, call),
+            "write" | "send" | "sendto" | "writev" | "sendmsg" => self.write(now, fd, call, waited),
+            "sendfile" => self.send_file(now, fd, call),
             "close" => self.close(now, fd),
             "shutdown" => self.shutdown(fd, args.get(1)),
             "fcntl" => self.fcntl(fd, args),
@@ -97,7 +136,32 @@ impl Sockets {
         }
     }
 
-    fn link(&mut self, fd: i64) -> Option<&mut Link> {
+    pub(super) fn kind(&self, fd: i64) -> Option<Kind> {
+        self.descriptors.get(&fd).map(|descriptor| descriptor.kind)
+    }
+
+    pub(super) fn set_kind(&mut self, fd: i64, kind: Kind) {
+        if let Some(descriptor) = self.descriptors.get_mut(&fd) {
+            descriptor.kind = kind;
+            descriptor.is_deferred = false;
+        }
+    }
+
+    pub(super) fn host(&self, fd: i64) -> Option<Host> {
+        self.descriptors.get(&fd).map(|descriptor| descriptor.host)
+    }
+
+    /// Whether the SYN of a descriptor waits for data.
+    pub(super) fn is_deferred(&self, fd: i64) -> bool {
+        self.descriptors.get(&fd).is_some_and(|descriptor| descriptor.is_deferred)
+    }
+
+    pub(super) fn has(&self, fd: i64) -> bool {
+        self.descriptors.contains_key(&fd)
+    }
+
+    /// The connection of a descriptor, if it has one.
+    pub(super) fn link(&mut self, fd: i64) -> Option<&mut Link> {
         match self.descriptors.get(&fd)?.kind {
             Kind::Connected(number) => self.links.get_mut(number),
             Kind::Fresh | Kind::Listening => None,
@@ -113,6 +177,30 @@ impl Sockets {
         (waiting <= listening.backlog).then_some((*fd, &listening.host))
     }
 
+    /// Whether a SYN begins a connection with a socket that listens since after this connection began.
+    pub(super) fn is_superseded(&self, number: usize) -> bool {
+        let newest = self.listener().and_then(|(fd, _)| self.descriptors.get(&fd));
+        newest.is_some_and(|newest| newest.listening > self.links[number].listens)
+    }
+
+    /// The calls of `listen` so far, for [`Link::listens`].
+    pub(super) fn listens(&self) -> u64 {
+        self.listens
+    }
+
+    /// Whether the application has closed this connection.
+    pub(super) fn is_left(&self, number: usize) -> bool {
+        let is_open =
+            self.descriptors.values().any(|open| matches!(open.kind, Kind::Connected(of) if of == number));
+        self.links[number].is_accepted && !is_open
+    }
+
+    /// Whether the application has closed this connection and begun another: the script is about that one.
+    pub(super) fn is_past(&self, number: usize) -> bool {
+        let is_before = self.current.is_some_and(|current| number < current);
+        is_before && self.is_left(number) && !self.links[number].is_stray
+    }
+
     fn open(&mut self, call: &Call, host: &Host) -> Answer {
         // The script names the descriptor that it expects.
         let Some(fd) = number(&call.result) else { return Value(3) };
@@ -126,8 +214,14 @@ impl Sockets {
             is_nonblocking,
             resets: false,
             tells_inq: false,
+            zero_copy: false,
+            is_corked: false,
+            notsent_lowat: u32::MAX,
+            fast_connect: false,
+            is_deferred: false,
             is_reported: false,
             backlog: 0,
+            listening: 0,
         };
         self.descriptors.insert(fd, descriptor);
         Value(fd)
@@ -139,7 +233,13 @@ impl Sockets {
             return Error("EINVAL");
         }
         descriptor.kind = Kind::Listening;
+        self.listens += 1;
+        descriptor.listening = self.listens;
         descriptor.backlog = usize::try_from(backlog).unwrap_or(0);
+        let fast_open = &mut descriptor.host.fast_open;
+        if fast_open.mode & 0x402 == 0x402 && fast_open.queue == 0 {
+            fast_open.queue = u32::try_from(backlog).unwrap_or(0);
+        }
         Value(0)
     }
 
@@ -150,7 +250,8 @@ impl Sockets {
         }
         let ready = self.links.iter().position(|link| {
             let state = link.socket.state();
-            let is_up = state != State::SynRecv && !(state == State::Close && link.socket.window().is_none());
+            let is_up = (state != State::SynRecv || link.socket.is_fast_open())
+                && !(state == State::Close && link.socket.window().is_none());
             link.listener == Some(fd) && !link.is_accepted && is_up
         });
         let Some(number) = ready else {
@@ -161,6 +262,8 @@ impl Sockets {
         self.current = Some(number);
         let kind = Kind::Connected(number);
         let is_nonblocking = call.args.iter().any(|arg| has_word(arg, "SOCK_NONBLOCK"));
+        self.links[number].socket.notsent_lowat = listening.notsent_lowat;
+        self.links[number].socket.set_cork(listening.is_corked);
         self.descriptors.insert(new, Descriptor { kind, is_nonblocking, is_reported: true, ..listening });
         Value(new)
     }
@@ -169,9 +272,24 @@ impl Sockets {
         let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
         match descriptor.kind {
             Kind::Listening => return Error("EISCONN"),
+            Kind::Fresh if descriptor.fast_connect => {
+                let is_nonblocking = descriptor.is_nonblocking;
+                if self.defer_connect(fd) {
+                    if let Some(descriptor) = self.descriptors.get_mut(&fd) {
+                        descriptor.is_deferred = true;
+                    }
+                    return Value(0);
+                }
+                let begun = self.connect_fast(now, fd, 0, Sending::default());
+                return match begun {
+                    Some(_) if is_nonblocking => Error("EINPROGRESS"),
+                    Some(_) => Blocks,
+                    None => Error("EBADF"),
+                };
+            }
             Kind::Fresh => {
                 let socket = Socket::connect(&descriptor.host, now);
-                self.links.push(Link::new(socket, None));
+                self.links.push(Link::new(socket, None, self.listens));
                 descriptor.kind = Kind::Connected(self.links.len() - 1);
                 self.current = Some(self.links.len() - 1);
                 return if descriptor.is_nonblocking { Error("EINPROGRESS") } else { Blocks };
@@ -194,10 +312,26 @@ impl Sockets {
         answer
     }
 
+    /// `connect` to no address: the connection is reset, and the socket is as new.
+    fn disconnect(&mut self, fd: i64) -> Answer {
+        if let Some(link) = self.link(fd) {
+            link.socket.abort();
+        }
+        self.set_kind(fd, Kind::Fresh);
+        Value(0)
+    }
+
     fn read(&mut self, now: Nanos, fd: i64, call: &Call) -> Answer {
         let Some(descriptor) = self.descriptors.get(&fd).cloned() else { return Error("EBADF") };
         let waits = !descriptor.is_nonblocking && !call.args.iter().any(|arg| has_word(arg, "MSG_DONTWAIT"));
-        let Some(most) = size(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
+        if call.args.iter().any(|arg| has_word(arg, "MSG_ERRQUEUE")) {
+            return self.read_notice(fd, call);
+        }
+        let Some(parts) = sizes(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
+        let most = parts.iter().sum();
+        if self.is_deferred(fd) {
+            return if waits { Blocks } else { Error("EAGAIN") };
+        }
         let Some(link) = self.link(fd) else { return Error("ENOTCONN") };
         let socket = &mut link.socket;
         let bytes = socket.read(now, most);
@@ -221,26 +355,97 @@ impl Sockets {
         Value(i64::try_from(bytes).unwrap_or(i64::MAX))
     }
 
-    fn write(&mut self, fd: i64, call: &Call) -> Answer {
+    fn write(&mut self, now: Nanos, fd: i64, call: &Call, waited: Option<Span>) -> Answer {
+        let Some(parts) = sizes(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
+        let place = if call.name == "sendmsg" { 2 } else { 3 };
+        let flags = call.args.get(place).filter(|_| !call.name.starts_with("write"));
+        let has = |flag: &str| flags.is_some_and(|flags| has_word(flags, flag));
+        let how =
+            Sending { more: has("MSG_MORE"), end_of_record: has("MSG_EOR"), zero_copy: has("MSG_ZEROCOPY") };
+        let is_impatient = has("MSG_DONTWAIT");
+        let is_fresh = matches!(self.kind(fd), Some(Kind::Fresh));
+        let no_address = || call.args.get(4).is_some_and(|to| has_word(to, "AF_UNSPEC"));
+        match (has("MSG_FASTOPEN"), is_fresh) {
+            (true, true) if no_address() => Error("EOPNOTSUPP"),
+            (is_fast, true) if is_fast || self.is_deferred(fd) => {
+                let Some(descriptor) = self.descriptors.get(&fd) else { return Error("EBADF") };
+                let is_patient = !descriptor.is_nonblocking && !is_impatient;
+                let how = Sending { zero_copy: how.zero_copy && descriptor.zero_copy, ..how };
+                self.send_fast(now, fd, parts.iter().sum(), how, is_patient)
+            }
+            (true, false) if waited.is_none() => match self.link(fd).map(|link| link.socket.state()) {
+                Some(State::SynSent) => Error("EALREADY"),
+                _ => Error("EISCONN"),
+            },
+            _ => self.send(now, fd, &parts, how, is_impatient),
+        }
+    }
+
+    /// Writes the elements of `parts`, in bytes.
+    fn send(&mut self, now: Nanos, fd: i64, parts: &[u64], how: Sending, is_impatient: bool) -> Answer {
         let Some(descriptor) = self.descriptors.get(&fd).cloned() else { return Error("EBADF") };
-        let Some(bytes) = size(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
+        let is_patient = !descriptor.is_nonblocking && !is_impatient;
+        let progress = self.progress;
         let Some(link) = self.link(fd) else { return Error("EPIPE") };
         let socket = &mut link.socket;
         match socket.state() {
             State::Established | State::CloseWait => {}
-            State::SynSent | State::SynRecv if descriptor.is_nonblocking => return Error("EAGAIN"),
-            State::SynSent | State::SynRecv => return Blocks,
+            State::SynRecv if socket.is_fast_open() => {}
+            State::SynSent | State::SynRecv if !is_patient => return Error("EAGAIN"),
+            State::SynSent | State::SynRecv => {
+                socket.has_writer = progress < parts.iter().sum();
+                return Blocks;
+            }
             State::Close => {
                 let why = socket.take_error();
                 return error(why).map_or(Error("EPIPE"), Error);
             }
             _ => return Error("EPIPE"),
         }
-        socket.write(bytes);
-        if socket.is_full() {
-            return Lacks(format!("how much of {bytes} bytes fits into a send buffer"));
+        let wanted: u64 = parts.iter().sum();
+        if progress == wanted && wanted > 0 {
+            return Value(i64::try_from(wanted).unwrap_or(i64::MAX));
         }
-        Value(i64::try_from(bytes).unwrap_or(i64::MAX))
+        if is_patient && progress > 0 && socket.lacks_space() {
+            return Blocks;
+        }
+        let how = Sending { zero_copy: how.zero_copy && descriptor.zero_copy, ..how };
+        let left = if how.zero_copy { behind(parts, progress) } else { vec![wanted - progress] };
+        let written = progress + socket.write(now, &left, how);
+        self.progress = written;
+        let value = i64::try_from(written).unwrap_or(i64::MAX);
+        if written == wanted {
+            Value(value)
+        } else if is_patient {
+            Blocks
+        } else if written == 0 {
+            Error("EAGAIN")
+        } else {
+            Value(value)
+        }
+    }
+
+    /// A file for `sendfile`. No file of this machine is opened: all that matters is that it is there.
+    fn open_file(&mut self, call: &Call) -> Answer {
+        let Some(fd) = number(&call.result).filter(|&fd| fd >= 0) else {
+            return Lacks("a file that cannot be opened".to_owned());
+        };
+        self.files.insert(fd);
+        Value(fd)
+    }
+
+    /// The file is taken to be as long as the call wants.
+    fn send_file(&mut self, now: Nanos, fd: i64, call: &Call) -> Answer {
+        let from = call.args.get(1).and_then(number);
+        if from.is_none_or(|from| !self.files.contains(&from)) {
+            return Error("EBADF");
+        }
+        match call.args.get(3).and_then(number).and_then(|bytes| u64::try_from(bytes).ok()) {
+            Some(bytes) if number(&call.result) == i64::try_from(bytes).ok() => {
+                self.send(now, fd, &[bytes], Sending::default(), false)
+            }
+            _ => Lacks("sendfile() of a part of a file".to_owned()),
+        }
     }
 
     fn close(&mut self, now: Nanos, fd: i64) -> Answer {
@@ -343,6 +548,37 @@ impl Sockets {
                 host.tcp.max_pacing_rate = rate.map(|rate| Rate(rate.saturating_mul(8)));
             }
             ("TCP_NODELAY", Some(value)) => host.tcp.nodelay = value != 0,
+            ("TCP_FASTOPEN", Some(value)) => host.fast_open.queue = value.clamp(0, 1 << 16) as u32,
+            ("TCP_FASTOPEN_CONNECT", Some(value)) => descriptor.fast_connect = value != 0,
+            ("TCP_FASTOPEN_NO_COOKIE", Some(value)) => {
+                host.fast_open.mode = host.fast_open.mode & !0x204 | if value != 0 { 0x204 } else { 0 };
+            }
+            ("TCP_FASTOPEN_KEY", _) => {
+                let Some(Expr::Text(text)) = args.get(3) else {
+                    return Lacks("this TCP_FASTOPEN_KEY".to_owned());
+                };
+                let length = args.get(4).and_then(number);
+                let Some(key) = fastopen::key_of_text(text).filter(|_| length == Some(16)) else {
+                    return if length == Some(32) { Lacks("two keys".to_owned()) } else { Error("EINVAL") };
+                };
+                host.fast_open.cookie = fastopen::cookie(key, host.ip_header == 40);
+            }
+            ("TCP_CORK", Some(value)) => descriptor.is_corked = value != 0,
+            ("SO_ZEROCOPY", Some(value)) => descriptor.zero_copy = value != 0,
+            ("TCP_NOTSENT_LOWAT", Some(value)) => descriptor.notsent_lowat = value as u32,
+            ("SO_TIMESTAMPING", _) => {
+                let wanted = match args.get(3).map(notices::stamping) {
+                    Some(Ok(wanted)) => wanted,
+                    Some(Err(lacking)) => return Lacks(lacking),
+                    None => return Error("EINVAL"),
+                };
+                let Some(link) = self.link(fd) else {
+                    return Lacks("SO_TIMESTAMPING before a connection".to_owned());
+                };
+                let first = link.socket.window().map_or(1, |window| window.snd_una);
+                link.socket.notices.stamp(wanted, first);
+                return Value(0);
+            }
             ("TCP_MAXSEG", Some(value)) if matches!(descriptor.kind, Kind::Connected(_)) => {
                 return Lacks(format!("TCP_MAXSEG of {value} on a connection"));
             }
@@ -383,7 +619,14 @@ impl Sockets {
             _ => {}
         }
         let (nodelay, pacing) = (host.tcp.nodelay, host.tcp.max_pacing_rate);
+        let (is_corked, lowat) = (descriptor.is_corked, descriptor.notsent_lowat);
         if let Some(link) = self.link(fd) {
+            match option.as_str() {
+                "TCP_CORK" => link.socket.set_cork(is_corked),
+                "TCP_NODELAY" if nodelay => link.socket.push_pending(),
+                "TCP_NOTSENT_LOWAT" => link.socket.notsent_lowat = lowat,
+                _ => {}
+            }
             link.socket.configure(|tcp| {
                 (tcp.nodelay, tcp.max_pacing_rate) = (nodelay, pacing);
                 if let Some(sndbuf) = sndbuf {
@@ -402,6 +645,9 @@ impl Sockets {
             "SO_SNDBUF" => host.tcp.tcp_wmem[1].to_string(),
             "SO_RCVBUF" => host.tcp.tcp_rmem[1].to_string(),
             "TCP_NODELAY" => u8::from(host.tcp.nodelay).to_string(),
+            "TCP_CORK" => u8::from(descriptor.is_corked).to_string(),
+            "SO_ZEROCOPY" => u8::from(descriptor.zero_copy).to_string(),
+            "TCP_NOTSENT_LOWAT" => descriptor.notsent_lowat.to_string(),
             "TCP_CONGESTION" => host.cc.name().to_owned(),
             "SO_ERROR" => {
                 let why = self.link(fd).and_then(|link| link.socket.take_error());
@@ -422,77 +668,10 @@ impl Sockets {
         let is_same = expected == actual || errno(&expected).is_some_and(|name| name == actual);
         if is_same || expected == "..." { Value(0) } else { Answer::Wrote(expected, actual) }
     }
-
-    /// What is ready, for each descriptor.
-    fn poll(&mut self, args: &[Expr]) -> Answer {
-        let (Some(Expr::Array(asked)), timeout) = (args.first(), args.get(2).and_then(number)) else {
-            return Lacks("the arguments of poll()".to_owned());
-        };
-        let (mut ready, mut wrong) = (0, None);
-        for one in asked {
-            let Expr::Struct(fields) = one else { return Lacks("the arguments of poll()".to_owned()) };
-            let field = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, value)| value);
-            let Some(fd) = field("fd").and_then(number) else { return Lacks("this poll()".to_owned()) };
-            let events = self.events(fd);
-            let is_asked = |event: &&str| {
-                matches!(*event, "POLLERR" | "POLLHUP")
-                    || field("events").is_some_and(|asked| has_word(asked, event))
-            };
-            let found: Vec<&str> = events.iter().copied().filter(is_asked).collect();
-            ready += i64::from(!found.is_empty());
-            if let Some(expected) = field("revents") {
-                let count = match expected {
-                    Expr::Or(items) => items.len(),
-                    Expr::Number(0) => 0,
-                    _ => 1,
-                };
-                if count != found.len() || !found.iter().all(|event| has_word(expected, event)) {
-                    wrong.get_or_insert_with(|| (expected.to_string(), found.join("|")));
-                }
-            }
-        }
-        match wrong {
-            _ if ready == 0 && timeout != Some(0) => Blocks,
-            Some((expected, actual)) => Answer::Wrote(expected, actual),
-            None => Value(ready),
-        }
-    }
-
-    /// What `poll` would report of a descriptor (Linux `tcp_poll`).
-    fn events(&mut self, fd: i64) -> Vec<&'static str> {
-        let waiting = self.links.iter().any(|link| {
-            link.listener == Some(fd) && !link.is_accepted && link.socket.state() != State::SynRecv
-        });
-        let Some(descriptor) = self.descriptors.get(&fd) else { return vec!["POLLNVAL"] };
-        let Kind::Connected(number) = descriptor.kind else {
-            return if waiting { vec!["POLLIN", "POLLRDNORM"] } else { Vec::new() };
-        };
-        let Some(link) = self.links.get(number) else { return Vec::new() };
-        let socket = &link.socket;
-        let mut events = Vec::new();
-        if matches!(socket.state(), State::SynSent | State::SynRecv) {
-            return events;
-        }
-        let (is_read_shut, is_write_shut) = (socket.is_read_shut(), socket.is_write_shut());
-        if socket.readable() > 0 || is_read_shut {
-            events.extend(["POLLIN", "POLLRDNORM"]);
-        }
-        if is_read_shut {
-            events.push("POLLRDHUP");
-        }
-        events.extend(["POLLOUT", "POLLWRNORM"]);
-        if (is_read_shut && is_write_shut) || socket.state() == State::Close {
-            events.push("POLLHUP");
-        }
-        if socket.error().is_some() {
-            events.push("POLLERR");
-        }
-        events
-    }
 }
 
 /// The number that an expression is.
-fn number(expr: &Expr) -> Option<i64> {
+pub(super) fn number(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::Number(number) => Some(*number),
         _ => None,
@@ -508,7 +687,7 @@ fn only(expr: &Expr) -> Option<i64> {
 }
 
 /// Whether a name is among the alternatives of an expression.
-fn has_word(expr: &Expr, word: &str) -> bool {
+pub(super) fn has_word(expr: &Expr, word: &str) -> bool {
     match expr {
         Expr::Word(found) => found == word,
         Expr::Or(items) => items.iter().any(|item| has_word(item, word)),
@@ -516,25 +695,42 @@ fn has_word(expr: &Expr, word: &str) -> bool {
     }
 }
 
-/// The bytes that a call reads or writes.
-fn size(call: &Call) -> Option<u64> {
+/// The elements, in bytes, that a call reads or writes.
+fn sizes(call: &Call) -> Option<Vec<u64>> {
     match call.name.as_str() {
         "readv" | "writev" => iovecs(call.args.get(1)?),
         "recvmsg" | "sendmsg" => match call.args.get(1)? {
             Expr::Struct(fields) => iovecs(&fields.iter().find(|(name, _)| name == "msg_iov")?.1),
             _ => None,
         },
-        _ => u64::try_from(number(call.args.get(2)?)?).ok(),
+        _ => Some(vec![u64::try_from(number(call.args.get(2)?)?).ok()?]),
     }
 }
 
-/// The sum of the sizes in `[{..., 1000}, {..., 500}]`.
-fn iovecs(expr: &Expr) -> Option<u64> {
+/// The sizes in `[{..., 1000}, {..., 500}]`.
+fn iovecs(expr: &Expr) -> Option<Vec<u64>> {
     let Expr::Array(items) = expr else { return None };
-    items.iter().try_fold(0_u64, |sum, item| match item {
-        Expr::Struct(fields) => sum.checked_add(u64::try_from(number(&fields.last()?.1)?).ok()?),
+    let size = |item: &Expr| match item {
+        Expr::Struct(fields) => u64::try_from(number(&fields.last()?.1)?).ok(),
         _ => None,
-    })
+    };
+    let sizes: Vec<u64> = items.iter().map(size).collect::<Option<_>>()?;
+    sizes.iter().try_fold(0_u64, |sum, size| sum.checked_add(*size))?;
+    Some(sizes)
+}
+
+/// What is left of elements behind the first `skipped` bytes.
+fn behind(parts: &[u64], skipped: u64) -> Vec<u64> {
+    let mut skipped = skipped;
+    let mut left = Vec::new();
+    for part in parts {
+        let gone = skipped.min(*part);
+        skipped -= gone;
+        if *part > gone {
+            left.push(part - gone);
+        }
+    }
+    left
 }
 
 /// The number that a control message of `recvmsg` must have, if it must have one.

@@ -48,6 +48,14 @@ pub(super) fn value(info: Option<&Info>, name: &str) -> Option<f64> {
         "tcpi_dsack_dups" => stats.dsacks as f64,
         "tcpi_delivery_rate" => (stats.delivery_rate.0 / 8) as f64,
         "tcpi_delivery_rate_app_limited" => f64::from(u8::from(stats.is_app_limited)),
+        "tcpi_last_data_recv" => (info.last_data_recv.0 / 1_000_000) as f64,
+        "tcpi_received_ce" => info.ecn_counts.received_ce.into(),
+        "tcpi_received_e1_bytes" => info.ecn_counts.received[0].into(),
+        "tcpi_received_e0_bytes" => info.ecn_counts.received[1].into(),
+        "tcpi_received_ce_bytes" => info.ecn_counts.received[2].into(),
+        "tcpi_delivered_e1_bytes" => info.ecn_counts.delivered[0].into(),
+        "tcpi_delivered_e0_bytes" => info.ecn_counts.delivered[1].into(),
+        "tcpi_delivered_ce_bytes" => info.ecn_counts.delivered[2].into(),
         "tcpi_snd_wnd" => info.snd_wnd.into(),
         _ => return None,
     })
@@ -109,6 +117,12 @@ fn ca_state(state: CaState) -> f64 {
 
 fn options(info: &Info) -> f64 {
     let agreed = &info.agreed;
-    let bits = [(agreed.timestamps, 1), (agreed.sack, 2), (agreed.scales.is_some(), 4), (agreed.ecn, 8)];
+    let bits = [
+        (agreed.timestamps, 1),
+        (agreed.sack, 2),
+        (agreed.scales.is_some(), 4),
+        (agreed.ecn, 8),
+        (info.has_syn_data, 32),
+    ];
     bits.iter().filter(|(is, _)| *is).map(|&(_, bit)| f64::from(bit)).sum()
 }

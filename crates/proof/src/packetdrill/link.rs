@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue_sim::tcp::{Flags, Options, Packet as Sent, Socket};
+use goodqueue_sim::tcp::{Cookie, EcnBytes, Flags, Options, Packet as Sent, Socket};
 
 use super::script::{Ecn, Segment, TcpOption};
 
@@ -18,6 +18,10 @@ pub(super) struct Link {
     pub(super) listener: Option<i64>,
     /// The application has it.
     pub(super) is_accepted: bool,
+    /// Calls of `listen` before it began.
+    pub(super) listens: u64,
+    /// There is no connection: it answers one packet.
+    pub(super) is_stray: bool,
     /// Sequence number of this side's SYN in the script.
     local_isn: Option<u32>,
     /// Sequence number of the peer's SYN.
@@ -29,11 +33,13 @@ pub(super) struct Link {
 }
 
 impl Link {
-    pub(super) fn new(socket: Socket, listener: Option<i64>) -> Link {
+    pub(super) fn new(socket: Socket, listener: Option<i64>, listens: u64) -> Link {
         Link {
             socket,
             listener,
             is_accepted: listener.is_none(),
+            listens,
+            is_stray: false,
             local_isn: None,
             remote_isn: 0,
             stamps: BTreeMap::new(),
@@ -43,7 +49,13 @@ impl Link {
 
     /// Where there is no connection, numbers are those of the packet.
     pub(super) fn stray(socket: Socket, remote_isn: u32) -> Link {
-        Link { local_isn: Some(0), remote_isn, is_accepted: true, ..Link::new(socket, None) }
+        Link {
+            local_isn: Some(0),
+            remote_isn,
+            is_accepted: true,
+            is_stray: true,
+            ..Link::new(socket, None, 0)
+        }
     }
 
     /// The peer's SYN has this number.
@@ -55,7 +67,9 @@ impl Link {
     /// have come to.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn injected(&self, segment: &Segment, ecn: Option<Ecn>, near: (u64, u64)) -> Sent {
-        let local = self.local_isn.unwrap_or(0);
+        // Numbers count from the SYN, but those of a SYN itself are as they are written.
+        let is_syn = segment.flags & 0x02 != 0;
+        let (local, remote) = if is_syn { (self.local_isn.unwrap_or(0), self.remote_isn) } else { (0, 0) };
         let mut options = Options::default();
         let ack = segment.ack.map_or(0, |ack| unwrap(ack, local, near.1));
         for option in segment.options.iter().flatten() {
@@ -70,14 +84,18 @@ impl Link {
                     }
                     options.sacks = blocks.len().min(4) as u8;
                 }
+                TcpOption::EcnBytes(counters) => options.ecn_bytes = ecn_bytes(counters),
+                TcpOption::Other(name, rest) if name == "FO" || name == "FOEXP" => {
+                    options.fast_open = bytes(rest).and_then(|bytes| Cookie::new(&bytes, name == "FOEXP"));
+                }
                 TcpOption::Nop | TcpOption::Eol | TcpOption::Other(..) => {}
             }
         }
         Sent {
-            seq: unwrap(segment.start, self.remote_isn, near.0),
+            seq: unwrap(segment.start, remote, near.0),
             ack,
             len: segment.len,
-            flags: Flags(segment.flags),
+            flags: if segment.ae { Flags(segment.flags).with(Flags::AE) } else { Flags(segment.flags) },
             window: segment.win.unwrap_or(0),
             options,
             ecn: match ecn {
@@ -101,7 +119,8 @@ impl Link {
     /// A packet of the socket as the script would write it.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn written(&self, sent: &Sent) -> Segment {
-        let local = self.local_isn.unwrap_or(0);
+        let (local, remote) =
+            if sent.flags.has(Flags::SYN) { (self.local_isn.unwrap_or(0), self.remote_isn) } else { (0, 0) };
         let start = (sent.seq as u32).wrapping_add(local);
         Segment {
             ports: None,
@@ -111,7 +130,7 @@ impl Link {
             start,
             end: start.wrapping_add(sent.len),
             len: sent.len,
-            ack: sent.flags.has(Flags::ACK).then(|| (sent.ack as u32).wrapping_add(self.remote_isn)),
+            ack: sent.flags.has(Flags::ACK).then(|| (sent.ack as u32).wrapping_add(remote)),
             win: Some(sent.window),
             urgent: None,
             options: Some(self.options(sent)),
@@ -121,14 +140,30 @@ impl Link {
     /// Options in Linux's order and with its padding (`tcp_options_write`).
     #[allow(clippy::cast_possible_truncation)]
     fn options(&self, sent: &Sent) -> Vec<TcpOption> {
-        let Options { mss, wscale, sack_ok, timestamps, sack, sacks } = sent.options;
+        let Options { mss, wscale, sack_ok, timestamps, sack, sacks, ecn_bytes, fast_open } = sent.options;
         let nops = [TcpOption::Nop, TcpOption::Nop];
         let mut list = Vec::new();
         list.extend(mss.map(TcpOption::Mss));
         if let Some((val, ecr)) = timestamps {
             list.extend(if sack_ok { vec![TcpOption::SackOk] } else { nops.to_vec() });
             list.push(TcpOption::Timestamps(val, ecr));
-        } else if sack_ok {
+        }
+        // Padding of the counters can be that in front of SACK blocks.
+        let mut padding = 2;
+        if let Some(bytes) = ecn_bytes {
+            list.push(TcpOption::EcnBytes(written_counters(&bytes)));
+            let (own, left) = match (bytes.fields, sacks > 0) {
+                (0, true) => (0, 0),
+                (0, false) => (2, 2),
+                (1, true) => (1, 0),
+                (1, false) => (3, 2),
+                (2, _) => (0, 2),
+                _ => (1, 2),
+            };
+            list.extend(vec![TcpOption::Nop; own]);
+            padding = left;
+        }
+        if timestamps.is_none() && sack_ok {
             list.extend(nops.clone());
             list.push(TcpOption::SackOk);
         }
@@ -136,10 +171,16 @@ impl Link {
             list.extend([TcpOption::Nop, TcpOption::Wscale(scale)]);
         }
         if sacks > 0 {
-            list.extend(nops);
-            let number = |at: u64| (at as u32).wrapping_add(self.remote_isn);
+            list.extend(vec![TcpOption::Nop; padding]);
             let blocks = sack[..usize::from(sacks)].iter();
-            list.push(TcpOption::Sack(blocks.map(|&(start, end)| (number(start), number(end))).collect()));
+            list.push(TcpOption::Sack(blocks.map(|&(start, end)| (start as u32, end as u32)).collect()));
+        }
+        if let Some(cookie) = fast_open {
+            let hex: String = cookie.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+            let (name, base) = if cookie.is_experimental { ("FOEXP", 4) } else { ("FO", 2) };
+            list.push(TcpOption::Other(name.to_owned(), hex));
+            let len = base + cookie.bytes().len();
+            list.extend(vec![TcpOption::Nop; len.next_multiple_of(4) - len]);
         }
         list
     }
@@ -223,6 +264,31 @@ impl Link {
         }
         Ok(())
     }
+}
+
+/// Bytes in hexadecimal; none if the text is not that.
+pub(super) fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let digits = hex.as_bytes();
+    let is_hex = digits.len().is_multiple_of(2) && digits.iter().all(u8::is_ascii_hexdigit);
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).ok();
+    if is_hex { (0..hex.len()).step_by(2).map(byte).collect() } else { None }
+}
+
+/// The counters of accurate ECN in the names of packetdrill.
+fn written_counters(bytes: &EcnBytes) -> Vec<(String, u32)> {
+    let name = |of: u8| ["", "e1b", "e0b", "ceb"][usize::from(of & 3)].to_owned();
+    let names = EcnBytes::codepoints(bytes.is_order_1).map(name);
+    names.into_iter().zip(bytes.counters).take(usize::from(bytes.fields)).collect()
+}
+
+/// The same from a script. The first name tells the order; none: the order that begins with ECT(1).
+fn ecn_bytes(written: &[(String, u32)]) -> Option<EcnBytes> {
+    let is_order_1 = written.first().is_none_or(|(name, _)| name == "e1b");
+    let mut bytes = EcnBytes { is_order_1, fields: u8::try_from(written.len()).ok()?, ..EcnBytes::default() };
+    for (slot, (_, value)) in bytes.counters.iter_mut().zip(written) {
+        *slot = *value;
+    }
+    (written_counters(&bytes) == written).then_some(bytes)
 }
 
 /// The stream offset of a sequence number, the one nearest to `near`.

@@ -13,15 +13,21 @@
 //! | `support` | what the model has, and settings as its parameters |
 //! | `run` | events in order of time |
 //! | `calls` | system calls |
+//! | `ready` | `poll` and `epoll` |
+//! | `fastopen` | TCP Fast Open |
+//! | `notices` | the queue of errors |
 //! | `link` | sequence numbers and timestamps of the script, and packets compared |
 //! | `info` | the fields of `tcp_info` |
 
 mod calls;
 mod code;
+mod fastopen;
 mod info;
 mod lex;
 mod link;
+mod notices;
 mod parse;
+mod ready;
 mod run;
 pub mod script;
 mod settings;

@@ -290,6 +290,7 @@ impl Parser {
         Ok(segment)
     }
 
+    /// Letters, and the field ACE as a number, which may stand in front of the dot of ACK or behind it.
     fn flags(&mut self, segment: &mut Segment) -> Result<(), ParseError> {
         let letters = self.word().map(str::to_owned);
         if let Some(letters) = &letters {
@@ -303,13 +304,21 @@ impl Parser {
                     'W' | 'C' => segment.flags |= 0x80,
                     'A' => segment.ae = true,
                     'U' => segment.urg = true,
-                    _ => return self.fail("TCP flags (of FSRPEWAU and `.`)"),
+                    '0'..='7' => segment.set_ace(letter as u8 - b'0'),
+                    _ => return self.fail("TCP flags (of FSRPEWAU, `.` and a digit for ACE)"),
                 }
             }
             self.at += 1;
         }
         if self.take_sign('.') {
             segment.flags |= 0x10;
+            let next = self.pieces.get(self.at).filter(|piece| !piece.spaced);
+            if let Some(Piece { token: Token::Word(word), .. }) = next
+                && let [digit @ b'0'..=b'7'] = word.as_bytes()
+            {
+                segment.set_ace(digit - b'0');
+                self.at += 1;
+            }
         } else if letters.is_none() && !self.take_sign('-') {
             return self.fail("TCP flags");
         }
@@ -351,6 +360,17 @@ impl Parser {
                     blocks.push((start, self.sequence("the end of a SACK block")?));
                 }
                 TcpOption::Sack(blocks)
+            }
+            "ECN" => {
+                let mut counters = Vec::new();
+                while let Some(name) = self.word().map(str::to_owned) {
+                    if !["e0b", "ceb", "e1b"].contains(&name.as_str()) {
+                        return self.fail("`e0b`, `ceb` or `e1b`");
+                    }
+                    self.at += 1;
+                    counters.push((name, self.number("a counter of 24 bits", 0xff_ffff)? as u32));
+                }
+                TcpOption::EcnBytes(counters)
             }
             "TS" => {
                 if !self.take_word("val") {

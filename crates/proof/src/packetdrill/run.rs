@@ -10,13 +10,14 @@ use super::calls::{Answer, Sockets};
 use super::code::{self, CodeError, Values};
 use super::info;
 use super::link::{Link, WINDOW};
-use super::script::{Action, Body, Call, Event, Expr, Packet, Script, Segment, When};
+use super::ready;
+use super::script::{Action, Body, Call, Event, Expr, Packet, Script, Segment, TcpOption, When};
 use super::settings;
 use super::support;
 use super::{Difference, Outcome, Wishes};
 
 /// The clock when a script begins. It is not zero, so that no timestamp is.
-const START: Nanos = Nanos(1_000_000_000_000);
+pub(super) const START: Nanos = Nanos(1_000_000_000_000);
 /// What a system call or an injection takes.
 const STEP: Span = Span::from_micros(10);
 /// How long is waited for a packet or a call that may come at any time.
@@ -68,7 +69,8 @@ struct Runner<'a> {
 pub fn run_script(script: &Script, folder: &Path, wishes: &Wishes) -> Outcome {
     let folder: PathBuf = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
     let mut script = script.clone();
-    define(&mut script, &wishes.defines);
+    let names = names(&script, wishes);
+    define(&mut script, &names);
     match run(&script, &folder, wishes) {
         Ok(()) => Outcome::Passed,
         Err(End::Failed(difference)) => Outcome::Failed(difference),
@@ -76,7 +78,21 @@ pub fn run_script(script: &Script, folder: &Path, wishes: &Wishes) -> Outcome {
     }
 }
 
-/// Replaces names in arguments of calls.
+/// Names that stand for others: those of the caller, then those that Linux's suite is run with.
+fn names(script: &Script, wishes: &Wishes) -> Vec<(String, String)> {
+    let is_ipv6 = |options: &[(String, String)]| options.iter().any(|(_, value)| value == "ipv6");
+    let is_ipv6 = is_ipv6(&wishes.options) || is_ipv6(&script.options);
+    let known = [
+        ("TFO_COOKIE", "3021b9d889017eeb", "c1d1e9742a47a9bc"),
+        ("TFO_COOKIE_ZERO", "b7c12350a90dc8f5", "82af1a8f9a205c34"),
+        ("CMSG_LEVEL_IP", "SOL_IP", "SOL_IPV6"),
+        ("CMSG_TYPE_RECVERR", "IP_RECVERR", "IPV6_RECVERR"),
+    ];
+    let known = known.map(|(name, v4, v6)| (name.to_owned(), if is_ipv6 { v6 } else { v4 }.to_owned()));
+    wishes.defines.iter().cloned().chain(known).collect()
+}
+
+/// Replaces names in arguments of calls and in options of packets.
 fn define(script: &mut Script, defines: &[(String, String)]) {
     fn replace(expr: &mut Expr, defines: &[(String, String)]) {
         match expr {
@@ -95,6 +111,15 @@ fn define(script: &mut Script, defines: &[(String, String)]) {
     for event in &mut script.events {
         if let Action::Call(call) = &mut event.action {
             call.args.iter_mut().for_each(|arg| replace(arg, defines));
+        }
+        if let Action::Packet(Packet { body: Body::Tcp(segment), .. }) = &mut event.action {
+            for option in segment.options.iter_mut().flatten() {
+                if let TcpOption::Other(_, text) = option
+                    && let Some((_, value)) = defines.iter().find(|(name, _)| name == text)
+                {
+                    text.clone_from(value);
+                }
+            }
         }
     }
 }
@@ -151,7 +176,9 @@ impl<'a> Runner<'a> {
                 let mtu = number(value).and_then(|mtu| u32::try_from(mtu).ok());
                 self.host.mtu = mtu.filter(|mtu| (576..=65_535).contains(mtu)).ok_or_else(unknown)?;
             }
-            "tolerance_usecs" => self.tolerance.0 = number(value).ok_or_else(unknown)?,
+            "tolerance_usecs" => {
+                self.tolerance.0 = number(value).ok_or_else(unknown)?;
+            }
             "tolerance_percent" => {
                 let percent = value.parse::<f64>().ok().filter(|percent| (0.0..=1000.0).contains(percent));
                 #[allow(clippy::cast_possible_truncation)]
@@ -230,6 +257,11 @@ impl<'a> Runner<'a> {
                     support::apply(&setting, &mut self.host)
                         .map_err(|reason| End::Lacks(event.line, reason))?;
                 }
+                let accecn = self.host.accecn;
+                for link in &mut self.sockets.links {
+                    // Linux reads these when a segment is sent; the others, when a connection begins.
+                    link.socket.configure_host(|host| host.accecn = accecn);
+                }
             }
             Action::Code(code) => {
                 self.advance(Self::at(from), false, event.line)?;
@@ -246,8 +278,7 @@ impl<'a> Runner<'a> {
             if stops && !self.sent.is_empty() {
                 return Ok(());
             }
-            let timers = self.sockets.links.iter().filter_map(|link| link.socket.next_timer());
-            let Some(at) = timers.min().filter(|&at| at <= to) else {
+            let Some(at) = self.next_timer().filter(|&at| at <= to) else {
                 self.now = self.now.max(to);
                 return Ok(());
             };
@@ -260,6 +291,16 @@ impl<'a> Runner<'a> {
         Err(End::Lacks(line, format!("more than {MOST_TIMERS} timers between two events")))
     }
 
+    /// The next timer of a socket, or the end of a call that waits for a time.
+    fn next_timer(&self) -> Option<Nanos> {
+        let timers = self.sockets.links.iter().filter_map(|link| link.socket.next_timer());
+        let end = self.waiting.as_ref().and_then(|waiting| {
+            let end = waiting.began + Span::from_millis(ready::timeout(&waiting.call)?.min(1 << 32));
+            (end > self.now).then_some(end)
+        });
+        timers.chain(end).min()
+    }
+
     /// Takes what the sockets send, and lets a waiting call try again.
     fn flush(&mut self) -> Result<(), End> {
         loop {
@@ -267,9 +308,14 @@ impl<'a> Runner<'a> {
                 while let Some(packet) = link.socket.poll_transmit(self.now) {
                     self.sent.push_back(Outbound { link: number, at: self.now, packet });
                 }
+                if let Some(granted) = link.socket.take_granted() {
+                    self.sockets.peer.learn(&granted);
+                }
             }
             let Some(waiting) = &self.waiting else { return Ok(()) };
-            let answer = self.sockets.call(self.now, &waiting.call, &self.host, true);
+            let waited = self.now.since(waiting.began);
+            self.sockets.tolerance = self.tolerance.0;
+            let answer = self.sockets.call(self.now, &waiting.call, &self.host, Some(waited));
             if answer == Answer::Blocks {
                 return Ok(());
             }
@@ -296,7 +342,8 @@ impl<'a> Runner<'a> {
     }
 
     fn begin_call(&mut self, call: &Call, until: Option<i64>, line: usize) -> Result<(), End> {
-        let answer = self.sockets.call(self.now, call, &self.host, false);
+        self.sockets.tolerance = self.tolerance.0;
+        let answer = self.sockets.call(self.now, call, &self.host, None);
         let waiting = Waiting { line, call: call.clone(), until, began: self.now };
         if answer == Answer::Blocks {
             self.waiting = Some(waiting);
@@ -318,8 +365,7 @@ impl<'a> Runner<'a> {
         let Some(waiting) = self.waiting.clone() else { return Ok(()) };
         let last = waiting.until.map_or(self.micros(self.now) + PATIENCE, |until| until + self.slack(until));
         while self.waiting.is_some() && self.micros(self.now) < last {
-            let timers = self.sockets.links.iter().filter_map(|link| link.socket.next_timer());
-            let next = timers.min().unwrap_or(Self::at(last)).min(Self::at(last));
+            let next = self.next_timer().unwrap_or(Self::at(last)).min(Self::at(last));
             self.advance(next.max(self.now), false, waiting.line)?;
             if next <= self.now && self.micros(self.now) >= last {
                 break;
@@ -346,7 +392,7 @@ impl<'a> Runner<'a> {
             },
             Answer::Error(error) => {
                 let is_same = |name: &str| name == *error || (name, *error) == ("EWOULDBLOCK", "EAGAIN");
-                if call.result == Expr::Number(-1) && call.errno.as_deref().is_some_and(is_same) {
+                if call.result == Expr::Number(-1) && call.errno.as_deref().is_none_or(is_same) {
                     return Ok(());
                 }
                 format!("-1 {error}")
@@ -391,7 +437,12 @@ impl<'a> Runner<'a> {
         let is_syn = flags.has(Flags::SYN);
         let current = self.sockets.current.filter(|&current| {
             let state = self.sockets.links[current].socket.state();
-            !(is_syn && matches!(state, State::Close | State::TimeWait))
+            let is_gone = matches!(state, State::Close | State::TimeWait);
+            // Another connection may begin when the application has left this one.
+            let may_begin = !flags.has(Flags::ACK) && self.sockets.listener().is_some();
+            !(is_syn
+                && (is_gone
+                    || (may_begin && (self.sockets.is_left(current) || self.sockets.is_superseded(current)))))
         });
         if let Some(current) = current {
             let link = &mut self.sockets.links[current];
@@ -412,6 +463,7 @@ impl<'a> Runner<'a> {
     fn inject_new(&mut self, segment: &Segment, packet: &Packet) {
         let flags = Flags(segment.flags);
         let opens = flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST);
+        let listens = self.sockets.listens();
         let listener = if opens { self.sockets.listener() } else { None };
         let mut closed = Socket::connect(&self.host, self.now);
         closed.close(self.now);
@@ -420,7 +472,7 @@ impl<'a> Runner<'a> {
         match listener {
             Some((fd, host)) => {
                 let socket = Socket::accept(host, self.now, &sent);
-                link = Link::new(socket, Some(fd));
+                link = Link::new(socket, Some(fd), listens);
                 link.set_remote_isn(segment.start);
                 self.sockets.current = Some(self.sockets.links.len());
             }
@@ -431,10 +483,15 @@ impl<'a> Runner<'a> {
 
     /// The next packet that was sent, or that is sent by `last`.
     fn next_sent(&mut self, last: i64, line: usize) -> Result<Option<Outbound>, End> {
-        if self.sent.is_empty() {
-            self.advance(Self::at(last).max(self.now), true, line)?;
+        loop {
+            if self.sent.is_empty() {
+                self.advance(Self::at(last).max(self.now), true, line)?;
+            }
+            let Some(next) = self.sent.pop_front() else { return Ok(None) };
+            if !self.sockets.is_past(next.link) {
+                return Ok(Some(next));
+            }
         }
-        Ok(self.sent.pop_front())
     }
 
     fn expect(&mut self, packet: &Packet, times: (i64, i64, bool), line: usize) -> Result<(), End> {
@@ -472,6 +529,18 @@ impl<'a> Runner<'a> {
             // PSH belongs to the end of the data.
             let others = Flags(found.packet.flags.0 & !Flags::PSH.0);
             found.packet.flags = others.with(next.packet.flags);
+        }
+        if !self.is_strict && begins && found.packet.len > expected.len {
+            // The script has the segments of a super-packet one by one, as a device without TSO sends them.
+            let mss = self.sockets.links[link].socket.window().map_or(0, |window| window.mss);
+            if mss > 0 && expected.len > 0 && expected.len.is_multiple_of(mss) {
+                let mut rest = found;
+                rest.packet.seq += u64::from(expected.len);
+                rest.packet.len -= expected.len;
+                self.sent.push_front(rest);
+                found.packet.len = expected.len;
+                found.packet.flags.0 &= !(Flags::PSH.0 | Flags::FIN.0);
+            }
         }
         let tick = self.tick.map(|tick| (tick, self.tolerance.0));
         let at = self.micros(found.at);

@@ -142,6 +142,8 @@ pub enum TcpOption {
     Sack(Vec<(u32, u32)>),
     /// Timestamps: value and echo reply.
     Timestamps(u32, u32),
+    /// Byte counters of accurate ECN: the names of their codepoints (`e0b`, `ceb`, `e1b`) and their values.
+    EcnBytes(Vec<(String, u32)>),
     /// Another one: its name and what follows.
     Other(String, String),
 }
@@ -193,6 +195,10 @@ impl fmt::Display for TcpOption {
                 blocks.iter().try_for_each(|(start, end)| write!(f, " {start}:{end}"))
             }
             TcpOption::Timestamps(val, ecr) => write!(f, "TS val {val} ecr {ecr}"),
+            TcpOption::EcnBytes(counters) => {
+                f.write_str("ECN")?;
+                counters.iter().try_for_each(|(name, value)| write!(f, " {name} {value}"))
+            }
             TcpOption::Other(name, rest) if rest.is_empty() => f.write_str(name),
             TcpOption::Other(name, rest) => write!(f, "{name} {rest}"),
         }
@@ -212,6 +218,12 @@ impl fmt::Display for Ecn {
 }
 
 impl Segment {
+    /// Sets the field ACE (RFC 9768 section 3.2.2): AE, CWR and ECE, the most significant first.
+    pub(super) fn set_ace(&mut self, ace: u8) {
+        self.ae = ace & 4 != 0;
+        self.flags = self.flags & 0x3f | (ace & 3) << 6;
+    }
+
     /// The letters of the flags, in the order that packetdrill writes them.
     #[must_use]
     pub fn letters(&self) -> String {

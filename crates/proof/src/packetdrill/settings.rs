@@ -17,6 +17,8 @@ pub enum Setting {
     Missing(String),
     /// `ethtool -K ... tso off`, or `on`.
     Offload(bool),
+    /// `ip link set ... mtu BYTES`.
+    Mtu(u32),
     /// Another command, which is not run.
     Command(String),
 }
@@ -133,7 +135,12 @@ fn statement_into(words: &[String], folder: &Path, depth: u32, settings: &mut Ve
             let value = rest.iter().position(is_tso).and_then(|at| rest.get(at + 1));
             settings.extend(value.map(|value| Setting::Offload(value == "on")));
         }
-        "true" | ":" | "exit" | "rm" => {}
+        // `dd` makes a file for `sendfile`; `nstat` alone begins to count.
+        "true" | ":" | "exit" | "rm" | "dd" | "nstat" => {}
+        "ip" if rest.first().is_some_and(|word| word == "link") && rest.contains(&"mtu".to_owned()) => {
+            let value = rest.iter().position(|word| word == "mtu").and_then(|at| rest.get(at + 1));
+            settings.extend(value.and_then(|mtu| mtu.parse().ok()).map(Setting::Mtu));
+        }
         "ip" if rest.first().is_some_and(|word| word == "tcp_metrics") => {}
         _ if name.ends_with(".sh") => file_into(first, folder, depth, settings),
         _ => {

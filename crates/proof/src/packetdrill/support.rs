@@ -1,8 +1,9 @@
 //! What the model has: settings as its parameters, and the parts of a script that it lacks, by name.
 
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::tcp::{Config, Host};
+use goodqueue_sim::tcp::{Config, FastOpenHost, Host};
 
+use super::fastopen;
 use super::script::{Action, Body, Call, Event, Expr, Packet, TcpOption};
 use super::settings::Setting;
 
@@ -10,7 +11,10 @@ use super::settings::Setting;
 pub(super) fn host(ipv6: bool, mtu: u32) -> Host {
     let tick = goodqueue::Span::from_millis(1);
     let tcp = Config { ecn: true, tick, ..Config::default() };
-    Host { tcp, mtu, ip_header: if ipv6 { 40 } else { 20 }, ..Host::default() }
+    let ip_header = if ipv6 { 40 } else { 20 };
+    // Linux since 6.5.
+    let fast_open = FastOpenHost { mode: 1, ..FastOpenHost::default() };
+    Host { tcp, mtu, ip_header, fast_open, syn_linear_timeouts: 4, ..Host::default() }
 }
 
 /// Takes a setting. The error names what the model has not.
@@ -30,17 +34,19 @@ pub(super) fn apply(setting: &Setting, host: &mut Host) -> Result<(), String> {
             host.tcp.tso = *on;
             Ok(())
         }
+        Setting::Mtu(mtu) if (576..=65_535).contains(mtu) => {
+            host.mtu = *mtu;
+            Ok(())
+        }
+        Setting::Mtu(mtu) => Err(format!("an MTU of {mtu} bytes")),
         Setting::Command(command) => Err(format!("the command `{command}`")),
     }
 }
 
 /// Sysctls that only have effect with something that is refused by itself, or none on one connection.
-const INERT: [&str; 22] = [
+const INERT: [&str; 19] = [
     "tcp_fack",
-    "tcp_fastopen",
-    "tcp_fastopen_key",
     "tcp_fastopen_blackhole_timeout_sec",
-    "tcp_syncookies",
     "tcp_no_metrics_save",
     "tcp_max_syn_backlog",
     "tcp_mem",
@@ -61,9 +67,10 @@ const INERT: [&str; 22] = [
 ];
 
 /// Sysctls that the model has with one value: Linux's.
-const FIXED: [(&str, &[&str]); 22] = [
+const FIXED: [(&str, &[&str]); 21] = [
     ("tcp_frto", &["1", "2"]),
     ("tcp_dsack", &["1"]),
+    ("tcp_syncookies", &["0", "1"]),
     ("tcp_reordering", &["3"]),
     ("tcp_max_reordering", &["300"]),
     ("tcp_early_retrans", &["3", "4"]),
@@ -81,11 +88,10 @@ const FIXED: [(&str, &[&str]); 22] = [
     ("tcp_comp_sack_nr", &["44"]),
     ("tcp_pingpong_thresh", &["1"]),
     ("tcp_min_rtt_wlen", &["300"]),
-    ("tcp_syn_linear_timeouts", &["0"]),
-    ("tcp_ecn_fallback", &["1"]),
     ("tcp_shrink_window", &["0"]),
 ];
 
+#[allow(clippy::cast_possible_truncation)]
 fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
     let unknown = || format!("sysctl {name}={value}");
     let number = || value.parse::<u32>().map_err(|_| unknown());
@@ -97,9 +103,24 @@ fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
         "tcp_sack" => host.sack = number()? != 0,
         "tcp_window_scaling" => host.window_scaling = number()? != 0,
         "tcp_ecn" => match number()? {
-            mode @ 0..=2 => (tcp.ecn, host.asks_ecn) = (mode > 0, mode == 1),
-            _ => return Err(format!("sysctl tcp_ecn={value}: AccECN with its option")),
+            mode @ 0..=5 => {
+                (tcp.ecn, host.asks_ecn) = (mode > 0, matches!(mode, 1 | 3 | 4));
+                (host.accecn.asks, host.accecn.grants) = (mode == 3, mode >= 3);
+            }
+            _ => return Err(unknown()),
         },
+        "tcp_ecn_fallback" => host.accecn.fallback = number()? != 0,
+        "tcp_ecn_option" => match number()? {
+            option @ 0..=3 => host.accecn.option = option as u8,
+            _ => return Err(unknown()),
+        },
+        "tcp_ecn_option_beacon" => host.accecn.beacon = number()?,
+        "tcp_syn_linear_timeouts" => host.syn_linear_timeouts = number()?,
+        "tcp_fastopen" => host.fast_open.mode = hexadecimal(value).ok_or_else(unknown)?,
+        "tcp_fastopen_key" => {
+            let key = fastopen::key(value).ok_or_else(unknown)?;
+            host.fast_open.cookie = fastopen::cookie(key, host.ip_header == 40);
+        }
         "tcp_syn_retries" => host.syn_retries = number()?,
         "tcp_synack_retries" => host.synack_retries = number()?,
         "tcp_retries2" => tcp.retries2 = number()?,
@@ -120,6 +141,11 @@ fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A number, decimal or hexadecimal.
+fn hexadecimal(value: &str) -> Option<u32> {
+    value.strip_prefix("0x").map_or_else(|| value.parse().ok(), |digits| u32::from_str_radix(digits, 16).ok())
 }
 
 fn triple(value: &str) -> Option<[u32; 3]> {
@@ -171,7 +197,13 @@ pub(super) fn is_option(name: &str) -> bool {
 }
 
 /// System calls that the model answers.
-const CALLS: [&str; 23] = [
+const CALLS: [&str; 29] = [
+    "epoll_create",
+    "epoll_create1",
+    "epoll_ctl",
+    "epoll_wait",
+    "open",
+    "sendfile",
     "socket",
     "bind",
     "listen",
@@ -198,7 +230,15 @@ const CALLS: [&str; 23] = [
 ];
 
 /// Options of sockets that the model has, or that have no effect on a connection.
-const SOCKOPTS: [&str; 23] = [
+const SOCKOPTS: [&str; 31] = [
+    "TCP_FASTOPEN",
+    "TCP_FASTOPEN_CONNECT",
+    "TCP_FASTOPEN_KEY",
+    "TCP_FASTOPEN_NO_COOKIE",
+    "SO_ZEROCOPY",
+    "SO_TIMESTAMPING",
+    "TCP_CORK",
+    "TCP_NOTSENT_LOWAT",
     "SO_REUSEADDR",
     "SO_REUSEPORT",
     "SO_SNDBUF",
@@ -225,7 +265,17 @@ const SOCKOPTS: [&str; 23] = [
 ];
 
 /// Flags of `send` and `recv` that the model has.
-const MSG_FLAGS: [&str; 4] = ["0", "MSG_DONTWAIT", "MSG_NOSIGNAL", "MSG_TRUNC"];
+const MSG_FLAGS: [&str; 9] = [
+    "MSG_FASTOPEN",
+    "0",
+    "MSG_DONTWAIT",
+    "MSG_NOSIGNAL",
+    "MSG_TRUNC",
+    "MSG_MORE",
+    "MSG_EOR",
+    "MSG_ZEROCOPY",
+    "MSG_ERRQUEUE",
+];
 
 /// What in an event the model does not have; none: it may be run.
 pub(super) fn lacks(event: &Event) -> Option<String> {
@@ -253,21 +303,16 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
     if segment.urg || segment.urgent.is_some() {
         return Some("urgent data".to_owned());
     }
-    // A host without accurate ECN takes no notice of AE on a SYN, and answers as RFC 3168 says.
-    if segment.ae && !(packet.is_injected && segment.flags & 0x12 == 0x02) {
-        return Some("accurate ECN (the flag AE)".to_owned());
-    }
     if segment.ports.is_some() {
         return Some("ports in packets".to_owned());
     }
-    if packet.is_injected && segment.flags & 0x02 != 0 && segment.len > 0 {
-        return Some("data on a SYN".to_owned());
+    if packet.is_injected && segment.flags & 0x12 == 0x12 && segment.len > 0 {
+        return Some("data on a SYN-ACK".to_owned());
     }
     segment.options.iter().flatten().find_map(|option| match option {
+        TcpOption::Other(name, _) if name == "FO" || name == "FOEXP" => None,
         TcpOption::Other(name, _) => Some(match name.as_str() {
-            "FO" | "FOEXP" => "TCP Fast Open".to_owned(),
             "md5" => "TCP MD5 signatures".to_owned(),
-            "ECN" | "ECN0" | "ECN1" => "the option of AccECN".to_owned(),
             name => format!("the TCP option {name}"),
         }),
         _ => None,

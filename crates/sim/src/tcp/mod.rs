@@ -1,5 +1,6 @@
 //! TCP as in Linux 6.1, as far as it matters for queues: state machines without clock, socket or payload.
 
+mod accecn;
 pub mod cc;
 mod config;
 mod negotiate;
@@ -14,10 +15,14 @@ mod tx;
 #[cfg(test)]
 mod tests;
 
+pub use accecn::{AccEcnHost, EcnBytes, EcnCounts};
 pub(crate) use config::WIFI_PACING_SHIFT;
 pub use config::{Config, Opening, truesize};
 pub use rx::Rx;
 pub(crate) use segment::Header;
 pub use segment::{Blocks, ECT0, ECT1, Flags, Rest, Sack, Segment};
-pub use socket::{Agreed, Host, Info, Options, Packet, Socket, SocketError, State};
+pub use socket::{
+    Agreed, Cookie, FastOpenHost, Granted, Host, Info, Notice, Notices, Options, Packet, Sending, Socket,
+    SocketError, Stamp, Stamping, State, Wakes,
+};
 pub use tx::{Tx, TxStats};

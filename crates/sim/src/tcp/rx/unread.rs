@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 /// Bytes of the headers of a segment with timestamps, Ethernet's included.
 const HEADERS: u32 = 66;
 
+/// Bytes of a page of memory.
+const PAGE: u32 = 4096;
+
 /// What the application has not read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unread {
@@ -150,9 +153,19 @@ impl Rx {
         let Some(unread) = &mut self.unread else { return };
         let queued = unread.segments.back().map_or(unread.copied_seq, |&(end, _)| end);
         if end > queued {
-            let memory = if segment.len > 0 { truesize(segment.len + HEADERS) } else { 0 };
+            // A long packet is in pages (Linux `sock_alloc_send_pskb` of a tun device).
+            let memory = match segment.len {
+                0 => 0,
+                len if len > PAGE => truesize(len.next_multiple_of(PAGE)),
+                len => truesize(len + HEADERS),
+            };
             unread.memory = unread.memory.saturating_add(memory);
             unread.segments.push_back((end, memory));
+        }
+        // Little space is left: no more ACKs at once (Linux `__tcp_select_window`).
+        let is_long = self.rcv_nxt - self.window.rcv_wup > u64::from(self.ack.rcv_mss);
+        if is_long && self.window.is_low(self.held()) {
+            self.ack.quick = 0;
         }
     }
 
@@ -184,6 +197,36 @@ impl Rx {
     /// What was received is acknowledged at once.
     pub(in crate::tcp) fn answer(&mut self) {
         self.ack.now = true;
+    }
+
+    /// Data of a SYN, which the SYN-ACK acknowledges (Linux `tcp_fastopen_add_skb`). It is not counted as
+    /// received for the delay of ACKs.
+    pub(in crate::tcp) fn take_syn_data(&mut self, data: &Header) {
+        self.rcv_nxt += u64::from(data.len);
+        self.window.rcv_wup = self.rcv_nxt;
+        self.keep_unread(data, false);
+    }
+
+    /// When the last data came.
+    pub(in crate::tcp) fn last_received(&self) -> Nanos {
+        self.ack.last_received
+    }
+
+    /// The ACK that is due, if one is, does not wait.
+    pub(in crate::tcp) fn answer_if_due(&mut self) {
+        self.ack.now |= self.ack.scheduled;
+    }
+
+    /// A few segments are acknowledged at once (Linux `tcp_data_ecn_check`).
+    pub(in crate::tcp) fn quicken(&mut self) {
+        self.enter_quickack(2);
+    }
+
+    /// The application writes now: its data carries the ACK of the SYN-ACK, and the next ones wait for data
+    /// (Linux `tcp_rcv_synsent_state_process`).
+    pub(in crate::tcp) fn expect_answer(&mut self) {
+        self.ack.scheduled = true;
+        self.enter_quickack(super::MAX_QUICKACKS);
     }
 
     /// Packets that are longer than `size` bytes are joined of segments of that length (GRO).

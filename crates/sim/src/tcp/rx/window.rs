@@ -231,6 +231,12 @@ impl ReceiveWindow {
         free.min(self.rcv_ssthresh).next_multiple_of(unit)
     }
 
+    /// Whether less than half of the buffer is free.
+    pub(super) fn is_low(&self, held: u32) -> bool {
+        let allowed = win_from_space(self.rcvbuf);
+        win_from_space(self.rcvbuf.saturating_sub(held)) < self.clamp.min(allowed) >> 1
+    }
+
     /// An ACK of `rcv_nxt` offers `wanted`, or what is left of the last offer if that is more.
     pub(super) fn offer(&mut self, wanted: u32, rcv_nxt: u64) {
         let open = self.open(rcv_nxt);

@@ -1,7 +1,8 @@
 //! Opening with options (RFC 9293 section 3.5; Linux 6.1 `tcp_rcv_synsent_state_process`,
 //! `tcp_check_req`, `tcp_create_openreq_child`).
 
-use super::{Agreed, Halves, Host, Options, Packet, Socket, SocketError, State, Urgent, clock};
+use super::{AccEcn, Agreed, Halves, Host, Options, Packet, Socket, SocketError, State, Urgent, clock};
+use crate::tcp::accecn::{self, EcnBytes};
 use crate::tcp::config::{Config, ts_before};
 use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
 use crate::tcp::rx::{Joined, Rx, initial_window};
@@ -39,10 +40,40 @@ impl Socket {
         let mut socket = Socket::new(host, State::SynRecv, now);
         socket.counts.segs_in = 1;
         socket.agree(&syn.options);
-        socket.agreed.ecn = host.tcp.ecn && syn.flags.has(Flags::ECE.with(Flags::CWR));
+        socket.grant_ecn(syn);
         socket.handshake.ts_recent = syn.options.timestamps.map_or(0, |(val, _)| val);
         socket.handshake.window = u32::from(syn.window);
+        socket.try_fast_open(now, syn);
         socket
+    }
+
+    /// What a SYN asks for, and this side has (Linux `tcp_ecn_create_request`). A SYN that is ECN-capable and
+    /// asks for ECN as RFC 3168 has it breaks its section 6.1.1.
+    fn grant_ecn(&mut self, syn: &Packet) {
+        if self.host.accecn.grants && accecn::is_asked(syn.flags) {
+            self.agreed.ecn = true;
+            self.accecn = Some(Box::new(AccEcn::asked(syn.ecn)));
+            return;
+        }
+        let is_allowed = syn.ecn == 0 || syn.flags.has(Flags::AE);
+        self.agreed.ecn = self.host.tcp.ecn && is_allowed && syn.flags.has(Flags::ECE.with(Flags::CWR));
+    }
+
+    /// What a SYN-ACK grants (RFC 9768 table 2).
+    fn accept_ecn(&mut self, syn_ack: &Packet) {
+        let ace = accecn::ace(syn_ack.flags);
+        let asked = self.host.accecn.asks;
+        self.agreed.ecn = match ace {
+            0b000 | 0b111 => false,
+            0b001 => asked || self.host.asks_ecn,
+            _ if asked => {
+                let option = syn_ack.options.ecn_bytes.as_ref();
+                let ecn = AccEcn::granted(syn_ack.flags, syn_ack.ecn, option, self.host.accecn);
+                self.accecn = Some(Box::new(ecn));
+                true
+            }
+            _ => self.host.asks_ecn && ace & 0b011 == 0b001,
+        };
     }
 
     /// What is asked for by one side and known to the other.
@@ -75,7 +106,7 @@ impl Socket {
             let is_ours = echo.is_none_or(|echo| {
                 !ts_before(echo, clock(self.handshake.first_sent)) && !ts_before(clock(now), echo)
             });
-            if packet.ack != 1 || !is_ours {
+            if !self.is_syn_acked(packet.ack) || !is_ours {
                 if !flags.has(Flags::RST) {
                     self.urgent.push_back(Urgent::Reset(packet.ack, None));
                 }
@@ -89,17 +120,22 @@ impl Socket {
                 return;
             }
             self.agree(&packet.options);
-            let ece = Flags::ECE.with(Flags::CWR);
-            self.agreed.ecn = self.host.asks_ecn && flags.0 & ece.0 == Flags::ECE.0;
+            self.accept_ecn(packet);
             self.handshake.ts_recent = packet.options.timestamps.map_or(0, |(val, _)| val);
             self.handshake.window = u32::from(packet.window);
-            self.handshake.ack = true;
             let rtt = self.handshake_rtt(now, packet);
-            self.establish(now, rtt, true);
+            self.open_halves(now, rtt, true);
+            let is_left = self.syn_data_acked(now, packet);
+            // The data carries the ACK.
+            self.handshake.ack = !is_left && !self.has_writer;
+            if let Some(halves) = self.halves.as_mut().filter(|_| self.has_writer) {
+                halves.rx.expect_answer();
+            }
+            self.establish(now, true);
         } else if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
             // Both sides open at once.
             self.agree(&packet.options);
-            self.agreed.ecn = self.host.tcp.ecn && flags.has(Flags::ECE.with(Flags::CWR));
+            self.grant_ecn(packet);
             self.handshake.ts_recent = packet.options.timestamps.map_or(0, |(val, _)| val);
             self.handshake.window = u32::from(packet.window);
             self.handshake.is_wanted = true;
@@ -111,18 +147,25 @@ impl Socket {
     fn on_syn_recv(&mut self, now: Nanos, packet: &Packet) {
         let flags = packet.flags;
         if flags.has(Flags::RST) {
-            if packet.seq == 1 {
+            // RFC 5961 section 3.2.
+            if packet.seq == self.rcv_nxt() {
                 self.end(Some(SocketError::ConnectionReset));
+            } else if (1..1 + u64::from(self.initial_window())).contains(&packet.seq) {
+                self.urgent.push_back(Urgent::Ack);
             }
             return;
         }
         if flags.has(Flags::SYN) && packet.seq == 0 {
-            let is_both = flags.has(Flags::ACK) && packet.ack == 1;
+            let is_both = flags.has(Flags::ACK) && self.is_syn_acked(packet.ack);
             if !is_both {
+                if let Some(ecn) = self.accecn_mut() {
+                    ecn.asked_again(flags, packet.ecn);
+                }
+                self.handshake.is_again = true;
                 self.handshake.is_wanted = true;
                 return;
             }
-        } else if packet.seq > 1 + u64::from(self.initial_window()) || packet.end() < 1 {
+        } else if packet.seq > self.rcv_nxt() + u64::from(self.initial_window()) || packet.end() < 1 {
             self.handshake.ack = true;
             self.urgent.push_back(Urgent::Ack);
             return;
@@ -130,7 +173,11 @@ impl Socket {
         if !flags.has(Flags::ACK) {
             return;
         }
-        if packet.ack != 1 {
+        let is_acked = match self.halves {
+            Some(_) => (1..=self.progress().1).contains(&packet.ack),
+            None => self.is_syn_acked(packet.ack),
+        };
+        if !is_acked {
             self.urgent.push_back(Urgent::Reset(packet.ack, None));
             return;
         }
@@ -145,10 +192,23 @@ impl Socket {
         let scale = if flags.has(Flags::SYN) { 0 } else { self.agreed.scales.map_or(0, |scales| scales.0) };
         self.handshake.window = u32::from(packet.window) << scale;
         let rtt = self.handshake_rtt(now, packet);
-        self.establish(now, rtt, false);
-        if flags.has(Flags::SYN) {
-            self.urgent.push_back(Urgent::Ack);
+        let host = self.host.accecn;
+        let marked = self.accecn_mut().map_or(0, |ecn| {
+            let option = packet.options.ecn_bytes.as_ref();
+            ecn.third_ack(flags, packet.end() == packet.seq, option, host)
+        });
+        if let Some(halves) = &mut self.halves {
+            halves.tx.complete(now, self.handshake.window, rtt);
         } else {
+            self.open_halves(now, rtt, false);
+            self.syn_data_acked(now, packet);
+        }
+        self.establish(now, false);
+        if let Some(halves) = &mut self.halves {
+            halves.tx.count_ce(marked);
+        }
+        // Both sides opened at once: the SYN-ACK completes the handshake, and nothing answers it.
+        if !flags.has(Flags::SYN) {
             self.counts.segs_in -= 1;
             self.on_packet(now, packet);
         }
@@ -169,30 +229,44 @@ impl Socket {
     fn configs(&self) -> [Config; 2] {
         let timestamps = if self.agreed.timestamps { 12 } else { 0 };
         let config = Config { timestamps: self.agreed.timestamps, ..self.host.tcp };
-        [self.agreed.mss, self.host.mss()].map(|mss| Config { mss: u32::from(mss) - timestamps, ..config })
+        let [sender, receiver] = [self.agreed.mss, self.host.mss()]
+            .map(|mss| Config { mss: u32::from(mss) - timestamps, ..config });
+        [Config { mss: sender.mss.saturating_sub(self.ecn_room), ..sender }, receiver]
     }
 
-    fn establish(&mut self, now: Nanos, rtt: Option<Span>, is_active: bool) {
+    /// Both directions begin.
+    pub(super) fn open_halves(&mut self, now: Nanos, rtt: Option<Span>, is_active: bool) {
+        let accecn = self.accecn.take();
+        let has_option =
+            accecn.as_ref().is_some_and(|ecn| ecn.wants_option(now, Span::ZERO, self.host.accecn));
+        self.ecn_room = if has_option { accecn::padded(3, false) } else { 0 };
+        let is_classic = self.agreed.ecn && accecn.is_none();
         let [sender, receiver] = self.configs();
         let joined = Joined {
             rtt,
-            ecn: self.agreed.ecn,
+            ecn: is_classic,
             ts_recent: self.handshake.ts_recent,
             is_active,
             scale: self.agreed.scales.map(|scales| scales.1),
         };
-        let peer = (self.handshake.window, self.agreed.ecn);
-        let mut tx = Tx::joined(&sender, self.cc(), now, peer, (rtt, self.handshake.retries));
+        let peer = (self.handshake.window, accecn);
+        let handshake = (rtt, self.handshake.retries);
+        let mut tx = Tx::joined(&sender, self.cc(), now, peer, self.agreed.ecn, handshake);
         let mut rx = Rx::joined(&receiver, now, &joined);
         rx.set_gso_size(self.host.gro_size);
         tx.set_sack(self.agreed.sack);
-        tx.write(core::mem::take(&mut self.early));
         self.halves = Some(Box::new(Halves { tx, rx }));
+    }
+
+    fn establish(&mut self, now: Nanos, is_active: bool) {
+        let is_accurate = self.halves.as_ref().is_some_and(|halves| halves.tx.accecn.is_some());
         self.state = State::Established;
+        self.write_early(now);
         self.handshake.is_wanted = false;
         if self.handshake.ack {
             self.handshake.ack = false;
-            self.urgent.push_back(Urgent::Ack);
+            let is_reflected = is_active && is_accurate;
+            self.urgent.push_back(if is_reflected { Urgent::Reflection } else { Urgent::Ack });
         }
         if self.fin_wanted {
             self.shutdown();
@@ -208,8 +282,15 @@ impl Socket {
             return;
         }
         self.handshake.retries += 1;
+        self.handshake.is_again = true;
+        let retries = self.handshake.retries;
+        if let Some(ecn) = self.accecn_mut() {
+            ecn.sent_again(retries);
+        }
         self.handshake.is_wanted = true;
-        let wait = (RTO_INITIAL * (1 << self.handshake.retries.min(16))).min(RTO_MAX);
+        let linear = if is_syn { self.host.syn_linear_timeouts } else { 0 };
+        let doublings = self.handshake.retries.saturating_sub(linear);
+        let wait = (RTO_INITIAL * (1 << doublings.min(16))).min(RTO_MAX);
         self.handshake.at = self.host.tcp.ticks().deadline(now, wait);
     }
 
@@ -227,31 +308,63 @@ impl Socket {
     pub(super) fn handshake_packet(&mut self, now: Nanos) -> Packet {
         self.handshake.is_wanted = false;
         let is_syn = self.state == State::SynSent;
-        let host = &self.host;
-        let (timestamps, sack, scaled, ecn) = if is_syn {
-            let ecn = host.asks_ecn && self.handshake.retries == 0;
-            (host.tcp.timestamps, host.sack, host.window_scaling, ecn)
+        let (ace, ecn_bytes) = if is_syn { (self.syn_ace(), None) } else { self.syn_ack_ace() };
+        let (timestamps, sack, scaled) = if is_syn {
+            (self.host.tcp.timestamps, self.host.sack, self.host.window_scaling)
         } else {
-            let Agreed { timestamps, sack, scales, ecn, .. } = self.agreed;
-            (timestamps, sack, scales.is_some(), ecn)
+            (self.agreed.timestamps, self.agreed.sack, self.agreed.scales.is_some())
         };
-        let mut flags = if is_syn { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
-        if ecn {
-            // RFC 3168 section 6.1.1.
-            flags = flags.with(if is_syn { Flags::ECE.with(Flags::CWR) } else { Flags::ECE });
-        }
+        let flags = if is_syn { Flags::SYN } else { Flags::SYN.with(Flags::ACK) };
+        let (fast_open, len) = self.syn_fast_open();
+        let fast_open = if is_syn { fast_open } else { self.granting };
+        let ack = if is_syn { 0 } else { self.rcv_nxt() };
         Packet {
-            ack: u64::from(!is_syn),
-            flags,
+            len,
+            ack,
+            flags: flags.with(accecn::flags(ace)),
             window: self.initial_window() as u16,
             options: Options {
-                mss: Some(host.mss()),
-                wscale: scaled.then(|| host.rcv_wscale()),
+                mss: Some(self.host.mss()),
+                wscale: scaled.then(|| self.host.rcv_wscale()),
                 sack_ok: sack,
                 timestamps: timestamps.then(|| (clock(now), self.handshake.ts_recent)),
+                ecn_bytes,
+                fast_open,
                 ..Options::default()
             },
             ..Packet::default()
+        }
+    }
+
+    /// Accurate ECN of this connection: with Fast Open it is in use before the handshake is complete.
+    fn accecn_mut(&mut self) -> Option<&mut AccEcn> {
+        let halves = self.halves.as_mut().and_then(|halves| halves.tx.accecn.as_deref_mut());
+        halves.or(self.accecn.as_deref_mut())
+    }
+
+    /// ACE of a SYN. One that is sent again asks for accurate ECN once more, and then for none (RFC 9768
+    /// section 3.1.4.1); RFC 3168 section 6.1.1.1 gives ECN up at once.
+    fn syn_ace(&self) -> u8 {
+        let fallback = self.host.accecn.fallback;
+        match self.handshake.retries {
+            retries if self.host.accecn.asks && (retries < 2 || !fallback) => 0b111,
+            retries if self.host.asks_ecn && !self.host.accecn.asks && (retries == 0 || !fallback) => 0b011,
+            _ => 0,
+        }
+    }
+
+    /// ACE of a SYN-ACK, and its option. One that is sent again has no option; when ACE was not answered
+    /// either, it has none (RFC 9768 section 3.1.4.2 and 3.2.3.2.2).
+    fn syn_ack_ace(&mut self) -> (u8, Option<EcnBytes>) {
+        let is_again = core::mem::take(&mut self.handshake.is_again);
+        let (retries, option) = (self.handshake.retries, self.host.accecn.option);
+        match self.accecn_mut() {
+            Some(ecn) => {
+                let has_option = !is_again && option > 0;
+                let ace = if retries < 2 { ecn.reflection() } else { 0 };
+                (ace, has_option.then(|| accecn::option([0; 3], 3)))
+            }
+            None => (u8::from(self.agreed.ecn), None),
         }
     }
 }

@@ -4,19 +4,26 @@
 //!
 //! The simulator's flows have one direction and need none of this.
 
+mod fastopen;
 mod handshake;
+mod notices;
 mod packet;
 mod receive;
 mod send;
+mod write;
 
+pub use fastopen::{Cookie, FastOpenHost, Granted};
+pub use notices::{Notice, Notices, Stamp, Stamping, Wakes};
 pub use packet::{Options, Packet};
+pub use write::Sending;
 
+use super::accecn::{AccEcn, AccEcnHost, EcnCounts};
 use super::cc::{CaState, Cc, CcKind, Window};
 use super::config::{Config, timestamp};
 use super::rtt::RTO_INITIAL;
 use super::rx::Rx;
 use super::segment::{Header, Rest};
-use super::tx::{Tx, TxStats};
+use super::tx::{Skbs, Tx, TxStats};
 use goodqueue::{Nanos, Rng, Span};
 use std::collections::VecDeque;
 
@@ -34,12 +41,18 @@ pub struct Host {
     pub tcp: Config,
     /// `tcp_ecn` is 1: ask for ECN as well.
     pub asks_ecn: bool,
+    /// Accurate ECN.
+    pub accecn: AccEcnHost,
+    /// Fast Open.
+    pub fast_open: FastOpenHost,
     /// `tcp_sack`: ask for SACK and grant it.
     pub sack: bool,
     /// `tcp_window_scaling`: ask for scaled windows and grant them.
     pub window_scaling: bool,
     /// `tcp_syn_retries`: how often a SYN is sent again.
     pub syn_retries: u32,
+    /// `tcp_syn_linear_timeouts`: so many timeouts of a SYN pass before they double; Linux has 4 since 6.5.
+    pub syn_linear_timeouts: u32,
     /// `tcp_synack_retries`: how often a SYN-ACK is sent again.
     pub synack_retries: u32,
     /// Largest IP packet of the device, bytes.
@@ -61,9 +74,12 @@ impl Default for Host {
         Host {
             tcp: Config { ecn: true, ..Config::default() },
             asks_ecn: false,
+            accecn: AccEcnHost::default(),
+            fast_open: FastOpenHost::default(),
             sack: true,
             window_scaling: true,
             syn_retries: 6,
+            syn_linear_timeouts: 0,
             synack_retries: 5,
             mtu: 1500,
             ip_header: 20,
@@ -182,6 +198,12 @@ pub struct Info {
     pub pacing_rate: u64,
     /// What the handshake agreed on.
     pub agreed: Agreed,
+    /// Since the last data was received.
+    pub last_data_recv: Span,
+    /// Data on the SYN was acknowledged, all of it, or received.
+    pub has_syn_data: bool,
+    /// What accurate ECN has counted; none without it.
+    pub ecn_counts: EcnCounts,
 }
 
 /// What the two SYNs agree on.
@@ -214,6 +236,8 @@ struct Handshake {
     first_sent: Nanos,
     at: Nanos,
     retries: u32,
+    /// The SYN-ACK was sent before.
+    is_again: bool,
     ts_recent: u32,
     /// The peer's window as its last segment had it, bytes.
     window: u32,
@@ -226,6 +250,8 @@ struct Handshake {
 enum Urgent {
     /// An ACK (a challenge, or the answer to an old segment).
     Ack,
+    /// An ACK of a SYN-ACK, whose ACE says with which ECN codepoint that came.
+    Reflection,
     /// A reset with this number, acknowledging this number if any.
     Reset(u64, Option<u64>),
 }
@@ -250,12 +276,35 @@ pub struct Socket {
     halves: Option<Box<Halves>>,
     urgent: VecDeque<Urgent>,
     error: Option<SocketError>,
-    /// Bytes written before the handshake was complete.
-    early: u64,
+    /// Accurate ECN until the handshake is complete.
+    accecn: Option<Box<AccEcn>>,
+    /// Bytes that the option of accurate ECN takes of each segment.
+    ecn_room: u32,
+    /// Fast Open of this connection, and the cookie that its SYN-ACK grants.
+    syn_data: fastopen::SynData,
+    granting: Option<Cookie>,
+    /// The end of data that the SYN carried in vain.
+    resent_syn: u64,
+    /// What was written before the handshake was complete.
+    early: Vec<(Vec<u64>, Sending)>,
+    /// Segments that a write sent before it was done.
+    ready: VecDeque<Packet>,
+    /// What the application is told beside data.
+    pub notices: Notices,
+    /// `TCP_NOTSENT_LOWAT`: the application can write while less than so many bytes are not sent.
+    pub notsent_lowat: u32,
+    /// The end of what was pushed last.
+    pushed_seq: u64,
+    /// Fragments of the last buffer.
+    frags: u32,
     /// Ends of what was written, each of which is pushed (Linux `tcp_mark_push`).
     pushes: VecDeque<u64>,
     written: u64,
     fin_wanted: bool,
+    /// The send buffer has been full.
+    pub was_full: bool,
+    /// A call waits for the handshake to write (Linux `sk_write_pending`).
+    pub has_writer: bool,
     is_read_shut: bool,
     /// The application has closed: no one reads.
     is_orphan: bool,
@@ -264,8 +313,8 @@ pub struct Socket {
     counts: Counts,
     /// What is left of a super-packet that the device does not accept.
     rest: Option<(Header, Rest)>,
-    /// The end of a segment that was sent again and when, if others of its packet follow it.
-    resent: Option<(u64, Nanos)>,
+    /// The end of the segment that was sent again last in this burst, if others of its packet follow it.
+    resent: Option<u64>,
 }
 
 impl Socket {
@@ -275,6 +324,7 @@ impl Socket {
             first_sent: now,
             at: host.tcp.ticks().deadline(now, RTO_INITIAL),
             retries: 0,
+            is_again: false,
             ts_recent: 0,
             window: 0,
             ack: false,
@@ -287,10 +337,22 @@ impl Socket {
             halves: None,
             urgent: VecDeque::new(),
             error: None,
-            early: 0,
+            accecn: None,
+            ecn_room: 0,
+            syn_data: fastopen::SynData::default(),
+            granting: None,
+            resent_syn: 0,
+            early: Vec::new(),
+            ready: VecDeque::new(),
+            notices: Notices::default(),
+            notsent_lowat: u32::MAX,
+            pushed_seq: 1,
+            frags: 0,
             pushes: VecDeque::new(),
             written: 0,
             fin_wanted: false,
+            was_full: false,
+            has_writer: false,
             is_read_shut: false,
             is_orphan: false,
             expires: NEVER,
@@ -340,19 +402,6 @@ impl Socket {
         matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
     }
 
-    /// The application writes `bytes`.
-    pub fn write(&mut self, bytes: u64) {
-        if bytes == 0 {
-            return;
-        }
-        self.written += bytes;
-        self.pushes.push_back(1 + self.written);
-        match &mut self.halves {
-            Some(halves) => halves.tx.write(bytes),
-            None => self.early += bytes,
-        }
-    }
-
     /// Bytes in order that the application has not read.
     #[must_use]
     pub fn readable(&self) -> u64 {
@@ -383,12 +432,6 @@ impl Socket {
         (1 + self.written).saturating_sub(nxt)
     }
 
-    /// Whether the send buffer is full: some of what was written waits in the application.
-    #[must_use]
-    pub fn is_full(&self) -> bool {
-        self.halves.as_ref().is_some_and(|halves| halves.tx.taken() < self.written)
-    }
-
     /// Nothing more is written (`shutdown(SHUT_WR)`): FIN after all data.
     pub fn shutdown(&mut self) {
         self.fin_wanted = true;
@@ -417,7 +460,9 @@ impl Socket {
 
     /// The application aborts: a reset, and nothing follows (RFC 9293 section 3.10.5).
     pub fn abort(&mut self) {
-        let is_open = !matches!(self.state, State::SynSent | State::TimeWait | State::Close);
+        // What waits for the end of the handshake is forgotten, unless it is a connection of Fast Open.
+        let is_half = self.state == State::SynRecv && self.halves.is_none();
+        let is_open = !is_half && !matches!(self.state, State::SynSent | State::TimeWait | State::Close);
         let number = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt);
         let acked = self.rcv_nxt();
         self.end(None);
@@ -441,6 +486,11 @@ impl Socket {
         }
     }
 
+    /// Changes settings of the host that hold for connections that are there already.
+    pub fn configure_host(&mut self, change: impl Fn(&mut Host)) {
+        change(&mut self.host);
+    }
+
     /// The latest time at which [`Socket::on_timer`] must be called; none: not before the next input.
     #[must_use]
     pub fn next_timer(&self) -> Option<Nanos> {
@@ -448,7 +498,7 @@ impl Socket {
         if matches!(self.state, State::SynSent | State::SynRecv) {
             at = at.min(self.handshake.at);
         }
-        if let Some(halves) = &self.halves {
+        if let Some(halves) = self.halves.as_ref().filter(|_| !self.is_fast_open()) {
             let halves = [halves.tx.next_timer(), halves.rx.next_timer()];
             at = halves.into_iter().flatten().fold(at, Nanos::min);
         }
@@ -463,11 +513,17 @@ impl Socket {
         if matches!(self.state, State::SynSent | State::SynRecv) && self.handshake.at <= now {
             self.handshake_timeout(now);
         }
-        if let Some(halves) = &mut self.halves {
+        let is_fast_open = self.is_fast_open();
+        if let Some(halves) = self.halves.as_mut().filter(|_| !is_fast_open) {
             halves.tx.on_timer(now);
             halves.rx.on_timer(now);
+            let was_probed = |skbs: &mut Box<Skbs>| core::mem::take(&mut skbs.was_probed);
+            let is_pushed = halves.tx.skbs.as_mut().is_some_and(was_probed);
             if halves.tx.is_dead() {
                 self.end(Some(SocketError::TimedOut));
+            }
+            if is_pushed {
+                self.mark_push();
             }
         }
     }
@@ -507,7 +563,14 @@ impl Socket {
         let (tx, rx) = match &self.halves {
             Some(halves) => (&halves.tx, Some(&halves.rx)),
             None => {
-                fresh = Tx::joined(&self.host.tcp, self.cc(), now, (self.handshake.window, false), (None, 0));
+                fresh = Tx::joined(
+                    &self.host.tcp,
+                    self.cc(),
+                    now,
+                    (self.handshake.window, None),
+                    false,
+                    (None, 0),
+                );
                 (&fresh, None)
             }
         };
@@ -519,7 +582,7 @@ impl Socket {
             stats: tx.stats(),
             snd_cwnd: w.snd_cwnd,
             snd_ssthresh: w.snd_ssthresh,
-            snd_mss: w.mss,
+            snd_mss: w.mss + self.ecn_room,
             rcv_mss: rx.map_or(536, Rx::rcv_mss),
             advmss: u32::from(self.host.mss()) - if self.agreed.timestamps { 12 } else { 0 },
             unacked: w.packets_out,
@@ -542,6 +605,9 @@ impl Socket {
             segs_out: counts.segs_out,
             pacing_rate: w.sk_pacing_rate.0 / 8,
             agreed: self.agreed,
+            last_data_recv: rx.map_or(Span::ZERO, |rx| now.since(rx.last_received())),
+            has_syn_data: self.has_syn_data(),
+            ecn_counts: tx.accecn.as_ref().map_or_else(EcnCounts::default, |ecn| ecn.counts()),
         }
     }
 

@@ -1,8 +1,10 @@
 //! A segment with its options, as a [`Socket`](super::Socket) takes and gives it.
 
+use super::Cookie;
+use crate::tcp::accecn::EcnBytes;
 use crate::tcp::segment::Flags;
 
-/// The options of a segment (RFC 9293 section 3.1, RFC 2018, RFC 7323).
+/// The options of a segment (RFC 9293 section 3.1, RFC 2018, RFC 7323, RFC 7413, RFC 9768).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The MSS of a SYN, bytes.
@@ -18,6 +20,10 @@ pub struct Options {
     pub sack: [(u64, u64); 4],
     /// Number of SACK blocks.
     pub sacks: u8,
+    /// The cookie of Fast Open, or a request for it.
+    pub fast_open: Option<Cookie>,
+    /// Byte counters of accurate ECN.
+    pub ecn_bytes: Option<EcnBytes>,
 }
 
 /// A segment of one side of a connection. Sequence numbers are 64-bit stream offsets that never wrap: SYN is

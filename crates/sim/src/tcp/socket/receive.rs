@@ -81,7 +81,14 @@ impl Socket {
         }
         if flags.has(Flags::SYN) {
             // RFC 5961 section 4.2.
-            self.urgent.push_back(Urgent::Ack);
+            let option = packet.options.ecn_bytes.as_ref();
+            match &mut halves.tx.accecn {
+                Some(ecn) => {
+                    ecn.granted_again(packet.ecn, option);
+                    self.urgent.push_back(Urgent::Reflection);
+                }
+                None => self.urgent.push_back(Urgent::Ack),
+            }
             return;
         }
         if !flags.has(Flags::ACK) {
@@ -90,8 +97,43 @@ impl Socket {
         if packet.len > 0 {
             self.counts.data_segs_in += 1;
         }
+        if let Some(ecn) = &mut halves.tx.accecn {
+            let is_newer = ts_val.is_some_and(|val| ts_before(halves.rx.ts_recent(), val));
+            ecn.note(packet.options.ecn_bytes, is_newer, self.counts.bytes_sent);
+        }
         if self.take_ack(now, packet, &header) {
+            self.count_ecn(packet);
             self.take_data(now, packet, &header);
+            self.hasten_feedback();
+        }
+    }
+
+    /// Data of a SYN (Fast Open).
+    pub(super) fn take_syn_data(&mut self, data: &Packet) {
+        if let Some(halves) = &mut self.halves {
+            halves.rx.take_syn_data(&header(data, 0));
+        }
+    }
+
+    /// Accurate ECN counts every packet that is accepted.
+    fn count_ecn(&mut self, packet: &Packet) {
+        let size = u32::from(self.host.gro_size.unwrap_or(u16::MAX)).max(1);
+        let Some(halves) = &mut self.halves else { return };
+        let Some(ecn) = &mut halves.tx.accecn else { return };
+        if packet.len > 0 && packet.ecn == 0 && ecn.is_seen() {
+            halves.rx.quicken();
+        }
+        ecn.receive(packet.ecn, packet.len, packet.len.div_ceil(size));
+        if packet.len > 0 && packet.seq < halves.rx.rcv_nxt() {
+            ecn.duplicate(packet.seq);
+        }
+    }
+
+    /// Feedback of accurate ECN that must not wait goes with an ACK at once.
+    fn hasten_feedback(&mut self) {
+        let Some(halves) = &mut self.halves else { return };
+        if halves.tx.accecn.as_ref().is_some_and(|ecn| ecn.is_urgent()) {
+            halves.rx.answer_if_due();
         }
     }
 
@@ -111,16 +153,18 @@ impl Socket {
     fn take_ack(&mut self, now: Nanos, packet: &Packet, header: &Header) -> bool {
         let Some(halves) = &mut self.halves else { return false };
         let w = halves.tx.window();
-        if packet.ack > w.snd_nxt {
-            return false;
-        }
-        if packet.ack < w.snd_una && w.snd_una - packet.ack > u64::from(halves.tx.max_window()) {
-            // RFC 5961 section 5.2.
+        let is_too_old = packet.ack < w.snd_una && w.snd_una - packet.ack > u64::from(halves.tx.max_window());
+        if packet.ack > w.snd_nxt || is_too_old {
+            // RFC 5961 section 5.2; for what was not sent, RFC 9293 section 3.10.7.4.
             self.urgent.push_back(Urgent::Ack);
             return false;
         }
+        if let Some(skbs) = &mut halves.tx.skbs {
+            skbs.has_more = false;
+        }
         let (sacks, count) = blocks(packet);
         halves.tx.receive(now, header, &sacks[..count]);
+        self.notices.acknowledged(now, halves.tx.window().snd_una);
         let is_fin_acked = halves.tx.is_done() && halves.tx.is_fin_sent();
         if is_fin_acked {
             self.state = match self.state {
@@ -155,7 +199,11 @@ impl Socket {
             self.urgent.push_back(reset);
             return;
         }
+        let before = (halves.rx.readable(), halves.rx.is_finished());
         halves.rx.receive(now, header, packet.ecn == CE);
+        if before != (halves.rx.readable(), halves.rx.is_finished()) {
+            self.notices.wakes.input += 1;
+        }
         if halves.rx.is_finished() {
             if matches!(self.state, State::FinWait1 | State::FinWait2) {
                 halves.rx.answer();
@@ -193,7 +241,7 @@ fn is_disordered(packet: &Packet, rcv_nxt: u64, snd_una: u64) -> bool {
 /// The segment as the two halves take it.
 fn header(packet: &Packet, scale: u8) -> Header {
     let (ts_val, ts_ecr) = packet.options.timestamps.unwrap_or_default();
-    let kept = Flags(Flags::ACK.0 | Flags::FIN.0 | Flags::PSH.0 | Flags::ECE.0 | Flags::CWR.0);
+    let kept = !(Flags::SYN.0 | Flags::RST.0);
     Header {
         seq: packet.seq,
         ack: packet.ack,
@@ -202,7 +250,7 @@ fn header(packet: &Packet, scale: u8) -> Header {
         ts_val,
         ts_ecr,
         sacks: packet.options.sacks,
-        flags: Flags(packet.flags.0 & kept.0),
+        flags: Flags(packet.flags.0 & kept),
         ecn: packet.ecn,
         ..Header::default()
     }

@@ -8,4 +8,5 @@ mod ordinary;
 mod pipe;
 mod receiver;
 mod recovery;
+mod socket;
 mod transfer;

@@ -3,10 +3,12 @@
 use super::rate::Newest;
 use super::timers::newly;
 use super::{Pending, Rexmit, Tx};
+use crate::tcp::accecn::Delivered;
 use crate::tcp::cc::{CaState, RateSample};
 use crate::tcp::config::ts_before;
 use crate::tcp::rack::REORDERING;
 use crate::tcp::rx::CEP_INIT;
+use crate::tcp::scoreboard::SACKED;
 use crate::tcp::segment::{Flags, Header, Sack};
 use goodqueue::Nanos;
 
@@ -115,6 +117,7 @@ impl Tx {
             newest: Newest::default(),
             rs: RateSample { prior_in_flight: self.w.packets_in_flight(), ..RateSample::default() },
         };
+        let before = self.accecn.is_some().then(|| self.bytes_delivered());
         let is_old = segment.ack < ack.prior_una;
         if !is_old {
             self.advance_una(now, segment, &mut ack);
@@ -125,6 +128,9 @@ impl Tx {
         if had_packets && !is_old {
             self.clean(now, &mut ack);
             self.rack.update_reo_wnd(ack.rs.prior_delivered, self.w.delivered);
+        }
+        if let (Some(before), false) = (before, is_old) {
+            self.take_feedback(segment.flags, (prior_delivered, before), &mut ack);
         }
         if !is_old {
             self.process_probe_ack(now, segment.ack, &ack);
@@ -148,7 +154,7 @@ impl Tx {
         }
         let delivered = newly(self.w.delivered, prior_delivered);
         self.rate_generate(now, &mut ack, delivered, newly(self.w.lost, prior_lost));
-        if self.w.accecn {
+        if self.w.accecn && before.is_none() {
             self.take_ace(segment.ace(), &mut ack.rs);
         }
         self.cong_control(now, &ack, delivered);
@@ -208,6 +214,33 @@ impl Tx {
         self.count.delivered_ce += u64::from(rs.delivered_ce);
     }
 
+    /// Bytes acknowledged and reported by SACK, for accurate ECN with its option.
+    #[cold]
+    fn bytes_delivered(&self) -> u64 {
+        let slots = self.board.positions().map(|pos| self.board.get(pos));
+        let sacked: u64 = slots.filter(|slot| slot.has(SACKED)).map(|slot| u64::from(slot.len)).sum();
+        self.w.snd_una + sacked
+    }
+
+    /// Accurate ECN with its option. Any packet with CE is a sign of congestion (Linux `tcp_accecn_process`).
+    #[cold]
+    fn take_feedback(&mut self, flags: Flags, (packets, bytes): (u64, u64), ack: &mut Ack) {
+        let what = Delivered {
+            packets: newly(self.w.delivered, packets),
+            bytes: newly(self.bytes_delivered(), bytes),
+            mss: self.w.mss,
+            known_ce: self.count.delivered_ce,
+            is_exact: self.has_sack || matches!(self.w.ca_state, CaState::Open | CaState::Cwr),
+        };
+        let Some(ecn) = &mut self.accecn else { return };
+        let marked = ecn.marked(flags, ack.has(FORWARD_PROGRESS), what);
+        ack.rs.delivered_ce = marked;
+        self.count.delivered_ce += u64::from(marked);
+        if marked > 0 {
+            ack.flags |= ECE;
+        }
+    }
+
     /// Sets what may be retransmitted after this ACK, if anything waits for it.
     fn allow(&mut self, rexmit: Rexmit) {
         let is_needed = self.board.has_pending() || !self.takes_shortcuts();
@@ -237,7 +270,7 @@ impl Tx {
     /// quadratic time.
     #[cfg(debug_assertions)]
     pub(super) fn check_counters(&self) {
-        use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};
+        use crate::tcp::scoreboard::{LOST, RETRANS};
         let count = |flag: u8| {
             let n = self.board.positions().filter(|&pos| self.board.get(pos).has(flag)).count();
             u32::try_from(n).unwrap_or(u32::MAX)

@@ -161,8 +161,11 @@ impl Tx {
     /// Bytes of memory of what is queued: data in page fragments, and the head of each packet. Data that was
     /// not sent yet is in packets as large as possible (Linux `tcp_sendmsg_locked`). Each transmission splits
     /// off a packet with its own head (`tso_fragment`).
-    fn wmem_queued(&self) -> u64 {
-        let unsent = self.unsent().div_ceil(u64::from(GSO_MAX_SIZE));
+    pub(super) fn wmem_queued(&self) -> u64 {
+        let unsent = match &self.skbs {
+            Some(skbs) => self.unsent_skbs(skbs),
+            None => self.unsent().div_ceil(u64::from(GSO_MAX_SIZE)),
+        };
         let bytes = self.write_seq.saturating_sub(self.w.snd_una);
         bytes + (unsent + u64::from(self.heads)) * SKB_HEAD
     }

@@ -2,6 +2,7 @@
 //! leaves.
 
 use super::{NEVER, Pending, State, Tx};
+use crate::tcp::accecn::AccEcn;
 use crate::tcp::cc::Cc;
 use crate::tcp::config::{Config, Opening, timestamp};
 use crate::tcp::negotiate::{ask, asked, grant, granted};
@@ -109,20 +110,36 @@ impl Tx {
 
     /// The sender of a socket whose handshake is complete. The peer offers `window` bytes; `rtt` is the
     /// handshake's round-trip time, if it gave one, and `retransmits` how often its segment was sent again.
+    /// `ecn` was agreed on; with `accecn`, accurate ECN.
     pub(in crate::tcp) fn joined(
         config: &Config,
         cc: Cc,
         now: Nanos,
-        (window, ecn): (u32, bool),
+        (window, accecn): (u32, Option<Box<AccEcn>>),
+        ecn: bool,
         (rtt, retransmits): (Option<Span>, u32),
     ) -> Tx {
         let mut tx = Tx::new(config, cc, Opening::Active);
         tx.take_every_step();
-        tx.set_ecn(ecn, false);
+        tx.keep_skbs();
+        tx.set_ecn(ecn, accecn.is_some());
+        tx.accecn = accecn;
         (tx.snd_wnd, tx.max_window) = (window, window);
         tx.retransmits = retransmits;
         tx.become_established(now, rtt);
         tx
+    }
+
+    /// The handshake of a connection that has sent data before (Fast Open) is complete.
+    pub(in crate::tcp) fn complete(&mut self, now: Nanos, window: u32, rtt: Option<Span>) {
+        (self.snd_wnd, self.max_window) = (window, self.max_window.max(window));
+        if let Some(rtt) = rtt {
+            self.rtt.sample(rtt, 1, 1);
+            self.w.sample_min_rtt(now, rtt);
+            self.w.srtt = self.rtt.srtt();
+        }
+        self.rto = self.rtt.rto(self.ticks);
+        self.update_pacing_rate();
     }
 
     /// The SYN or SYN-ACK was not answered in time.

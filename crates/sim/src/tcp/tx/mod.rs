@@ -10,11 +10,13 @@ mod rate;
 mod recovery;
 mod reno;
 mod sack;
+mod skbs;
 mod stats;
 mod timers;
 mod transmit;
 mod undo;
 
+use super::accecn::AccEcn;
 use super::cc::{CaState, Cc, Own, Window};
 use super::config::{Config, Opening, Ticks, truesize};
 use super::rack::Rack;
@@ -27,6 +29,7 @@ use std::sync::Arc;
 
 pub(super) use handshake::{SYN_RETRIES, SYNACK_RETRIES};
 use rate::Round;
+pub(super) use skbs::Skbs;
 use stats::Counters;
 pub use stats::TxStats;
 
@@ -176,6 +179,8 @@ pub struct Tx {
     write_seq: u64,
     /// The socket has taken data since the last attempt to send some.
     has_written: bool,
+    /// What a socket has written, in buffers.
+    pub(in crate::tcp) skbs: Option<Box<Skbs>>,
     /// Bytes the application still holds; `u64::MAX`: without end.
     app_bytes: u64,
     fin: Fin,
@@ -215,6 +220,8 @@ pub struct Tx {
 
     usage: Usage,
     ecn: Ecn,
+    /// Accurate ECN with its option; the simulator's flows have none.
+    pub(in crate::tcp) accecn: Option<Box<AccEcn>>,
     burst: Burst,
     wants: Wants,
 
@@ -257,6 +264,7 @@ impl Tx {
             count: Counters::default(),
             write_seq: 1,
             has_written: false,
+            skbs: None,
             app_bytes: 0,
             fin: Fin::Open,
             sndbuf: config.tcp_wmem[1],
@@ -281,6 +289,7 @@ impl Tx {
             force_head: false,
             usage: Usage::default(),
             ecn: Ecn::default(),
+            accecn: None,
             burst: Burst::default(),
             wants: Wants::default(),
             first_tx: Nanos::ZERO,
@@ -399,12 +408,13 @@ impl Tx {
     /// Whether the outstanding segment at `seq` was the last of the packet in which it was first sent.
     pub(in crate::tcp) fn ends_packet(&self, seq: u64) -> bool {
         let pos = self.board.locate(seq, self.w.mss);
-        pos != self.board.end() && self.board.get(pos).has(super::scoreboard::LAST)
-    }
-
-    /// Bytes that the send buffer has taken of what was written.
-    pub(in crate::tcp) fn taken(&self) -> u64 {
-        self.write_seq - 1
+        if pos == self.board.end() {
+            return false;
+        }
+        // SACK of what follows has split the packet (Linux `tcp_match_skb_to_sack`).
+        let next = self.board.after(pos);
+        let is_split = next != self.board.end() && self.board.get(next).has(super::scoreboard::SACKED);
+        is_split || self.board.get(pos).has(super::scoreboard::LAST)
     }
 
     /// The largest window that the peer has offered, bytes.
@@ -438,6 +448,16 @@ impl Tx {
     pub(in crate::tcp) fn recovery_info(&self) -> (u32, u32, bool, Span, Span, u32) {
         let Rack { reordering, reord_seen, .. } = self.rack;
         (self.retransmits, reordering, reord_seen, self.rto, self.rtt.mean_deviation(), self.snd_wnd)
+    }
+
+    /// Changes the payload of a full segment. `false`: something was sent or written that is not acknowledged.
+    pub(in crate::tcp) fn set_mss(&mut self, mss: u32) -> bool {
+        let is_idle = self.w.packets_out == 0 && self.unsent() == 0;
+        if is_idle {
+            self.w.mss = mss;
+            self.full_truesize = truesize(mss + autosize::HEADERS);
+        }
+        is_idle
     }
 
     /// Whether ECN was negotiated.

@@ -61,6 +61,11 @@ pub(super) struct Counters {
 }
 
 impl Tx {
+    /// The handshake has reported so many packets with CE.
+    pub(in crate::tcp) fn count_ce(&mut self, packets: u64) {
+        self.count.delivered_ce = self.count.delivered_ce.max(packets);
+    }
+
     /// The counters.
     #[must_use]
     pub fn stats(&self) -> TxStats {

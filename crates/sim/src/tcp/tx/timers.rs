@@ -113,9 +113,9 @@ impl Tx {
         true
     }
 
-    /// Whether the tail of what is sent now would be probed.
+    /// Whether the tail of what is sent now would be probed: only with SACK, which tells of the probe.
     pub(super) fn may_probe(&self) -> bool {
-        matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
+        self.has_sack && matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
     }
 
     /// RACK's reordering window ends `left` from now.
@@ -180,6 +180,13 @@ impl Tx {
     /// A window of zero is probed with exponential backoff (RFC 9293 section 3.8.6.1).
     fn window_timeout(&mut self, now: Nanos) {
         if self.w.packets_out > 0 || !self.has_unsent() {
+            return;
+        }
+        if self.is_held_alone() && self.fits_window() {
+            // The window is open: the application held short data back (Linux `tcp_write_wakeup`).
+            if let Some(skbs) = &mut self.skbs {
+                (skbs.is_pushed, skbs.was_probed) = (true, true);
+            }
             return;
         }
         self.retransmits = (self.retransmits + 1).min(self.config.retries2);

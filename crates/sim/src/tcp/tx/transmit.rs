@@ -1,6 +1,7 @@
 //! What is sent: control segments, retransmissions, new data (Linux 6.1 `tcp_output.c`).
 
 use super::autosize::HEADERS;
+use super::skbs::Next;
 use super::{Burst, Fin, NEVER, Rexmit, State, Tx, Wants};
 use crate::tcp::cc::{CaState, CwndEvent};
 use crate::tcp::config::{timestamp, truesize};
@@ -270,7 +271,7 @@ impl Tx {
     }
 
     /// Whether the next segment lies within the receive window.
-    fn fits_window(&self) -> bool {
+    pub(super) fn fits_window(&self) -> bool {
         let len = self.unsent().min(u64::from(self.w.mss));
         self.w.snd_nxt + len <= self.wnd_end()
     }
@@ -381,24 +382,32 @@ impl Tx {
     #[allow(clippy::cast_possible_truncation)]
     fn sendable(&mut self, now: Nanos, unsent: u64, quota: u32) -> Option<u32> {
         let mss = u64::from(self.w.mss);
+        let next = match &self.skbs {
+            Some(skbs) => self.next_skb(skbs, unsent),
+            None => Next::all(unsent),
+        };
+        let Next { len: unsent, is_last, is_closed } = next;
         if unsent > mss && self.builds_super_packets() && !self.burst.probe {
             let max_segs = self.tso_segs();
             let window = self.wnd_end() - self.w.snd_nxt;
             let in_flight = self.w.packets_in_flight();
             let cwnd_room = u64::from(self.w.snd_cwnd.saturating_sub(in_flight)) * mss;
-            if self.should_defer(now, window.min(cwnd_room), unsent, max_segs) {
+            if self.should_defer(now, window.min(cwnd_room), unsent, max_segs) && !is_closed {
                 return None;
             }
             let limit = (u64::from(quota.min(max_segs)) * mss).min(window);
             let len = unsent.min(limit);
             let partial = len % mss;
             // Whole segments, unless the short one ends the data and may go.
-            let is_whole = len < unsent || partial == 0 || self.nagle_holds();
+            let is_whole = len < unsent || partial == 0 || (is_last && self.nagle_holds());
             let len = if is_whole && len > partial { len - partial } else { len };
             return Some(len as u32);
         }
         let len = unsent.min(mss);
-        if len < mss && !self.burst.probe && self.nagle_holds() {
+        if len < mss && !self.burst.probe && is_last && self.nagle_holds() {
+            if self.is_held_alone() {
+                self.probe_window(now);
+            }
             return None;
         }
         Some(len as u32)
@@ -407,7 +416,9 @@ impl Tx {
     /// Nagle's algorithm in Minshall's variant: a short segment waits while a short one is unacknowledged.
     fn nagle_holds(&self) -> bool {
         let has_small = self.snd_sml > self.w.snd_una && self.snd_sml <= self.w.snd_nxt;
-        !self.config.nodelay && has_small && !self.is_fin_next()
+        let nagle = !self.config.nodelay && has_small;
+        let holds = self.skbs.as_ref().map_or(nagle, |skbs| skbs.holds_short(nagle));
+        holds && !self.is_fin_next()
     }
 
     #[inline(always)]
@@ -525,7 +536,8 @@ impl Tx {
 
     /// The window was not filled for the length of a timeout, so it decays to what was used.
     fn application_limited(&mut self, now: Nanos) {
-        let has_space_waiter = self.app_bytes > 0;
+        let is_waiting = self.skbs.as_ref().is_some_and(|skbs| skbs.lacks_space);
+        let has_space_waiter = self.app_bytes > 0 || is_waiting;
         if self.w.ca_state == CaState::Open && !has_space_waiter {
             let used = self.usage.used.max(self.config.initial_cwnd);
             if used < self.w.snd_cwnd {

@@ -1,0 +1,159 @@
+//! What a [`Socket`](crate::tcp::Socket) has written and not sent, in buffers as the application's calls have
+//! filled them (Linux `tcp_sendmsg_locked`, the write queue of `sk_buff`s), and when a short one may go
+//! (`tcp_nagle_check`). The simulator's flows write in bulk and have none of this.
+
+use super::{Fin, Tx};
+use crate::tcp::scoreboard::{EVER, RETRANS};
+use std::collections::VecDeque;
+
+/// The buffers that are not sent, and the rules of the application for short ones.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tcp) struct Skbs {
+    /// The end of each, in order, and whether it grows no more (`MSG_EOR`). Only the last one grows.
+    ends: VecDeque<(u64, bool)>,
+    /// `TCP_CORK`: no short segment leaves (`TCP_NAGLE_CORK`).
+    pub(in crate::tcp) is_corked: bool,
+    /// The same for what the call at hand sends (`MSG_MORE`).
+    pub(in crate::tcp) has_more: bool,
+    /// What is there leaves, however short it is (`TCP_NAGLE_PUSH`).
+    pub(in crate::tcp) is_pushed: bool,
+    /// The application waits for space (`SOCK_NOSPACE`).
+    pub(in crate::tcp) lacks_space: bool,
+    /// A probe of the window sent data, whose last byte is pushed.
+    pub(in crate::tcp) was_probed: bool,
+}
+
+/// The buffer that is sent next: its bytes, whether it is the last, and whether it grows no more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next {
+    pub(super) len: u64,
+    pub(super) is_last: bool,
+    pub(super) is_closed: bool,
+}
+
+impl Next {
+    /// All that is there.
+    pub(super) const fn all(len: u64) -> Next {
+        Next { len, is_last: true, is_closed: false }
+    }
+}
+
+impl Skbs {
+    /// Nagle's algorithm, if nothing else says that a short segment waits.
+    #[cold]
+    pub(super) fn holds_short(&self, nagle: bool) -> bool {
+        !self.is_pushed && (self.is_corked || self.has_more || nagle)
+    }
+}
+
+impl Tx {
+    /// The application writes in buffers from now on.
+    pub(in crate::tcp) fn keep_skbs(&mut self) {
+        self.skbs = Some(Box::default());
+    }
+
+    /// The first `bytes` were sent on the SYN and are acknowledged.
+    pub(in crate::tcp) fn skip(&mut self, bytes: u64) {
+        self.write_seq += bytes;
+        self.w.snd_nxt += bytes;
+        self.w.snd_una += bytes;
+    }
+
+    /// Bytes of the last buffer that are not sent, if it can take more.
+    pub(in crate::tcp) fn open_tail(&mut self) -> u64 {
+        let (nxt, end) = (self.w.snd_nxt, self.write_seq);
+        let Some(skbs) = &mut self.skbs else { return 0 };
+        skbs.ends.retain(|&(end, _)| end > nxt);
+        if skbs.ends.back().is_none_or(|&(_, is_closed)| is_closed) {
+            return 0;
+        }
+        let begin = skbs.ends.iter().rev().nth(1).map_or(nxt, |&(end, _)| end);
+        end - begin.max(nxt)
+    }
+
+    /// Whether the last buffer is the first that is not sent (Linux `tcp_send_head`).
+    pub(in crate::tcp) fn is_tail_head(&self) -> bool {
+        self.skbs.as_ref().is_some_and(|skbs| skbs.ends.len() == 1)
+    }
+
+    /// `bytes` go into the last buffer, or into a new one. The room for them is not asked for.
+    pub(in crate::tcp) fn take(&mut self, bytes: u64, is_new: bool) {
+        self.check_app_limited();
+        self.has_written = true;
+        self.write_seq += bytes;
+        let end = self.write_seq;
+        let Some(skbs) = &mut self.skbs else { return };
+        if is_new || skbs.ends.is_empty() {
+            skbs.ends.push_back((end, false));
+            skbs.is_pushed = false;
+        } else if let Some(last) = skbs.ends.back_mut() {
+            last.0 = end;
+        }
+    }
+
+    /// The last buffer takes no more.
+    pub(in crate::tcp) fn close_tail(&mut self) {
+        if let Some((_, is_closed)) = self.skbs.as_mut().and_then(|skbs| skbs.ends.back_mut()) {
+            *is_closed = true;
+        }
+    }
+
+    /// Most bytes of a buffer: whole segments, within half the largest window of the peer (Linux
+    /// `tcp_xmit_size_goal`).
+    pub(in crate::tcp) fn size_goal(&self) -> u64 {
+        const SMALL: u32 = 536;
+        let mss = self.w.mss;
+        let half = if self.max_window > SMALL { self.max_window >> 1 } else { self.max_window };
+        let most =
+            if half > 0 { super::autosize::GSO_MAX_SIZE.min(half) } else { super::autosize::GSO_MAX_SIZE };
+        u64::from((most / mss).max(1)) * u64::from(mss)
+    }
+
+    /// Whether the send buffer takes another buffer (Linux `sk_stream_memory_free`). `lowat` is
+    /// `TCP_NOTSENT_LOWAT`.
+    pub(in crate::tcp) fn has_memory(&self, lowat: u32) -> bool {
+        self.wmem_queued() < u64::from(self.sndbuf) && self.unsent() < u64::from(lowat)
+    }
+
+    /// Whether a third of the send buffer is free (Linux `sk_stream_is_writeable`). A buffer that ran full
+    /// before the window did grows.
+    pub(in crate::tcp) fn is_writeable(&mut self, lowat: u32) -> bool {
+        if self.w.packets_in_flight() < self.w.snd_cwnd {
+            self.expand_sndbuf();
+        }
+        self.wmem_queued() * 3 <= u64::from(self.sndbuf) * 2 && 2 * self.unsent() < u64::from(lowat)
+    }
+
+    /// The buffer that is sent next.
+    #[cold]
+    pub(super) fn next_skb(&self, skbs: &Skbs, unsent: u64) -> Next {
+        let mut ends = skbs.ends.iter().filter(|(end, _)| *end > self.w.snd_nxt);
+        let Some(&(end, is_closed)) = ends.next() else { return Next::all(unsent) };
+        Next { len: (end - self.w.snd_nxt).min(unsent), is_last: ends.next().is_none(), is_closed }
+    }
+
+    /// What is sent from `start` up to `end` was on the SYN before (Fast Open), so it is a retransmission.
+    pub(in crate::tcp) fn count_resent(&mut self, start: u64, end: u64) {
+        for pos in self.board.positions() {
+            let slot = self.board.get_mut(pos);
+            if slot.seq >= start && slot.seq < end && !slot.has(EVER) {
+                slot.flags |= EVER | RETRANS;
+                self.w.retrans_out += 1;
+                self.count.retransmits += 1;
+            }
+        }
+    }
+
+    /// Number of buffers that are not sent.
+    #[cold]
+    pub(super) fn unsent_skbs(&self, skbs: &Skbs) -> u64 {
+        skbs.ends.iter().filter(|(end, _)| *end > self.w.snd_nxt).count() as u64
+    }
+
+    /// Whether short data waits for more although nothing is outstanding: the timer of window probes sends
+    /// it then (Linux `tcp_check_probe_timer`).
+    #[cold]
+    pub(super) fn is_held_alone(&self) -> bool {
+        self.skbs.is_some() && self.w.packets_out == 0 && self.unsent() > 0 && self.fin == Fin::Open
+    }
+}
