@@ -263,7 +263,7 @@ fn payload(run: &Run, ways: &[Way], from: i64, to: i64) -> [f64; 2] {
 }
 
 /// Of each interface, the bytes between two looks that it received (0) or sent (1).
-fn counted<'a>([from, to]: [&'a Look; 2], which: usize) -> impl Iterator<Item = (&'a str, f64)> {
+fn counted([from, to]: [&Look; 2], which: usize) -> impl Iterator<Item = (&str, f64)> {
     to.interfaces.iter().map(move |(name, after)| {
         let before = from.interfaces.get(name).map_or(0, |before| before[which]);
         (name.as_str(), after[which].saturating_sub(before) as f64)
@@ -271,7 +271,7 @@ fn counted<'a>([from, to]: [&'a Look; 2], which: usize) -> impl Iterator<Item = 
 }
 
 /// The interface that carried so much payload up and down: the one with the fewest bytes that are enough.
-fn carrier<'a>([up, down]: [f64; 2], looks: [&'a Look; 2]) -> Option<&'a str> {
+fn carrier([up, down]: [f64; 2], looks: [&Look; 2]) -> Option<&str> {
     let enough = up.max(down) * 0.95;
     let all = counted(looks, usize::from(up > down)).filter(|(_, bytes)| *bytes >= enough);
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)

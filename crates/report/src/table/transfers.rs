@@ -30,10 +30,9 @@ fn groups(record: &Record, all: &[Summary], i: usize) -> [Group; 3] {
         column("p50", &|t| times(t.all.slowdown_p50)),
         column("p99", &|t| times(t.all.slowdown_p99)),
     ];
-    let is_any = |of: fn(&TransferSummary) -> &Completion| {
-        all.iter().filter_map(|s| s.traffic.get(i)).any(|t| of(t).n + of(t).unfinished > 0)
-    };
-    let sizes: [(&'static str, fn(&TransferSummary) -> &Completion); 3] =
+    let is_any =
+        |of: OfSize| all.iter().filter_map(|s| s.traffic.get(i)).any(|t| of(t).n + of(t).unfinished > 0);
+    let sizes: [(&str, OfSize); 3] =
         [("≤100 kB", |t| &t.small), ("≤10 MB", |t| &t.medium), (">10 MB", |t| &t.large)];
     let by_size = sizes.into_iter().filter(|&(_, of)| is_any(of));
     let by_size = by_size.map(|(head, of)| column(head, &|t| times(of(t).slowdown_mean))).collect();
@@ -43,6 +42,9 @@ fn groups(record: &Record, all: &[Summary], i: usize) -> [Group; 3] {
         group("mean slowdown by size".into(), by_size),
     ]
 }
+
+/// The flows of one class of sizes.
+type OfSize = fn(&TransferSummary) -> &Completion;
 
 /// The numbers of flows that ended, and of those that had not.
 pub(crate) fn count(of: &Completion) -> String {
