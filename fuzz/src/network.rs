@@ -163,6 +163,7 @@ impl Load {
                     dscp: kind >> 2,
                     opener: if ends & 8 == 0 { Opener::Sender } else { Opener::Receiver },
                     start,
+                    after: None,
                     stop: (stop & 1 == 0).then(|| start + millis(stop)),
                     bytes: (bytes & 1 == 0).then_some(u64::from(bytes)),
                     max_rate: None,

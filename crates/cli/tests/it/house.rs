@@ -51,6 +51,7 @@ fn crates_depend_on_each_other_as_drawn() {
                 "goodqueue-path",
                 "goodqueue-probe",
                 "goodqueue-report",
+                "goodqueue-router",
                 "goodqueue-sim",
                 "goodqueue-wire",
             ],

@@ -28,8 +28,8 @@ pub struct Wishes {
     pub twice: bool,
     /// Numbers of the flows to trace, in the first of each job's repetitions.
     pub traced: Vec<usize>,
-    /// Turns at a time; 0: as many as there are processors. With 1, all is done on the thread of the caller, and
-    /// none is started: in a web page there are no others.
+    /// Turns at a time; 0: as many as there are processors. With 1, all is done on the thread of the caller,
+    /// and none is started: in a web page there are no others.
     pub threads: usize,
     /// Called on each thread that is started, with its work: prepares the thread for queues of one's own, and
     /// calls the work once.

@@ -1,88 +1,14 @@
 //! System calls, answered by the model's sockets.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::{Host, Sending, Socket, SocketError, State};
 
-use super::fastopen::{self, Peer};
+use super::cookies;
 use super::link::Link;
 use super::notices;
-use super::ready::Epolls;
-use super::script::{Call, Expr};
+use super::script::{Call, Expr, has_word, number};
+use super::sockets::{Answer, Descriptor, Kind, Sockets};
 use super::support;
-
-/// What a descriptor stands for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    /// A file of this many bytes, and how many are read.
-    /// A socket that is neither connected nor listening.
-    Fresh,
-    Listening,
-    /// A connection, by its number.
-    Connected(usize),
-}
-
-/// A socket of the application.
-#[derive(Clone, Debug)]
-struct Descriptor {
-    kind: Kind,
-    host: Host,
-    is_nonblocking: bool,
-    /// `SO_LINGER` with a time of zero: close resets.
-    resets: bool,
-    /// `TCP_INQ`: `recvmsg` says how much is left.
-    tells_inq: bool,
-    /// `SO_ZEROCOPY`: `MSG_ZEROCOPY` has an effect.
-    zero_copy: bool,
-    /// `TCP_CORK`.
-    is_corked: bool,
-    /// `TCP_NOTSENT_LOWAT`.
-    notsent_lowat: u32,
-    /// `TCP_FASTOPEN_CONNECT`, and a SYN that waits for data.
-    fast_connect: bool,
-    is_deferred: bool,
-    /// The connection was reported as complete.
-    is_reported: bool,
-    backlog: usize,
-    /// Number of the call of `listen`.
-    listening: u64,
-}
-
-/// The sockets of the application, and the connections behind them.
-#[derive(Debug, Default)]
-pub(super) struct Sockets {
-    descriptors: BTreeMap<i64, Descriptor>,
-    pub(super) links: Vec<Link>,
-    /// The connection that packets and assertions are about.
-    pub(super) current: Option<usize>,
-    pub(super) epolls: Epolls,
-    /// Files that were opened for `sendfile`.
-    files: BTreeSet<i64>,
-    /// Bytes that the call that waits has written.
-    pub(super) progress: u64,
-    /// Calls of `listen` so far.
-    listens: u64,
-    /// What is known of the peer for Fast Open.
-    pub(super) peer: Peer,
-    /// Microseconds that a time stamp may be off.
-    pub(super) tolerance: i64,
-}
-
-/// How a call ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// It returned this.
-    Value(i64),
-    /// It failed with this error.
-    Error(&'static str),
-    /// It waits.
-    Blocks,
-    /// The model has no answer: what it lacks.
-    Lacks(String),
-    /// It returned what it should, but not what it should have written: expected and actual.
-    Wrote(String, String),
-}
 
 use Answer::{Blocks, Error, Lacks, Value};
 
@@ -134,71 +60,6 @@ impl Sockets {
             "getsockopt" => self.get_option(fd, args),
             name => Lacks(format!("the call {name}()")),
         }
-    }
-
-    pub(super) fn kind(&self, fd: i64) -> Option<Kind> {
-        self.descriptors.get(&fd).map(|descriptor| descriptor.kind)
-    }
-
-    pub(super) fn set_kind(&mut self, fd: i64, kind: Kind) {
-        if let Some(descriptor) = self.descriptors.get_mut(&fd) {
-            descriptor.kind = kind;
-            descriptor.is_deferred = false;
-        }
-    }
-
-    pub(super) fn host(&self, fd: i64) -> Option<Host> {
-        self.descriptors.get(&fd).map(|descriptor| descriptor.host)
-    }
-
-    /// Whether the SYN of a descriptor waits for data.
-    pub(super) fn is_deferred(&self, fd: i64) -> bool {
-        self.descriptors.get(&fd).is_some_and(|descriptor| descriptor.is_deferred)
-    }
-
-    pub(super) fn has(&self, fd: i64) -> bool {
-        self.descriptors.contains_key(&fd)
-    }
-
-    /// The connection of a descriptor, if it has one.
-    pub(super) fn link(&mut self, fd: i64) -> Option<&mut Link> {
-        match self.descriptors.get(&fd)?.kind {
-            Kind::Connected(number) => self.links.get_mut(number),
-            Kind::Fresh | Kind::Listening => None,
-        }
-    }
-
-    /// The listening socket that a SYN comes to, with its settings.
-    pub(super) fn listener(&self) -> Option<(i64, &Host)> {
-        let (fd, listening) =
-            self.descriptors.iter().find(|(_, descriptor)| matches!(descriptor.kind, Kind::Listening))?;
-        let waiting =
-            self.links.iter().filter(|link| link.listener == Some(*fd) && !link.is_accepted).count();
-        (waiting <= listening.backlog).then_some((*fd, &listening.host))
-    }
-
-    /// Whether a SYN begins a connection with a socket that listens since after this connection began.
-    pub(super) fn is_superseded(&self, number: usize) -> bool {
-        let newest = self.listener().and_then(|(fd, _)| self.descriptors.get(&fd));
-        newest.is_some_and(|newest| newest.listening > self.links[number].listens)
-    }
-
-    /// The calls of `listen` so far, for [`Link::listens`].
-    pub(super) fn listens(&self) -> u64 {
-        self.listens
-    }
-
-    /// Whether the application has closed this connection.
-    pub(super) fn is_left(&self, number: usize) -> bool {
-        let is_open =
-            self.descriptors.values().any(|open| matches!(open.kind, Kind::Connected(of) if of == number));
-        self.links[number].is_accepted && !is_open
-    }
-
-    /// Whether the application has closed this connection and begun another: the script is about that one.
-    pub(super) fn is_past(&self, number: usize) -> bool {
-        let is_before = self.current.is_some_and(|current| number < current);
-        is_before && self.is_left(number) && !self.links[number].is_stray
     }
 
     fn open(&mut self, call: &Call, host: &Host) -> Answer {
@@ -257,7 +118,7 @@ impl Sockets {
         let Some(number) = ready else {
             return if listening.is_nonblocking { Error("EAGAIN") } else { Blocks };
         };
-        let Some(new) = self::number(&call.result).filter(|&new| new >= 0) else { return Value(0) };
+        let Some(new) = super::script::number(&call.result).filter(|&new| new >= 0) else { return Value(0) };
         self.links[number].is_accepted = true;
         self.current = Some(number);
         let kind = Kind::Connected(number);
@@ -558,10 +419,10 @@ impl Sockets {
                     return Lacks("this TCP_FASTOPEN_KEY".to_owned());
                 };
                 let length = args.get(4).and_then(number);
-                let Some(key) = fastopen::key_of_text(text).filter(|_| length == Some(16)) else {
+                let Some(key) = cookies::key_of_text(text).filter(|_| length == Some(16)) else {
                     return if length == Some(32) { Lacks("two keys".to_owned()) } else { Error("EINVAL") };
                 };
-                host.fast_open.cookie = fastopen::cookie(key, host.ip_header == 40);
+                host.fast_open.cookie = cookies::cookie(key, host.ip_header == 40);
             }
             ("TCP_CORK", Some(value)) => descriptor.is_corked = value != 0,
             ("SO_ZEROCOPY", Some(value)) => descriptor.zero_copy = value != 0,
@@ -670,28 +531,11 @@ impl Sockets {
     }
 }
 
-/// The number that an expression is.
-pub(super) fn number(expr: &Expr) -> Option<i64> {
-    match expr {
-        Expr::Number(number) => Some(*number),
-        _ => None,
-    }
-}
-
 /// The number in an array of one.
 fn only(expr: &Expr) -> Option<i64> {
     match expr {
         Expr::Array(items) if items.len() == 1 => number(&items[0]),
         _ => None,
-    }
-}
-
-/// Whether a name is among the alternatives of an expression.
-pub(super) fn has_word(expr: &Expr, word: &str) -> bool {
-    match expr {
-        Expr::Word(found) => found == word,
-        Expr::Or(items) => items.iter().any(|item| has_word(item, word)),
-        _ => false,
     }
 }
 

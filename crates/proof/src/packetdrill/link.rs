@@ -3,10 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use goodqueue::Nanos;
 use goodqueue_sim::tcp::{Cookie, EcnBytes, Flags, Options, Packet as Sent, Socket};
 
 use super::script::{Ecn, Segment, TcpOption};
 
+/// The clock when a script begins. It is not zero, so that no timestamp is.
+pub(super) const START: Nanos = Nanos(1_000_000_000_000);
 /// Only the window differs.
 pub(super) const WINDOW: &str = "the window differs";
 

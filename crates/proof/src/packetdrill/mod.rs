@@ -21,6 +21,7 @@
 
 mod calls;
 mod code;
+mod cookies;
 mod fastopen;
 mod info;
 mod lex;
@@ -31,6 +32,7 @@ mod ready;
 mod run;
 pub mod script;
 mod settings;
+mod sockets;
 mod support;
 
 use std::fmt;

@@ -4,9 +4,9 @@
 use goodqueue::Nanos;
 use goodqueue_sim::tcp::{Notice, Stamp, Stamping};
 
-use super::calls::{Answer, Sockets, has_word, number};
-use super::run::START;
-use super::script::{Call, Expr};
+use super::link::START;
+use super::script::{Call, Expr, has_word, number};
+use super::sockets::{Answer, Sockets};
 use Answer::{Error, Lacks, Value};
 
 /// A field of a structure.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use goodqueue::Span;
 use goodqueue_sim::tcp::{State, Wakes};
 
-use super::calls::{Answer, Kind, Sockets, has_word, number};
-use super::script::{Call, Expr};
+use super::script::{Call, Expr, has_word, number};
+use super::sockets::{Answer, Kind, Sockets};
 use Answer::{Blocks, Error, Lacks, Value};
 
 /// A descriptor that an instance of `epoll` watches.

@@ -6,18 +6,16 @@ use std::path::{Path, PathBuf};
 use goodqueue::{Nanos, Span};
 use goodqueue_sim::tcp::{Flags, Host, Packet as Sent, Socket, State};
 
-use super::calls::{Answer, Sockets};
 use super::code::{self, CodeError, Values};
 use super::info;
-use super::link::{Link, WINDOW};
+use super::link::{Link, START, WINDOW};
 use super::ready;
 use super::script::{Action, Body, Call, Event, Expr, Packet, Script, Segment, TcpOption, When};
 use super::settings;
+use super::sockets::{Answer, Sockets};
 use super::support;
 use super::{Difference, Outcome, Wishes};
 
-/// The clock when a script begins. It is not zero, so that no timestamp is.
-pub(super) const START: Nanos = Nanos(1_000_000_000_000);
 /// What a system call or an injection takes.
 const STEP: Span = Span::from_micros(10);
 /// How long is waited for a packet or a call that may come at any time.

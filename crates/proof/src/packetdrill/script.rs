@@ -331,3 +331,20 @@ impl fmt::Display for Call {
         self.errno.as_ref().map_or(Ok(()), |errno| write!(f, " {errno}"))
     }
 }
+
+/// The number that an expression is.
+pub(super) fn number(expr: &Expr) -> Option<i64> {
+    match expr {
+        Expr::Number(number) => Some(*number),
+        _ => None,
+    }
+}
+
+/// Whether a name is among the alternatives of an expression.
+pub(super) fn has_word(expr: &Expr, word: &str) -> bool {
+    match expr {
+        Expr::Word(found) => found == word,
+        Expr::Or(items) => items.iter().any(|item| has_word(item, word)),
+        _ => false,
+    }
+}

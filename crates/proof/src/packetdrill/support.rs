@@ -3,7 +3,7 @@
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::tcp::{Config, FastOpenHost, Host};
 
-use super::fastopen;
+use super::cookies;
 use super::script::{Action, Body, Call, Event, Expr, Packet, TcpOption};
 use super::settings::Setting;
 
@@ -118,8 +118,8 @@ fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
         "tcp_syn_linear_timeouts" => host.syn_linear_timeouts = number()?,
         "tcp_fastopen" => host.fast_open.mode = hexadecimal(value).ok_or_else(unknown)?,
         "tcp_fastopen_key" => {
-            let key = fastopen::key(value).ok_or_else(unknown)?;
-            host.fast_open.cookie = fastopen::cookie(key, host.ip_header == 40);
+            let key = cookies::key(value).ok_or_else(unknown)?;
+            host.fast_open.cookie = cookies::cookie(key, host.ip_header == 40);
         }
         "tcp_syn_retries" => host.syn_retries = number()?,
         "tcp_synack_retries" => host.synack_retries = number()?,

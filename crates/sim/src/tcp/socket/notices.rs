@@ -1,5 +1,5 @@
-//! What a socket tells its application beside data: copies avoided and times of transmissions, in the queue of
-//! errors (`MSG_ERRQUEUE`; Linux `Documentation/networking/msg_zerocopy.rst`, `timestamping.rst`), and the
+//! What a socket tells its application beside data: copies avoided and times of transmissions, in the queue
+//! of errors (`MSG_ERRQUEUE`; Linux `Documentation/networking/msg_zerocopy.rst`, `timestamping.rst`), and the
 //! wake-ups that `epoll` reports.
 
 use goodqueue::Nanos;

@@ -4,7 +4,8 @@ use super::Socket;
 use crate::tcp::accecn;
 use goodqueue::Nanos;
 
-/// The most fragments of a buffer (Linux `MAX_SKB_FRAGS`). Each element of a write with `MSG_ZEROCOPY` is one.
+/// The most fragments of a buffer (Linux `MAX_SKB_FRAGS`). Each element of a write with `MSG_ZEROCOPY` is
+/// one.
 const MAX_FRAGS: u32 = 17;
 
 /// How a call writes: the flags of `send`.

@@ -50,8 +50,8 @@ fn write() -> impl Strategy<Value = Write> {
 }
 
 proptest! {
-    /// Every ACK has the counts of all packets that came before it: CE in ACE, modulo 8 and from 5 on (RFC 9768
-    /// section 3.2.2), bytes of each codepoint in the option (section 3.2.3).
+    /// Every ACK has the counts of all packets that came before it: CE in ACE, modulo 8 and from 5 on (RFC
+    /// 9768 section 3.2.2), bytes of each codepoint in the option (section 3.2.3).
     #[test]
     fn feedback_is_what_was_received(packets in prop::collection::vec((1_u32..=1000, 0_u8..4), 1..60)) {
         let mut socket = accepted(true);
@@ -78,8 +78,8 @@ proptest! {
         prop_assert!(acks > 0, "the first packet changes the codepoint, or is acknowledged at once");
     }
 
-    /// Whatever the flags, all that the buffer takes is sent once and in order, no packet goes beyond the end of
-    /// a record, and the calls without a copy are reported by their numbers, each once.
+    /// Whatever the flags, all that the buffer takes is sent once and in order, no packet goes beyond the end
+    /// of a record, and the calls without a copy are reported by their numbers, each once.
     #[test]
     fn what_is_written_is_sent_once_and_records_stay_apart(writes in prop::collection::vec(write(), 1..30)) {
         let mut socket = accepted(false);

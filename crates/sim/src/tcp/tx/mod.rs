@@ -450,7 +450,8 @@ impl Tx {
         (self.retransmits, reordering, reord_seen, self.rto, self.rtt.mean_deviation(), self.snd_wnd)
     }
 
-    /// Changes the payload of a full segment. `false`: something was sent or written that is not acknowledged.
+    /// Changes the payload of a full segment. `false`: something was sent or written that is not
+    /// acknowledged.
     pub(in crate::tcp) fn set_mss(&mut self, mss: u32) -> bool {
         let is_idle = self.w.packets_out == 0 && self.unsent() == 0;
         if is_idle {

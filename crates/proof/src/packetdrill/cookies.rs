@@ -1,0 +1,95 @@
+//! The cookies of TCP Fast Open (RFC 7413): those that are remembered between connections, and those that
+//! this side grants.
+
+use goodqueue_sim::tcp::{Cookie, Granted, Host};
+
+/// What is known of the peer (Linux `tcp_metrics`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Peer {
+    cookie: Option<Cookie>,
+    pub(super) mss: Option<u16>,
+    /// Ask with the experimental option next time, because the other was not answered.
+    asks_experimental: bool,
+}
+
+impl Peer {
+    /// Takes what a SYN-ACK has said.
+    pub(super) fn learn(&mut self, granted: &Granted) {
+        if granted.mss > 0 {
+            self.mss = Some(granted.mss);
+        }
+        self.cookie = granted.cookie.or(self.cookie);
+        if granted.is_refused {
+            self.asks_experimental = !self.asks_experimental;
+        }
+    }
+
+    /// What the next SYN carries: the cookie, or a request; none: data without (bit 4 of `tcp_fastopen`).
+    pub(super) fn option(&self, host: &Host) -> Option<Cookie> {
+        if host.fast_open.mode & 4 != 0 {
+            return None;
+        }
+        self.cookie.or_else(|| Cookie::new(&[], self.asks_experimental))
+    }
+
+    /// Whether data can be on the next SYN.
+    pub(super) fn allows_data(&self, host: &Host) -> bool {
+        host.fast_open.mode & 4 != 0 || self.cookie.is_some()
+    }
+}
+
+/// The cookie of a host with this key for a peer (Linux `__tcp_fastopen_cookie_gen_cipher`): SipHash of both
+/// addresses, those of packetdrill's default.
+#[allow(deprecated)]
+pub(super) fn cookie(key: [u8; 16], is_ipv6: bool) -> Cookie {
+    use std::hash::{Hasher, SipHasher};
+    let half = |from: usize| {
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&key[from..from + 8]);
+        u64::from_le_bytes(bytes)
+    };
+    let mut hash = SipHasher::new_with_keys(half(0), half(8));
+    if is_ipv6 {
+        let address = |prefix: [u16; 3]| {
+            let mut address = [0; 16];
+            for (at, part) in prefix.iter().enumerate() {
+                address[2 * at..2 * at + 2].copy_from_slice(&part.to_be_bytes());
+            }
+            address[15] = 1;
+            address
+        };
+        hash.write(&[address([0xfd3d, 0xfa7b, 0xd17d]), address([0xfd3d, 0x0a0b, 0x17d6])].concat());
+    } else {
+        hash.write(&[192, 0, 2, 1, 192, 168, 0, 1]);
+    }
+    Cookie::new(&hash.finish().to_le_bytes(), false).unwrap_or_default()
+}
+
+/// A key as the sysctl has it: four words of 32 bits, in hexadecimal.
+pub(super) fn key(text: &str) -> Option<[u8; 16]> {
+    let words: Vec<u32> =
+        text.split('-').map(|word| u32::from_str_radix(word, 16).ok()).collect::<Option<_>>()?;
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    bytes.try_into().ok()
+}
+
+/// A key as a string of a script has it: `\xa1...`, 16 bytes.
+pub(super) fn key_of_text(text: &str) -> Option<[u8; 16]> {
+    super::link::bytes(&text.replace("\\x", ""))?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The key and the cookies that the comments of Linux's suite give.
+    #[test]
+    fn a_cookie_is_the_siphash_of_both_addresses() {
+        let key = key("a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4").expect("a key");
+        assert_eq!(cookie(key, false).bytes(), 0x3021_b9d8_8901_7eeb_u64.to_be_bytes());
+        assert_eq!(cookie([0; 16], false).bytes(), 0xb7c1_2350_a90d_c8f5_u64.to_be_bytes());
+        assert_eq!(cookie(key, true).bytes(), 0xc1d1_e974_2a47_a9bc_u64.to_be_bytes());
+        assert_eq!(key_of_text(&"\\xa1".repeat(16)), Some([0xa1; 16]));
+        assert_eq!((key_of_text("\\xa1"), super::key("1-2")), (None, None));
+    }
+}
