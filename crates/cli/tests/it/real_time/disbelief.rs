@@ -84,16 +84,17 @@ fn live_other_machines_on_the_line_are_named() {
     let chain = Chain::new(4);
     chain.narrow(2, "right");
     let far = chain.server(3);
+    // The other one begins while ours waits without load, and goes on until it has ended.
+    let ours = chain.spawn(2, &far, "tcp_4up --length 2s --idle 5s --json");
+    thread::sleep(Duration::from_secs(1));
     let other = chain.inside(1, goodqueue().get_program().to_str().expect("a path"));
-    let mut other =
-        Chain::typed(other, 2, &far, "tcp_4up --length 9s --idle 500ms").spawn().expect("it runs");
-    thread::sleep(Duration::from_secs(3));
-    let output = chain.test(2, &far, "tcp_4up --length 2s --idle 2s --json");
+    let other = Chain::typed(other, 2, &far, "tcp_4up --length 9s --idle 200ms").spawn().expect("it runs");
+    let output = ours.wait_with_output().expect("it ends");
     let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
     assert!(doubts(&record).contains(&"other_traffic"), "{:?} {}", doubts(&record), stderr(&output));
     let why = no_grade(&record);
     assert!(why.contains("other machines used the line: packets waited"), "{why}");
-    other.wait().expect("it ends");
+    other.wait_with_output().expect("it ends");
     // It has gone: nothing is wrong with the same line.
     let output = chain.test(2, &far, "tcp_4up --length 2s --idle 1s --json");
     let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
