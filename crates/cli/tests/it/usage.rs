@@ -245,6 +245,15 @@ fn a_packetdrill_script_passes_fails_is_skipped_or_broken_by_its_exit_code() {
 
 /// As [`refused`], of a command that prints a total all the same.
 #[track_caller]
+#[test]
+fn traffic_of_ones_own_is_simulated_only() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/web-search.toml");
+    refused(
+        &format!("run {file} --live --quiet"),
+        &["--live: [[traffic]] is simulated only", "leave --live out"],
+    );
+}
+
 fn refused_after_printing(words: &str, said: &[&str]) {
     let output = run(words);
     let text = stderr(&output);
