@@ -7,6 +7,7 @@ mod rpm;
 
 use crate::record::{Direction, PathPlan, Record, Run};
 use crate::summary::Summary;
+use crate::transfers::traffic_name;
 
 use figures::NBSP;
 pub(crate) use figures::{firm, ms, rate};
@@ -41,6 +42,10 @@ pub(crate) fn experiment(record: &Record) -> String {
     let (up, down) = (count(Direction::Up), count(Direction::Down));
     let flows = |n: usize| if n == 1 { "1 TCP flow".to_owned() } else { format!("{n} TCP flows") };
     let load = match (up, down) {
+        (0, 0) if !record.test.traffic.is_empty() => {
+            let names = (0..record.test.traffic.len()).map(|index| traffic_name(record, index));
+            names.collect::<Vec<_>>().join(" and ")
+        }
         (0, 0) => "no load".to_owned(),
         (n, 0) => format!("{} up", flows(n)),
         (0, n) => format!("{} down", flows(n)),
@@ -129,6 +134,7 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
 }
 
 /// A part of a sentence; a queue's name has the index of its run.
+#[derive(Clone)]
 pub(crate) struct Piece {
     pub(crate) queue: Option<usize>,
     pub(crate) words: String,

@@ -11,6 +11,7 @@
 use super::{NBSP, Piece, firm, plain};
 use crate::record::{Direction, Record, Run};
 use crate::summary::{Latency, Summary, loaded_directions, verdict};
+use crate::transfers::TransferSummary;
 
 /// One-way delay from which a call suffers (ITU-T G.114).
 const CALL_NS: i64 = 150_000_000;
@@ -60,6 +61,9 @@ pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
         return record.runs.iter().map(|run| plain(of_program(program, run))).collect();
     }
     let loaded = !loaded_directions(record).is_empty();
+    if !loaded && !record.test.traffic.is_empty() {
+        return of_traffic(record);
+    }
     let measured: Vec<Measured<'_>> = record
         .runs
         .iter()
@@ -91,6 +95,27 @@ pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
         out.push(plain(format!(" {missing} of {of} queues gave no valid result.")));
     }
     out
+}
+
+/// How long flows with sizes take: the best and the worst queue by the mean slowdown of all of them.
+fn of_traffic(record: &Record) -> Vec<Piece> {
+    let mean = |(index, run): (usize, &Run)| {
+        let slowdown = TransferSummary::together(record, run).all.slowdown_mean?;
+        let piece = Piece { queue: Some(index), words: run.queue.clone() };
+        Some((format!("{slowdown:.1} times"), slowdown, piece))
+    };
+    let valid = record.runs.iter().enumerate().filter(|(_, run)| run.validity.valid);
+    let mut means: Vec<_> = valid.filter_map(mean).collect();
+    means.sort_by(|a, b| a.1.total_cmp(&b.1));
+    match &means[..] {
+        [] => vec![plain("No flow ended.")],
+        [(times, ..)] => vec![plain(format!("Flows take {times} as long as alone, in the mean."))],
+        [(least, _, best), .., (most, _, worst)] => {
+            let begin = plain(format!("Flows take {least} as long as alone with "));
+            let (middle, end) = (plain(format!(", and {most} with ")), plain(", in the mean."));
+            vec![begin, best.clone(), middle, worst.clone(), end]
+        }
+    }
 }
 
 /// What the packets of a program met.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::record::{FlowPlan, Run, Validity};
+use crate::record::{FlowPlan, Run, TrafficPlan, TransferSeries, Validity};
 use crate::voice::Voice;
 
 const MS: i64 = 1_000_000;
@@ -143,6 +143,35 @@ fn without_load_it_is_the_round_trip() {
     assert_eq!(said(&record), "Without load a round trip takes 20 ms (a) to 21 ms (b), in the median.");
     record.1[1].rtt.p50_ns = record.1[0].rtt.p50_ns;
     assert_eq!(said(&record), "Without load a round trip takes 20 ms, in the median.");
+}
+
+#[test]
+fn flows_with_sizes_are_what_their_headline_is_about() {
+    let mut record = made(&[("a", 20, 0), ("b", 21, 0)]);
+    record.0.test.flows.clear();
+    record.0.test.traffic = vec![TrafficPlan { name: "web".into(), ..TrafficPlan::default() }];
+    record.0.test.load_ns = 10_000_000_000;
+    let took = |slowdown: i64| TransferSeries {
+        start_ns: vec![5_000_000_000],
+        bytes: vec![1000],
+        took_ns: vec![slowdown * MS],
+        ideal_ns: vec![2 * MS],
+    };
+    for (run, slowdown) in record.0.runs.iter_mut().zip([7, 3]) {
+        run.complete = true;
+        run.traffic = vec![took(slowdown)];
+    }
+    let want = "Flows take 1.5 times as long as alone with b, and 3.5 times with a, in the mean.";
+    assert_eq!(said(&record), want);
+    assert!(
+        super::super::experiment(&record.0).contains("web · "),
+        "{}",
+        super::super::experiment(&record.0)
+    );
+    record.0.runs.pop();
+    assert_eq!(said(&record), "Flows take 3.5 times as long as alone, in the mean.");
+    record.0.runs[0].traffic.clear();
+    assert_eq!(said(&record), "No flow ended.");
 }
 
 #[test]
