@@ -22,6 +22,8 @@ __all__ = [
     "queues",
     "read_vectors",
     "schema",
+    "shape",
+    "simulate_network",
     "sweep_speed",
     "tests",
 ]

@@ -232,7 +232,8 @@ fn flows(record: &goodqueue_report::Record) -> Table {
         let root = run.simulation.as_ref().map_or(record.seed, |simulation| simulation.seed);
         for (plan, series) in record.test.traffic.iter().zip(&run.traffic) {
             let times = series.took_ns.iter().zip(&series.ideal_ns);
-            for ((&at, &size), (&took_ns, &ideal_ns)) in series.start_ns.iter().zip(&series.bytes).zip(times) {
+            for ((&at, &size), (&took_ns, &ideal_ns)) in series.start_ns.iter().zip(&series.bytes).zip(times)
+            {
                 number.push(Some(index));
                 queue.push(Some(&run.queue));
                 seed.push(root);
