@@ -139,22 +139,20 @@ pub(super) fn of(
 ) -> Vec<Doubt> {
     let mut out = Vec::new();
     let looks = machine.looks.as_ref().filter(|[from, to]| to.t > from.t);
+    let sent = looks.map_or([0.0; 2], |[from, to]| payload(run, ways, from.t, to.t));
     if let Some([from, to]) = looks {
         out.extend(processor(from, to));
-        out.extend(
-            Way::BOTH
-                .into_iter()
-                .find_map(|way| other_traffic(run, ways, lost(run, udp, from.t, to.t), [from, to], way)),
-        );
+        let lost = lost(run, udp, from.t, to.t);
+        let other = |way| other_traffic(run, ways, sent, lost, [from, to], way);
+        out.extend(Way::BOTH.into_iter().find_map(other));
     }
     if out.iter().all(|doubt| doubt.kind != DoubtKind::OtherTraffic) {
-        let rates = looks
-            .map(|[from, to]| payload(run, ways, from.t, to.t).map(|bytes| bytes / (to.t - from.t) as f64));
-        out.extend(not_idle(run, rates.unwrap_or_default()));
+        let rates = looks.map_or(sent, |[from, to]| sent.map(|bytes| bytes / (to.t - from.t) as f64));
+        out.extend(not_idle(run, rates));
     }
     out.extend(path_changed(probes));
     out.extend(interrupted(run));
-    let carrier = looks.and_then(|[from, to]| carrier(payload(run, ways, from.t, to.t), [from, to]));
+    let carrier = looks.and_then(|[from, to]| carrier(sent, [from, to]));
     out.extend(Way::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way, carrier, &machine.wifi)));
     out
 }
@@ -277,8 +275,16 @@ fn carrier([up, down]: [f64; 2], looks: [&Look; 2]) -> Option<&str> {
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
 }
 
-fn other_traffic(run: &Run, ways: &[Way], lost: f64, [from, to]: [&Look; 2], way: Way) -> Option<Doubt> {
-    let [up, down] = payload(run, ways, from.t, to.t);
+/// Whether an interface carried more than the test. `up`, `down`: the payload of its flows. `lost`: what it
+/// sent over UDP and did not arrive.
+fn other_traffic(
+    run: &Run,
+    ways: &[Way],
+    [up, down]: [f64; 2],
+    lost: f64,
+    [from, to]: [&Look; 2],
+    way: Way,
+) -> Option<Doubt> {
     let [apps_up, apps_down] = of_applications(run, from.t, to.t);
     let (own, back, which) = match way {
         Way::Up => (up + apps_up + lost + resent(run, ways, from.t, to.t), down + apps_down, 1),
