@@ -143,7 +143,11 @@ fn worth(before: &Record, after: &Record, share: f64) -> Result<String, Error> {
 /// Shapes one interface, or says how.
 fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error> {
     if args.dry_run {
-        print!("{}", planned(settings)?);
+        let plan = planned(settings)?;
+        if let Some(note) = sqm::without_cake_mq(settings, &plan) {
+            eprintln!("goodqueue: {note}");
+        }
+        print!("{plan}");
         return Ok(());
     }
     let Outcome { plan, was_so, notes, .. } = sqm::start(settings, fall_back).map_err(told)?;

@@ -3,6 +3,29 @@
 //! Behaviour: Linux 6.1.192 `dynamic_queue_limits.c` (`dql_queued`, `dql_completed`, `dql_reset`), as
 //! observed. The limit grows when the hardware ran dry while the producer was held back, and shrinks by
 //! the least slack seen over `slack_hold_time`. Counters are 32 bits and wrap; differences are signed.
+//!
+//! # Example
+//!
+//! A driver on a device that completes two packets at a time. The limit settles far below the ring's size.
+//!
+//! ```
+//! use goodqueue::{Dql, Nanos, Span};
+//!
+//! let mut now = Nanos::ZERO;
+//! let mut dql = Dql::new(1000, now);
+//! let mut ring = 0;
+//! for _ in 0..5000 {
+//!     while dql.avail() >= 0 && ring < 1000 {
+//!         dql.queued(1514);
+//!         ring += 1;
+//!     }
+//!     now += Span::from_micros(242);
+//!     let done = ring.min(2);
+//!     ring -= done;
+//!     dql.completed(now, done * 1514);
+//! }
+//! assert!(ring < 20, "{ring} packets");
+//! ```
 
 use crate::Nanos;
 

@@ -29,7 +29,7 @@ const LOOK: &str = "look";
 /// Longest request, bytes, and longest answer to a wish.
 const LONGEST: u64 = 4096;
 /// Longest answer to who looks, bytes: two directions with all their connections.
-const LONGEST_LOOK: u64 = 1 << 20;
+const LONGEST_LOOK: u64 = 8 << 20;
 /// How long the other end may keep us waiting.
 const PATIENCE: Duration = Duration::from_secs(2);
 

@@ -14,6 +14,32 @@
 //! | `enqueue`, `ack_filter`, `tcp_options` | the way in |
 //! | `dequeue`, `cobalt`, `shaper` | the way out |
 //! | `mq` | `cake_mq`: several instances that share one rate |
+//!
+//! # Example
+//!
+//! A cable modem with 20 Mbit/s upwards. The shaper counts the bytes of the link: 18 for each packet instead
+//! of Ethernet's 14.
+//!
+//! ```
+//! use goodqueue::cake::{self, Diffserv, LinkKind};
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate};
+//!
+//! let bandwidth = Some(Rate(20_000_000));
+//! let (diffserv, link) = (Diffserv::Diffserv4, LinkKind::Docsis);
+//! let params = cake::Setup { bandwidth, diffserv, link, ..Default::default() };
+//! let spec = QueueSpec::try_from(QueueParams::Cake(params))?;
+//! assert_eq!(spec.to_string(), "cake:diffserv4,bandwidth=20mbit,link=docsis");
+//!
+//! let mut queue = spec.build::<Header>(Rate(1_000_000_000), 1514, Nanos::ZERO)?;
+//! let packet = Header { len: 1514, truesize: 2304, ..Header::default() };
+//! queue.enqueue(Nanos::ZERO, packet, &mut Ignore);
+//! queue.enqueue(Nanos::ZERO, packet, &mut Ignore);
+//! assert!(queue.dequeue(Nanos::ZERO, &mut Ignore).is_some());
+//! // 1518 bytes at 20 Mbit/s.
+//! assert_eq!(queue.next_wake(Nanos::ZERO), Some(Nanos(607_200)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod ack_filter;
 mod classify;

@@ -3,6 +3,32 @@
 //! Behaviour: Linux 6.1.192 `sch_codel.c` and `codel_impl.h`. The limit is tested before the packet is
 //! taken in (tail drop at `limit` packets); a lower limit removes packets from the head
 //! ([`Reason::Change`], counted as drops).
+//!
+//! # Example
+//!
+//! On a link of 1 Mbit/s a packet takes 12 ms, so the default target of 5 ms is too small (RFC 8289 section
+//! 4.4). The first drop comes when packets have waited longer than `target` for an `interval`.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, Span, codel};
+//!
+//! let params = codel::Params { target: Span::from_millis(15), ..Default::default() };
+//! let spec = QueueSpec::try_from(QueueParams::Codel(params))?;
+//! assert_eq!(spec.to_string(), "codel,target=15ms");
+//!
+//! let mut queue = spec.build::<Header>(Rate(1_000_000), 1514, Nanos::ZERO)?;
+//! for cookie in 1..=5 {
+//!     let packet = Header { cookie, len: 1514, truesize: 2304, ..Header::default() };
+//!     queue.enqueue(Nanos::ZERO, packet, &mut Ignore);
+//! }
+//! let mut at = |ms| queue.dequeue(Nanos::ZERO + Span::from_millis(ms), &mut Ignore).map(|packet| packet.cookie);
+//! assert_eq!(at(20), Some(1)); // above target from now on
+//! assert_eq!(at(119), Some(2)); // for 99 ms
+//! assert_eq!(at(121), Some(4)); // for more than the interval: packet 3 was dropped
+//! assert_eq!(queue.stats().drops, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod law;
 mod params;

@@ -8,6 +8,30 @@
 //! In Linux filters determine the class of a packet. Here its flow hash or its DSCP determines it ([`By`]),
 //! and every packet has a class. A class can have any queue. A packet that waits for a sufficient deficit has
 //! already left its class's queue and is kept beside it (Linux `qdisc_peek_dequeued`).
+//!
+//! # Example
+//!
+//! Classes by DSCP: class 4 (CS4) has three times the weight of the others.
+//!
+//! ```
+//! use goodqueue::drr::{self, By};
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate};
+//!
+//! let mut params = drr::Params { classes: 8, by: By::Dscp, ..Default::default() };
+//! params.weights[4] = 3;
+//! let spec = QueueSpec::try_from(QueueParams::Drr(params))?;
+//!
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! let cs4 = 32 << 2;
+//! for dsfield in [0, cs4].repeat(6) {
+//!     queue.enqueue(Nanos::ZERO, Header { len: 1514, truesize: 2304, dsfield, ..Header::default() }, &mut Ignore);
+//! }
+//! let mut next = || queue.dequeue(Nanos(1000), &mut Ignore).map(|packet| packet.dsfield);
+//! let first_eight: Vec<_> = (0..8).filter_map(|_| next()).collect();
+//! assert_eq!(first_eight.iter().filter(|&&dsfield| dsfield == cs4).count(), 6);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod params;
 

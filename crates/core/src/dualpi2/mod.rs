@@ -13,6 +13,30 @@
 //! * While less than two packets of the MTU wait behind a packet, the law does not apply to it (as in PIE,
 //!   RFC 8033 section 4.1); the threshold of the L queue does.
 //! * The only classifier is the ECN field; Linux also uses the priority and filters.
+//!
+//! # Example
+//!
+//! A packet with ECT(1) that waits longer than the step is marked; one of the classic queue is not.
+//!
+//! ```
+//! use goodqueue::dualpi2::Threshold;
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Ecn, Header, Ignore, Nanos, Packet, Queue, QueueSpec, Rate, Span, dualpi2};
+//!
+//! let step_thresh = Threshold::Time(Span::from_micros(500));
+//! let params = dualpi2::Params { step_thresh, ..Default::default() };
+//! let spec = QueueSpec::try_from(QueueParams::DualPi2(params))?;
+//! assert_eq!(spec.to_string(), "dualpi2,step_thresh=500us");
+//!
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! for ecn in [Ecn::Ect1, Ecn::Ect0] {
+//!     let packet = Header { len: 1514, truesize: 2304, dsfield: ecn as u8, ..Header::default() };
+//!     queue.enqueue(Nanos::ZERO, packet, &mut Ignore);
+//! }
+//! let mut next = || queue.dequeue(Nanos::ZERO + Span::from_millis(1), &mut Ignore).map(|packet| packet.ecn());
+//! assert_eq!([next(), next()], [Some(Ecn::Ce), Some(Ecn::Ect0)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod law;
 mod params;

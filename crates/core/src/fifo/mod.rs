@@ -3,6 +3,23 @@
 //! Behaviour: Linux 6.1.192 `sch_fifo.c:pfifo_enqueue` and `bfifo_enqueue`. The arriving packet is the one
 //! that is dropped. `pfifo` accepts a packet while fewer than `limit` are queued; `bfifo` accepts one if the
 //! queued bytes and its own total at most `limit`. A lower limit removes nothing.
+//!
+//! # Example
+//!
+//! Room for 3028 bytes: the third packet of 1514 is dropped.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, Reason, Verdict, fifo};
+//!
+//! let spec = QueueSpec::try_from(QueueParams::Bfifo(fifo::BfifoParams { limit: 3028 }))?;
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! let packet = Header { len: 1514, truesize: 2304, ..Header::default() };
+//! assert_eq!(queue.enqueue(Nanos::ZERO, packet, &mut Ignore), Verdict::Enqueued);
+//! assert_eq!(queue.enqueue(Nanos::ZERO, packet, &mut Ignore), Verdict::Enqueued);
+//! assert_eq!(queue.enqueue(Nanos::ZERO, packet, &mut Ignore), Verdict::Dropped(Reason::Limit));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod params;
 

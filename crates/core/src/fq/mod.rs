@@ -18,6 +18,26 @@
 //!
 //! Linux allocates memory for a new flow when needed. Here the storage has a fixed number of flows. If none
 //! is free or idle, a packet is handled as in Linux after a failed allocation: with priority 7.
+//!
+//! # Example
+//!
+//! Each flow may hold `flow_limit` packets; a full flow takes no room from the others.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, Reason, Verdict, fq};
+//!
+//! let params = fq::Params { flow_limit: 1, maxrate: Some(Rate(5_000_000)), ..Default::default() };
+//! let spec = QueueSpec::try_from(QueueParams::Fq(params))?;
+//! assert_eq!(spec.to_string(), "fq,flow_limit=1,maxrate=5mbit");
+//!
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! let of_flow = |flow_hash| Header { len: 1514, truesize: 2304, flow_hash, ..Header::default() };
+//! assert_eq!(queue.enqueue(Nanos::ZERO, of_flow(1), &mut Ignore), Verdict::Enqueued);
+//! assert_eq!(queue.enqueue(Nanos::ZERO, of_flow(1), &mut Ignore), Verdict::Dropped(Reason::FlowLimit));
+//! assert_eq!(queue.enqueue(Nanos::ZERO, of_flow(2), &mut Ignore), Verdict::Enqueued);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod flow;
 mod params;

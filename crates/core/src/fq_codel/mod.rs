@@ -10,6 +10,28 @@
 //! * The control law's "too small to drop" test counts the bytes of all buckets together.
 //! * Lowering a limit removes packets by ordinary dequeues ([`Reason::Change`]); they count as sent.
 //! * The control state of a bucket outlives its stay on the lists. A batch drop raises its `count`.
+//!
+//! # Example
+//!
+//! A flow with one small packet does not wait for a flow that has a queue.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, fq_codel};
+//!
+//! let params = fq_codel::Params { quantum: Some(300), ecn: false, ..Default::default() };
+//! let spec = QueueSpec::try_from(QueueParams::FqCodel(params))?;
+//! assert_eq!(spec.to_string(), "fq_codel,quantum=300,ecn=off");
+//!
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! for (cookie, len, flow_hash) in [(1, 1514, 7), (2, 1514, 7), (3, 1514, 7), (4, 66, 1 << 31)] {
+//!     let packet = Header { cookie, len, truesize: 2304, flow_hash, dsfield: 0 };
+//!     queue.enqueue(Nanos::ZERO, packet, &mut Ignore);
+//! }
+//! let mut next = || queue.dequeue(Nanos(1000), &mut Ignore).map(|packet| packet.cookie);
+//! assert_eq!([next(), next(), next(), next()], [Some(1), Some(4), Some(2), Some(3)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod flow;
 mod params;

@@ -10,6 +10,28 @@
 //! * Every bucket's probability is updated every `tupdate`, queued packets or not; each has a burst allowance
 //!   of its own.
 //! * Lowering the limit removes packets by ordinary dequeues ([`Reason::Change`]); they count as sent.
+//!
+//! # Example
+//!
+//! Two flows take turns of one quantum, by default a packet.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, fq_pie};
+//!
+//! let params = fq_pie::Params { flows: 64, ecn: true, ..Default::default() };
+//! let spec = QueueSpec::try_from(QueueParams::FqPie(params))?;
+//! assert_eq!(spec.to_string(), "fq_pie,flows=64,ecn=on");
+//!
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! for (cookie, flow_hash) in [(1, 0), (2, 0), (3, 1 << 31), (4, 1 << 31)] {
+//!     let packet = Header { cookie, len: 1514, truesize: 2304, flow_hash, dsfield: 0 };
+//!     queue.enqueue(Nanos::ZERO, packet, &mut Ignore);
+//! }
+//! let mut next = || queue.dequeue(Nanos(1000), &mut Ignore).map(|packet| packet.cookie);
+//! assert_eq!([next(), next(), next(), next()], [Some(1), Some(3), Some(2), Some(4)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod flow;
 mod params;

@@ -18,6 +18,29 @@
 //!
 //! In Linux filters determine the class of a packet; here its DSCP does ([`Map`]). There is no direct queue
 //! that bypasses all classes, as Linux has.
+//!
+//! # Example
+//!
+//! The tree of simple.qos at 10 Mbit/s: EF goes before CS1, although it arrived later.
+//!
+//! ```
+//! use goodqueue::htb::{self, Sqm};
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate};
+//!
+//! let params = htb::Params { rate: Rate(10_000_000), sqm: Sqm::Simple, ..Default::default() };
+//! let spec = QueueSpec::try_from(QueueParams::Htb(params))?.with_leaf(&"pfifo:50".parse()?);
+//! let spec = spec.map_err(goodqueue::SpecError::from)?;
+//! assert_eq!(spec.to_string(), "htb,rate=10mbit,sqm=simple,leaf=pfifo:50");
+//!
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! let (cs1, ef) = (8 << 2, 46 << 2);
+//! for dsfield in [cs1, ef] {
+//!     queue.enqueue(Nanos::ZERO, Header { len: 1514, truesize: 2304, dsfield, ..Header::default() }, &mut Ignore);
+//! }
+//! assert_eq!(queue.dequeue(Nanos(1000), &mut Ignore).map(|packet| packet.dsfield), Some(ef));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod class;
 mod error;

@@ -3,6 +3,26 @@
 //! Behaviour: Linux 6.1.192 `sch_pie.c`. Packets are dropped on arrival, with a probability that a timer
 //! updates every `tupdate`. A lower limit removes packets from the head ([`Reason::Change`], counted as
 //! drops).
+//!
+//! # Example
+//!
+//! The target of RFC 8033 is 15 ms; DOCSIS modems use 10 ms (RFC 8034).
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, Reason, Span, Verdict, pie};
+//!
+//! let params = pie::Params { target: Span::from_millis(10), limit: 1, ..Default::default() };
+//! let spec = QueueSpec::try_from(QueueParams::Pie(params))?;
+//! assert_eq!(spec.to_string(), "pie,limit=1,target=10ms");
+//!
+//! // The law drops nothing yet: the probability of an idle queue is 0. The limit does.
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! let packet = Header { len: 1514, truesize: 2304, ..Header::default() };
+//! assert_eq!(queue.enqueue(Nanos::ZERO, packet, &mut Ignore), Verdict::Enqueued);
+//! assert_eq!(queue.enqueue(Nanos::ZERO, packet, &mut Ignore), Verdict::Dropped(Reason::Limit));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod law;
 mod params;

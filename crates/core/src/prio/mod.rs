@@ -7,6 +7,26 @@
 //! * A band can have any queue. `pfifo_fast` has three bands with a `pfifo` each, and each has the full
 //!   limit.
 //! * Nothing keeps the first band from starving the others.
+//!
+//! # Example
+//!
+//! A packet with "minimize delay" in its TOS byte goes to band 0, before one that came earlier.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, prio};
+//!
+//! let two_bands = prio::Params { bands: 2, ..Default::default() };
+//! assert!(QueueSpec::try_from(QueueParams::Prio(two_bands)).is_err(), "the default map has a third band");
+//!
+//! let spec = QueueSpec::try_from(QueueParams::Prio(prio::Params::default()))?;
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! for dsfield in [0, 0x10] {
+//!     queue.enqueue(Nanos::ZERO, Header { len: 1514, truesize: 2304, dsfield, ..Header::default() }, &mut Ignore);
+//! }
+//! assert_eq!(queue.dequeue(Nanos(1000), &mut Ignore).map(|packet| packet.dsfield), Some(0x10));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod params;
 

@@ -13,6 +13,22 @@
 //!   4). Linux takes the power from a table of shifts; here it is computed.
 //! * `adaptive` adjusts the probability every half second so that the average stays in the middle (Floyd,
 //!   Gummadi and Shenker, 2001, "Adaptive RED", figure 1).
+//!
+//! # Example
+//!
+//! The thresholds follow from `limit`, as in tc: `max` is a quarter of it, `min` a third of that.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{QueueSpec, red};
+//!
+//! let params = red::Setup { ecn: true, ..red::Setup::new(240 << 10) };
+//! let law = params.params()?.law;
+//! assert_eq!((law.qth_min, law.qth_max), (20 << 10, 60 << 10));
+//! let spec = QueueSpec::try_from(QueueParams::Red(params))?;
+//! assert_eq!(spec.to_string(), "red:240k,ecn=on");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod error;
 mod law;

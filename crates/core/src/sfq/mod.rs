@@ -15,6 +15,28 @@
 //! * A reset counts its packets as delivered.
 //!
 //! The hash function from packets to buckets differs from that of Linux, but has a key as there.
+//!
+//! # Example
+//!
+//! A flow may hold two packets. With `headdrop` the third one pushes the first out.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, sfq};
+//!
+//! let params = sfq::Setup { depth: 2, headdrop: true, ..Default::default() };
+//! let spec = QueueSpec::try_from(QueueParams::Sfq(params))?;
+//! assert_eq!(spec.to_string(), "sfq,depth=2,headdrop=on");
+//!
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! for cookie in [1, 2, 3] {
+//!     let packet = Header { cookie, len: 1514, truesize: 2304, ..Header::default() };
+//!     queue.enqueue(Nanos::ZERO, packet, &mut Ignore);
+//! }
+//! assert_eq!(queue.dequeue(Nanos(1000), &mut Ignore).map(|packet| packet.cookie), Some(2));
+//! assert_eq!(queue.stats().drops, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod params;
 mod table;

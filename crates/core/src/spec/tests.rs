@@ -15,6 +15,41 @@ fn error(text: &str) -> SpecError {
 }
 
 #[test]
+fn parameters_and_text_give_the_same_queue() {
+    for text in [
+        "pfifo:50",
+        "bfifo:100k",
+        "fifo:60ms",
+        "codel,target=20ms,ecn=on",
+        "fq_codel,quantum=300,ecn=off",
+        "pie,target=10ms",
+        "fq_pie,ecn_prob=20",
+        "dualpi2,step_thresh=5p",
+        "sfq,depth=2,perturb=10s",
+        "fq,pacing=off,maxrate=1mbit",
+        "wheel,granularity=1ms",
+        "red:240k,adaptive=on",
+        "pfifo_fast:500",
+        "prio,bands=4",
+        "drr,by=dscp",
+        "htb,rate=10mbit,sqm=simple",
+        "tbf,rate=10mbit,burst=5k,limit=60k",
+        "cake:diffserv4,bandwidth=20mbit,overhead=-14,nat=on",
+        "cake_mq,bandwidth=20mbit",
+    ] {
+        let spec: QueueSpec = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(QueueSpec::try_from(*spec.params()).as_ref(), Ok(&spec), "{text}");
+    }
+    for info in &CATALOGUE {
+        let defaults = QueueSpec::try_from(QueueParams::new(info.kind));
+        assert_eq!(defaults, info.name.parse(), "{}: the defaults, or the same error", info.name);
+    }
+    let zero = crate::codel::Params { limit: 0, ..<_>::default() };
+    let error = QueueSpec::try_from(QueueParams::Codel(zero)).expect_err("a limit of 0");
+    assert!(error.to_string().contains("limit"), "{error}");
+}
+
+#[test]
 fn texts_are_read_and_written_canonically() {
     for (text, expected) in [
         ("pfifo", "pfifo"),

@@ -5,7 +5,9 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Default, Fault, Given, Parameter, QueueInfo, QueueSpec, SpecError, SpecReader, Unit};
+use super::{
+    Default, Fault, Given, Parameter, QueueInfo, QueueParams, QueueSpec, SpecError, SpecReader, Unit,
+};
 
 fn names(info: &QueueInfo) -> Vec<&'static str> {
     info.parameters.iter().map(|parameter| parameter.name).collect()
@@ -125,6 +127,23 @@ impl Parameter {
             (unit, Some((min, max))) => alloc::format!("{}, {min} to {max}{off}", unit.name()),
             (unit, None) => unit.name().to_string(),
         }
+    }
+}
+
+impl TryFrom<QueueParams> for QueueSpec {
+    type Error = SpecError;
+
+    /// The queue with these parameters. A parameter at its default counts as not given, and a required one at
+    /// 0 as missing.
+    fn try_from(params: QueueParams) -> Result<QueueSpec, SpecError> {
+        let default = QueueParams::new(params.kind());
+        let mut at = 0..;
+        let given = |_: &'static Parameter| {
+            let at = at.next()?;
+            let value = params.properties().get(at);
+            value.filter(|_| value != default.properties().get(at))
+        };
+        Ok(QueueSpec::from_values(params.kind(), given)?)
     }
 }
 

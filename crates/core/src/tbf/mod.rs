@@ -4,6 +4,29 @@
 //! Tokens are nanoseconds of sending time. The time of a packet is rounded down, so the long-run rate can
 //! exceed the nominal one by less than 1 ns per packet. A change of parameters fills the buckets and leaves
 //! the time checkpoint unchanged; a lower limit removes nothing.
+//!
+//! # Example
+//!
+//! The bucket holds one packet, so the next one waits until there are 1514 bytes of tokens: 12.112 ms at
+//! 1 Mbit/s.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, tbf};
+//!
+//! let params = tbf::Params::new(Rate(1_000_000), 1514, 60 << 10);
+//! let spec = QueueSpec::try_from(QueueParams::Tbf(params))?;
+//! assert_eq!(spec.to_string(), "tbf,rate=1mbit,burst=1514,limit=60k");
+//!
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! let packet = Header { len: 1514, truesize: 2304, ..Header::default() };
+//! queue.enqueue(Nanos::ZERO, packet, &mut Ignore);
+//! queue.enqueue(Nanos::ZERO, packet, &mut Ignore);
+//! assert!(queue.dequeue(Nanos::ZERO, &mut Ignore).is_some());
+//! assert!(queue.dequeue(Nanos::ZERO, &mut Ignore).is_none());
+//! assert_eq!(queue.next_wake(Nanos::ZERO), Some(Nanos(12_112_000)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod error;
 mod params;

@@ -9,6 +9,25 @@
 //! slot or is dropped. Each operation takes the same few steps, independent of the number of packets and
 //! flows. Carousel's feedback to the sender, a completion when the packet leaves, comes from the device
 //! behind the queue.
+//!
+//! # Example
+//!
+//! Ten thousand slots of 100 us hold the packets of the next second. A packet without a time leaves at once.
+//!
+//! ```
+//! use goodqueue::spec::QueueParams;
+//! use goodqueue::{Header, Ignore, Nanos, Queue, QueueSpec, Rate, Span, wheel};
+//!
+//! let params = wheel::Params { granularity: Span::from_micros(100), ..Default::default() };
+//! assert_eq!(params.slots(), 10_001);
+//! let spec = QueueSpec::try_from(QueueParams::Wheel(params))?;
+//! assert_eq!(spec.to_string(), "wheel,granularity=100us");
+//!
+//! let mut queue = spec.build::<Header>(Rate(20_000_000), 1514, Nanos::ZERO)?;
+//! queue.enqueue(Nanos::ZERO, Header { len: 1514, truesize: 2304, ..Header::default() }, &mut Ignore);
+//! assert_eq!(queue.next_wake(Nanos::ZERO), Some(Nanos::ZERO));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod bits;
 mod params;

@@ -4,10 +4,12 @@
 mod clocks;
 mod doubts;
 mod locate;
+mod machine;
 mod peer;
 mod probes;
 mod rpm;
 mod run;
+mod seconds;
 mod wifi;
 
 use std::net::SocketAddr;

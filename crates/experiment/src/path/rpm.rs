@@ -15,7 +15,8 @@ use goodqueue_probe::rpm::{Confidence, LOADS, Plan, Settings, Tls, lost, samples
 use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
 use goodqueue_report::{LinkPlan, Record, Run, SenderLimits};
 
-use super::doubts::{self, Machine};
+use super::doubts;
+use super::machine::Machine;
 use crate::collect::{Collector, QueueEnd};
 use crate::record::{direction, test_plan};
 use crate::rpm::{faults, responsiveness};

@@ -18,8 +18,9 @@ use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
 use goodqueue_report::{DoubtKind, Record, Run, SenderLimits, queue_kind};
 
 use super::clocks::Delays;
-use super::doubts::{self, Machine};
+use super::doubts;
 use super::locate::locate;
+use super::machine::Machine;
 use super::peer::Observer;
 use super::probes::{self, Outcome};
 use super::{Load, Needs, PathHost, PathTest};

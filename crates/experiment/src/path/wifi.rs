@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use goodqueue_probe::Direction as Way;
 
-use super::doubts::{START, range, second};
+use super::seconds::{START, range, second};
 
 /// Bit rates of the last frame received and of the last frame sent, Mbit/s.
 type Rates = [Option<f64>; 2];

@@ -4,7 +4,7 @@ use goodqueue::Direction;
 use goodqueue_wire::Lock;
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
-use super::plan::{ALIAS, Both, HANDLE, Layout, Plan, Queues, Settings, Shaper, plan};
+use super::plan::{ALIAS, Both, HANDLE, Layout, Plan, Queues, Settings, Shaper, plan, without_cake_mq};
 use super::state::{SQM, State};
 use crate::error::{ENOENT, EOPNOTSUPP};
 use crate::kept::{Before, States};
@@ -145,6 +145,7 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
         rehearse(&wanted, settings, interface, &mut route).map_err(|_| error)?;
         notes.push("this kernel has no cake, so htb and fq_codel take its place".into());
     }
+    notes.extend(without_cake_mq(&chosen, &wanted));
     let all = kept(&states)?;
     for state in all.iter().filter(|state| scene.numbered(state.index).is_none()) {
         undo(state, None, &scene, &mut route)?;

@@ -217,6 +217,19 @@ pub fn plan(settings: &Settings, interface: &Interface) -> Result<Plan> {
     Ok(Plan { changes, shaped })
 }
 
+/// What to tell a user who wrote `cake_mq` and gets one `cake`: the kernel has no other.
+#[must_use]
+pub fn without_cake_mq(settings: &Settings, plan: &Plan) -> Option<String> {
+    let Queues::Written { up, .. } = &settings.queues else { return None };
+    let is_asked = settings.up.is_some() && up.starts_with("cake_mq");
+    (is_asked && !plan.is_multi_queue()).then(|| {
+        format!(
+            "this kernel has no cake_mq (Linux 7.0 and later have it), so one cake shapes all transmit queues of {}",
+            settings.interface
+        )
+    })
+}
+
 impl Plan {
     /// Whether it has a `cake_mq`.
     pub(super) fn is_multi_queue(&self) -> bool {
@@ -528,8 +541,13 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred 
         let four = Interface { tx_queues: 4, ..interface(14) };
         let text = plan(&own, &four).expect("a plan").to_string();
         assert!(text.contains("dev ifb4eth0 root handle 1: cake bandwidth"), "{text}");
-        let without = Settings { multi_queue: false, ..own };
-        assert!(!plan(&without, &four).expect("a plan").to_string().contains("cake_mq"), "one cake instead");
+        let without = Settings { multi_queue: false, ..own.clone() };
+        let one = plan(&without, &four).expect("a plan");
+        assert!(!one.to_string().contains("cake_mq"), "one cake instead");
+        let told = without_cake_mq(&without, &one).expect("a note");
+        assert!(told.contains("no cake_mq") && told.contains("eth0"), "{told}");
+        assert_eq!(without_cake_mq(&own, &plan(&own, &four).expect("a plan")), None);
+        assert_eq!(without_cake_mq(&settings(), &one), None, "nobody asked for it");
     }
 
     #[test]

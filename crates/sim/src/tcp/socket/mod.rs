@@ -81,7 +81,7 @@ impl Default for Host {
             syn_retries: 6,
             syn_linear_timeouts: 0,
             synack_retries: 5,
-            mtu: 1500,
+            mtu: goodqueue::ETHERNET_MTU,
             ip_header: 20,
             user_mss: None,
             gro_size: None,

@@ -1,0 +1,109 @@
+//! What this machine does and counts while it measures: how long its threads run and wait, what its
+//! interfaces carry, and the bit rate of its Wi-Fi.
+
+use std::collections::BTreeMap;
+
+use super::wifi::Wifi;
+
+/// How often this machine is looked at, ns.
+const INTERVAL: i64 = 200_000_000;
+
+/// What this machine has done and counted, at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Look {
+    /// Nanoseconds of the load.
+    pub(super) t: i64,
+    /// Of each thread of this process: nanoseconds it has run, and waited for a processor.
+    pub(super) threads: BTreeMap<u32, [u64; 2]>,
+    /// Of each interface: bytes received and sent.
+    pub(super) interfaces: BTreeMap<String, [u64; 2]>,
+}
+
+impl Look {
+    /// Looks now. What this kernel does not tell is left out.
+    fn now(t: i64) -> Look {
+        let mut look = Look { t, ..Look::default() };
+        if !cfg!(target_os = "linux") {
+            return look;
+        }
+        for task in std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+            let name = task.file_name();
+            let text = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+            if let (Some(id), Some(times)) = (name.to_str().and_then(|id| id.parse().ok()), schedstat(&text))
+            {
+                look.threads.insert(id, times);
+            }
+        }
+        // The counters of this network namespace, wherever /sys is from.
+        look.interfaces = interfaces(&std::fs::read_to_string("/proc/self/net/dev").unwrap_or_default());
+        look
+    }
+}
+
+/// What was seen of this machine under load.
+pub(super) struct Machine {
+    /// Near the start and near the end of the load.
+    pub(super) looks: Option<[Look; 2]>,
+    pub(super) wifi: Wifi,
+}
+
+impl Machine {
+    /// Nothing was seen yet.
+    pub(super) fn new() -> Machine {
+        Machine { looks: None, wifi: Wifi::open() }
+    }
+
+    /// Looks at it now, at time `t` of the load, ns, unless it was looked at in the last 200 ms.
+    pub(super) fn look(&mut self, t: i64) {
+        if t < 0 || self.looks.as_ref().is_some_and(|[_, last]| t < last.t.saturating_add(INTERVAL)) {
+            return;
+        }
+        self.wifi.look(t);
+        let now = Look::now(t);
+        match &mut self.looks {
+            Some([_, last]) => *last = now,
+            none => *none = Some([now.clone(), now]),
+        }
+    }
+}
+
+/// The first two of the three figures of `/proc/*/schedstat` (Linux
+/// `Documentation/scheduler/sched-stats.rst`).
+fn schedstat(text: &str) -> Option<[u64; 2]> {
+    let mut figures = text.split_whitespace().map(|figure| figure.parse().ok());
+    Some([figures.next()??, figures.next()??])
+}
+
+/// What the names of interfaces begin with that carry frames of others a second time: those on which shapers
+/// queue what arrives, of `sqm` and `shape`.
+const SECOND_TIME: [&str; 3] = ["ifb", "gqup", "gqdn"];
+
+/// Bytes received and sent by interface, of `/proc/net/dev`.
+fn interfaces(text: &str) -> BTreeMap<String, [u64; 2]> {
+    let line = |line: &str| {
+        let (name, figures) = line.split_once(':')?;
+        if SECOND_TIME.iter().any(|prefix| name.trim_start().starts_with(prefix)) {
+            return None;
+        }
+        let figures: Vec<u64> = figures.split_whitespace().filter_map(|figure| figure.parse().ok()).collect();
+        Some((name.trim().to_owned(), [*figures.first()?, *figures.get(8)?]))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_s_files_are_read() {
+        assert_eq!(schedstat("67950068 5543104 240\n"), Some([67_950_068, 5_543_104]));
+        assert_eq!(schedstat(""), None);
+        let text = "Inter-| Receive | Transmit\n face |bytes packets\n    lo: 8 3 0 0 0 0 0 0 9 3 0 0 0 0 0 0\n\
+                    eth0:825 2 0 0 0 0 0 0 11 1 0 0 0 0 0 0\nifb4eth0:825 2 0 0 0 0 0 0 11 1 0 0 0 0 0 0\n";
+        let want = [("eth0".to_owned(), [825, 11]), ("lo".to_owned(), [8, 9])];
+        assert_eq!(interfaces(text), want.into());
+        let look = Look::now(3);
+        assert!(look.t == 3 && look.interfaces.contains_key("lo"), "{look:?}");
+    }
+}
