@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, Command, FromArgMatches};
 use goodqueue::spec::CATALOGUE;
-use goodqueue_experiment::simulate::Wishes;
+use goodqueue_experiment::simulate::Options;
 use goodqueue_experiment::text::lines::LINES;
 use goodqueue_experiment::{Error, Experiment, Latest, Monitor, Request, Turn, Variant, with_ccs};
 use goodqueue_probe::TESTS;
@@ -136,12 +136,12 @@ impl Asked {
             host: Host::of_this_machine(),
             ..goodqueue_report::Record::default()
         });
-        let wishes = Wishes {
+        let options = Options {
             repetitions: self.asked.repetitions(),
             threads,
             // A thread that Python knows calls queues in Python twenty times as fast.
             around: Some(|work| Python::attach(|py| py.detach(work))),
-            ..Wishes::default()
+            ..Options::default()
         };
         // What an earlier run left.
         let _ = (self.shared.take(), self.shared.threads());
@@ -154,7 +154,7 @@ impl Asked {
             shared: &self.shared,
         };
         watch.tell(py)?;
-        let end = py.detach(|| self.asked.run(&wishes, &mut record, &mut Vec::new(), &mut watch));
+        let end = py.detach(|| self.asked.run(&options, &mut record, &mut Vec::new(), &mut watch));
         if let Some(error) = watch.stopped.take().or_else(|| self.shared.take()) {
             return Err(error);
         }

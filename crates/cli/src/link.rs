@@ -254,13 +254,13 @@ fn wait(
             is_whole = false;
             eprintln!("goodqueue: {fault}; from now on the link has a FIFO");
         }
-        let asked = control.map(|control| control.obey(link)).unwrap_or_default();
-        for wish in schedule.obey(link).into_iter().chain(asked) {
+        let asked = control.map(|control| control.apply(link)).unwrap_or_default();
+        for change in schedule.apply(link).into_iter().chain(asked) {
             if let Some(rates) = &mut watched {
-                for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
+                for (rate, bps) in rates.iter_mut().zip([change.up_bps, change.down_bps]) {
                     *rate = bps.map_or(*rate, |bps| Some(Rate(bps)));
                 }
-                eprintln!("goodqueue: from now on {wish}");
+                eprintln!("goodqueue: from now on {change}");
             }
         }
         let now = link.look();

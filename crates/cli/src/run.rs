@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use goodqueue_experiment::simulate::{Wishes, flows_named};
+use goodqueue_experiment::simulate::{Options, flows_named};
 use goodqueue_experiment::{Asked, Error};
 use goodqueue_report::{Host, Record, SCHEMA};
 
@@ -18,11 +18,11 @@ use crate::progress::Progress;
 /// How it ended, if it did not succeed. By then, what was measured has been shown and saved.
 pub fn run(args: &RunArgs, given: &[String]) -> Result<(), Error> {
     let asked = Asked::of(&args.request, given)?;
-    let wishes = Wishes {
+    let options = Options {
         repetitions: asked.repetitions(),
         twice: args.check_determinism,
         traced: flows_named(&args.trace, asked.test())?,
-        ..Wishes::default()
+        ..Options::default()
     };
     if args.dry_run {
         return output::print_json(&asked.shown());
@@ -31,11 +31,11 @@ pub fn run(args: &RunArgs, given: &[String]) -> Result<(), Error> {
     if let (Some(output), None) = (asked.output(), &args.output) {
         head.command.extend(["-o".to_owned(), again::another(output)]);
     }
-    measure(args, &asked, &wishes, head)
+    measure(args, &asked, &options, head)
 }
 
 /// Runs it, and shows and saves the results.
-fn measure(args: &RunArgs, asked: &Asked, wishes: &Wishes, mut record: Record) -> Result<(), Error> {
+fn measure(args: &RunArgs, asked: &Asked, options: &Options, mut record: Record) -> Result<(), Error> {
     for warning in &record.warnings {
         eprintln!("goodqueue: warning: {warning}");
     }
@@ -49,7 +49,7 @@ fn measure(args: &RunArgs, asked: &Asked, wishes: &Wishes, mut record: Record) -
     let quiet = args.quiet || args.json;
     let keep = Box::new(|record: &Record| target.as_ref().map_or(Ok(()), |target| target.keep(record)));
     let mut progress = Progress::new(asked.arm(), quiet, keep)?;
-    let end = asked.run(wishes, &mut record, &mut traces, &mut progress);
+    let end = asked.run(options, &mut record, &mut traces, &mut progress);
     drop(progress);
     if record.runs.is_empty() {
         if let Some(target) = target {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use goodqueue_experiment::Error;
 use goodqueue_proof::truth::{
-    CaseReport, CodelParity, Count, Ending, Report, Simulate, Tried, Watch, Wishes, brief, compare_folder,
+    CaseReport, CodelParity, Count, Ending, Report, Selection, Simulate, Tried, Watch, brief, compare_folder,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub fn command(args: &TruthArgs, simulate: &Simulate<'_>) -> Result<(), Error> {
     };
     let (folder, cases) = (args.folder.clone(), args.case.clone());
     let progress = Progress::new(args.quiet);
-    let report = compare_folder(&Wishes { folder, cases, seeds: args.seeds, tried }, simulate, &progress)?;
+    let report = compare_folder(&Selection { folder, cases, seeds: args.seeds, tried }, simulate, &progress)?;
     progress.bar.finish_and_clear();
     if let Some(path) = &args.output {
         goodqueue_report::write_new(path, report.markdown().as_bytes()).map_err(Error::machine)?;

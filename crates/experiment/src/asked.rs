@@ -7,7 +7,7 @@ use goodqueue_report::Record;
 use goodqueue_report::trace::Trace;
 use serde::Serialize;
 
-use crate::simulate::{self, Wishes};
+use crate::simulate::{self, Options};
 use crate::source::Source;
 use crate::text::link_file::{self, Flags};
 use crate::text::{View, changes, of_plan};
@@ -166,14 +166,14 @@ impl Asked {
     /// The first reason to stop; [`Error::LimitFailed`] if two runs of a determinism check differ.
     pub fn run(
         &self,
-        wishes: &Wishes,
+        options: &Options,
         record: &mut Record,
         traces: &mut Vec<Trace>,
         monitor: &mut dyn Monitor,
     ) -> Result<(), Error> {
         match (self.arm, &self.experiment) {
             (Arm::Simulated, Some(experiment)) => {
-                simulate::run(experiment.jobs(), wishes, record, traces, monitor)
+                simulate::run(experiment.jobs(), options, record, traces, monitor)
             }
             #[cfg(all(feature = "live", target_os = "linux"))]
             (Arm::Live, experiment) => {
@@ -207,8 +207,8 @@ impl Experiment {
     /// [`Error::Usage`] if a scenario makes no sense.
     pub fn run(&self) -> Result<Record, Error> {
         let mut record = self.head(Record::default());
-        let wishes = simulate::Wishes { repetitions: self.seeds.len(), ..simulate::Wishes::default() };
-        simulate::run(self.jobs(), &wishes, &mut record, &mut Vec::new(), &mut ())?;
+        let options = simulate::Options { repetitions: self.seeds.len(), ..simulate::Options::default() };
+        simulate::run(self.jobs(), &options, &mut record, &mut Vec::new(), &mut ())?;
         Ok(record)
     }
 

@@ -60,12 +60,12 @@ impl Session<'_> {
             if interrupt.wait(LOOK).map_err(Error::machine)?.is_some() {
                 break;
             }
-            let asked = control.as_ref().map(|control| control.obey(&mut link)).unwrap_or_default();
-            for wish in schedule.obey(&mut link).into_iter().chain(asked) {
-                for (rate, bps) in rates.iter_mut().zip([wish.up_bps, wish.down_bps]) {
+            let asked = control.as_ref().map(|control| control.apply(&mut link)).unwrap_or_default();
+            for change in schedule.apply(&mut link).into_iter().chain(asked) {
+                for (rate, bps) in rates.iter_mut().zip([change.up_bps, change.down_bps]) {
                     *rate = bps.map_or(*rate, Rate);
                 }
-                eprintln!("goodqueue: from now on {wish}");
+                eprintln!("goodqueue: from now on {change}");
             }
             let now = link.look();
             if Instant::now() >= next {

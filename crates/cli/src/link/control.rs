@@ -2,7 +2,8 @@
 //! looks at it.
 //!
 //! The link listens at a socket in a folder of its own, which only its user may enter. A request is one line:
-//! a [`Wish`] as JSON, or [`LOOK`]. The answer is one line: `ok`, or what is wrong; or a [`Told`] as JSON.
+//! a [`LinkChange`] as JSON, or [`LOOK`]. The answer is one line: `ok`, or what is wrong; or a [`Told`] as
+//! JSON.
 
 use std::fs::{DirBuilder, remove_dir_all};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use goodqueue_experiment::live::link::{Link, Seen, Wish};
+use goodqueue_experiment::live::link::{Link, LinkChange, Seen};
 use goodqueue_experiment::{Error, Plan, Request};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +27,7 @@ pub(super) const SOCKET: &str = "GOODQUEUE_LINK";
 const FOLDERS: [&str; 2] = ["goodqueue-link-", "goodqueue-shape-"];
 /// The request of who looks.
 const LOOK: &str = "look";
-/// Longest request, bytes, and longest answer to a wish.
+/// Longest request, bytes, and longest answer to a change.
 const LONGEST: u64 = 4096;
 /// Longest answer to who looks, bytes: two directions with all their connections.
 const LONGEST_LOOK: u64 = 8 << 20;
@@ -47,7 +48,7 @@ pub(crate) struct Told {
 
 /// What somebody asks for.
 enum Asked {
-    Change(Wish),
+    Change(LinkChange),
     Look,
 }
 
@@ -92,7 +93,7 @@ impl Control {
     }
 
     /// Does what was asked for; returns what is different now.
-    pub(super) fn obey(&self, link: &mut Link) -> Vec<Wish> {
+    pub(super) fn apply(&self, link: &mut Link) -> Vec<LinkChange> {
         let mut done = Vec::new();
         for (asked, answer) in self.asked.try_iter() {
             let said = match asked {
@@ -101,10 +102,10 @@ impl Control {
                     serde_json::to_string(&told).unwrap_or_else(|error| error.to_string())
                 }
                 Asked::Change(_) if !self.can_change => "what shapes an interface stays as it is".into(),
-                Asked::Change(wish) => {
-                    let end = link.change(&wish);
+                Asked::Change(change) => {
+                    let end = link.change(&change);
                     let said = end.as_ref().map_or_else(Error::to_string, |()| "ok".into());
-                    done.extend(end.is_ok().then_some(wish));
+                    done.extend(end.is_ok().then_some(change));
                     said
                 }
             };
@@ -158,12 +159,12 @@ fn read(stream: &UnixStream, longest: u64) -> Result<String, String> {
 /// # Errors
 /// [`Error::Usage`] for a wrong value or an unknown link.
 pub(super) fn set(args: &LinkSetArgs) -> Result<(), Error> {
-    let wish = wish(args)?;
+    let change = change_of(args)?;
     let socket = socket(args.pid)?;
     let failed =
         |error: std::io::Error| Error::Usage(format!("no link answers at {}: {error}", socket.display()));
     let mut stream = UnixStream::connect(&socket).map_err(failed)?;
-    let text = serde_json::to_string(&wish).map_err(Error::machine)?;
+    let text = serde_json::to_string(&change).map_err(Error::machine)?;
     writeln!(stream, "{text}").map_err(failed)?;
     match read(&stream, LONGEST)
         .map_err(|why| Error::Machine(format!("{}: {why}", socket.display())))?
@@ -204,7 +205,7 @@ pub(crate) fn look() -> Vec<(String, Told)> {
 ///
 /// # Errors
 /// [`Error::Usage`] for a wrong value, or if nothing is asked for.
-pub(super) fn wish(args: &LinkSetArgs) -> Result<Wish, Error> {
+pub(super) fn change_of(args: &LinkSetArgs) -> Result<LinkChange, Error> {
     let request = Request {
         test: "ping".into(),
         live: true,
@@ -217,16 +218,16 @@ pub(super) fn wish(args: &LinkSetArgs) -> Result<Wish, Error> {
     };
     let link = Plan::resolve(&request)?.link;
     let given = |is_given: bool, value: u64| is_given.then_some(value);
-    let wish = Wish {
+    let change = LinkChange {
         up_bps: given(args.rate.is_some() || args.up.is_some(), link.up_bps),
         down_bps: given(args.rate.is_some() || args.down.is_some(), link.down_bps),
         rtt_ns: link.rtt_ns.first().copied().filter(|_| args.rtt.is_some()),
         loss: args.loss.as_ref().map(|_| link.loss),
     };
-    if wish == Wish::default() {
+    if change == LinkChange::default() {
         return Err(Error::Usage("say what to change: --rate, --up, --down, --rtt or --loss".into()));
     }
-    Ok(wish)
+    Ok(change)
 }
 
 /// The socket of the link that is meant: that with this process id, the one that this program is behind, or

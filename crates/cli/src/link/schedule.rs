@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use goodqueue_experiment::Error;
-use goodqueue_experiment::live::link::{Link, Wish};
+use goodqueue_experiment::live::link::{Link, LinkChange};
 
-use super::control::wish;
+use super::control::change_of;
 use crate::args::LinkSetArgs;
 use crate::path_values::positive;
 
 /// The changes that are still to come, the next one first.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Schedule(VecDeque<(Duration, Wish)>);
+pub(crate) struct Schedule(VecDeque<(Duration, LinkChange)>);
 
 impl Schedule {
     /// Reads the values of `--at`.
@@ -27,19 +27,19 @@ impl Schedule {
     }
 
     /// Makes the changes that are due since the link began; returns them.
-    pub(crate) fn obey(&mut self, link: &mut Link) -> Vec<Wish> {
+    pub(crate) fn apply(&mut self, link: &mut Link) -> Vec<LinkChange> {
         let mut done = Vec::new();
-        while let Some((_, wish)) = self.0.pop_front_if(|(at, _)| link.age() >= *at) {
+        while let Some((_, change)) = self.0.pop_front_if(|(at, _)| link.age() >= *at) {
             // Every value was checked when it was read.
-            if link.change(&wish).is_ok() {
-                done.push(wish);
+            if link.change(&change).is_ok() {
+                done.push(change);
             }
         }
         done
     }
 }
 
-fn change(text: &str) -> Result<(Duration, Wish), Error> {
+fn change(text: &str) -> Result<(Duration, LinkChange), Error> {
     let wrong = |why: &str| Error::Usage(format!("--at {text}: {why}"));
     let (time, changes) =
         text.split_once(':').ok_or_else(|| wrong("write TIME:NAME=VALUE, as 10s:rate=2mbit,loss=1%"))?;
@@ -60,14 +60,14 @@ fn change(text: &str) -> Result<(Duration, Wish), Error> {
             return Err(wrong(&format!("`{name}` is there twice")));
         }
     }
-    Ok((Duration::from_nanos(at.0), wish(&args).map_err(|error| wrong(&error.to_string()))?))
+    Ok((Duration::from_nanos(at.0), change_of(&args).map_err(|error| wrong(&error.to_string()))?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read(texts: &[&str]) -> Result<Vec<(Duration, Wish)>, String> {
+    fn read(texts: &[&str]) -> Result<Vec<(Duration, LinkChange)>, String> {
         let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
         Schedule::read(&texts).map(|schedule| schedule.0.into()).map_err(|error| error.to_string())
     }
@@ -75,9 +75,14 @@ mod tests {
     #[test]
     fn changes_come_in_the_order_of_their_times() {
         let schedule = read(&["20s:rate=20mbit", "500ms:down=2mbit,rtt=200ms,loss=1%"]).unwrap();
-        let first =
-            Wish { down_bps: Some(2_000_000), rtt_ns: Some(200_000_000), loss: Some(0.01), up_bps: None };
-        let second = Wish { down_bps: Some(20_000_000), up_bps: Some(20_000_000), rtt_ns: None, loss: None };
+        let first = LinkChange {
+            down_bps: Some(2_000_000),
+            rtt_ns: Some(200_000_000),
+            loss: Some(0.01),
+            up_bps: None,
+        };
+        let second =
+            LinkChange { down_bps: Some(20_000_000), up_bps: Some(20_000_000), rtt_ns: None, loss: None };
         assert_eq!(schedule, [(Duration::from_millis(500), first), (Duration::from_secs(20), second)]);
     }
 

@@ -71,7 +71,7 @@ pub struct Link {
 /// What a link is to be from now on; what is absent stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Wish {
+pub struct LinkChange {
     /// Rate from the program, above zero, bit/s. It ends a trace.
     pub up_bps: Option<u64>,
     /// Rate to the program.
@@ -82,7 +82,7 @@ pub struct Wish {
     pub loss: Option<f64>,
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for LinkChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate = |name: &str, bps: Option<u64>| bps.map(|bps| format!("{} {name}", Rate(bps)));
         let rtt = self.rtt_ns.map(|ns| format!("round trip {}", Span(ns)));
@@ -375,7 +375,7 @@ impl Link {
     ///
     /// # Errors
     /// [`Error::Usage`] for a value out of range; then nothing changes.
-    pub fn change(&mut self, wish: &Wish) -> Result<(), Error> {
+    pub fn change(&mut self, change: &LinkChange) -> Result<(), Error> {
         if self.listening.is_some() {
             let why = "a link over the air changes by the schedules of its file alone";
             return Err(Error::Usage(why.into()));
@@ -384,22 +384,22 @@ impl Link {
             let serializer = Serializer::new(Rate(bps));
             serializer.map(Line::Rate).ok_or_else(|| Error::Usage("a rate of 0 sends nothing".into()))
         };
-        let [up, down] = [wish.up_bps, wish.down_bps].map(|bps| bps.map(line).transpose());
-        if wish.rtt_ns.is_some_and(|ns| ns > LONGEST_RTT.0) {
+        let [up, down] = [change.up_bps, change.down_bps].map(|bps| bps.map(line).transpose());
+        if change.rtt_ns.is_some_and(|ns| ns > LONGEST_RTT.0) {
             return Err(Error::Usage(format!("a round trip of more than {LONGEST_RTT}")));
         }
-        let (delay, loss) = (wish.rtt_ns.map(|ns| Span(ns / 2)), wish.loss);
+        let (delay, loss) = (change.rtt_ns.map(|ns| Span(ns / 2)), change.loss);
         for (direction, line) in [(goodqueue::Direction::Up, up?), (goodqueue::Direction::Down, down?)] {
             self.engine.change(direction, Change { line, loss, delay }).map_err(Error::usage)?;
         }
         // What the lines did before was at other rates.
-        if wish.up_bps.is_some() || wish.down_bps.is_some() {
+        if change.up_bps.is_some() || change.down_bps.is_some() {
             self.rates = [None; 2];
         }
         if self.notes.len() < MOST_NOTES {
             #[allow(clippy::cast_precision_loss)]
             let at = goodqueue_wire::now().since(self.started).0 as f64 / 1e9;
-            self.notes.push(format!("changed at {at:.1} s: {wish}"));
+            self.notes.push(format!("changed at {at:.1} s: {change}"));
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ pub(crate) use passed::{path_queue, sojourn, unbalanced};
 
 /// Options of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct Options {
     /// How many jobs that follow on each other are repetitions of one.
     pub repetitions: usize,
     /// To simulate each job twice and compare.
@@ -59,23 +59,23 @@ pub fn run_one(job: &Job, stop: &AtomicBool) -> Result<Run, Error> {
 /// The first reason to stop; [`Error::LimitFailed`] if two runs differ.
 pub fn run(
     mut jobs: Vec<Job>,
-    wishes: &Wishes,
+    options: &Options,
     record: &mut Record,
     traces: &mut Vec<Trace>,
     monitor: &mut dyn Monitor,
 ) -> Result<(), Error> {
-    let firsts = jobs.iter_mut().step_by(wishes.repetitions.max(1));
-    firsts.for_each(|job| job.traced.clone_from(&wishes.traced));
-    let threads = match wishes.threads {
+    let firsts = jobs.iter_mut().step_by(options.repetitions.max(1));
+    firsts.for_each(|job| job.traced.clone_from(&options.traced));
+    let threads = match options.threads {
         0 => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         threads => threads,
     };
     let pool = pool::Pool {
         jobs: &jobs,
-        repetitions: wishes.repetitions,
+        repetitions: options.repetitions,
         threads,
-        twice: wishes.twice,
-        around: wishes.around.unwrap_or(|work| work()),
+        twice: options.twice,
+        around: options.around.unwrap_or(|work| work()),
     };
     pool.run(record, traces, monitor)
 }

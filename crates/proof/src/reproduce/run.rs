@@ -8,7 +8,7 @@ use super::catalogue::Entry;
 use super::collisions::{self, Counted};
 use super::dots;
 use super::judge::{Outcome, Sample, Verdict, outcome};
-use goodqueue_experiment::simulate::{self, Wishes};
+use goodqueue_experiment::simulate::{self, Options};
 use goodqueue_experiment::text::{Picture, Reproduction};
 use goodqueue_experiment::{Error, Experiment, Monitor};
 
@@ -115,8 +115,8 @@ fn all(
     monitor: &mut dyn Monitor,
 ) -> Result<Vec<Vec<Run>>, Error> {
     // Claims need the series of every seed, so the pool treats each seed as a run of its own.
-    let wishes = Wishes { repetitions: 1, ..Wishes::default() };
-    simulate::run(experiment.jobs(), &wishes, record, &mut Vec::new(), monitor)?;
+    let options = Options { repetitions: 1, ..Options::default() };
+    simulate::run(experiment.jobs(), &options, record, &mut Vec::new(), monitor)?;
     let mut all = std::mem::take(&mut record.runs).into_iter();
     let seeds = experiment.seeds.len();
     Ok(experiment.variants.iter().map(|_| all.by_ref().take(seeds).collect()).collect())

@@ -14,7 +14,7 @@ const MOST_SEEDS: u64 = 1000;
 
 /// What is compared.
 #[derive(Clone, Debug)]
-pub struct Wishes {
+pub struct Selection {
     /// The folder with `cases.jsonl` and `summary.jsonl`.
     pub folder: PathBuf,
     /// The cases with these names; all if there are none.
@@ -44,17 +44,21 @@ impl Watch for () {}
 ///
 /// # Errors
 /// [`Error::Usage`] if the folder or an option is wrong.
-pub fn compare_folder(wishes: &Wishes, simulate: &Simulate<'_>, watch: &dyn Watch) -> Result<Report, Error> {
-    if wishes.seeds.is_some_and(|seeds| !(1..=MOST_SEEDS).contains(&seeds)) {
+pub fn compare_folder(
+    selection: &Selection,
+    simulate: &Simulate<'_>,
+    watch: &dyn Watch,
+) -> Result<Report, Error> {
+    if selection.seeds.is_some_and(|seeds| !(1..=MOST_SEEDS).contains(&seeds)) {
         return Err(Error::Usage(format!("--seeds: out of range, 1 to {MOST_SEEDS}")));
     }
     let mut warnings = BTreeSet::new();
-    let cases = case::read(&wishes.folder.join("cases.jsonl"), &mut warnings).map_err(Error::usage)?;
-    let kernel = summary::read(&wishes.folder.join("summary.jsonl"), &cases, &mut warnings);
+    let cases = case::read(&selection.folder.join("cases.jsonl"), &mut warnings).map_err(Error::usage)?;
+    let kernel = summary::read(&selection.folder.join("summary.jsonl"), &cases, &mut warnings);
     let kernel = kernel.map_err(Error::usage)?;
-    let cases = chosen(&cases, &wishes.cases)?;
+    let cases = chosen(&cases, &selection.cases)?;
     watch.begin(cases.len(), &warnings);
-    let plan = Plan { cases, kernel: &kernel, seeds: wishes.seeds, tried: wishes.tried };
+    let plan = Plan { cases, kernel: &kernel, seeds: selection.seeds, tried: selection.tried };
     Ok(plan.run(simulate, &|case| watch.ended(case)))
 }
 

@@ -13,7 +13,7 @@ pub mod summary;
 mod table;
 
 pub use compare::{CaseReport, Count, Ending, Report, Run, Tried};
-pub use folder::{Watch, Wishes, compare_folder};
+pub use folder::{Selection, Watch, compare_folder};
 pub use input::InputError;
 pub use simulate::simulate;
 pub use table::brief;

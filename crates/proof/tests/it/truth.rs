@@ -9,7 +9,7 @@ use goodqueue_experiment::Error;
 use goodqueue_proof::truth::case::{Case, Shaper};
 use goodqueue_proof::truth::summary::{Outcome, Runs};
 use goodqueue_proof::truth::{
-    CodelParity, Ending, Options, Report, SimulateError, Tried, Wishes, case, compare_folder, summary,
+    CodelParity, Ending, Options, Report, Selection, SimulateError, Tried, case, compare_folder, summary,
 };
 use goodqueue_report::Direction;
 
@@ -19,8 +19,8 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/truth")
 }
 
-fn args(folder: PathBuf) -> Wishes {
-    Wishes { folder, cases: Vec::new(), seeds: None, tried: Tried::Either }
+fn args(folder: PathBuf) -> Selection {
+    Selection { folder, cases: Vec::new(), seeds: None, tried: Tried::Either }
 }
 
 fn read() -> (Vec<Case>, Runs) {
@@ -90,7 +90,7 @@ fn equal_figures_are_within_and_skipped_cases_do_not_count_as_passed() {
     let text = report.to_string();
     assert!(text.contains("SKIPPED, without a verdict (1 case):\n  m8-r20-1cubic-hfsc: the queue `hfsc`"));
     assert!(text.ends_with("0 of 23 figures outside; 1 SKIPPED\n"), "{text}");
-    let only = Wishes { cases: vec!["m8-r20-1cubic-hfsc".to_owned()], ..args(fixture()) };
+    let only = Selection { cases: vec!["m8-r20-1cubic-hfsc".to_owned()], ..args(fixture()) };
     let none = compare_folder(&only, &kernel_but(|_, _, _| {}), &()).expect("a good folder");
     let end = none.end().expect_err("nothing judged");
     assert!(end.code() == 1 && end.to_string().starts_with("nothing was judged"), "{end}");
@@ -147,7 +147,7 @@ fn the_simulator_may_refuse_or_fail() {
 #[test]
 fn seeds_are_as_many_as_the_kernels_and_three_at_least() {
     let seeds = |given: Option<u64>| {
-        let args = Wishes { seeds: given, ..args(fixture()) };
+        let args = Selection { seeds: given, ..args(fixture()) };
         compare_folder(&args, &kernel_but(|_, _, _| {}), &()).map(|report| match ending(&report, LONG) {
             Ending::Within { run } => run.seeds,
             other => panic!("{other:?}"),
@@ -265,13 +265,13 @@ fn bad_input_is_named_with_file_line_and_key() {
 
 #[test]
 fn missing_files_are_named() {
-    let missing = |args: &Wishes| {
+    let missing = |args: &Selection| {
         let end = compare_folder(args, &kernel_but(|_, _, _| {}), &()).expect_err("missing");
         assert_eq!(end.code(), 2);
         end.to_string()
     };
     assert!(missing(&args(fixture().join("nowhere"))).contains("nowhere/cases.jsonl: No such file"));
-    let typo = Wishes { cases: vec!["m8-r20-1cubic-pfifo6".to_owned()], ..args(fixture()) };
+    let typo = Selection { cases: vec!["m8-r20-1cubic-pfifo6".to_owned()], ..args(fixture()) };
     assert!(missing(&typo).ends_with("; did you mean m8-r20-1cubic-pfifo60?"));
 }
 
