@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use goodqueue::{Nanos, Span};
-use goodqueue_sim::tcp::{Flags, Host, Packet as Sent, Socket, State};
+use goodqueue_sim::tcp::{Flags, Host, Icmp as Message, Packet as Sent, Socket, State};
 
 use super::code::{self, CodeError, Values};
 use super::info;
 use super::link::{Link, START, WINDOW};
 use super::ready;
-use super::script::{Action, Body, Call, Event, Expr, Packet, Script, Segment, TcpOption, When};
+use super::script::{Action, Body, Call, Event, Expr, Icmp, Packet, Script, Segment, TcpOption, When};
 use super::settings;
 use super::sockets::{Answer, Sockets};
 use super::support;
@@ -109,6 +109,11 @@ fn define(script: &mut Script, defines: &[(String, String)]) {
     for event in &mut script.events {
         if let Action::Call(call) = &mut event.action {
             call.args.iter_mut().for_each(|arg| replace(arg, defines));
+        }
+        if let Action::Packet(Packet { body: Body::Icmp(icmp), .. }) = &mut event.action
+            && let Some((_, value)) = defines.iter().find(|(name, _)| Some(name) == icmp.code.as_ref())
+        {
+            icmp.code = Some(value.clone());
         }
         if let Action::Packet(Packet { body: Body::Tcp(segment), .. }) = &mut event.action {
             for option in segment.options.iter_mut().flatten() {
@@ -255,10 +260,12 @@ impl<'a> Runner<'a> {
                     support::apply(&setting, &mut self.host)
                         .map_err(|reason| End::Lacks(event.line, reason))?;
                 }
-                let accecn = self.host.accecn;
+                let Host { accecn, is_device_full, .. } = self.host;
                 for link in &mut self.sockets.links {
                     // Linux reads these when a segment is sent; the others, when a connection begins.
-                    link.socket.configure_host(|host| host.accecn = accecn);
+                    link.socket.configure_host(|host| {
+                        (host.accecn, host.is_device_full) = (accecn, is_device_full);
+                    });
                 }
             }
             Action::Code(code) => {
@@ -304,7 +311,8 @@ impl<'a> Runner<'a> {
         loop {
             for (number, link) in self.sockets.links.iter_mut().enumerate() {
                 while let Some(packet) = link.socket.poll_transmit(self.now) {
-                    self.sent.push_back(Outbound { link: number, at: self.now, packet });
+                    let at = packet.leaves.unwrap_or(self.now);
+                    self.sent.push_back(Outbound { link: number, at, packet });
                 }
                 if let Some(granted) = link.socket.take_granted() {
                     self.sockets.peer.learn(&granted);
@@ -429,8 +437,28 @@ impl<'a> Runner<'a> {
         })
     }
 
+    /// A message of ICMP about a packet of the connection. A path MTU also holds for later connections.
+    fn inject_icmp(&mut self, icmp: &Icmp) -> Result<(), End> {
+        let Some(message) = support::message(icmp) else { return Ok(()) };
+        if let Message::FragNeeded(mtu) = message {
+            self.sockets.learn_mtu(&mut self.host, mtu);
+        }
+        if let Some(current) = self.sockets.current {
+            let link = &mut self.sockets.links[current];
+            let seq = link.number(icmp.about.map_or(0, |(start, ..)| start));
+            link.socket.on_icmp(self.now, message, seq);
+        }
+        self.flush()?;
+        self.now += STEP;
+        Ok(())
+    }
+
     fn inject(&mut self, packet: &Packet) -> Result<(), End> {
-        let Body::Tcp(segment) = &packet.body else { return Ok(()) };
+        let segment = match &packet.body {
+            Body::Tcp(segment) => segment,
+            Body::Icmp(icmp) => return self.inject_icmp(icmp),
+            Body::Other(_) => return Ok(()),
+        };
         let flags = Flags(segment.flags);
         let is_syn = flags.has(Flags::SYN);
         let current = self.sockets.current.filter(|&current| {
@@ -486,6 +514,9 @@ impl<'a> Runner<'a> {
                 self.advance(Self::at(last).max(self.now), true, line)?;
             }
             let Some(next) = self.sent.pop_front() else { return Ok(None) };
+            if next.at > self.now {
+                self.advance(next.at.min(Self::at(last)), false, line)?;
+            }
             if !self.sockets.is_past(next.link) {
                 return Ok(Some(next));
             }

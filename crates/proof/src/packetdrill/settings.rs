@@ -9,8 +9,8 @@ use std::path::Path;
 pub enum Setting {
     /// `net.ipv4.NAME` and its value.
     Sysctl(String, String),
-    /// `tc qdisc ... root KIND`: the kind.
-    Qdisc(String),
+    /// `tc qdisc ... root KIND limit PACKETS`: the kind, and the limit if there is one.
+    Qdisc(String, Option<u32>),
     /// A parameter of a kernel module, by its path, and its value.
     Parameter(String, String),
     /// The command runs this file, which is not beside the script.
@@ -120,8 +120,9 @@ fn statement_into(words: &[String], folder: &Path, depth: u32, settings: &mut Ve
         }
         "tc" if rest.first().is_some_and(|word| word == "qdisc") => {
             let root = rest.iter().position(|word| word == "root");
+            let limit = rest.iter().position(|word| word == "limit").and_then(|at| rest.get(at + 1));
             if let Some(kind) = root.and_then(|at| rest.get(at + 1)) {
-                settings.push(Setting::Qdisc(kind.clone()));
+                settings.push(Setting::Qdisc(kind.clone(), limit.and_then(|limit| limit.parse().ok())));
             }
         }
         // `. file`, `source file`, `sh file` and the file itself.
@@ -216,7 +217,7 @@ mod tests {
             sysctl("tcp_ecn", "1"),
             sysctl("tcp_wmem", "4096 50000 4194304"),
             sysctl("tcp_rmem", "4096 540000 15728640"),
-            Setting::Qdisc("fq".to_owned()),
+            Setting::Qdisc("fq".to_owned(), None),
             Setting::Command("modprobe sch_fq".to_owned()),
             Setting::Parameter("/sys/module/tcp_cubic/parameters/hystart_detect".to_owned(), "3".to_owned()),
         ];

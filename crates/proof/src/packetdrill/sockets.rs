@@ -104,6 +104,15 @@ impl Sockets {
         self.descriptors.contains_key(&fd)
     }
 
+    /// The path takes packets of at most `mtu` bytes: this holds for the sockets that are there and for those
+    /// to come.
+    pub(super) fn learn_mtu(&mut self, host: &mut Host, mtu: u32) {
+        let hosts = self.descriptors.values_mut().map(|descriptor| &mut descriptor.host);
+        for host in hosts.chain([host]) {
+            host.mtu = host.mtu.min(mtu);
+        }
+    }
+
     /// The connection of a descriptor, if it has one.
     pub(super) fn link(&mut self, fd: i64) -> Option<&mut Link> {
         match self.descriptors.get(&fd)?.kind {

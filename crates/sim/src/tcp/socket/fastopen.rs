@@ -73,6 +73,8 @@ pub(super) struct SynData {
     is_tried: bool,
     /// All data of the SYN was acknowledged, or taken from a SYN (Linux `syn_data_acked`).
     is_taken: bool,
+    /// The SYN was too big for the path.
+    is_given_up: bool,
     granted: Option<Granted>,
 }
 
@@ -118,8 +120,20 @@ impl Socket {
 
     /// Option and payload of the SYN. One that is sent again has neither (RFC 7413 section 4.1.3).
     pub(super) fn syn_fast_open(&self) -> (Option<Cookie>, u32) {
-        let is_first = self.state == State::SynSent && self.handshake.retries == 0;
+        let is_first = self.state == State::SynSent
+            && self.handshake.retries == 0
+            && !self.syn_data.is_given_up;
         if is_first { (self.syn_data.option, self.syn_data.len) } else { (None, 0) }
+    }
+
+    /// The path takes only smaller packets: a SYN that has data is sent again at once, without it (Linux
+    /// `tcp_simple_retransmit`).
+    pub(super) fn give_up_syn_data(&mut self) {
+        let (_, len) = self.syn_fast_open();
+        if len > 0 {
+            self.syn_data.is_given_up = true;
+            self.handshake.is_wanted = true;
+        }
     }
 
     /// The passive side, on a SYN with the option or with data (Linux `tcp_try_fastopen`).

@@ -160,8 +160,9 @@ impl Socket {
             return false;
         }
         if let Some(skbs) = &mut halves.tx.skbs {
-            skbs.has_more = false;
+            (skbs.has_more, skbs.probes.out) = (false, 0);
         }
+        (self.alive.out, self.alive.heard) = (0, now);
         let (sacks, count) = blocks(packet);
         halves.tx.receive(now, header, &sacks[..count]);
         self.notices.acknowledged(now, halves.tx.window().snd_una);
@@ -170,7 +171,7 @@ impl Socket {
             self.state = match self.state {
                 State::FinWait1 => {
                     if self.is_orphan {
-                        self.expires = now + TIMEWAIT;
+                        self.await_fin(now);
                     }
                     State::FinWait2
                 }

@@ -4,6 +4,7 @@
 mod ack;
 mod autosize;
 mod clean;
+mod errors;
 mod handshake;
 mod ordinary;
 mod rate;
@@ -320,6 +321,7 @@ impl Tx {
     /// opened.
     pub fn stamp_departures(&mut self) {
         self.departure = Nanos::ZERO;
+        self.w.pacing = true;
     }
 
     /// The earliest departure time of the segment that was returned last; `None`: at once.
