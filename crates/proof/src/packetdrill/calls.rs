@@ -12,6 +12,9 @@ use super::support;
 
 use Answer::{Blocks, Error, Lacks, Value};
 
+/// The flag by its number.
+const MSG_FASTOPEN: i64 = 0x2000_0000;
+
 impl Sockets {
     /// Makes a call. `host` are the settings of new sockets. `waited`: an earlier attempt of the same call
     /// waits since so long.
@@ -134,6 +137,7 @@ impl Sockets {
         let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
         match descriptor.kind {
             Kind::Listening => return Error("EISCONN"),
+            Kind::Fresh if descriptor.is_deferred => return Error("EISCONN"),
             Kind::Fresh if descriptor.fast_connect => {
                 let is_nonblocking = descriptor.is_nonblocking;
                 if self.defer_connect(fd) {
@@ -221,7 +225,11 @@ impl Sockets {
         let Some(parts) = sizes(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
         let place = if call.name == "sendmsg" { 2 } else { 3 };
         let flags = call.args.get(place).filter(|_| !call.name.starts_with("write"));
-        let has = |flag: &str| flags.is_some_and(|flags| has_word(flags, flag));
+        let number = flags.and_then(number).unwrap_or(0);
+        let has = |flag: &str| {
+            let is_bit = flag == "MSG_FASTOPEN" && number & MSG_FASTOPEN != 0;
+            is_bit || flags.is_some_and(|flags| has_word(flags, flag))
+        };
         let how =
             Sending { more: has("MSG_MORE"), end_of_record: has("MSG_EOR"), zero_copy: has("MSG_ZEROCOPY") };
         let is_impatient = has("MSG_DONTWAIT");
@@ -237,6 +245,8 @@ impl Sockets {
             }
             (true, false) if waited.is_none() => match self.link(fd).map(|link| link.socket.state()) {
                 Some(State::SynSent) => Error("EALREADY"),
+                // The first call after the handshake finds it complete (Linux `__inet_stream_connect`).
+                _ if !self.is_reported(fd) => self.send(now, fd, &parts, how, is_impatient),
                 _ => Error("EISCONN"),
             },
             _ => self.send(now, fd, &parts, how, is_impatient),
@@ -411,6 +421,7 @@ impl Sockets {
             }
             ("TCP_NODELAY", Some(value)) => host.tcp.nodelay = value != 0,
             ("TCP_FASTOPEN", Some(value)) => host.fast_open.queue = value.clamp(0, 1 << 16) as u32,
+            ("TCP_FASTOPEN_CONNECT", _) if host.fast_open.mode & 1 == 0 => return Error("EOPNOTSUPP"),
             ("TCP_FASTOPEN_CONNECT", Some(value)) => descriptor.fast_connect = value != 0,
             ("TCP_FASTOPEN_NO_COOKIE", Some(value)) => {
                 host.fast_open.mode = host.fast_open.mode & !0x204 | if value != 0 { 0x204 } else { 0 };
@@ -514,7 +525,9 @@ impl Sockets {
                 _ => {}
             }
             link.socket.set_keepalive(now, host.keepalive);
-            link.socket.configure_host(|of| of.fin_timeout = host.fin_timeout);
+            link.socket.configure_host(|of| {
+                (of.fin_timeout, of.syn_retries) = (host.fin_timeout, host.syn_retries);
+            });
             link.socket.configure(|tcp| {
                 (tcp.nodelay, tcp.max_pacing_rate) = (nodelay, pacing);
                 (tcp.user_timeout, tcp.rto_max) = (host.tcp.user_timeout, host.tcp.rto_max);

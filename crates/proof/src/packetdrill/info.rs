@@ -39,7 +39,7 @@ pub(super) fn value(info: Option<&Info>, name: &str) -> Option<f64> {
         "tcpi_snd_cwnd" => info.snd_cwnd.into(),
         "tcpi_rcv_ssthresh" => info.rcv_ssthresh.into(),
         "tcpi_reordering" => info.reordering.into(),
-        "tcpi_reord_seen" => f64::from(u8::from(info.reord_seen)),
+        "tcpi_reord_seen" => info.reord_seen.into(),
         "tcpi_total_retrans" => stats.retransmits as f64,
         "tcpi_pacing_rate" => info.pacing_rate as f64,
         "tcpi_bytes_received" => info.bytes_received as f64,

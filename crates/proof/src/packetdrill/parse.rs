@@ -2,7 +2,9 @@
 
 use super::ParseError;
 use super::lex::{Piece, Token, lex};
-use super::script::{Action, Body, Call, Ecn, Event, Expr, Icmp, Ip, Packet, Script, Segment, TcpOption, When};
+use super::script::{
+    Action, Body, Call, Ecn, Event, Expr, Icmp, Ip, Packet, Script, Segment, TcpOption, When,
+};
 
 /// How deep arrays and structures may be nested.
 const DEEPEST: u32 = 64;

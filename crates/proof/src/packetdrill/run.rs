@@ -7,11 +7,12 @@ use goodqueue::{Nanos, Span};
 use goodqueue_sim::tcp::{Flags, Host, Icmp as Message, Packet as Sent, Socket, State};
 
 use super::code::{self, CodeError, Values};
+use super::cookies::Peer;
 use super::info;
 use super::link::{Link, START, WINDOW};
 use super::ready;
 use super::script::{Action, Body, Call, Event, Expr, Icmp, Packet, Script, Segment, TcpOption, When};
-use super::settings;
+use super::settings::{self, Setting};
 use super::sockets::{Answer, Sockets};
 use super::support;
 use super::{Difference, Outcome, Wishes};
@@ -60,6 +61,9 @@ struct Runner<'a> {
     /// Microseconds of one tick of timestamps, if they are compared.
     tick: Option<u32>,
     is_strict: bool,
+    /// The counters of [`support::COUNTERS`] when they were shown last, and what was shown.
+    counted: [u64; 2],
+    shown: [u64; 2],
 }
 
 /// Runs a script. `folder` is where files lie that its commands name.
@@ -163,6 +167,8 @@ impl<'a> Runner<'a> {
             tolerance: (4000, 125),
             tick: None,
             is_strict: false,
+            counted: [0; 2],
+            shown: [0; 2],
         }
     }
 
@@ -259,7 +265,14 @@ impl<'a> Runner<'a> {
                 for setting in settings::read(command, self.folder) {
                     support::apply(&setting, &mut self.host)
                         .map_err(|reason| End::Lacks(event.line, reason))?;
+                    match &setting {
+                        Setting::Flush => self.sockets.peer = Peer::default(),
+                        Setting::Counters(begins) => self.show_counters(*begins),
+                        Setting::Counted(name, count) => self.judge_counter(name, *count, event.line)?,
+                        _ => {}
+                    }
                 }
+                self.sockets.follow_sysctls(&self.host);
                 let Host { accecn, is_device_full, .. } = self.host;
                 for link in &mut self.sockets.links {
                     // Linux reads these when a segment is sent; the others, when a connection begins.
@@ -274,6 +287,31 @@ impl<'a> Runner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// `nstat` shows what the counters have counted since it did last.
+    fn show_counters(&mut self, begins: bool) {
+        let infos = self.sockets.links.iter().map(|link| link.socket.info(self.now));
+        let counts = infos.map(|info| [info.out_of_window_icmps, info.beyond_window]);
+        let total = counts.fold([0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
+        self.shown = [total[0] - self.counted[0], total[1] - self.counted[1]];
+        if begins {
+            self.counted = total;
+        }
+    }
+
+    fn judge_counter(&self, name: &str, wanted: Option<u64>, line: usize) -> Result<(), End> {
+        let place = support::COUNTERS.iter().position(|counter| *counter == name);
+        let actual = place.map_or(0, |place| self.shown[place]);
+        if wanted.map_or(actual > 0, |wanted| wanted == actual) {
+            return Ok(());
+        }
+        Err(End::Failed(Difference {
+            line,
+            what: format!("the counter {name} differs"),
+            script: wanted.map_or("more than 0".to_owned(), |wanted| wanted.to_string()),
+            actual: actual.to_string(),
+        }))
     }
 
     /// Time goes on to `to`, or until a packet is sent if `stops`.
@@ -369,7 +407,10 @@ impl<'a> Runner<'a> {
     /// Waits for a call to return.
     fn finish_call(&mut self) -> Result<(), End> {
         let Some(waiting) = self.waiting.clone() else { return Ok(()) };
-        let last = waiting.until.map_or(self.micros(self.now) + PATIENCE, |until| until + self.slack(until));
+        let last = waiting.until.map_or(self.micros(self.now) + PATIENCE, |until| {
+            let wait = (until - self.micros(waiting.began)).max(0);
+            until + self.tolerance.0.max(wait * self.tolerance.1 / 1000)
+        });
         while self.waiting.is_some() && self.micros(self.now) < last {
             let next = self.next_timer().unwrap_or(Self::at(last)).min(Self::at(last));
             self.advance(next.max(self.now), false, waiting.line)?;

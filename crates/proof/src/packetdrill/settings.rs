@@ -19,6 +19,12 @@ pub enum Setting {
     Offload(bool),
     /// `ip link set ... mtu BYTES`.
     Mtu(u32),
+    /// `ip tcp_metrics flush`: what is known of the peer is forgotten.
+    Flush,
+    /// `nstat`: the counters since the last call; `true`: the next call counts from now on.
+    Counters(bool),
+    /// `| grep NAME | grep " COUNT "`: a counter that must have counted, and how much.
+    Counted(String, Option<u64>),
     /// Another command, which is not run.
     Command(String),
 }
@@ -118,6 +124,7 @@ fn statement_into(words: &[String], folder: &Path, depth: u32, settings: &mut Ve
                 push(path, &rest[..arrow].join(" "), settings);
             }
         }
+        "tc" if rest.len() > 1 && matches!(rest[1].as_str(), "del" | "delete") => {}
         "tc" if rest.first().is_some_and(|word| word == "qdisc") => {
             let root = rest.iter().position(|word| word == "root");
             let limit = rest.iter().position(|word| word == "limit").and_then(|at| rest.get(at + 1));
@@ -137,12 +144,22 @@ fn statement_into(words: &[String], folder: &Path, depth: u32, settings: &mut Ve
             settings.extend(value.map(|value| Setting::Offload(value == "on")));
         }
         // `dd` makes a file for `sendfile`; `nstat` alone begins to count.
-        "true" | ":" | "exit" | "rm" | "dd" | "nstat" => {}
+        "true" | ":" | "exit" | "rm" | "dd" => {}
+        "nstat" => settings.push(Setting::Counters(!rest.contains(&"-s".to_owned()))),
+        "grep" => {
+            let wanted = rest.iter().find(|word| word.starts_with("TcpExt"));
+            let count = rest.iter().find_map(|word| word.trim().parse().ok());
+            match (wanted, count, settings.last_mut()) {
+                (Some(name), ..) => settings.push(Setting::Counted(name.clone(), None)),
+                (None, Some(count), Some(Setting::Counted(_, expected))) => *expected = Some(count),
+                _ => settings.push(Setting::Command("grep".to_owned())),
+            }
+        }
         "ip" if rest.first().is_some_and(|word| word == "link") && rest.contains(&"mtu".to_owned()) => {
             let value = rest.iter().position(|word| word == "mtu").and_then(|at| rest.get(at + 1));
             settings.extend(value.and_then(|mtu| mtu.parse().ok()).map(Setting::Mtu));
         }
-        "ip" if rest.first().is_some_and(|word| word == "tcp_metrics") => {}
+        "ip" if rest.first().is_some_and(|word| word == "tcp_metrics") => settings.push(Setting::Flush),
         _ if name.ends_with(".sh") => file_into(first, folder, depth, settings),
         _ => {
             let words = words.iter().take(3).map(String::as_str);

@@ -100,6 +100,12 @@ impl Sockets {
         self.descriptors.get(&fd).is_some_and(|descriptor| descriptor.is_deferred)
     }
 
+    /// Whether the application knows that the connection is complete; it does from now on.
+    pub(super) fn is_reported(&mut self, fd: i64) -> bool {
+        let descriptor = self.descriptors.get_mut(&fd);
+        descriptor.is_none_or(|descriptor| core::mem::replace(&mut descriptor.is_reported, true))
+    }
+
     pub(super) fn has(&self, fd: i64) -> bool {
         self.descriptors.contains_key(&fd)
     }
@@ -148,9 +154,22 @@ impl Sockets {
         self.links[number].is_accepted && !is_open
     }
 
-    /// Whether the application has closed this connection and begun another: the script is about that one.
+    /// Whether another connection has begun since: the script is about that one.
     pub(super) fn is_past(&self, number: usize) -> bool {
-        let is_before = self.current.is_some_and(|current| number < current);
-        is_before && self.is_left(number) && !self.links[number].is_stray
+        self.current.is_some_and(|current| number < current) && !self.links[number].is_stray
+    }
+
+    /// Sysctls that Linux reads when they are used, not when a socket is made.
+    pub(super) fn follow_sysctls(&mut self, now: &Host) {
+        for Descriptor { host, .. } in self.descriptors.values_mut() {
+            // What `TCP_FASTOPEN_NO_COOKIE` has set.
+            let own = host.fast_open.mode & 0x204;
+            host.fast_open.mode = now.fast_open.mode | own;
+            (host.tcp.timestamps, host.tcp.ecn) = (now.tcp.timestamps, now.tcp.ecn);
+            (host.asks_ecn, host.accecn, host.sack) = (now.asks_ecn, now.accecn, now.sack);
+            (host.window_scaling, host.syncookies) = (now.window_scaling, now.syncookies);
+            (host.syn_linear_timeouts, host.synack_retries) = (now.syn_linear_timeouts, now.synack_retries);
+            (host.is_device_full, host.has_fq) = (now.is_device_full, now.has_fq);
+        }
     }
 }

@@ -70,6 +70,8 @@ pub struct Config {
     pub tso_win_divisor: u32,
     /// `tcp_retries2`: timeouts in a row before the connection is given up.
     pub retries2: u32,
+    /// `tcp_early_retrans` is not 0: the tail of what is sent is probed (TLP).
+    pub early_retrans: bool,
     /// `tcp_rto_max_ms`: the longest retransmission timeout that backing off leads to.
     pub rto_max: Span,
     /// `TCP_USER_TIMEOUT` (RFC 5482): how long data may stay unacknowledged; zero: `retries2` decides.
@@ -99,6 +101,7 @@ impl Default for Config {
             min_tso_segs: 2,
             tso_win_divisor: 3,
             retries2: 15,
+            early_retrans: true,
             rto_max: RTO_MAX,
             user_timeout: Span::ZERO,
         }

@@ -58,7 +58,11 @@ impl Socket {
             Some(halves) => (halves.tx.window().snd_una, halves.tx.window().snd_nxt),
             None => (0, u64::from(!is_request)),
         };
-        if matches!(self.state, State::Close | State::TimeWait) || !(una..=nxt).contains(&seq) {
+        if matches!(self.state, State::Close | State::TimeWait) {
+            return;
+        }
+        if !(una..=nxt).contains(&seq) {
+            self.counts.out_of_window_icmps += 1;
             return;
         }
         if let Icmp::FragNeeded(mtu) = icmp {
@@ -76,8 +80,13 @@ impl Socket {
         if is_revert && !self.is_fast_open() {
             self.revert_backoff(now, seq);
         }
-        let is_early = self.state == State::SynSent || (self.state == State::SynRecv && !self.is_given);
-        if is_early && is_fatal {
+        // Data of Fast Open that the application has not seen yet may be lost; a SYN is tried again.
+        let is_early = match self.state {
+            State::SynSent => is_fatal,
+            State::SynRecv => !self.is_given,
+            _ => false,
+        };
+        if is_early {
             self.end(Some(error));
         } else {
             self.soft_error = Some(error);
@@ -112,6 +121,9 @@ impl Socket {
     pub(super) fn drop_in_host(&mut self, now: Nanos) {
         self.urgent.clear();
         self.handshake.is_wanted = false;
+        if core::mem::replace(&mut self.is_held, true) {
+            return;
+        }
         if let Some(halves) = &mut self.halves {
             halves.tx.drop_in_host(now);
             if halves.rx.has_output() {

@@ -1,7 +1,9 @@
 //! Opening with options (RFC 9293 section 3.5; Linux 6.1 `tcp_rcv_synsent_state_process`,
 //! `tcp_check_req`, `tcp_create_openreq_child`).
 
-use super::{AccEcn, Agreed, Halves, Host, Options, Packet, Socket, SocketError, State, Urgent, clock};
+use super::{
+    AccEcn, Agreed, Halves, Host, NEVER, Options, Packet, Socket, SocketError, State, Urgent, clock,
+};
 use crate::tcp::accecn::{self, EcnBytes};
 use crate::tcp::config::{Config, ts_before};
 use crate::tcp::rtt::RTO_INITIAL;
@@ -43,8 +45,29 @@ impl Socket {
         socket.grant_ecn(syn);
         socket.handshake.ts_recent = syn.options.timestamps.map_or(0, |(val, _)| val);
         socket.handshake.window = u32::from(syn.window);
-        socket.try_fast_open(now, syn);
+        if host.syncookies {
+            socket.forget_syn();
+        } else {
+            socket.try_fast_open(now, syn);
+        }
         socket
+    }
+
+    /// What a SYN cookie remembers (Linux `cookie_v4_check`, `cookie_init_timestamp`): one of four sizes, and
+    /// the other options in the timestamp, if there is one. The SYN-ACK is not sent again.
+    fn forget_syn(&mut self) {
+        let sizes: [u16; 4] = if self.host.ip_header == 40 {
+            [1280 - 60, 1480 - 60, 1500 - 60, 9000 - 60]
+        } else {
+            [536, 1300, 1440, 1460]
+        };
+        let mss = self.agreed.mss;
+        self.agreed.mss = sizes.into_iter().filter(|&size| size <= mss).max().unwrap_or(sizes[0]);
+        if !self.agreed.timestamps {
+            (self.agreed.sack, self.agreed.scales, self.agreed.ecn) = (false, None, false);
+            self.accecn = None;
+        }
+        self.handshake.at = NEVER;
     }
 
     /// What a SYN asks for, and this side has (Linux `tcp_ecn_create_request`). A SYN that is ECN-capable and
@@ -132,6 +155,7 @@ impl Socket {
                 halves.rx.expect_answer();
             }
             self.establish(now, true);
+            self.take_syn_ack_data(now, packet);
         } else if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
             // Both sides open at once.
             self.agree(&packet.options);

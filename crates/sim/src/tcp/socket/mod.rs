@@ -64,6 +64,8 @@ pub struct Host {
     pub fin_timeout: Option<Span>,
     /// `TCP_DEFER_ACCEPT`: so many retransmissions of a SYN-ACK an ACK without data is ignored; 0: none is.
     pub defer_accept: u32,
+    /// `tcp_syncookies` is 2: no state is kept for a SYN, so that only timestamps bring its options back.
+    pub syncookies: bool,
     /// Keepalives.
     pub keepalive: Keepalive,
     /// Largest IP packet of the path, bytes.
@@ -98,6 +100,7 @@ impl Default for Host {
             synack_retries: 5,
             fin_timeout: Some(TIMEWAIT),
             defer_accept: 0,
+            syncookies: false,
             keepalive: Keepalive::default(),
             mtu: 1500,
             ip_header: 20,
@@ -212,8 +215,8 @@ pub struct Info {
     pub busy: [Span; 3],
     /// Segments of reordering that are tolerated.
     pub reordering: u32,
-    /// Whether reordering was seen.
-    pub reord_seen: bool,
+    /// How often reordering was seen.
+    pub reord_seen: u32,
     /// Retransmission timeout.
     pub rto: Span,
     /// Mean deviation of the round-trip time.
@@ -236,6 +239,10 @@ pub struct Info {
     pub segs_in: u64,
     /// Segments sent.
     pub segs_out: u64,
+    /// Messages of ICMP that were not about what is out (Linux `OutOfWindowIcmps`).
+    pub out_of_window_icmps: u64,
+    /// Packets beyond the window (Linux `BeyondWindow`).
+    pub beyond_window: u64,
     /// Pacing rate, bytes a second.
     pub pacing_rate: u64,
     /// What the handshake agreed on.
@@ -313,6 +320,8 @@ struct Counts {
     data_segs_in: u64,
     segs_in: u64,
     segs_out: u64,
+    out_of_window_icmps: u64,
+    beyond_window: u64,
 }
 
 /// A TCP socket with a connection. Sans-IO: feed it packets and time, and after each input call
@@ -367,6 +376,8 @@ pub struct Socket {
     /// End of TIME_WAIT, or of waiting for the peer's FIN.
     expires: Nanos,
     counts: Counts,
+    /// The device took nothing: the next attempt follows a write, an ACK or a timer.
+    is_held: bool,
     /// Packets in the host's queue, if that paces: when each leaves, and its memory.
     queued: VecDeque<(Nanos, u32)>,
     /// What is left of a super-packet that the device does not accept.
@@ -422,6 +433,7 @@ impl Socket {
             is_orphan: false,
             expires: NEVER,
             counts: Counts::default(),
+            is_held: false,
             queued: VecDeque::new(),
             rest: None,
             resent: None,
@@ -598,11 +610,12 @@ impl Socket {
         }
         let is_fast_open = self.is_fast_open();
         if let Some(halves) = self.halves.as_mut().filter(|_| !is_fast_open) {
+            self.is_held &= halves.tx.next_timer().is_none_or(|at| at > now);
             halves.tx.on_timer(now);
             halves.rx.on_timer(now);
             let was_probed = |skbs: &mut Box<Skbs>| core::mem::take(&mut skbs.was_probed);
             let is_pushed = halves.tx.skbs.as_mut().is_some_and(was_probed);
-            if halves.tx.is_dead() {
+            if halves.tx.is_dead() && self.state != State::Close {
                 self.end(Some(self.soft_error.unwrap_or(SocketError::TimedOut)));
             }
             if is_pushed {
@@ -690,6 +703,8 @@ impl Socket {
             data_segs_in: counts.data_segs_in,
             segs_in: counts.segs_in,
             segs_out: counts.segs_out,
+            out_of_window_icmps: counts.out_of_window_icmps,
+            beyond_window: counts.beyond_window,
             pacing_rate: w.sk_pacing_rate.0 / 8,
             agreed: self.agreed,
             last_data_recv: rx.map_or(Span::ZERO, |rx| now.since(rx.last_received())),

@@ -13,6 +13,7 @@ impl Socket {
     /// Takes a packet of the peer.
     pub fn on_packet(&mut self, now: Nanos, packet: &Packet) {
         self.counts.segs_in += 1;
+        self.is_held = false;
         match self.state {
             State::SynSent | State::SynRecv => self.on_handshake(now, packet),
             State::Close => self.answer_stray(packet),
@@ -62,6 +63,7 @@ impl Socket {
         let (wup, open) = halves.rx.offered();
         let nxt = halves.rx.rcv_nxt();
         if packet.end() < wup || packet.seq > nxt + u64::from(open) {
+            self.counts.beyond_window += u64::from(packet.end() >= wup);
             if !flags.has(Flags::RST) {
                 halves.rx.answer_duplicate(&header, self.agreed.sack);
                 self.urgent.push_back(Urgent::Ack);
@@ -113,6 +115,11 @@ impl Socket {
         if let Some(halves) = &mut self.halves {
             halves.rx.take_syn_data(&header(data, 0));
         }
+    }
+
+    /// The FIN of a SYN-ACK.
+    pub(super) fn take_fin(&mut self, now: Nanos, fin: &Packet) {
+        self.take_data(now, fin, &header(fin, 0));
     }
 
     /// Accurate ECN counts every packet that is accepted.

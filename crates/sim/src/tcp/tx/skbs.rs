@@ -146,6 +146,8 @@ impl Tx {
 
     /// What is sent from `start` up to `end` was on the SYN before (Fast Open), so it is a retransmission.
     pub(in crate::tcp) fn count_resent(&mut self, start: u64, end: u64) {
+        // It is no short segment of new data (Linux `tcp_minshall_update`).
+        self.snd_sml = self.w.snd_una;
         for pos in self.board.positions() {
             let slot = self.board.get_mut(pos);
             if slot.seq >= start && slot.seq < end && !slot.has(EVER) {
@@ -173,7 +175,9 @@ impl Tx {
     #[cold]
     pub(super) fn is_probe_vain(&mut self, now: Nanos) -> bool {
         let (limit, most) = (self.config.user_timeout, self.config.retries2);
-        let Some(Probes { out, since }) = self.skbs.as_mut().map(|skbs| &mut skbs.probes) else { return false };
+        let Some(Probes { out, since }) = self.skbs.as_mut().map(|skbs| &mut skbs.probes) else {
+            return false;
+        };
         let waited = now.since(*since.get_or_insert(now));
         if (limit > Span::ZERO && waited >= limit) || *out >= most {
             return true;
@@ -188,9 +192,7 @@ impl Tx {
     pub(super) fn probe_clamped(&self, now: Nanos, wait: Span) -> Span {
         let limit = self.config.user_timeout;
         match self.skbs.as_ref().and_then(|skbs| skbs.probes.since) {
-            Some(since) if limit > Span::ZERO => {
-                wait.min((limit - now.since(since)).max(self.ticks.of(2)))
-            }
+            Some(since) if limit > Span::ZERO => wait.min((limit - now.since(since)).max(self.ticks.of(2))),
             _ => wait,
         }
     }

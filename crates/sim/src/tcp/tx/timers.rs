@@ -116,7 +116,7 @@ impl Tx {
 
     /// Whether the tail of what is sent now would be probed: only with SACK, which tells of the probe.
     pub(super) fn may_probe(&self) -> bool {
-        self.has_sack && matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
+        self.probes_tail && matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
     }
 
     /// RACK's reordering window ends `left` from now.
