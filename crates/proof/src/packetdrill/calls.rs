@@ -459,7 +459,9 @@ impl Sockets {
                 host.user_mss = Some(value as u16);
             }
             ("TCP_MAXSEG", Some(_)) => return Error("EINVAL"),
-            ("TCP_USER_TIMEOUT", Some(value)) if value < 0 => return Error("EINVAL"),
+            ("TCP_USER_TIMEOUT", Some(value)) if i32::try_from(value).is_err() || value < 0 => {
+                return Error("EINVAL");
+            }
             ("TCP_USER_TIMEOUT", Some(value)) => host.tcp.user_timeout = Span::from_millis(value as u64),
             ("TCP_RTO_MAX_MS", Some(value)) if (1000..=120_000).contains(&value) => {
                 host.tcp.rto_max = Span::from_millis(value as u64);

@@ -217,8 +217,8 @@ impl Parser {
                 packet.unusual = Some("an outer header".to_owned());
                 packet.body = Body::Other(self.rest_of_line());
             }
-            Some("icmp") => packet.body = Body::Icmp(self.icmp(about)?),
-            Some("udp" | "icmpv6") => packet.body = Body::Other(self.rest_of_line()),
+            Some("icmp" | "icmpv6") => packet.body = Body::Icmp(self.icmp(about)?),
+            Some("udp") => packet.body = Body::Other(self.rest_of_line()),
             _ => {
                 packet.body = Body::Tcp(self.segment()?);
                 if self.is_sign('{') {

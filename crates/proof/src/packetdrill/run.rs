@@ -140,6 +140,11 @@ fn run(script: &Script, folder: &Path, wishes: &Wishes) -> Result<(), End> {
         if let Some(reason) = support::lacks(event) {
             return Err(End::Lacks(event.line, reason));
         }
+        if let Action::Packet(Packet { body: Body::Icmp(icmp), .. }) = &event.action
+            && (runner.host.ip_header == 40) != (icmp.kind == "packet_too_big")
+        {
+            return Err(End::Lacks(event.line, format!("icmp {} in this version of IP", icmp.kind)));
+        }
         if let Action::Shell(command) = &event.action {
             // On a copy: every setting of the script must be one that the model has.
             let mut host = runner.host;

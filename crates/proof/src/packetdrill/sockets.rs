@@ -115,7 +115,7 @@ impl Sockets {
     pub(super) fn learn_mtu(&mut self, host: &mut Host, mtu: u32) {
         let hosts = self.descriptors.values_mut().map(|descriptor| &mut descriptor.host);
         for host in hosts.chain([host]) {
-            host.mtu = host.mtu.min(mtu);
+            host.lower_mtu(mtu);
         }
     }
 

@@ -324,7 +324,7 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
             return (!is_known).then(|| format!("icmp {}", icmp.kind));
         }
         Body::Other(text) => {
-            let kind = ["icmpv6", "udp"].into_iter().find(|kind| text.contains(kind)).unwrap_or("tunnel");
+            let kind = ["udp"].into_iter().find(|kind| text.contains(kind)).unwrap_or("tunnel");
             return Some(format!("packets of {}", kind.to_uppercase()));
         }
     };
@@ -376,6 +376,7 @@ pub(super) fn message(icmp: &script::Icmp) -> Option<Icmp> {
     match icmp.kind.as_str() {
         "unreachable" | "type_3" if code == 4 => Some(Icmp::FragNeeded(icmp.mtu?)),
         "unreachable" | "type_3" => Some(Icmp::Unreachable(code)),
+        "packet_too_big" => Some(Icmp::FragNeeded(icmp.mtu?)),
         "time_exceeded" | "type_11" => Some(Icmp::TimeExceeded),
         "parameter_problem" | "type_12" => Some(Icmp::ParameterProblem),
         _ => None,

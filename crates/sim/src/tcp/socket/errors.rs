@@ -1,18 +1,18 @@
 //! Errors that routers report (ICMP; RFC 1122 section 4.2.3.9, RFC 1191, RFC 5927, RFC 6069; Linux
 //! `tcp_v4_err`, `tcp_req_err`, `tcp_v4_mtu_reduced`).
 
-use super::{Socket, SocketError, State};
+use super::{Host, Socket, SocketError, State};
 use goodqueue::Nanos;
 
-/// The least path MTU that is believed (Linux `ip_rt_min_pmtu`).
-const MIN_PMTU: u32 = 552;
+/// The least path MTU that is believed: that of IPv4 (Linux `ip_rt_min_pmtu`) and of IPv6 (RFC 8200 section 5).
+const MIN_PMTU: [u32; 2] = [552, 1280];
 
 /// What an ICMP message says about a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Icmp {
     /// The destination is unreachable, with the code of RFC 792, other than 4.
     Unreachable(u8),
-    /// The packet is too big for the path, which takes so many bytes (RFC 1191).
+    /// The packet is too big for the path, which takes so many bytes (RFC 1191, RFC 8201).
     FragNeeded(u32),
     /// The packet has passed too many routers.
     TimeExceeded,
@@ -45,6 +45,16 @@ impl Icmp {
             Icmp::TimeExceeded => (HostUnreachable, false),
             Icmp::ParameterProblem => (Protocol, true),
         })
+    }
+}
+
+impl Host {
+    /// The path takes packets of at most `mtu` bytes. Returns whether that is less than was known.
+    pub fn lower_mtu(&mut self, mtu: u32) -> bool {
+        let mtu = mtu.max(MIN_PMTU[usize::from(self.ip_header == 40)]);
+        let is_less = mtu < self.mtu;
+        self.mtu = self.mtu.min(mtu);
+        is_less
     }
 }
 
@@ -95,11 +105,9 @@ impl Socket {
 
     /// RFC 1191 section 6.3: smaller segments from now on, and what was too big is sent again.
     fn mtu_reduced(&mut self, now: Nanos, mtu: u32) {
-        let mtu = mtu.max(MIN_PMTU);
-        if mtu >= self.host.mtu {
+        if !self.host.lower_mtu(mtu) {
             return;
         }
-        self.host.mtu = mtu;
         self.agreed.mss = self.agreed.mss.min(self.host.mss());
         if self.state == State::SynSent {
             self.give_up_syn_data();

@@ -352,7 +352,7 @@ impl Socket {
         let most = self.host.syn_retries;
         let doublings = (self.host.tcp.rto_max.0 / RTO_INITIAL.0).max(1).ilog2();
         let modelled = RTO_INITIAL * ((2 << most.min(doublings)) - 1)
-            + self.host.tcp.rto_max * u64::from(most.saturating_sub(doublings));
+            + self.host.tcp.rto_max * u64::from(most.saturating_sub(doublings).min(255));
         let limit = self.host.tcp.user_timeout;
         let limit = if limit > Span::ZERO { limit } else { modelled };
         retries >= most.saturating_add(self.host.syn_linear_timeouts)

@@ -223,7 +223,7 @@ impl Tx {
 
     /// The time to the next probe of the window (Linux `tcp_probe0_when`).
     fn probe_backoff(&self) -> Span {
-        let backoff = self.retransmits.min(self.config.retries2).min(31);
+        let backoff = self.retransmits.min(self.config.retries2).min(16);
         (self.rto * (1 << backoff)).min(self.config.rto_max)
     }
 
