@@ -4,7 +4,7 @@
 use super::{Host, Socket, SocketError, State};
 use goodqueue::Nanos;
 
-/// The least path MTU that is believed: that of IPv4 (Linux `ip_rt_min_pmtu`) and of IPv6 (RFC 8200 section 5).
+/// The least path MTU that is believed: of IPv4 (Linux `ip_rt_min_pmtu`), and of IPv6 (RFC 8200 section 5).
 const MIN_PMTU: [u32; 2] = [552, 1280];
 
 /// What an ICMP message says about a packet that was sent.

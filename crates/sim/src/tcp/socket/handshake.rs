@@ -323,8 +323,7 @@ impl Socket {
         }
         // With `TCP_DEFER_ACCEPT`, a peer that has answered is asked again only once, at the end (Linux
         // `syn_ack_recalc`).
-        self.handshake.is_wanted =
-            !self.handshake.is_deferred || retries + 1 >= self.host.defer_accept.max(1);
+        self.handshake.is_wanted = !self.handshake.is_deferred || retries >= self.host.defer_accept;
         self.handshake.last_sent = now;
         let linear = if is_syn { self.host.syn_linear_timeouts } else { 0 };
         self.handshake.backoff += u32::from(retries > linear);
@@ -340,8 +339,8 @@ impl Socket {
         (RTO_INITIAL * (1 << self.handshake.backoff.min(16))).min(self.host.tcp.rto_max)
     }
 
-    /// Whether there were enough timeouts (Linux `tcp_write_timeout`, `retransmits_timed_out`). Those of a SYN
-    /// that do not double count extra, but all together may last no longer than if each had doubled.
+    /// Whether there were enough timeouts (Linux `tcp_write_timeout`, `retransmits_timed_out`). Those of a
+    /// SYN that do not double count extra, but all together may last no longer than if each had doubled.
     fn is_handshake_over(&self, now: Nanos) -> bool {
         let retries = self.handshake.retries;
         if self.state != State::SynSent {

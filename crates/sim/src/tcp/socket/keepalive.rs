@@ -1,5 +1,5 @@
-//! Keepalives (RFC 9293 section 3.8.4; Linux `tcp_keepalive_timer`): a segment that the peer must answer, when
-//! nothing was heard for long.
+//! Keepalives (RFC 9293 section 3.8.4; Linux `tcp_keepalive_timer`): a segment that the peer must answer,
+//! when nothing was heard for long.
 
 use super::{NEVER, Socket, SocketError, State, Urgent};
 use goodqueue::{Nanos, Span};
@@ -74,7 +74,7 @@ impl Socket {
         let waited = now.since(self.alive.heard);
         let mut wait = time;
         // What is out, or is to be sent, tells by itself whether the peer is alive.
-        if self.unacknowledged() == 0 {
+        if self.unacknowledged() == 0 && !self.is_fin_unacknowledged() {
             let is_over = if limit > Span::ZERO {
                 waited >= limit && self.alive.out > 0
             } else {

@@ -540,8 +540,7 @@ impl Socket {
     /// No one waits for the peer's FIN any more but the socket itself (Linux `tcp_fin_time`).
     fn await_fin(&mut self, now: Nanos) {
         let rto = self.halves.as_ref().map_or(Span::ZERO, |halves| halves.tx.recovery_info().3);
-        let wait = self.host.fin_timeout.unwrap_or_default();
-        self.expires = now + wait.max(Span(rto.0 * 7 / 2));
+        self.expires = now + self.host.fin_timeout.map_or(Span::ZERO, |wait| wait.max(Span(rto.0 * 7 / 2)));
     }
 
     /// The application aborts: a reset, and nothing follows (RFC 9293 section 3.10.5).

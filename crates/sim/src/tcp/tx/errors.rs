@@ -1,6 +1,7 @@
-//! What comes back from the network and the host instead of an ACK: a path that takes only smaller packets (RFC
-//! 1191; Linux `tcp_simple_retransmit`), a network that is out of reach (RFC 6069; `tcp_ld_RTO_revert`), and
-//! a device that takes nothing (`net_xmit_eval`). The simulator's flows have none of this.
+//! What comes back from the network and the host instead of an ACK: a path that takes only smaller packets
+//! (RFC 1191; Linux `tcp_simple_retransmit`), a network that is out of reach (RFC 6069;
+//! `tcp_ld_RTO_revert`), and a device that takes nothing (`net_xmit_eval`). The simulator's flows have none
+//! of this.
 
 use super::{Pending, Rexmit, Tx, autosize};
 use crate::tcp::cc::CaState;

@@ -450,7 +450,7 @@ impl Tx {
         self.probes_tail = sack && self.config.early_retrans;
     }
 
-    /// Timeouts in a row, reordering and how often it was seen, timeout and mean deviation, the peer's window.
+    /// Timeouts in a row, reordering and how often it was seen, timeout, mean deviation, the peer's window.
     pub(in crate::tcp) fn recovery_info(&self) -> (u32, u32, u32, Span, Span, u32) {
         let Rack { reordering, reord_seen, .. } = self.rack;
         (self.retransmits, reordering, reord_seen, self.rto, self.rtt.mean_deviation(), self.snd_wnd)
