@@ -7,7 +7,7 @@ use super::cookies;
 use super::link::Link;
 use super::notices;
 use super::script::{Call, Expr, has_word, number};
-use super::sockets::{Answer, Descriptor, Kind, Sockets};
+use super::sockets::{Answer, Descriptor, Kind, NO_COOKIE, Sockets};
 use super::support;
 
 use Answer::{Blocks, Error, Lacks, Value};
@@ -83,6 +83,7 @@ impl Sockets {
             notsent_lowat: u32::MAX,
             fast_connect: false,
             is_deferred: false,
+            no_cookie: false,
             is_reported: false,
             backlog: 0,
             listening: 0,
@@ -424,7 +425,9 @@ impl Sockets {
             ("TCP_FASTOPEN_CONNECT", _) if host.fast_open.mode & 1 == 0 => return Error("EOPNOTSUPP"),
             ("TCP_FASTOPEN_CONNECT", Some(value)) => descriptor.fast_connect = value != 0,
             ("TCP_FASTOPEN_NO_COOKIE", Some(value)) => {
-                host.fast_open.mode = host.fast_open.mode & !0x204 | if value != 0 { 0x204 } else { 0 };
+                descriptor.no_cookie = value != 0;
+                host.fast_open.mode =
+                    host.fast_open.mode & !NO_COOKIE | if value != 0 { NO_COOKIE } else { 0 };
             }
             ("TCP_FASTOPEN_KEY", _) => {
                 let Some(Expr::Text(text)) = args.get(3) else {

@@ -238,6 +238,9 @@ impl Parser {
         self.expect('(')?;
         let len = self.sequence("a length in bytes")?;
         self.expect(')')?;
+        if end != start.wrapping_add(len) {
+            return self.fail(&format!("numbers of {len} bytes before this"));
+        }
         self.expect(']')?;
         Ok((start, end, len))
     }

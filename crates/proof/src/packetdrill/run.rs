@@ -486,13 +486,14 @@ impl<'a> Runner<'a> {
     /// A message of ICMP about a packet of the connection. A path MTU also holds for later connections.
     fn inject_icmp(&mut self, icmp: &Icmp) -> Result<(), End> {
         let Some(message) = support::message(icmp) else { return Ok(()) };
-        if let Message::FragNeeded(mtu) = message {
-            self.sockets.learn_mtu(&mut self.host, mtu);
-        }
         if let Some(current) = self.sockets.current {
             let link = &mut self.sockets.links[current];
             let seq = link.number(icmp.about.map_or(0, |(start, ..)| start));
-            link.socket.on_icmp(self.now, message, seq);
+            if link.socket.on_icmp(self.now, message, seq)
+                && let Message::FragNeeded(mtu) = message
+            {
+                self.sockets.learn_mtu(&mut self.host, mtu);
+            }
         }
         self.flush()?;
         self.now += STEP;

@@ -8,6 +8,9 @@ use super::cookies::Peer;
 use super::link::Link;
 use super::ready::Epolls;
 
+/// The bits of `tcp_fastopen` that `TCP_FASTOPEN_NO_COOKIE` sets for a socket: neither side needs a cookie.
+pub(super) const NO_COOKIE: u32 = 0x204;
+
 /// What a descriptor stands for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
@@ -37,6 +40,8 @@ pub(super) struct Descriptor {
     /// `TCP_FASTOPEN_CONNECT`, and a SYN that waits for data.
     pub(super) fast_connect: bool,
     pub(super) is_deferred: bool,
+    /// `TCP_FASTOPEN_NO_COOKIE`.
+    pub(super) no_cookie: bool,
     /// The connection was reported as complete.
     pub(super) is_reported: bool,
     pub(super) backlog: usize,
@@ -161,10 +166,8 @@ impl Sockets {
 
     /// Sysctls that Linux reads when they are used, not when a socket is made.
     pub(super) fn follow_sysctls(&mut self, now: &Host) {
-        for Descriptor { host, .. } in self.descriptors.values_mut() {
-            // What `TCP_FASTOPEN_NO_COOKIE` has set.
-            let own = host.fast_open.mode & 0x204;
-            host.fast_open.mode = now.fast_open.mode | own;
+        for Descriptor { host, no_cookie, .. } in self.descriptors.values_mut() {
+            host.fast_open.mode = now.fast_open.mode | if *no_cookie { NO_COOKIE } else { 0 };
             (host.tcp.timestamps, host.tcp.ecn) = (now.tcp.timestamps, now.tcp.ecn);
             (host.asks_ecn, host.accecn, host.sack) = (now.asks_ecn, now.accecn, now.sack);
             (host.window_scaling, host.syncookies) = (now.window_scaling, now.syncookies);

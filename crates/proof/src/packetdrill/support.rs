@@ -324,8 +324,7 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
             return (!is_known).then(|| format!("icmp {}", icmp.kind));
         }
         Body::Other(text) => {
-            let kind = ["udp"].into_iter().find(|kind| text.contains(kind)).unwrap_or("tunnel");
-            return Some(format!("packets of {}", kind.to_uppercase()));
+            return Some(if text.contains("udp") { "packets of UDP" } else { "a tunnel" }.to_owned());
         }
     };
     if segment.urg || segment.urgent.is_some() {

@@ -70,7 +70,7 @@ pub struct Config {
     pub tso_win_divisor: u32,
     /// `tcp_retries2`: timeouts in a row before the connection is given up.
     pub retries2: u32,
-    /// `tcp_early_retrans` is not 0: the tail of what is sent is probed (TLP).
+    /// `tcp_early_retrans` is 3 or 4: the tail of what is sent is probed (TLP).
     pub early_retrans: bool,
     /// `tcp_rto_max_ms`: the longest retransmission timeout that backing off leads to.
     pub rto_max: Span,

@@ -59,9 +59,9 @@ impl Host {
 }
 
 impl Socket {
-    /// A router reports `icmp` about the segment that begins with `seq`. One that is not about what is out is
-    /// ignored (RFC 5927 section 4.1).
-    pub fn on_icmp(&mut self, now: Nanos, icmp: Icmp, seq: u64) {
+    /// A router reports `icmp` about the segment that begins with `seq`. `false`: that is not about what is
+    /// out, and is ignored (RFC 5927 section 4.1).
+    pub fn on_icmp(&mut self, now: Nanos, icmp: Icmp, seq: u64) -> bool {
         let is_request = self.state == State::SynRecv && self.halves.is_none();
         let (una, nxt) = match &self.halves {
             Some(_) if self.is_fast_open() => (0, self.progress().1),
@@ -69,23 +69,23 @@ impl Socket {
             None => (0, u64::from(!is_request)),
         };
         if matches!(self.state, State::Close | State::TimeWait) {
-            return;
+            return false;
         }
         if !(una..=nxt).contains(&seq) {
             self.counts.out_of_window_icmps += 1;
-            return;
+            return false;
         }
         if let Icmp::FragNeeded(mtu) = icmp {
             self.mtu_reduced(now, mtu);
-            return;
+            return true;
         }
-        let Some((error, is_fatal)) = icmp.error() else { return };
+        let Some((error, is_fatal)) = icmp.error() else { return true };
         let is_revert = matches!(icmp, Icmp::Unreachable(0 | 1));
         if is_request {
             if is_revert || !matches!(icmp, Icmp::Unreachable(_)) {
                 self.end(None);
             }
-            return;
+            return true;
         }
         if is_revert && !self.is_fast_open() {
             self.revert_backoff(now, seq);
@@ -101,6 +101,7 @@ impl Socket {
         } else {
             self.soft_error = Some(error);
         }
+        true
     }
 
     /// RFC 1191 section 6.3: smaller segments from now on, and what was too big is sent again.

@@ -199,7 +199,7 @@ pub struct Tx {
     max_window: u32,
     /// The peer reports by SACK what is out of order.
     has_sack: bool,
-    /// The tail of what is sent is probed: with SACK, unless `tcp_early_retrans` is 0.
+    /// The tail of what is sent is probed: with SACK, with `tcp_early_retrans` of 3 or 4.
     probes_tail: bool,
     /// Start of the last transmission of new data.
     last_skb: u64,
