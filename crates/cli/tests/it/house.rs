@@ -161,8 +161,8 @@ const MANY_METHODS: [(&str, &str, usize, &str); 6] = [
     (
         "crates/sim/src/tcp/socket",
         "Socket",
-        50,
-        "the calls of an application, and what Linux does for each, in files as Linux has them",
+        58,
+        "the calls of an application, the timers and the errors of the network, in files as Linux has them",
     ),
     ("crates/sim/src/wifi", "Radio", 50, "the medium, its drivers and the stations of a radio act as one"),
     ("crates/sim/src/engine", "Simulation", 32, "its control, and all that can be read between two steps"),

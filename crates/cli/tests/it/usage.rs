@@ -214,7 +214,7 @@ fn a_packetdrill_script_passes_fails_is_skipped_or_broken_by_its_exit_code() {
         shown.contains("5 passed, 0 failed, 3 skipped\n   1 skipped for TCP MD5 signatures\n"),
         "{shown}"
     );
-    assert!(shown.contains("icmp.pkt:4: packets of ICMP\n"), "{shown}");
+    assert!(shown.contains("icmp.pkt:4: icmp echo_request\n"), "{shown}");
 
     let failed = run(&format!("packetdrill {folder}/wrong/sequence.pkt"));
     assert_eq!(failed.status.code(), Some(1));

@@ -7,10 +7,13 @@ use super::cookies;
 use super::link::Link;
 use super::notices;
 use super::script::{Call, Expr, has_word, number};
-use super::sockets::{Answer, Descriptor, Kind, Sockets};
+use super::sockets::{Answer, Descriptor, Kind, NO_COOKIE, Sockets};
 use super::support;
 
 use Answer::{Blocks, Error, Lacks, Value};
+
+/// The flag by its number.
+const MSG_FASTOPEN: i64 = 0x2000_0000;
 
 impl Sockets {
     /// Makes a call. `host` are the settings of new sockets. `waited`: an earlier attempt of the same call
@@ -56,7 +59,7 @@ impl Sockets {
             "shutdown" => self.shutdown(fd, args.get(1)),
             "fcntl" => self.fcntl(fd, args),
             "ioctl" => self.ioctl(now, fd, args),
-            "setsockopt" => self.set_option(fd, args),
+            "setsockopt" => self.set_option(now, fd, args),
             "getsockopt" => self.get_option(fd, args),
             name => Lacks(format!("the call {name}()")),
         }
@@ -80,6 +83,7 @@ impl Sockets {
             notsent_lowat: u32::MAX,
             fast_connect: false,
             is_deferred: false,
+            no_cookie: false,
             is_reported: false,
             backlog: 0,
             listening: 0,
@@ -120,6 +124,7 @@ impl Sockets {
         };
         let Some(new) = super::script::number(&call.result).filter(|&new| new >= 0) else { return Value(0) };
         self.links[number].is_accepted = true;
+        self.links[number].socket.is_given = true;
         self.current = Some(number);
         let kind = Kind::Connected(number);
         let is_nonblocking = call.args.iter().any(|arg| has_word(arg, "SOCK_NONBLOCK"));
@@ -133,6 +138,7 @@ impl Sockets {
         let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
         match descriptor.kind {
             Kind::Listening => return Error("EISCONN"),
+            Kind::Fresh if descriptor.is_deferred => return Error("EISCONN"),
             Kind::Fresh if descriptor.fast_connect => {
                 let is_nonblocking = descriptor.is_nonblocking;
                 if self.defer_connect(fd) {
@@ -220,7 +226,11 @@ impl Sockets {
         let Some(parts) = sizes(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
         let place = if call.name == "sendmsg" { 2 } else { 3 };
         let flags = call.args.get(place).filter(|_| !call.name.starts_with("write"));
-        let has = |flag: &str| flags.is_some_and(|flags| has_word(flags, flag));
+        let number = flags.and_then(number).unwrap_or(0);
+        let has = |flag: &str| {
+            let is_bit = flag == "MSG_FASTOPEN" && number & MSG_FASTOPEN != 0;
+            is_bit || flags.is_some_and(|flags| has_word(flags, flag))
+        };
         let how =
             Sending { more: has("MSG_MORE"), end_of_record: has("MSG_EOR"), zero_copy: has("MSG_ZEROCOPY") };
         let is_impatient = has("MSG_DONTWAIT");
@@ -236,6 +246,8 @@ impl Sockets {
             }
             (true, false) if waited.is_none() => match self.link(fd).map(|link| link.socket.state()) {
                 Some(State::SynSent) => Error("EALREADY"),
+                // The first call after the handshake finds it complete (Linux `__inet_stream_connect`).
+                _ if !self.is_reported(fd) => self.send(now, fd, &parts, how, is_impatient),
                 _ => Error("EISCONN"),
             },
             _ => self.send(now, fd, &parts, how, is_impatient),
@@ -386,7 +398,7 @@ impl Sockets {
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    fn set_option(&mut self, fd: i64, args: &[Expr]) -> Answer {
+    fn set_option(&mut self, now: Nanos, fd: i64, args: &[Expr]) -> Answer {
         let Some(Expr::Word(option)) = args.get(2) else { return Lacks("an option by number".to_owned()) };
         let value = args.get(3).and_then(only);
         let Some(descriptor) = self.descriptors.get_mut(&fd) else { return Error("EBADF") };
@@ -410,9 +422,12 @@ impl Sockets {
             }
             ("TCP_NODELAY", Some(value)) => host.tcp.nodelay = value != 0,
             ("TCP_FASTOPEN", Some(value)) => host.fast_open.queue = value.clamp(0, 1 << 16) as u32,
+            ("TCP_FASTOPEN_CONNECT", _) if host.fast_open.mode & 1 == 0 => return Error("EOPNOTSUPP"),
             ("TCP_FASTOPEN_CONNECT", Some(value)) => descriptor.fast_connect = value != 0,
             ("TCP_FASTOPEN_NO_COOKIE", Some(value)) => {
-                host.fast_open.mode = host.fast_open.mode & !0x204 | if value != 0 { 0x204 } else { 0 };
+                descriptor.no_cookie = value != 0;
+                host.fast_open.mode =
+                    host.fast_open.mode & !NO_COOKIE | if value != 0 { NO_COOKIE } else { 0 };
             }
             ("TCP_FASTOPEN_KEY", _) => {
                 let Some(Expr::Text(text)) = args.get(3) else {
@@ -447,6 +462,31 @@ impl Sockets {
                 host.user_mss = Some(value as u16);
             }
             ("TCP_MAXSEG", Some(_)) => return Error("EINVAL"),
+            ("TCP_USER_TIMEOUT", Some(value)) if i32::try_from(value).is_err() || value < 0 => {
+                return Error("EINVAL");
+            }
+            ("TCP_USER_TIMEOUT", Some(value)) => host.tcp.user_timeout = Span::from_millis(value as u64),
+            ("TCP_RTO_MAX_MS", Some(value)) if (1000..=120_000).contains(&value) => {
+                host.tcp.rto_max = Span::from_millis(value as u64);
+            }
+            ("TCP_KEEPIDLE", Some(value)) if (1..=32_767).contains(&value) => {
+                host.keepalive.time = Span::from_secs(value as u64);
+            }
+            ("TCP_KEEPINTVL", Some(value)) if (1..=32_767).contains(&value) => {
+                host.keepalive.interval = Span::from_secs(value as u64);
+            }
+            ("TCP_KEEPCNT", Some(value)) if (1..=127).contains(&value) => {
+                host.keepalive.probes = value as u32;
+            }
+            ("TCP_RTO_MAX_MS" | "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT", _) => {
+                return Error("EINVAL");
+            }
+            ("SO_KEEPALIVE", Some(value)) => host.keepalive.is_on = value != 0,
+            ("TCP_DEFER_ACCEPT", Some(value)) => host.defer_accept = retransmissions(value),
+            ("TCP_LINGER2", Some(value)) => {
+                let most = Span::from_secs(120);
+                host.fin_timeout = u64::try_from(value).ok().map(|value| Span::from_secs(value).min(most));
+            }
             ("TCP_SYNCNT", Some(value)) => host.syn_retries = value.clamp(1, 127) as u32,
             ("TCP_CONGESTION", _) => match args.get(3) {
                 Some(Expr::Text(name)) => match support::congestion_control(name) {
@@ -479,6 +519,7 @@ impl Sockets {
             ("TCP_INFO", _) => return Error("ENOPROTOOPT"),
             _ => {}
         }
+        let host = *host;
         let (nodelay, pacing) = (host.tcp.nodelay, host.tcp.max_pacing_rate);
         let (is_corked, lowat) = (descriptor.is_corked, descriptor.notsent_lowat);
         if let Some(link) = self.link(fd) {
@@ -488,8 +529,13 @@ impl Sockets {
                 "TCP_NOTSENT_LOWAT" => link.socket.notsent_lowat = lowat,
                 _ => {}
             }
+            link.socket.set_keepalive(now, host.keepalive);
+            link.socket.configure_host(|of| {
+                (of.fin_timeout, of.syn_retries) = (host.fin_timeout, host.syn_retries);
+            });
             link.socket.configure(|tcp| {
                 (tcp.nodelay, tcp.max_pacing_rate) = (nodelay, pacing);
+                (tcp.user_timeout, tcp.rto_max) = (host.tcp.user_timeout, host.tcp.rto_max);
                 if let Some(sndbuf) = sndbuf {
                     tcp.tcp_wmem = [sndbuf; 3];
                 }
@@ -509,6 +555,14 @@ impl Sockets {
             "TCP_CORK" => u8::from(descriptor.is_corked).to_string(),
             "SO_ZEROCOPY" => u8::from(descriptor.zero_copy).to_string(),
             "TCP_NOTSENT_LOWAT" => descriptor.notsent_lowat.to_string(),
+            "SO_KEEPALIVE" => u8::from(host.keepalive.is_on).to_string(),
+            "TCP_KEEPIDLE" => seconds(host.keepalive.time),
+            "TCP_KEEPINTVL" => seconds(host.keepalive.interval),
+            "TCP_KEEPCNT" => host.keepalive.probes.to_string(),
+            "TCP_USER_TIMEOUT" => (host.tcp.user_timeout.0 / 1_000_000).to_string(),
+            "TCP_RTO_MAX_MS" => (host.tcp.rto_max.0 / 1_000_000).to_string(),
+            "TCP_LINGER2" => host.fin_timeout.map_or("-1".to_owned(), seconds),
+            "TCP_SYNCNT" => host.syn_retries.to_string(),
             "TCP_CONGESTION" => host.cc.name().to_owned(),
             "SO_ERROR" => {
                 let why = self.link(fd).and_then(|link| link.socket.take_error());
@@ -529,6 +583,21 @@ impl Sockets {
         let is_same = expected == actual || errno(&expected).is_some_and(|name| name == actual);
         if is_same || expected == "..." { Value(0) } else { Answer::Wrote(expected, actual) }
     }
+}
+
+/// Whole seconds.
+fn seconds(span: Span) -> String {
+    (span.0 / 1_000_000_000).to_string()
+}
+
+/// How often a SYN-ACK is sent again in so many seconds (Linux `secs_to_retrans`).
+fn retransmissions(seconds: i64) -> u32 {
+    let (mut count, mut timeout, mut passed) = (u32::from(seconds > 0), 1, 1);
+    while passed < seconds && count < 255 {
+        timeout = (timeout * 2).min(120);
+        (count, passed) = (count + 1, passed + timeout);
+    }
+    count
 }
 
 /// The number in an array of one.
@@ -595,6 +664,13 @@ fn error(why: Option<SocketError>) -> Option<&'static str> {
         SocketError::ConnectionReset => "ECONNRESET",
         SocketError::BrokenPipe => "EPIPE",
         SocketError::TimedOut => "ETIMEDOUT",
+        SocketError::NetworkUnreachable => "ENETUNREACH",
+        SocketError::HostUnreachable => "EHOSTUNREACH",
+        SocketError::NoProtocolOption => "ENOPROTOOPT",
+        SocketError::HostDown => "EHOSTDOWN",
+        SocketError::NotOnNetwork => "ENONET",
+        SocketError::NotSupported => "EOPNOTSUPP",
+        SocketError::Protocol => "EPROTO",
     })
 }
 

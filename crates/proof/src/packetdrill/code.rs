@@ -23,7 +23,7 @@ const DEEPEST: u32 = 64;
 /// # Errors
 /// If an assertion does not hold, or the code has something unknown.
 pub fn run(code: &str, set: &mut Values, lookup: &dyn Fn(&str) -> Option<f64>) -> Result<(), CodeError> {
-    for statement in statements(&code.replace("\\\n", " ")) {
+    for statement in statements(&code.trim_end_matches('\\').replace("\\\n", " ")) {
         let statement = statement.trim();
         if let Some(asserted) = statement.strip_prefix("assert").filter(|rest| !rest.starts_with(is_name)) {
             let mut eval = Eval::new(asserted, set, lookup)?;

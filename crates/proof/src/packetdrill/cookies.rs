@@ -8,8 +8,9 @@ use goodqueue_sim::tcp::{Cookie, Granted, Host};
 pub(super) struct Peer {
     cookie: Option<Cookie>,
     pub(super) mss: Option<u16>,
-    /// Ask with the experimental option next time, because the other was not answered.
-    asks_experimental: bool,
+    /// Requests that were not answered: after the first, one is made with the experimental option (Linux
+    /// `try_exp`).
+    refused: u8,
 }
 
 impl Peer {
@@ -20,7 +21,7 @@ impl Peer {
         }
         self.cookie = granted.cookie.or(self.cookie);
         if granted.is_refused {
-            self.asks_experimental = !self.asks_experimental;
+            self.refused = self.refused.saturating_add(1);
         }
     }
 
@@ -29,7 +30,7 @@ impl Peer {
         if host.fast_open.mode & 4 != 0 {
             return None;
         }
-        self.cookie.or_else(|| Cookie::new(&[], self.asks_experimental))
+        self.cookie.or_else(|| Cookie::new(&[], self.refused == 1))
     }
 
     /// Whether data can be on the next SYN.

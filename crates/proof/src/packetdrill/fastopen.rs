@@ -41,6 +41,7 @@ impl Sockets {
         let Some(copied) = self.connect_fast(now, fd, size, how) else { return Error("EBADF") };
         self.progress = copied;
         if is_patient {
+            self.is_reported(fd);
             if let Some(link) = self.link(fd) {
                 link.socket.has_writer = copied < size;
             }

@@ -66,6 +66,11 @@ impl Link {
         self.remote_isn = isn;
     }
 
+    /// A number of this side in the script as the socket has it.
+    pub(super) fn number(&self, script: u32) -> u64 {
+        unwrap(script, 0, self.socket.window().map_or(0, |window| window.snd_una))
+    }
+
     /// A segment of the script as the socket takes it. `near` are the numbers that the peer and this side
     /// have come to.
     #[allow(clippy::cast_possible_truncation)]
@@ -98,6 +103,7 @@ impl Link {
             seq: unwrap(segment.start, remote, near.0),
             ack,
             len: segment.len,
+            leaves: None,
             flags: if segment.ae { Flags(segment.flags).with(Flags::AE) } else { Flags(segment.flags) },
             window: segment.win.unwrap_or(0),
             options,

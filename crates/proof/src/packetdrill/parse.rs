@@ -2,7 +2,9 @@
 
 use super::ParseError;
 use super::lex::{Piece, Token, lex};
-use super::script::{Action, Body, Call, Ecn, Event, Expr, Ip, Packet, Script, Segment, TcpOption, When};
+use super::script::{
+    Action, Body, Call, Ecn, Event, Expr, Icmp, Ip, Packet, Script, Segment, TcpOption, When,
+};
 
 /// How deep arrays and structures may be nested.
 const DEEPEST: u32 = 64;
@@ -199,14 +201,14 @@ impl Parser {
         self.at += 1;
         let mut packet =
             Packet { is_injected, ip: Ip::default(), body: Body::Other(String::new()), unusual: None };
+        let mut about = None;
         while self.is_sign('[') || self.is_sign('(') {
             let begin = self.at;
             let inner = self.balanced()?;
             if inner.starts_with(|c: char| c.is_ascii_digit()) {
-                // The segment that an ICMP message is about.
                 self.at = begin;
-                packet.body = Body::Other(self.rest_of_line());
-                return Ok(packet);
+                about = Some(self.about()?);
+                break;
             }
             take_ip(&inner, &mut packet.ip);
         }
@@ -215,7 +217,8 @@ impl Parser {
                 packet.unusual = Some("an outer header".to_owned());
                 packet.body = Body::Other(self.rest_of_line());
             }
-            Some("udp" | "icmp" | "icmpv6") => packet.body = Body::Other(self.rest_of_line()),
+            Some("icmp" | "icmpv6") => packet.body = Body::Icmp(self.icmp(about)?),
+            Some("udp") => packet.body = Body::Other(self.rest_of_line()),
             _ => {
                 packet.body = Body::Tcp(self.segment()?);
                 if self.is_sign('{') {
@@ -224,6 +227,44 @@ impl Parser {
             }
         }
         Ok(packet)
+    }
+
+    /// The segment that a message of ICMP is about: `[1:1001(1000)]`.
+    fn about(&mut self) -> Result<(u32, u32, u32), ParseError> {
+        self.expect('[')?;
+        let start = self.sequence("a sequence number")?;
+        self.expect(':')?;
+        let end = self.sequence("a sequence number")?;
+        self.expect('(')?;
+        let len = self.sequence("a length in bytes")?;
+        self.expect(')')?;
+        if end != start.wrapping_add(len) {
+            return self.fail(&format!("numbers of {len} bytes before this"));
+        }
+        self.expect(']')?;
+        Ok((start, end, len))
+    }
+
+    /// A message of ICMP, behind the segment that it is about or in front of it.
+    fn icmp(&mut self, about: Option<(u32, u32, u32)>) -> Result<Icmp, ParseError> {
+        let line = self.line();
+        self.at += 1;
+        let Some(kind) = self.word().map(str::to_owned) else { return self.fail("a type of ICMP") };
+        self.at += 1;
+        let mut icmp = Icmp { kind, about, ..Icmp::default() };
+        if self.line() != line {
+            return Ok(icmp);
+        }
+        let code = self.word().filter(|word| *word != "mtu" && unsigned(word).is_none()).map(str::to_owned);
+        self.at += usize::from(code.is_some());
+        icmp.code = code;
+        if self.line() == line && self.take_word("mtu") {
+            icmp.mtu = Some(self.sequence("an MTU in bytes")?);
+        }
+        if icmp.about.is_none() && self.is_sign('[') {
+            icmp.about = Some(self.about()?);
+        }
+        Ok(icmp)
     }
 
     /// Everything up to the end of the line.

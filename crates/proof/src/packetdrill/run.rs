@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use goodqueue::{Nanos, Span};
-use goodqueue_sim::tcp::{Flags, Host, Packet as Sent, Socket, State};
+use goodqueue_sim::tcp::{Flags, Host, Icmp as Message, Packet as Sent, Socket, State};
 
 use super::code::{self, CodeError, Values};
+use super::cookies::Peer;
 use super::info;
 use super::link::{Link, START, WINDOW};
 use super::ready;
-use super::script::{Action, Body, Call, Event, Expr, Packet, Script, Segment, TcpOption, When};
-use super::settings;
+use super::script::{Action, Body, Call, Event, Expr, Icmp, Packet, Script, Segment, TcpOption, When};
+use super::settings::{self, Setting};
 use super::sockets::{Answer, Sockets};
 use super::support;
 use super::{Difference, Outcome, Wishes};
@@ -60,6 +61,9 @@ struct Runner<'a> {
     /// Microseconds of one tick of timestamps, if they are compared.
     tick: Option<u32>,
     is_strict: bool,
+    /// The counters of [`support::COUNTERS`] when they were shown last, and what was shown.
+    counted: [u64; 2],
+    shown: [u64; 2],
 }
 
 /// Runs a script. `folder` is where files lie that its commands name.
@@ -110,6 +114,11 @@ fn define(script: &mut Script, defines: &[(String, String)]) {
         if let Action::Call(call) = &mut event.action {
             call.args.iter_mut().for_each(|arg| replace(arg, defines));
         }
+        if let Action::Packet(Packet { body: Body::Icmp(icmp), .. }) = &mut event.action
+            && let Some((_, value)) = defines.iter().find(|(name, _)| Some(name) == icmp.code.as_ref())
+        {
+            icmp.code = Some(value.clone());
+        }
         if let Action::Packet(Packet { body: Body::Tcp(segment), .. }) = &mut event.action {
             for option in segment.options.iter_mut().flatten() {
                 if let TcpOption::Other(_, text) = option
@@ -130,6 +139,11 @@ fn run(script: &Script, folder: &Path, wishes: &Wishes) -> Result<(), End> {
     for event in &script.events {
         if let Some(reason) = support::lacks(event) {
             return Err(End::Lacks(event.line, reason));
+        }
+        if let Action::Packet(Packet { body: Body::Icmp(icmp), .. }) = &event.action
+            && (runner.host.ip_header == 40) != (icmp.kind == "packet_too_big")
+        {
+            return Err(End::Lacks(event.line, format!("icmp {} in this version of IP", icmp.kind)));
         }
         if let Action::Shell(command) = &event.action {
             // On a copy: every setting of the script must be one that the model has.
@@ -158,6 +172,8 @@ impl<'a> Runner<'a> {
             tolerance: (4000, 125),
             tick: None,
             is_strict: false,
+            counted: [0; 2],
+            shown: [0; 2],
         }
     }
 
@@ -254,11 +270,20 @@ impl<'a> Runner<'a> {
                 for setting in settings::read(command, self.folder) {
                     support::apply(&setting, &mut self.host)
                         .map_err(|reason| End::Lacks(event.line, reason))?;
+                    match &setting {
+                        Setting::Flush => self.sockets.peer = Peer::default(),
+                        Setting::Counters(begins) => self.show_counters(*begins),
+                        Setting::Counted(name, count) => self.judge_counter(name, *count, event.line)?,
+                        _ => {}
+                    }
                 }
-                let accecn = self.host.accecn;
+                self.sockets.follow_sysctls(&self.host);
+                let Host { accecn, is_device_full, .. } = self.host;
                 for link in &mut self.sockets.links {
                     // Linux reads these when a segment is sent; the others, when a connection begins.
-                    link.socket.configure_host(|host| host.accecn = accecn);
+                    link.socket.configure_host(|host| {
+                        (host.accecn, host.is_device_full) = (accecn, is_device_full);
+                    });
                 }
             }
             Action::Code(code) => {
@@ -267,6 +292,31 @@ impl<'a> Runner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// `nstat` shows what the counters have counted since it did last.
+    fn show_counters(&mut self, begins: bool) {
+        let infos = self.sockets.links.iter().map(|link| link.socket.info(self.now));
+        let counts = infos.map(|info| [info.out_of_window_icmps, info.beyond_window]);
+        let total = counts.fold([0; 2], |sum, of| [sum[0] + of[0], sum[1] + of[1]]);
+        self.shown = [total[0] - self.counted[0], total[1] - self.counted[1]];
+        if begins {
+            self.counted = total;
+        }
+    }
+
+    fn judge_counter(&self, name: &str, wanted: Option<u64>, line: usize) -> Result<(), End> {
+        let place = support::COUNTERS.iter().position(|counter| *counter == name);
+        let actual = place.map_or(0, |place| self.shown[place]);
+        if wanted.map_or(actual > 0, |wanted| wanted == actual) {
+            return Ok(());
+        }
+        Err(End::Failed(Difference {
+            line,
+            what: format!("the counter {name} differs"),
+            script: wanted.map_or("more than 0".to_owned(), |wanted| wanted.to_string()),
+            actual: actual.to_string(),
+        }))
     }
 
     /// Time goes on to `to`, or until a packet is sent if `stops`.
@@ -304,7 +354,8 @@ impl<'a> Runner<'a> {
         loop {
             for (number, link) in self.sockets.links.iter_mut().enumerate() {
                 while let Some(packet) = link.socket.poll_transmit(self.now) {
-                    self.sent.push_back(Outbound { link: number, at: self.now, packet });
+                    let at = packet.leaves.unwrap_or(self.now);
+                    self.sent.push_back(Outbound { link: number, at, packet });
                 }
                 if let Some(granted) = link.socket.take_granted() {
                     self.sockets.peer.learn(&granted);
@@ -361,7 +412,10 @@ impl<'a> Runner<'a> {
     /// Waits for a call to return.
     fn finish_call(&mut self) -> Result<(), End> {
         let Some(waiting) = self.waiting.clone() else { return Ok(()) };
-        let last = waiting.until.map_or(self.micros(self.now) + PATIENCE, |until| until + self.slack(until));
+        let last = waiting.until.map_or(self.micros(self.now) + PATIENCE, |until| {
+            let wait = (until - self.micros(waiting.began)).max(0);
+            until + self.tolerance.0.max(wait * self.tolerance.1 / 1000)
+        });
         while self.waiting.is_some() && self.micros(self.now) < last {
             let next = self.next_timer().unwrap_or(Self::at(last)).min(Self::at(last));
             self.advance(next.max(self.now), false, waiting.line)?;
@@ -429,8 +483,29 @@ impl<'a> Runner<'a> {
         })
     }
 
+    /// A message of ICMP about a packet of the connection. A path MTU also holds for later connections.
+    fn inject_icmp(&mut self, icmp: &Icmp) -> Result<(), End> {
+        let Some(message) = support::message(icmp) else { return Ok(()) };
+        if let Some(current) = self.sockets.current {
+            let link = &mut self.sockets.links[current];
+            let seq = link.number(icmp.about.map_or(0, |(start, ..)| start));
+            if link.socket.on_icmp(self.now, message, seq)
+                && let Message::FragNeeded(mtu) = message
+            {
+                self.sockets.learn_mtu(&mut self.host, mtu);
+            }
+        }
+        self.flush()?;
+        self.now += STEP;
+        Ok(())
+    }
+
     fn inject(&mut self, packet: &Packet) -> Result<(), End> {
-        let Body::Tcp(segment) = &packet.body else { return Ok(()) };
+        let segment = match &packet.body {
+            Body::Tcp(segment) => segment,
+            Body::Icmp(icmp) => return self.inject_icmp(icmp),
+            Body::Other(_) => return Ok(()),
+        };
         let flags = Flags(segment.flags);
         let is_syn = flags.has(Flags::SYN);
         let current = self.sockets.current.filter(|&current| {
@@ -486,6 +561,9 @@ impl<'a> Runner<'a> {
                 self.advance(Self::at(last).max(self.now), true, line)?;
             }
             let Some(next) = self.sent.pop_front() else { return Ok(None) };
+            if next.at > self.now {
+                self.advance(next.at.min(Self::at(last)), false, line)?;
+            }
             if !self.sockets.is_past(next.link) {
                 return Ok(Some(next));
             }

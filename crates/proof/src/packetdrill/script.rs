@@ -94,8 +94,23 @@ pub enum Ecn {
 pub enum Body {
     /// A TCP segment.
     Tcp(Segment),
+    /// A message of ICMP.
+    Icmp(Icmp),
     /// Another protocol, as text.
     Other(String),
+}
+
+/// A message of ICMP, by packetdrill's names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Icmp {
+    /// The type: `unreachable`, `time_exceeded`, `type_3`.
+    pub kind: String,
+    /// The code, if there is one: `host_unreachable`, `frag_needed`, `code_1`.
+    pub code: Option<String>,
+    /// The MTU that it tells, bytes.
+    pub mtu: Option<u32>,
+    /// First and last number, and length, of the segment that it is about.
+    pub about: Option<(u32, u32, u32)>,
 }
 
 /// A TCP segment.
@@ -243,6 +258,19 @@ impl Segment {
     }
 }
 
+impl fmt::Display for Icmp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "icmp {}", self.kind)?;
+        if let Some(code) = &self.code {
+            write!(f, " {code}")?;
+        }
+        if let Some(mtu) = self.mtu {
+            write!(f, " mtu {mtu}")?;
+        }
+        self.about.map_or(Ok(()), |(start, end, len)| write!(f, " [{start}:{end}({len})]"))
+    }
+}
+
 /// As packetdrill writes it: `. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 2 ecr 1>`.
 impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -281,6 +309,7 @@ impl fmt::Display for Packet {
         }
         match &self.body {
             Body::Tcp(segment) => write!(f, " {segment}"),
+            Body::Icmp(icmp) => write!(f, " {icmp}"),
             Body::Other(text) => write!(f, " {text}"),
         }
     }

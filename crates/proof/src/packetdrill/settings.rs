@@ -9,8 +9,8 @@ use std::path::Path;
 pub enum Setting {
     /// `net.ipv4.NAME` and its value.
     Sysctl(String, String),
-    /// `tc qdisc ... root KIND`: the kind.
-    Qdisc(String),
+    /// `tc qdisc ... root KIND limit PACKETS`: the kind, and the limit if there is one.
+    Qdisc(String, Option<u32>),
     /// A parameter of a kernel module, by its path, and its value.
     Parameter(String, String),
     /// The command runs this file, which is not beside the script.
@@ -19,6 +19,12 @@ pub enum Setting {
     Offload(bool),
     /// `ip link set ... mtu BYTES`.
     Mtu(u32),
+    /// `ip tcp_metrics flush`: what is known of the peer is forgotten.
+    Flush,
+    /// `nstat`: the counters since the last call; `true`: the next call counts from now on.
+    Counters(bool),
+    /// `| grep NAME | grep " COUNT "`: a counter that must have counted, and how much.
+    Counted(String, Option<u64>),
     /// Another command, which is not run.
     Command(String),
 }
@@ -118,10 +124,12 @@ fn statement_into(words: &[String], folder: &Path, depth: u32, settings: &mut Ve
                 push(path, &rest[..arrow].join(" "), settings);
             }
         }
+        "tc" if rest.len() > 1 && matches!(rest[1].as_str(), "del" | "delete") => {}
         "tc" if rest.first().is_some_and(|word| word == "qdisc") => {
             let root = rest.iter().position(|word| word == "root");
+            let limit = rest.iter().position(|word| word == "limit").and_then(|at| rest.get(at + 1));
             if let Some(kind) = root.and_then(|at| rest.get(at + 1)) {
-                settings.push(Setting::Qdisc(kind.clone()));
+                settings.push(Setting::Qdisc(kind.clone(), limit.and_then(|limit| limit.parse().ok())));
             }
         }
         // `. file`, `source file`, `sh file` and the file itself.
@@ -136,12 +144,22 @@ fn statement_into(words: &[String], folder: &Path, depth: u32, settings: &mut Ve
             settings.extend(value.map(|value| Setting::Offload(value == "on")));
         }
         // `dd` makes a file for `sendfile`; `nstat` alone begins to count.
-        "true" | ":" | "exit" | "rm" | "dd" | "nstat" => {}
+        "true" | ":" | "exit" | "rm" | "dd" => {}
+        "nstat" => settings.push(Setting::Counters(!rest.contains(&"-s".to_owned()))),
+        "grep" => {
+            let wanted = rest.iter().find(|word| word.starts_with("TcpExt"));
+            let count = rest.iter().find_map(|word| word.trim().parse().ok());
+            match (wanted, count, settings.last_mut()) {
+                (Some(name), ..) => settings.push(Setting::Counted(name.clone(), None)),
+                (None, Some(count), Some(Setting::Counted(_, expected))) => *expected = Some(count),
+                _ => settings.push(Setting::Command("grep".to_owned())),
+            }
+        }
         "ip" if rest.first().is_some_and(|word| word == "link") && rest.contains(&"mtu".to_owned()) => {
             let value = rest.iter().position(|word| word == "mtu").and_then(|at| rest.get(at + 1));
             settings.extend(value.and_then(|mtu| mtu.parse().ok()).map(Setting::Mtu));
         }
-        "ip" if rest.first().is_some_and(|word| word == "tcp_metrics") => {}
+        "ip" if rest.first().is_some_and(|word| word == "tcp_metrics") => settings.push(Setting::Flush),
         _ if name.ends_with(".sh") => file_into(first, folder, depth, settings),
         _ => {
             let words = words.iter().take(3).map(String::as_str);
@@ -216,7 +234,7 @@ mod tests {
             sysctl("tcp_ecn", "1"),
             sysctl("tcp_wmem", "4096 50000 4194304"),
             sysctl("tcp_rmem", "4096 540000 15728640"),
-            Setting::Qdisc("fq".to_owned()),
+            Setting::Qdisc("fq".to_owned(), None),
             Setting::Command("modprobe sch_fq".to_owned()),
             Setting::Parameter("/sys/module/tcp_cubic/parameters/hystart_detect".to_owned(), "3".to_owned()),
         ];

@@ -8,6 +8,9 @@ use super::cookies::Peer;
 use super::link::Link;
 use super::ready::Epolls;
 
+/// The bits of `tcp_fastopen` that `TCP_FASTOPEN_NO_COOKIE` sets for a socket: neither side needs a cookie.
+pub(super) const NO_COOKIE: u32 = 0x204;
+
 /// What a descriptor stands for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
@@ -37,6 +40,8 @@ pub(super) struct Descriptor {
     /// `TCP_FASTOPEN_CONNECT`, and a SYN that waits for data.
     pub(super) fast_connect: bool,
     pub(super) is_deferred: bool,
+    /// `TCP_FASTOPEN_NO_COOKIE`.
+    pub(super) no_cookie: bool,
     /// The connection was reported as complete.
     pub(super) is_reported: bool,
     pub(super) backlog: usize,
@@ -100,8 +105,23 @@ impl Sockets {
         self.descriptors.get(&fd).is_some_and(|descriptor| descriptor.is_deferred)
     }
 
+    /// Whether the application knows that the connection is complete; it does from now on.
+    pub(super) fn is_reported(&mut self, fd: i64) -> bool {
+        let descriptor = self.descriptors.get_mut(&fd);
+        descriptor.is_none_or(|descriptor| core::mem::replace(&mut descriptor.is_reported, true))
+    }
+
     pub(super) fn has(&self, fd: i64) -> bool {
         self.descriptors.contains_key(&fd)
+    }
+
+    /// The path takes packets of at most `mtu` bytes: this holds for the sockets that are there and for those
+    /// to come.
+    pub(super) fn learn_mtu(&mut self, host: &mut Host, mtu: u32) {
+        let hosts = self.descriptors.values_mut().map(|descriptor| &mut descriptor.host);
+        for host in hosts.chain([host]) {
+            host.lower_mtu(mtu);
+        }
     }
 
     /// The connection of a descriptor, if it has one.
@@ -139,9 +159,20 @@ impl Sockets {
         self.links[number].is_accepted && !is_open
     }
 
-    /// Whether the application has closed this connection and begun another: the script is about that one.
+    /// Whether another connection has begun since: the script is about that one.
     pub(super) fn is_past(&self, number: usize) -> bool {
-        let is_before = self.current.is_some_and(|current| number < current);
-        is_before && self.is_left(number) && !self.links[number].is_stray
+        self.current.is_some_and(|current| number < current) && !self.links[number].is_stray
+    }
+
+    /// Sysctls that Linux reads when they are used, not when a socket is made.
+    pub(super) fn follow_sysctls(&mut self, now: &Host) {
+        for Descriptor { host, no_cookie, .. } in self.descriptors.values_mut() {
+            host.fast_open.mode = now.fast_open.mode | if *no_cookie { NO_COOKIE } else { 0 };
+            (host.tcp.timestamps, host.tcp.ecn) = (now.tcp.timestamps, now.tcp.ecn);
+            (host.asks_ecn, host.accecn, host.sack) = (now.asks_ecn, now.accecn, now.sack);
+            (host.window_scaling, host.syncookies) = (now.window_scaling, now.syncookies);
+            (host.syn_linear_timeouts, host.synack_retries) = (now.syn_linear_timeouts, now.synack_retries);
+            (host.is_device_full, host.has_fq) = (now.is_device_full, now.has_fq);
+        }
     }
 }

@@ -1,15 +1,16 @@
 //! What the model has: settings as its parameters, and the parts of a script that it lacks, by name.
 
+use goodqueue::Span;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::tcp::{Config, FastOpenHost, Host};
+use goodqueue_sim::tcp::{Config, FastOpenHost, Host, Icmp};
 
 use super::cookies;
-use super::script::{Action, Body, Call, Event, Expr, Packet, TcpOption};
+use super::script::{self, Action, Body, Call, Event, Expr, Packet, TcpOption};
 use super::settings::Setting;
 
 /// A host as the suites assume it: ticks of 1 ms (`CONFIG_HZ_1000`), and the defaults of Linux otherwise.
 pub(super) fn host(ipv6: bool, mtu: u32) -> Host {
-    let tick = goodqueue::Span::from_millis(1);
+    let tick = Span::from_millis(1);
     let tcp = Config { ecn: true, tick, ..Config::default() };
     let ip_header = if ipv6 { 40 } else { 20 };
     // Linux since 6.5.
@@ -21,8 +22,15 @@ pub(super) fn host(ipv6: bool, mtu: u32) -> Host {
 pub(super) fn apply(setting: &Setting, host: &mut Host) -> Result<(), String> {
     match setting {
         Setting::Sysctl(name, value) => sysctl(name, value, host),
-        Setting::Qdisc(kind) => match kind.as_str() {
-            "pfifo" | "pfifo_fast" | "noqueue" | "fq_codel" | "bfifo" => Ok(()),
+        Setting::Qdisc(kind, limit) => match kind.as_str() {
+            "pfifo" | "pfifo_fast" | "noqueue" | "fq_codel" | "bfifo" => {
+                (host.is_device_full, host.has_fq) = (*limit == Some(0), false);
+                Ok(())
+            }
+            "fq" => {
+                (host.is_device_full, host.has_fq) = (false, true);
+                Ok(())
+            }
             _ => Err(format!("`tc qdisc ... {kind}`: packets do not pass a queue here")),
         },
         Setting::Parameter(path, value) => match (path.rsplit('/').next(), value.as_str()) {
@@ -38,23 +46,26 @@ pub(super) fn apply(setting: &Setting, host: &mut Host) -> Result<(), String> {
             host.mtu = *mtu;
             Ok(())
         }
+        Setting::Flush | Setting::Counters(_) => Ok(()),
+        Setting::Counted(name, _) if COUNTERS.contains(&name.as_str()) => Ok(()),
+        Setting::Counted(name, _) => Err(format!("the counter {name}")),
         Setting::Mtu(mtu) => Err(format!("an MTU of {mtu} bytes")),
         Setting::Command(command) => Err(format!("the command `{command}`")),
     }
 }
 
+/// Counters of `nstat` that the model has.
+pub(super) const COUNTERS: [&str; 2] = ["TcpExtOutOfWindowIcmps", "TcpExtBeyondWindow"];
+
 /// Sysctls that only have effect with something that is refused by itself, or none on one connection.
-const INERT: [&str; 19] = [
+const INERT: [&str; 16] = [
+    "tcp_fastopen_cookies",
     "tcp_fack",
     "tcp_fastopen_blackhole_timeout_sec",
     "tcp_no_metrics_save",
     "tcp_max_syn_backlog",
     "tcp_mem",
     "tcp_tw_reuse",
-    "tcp_fin_timeout",
-    "tcp_keepalive_time",
-    "tcp_keepalive_intvl",
-    "tcp_keepalive_probes",
     "tcp_autocorking",
     "tcp_invalid_ratelimit",
     "tcp_challenge_ack_limit",
@@ -67,13 +78,11 @@ const INERT: [&str; 19] = [
 ];
 
 /// Sysctls that the model has with one value: Linux's.
-const FIXED: [(&str, &[&str]); 21] = [
+const FIXED: [(&str, &[&str]); 19] = [
     ("tcp_frto", &["1", "2"]),
     ("tcp_dsack", &["1"]),
-    ("tcp_syncookies", &["0", "1"]),
     ("tcp_reordering", &["3"]),
     ("tcp_max_reordering", &["300"]),
-    ("tcp_early_retrans", &["3", "4"]),
     ("tcp_recovery", &["1"]),
     ("tcp_notsent_lowat", &["4294967295", "-1"]),
     ("tcp_moderate_rcvbuf", &["1"]),
@@ -123,7 +132,15 @@ fn sysctl(name: &str, value: &str, host: &mut Host) -> Result<(), String> {
         }
         "tcp_syn_retries" => host.syn_retries = number()?,
         "tcp_synack_retries" => host.synack_retries = number()?,
+        "tcp_syncookies" => host.syncookies = number()? == 2,
+        // 1 and 2 were about early retransmit, which is gone; 0 is without probes of the tail.
+        "tcp_early_retrans" => tcp.early_retrans = number()? > 2,
         "tcp_retries2" => tcp.retries2 = number()?,
+        "tcp_rto_max_ms" => tcp.rto_max = Span::from_millis(u64::from(number()?.clamp(1000, 120_000))),
+        "tcp_fin_timeout" => host.fin_timeout = Some(Span::from_secs(number()?.into())),
+        "tcp_keepalive_time" => host.keepalive.time = Span::from_secs(number()?.into()),
+        "tcp_keepalive_intvl" => host.keepalive.interval = Span::from_secs(number()?.into()),
+        "tcp_keepalive_probes" => host.keepalive.probes = number()?,
         "tcp_slow_start_after_idle" => tcp.slow_start_after_idle = number()? != 0,
         "tcp_min_tso_segs" => tcp.min_tso_segs = number()?,
         "tcp_tso_win_divisor" => tcp.tso_win_divisor = number()?.max(1),
@@ -230,7 +247,14 @@ const CALLS: [&str; 29] = [
 ];
 
 /// Options of sockets that the model has, or that have no effect on a connection.
-const SOCKOPTS: [&str; 31] = [
+const SOCKOPTS: [&str; 38] = [
+    "TCP_KEEPIDLE",
+    "TCP_KEEPINTVL",
+    "TCP_KEEPCNT",
+    "TCP_USER_TIMEOUT",
+    "TCP_LINGER2",
+    "TCP_DEFER_ACCEPT",
+    "TCP_RTO_MAX_MS",
     "TCP_FASTOPEN",
     "TCP_FASTOPEN_CONNECT",
     "TCP_FASTOPEN_KEY",
@@ -295,9 +319,12 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
     }
     let segment = match &packet.body {
         Body::Tcp(segment) => segment,
+        Body::Icmp(icmp) => {
+            let is_known = packet.is_injected && message(icmp).is_some();
+            return (!is_known).then(|| format!("icmp {}", icmp.kind));
+        }
         Body::Other(text) => {
-            let kind = ["icmp", "udp"].into_iter().find(|kind| text.contains(kind)).unwrap_or("tunnel");
-            return Some(format!("packets of {}", kind.to_uppercase()));
+            return Some(if text.contains("udp") { "packets of UDP" } else { "a tunnel" }.to_owned());
         }
     };
     if segment.urg || segment.urgent.is_some() {
@@ -305,9 +332,6 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
     }
     if segment.ports.is_some() {
         return Some("ports in packets".to_owned());
-    }
-    if packet.is_injected && segment.flags & 0x12 == 0x12 && segment.len > 0 {
-        return Some("data on a SYN-ACK".to_owned());
     }
     segment.options.iter().flatten().find_map(|option| match option {
         TcpOption::Other(name, _) if name == "FO" || name == "FOEXP" => None,
@@ -317,6 +341,45 @@ fn lacks_packet(packet: &Packet) -> Option<String> {
         }),
         _ => None,
     })
+}
+
+/// The codes of unreachable destinations, in the order of their numbers.
+const CODES: [&str; 16] = [
+    "net_unreachable",
+    "host_unreachable",
+    "protocol_unreachable",
+    "port_unreachable",
+    "frag_needed",
+    "source_route_failed",
+    "net_unknown",
+    "host_unknown",
+    "source_host_isolated",
+    "net_prohibited",
+    "host_prohibited",
+    "net_unreachable_for_tos",
+    "host_unreachable_for_tos",
+    "packet_filtered",
+    "precedence_violation",
+    "precedence_cutoff",
+];
+
+/// What a message of ICMP says to TCP; none: it is none that a model of TCP has to take.
+pub(super) fn message(icmp: &script::Icmp) -> Option<Icmp> {
+    let code = match icmp.code.as_deref() {
+        None => 0,
+        Some(code) => match CODES.iter().position(|name| *name == code) {
+            Some(number) => u8::try_from(number).ok()?,
+            None => code.strip_prefix("code_")?.parse().ok()?,
+        },
+    };
+    match icmp.kind.as_str() {
+        "unreachable" | "type_3" if code == 4 => Some(Icmp::FragNeeded(icmp.mtu?)),
+        "unreachable" | "type_3" => Some(Icmp::Unreachable(code)),
+        "packet_too_big" => Some(Icmp::FragNeeded(icmp.mtu?)),
+        "time_exceeded" | "type_11" => Some(Icmp::TimeExceeded),
+        "parameter_problem" | "type_12" => Some(Icmp::ParameterProblem),
+        _ => None,
+    }
 }
 
 fn lacks_call(call: &Call) -> Option<String> {
@@ -335,11 +398,7 @@ fn lacks_call(call: &Call) -> Option<String> {
             .find(|word| ["SOCK_DGRAM", "SOCK_RAW", "IPPROTO_MPTCP", "IPPROTO_UDP"].contains(word))
             .map(|word| format!("{word} in socket()")),
         "setsockopt" | "getsockopt" => match call.args.get(2) {
-            Some(Expr::Word(option)) if SOCKOPTS.contains(&option.as_str()) => {
-                let is_off =
-                    matches!(call.args.get(3), Some(Expr::Array(items)) if items == &[Expr::Number(0)]);
-                (option == "SO_KEEPALIVE" && !is_off).then(|| "keepalives".to_owned())
-            }
+            Some(Expr::Word(option)) if SOCKOPTS.contains(&option.as_str()) => None,
             Some(Expr::Word(option)) => Some(format!("{option} in {name}()")),
             _ => Some(format!("an option by number in {name}()")),
         },

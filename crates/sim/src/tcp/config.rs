@@ -1,5 +1,6 @@
 //! The TCP settings of a host and its network card, and the kernel's clock of timers.
 
+use super::rtt::RTO_MAX;
 use goodqueue::{Nanos, Rate, Span};
 
 /// The smallest MSS that is accepted (Linux `TCP_MIN_MSS`).
@@ -69,6 +70,12 @@ pub struct Config {
     pub tso_win_divisor: u32,
     /// `tcp_retries2`: timeouts in a row before the connection is given up.
     pub retries2: u32,
+    /// `tcp_early_retrans` is 3 or 4: the tail of what is sent is probed (TLP).
+    pub early_retrans: bool,
+    /// `tcp_rto_max_ms`: the longest retransmission timeout that backing off leads to.
+    pub rto_max: Span,
+    /// `TCP_USER_TIMEOUT` (RFC 5482): how long data may stay unacknowledged; zero: `retries2` decides.
+    pub user_timeout: Span,
 }
 
 impl Default for Config {
@@ -94,6 +101,9 @@ impl Default for Config {
             min_tso_segs: 2,
             tso_win_divisor: 3,
             retries2: 15,
+            early_retrans: true,
+            rto_max: RTO_MAX,
+            user_timeout: Span::ZERO,
         }
     }
 }

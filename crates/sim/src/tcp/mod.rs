@@ -22,7 +22,7 @@ pub use rx::Rx;
 pub(crate) use segment::Header;
 pub use segment::{Blocks, ECT0, ECT1, Flags, Rest, Sack, Segment};
 pub use socket::{
-    Agreed, Cookie, FastOpenHost, Granted, Host, Info, Notice, Notices, Options, Packet, Sending, Socket,
-    SocketError, Stamp, Stamping, State, Wakes,
+    Agreed, Cookie, FastOpenHost, Granted, Host, Icmp, Info, Keepalive, Notice, Notices, Options, Packet,
+    Sending, Socket, SocketError, Stamp, Stamping, State, Wakes,
 };
 pub use tx::{Tx, TxStats};

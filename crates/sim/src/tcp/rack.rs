@@ -29,7 +29,7 @@ pub(super) struct Rack {
     /// The state above has changed since losses were inferred from it.
     pub(super) advanced: bool,
     /// Reordering was seen on this connection.
-    pub(super) reord_seen: bool,
+    pub(super) reord_seen: u32,
     /// Segments of reordering that are tolerated.
     pub(super) reordering: u32,
 }
@@ -50,7 +50,7 @@ impl Rack {
             persist: 0,
             dsack_seen: false,
             advanced: false,
-            reord_seen: false,
+            reord_seen: 0,
             reordering: REORDERING,
         }
     }
@@ -80,7 +80,7 @@ impl Rack {
     /// The reordering window (RFC 8985 section 6.2 step 4): zero after three duplicate acknowledgements or in
     /// recovery, as long as no reordering was seen.
     pub(super) fn reo_wnd(&self, recovering: bool, sacked_out: u32, min_rtt: Span, srtt: Span) -> Span {
-        if !self.reord_seen && (recovering || sacked_out >= self.reordering) {
+        if self.reord_seen == 0 && (recovering || sacked_out >= self.reordering) {
             return Span::ZERO;
         }
         Span((min_rtt.0 >> 2).saturating_mul(u64::from(self.reo_wnd_steps))).min(srtt)
@@ -123,6 +123,6 @@ impl Rack {
         if distance > u64::from(self.reordering) * mss {
             self.reordering = distance.div_ceil(mss).min(MAX_REORDERING) as u32;
         }
-        self.reord_seen = true;
+        self.reord_seen = self.reord_seen.saturating_add(1);
     }
 }

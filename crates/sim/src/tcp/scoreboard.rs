@@ -524,15 +524,66 @@ impl Scoreboard {
     /// Forgets all losses (an undone recovery). Every segment that SACK has not reported is in flight again,
     /// in order of transmission. It happens at most once per recovery, so it may walk over the whole window.
     pub(super) fn unmark_lost(&mut self) {
-        self.pending = List::EMPTY;
-        self.flight = List::EMPTY;
-        self.hint = NIL;
+        for pos in self.positions() {
+            self.get_mut(pos).flags &= !LOST;
+        }
+        self.relink();
+    }
+
+    /// Cuts every segment that is longer than `mss` bytes. The pieces are what the segment was. Returns the
+    /// numbers of those of each packet that had such a segment. All positions change.
+    pub(super) fn cut(&mut self, mss: u16) -> Vec<u64> {
+        let mss = mss.max(1);
+        let (mut slots, mut stamps, mut cut) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut packet, mut is_long) = (Vec::new(), false);
+        for pos in self.positions() {
+            let whole = *self.get(pos);
+            is_long |= whole.len > mss;
+            let mut slot = whole;
+            loop {
+                let len = slot.len.min(mss);
+                let is_last = len == slot.len;
+                let kept = if is_last { u8::MAX } else { !(LAST | FIN) };
+                slots.push(Slot { len, flags: whole.flags & kept, ..slot });
+                stamps.extend(self.stamps(pos));
+                packet.push(slot.seq);
+                if is_last {
+                    break;
+                }
+                (slot.seq, slot.len) = (slot.seq + u64::from(len), slot.len - len);
+            }
+            if whole.has(LAST) {
+                cut.extend(packet.drain(..).filter(|_| is_long));
+                is_long = false;
+            }
+        }
+        cut.extend(packet.drain(..).filter(|_| is_long));
+        *self = Scoreboard::new(self.stamps.is_some());
+        self.len = u32::try_from(slots.len()).unwrap_or(u32::MAX);
+        let size = slots.len() + 1;
+        slots.resize(size, Slot::default());
+        self.slots = slots;
+        if let Some(rated) = &mut self.stamps {
+            stamps.resize(size, Stamps::default());
+            rated.0 = stamps;
+        }
+        self.relink();
+        cut
+    }
+
+    /// Makes the three lists anew from the flags and the times of transmission.
+    fn relink(&mut self) {
+        (self.pending, self.flight, self.hint) = (List::EMPTY, List::EMPTY, NIL);
         let mut order = Vec::new();
         for offset in 0..self.len {
             let pos = self.at(offset);
-            let slot = &mut self.slots[pos as usize];
-            slot.flags &= !LOST;
-            if !slot.has(SACKED) {
+            let slot = self.get(pos);
+            if slot.has(SACKED) {
+                let next = self.after(pos);
+                self.get_mut(pos).next = next;
+            } else if slot.is_pending() {
+                self.pending.push(&mut self.slots, pos);
+            } else {
                 order.push((slot.sent, pos));
             }
         }

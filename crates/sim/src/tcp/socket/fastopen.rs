@@ -73,6 +73,8 @@ pub(super) struct SynData {
     is_tried: bool,
     /// All data of the SYN was acknowledged, or taken from a SYN (Linux `syn_data_acked`).
     is_taken: bool,
+    /// The SYN was too big for the path.
+    is_given_up: bool,
     granted: Option<Granted>,
 }
 
@@ -118,8 +120,19 @@ impl Socket {
 
     /// Option and payload of the SYN. One that is sent again has neither (RFC 7413 section 4.1.3).
     pub(super) fn syn_fast_open(&self) -> (Option<Cookie>, u32) {
-        let is_first = self.state == State::SynSent && self.handshake.retries == 0;
+        let is_first =
+            self.state == State::SynSent && self.handshake.retries == 0 && !self.syn_data.is_given_up;
         if is_first { (self.syn_data.option, self.syn_data.len) } else { (None, 0) }
+    }
+
+    /// The path takes only smaller packets: a SYN that has data is sent again at once, without it (Linux
+    /// `tcp_simple_retransmit`).
+    pub(super) fn give_up_syn_data(&mut self) {
+        let (_, len) = self.syn_fast_open();
+        if len > 0 {
+            self.syn_data.is_given_up = true;
+            self.handshake.is_wanted = true;
+        }
     }
 
     /// The passive side, on a SYN with the option or with data (Linux `tcp_try_fastopen`).
@@ -147,6 +160,24 @@ impl Socket {
         }
     }
 
+    /// Data on a SYN-ACK, which only a connection of Fast Open takes (Linux `tcp_fastopen_add_skb`).
+    pub(super) fn take_syn_ack_data(&mut self, now: Nanos, syn_ack: &Packet) {
+        if !self.syn_data.is_tried || syn_ack.end() == syn_ack.seq + 1 {
+            return;
+        }
+        let flags = Flags(syn_ack.flags.0 & !Flags::SYN.0);
+        let data = Packet { seq: 1, flags, ecn: 0, ..*syn_ack };
+        if data.len > 0 {
+            self.counts.data_segs_in += 1;
+            self.notices.wakes.input += 1;
+            self.take_syn_data(&data);
+        }
+        if flags.has(Flags::FIN) {
+            let fin = Packet { seq: 1 + u64::from(data.len), len: 0, window: 0, ..data };
+            self.take_fin(now, &fin);
+        }
+    }
+
     /// Numbers that the ACK of a SYN may have.
     pub(super) fn is_syn_acked(&self, ack: u64) -> bool {
         (1..=1 + u64::from(self.syn_data.len)).contains(&ack)
@@ -155,10 +186,11 @@ impl Socket {
     /// The SYN-ACK came. `ack` of the data on the SYN is acknowledged; the rest is sent at once (Linux
     /// `tcp_rcv_fastopen_synack`). Returns whether there is a rest.
     pub(super) fn syn_data_acked(&mut self, now: Nanos, syn_ack: &Packet) -> bool {
-        let SynData { len, is_tried, .. } = self.syn_data;
+        let SynData { option, len, is_tried, .. } = self.syn_data;
         if is_tried {
             let is_cookie = |cookie: &Cookie| cookie.is_valid() && !cookie.bytes().is_empty();
-            let cookie = syn_ack.options.fast_open.filter(is_cookie);
+            // One that was not asked for is ignored.
+            let cookie = syn_ack.options.fast_open.filter(|cookie| option.is_some() && is_cookie(cookie));
             let is_refused = cookie.is_none() && len == 0 && self.handshake.retries == 0;
             let mss = syn_ack.options.mss.unwrap_or(0);
             self.syn_data.granted = Some(Granted { cookie, mss, is_refused });

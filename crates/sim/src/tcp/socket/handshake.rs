@@ -1,10 +1,12 @@
 //! Opening with options (RFC 9293 section 3.5; Linux 6.1 `tcp_rcv_synsent_state_process`,
 //! `tcp_check_req`, `tcp_create_openreq_child`).
 
-use super::{AccEcn, Agreed, Halves, Host, Options, Packet, Socket, SocketError, State, Urgent, clock};
+use super::{
+    AccEcn, Agreed, Halves, Host, NEVER, Options, Packet, Socket, SocketError, State, Urgent, clock,
+};
 use crate::tcp::accecn::{self, EcnBytes};
 use crate::tcp::config::{Config, ts_before};
-use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
+use crate::tcp::rtt::RTO_INITIAL;
 use crate::tcp::rx::{Joined, Rx, initial_window};
 use crate::tcp::segment::Flags;
 use crate::tcp::tx::Tx;
@@ -43,8 +45,29 @@ impl Socket {
         socket.grant_ecn(syn);
         socket.handshake.ts_recent = syn.options.timestamps.map_or(0, |(val, _)| val);
         socket.handshake.window = u32::from(syn.window);
-        socket.try_fast_open(now, syn);
+        if host.syncookies {
+            socket.forget_syn();
+        } else {
+            socket.try_fast_open(now, syn);
+        }
         socket
+    }
+
+    /// What a SYN cookie remembers (Linux `cookie_v4_check`, `cookie_init_timestamp`): one of four sizes, and
+    /// the other options in the timestamp, if there is one. The SYN-ACK is not sent again.
+    fn forget_syn(&mut self) {
+        let sizes: [u16; 4] = if self.host.ip_header == 40 {
+            [1280 - 60, 1480 - 60, 1500 - 60, 9000 - 60]
+        } else {
+            [536, 1300, 1440, 1460]
+        };
+        let mss = self.agreed.mss;
+        self.agreed.mss = sizes.into_iter().filter(|&size| size <= mss).max().unwrap_or(sizes[0]);
+        if !self.agreed.timestamps {
+            (self.agreed.sack, self.agreed.scales, self.agreed.ecn) = (false, None, false);
+            self.accecn = None;
+        }
+        self.handshake.at = NEVER;
     }
 
     /// What a SYN asks for, and this side has (Linux `tcp_ecn_create_request`). A SYN that is ECN-capable and
@@ -132,6 +155,7 @@ impl Socket {
                 halves.rx.expect_answer();
             }
             self.establish(now, true);
+            self.take_syn_ack_data(now, packet);
         } else if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
             // Both sides open at once.
             self.agree(&packet.options);
@@ -179,6 +203,13 @@ impl Socket {
         };
         if !is_acked {
             self.urgent.push_back(Urgent::Reset(packet.ack, None));
+            return;
+        }
+        // `TCP_DEFER_ACCEPT`: the handshake is complete when data comes, or after a while (Linux
+        // `tcp_check_req`).
+        let is_bare = packet.end() == packet.seq && packet.seq == self.rcv_nxt();
+        if is_bare && self.halves.is_none() && self.handshake.retries < self.host.defer_accept {
+            self.handshake.is_deferred = true;
             return;
         }
         if let Some((val, _)) = packet.options.timestamps
@@ -255,12 +286,16 @@ impl Socket {
         let mut rx = Rx::joined(&receiver, now, &joined);
         rx.set_gso_size(self.host.gro_size);
         tx.set_sack(self.agreed.sack);
+        if self.host.has_fq {
+            tx.stamp_departures();
+        }
         self.halves = Some(Box::new(Halves { tx, rx }));
     }
 
     fn establish(&mut self, now: Nanos, is_active: bool) {
         let is_accurate = self.halves.as_ref().is_some_and(|halves| halves.tx.accecn.is_some());
         self.state = State::Established;
+        self.start_keepalive(now);
         self.write_early(now);
         self.handshake.is_wanted = false;
         if self.handshake.ack {
@@ -276,9 +311,8 @@ impl Socket {
     /// The SYN or SYN-ACK was not answered in time.
     pub(super) fn handshake_timeout(&mut self, now: Nanos) {
         let is_syn = self.state == State::SynSent;
-        let most = if is_syn { self.host.syn_retries } else { self.host.synack_retries };
-        if self.handshake.retries >= most {
-            self.end(Some(SocketError::TimedOut));
+        if self.is_handshake_over(now) {
+            self.end(Some(self.soft_error.unwrap_or(SocketError::TimedOut)));
             return;
         }
         self.handshake.retries += 1;
@@ -287,11 +321,52 @@ impl Socket {
         if let Some(ecn) = self.accecn_mut() {
             ecn.sent_again(retries);
         }
-        self.handshake.is_wanted = true;
+        // With `TCP_DEFER_ACCEPT`, a peer that has answered is asked again only once, at the end (Linux
+        // `syn_ack_recalc`).
+        self.handshake.is_wanted = !self.handshake.is_deferred || retries >= self.host.defer_accept;
+        self.handshake.last_sent = now;
         let linear = if is_syn { self.host.syn_linear_timeouts } else { 0 };
-        let doublings = self.handshake.retries.saturating_sub(linear);
-        let wait = (RTO_INITIAL * (1 << doublings.min(16))).min(RTO_MAX);
-        self.handshake.at = self.host.tcp.ticks().deadline(now, wait);
+        self.handshake.backoff += u32::from(retries > linear);
+        let wait = self.handshake_wait();
+        let limit = self.host.tcp.user_timeout;
+        let left = limit - now.since(self.handshake.first_sent);
+        let wait = if is_syn && limit > Span::ZERO { wait.min(left) } else { wait };
+        let ticks = self.host.tcp.ticks();
+        self.handshake.at = ticks.deadline(now, wait.max(ticks.of(1)));
+    }
+
+    fn handshake_wait(&self) -> Span {
+        (RTO_INITIAL * (1 << self.handshake.backoff.min(16))).min(self.host.tcp.rto_max)
+    }
+
+    /// Whether there were enough timeouts (Linux `tcp_write_timeout`, `retransmits_timed_out`). Those of a
+    /// SYN that do not double count extra, but all together may last no longer than if each had doubled.
+    fn is_handshake_over(&self, now: Nanos) -> bool {
+        let retries = self.handshake.retries;
+        if self.state != State::SynSent {
+            let is_answered = self.host.defer_accept > 0 && self.handshake.is_deferred;
+            let most = self.host.synack_retries;
+            return retries >= if is_answered { most.max(self.host.defer_accept) } else { most };
+        }
+        let most = self.host.syn_retries;
+        let doublings = (self.host.tcp.rto_max.0 / RTO_INITIAL.0).max(1).ilog2();
+        let modelled = RTO_INITIAL * ((2 << most.min(doublings)) - 1)
+            + self.host.tcp.rto_max * u64::from(most.saturating_sub(doublings).min(255));
+        let limit = self.host.tcp.user_timeout;
+        let limit = if limit > Span::ZERO { limit } else { modelled };
+        retries >= most.saturating_add(self.host.syn_linear_timeouts)
+            || (retries > 0 && now.since(self.handshake.first_sent) >= limit)
+    }
+
+    /// A doubling of the SYN's timeout is taken back (RFC 6069).
+    pub(super) fn revert_syn_backoff(&mut self, now: Nanos) {
+        if self.handshake.backoff == 0 {
+            return;
+        }
+        self.handshake.backoff -= 1;
+        let ticks = self.host.tcp.ticks();
+        let left = (self.handshake.last_sent + self.handshake_wait()).since(now);
+        self.handshake.at = ticks.deadline(now, left.max(ticks.of(1)));
     }
 
     /// The window of a SYN: whole segments, at most 16 bits, never shifted.

@@ -4,15 +4,20 @@
 //!
 //! The simulator's flows have one direction and need none of this.
 
+mod chrono;
+mod errors;
 mod fastopen;
 mod handshake;
+mod keepalive;
 mod notices;
 mod packet;
 mod receive;
 mod send;
 mod write;
 
+pub use errors::Icmp;
 pub use fastopen::{Cookie, FastOpenHost, Granted};
+pub use keepalive::Keepalive;
 pub use notices::{Notice, Notices, Stamp, Stamping, Wakes};
 pub use packet::{Options, Packet};
 pub use write::Sending;
@@ -29,8 +34,7 @@ use std::collections::VecDeque;
 
 /// Never.
 const NEVER: Nanos = Nanos(u64::MAX);
-/// How long a connection that is closed on both sides answers (Linux `TCP_TIMEWAIT_LEN`), and how long a
-/// closed socket waits for the peer's FIN (`tcp_fin_timeout`).
+/// How long a connection that is closed on both sides answers (Linux `TCP_TIMEWAIT_LEN`).
 const TIMEWAIT: Span = Span::from_secs(60);
 
 /// The settings of a host for its sockets (`sysctl net.ipv4`), and the device.
@@ -55,7 +59,16 @@ pub struct Host {
     pub syn_linear_timeouts: u32,
     /// `tcp_synack_retries`: how often a SYN-ACK is sent again.
     pub synack_retries: u32,
-    /// Largest IP packet of the device, bytes.
+    /// `tcp_fin_timeout`, or `TCP_LINGER2` of the socket: how long a closed socket waits for the peer's FIN;
+    /// none: not at all.
+    pub fin_timeout: Option<Span>,
+    /// `TCP_DEFER_ACCEPT`: so many retransmissions of a SYN-ACK an ACK without data is ignored; 0: none is.
+    pub defer_accept: u32,
+    /// `tcp_syncookies` is 2: no state is kept for a SYN, so that only timestamps bring its options back.
+    pub syncookies: bool,
+    /// Keepalives.
+    pub keepalive: Keepalive,
+    /// Largest IP packet of the path, bytes.
     pub mtu: u32,
     /// Bytes of the IP header: 20, or 40 for IPv6.
     pub ip_header: u32,
@@ -64,6 +77,10 @@ pub struct Host {
     /// Packets received that are longer are joined of segments of so many bytes (GRO); `None`: they are
     /// segments.
     pub gro_size: Option<u16>,
+    /// The device takes nothing: what is sent is dropped in the host.
+    pub is_device_full: bool,
+    /// The host's queue paces (`fq`; Linux `SK_PACING_FQ`).
+    pub has_fq: bool,
     /// Congestion control.
     pub cc: CcKind,
 }
@@ -81,10 +98,16 @@ impl Default for Host {
             syn_retries: 6,
             syn_linear_timeouts: 0,
             synack_retries: 5,
+            fin_timeout: Some(TIMEWAIT),
+            defer_accept: 0,
+            syncookies: false,
+            keepalive: Keepalive::default(),
             mtu: goodqueue::ETHERNET_MTU,
             ip_header: 20,
             user_mss: None,
             gro_size: None,
+            is_device_full: false,
+            has_fq: false,
             cc: CcKind::Cubic,
         }
     }
@@ -137,6 +160,20 @@ pub enum SocketError {
     BrokenPipe,
     /// No answer came.
     TimedOut,
+    /// A router could not reach the network.
+    NetworkUnreachable,
+    /// A router could not reach the host, or may not.
+    HostUnreachable,
+    /// The host does not know the protocol.
+    NoProtocolOption,
+    /// The host is not known.
+    HostDown,
+    /// The source is isolated.
+    NotOnNetwork,
+    /// A source route failed.
+    NotSupported,
+    /// A router did not understand the header.
+    Protocol,
 }
 
 /// What `TCP_INFO` says about a socket.
@@ -168,10 +205,18 @@ pub struct Info {
     pub retrans: u32,
     /// Timeouts since the window last moved.
     pub retransmits: u32,
+    /// How often the timeout was doubled.
+    pub backoff: u32,
+    /// Probes of the window, or keepalives, since the last ACK.
+    pub probes: u32,
+    /// Timeouts, those of the SYN included.
+    pub total_rto: u64,
+    /// Busy sending, held back by the peer's window, and by the send buffer.
+    pub busy: [Span; 3],
     /// Segments of reordering that are tolerated.
     pub reordering: u32,
-    /// Whether reordering was seen.
-    pub reord_seen: bool,
+    /// How often reordering was seen.
+    pub reord_seen: u32,
     /// Retransmission timeout.
     pub rto: Span,
     /// Mean deviation of the round-trip time.
@@ -194,6 +239,10 @@ pub struct Info {
     pub segs_in: u64,
     /// Segments sent.
     pub segs_out: u64,
+    /// Messages of ICMP that were not about what is out (Linux `OutOfWindowIcmps`).
+    pub out_of_window_icmps: u64,
+    /// Packets beyond the window (Linux `BeyondWindow`).
+    pub beyond_window: u64,
     /// Pacing rate, bytes a second.
     pub pacing_rate: u64,
     /// What the handshake agreed on.
@@ -235,7 +284,13 @@ struct Handshake {
     is_wanted: bool,
     first_sent: Nanos,
     at: Nanos,
+    /// When it was sent last.
+    last_sent: Nanos,
     retries: u32,
+    /// How often the timeout was doubled.
+    backoff: u32,
+    /// An ACK without data came, and was ignored (`TCP_DEFER_ACCEPT`).
+    is_deferred: bool,
     /// The SYN-ACK was sent before.
     is_again: bool,
     ts_recent: u32,
@@ -254,6 +309,8 @@ enum Urgent {
     Reflection,
     /// A reset with this number, acknowledging this number if any.
     Reset(u64, Option<u64>),
+    /// A keepalive: its number lies before the window, so that the peer answers.
+    Probe,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -263,6 +320,8 @@ struct Counts {
     data_segs_in: u64,
     segs_in: u64,
     segs_out: u64,
+    out_of_window_icmps: u64,
+    beyond_window: u64,
 }
 
 /// A TCP socket with a connection. Sans-IO: feed it packets and time, and after each input call
@@ -276,6 +335,12 @@ pub struct Socket {
     halves: Option<Box<Halves>>,
     urgent: VecDeque<Urgent>,
     error: Option<SocketError>,
+    /// What a router has said, for the case that the connection times out (Linux `sk_err_soft`).
+    soft_error: Option<SocketError>,
+    /// The application has the connection (`accept`).
+    pub is_given: bool,
+    alive: keepalive::Alive,
+    chrono: chrono::Chrono,
     /// Accurate ECN until the handshake is complete.
     accecn: Option<Box<AccEcn>>,
     /// Bytes that the option of accurate ECN takes of each segment.
@@ -311,6 +376,10 @@ pub struct Socket {
     /// End of TIME_WAIT, or of waiting for the peer's FIN.
     expires: Nanos,
     counts: Counts,
+    /// The device took nothing: the next attempt follows a write, an ACK or a timer.
+    is_held: bool,
+    /// Packets in the host's queue, if that paces: when each leaves, and its memory.
+    queued: VecDeque<(Nanos, u32)>,
     /// What is left of a super-packet that the device does not accept.
     rest: Option<(Header, Rest)>,
     /// The end of the segment that was sent again last in this burst, if others of its packet follow it.
@@ -323,7 +392,10 @@ impl Socket {
             is_wanted: true,
             first_sent: now,
             at: host.tcp.ticks().deadline(now, RTO_INITIAL),
+            last_sent: now,
             retries: 0,
+            backoff: 0,
+            is_deferred: false,
             is_again: false,
             ts_recent: 0,
             window: 0,
@@ -337,6 +409,10 @@ impl Socket {
             halves: None,
             urgent: VecDeque::new(),
             error: None,
+            soft_error: None,
+            is_given: false,
+            alive: keepalive::Alive::new(now),
+            chrono: chrono::Chrono::default(),
             accecn: None,
             ecn_room: 0,
             syn_data: fastopen::SynData::default(),
@@ -357,6 +433,8 @@ impl Socket {
             is_orphan: false,
             expires: NEVER,
             counts: Counts::default(),
+            is_held: false,
+            queued: VecDeque::new(),
             rest: None,
             resent: None,
         }
@@ -453,9 +531,16 @@ impl Socket {
             State::SynSent => self.end(None),
             State::Close | State::TimeWait => {}
             _ if self.readable() > 0 => self.abort(),
-            State::FinWait2 => self.expires = now + TIMEWAIT,
+            State::FinWait2 if self.host.fin_timeout.is_none() => self.abort(),
+            State::FinWait2 => self.await_fin(now),
             _ => self.shutdown(),
         }
+    }
+
+    /// No one waits for the peer's FIN any more but the socket itself (Linux `tcp_fin_time`).
+    fn await_fin(&mut self, now: Nanos) {
+        let rto = self.halves.as_ref().map_or(Span::ZERO, |halves| halves.tx.recovery_info().3);
+        self.expires = now + self.host.fin_timeout.map_or(Span::ZERO, |wait| wait.max(Span(rto.0 * 7 / 2)));
     }
 
     /// The application aborts: a reset, and nothing follows (RFC 9293 section 3.10.5).
@@ -494,7 +579,8 @@ impl Socket {
     /// The latest time at which [`Socket::on_timer`] must be called; none: not before the next input.
     #[must_use]
     pub fn next_timer(&self) -> Option<Nanos> {
-        let mut at = self.expires;
+        let mut at = self.expires.min(self.alive.at);
+        at = self.queued.front().map_or(at, |&(leaves, _)| at.min(leaves));
         if matches!(self.state, State::SynSent | State::SynRecv) {
             at = at.min(self.handshake.at);
         }
@@ -507,20 +593,29 @@ impl Socket {
 
     /// Handles what is due by `now`. Harmless if nothing is due.
     pub fn on_timer(&mut self, now: Nanos) {
+        while let Some((_, memory)) = self.queued.pop_front_if(|&mut (leaves, _)| leaves <= now) {
+            if let Some(halves) = &mut self.halves {
+                halves.tx.on_tx_complete(now, memory);
+            }
+        }
         if self.expires <= now {
             self.end(None);
+        }
+        if self.alive.at <= now {
+            self.keepalive_timeout(now);
         }
         if matches!(self.state, State::SynSent | State::SynRecv) && self.handshake.at <= now {
             self.handshake_timeout(now);
         }
         let is_fast_open = self.is_fast_open();
         if let Some(halves) = self.halves.as_mut().filter(|_| !is_fast_open) {
+            self.is_held &= halves.tx.next_timer().is_none_or(|at| at > now);
             halves.tx.on_timer(now);
             halves.rx.on_timer(now);
             let was_probed = |skbs: &mut Box<Skbs>| core::mem::take(&mut skbs.was_probed);
             let is_pushed = halves.tx.skbs.as_mut().is_some_and(was_probed);
-            if halves.tx.is_dead() {
-                self.end(Some(SocketError::TimedOut));
+            if halves.tx.is_dead() && self.state != State::Close {
+                self.end(Some(self.soft_error.unwrap_or(SocketError::TimedOut)));
             }
             if is_pushed {
                 self.mark_push();
@@ -532,7 +627,7 @@ impl Socket {
     fn end(&mut self, error: Option<SocketError>) {
         self.state = State::Close;
         self.error = self.error.or(error);
-        self.expires = NEVER;
+        (self.expires, self.alive.at) = (NEVER, NEVER);
         self.handshake.is_wanted = false;
         if let Some(halves) = &mut self.halves {
             halves.tx.drop_connection();
@@ -589,7 +684,11 @@ impl Socket {
             sacked: w.sacked_out,
             lost: w.lost_out,
             retrans: w.retrans_out,
-            retransmits,
+            retransmits: if self.halves.is_some() { retransmits } else { self.handshake.retries },
+            backoff: self.halves.as_ref().map_or(self.handshake.backoff, |halves| halves.tx.backoff()),
+            probes: self.alive.out + tx.skbs.as_ref().map_or(0, |skbs| skbs.probes.out),
+            total_rto: tx.stats().rtos + u64::from(self.handshake.retries),
+            busy: self.chrono.spent(now),
             reordering,
             reord_seen,
             rto,
@@ -603,6 +702,8 @@ impl Socket {
             data_segs_in: counts.data_segs_in,
             segs_in: counts.segs_in,
             segs_out: counts.segs_out,
+            out_of_window_icmps: counts.out_of_window_icmps,
+            beyond_window: counts.beyond_window,
             pacing_rate: w.sk_pacing_rate.0 / 8,
             agreed: self.agreed,
             last_data_recv: rx.map_or(Span::ZERO, |rx| now.since(rx.last_received())),

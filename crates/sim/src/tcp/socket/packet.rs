@@ -3,6 +3,7 @@
 use super::Cookie;
 use crate::tcp::accecn::EcnBytes;
 use crate::tcp::segment::Flags;
+use goodqueue::Nanos;
 
 /// The options of a segment (RFC 9293 section 3.1, RFC 2018, RFC 7323, RFC 7413, RFC 9768).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Packet {
     pub options: Options,
     /// ECN codepoint of the IP packet, 0 to 3.
     pub ecn: u8,
+    /// When the host's queue lets it go, if that paces; none: at once.
+    pub leaves: Option<Nanos>,
 }
 
 impl Packet {

@@ -13,6 +13,7 @@ impl Socket {
     /// Takes a packet of the peer.
     pub fn on_packet(&mut self, now: Nanos, packet: &Packet) {
         self.counts.segs_in += 1;
+        self.is_held = false;
         match self.state {
             State::SynSent | State::SynRecv => self.on_handshake(now, packet),
             State::Close => self.answer_stray(packet),
@@ -62,6 +63,7 @@ impl Socket {
         let (wup, open) = halves.rx.offered();
         let nxt = halves.rx.rcv_nxt();
         if packet.end() < wup || packet.seq > nxt + u64::from(open) {
+            self.counts.beyond_window += u64::from(packet.end() >= wup);
             if !flags.has(Flags::RST) {
                 halves.rx.answer_duplicate(&header, self.agreed.sack);
                 self.urgent.push_back(Urgent::Ack);
@@ -115,6 +117,11 @@ impl Socket {
         }
     }
 
+    /// The FIN of a SYN-ACK.
+    pub(super) fn take_fin(&mut self, now: Nanos, fin: &Packet) {
+        self.take_data(now, fin, &header(fin, 0));
+    }
+
     /// Accurate ECN counts every packet that is accepted.
     fn count_ecn(&mut self, packet: &Packet) {
         let size = u32::from(self.host.gro_size.unwrap_or(u16::MAX)).max(1);
@@ -160,8 +167,9 @@ impl Socket {
             return false;
         }
         if let Some(skbs) = &mut halves.tx.skbs {
-            skbs.has_more = false;
+            (skbs.has_more, skbs.probes.out) = (false, 0);
         }
+        (self.alive.out, self.alive.heard) = (0, now);
         let (sacks, count) = blocks(packet);
         halves.tx.receive(now, header, &sacks[..count]);
         self.notices.acknowledged(now, halves.tx.window().snd_una);
@@ -170,7 +178,7 @@ impl Socket {
             self.state = match self.state {
                 State::FinWait1 => {
                     if self.is_orphan {
-                        self.expires = now + TIMEWAIT;
+                        self.await_fin(now);
                     }
                     State::FinWait2
                 }

@@ -17,16 +17,22 @@ impl Socket {
         } else {
             self.resent = None;
             self.check_space();
+            self.note_holding(now);
         }
         packet
     }
 
     pub(super) fn next_packet(&mut self, now: Nanos) -> Option<Packet> {
+        if self.host.is_device_full {
+            self.drop_in_host(now);
+            return None;
+        }
         if let Some(urgent) = self.urgent.pop_front() {
             return Some(match urgent {
                 Urgent::Ack => self.bare_ack(now),
                 Urgent::Reflection => self.reflection(now),
                 Urgent::Reset(seq, ack) => self.reset_packet(now, seq, ack),
+                Urgent::Probe => self.keepalive(now),
             });
         }
         if self.handshake.is_wanted {
@@ -39,9 +45,12 @@ impl Socket {
             return Some(self.data(now, &header, true));
         }
         let mut header = Header::default();
-        if halves.tx.transmit_into(now, &mut header) {
-            // The device takes each packet at once.
-            halves.tx.on_tx_complete(now, u32::MAX);
+        if !self.is_held && halves.tx.transmit_into(now, &mut header) {
+            match halves.tx.departure() {
+                Some(at) => self.queued.push_back((at.max(now), halves.tx.memory(header.len))),
+                // The device takes each packet at once.
+                None => halves.tx.on_tx_complete(now, u32::MAX),
+            }
             if header.seq < self.resent_syn {
                 halves.tx.count_resent(header.seq, self.resent_syn);
             }
@@ -75,6 +84,9 @@ impl Socket {
             flags = flags.with(Flags::PSH);
         }
         if header.len > 0 {
+            if let Some(skbs) = &mut halves.tx.skbs {
+                skbs.probes = Default::default();
+            }
             self.notices.sent(now, header.seq, end);
             halves.rx.data_sent(now);
             self.counts.bytes_sent += u64::from(header.len);
@@ -83,8 +95,9 @@ impl Socket {
             }
         }
         let has_accecn = halves.tx.accecn.is_some();
+        let leaves = halves.tx.departure().map(|at| at.max(now));
         let mut packet = self.acknowledging(now, header.seq, flags);
-        packet.len = header.len;
+        (packet.len, packet.leaves) = (header.len, leaves);
         if !has_accecn {
             packet.ecn = header.ecn;
         }
@@ -99,6 +112,12 @@ impl Socket {
     fn bare_ack(&mut self, now: Nanos) -> Packet {
         let seq = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_nxt);
         self.acknowledging(now, seq, Flags::ACK)
+    }
+
+    /// Linux `tcp_xmit_probe_skb`.
+    fn keepalive(&mut self, now: Nanos) -> Packet {
+        let una = self.halves.as_ref().map_or(1, |halves| halves.tx.window().snd_una);
+        self.acknowledging(now, una - 1, Flags::ACK)
     }
 
     /// The ACK of a SYN-ACK with accurate ECN (RFC 9768 section 3.2.2.1).

@@ -31,6 +31,7 @@ impl Socket {
             self.early.push((parts.to_vec(), how));
             return wanted;
         }
+        self.is_held = false;
         self.fit_option(now);
         let mut taken = 0;
         let mut is_full = false;

@@ -6,7 +6,7 @@ use crate::tcp::accecn::AccEcn;
 use crate::tcp::cc::Cc;
 use crate::tcp::config::{Config, Opening, timestamp};
 use crate::tcp::negotiate::{ask, asked, grant, granted};
-use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
+use crate::tcp::rtt::RTO_INITIAL;
 use crate::tcp::segment::{ECT0, ECT1, Flags, Header};
 use goodqueue::{Nanos, Span};
 
@@ -151,7 +151,7 @@ impl Tx {
         }
         self.retransmits += 1;
         self.count.syn_retransmits += 1;
-        self.rto = (self.rto * 2).min(RTO_MAX);
+        self.rto = (self.rto * 2).min(self.config.rto_max);
         self.wants.handshake = true;
         self.arm(now, Pending::Handshake, self.rto);
     }

@@ -4,6 +4,7 @@
 mod ack;
 mod autosize;
 mod clean;
+mod errors;
 mod handshake;
 mod ordinary;
 mod rate;
@@ -198,6 +199,8 @@ pub struct Tx {
     max_window: u32,
     /// The peer reports by SACK what is out of order.
     has_sack: bool,
+    /// The tail of what is sent is probed: with SACK, with `tcp_early_retrans` of 3 or 4.
+    probes_tail: bool,
     /// Start of the last transmission of new data.
     last_skb: u64,
 
@@ -274,6 +277,7 @@ impl Tx {
             snd_wl1: 1,
             max_window: 0,
             has_sack: true,
+            probes_tail: config.early_retrans,
             last_skb: 0,
             timer: Pending::None,
             timer_at: NEVER,
@@ -320,6 +324,7 @@ impl Tx {
     /// opened.
     pub fn stamp_departures(&mut self) {
         self.departure = Nanos::ZERO;
+        self.w.pacing = true;
     }
 
     /// The earliest departure time of the segment that was returned last; `None`: at once.
@@ -442,10 +447,11 @@ impl Tx {
     /// it does not.
     pub(in crate::tcp) fn set_sack(&mut self, sack: bool) {
         self.has_sack = sack;
+        self.probes_tail = sack && self.config.early_retrans;
     }
 
-    /// Timeouts in a row, reordering and whether it was seen, timeout and mean deviation, the peer's window.
-    pub(in crate::tcp) fn recovery_info(&self) -> (u32, u32, bool, Span, Span, u32) {
+    /// Timeouts in a row, reordering and how often it was seen, timeout, mean deviation, the peer's window.
+    pub(in crate::tcp) fn recovery_info(&self) -> (u32, u32, u32, Span, Span, u32) {
         let Rack { reordering, reord_seen, .. } = self.rack;
         (self.retransmits, reordering, reord_seen, self.rto, self.rtt.mean_deviation(), self.snd_wnd)
     }

@@ -281,7 +281,7 @@ impl Tx {
     }
 
     /// The window is reduced because of ECN: once a round trip.
-    fn enter_cwr(&mut self, now: Nanos) {
+    pub(super) fn enter_cwr(&mut self, now: Nanos) {
         self.undo.prior_ssthresh = 0;
         if self.w.ca_state < CaState::Cwr {
             self.undo.marker = None;

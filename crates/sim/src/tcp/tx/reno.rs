@@ -24,7 +24,7 @@ impl Tx {
         if self.w.sacked_out + holes > self.w.packets_out {
             self.w.sacked_out = self.w.packets_out - holes;
             self.rack.reordering = self.rack.reordering.max((self.w.packets_out + addend).min(300));
-            self.rack.reord_seen = true;
+            self.rack.reord_seen = self.rack.reord_seen.saturating_add(1);
         }
     }
 

@@ -60,7 +60,7 @@ impl Tx {
             return;
         }
         self.count.dsacks += segments;
-        if self.rack.reord_seen && !ack.has(DSACK_TLP) {
+        if self.rack.reord_seen > 0 && !ack.has(DSACK_TLP) {
             self.rack.dsack_seen = true;
         }
         ack.flags |= DSACKING;

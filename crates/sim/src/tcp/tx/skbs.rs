@@ -4,6 +4,7 @@
 
 use super::{Fin, Tx};
 use crate::tcp::scoreboard::{EVER, RETRANS};
+use goodqueue::{Nanos, Span};
 use std::collections::VecDeque;
 
 /// The buffers that are not sent, and the rules of the application for short ones.
@@ -21,6 +22,17 @@ pub(in crate::tcp) struct Skbs {
     pub(in crate::tcp) lacks_space: bool,
     /// A probe of the window sent data, whose last byte is pushed.
     pub(in crate::tcp) was_probed: bool,
+    /// Probes of the window.
+    pub(in crate::tcp) probes: Probes,
+}
+
+/// Probes of the window that nothing has answered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::tcp) struct Probes {
+    /// Since the last ACK (Linux `icsk_probes_out`).
+    pub(in crate::tcp) out: u32,
+    /// When the first probe was due (Linux `icsk_probes_tstamp`).
+    pub(in crate::tcp) since: Option<Nanos>,
 }
 
 /// The buffer that is sent next: its bytes, whether it is the last, and whether it grows no more.
@@ -134,6 +146,8 @@ impl Tx {
 
     /// What is sent from `start` up to `end` was on the SYN before (Fast Open), so it is a retransmission.
     pub(in crate::tcp) fn count_resent(&mut self, start: u64, end: u64) {
+        // It is no short segment of new data (Linux `tcp_minshall_update`).
+        self.snd_sml = self.w.snd_una;
         for pos in self.board.positions() {
             let slot = self.board.get_mut(pos);
             if slot.seq >= start && slot.seq < end && !slot.has(EVER) {
@@ -155,5 +169,36 @@ impl Tx {
     #[cold]
     pub(super) fn is_held_alone(&self) -> bool {
         self.skbs.is_some() && self.w.packets_out == 0 && self.unsent() > 0 && self.fin == Fin::Open
+    }
+    /// A probe of the window is due. `true`: none was answered for too long (Linux `tcp_probe_timer`). The
+    /// simulator's flows probe for ever.
+    #[cold]
+    pub(super) fn is_probe_vain(&mut self, now: Nanos) -> bool {
+        let (limit, most) = (self.config.user_timeout, self.config.retries2);
+        let Some(Probes { out, since }) = self.skbs.as_mut().map(|skbs| &mut skbs.probes) else {
+            return false;
+        };
+        let waited = now.since(*since.get_or_insert(now));
+        if (limit > Span::ZERO && waited >= limit) || *out >= most {
+            return true;
+        }
+        *out += 1;
+        false
+    }
+
+    /// The time to the next probe, which `TCP_USER_TIMEOUT` may shorten (Linux
+    /// `tcp_clamp_probe0_to_user_timeout`).
+    #[cold]
+    pub(super) fn probe_clamped(&self, now: Nanos, wait: Span) -> Span {
+        let limit = self.config.user_timeout;
+        match self.skbs.as_ref().and_then(|skbs| skbs.probes.since) {
+            Some(since) if limit > Span::ZERO => wait.min((limit - now.since(since)).max(self.ticks.of(2))),
+            _ => wait,
+        }
+    }
+    /// Whether the peer's window holds data back, and whether the congestion window is full.
+    pub(in crate::tcp) fn limits(&self) -> (bool, bool) {
+        let is_full = self.w.packets_in_flight() >= self.w.snd_cwnd;
+        (!is_full && self.unsent() > 0 && !self.fits_window(), is_full)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{NEVER, Pending, State, Tx};
 use crate::tcp::cc::{CaState, Cc};
+use crate::tcp::config::timestamp;
 use crate::tcp::rtt::{RTO_INITIAL, RTO_MAX};
 use goodqueue::{Nanos, Span};
 
@@ -59,7 +60,7 @@ impl Tx {
     }
 
     /// What is left of the head's timeout.
-    fn rto_left(&self, now: Nanos) -> Span {
+    pub(super) fn rto_left(&self, now: Nanos) -> Span {
         self.board.first().map_or(Span::ZERO, |(_, head)| (head.sent + self.rto).since(now))
     }
 
@@ -115,7 +116,7 @@ impl Tx {
 
     /// Whether the tail of what is sent now would be probed: only with SACK, which tells of the probe.
     pub(super) fn may_probe(&self) -> bool {
-        self.has_sack && matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
+        self.probes_tail && matches!(self.w.ca_state, CaState::Open | CaState::Cwr)
     }
 
     /// RACK's reordering window ends `left` from now.
@@ -131,7 +132,11 @@ impl Tx {
             return;
         }
         self.tlp.high_seq = None;
-        if self.retransmits >= self.config.retries2 {
+        let is_expired = match self.user_time_left(now) {
+            Some(left) => self.retransmits > 0 && left == Span::ZERO,
+            None => self.retransmits >= self.config.retries2,
+        };
+        if is_expired {
             self.die();
             return;
         }
@@ -139,8 +144,21 @@ impl Tx {
         self.retransmits += 1;
         self.count.rtos += 1;
         self.force_head = !self.head_in_host();
-        self.rto = (self.rto * 2).min(RTO_MAX);
-        self.arm(now, Pending::Rto, self.rto);
+        self.rto = (self.rto * 2).min(self.config.rto_max);
+        self.arm(now, Pending::Rto, self.user_clamped(now, self.rto));
+    }
+
+    /// What `TCP_USER_TIMEOUT` leaves since the first retransmission; none: there is no such limit (Linux
+    /// `retransmits_timed_out`).
+    fn user_time_left(&self, now: Nanos) -> Option<Span> {
+        let limit = self.config.user_timeout;
+        let since = self.undo.stamp.map_or(0, |stamp| timestamp(now).wrapping_sub(stamp));
+        (limit > Span::ZERO).then(|| limit - Span::from_millis(u64::from(since)))
+    }
+
+    /// A timeout that ends when `TCP_USER_TIMEOUT` does (Linux `tcp_clamp_rto_to_user_timeout`).
+    pub(super) fn user_clamped(&self, now: Nanos, rto: Span) -> Span {
+        self.user_time_left(now).map_or(rto, |left| rto.min(left.max(self.ticks.of(1))))
     }
 
     /// Whether the head's last transmission is probably still in the host: what is outstanding is in the
@@ -183,21 +201,36 @@ impl Tx {
             return;
         }
         if self.is_held_alone() && self.fits_window() {
-            // The window is open: the application held short data back (Linux `tcp_write_wakeup`).
+            // The window is open: the application held short data back (Linux `tcp_write_wakeup`), or the
+            // device took nothing.
+            if self.is_probe_vain(now) {
+                self.die();
+                return;
+            }
             if let Some(skbs) = &mut self.skbs {
                 (skbs.is_pushed, skbs.was_probed) = (true, true);
             }
             return;
         }
+        if self.is_probe_vain(now) {
+            self.die();
+            return;
+        }
         self.retransmits = (self.retransmits + 1).min(self.config.retries2);
         self.wants.window_probe = true;
-        self.arm(now, Pending::Window, self.rto * (1 << self.retransmits));
+        self.arm(now, Pending::Window, self.probe_clamped(now, self.probe_backoff()));
+    }
+
+    /// The time to the next probe of the window (Linux `tcp_probe0_when`).
+    fn probe_backoff(&self) -> Span {
+        let backoff = self.retransmits.min(self.config.retries2).min(16);
+        (self.rto * (1 << backoff)).min(self.config.rto_max)
     }
 
     /// The window is still closed: the next probe follows this ACK (Linux `tcp_ack_probe`).
     pub(super) fn answer_of_probe(&mut self, now: Nanos) {
         if self.timer == Pending::Window && self.has_unsent() && self.wnd_end() <= self.w.snd_nxt {
-            self.arm(now, Pending::Window, self.rto * (1 << self.retransmits.min(self.config.retries2)));
+            self.arm(now, Pending::Window, self.probe_clamped(now, self.probe_backoff()));
         }
     }
 

@@ -202,7 +202,7 @@ impl Tx {
             self.prr.out += 1;
         }
         if is_head && self.timer != super::Pending::Reorder {
-            self.arm(now, super::Pending::Rto, self.rto);
+            self.arm(now, super::Pending::Rto, self.user_clamped(now, self.rto));
         }
         Some(segment)
     }
@@ -490,7 +490,7 @@ impl Tx {
 
     /// Nothing more is sent now: validates the window, and schedules a probe for the tail.
     #[inline(always)]
-    fn end_burst(&mut self, now: Nanos) {
+    pub(super) fn end_burst(&mut self, now: Nanos) {
         let Burst { sent, cwnd_limited, probe, progressed, .. } = core::mem::take(&mut self.burst);
         if sent == 0 && progressed {
             self.set_xmit_timer(now);
