@@ -11,7 +11,9 @@ const HEADERS: u32 = 66;
 
 /// A place for the frames of all flows.
 fn frames() -> Frames {
-    Frames { ends: vec![Ends { hashes: [0; 2], mss: MSS }], ..Frames::default() }
+    let mut frames = Frames::default();
+    frames.ends.push(Ends { hashes: [0; 2], mss: MSS });
+    frames
 }
 
 /// A segment of flow `owner` that begins with byte `seq`.

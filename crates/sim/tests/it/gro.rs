@@ -2,9 +2,10 @@
 
 use goodqueue::port::Line;
 use goodqueue::{Nanos, Rate, Reason, Span};
+use goodqueue_probe::Sample;
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Flow, Link, Loss, PortSpec, Probe, Sample, Scenario, Shaper, ShaperKind, Simulation};
+use goodqueue_sim::{Flow, Link, Loss, PortSpec, Probe, Scenario, Shaper, ShaperKind, Simulation};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
