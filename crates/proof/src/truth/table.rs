@@ -110,7 +110,7 @@ pub(super) fn sections(report: &Report) -> Vec<(String, Vec<String>)> {
 pub(super) fn total(count: &Count) -> String {
     let all = count.judged() + count.failed + count.skipped;
     let mut text = format!(
-        "{} of {all} {} judged: {} within, {} within with parity, {} undecided, {} outside; of {} figures {} undecided, {} \
+        "{} of {all} {} judged: {} within, {} with parity, {} undecided, {} outside; of {} figures {} undecided, {} \
          outside",
         count.judged(),
         plural(all, "case"),
