@@ -85,7 +85,7 @@ impl Gro {
 fn ends_packet(frame: &Frame, mss: u32) -> bool {
     const ENDS: u8 = Flags::PSH.0 | Flags::SYN.0 | Flags::RST.0 | Flags::FIN.0;
     let segment = &frame.segment;
-    segment.len == 0 || segment.len % mss != 0 || segment.flags.0 & ENDS != 0
+    segment.len == 0 || !segment.len.is_multiple_of(mss) || segment.flags.0 & ENDS != 0
 }
 
 /// Whether `frame` continues the packet `held` of its flow: the next sequence number, and equal headers but

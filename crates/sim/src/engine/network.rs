@@ -96,7 +96,7 @@ impl Network {
             match *owner {
                 LaneOwner::Port(link) => self.links[link as usize].lanes[NEAR] = lane,
                 LaneOwner::Arrival(link) | LaneOwner::Poll(link) => {
-                    self.links[link as usize].lanes[FAR] = lane
+                    self.links[link as usize].lanes[FAR] = lane;
                 }
                 LaneOwner::Switch(switch) => self.switches[switch as usize].lane = lane,
                 LaneOwner::Radio(radio) => self.radios[radio as usize].lane = lane,
