@@ -353,7 +353,8 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Welch's 95 % confidence interval of the mean of `other` minus that of `first`; both have two values or more.
+/// Welch's 95 % confidence interval of the mean of `other` minus that of `first`. Both have two values or
+/// more.
 #[must_use]
 pub fn welch(first: &[f64], other: &[f64]) -> [f64; 2] {
     let of = |values: &[f64]| {

@@ -2,8 +2,8 @@
 //! and passes them on as one super-packet. The rules are those of Linux 6.1: `net/core/gro.c`
 //! (`dev_gro_receive`, `skb_gro_receive`, `napi_gro_flush`) and `net/ipv4/tcp_offload.c` (`tcp_gro_receive`).
 //!
-//! When a poll takes place is said in [`crate::propagation`]. Nothing is kept from one poll to the next: Linux
-//! flushes at the end of each poll if `gro_flush_timeout` is 0 and HZ is below 1000. `gro_normal_batch` only
+//! When a poll takes place is said in [`crate::propagation`]. Nothing is kept from one poll to the next:
+//! Linux flushes at the end of each poll if `gro_flush_timeout` is 0 and HZ is below 1000. `gro_normal_batch` only
 //! changes how many packets go up in one call, and calls take no time here.
 
 use crate::frame::{Frame, Frames, Kind};
@@ -16,8 +16,8 @@ pub(crate) const NAPI_POLL_WEIGHT: u32 = 64;
 const GRO_HASH_BUCKETS: usize = 8;
 /// Most packets held in one list (Linux `MAX_GRO_SKBS`).
 const MAX_GRO_SKBS: usize = 8;
-/// A joined IP packet is shorter than this, bytes (Linux `GRO_LEGACY_MAX_SIZE`). The number of fragments is no
-/// limit: from the 18th on, Linux chains packets (`skb_gro_receive`).
+/// A joined IP packet is shorter than this, bytes (Linux `GRO_LEGACY_MAX_SIZE`). The number of fragments is
+/// no limit: from the 18th on, Linux chains packets (`skb_gro_receive`).
 const GRO_MAX_SIZE: u32 = 65_536;
 /// Bytes of an Ethernet header, which the limit does not count.
 const ETHERNET_HEADER: u32 = 14;
@@ -80,8 +80,8 @@ impl Gro {
     }
 }
 
-/// Whether nothing can be joined behind a packet: its last segment is short, or it has one of these flags (end
-/// of Linux `tcp_gro_receive`).
+/// Whether nothing can be joined behind a packet: its last segment is short, or it has one of these flags
+/// (end of Linux `tcp_gro_receive`).
 fn ends_packet(frame: &Frame, mss: u32) -> bool {
     const ENDS: u8 = Flags::PSH.0 | Flags::SYN.0 | Flags::RST.0 | Flags::FIN.0;
     let segment = &frame.segment;

@@ -22,8 +22,8 @@ fn segment(owner: u32, seq: u64, len: u32) -> Frame {
     Frame { segment, owner, flow_hash: owner, len: len + HEADERS, ..Frame::NONE }
 }
 
-/// The owner, the first byte, the payload and the bytes of each packet that a poll of these packets passes on,
-/// in order, and how many were joined to others.
+/// The owner, the first byte, the payload and the bytes of each packet that a poll of these packets passes
+/// on, in order, and how many were joined to others.
 fn polled(packets: &[Frame]) -> (Vec<(u32, u64, u32, u32)>, u64) {
     let (mut frames, mut gro) = (frames(), Gro::default());
     for packet in packets {
@@ -180,8 +180,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever comes, each flow's bytes go on once and in the order in which they came, and no byte of a frame
-    /// is lost.
+    /// Whatever comes, each flow's bytes go on once and in the order in which they came, and no byte of a
+    /// frame is lost.
     #[test]
     fn no_byte_is_lost_or_overtakes(steps in steps()) {
         let mut next = [1_u64; 96];

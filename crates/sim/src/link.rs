@@ -31,7 +31,8 @@ pub struct LinkCounters {
     /// Of these, the segments that its queue cut off super-packets. The first segment replaces its
     /// super-packet and is not counted here.
     pub cut: u64,
-    /// Packets that the device at its far end joined to others (GRO, [`Config::gro`](crate::tcp::Config::gro)).
+    /// Packets that the device at its far end joined to others (GRO; see
+    /// [`Config::gro`](crate::tcp::Config::gro)).
     pub joined: u64,
 }
 

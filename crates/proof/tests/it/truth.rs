@@ -98,7 +98,7 @@ fn equal_figures_are_within_and_skipped_cases_do_not_count_as_passed() {
 
 #[test]
 fn one_figure_outside_is_exit_code_1_and_is_named_with_its_bar() {
-    // Kernel 81 ms above base (80 and 82), bar 15 %: 12.15 ms. Chance: t of one degree of freedom, 12.71, times 1.
+    // Kernel 81 ms above base (80 and 82), bar 15 %: 12.15 ms. Chance: 12.71, t of one degree of freedom.
     let report = compare(|case, _, outcome| {
         if let (Some(ping), "m8-r20-1cubic-pfifo60") = (&mut outcome.up.ping, case.name.as_str()) {
             ping.steady.as_mut().expect("answers").p50 = 20.0 + 81.0 + 25.0;

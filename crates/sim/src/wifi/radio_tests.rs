@@ -513,8 +513,8 @@ fn sojourn_is_the_time_until_the_first_bit_of_the_exchange_that_carries_a_packet
     }
 }
 
-/// A FIFO in front of mac80211 counts a super-packet as one packet and cuts it when it leaves; a device without
-/// a queue discipline gets its segments.
+/// A FIFO in front of mac80211 counts a super-packet as one packet and cuts it when it leaves. A device
+/// without a queue discipline gets its segments.
 #[test]
 fn super_packets_are_cut_behind_the_queue_discipline() {
     let fifo = DriverSpec::stock("pfifo:10".parse().expect("a queue"));
