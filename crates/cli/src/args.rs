@@ -422,7 +422,7 @@ pub struct TruthArgs {
     /// Write the comparison as a page into this new file, FILE.md
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print only the cases that are outside or skipped, and the total; no progress
+    /// Print only the cases that are outside, undecided or skipped, and the total; no progress
     #[arg(long)]
     pub quiet: bool,
 }

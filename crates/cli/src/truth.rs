@@ -90,6 +90,7 @@ impl Watch for Progress {
         let how = match case.ending {
             Ending::Within { .. } => "within",
             Ending::NeedsParity { .. } => "within with parity",
+            Ending::Undecided { .. } => "undecided",
             Ending::Outside { .. } => "outside",
             Ending::Failed { .. } => "failed",
             Ending::Skipped { .. } => "skipped",

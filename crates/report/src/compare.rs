@@ -353,8 +353,10 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Welch's interval of the difference of the means.
-fn welch(first: &[f64], other: &[f64]) -> [f64; 2] {
+/// Welch's 95 % confidence interval of the mean of `other` minus that of `first`. Both have two values or
+/// more.
+#[must_use]
+pub fn welch(first: &[f64], other: &[f64]) -> [f64; 2] {
     let of = |values: &[f64]| {
         let (n, mean) = (values.len() as f64, mean(values));
         let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);

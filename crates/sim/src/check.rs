@@ -1,6 +1,7 @@
 //! Checks that a scenario makes sense, before anything is built.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use goodqueue::Span;
 use goodqueue_probe::QuicCc;
@@ -12,6 +13,8 @@ use crate::scenario::{Flow, Link, NodeId, Pattern, ProbeKind, Scenario};
 pub const MOST: usize = 1_000_000;
 /// The longest delay of a link.
 const LONGEST: Span = Span(1_000_000_000_000);
+/// How long a receiving device can gather packets.
+const GATHERS: RangeInclusive<Span> = Span(1_000)..=Span(10_000_000);
 /// The longest frame, bytes: a super-packet with all its headers.
 const LONGEST_FRAME: u32 = 1 << 17;
 
@@ -35,6 +38,10 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
     let nodes = scenario.nodes.len();
     for (index, link) in scenario.links.iter().enumerate() {
         check_link(link, nodes).map_err(|why| BuildError::Invalid { what: "link", index, why })?;
+    }
+    if let Some(given) = scenario.tcp.gro.filter(|given| !GATHERS.contains(given)) {
+        let why = format!("gro of {given}: {} to {}", GATHERS.start(), GATHERS.end());
+        return Err(BuildError::Invalid { what: "tcp", index: 0, why });
     }
     check_switches(scenario)?;
     for (index, flow) in scenario.flows.iter().enumerate() {

@@ -270,6 +270,19 @@ impl Frames {
         self.frames[id as usize].segment.sack = place;
     }
 
+    /// Frame `id` becomes the end of the packet `held` (GRO), and its place is free. Each segment counts with
+    /// its own headers, as in a super-packet of a host.
+    pub(crate) fn join(&mut self, held: FrameId, id: FrameId) {
+        let Frame { segment, len, .. } = *self.get(id);
+        let ends = segment.flags.0 & (Flags::FIN.0 | Flags::PSH.0);
+        let whole = self.get_mut(held);
+        whole.len += len;
+        whole.segment.len += segment.len;
+        whole.segment.flags = whole.segment.flags.with(Flags(ends));
+        whole.segment.retransmitted |= segment.retransmitted;
+        self.remove(id);
+    }
+
     /// The SACK blocks of a frame. Its segment says how many of them count.
     pub(crate) fn blocks(&self, frame: &Frame) -> Blocks {
         if frame.segment.sacks == 0 { Blocks::default() } else { self.blocks[frame.segment.sack as usize] }

@@ -52,13 +52,18 @@ impl Frames {
         Details { source_hash, destination_hash, gso: self.gso(frame), ..Details::default() }
     }
 
+    /// Payload of a full segment of a frame's flow, bytes.
+    pub(crate) fn mss(&self, frame: &Frame) -> u32 {
+        self.ends_of(frame).mss
+    }
+
     fn ends_of(&self, frame: &Frame) -> Ends {
         self.ends.get(frame.place as usize).copied().unwrap_or_default()
     }
 
     /// What a super-packet is made up of; `None` for an ordinary packet.
     fn gso(&self, frame: &Frame) -> Option<Gso> {
-        let (len, size) = (frame.segment.len, self.ends_of(frame).mss);
+        let (len, size) = (frame.segment.len, self.mss(frame));
         if frame.kind != Kind::Data || len <= size {
             return None;
         }

@@ -63,6 +63,7 @@ mod engine;
 mod error;
 mod fifo_line;
 mod frame;
+mod gro;
 mod headers;
 mod implementation;
 mod lanes;

@@ -3,7 +3,7 @@
 use goodqueue::BuildError as QueueError;
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::port::Watermarks;
-use goodqueue::{Departure, Nanos, Observer, Origin, PacketInfo, QueueSpec, Rate, Reason, Rng, Socket};
+use goodqueue::{Departure, Nanos, Observer, Origin, PacketInfo, QueueSpec, Rate, Reason, Rng, Socket, Span};
 
 use crate::credits::{Credit, Credits};
 use crate::device::Device;
@@ -31,6 +31,9 @@ pub struct LinkCounters {
     /// Of these, the segments that its queue cut off super-packets. The first segment replaces its
     /// super-packet and is not counted here.
     pub cut: u64,
+    /// Packets that the device at its far end joined to others (GRO; see
+    /// [`Config::gro`](crate::tcp::Config::gro)).
+    pub joined: u64,
 }
 
 /// The end of a link where its queue and line are.
@@ -72,6 +75,7 @@ impl Link {
         spec: &scenario::Link,
         index: usize,
         is_fed_back: bool,
+        rx_usecs: Option<Span>,
         seed: u64,
         implementation: Implementation,
     ) -> Result<Link, BuildError> {
@@ -94,7 +98,7 @@ impl Link {
             upstream: None,
             hops: 1,
             wakes: NEVER,
-            propagation: Propagation::new(spec, node, seed),
+            propagation: Propagation::new(spec, node, seed, rx_usecs),
             counters: LinkCounters::default(),
             wake_ups: 0,
             sojourn: None,

@@ -13,6 +13,8 @@ pub enum LaneOwner {
     Port(u32),
     /// The far end of a link.
     Arrival(u32),
+    /// The device at the far end of a link, which gathers packets and is polled.
+    Poll(u32),
     /// A switch.
     Switch(u32),
     /// A radio.
@@ -42,6 +44,7 @@ impl fmt::Display for LaneOwner {
             LaneOwner::Script => write!(f, "script"),
             LaneOwner::Port(link) => write!(f, "port of link {link}"),
             LaneOwner::Arrival(link) => write!(f, "arrival on link {link}"),
+            LaneOwner::Poll(link) => write!(f, "poll at the far end of link {link}"),
             LaneOwner::Switch(switch) => write!(f, "switch {switch}"),
             LaneOwner::Radio(radio) => write!(f, "radio {radio}"),
             LaneOwner::Report(link) => write!(f, "report of link {link}'s device"),
@@ -63,9 +66,10 @@ impl LaneOwner {
     pub fn nodes(self, scenario: &Scenario) -> String {
         let ends = match self {
             LaneOwner::Script | LaneOwner::WebClient(_) | LaneOwner::Radio(_) | LaneOwner::Switch(_) => None,
-            LaneOwner::Port(index) | LaneOwner::Arrival(index) | LaneOwner::Report(index) => {
-                scenario.links.get(index as usize).map(|link| (link.from, link.to))
-            }
+            LaneOwner::Port(index)
+            | LaneOwner::Arrival(index)
+            | LaneOwner::Poll(index)
+            | LaneOwner::Report(index) => scenario.links.get(index as usize).map(|link| (link.from, link.to)),
             LaneOwner::Probe(index) => {
                 scenario.probes.get(index as usize).map(|probe| (probe.from, probe.to))
             }

@@ -1,4 +1,9 @@
-//! Propagation over a link: delay, jitter and loss behind the line.
+//! Propagation over a link: delay, jitter and loss behind the line; and the device at the far end, if it
+//! gathers packets.
+//!
+//! A device that gathers raises its interrupt a fixed time after the first packet came (`ethtool -C
+//! rx-usecs`), and Linux then polls it (NAPI): all packets that have come by then are received at that time.
+//! So a packet lands when it is polled.
 
 use goodqueue::{Nanos, Rng, Span};
 
@@ -23,11 +28,34 @@ pub(crate) struct Propagation {
     pub(crate) downstream: Option<u32>,
 }
 
-/// Jitter and loss.
+/// What changes the time of landing: jitter, loss, and a device that gathers.
 #[derive(Debug)]
 struct Chance {
     jitter: Option<(u64, Rng)>,
     loss: Option<LossState>,
+    gather: Option<Gather>,
+}
+
+/// A device that gathers packets until it is polled.
+#[derive(Debug)]
+struct Gather {
+    /// Time from the first packet to the poll (`rx-usecs`).
+    rx_usecs: Span,
+    /// The last poll that is planned, or that took place.
+    poll: Nanos,
+    /// When the last packet came to the device.
+    came: Nanos,
+}
+
+impl Gather {
+    /// When a packet that comes to the device at `at` is received. Packets come in order of time.
+    fn received(&mut self, at: Nanos) -> Nanos {
+        self.came = at;
+        if at >= self.poll {
+            self.poll = at + self.rx_usecs;
+        }
+        self.poll
+    }
 }
 
 /// What becomes of a frame.
@@ -46,13 +74,15 @@ pub(crate) enum Fate {
 }
 
 impl Propagation {
-    pub(crate) fn new(spec: &scenario::Link, node: u64, seed: u64) -> Propagation {
+    /// `rx_usecs`: the device at the far end gathers packets for so long.
+    pub(crate) fn new(spec: &scenario::Link, node: u64, seed: u64, rx_usecs: Option<Span>) -> Propagation {
         let jitter = (spec.jitter > Span::ZERO).then(|| (spec.jitter.0, Rng::stream(seed, node, "jitter")));
         let loss = LossState::new(&spec.loss, Rng::stream(seed, node, "loss"));
-        let has_chance = jitter.is_some() || loss.is_some();
+        let gather = rx_usecs.map(|rx_usecs| Gather { rx_usecs, poll: Nanos::ZERO, came: Nanos::ZERO });
+        let has_chance = jitter.is_some() || loss.is_some() || gather.is_some();
         Propagation {
             delay: spec.delay,
-            chance: has_chance.then(|| Box::new(Chance { jitter, loss })),
+            chance: has_chance.then(|| Box::new(Chance { jitter, loss, gather })),
             first: NO_FRAME,
             last: NO_FRAME,
             first_lands: NEVER,
@@ -67,7 +97,13 @@ impl Propagation {
 
     /// Whether a frame can spend time here.
     pub(crate) fn takes_time(&self) -> bool {
-        self.delay > Span::ZERO || self.chance.as_ref().is_some_and(|chance| chance.jitter.is_some())
+        let is_later = |chance: &Chance| chance.jitter.is_some() || chance.gather.is_some();
+        self.delay > Span::ZERO || self.chance.as_deref().is_some_and(is_later)
+    }
+
+    /// Whether the device at the far end gathers packets.
+    pub(crate) fn gathers(&self) -> bool {
+        self.chance.as_ref().is_some_and(|chance| chance.gather.is_some())
     }
 
     /// Whether no frame is lost here.
@@ -111,16 +147,22 @@ impl Propagation {
         Fate::Behind(before)
     }
 
-    /// When a frame that would land at `lands` does land, with jitter; `None` if it is lost.
+    /// When a frame that would land at `lands` does land; `None` if it is lost.
     #[inline(never)]
     fn meet_chance(&mut self, lands: Nanos) -> Option<Nanos> {
-        let Chance { jitter, loss } = self.chance.as_deref_mut()?;
+        let Chance { jitter, loss, gather } = self.chance.as_deref_mut()?;
         if loss.as_mut().is_some_and(LossState::next) {
             return None;
         }
-        let Some((most, rng)) = jitter else { return Some(lands) };
-        // Jitter delays packets. They do not overtake each other.
-        Some((lands + Span(rng.below(most.saturating_add(1)))).max(self.last_lands))
+        let lands = match jitter {
+            // Jitter delays packets. They do not overtake each other.
+            Some((most, rng)) => {
+                let last = gather.as_ref().map_or(self.last_lands, |gather| gather.came);
+                (lands + Span(rng.below(most.saturating_add(1)))).max(last)
+            }
+            None => lands,
+        };
+        Some(gather.as_mut().map_or(lands, |gather| gather.received(lands)))
     }
 
     /// Takes the first frame on its way and returns when it lands. There must be one.

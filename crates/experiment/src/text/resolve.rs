@@ -92,10 +92,11 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     if let (Form::Wifi(wifi), true) = (&form, tcp.tso) {
         return Err(Wrong::new(wifi.at, "over the air super-packets are cut before: leave tso out of [tcp]"));
     }
-    if let (Form::General(_, switches), true) = (&form, tcp.tso)
+    if let (Form::General(_, switches), true) = (&form, tcp.tso || tcp.gro.is_some())
         && let Some(switch) = switches.first()
     {
-        let what = "a switch takes no super-packets, which are cut before: leave tso out of [tcp]";
+        let key = if tcp.tso { "tso" } else { "gro" };
+        let what = format!("a switch takes no super-packets, which are cut before: leave {key} out of [tcp]");
         return Err(Wrong::new(switch.node.at, what));
     }
     let (seeds, output) = (seeds(&root)?, root.plain("output", read::text)?);
@@ -403,6 +404,7 @@ fn tcp(root: &Section<'_>, ipv6: bool) -> Read<Config> {
     let mut config = plain_tcp(ipv6);
     if let Some(section) = root.section("tcp", &TCP)? {
         config.ecn = section.plain("ecn", read::switch)?.unwrap_or(config.ecn);
+        config.gro = section.plain("gro", read::span)?;
         config.tso = section.plain("tso", read::switch)?.unwrap_or(config.tso);
     }
     Ok(config)

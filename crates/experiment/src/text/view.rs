@@ -51,6 +51,8 @@ struct VariantWords {
     name: String,
     ecn: bool,
     tso: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gro: Option<String>,
     ipv6: bool,
     rtt: Vec<String>,
     /// The link whose queues the reports show.
@@ -192,6 +194,7 @@ fn variant_words(variant: &Variant) -> VariantWords {
         name: variant.label.clone(),
         ecn: variant.scenario.tcp.ecn,
         tso: variant.scenario.tcp.tso,
+        gro: variant.scenario.tcp.gro.as_ref().map(Span::to_string),
         ipv6: variant.scenario.ipv6,
         rtt: variant.rtt.iter().map(Span::to_string).collect(),
         shown: Shown { up: name(variant.up), down: name(variant.down) },

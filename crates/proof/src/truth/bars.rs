@@ -1,16 +1,16 @@
 //! Each figure, its bar, and the verdict on one case.
 //!
-//! The kernel's figure is the mean over its recorded seeds; its spread is the largest value minus the
-//! smallest. Ours is the mean over our seeds. Seeds cannot be paired: the same number gives different starts
-//! on the two sides. So two means are compared. The noise of a mean of n runs is that of one run divided by
-//! √n. Our runs are cheap, so more seeds make our mean as exact as needed, but not the kernel's. No bar is
-//! widened for that.
+//! The kernel's figure is the mean over its recorded seeds, and ours the mean over our seeds. Seeds cannot be
+//! paired: the same number gives different starts on the two sides. So two means are compared. Our runs are
+//! cheap, so more seeds make our mean as exact as needed, but not the kernel's. No bar is widened for that. A
+//! difference beyond the bar that the runs' own spread can explain is undecided: see [`Sample::chance`].
 
 use serde::Serialize;
 
 use super::case::Case;
 use super::summary::{Outcome, QueueFigures};
-use goodqueue_report::Direction;
+use goodqueue_report::compare::welch;
+use goodqueue_report::{Direction, Estimate};
 
 /// If the kernel counted none or one, ours is outside from this count of drops or marks on.
 const HANDFUL: f64 = 5.0;
@@ -99,7 +99,7 @@ impl Figure {
             Figure::Utilisation | Figure::Goodput => "3 %",
             Figure::Median => "1 ms or 15 %, the larger",
             Figure::P95 => "2 ms or 25 %, the larger",
-            Figure::Drops | Figure::Marks => "35 %, or the kernel's spread where that is larger",
+            Figure::Drops | Figure::Marks => "35 %",
             Figure::Jain => "0.1",
             Figure::BbrShare => "the same side of 1",
             _ => "none",
@@ -181,16 +181,25 @@ impl Sample {
         })
     }
 
-    /// The largest value minus the smallest.
+    /// How much of the difference to the mean of `ours` chance can explain: half of the 95 % confidence
+    /// interval of the difference (Welch's t). One run has no spread, and the other side's stands in for it;
+    /// zero if both sides have one run.
     #[must_use]
-    pub fn spread(&self) -> f64 {
-        self.max - self.min
-    }
-
-    /// Variance of the mean if each value were a count of independent events.
     #[allow(clippy::cast_precision_loss)]
-    fn counting_variance(&self) -> f64 {
-        self.mean / self.values.len() as f64
+    pub fn chance(&self, ours: &Sample) -> f64 {
+        // t s sqrt(1 + 1/n), where the half width of the mean's own interval is t s / sqrt(n).
+        let alone = |sample: &Sample| {
+            let half = Estimate::of(&sample.values).map_or(0.0, |estimate| estimate.half);
+            half * (sample.values.len() as f64 + 1.0).sqrt()
+        };
+        match (self.values.len(), ours.values.len()) {
+            (1, _) => alone(ours),
+            (_, 1) => alone(self),
+            _ => {
+                let [low, high] = welch(&self.values, &ours.values);
+                (high - low) / 2.0
+            }
+        }
     }
 }
 
@@ -200,7 +209,9 @@ impl Sample {
 pub enum Verdict {
     /// The difference is at most the bar.
     Within,
-    /// It is larger, or we have no figure where the kernel has one.
+    /// It is larger, but the spread of the runs can explain what is beyond the bar.
+    Undecided,
+    /// It is larger than the bar and chance, or we have no figure where the kernel has one.
     Outside,
     /// No verdict: the figure has no bar, or the bar does not apply here.
     Aside,
@@ -222,6 +233,8 @@ pub struct Comparison {
     /// The largest difference that is within the bar. None if there is no bar, and for a share, whose bar is
     /// a bound.
     pub bar: Option<f64>,
+    /// How much of the difference chance can explain: see [`Sample::chance`].
+    pub chance: Option<f64>,
     /// The verdict.
     pub verdict: Verdict,
     /// A remark on the verdict.
@@ -270,17 +283,14 @@ fn judge(way: Direction, figure: Figure, kernel: Sample, ours: Option<Sample>) -
         _ if !has_bar => (Verdict::Aside, None),
         None => (Verdict::Outside, Some("ours has no such figure".to_owned())),
         Some(ours) => match (figure, bar) {
-            (Figure::Drops | Figure::Marks, Some(bar)) => judge_counts(&kernel, ours, bar),
-            (_, Some(bar)) => (within((ours.mean - kernel.mean).abs() <= bar), None),
+            (Figure::Drops | Figure::Marks, _) if kernel.mean <= 1.0 => judge_handful(ours),
+            (_, Some(bar)) => (judge_means(&kernel, ours, bar), None),
             (_, None) => judge_sides(&kernel, ours),
         },
     };
     let difference = ours.as_ref().map(|ours| ours.mean - kernel.mean);
-    Comparison { way, figure, kernel, ours, difference, bar, verdict, note }
-}
-
-const fn within(is_within: bool) -> Verdict {
-    if is_within { Verdict::Within } else { Verdict::Outside }
+    let chance = ours.as_ref().filter(|_| bar.is_some()).map(|ours| kernel.chance(ours));
+    Comparison { way, figure, kernel, ours, difference, bar, chance, verdict, note }
 }
 
 /// The largest difference that is within the bar.
@@ -290,39 +300,41 @@ fn bar(figure: Figure, kernel: &Sample) -> Option<f64> {
         Figure::Utilisation | Figure::Goodput => part(0.03),
         Figure::Median => part(0.15).max(1.0),
         Figure::P95 => part(0.25).max(2.0),
-        Figure::Drops | Figure::Marks => part(0.35).max(kernel.spread()),
+        Figure::Drops | Figure::Marks => part(0.35),
         Figure::Jain => 0.1,
         _ => return None,
     })
 }
 
-/// Counts. If the kernel has none or one, a share of it is no useful bar (35 % of one packet). Then ours is
-/// outside only from [`HANDFUL`] on, and otherwise the figure is not judged. Other small counts have the same
-/// bar as large ones. A miss that chance alone would explain is noted, but it is still a miss.
-fn judge_counts(kernel: &Sample, ours: &Sample, bar: f64) -> (Verdict, Option<String>) {
-    if kernel.mean <= 1.0 {
-        let note = Some("the kernel has none or one".to_owned());
-        let is_handful = ours.mean >= HANDFUL;
-        return (if is_handful { Verdict::Outside } else { Verdict::Aside }, note);
-    }
+fn judge_means(kernel: &Sample, ours: &Sample, bar: f64) -> Verdict {
     let difference = (ours.mean - kernel.mean).abs();
     if difference <= bar {
-        return (Verdict::Within, None);
+        Verdict::Within
+    } else if difference - kernel.chance(ours) <= bar {
+        Verdict::Undecided
+    } else {
+        Verdict::Outside
     }
-    let chance = 2.0 * (kernel.counting_variance() + ours.counting_variance()).sqrt();
-    let note =
-        (difference <= chance).then(|| "chance alone explains such a difference of small counts".to_owned());
-    (Verdict::Outside, note)
 }
 
-/// Shares: on which side of fair. If the kernel's own seeds are on both sides, the figure is not judged.
+/// The kernel has no drop or mark, or one: a share of that is no useful bar (35 % of one packet). Ours is
+/// outside only from [`HANDFUL`] on, and otherwise the figure is not judged.
+fn judge_handful(ours: &Sample) -> (Verdict, Option<String>) {
+    let note = Some("the kernel has none or one".to_owned());
+    (if ours.mean >= HANDFUL { Verdict::Outside } else { Verdict::Aside }, note)
+}
+
+/// Shares: on which side of fair. If the runs of either side are on both, a difference is undecided.
 fn judge_sides(kernel: &Sample, ours: &Sample) -> (Verdict, Option<String>) {
-    if kernel.min <= 1.0 && kernel.max >= 1.0 {
-        return (Verdict::Aside, Some("the kernel's runs are on both sides of fair".to_owned()));
+    if (kernel.mean > 1.0) == (ours.mean > 1.0) && ours.mean != 1.0 {
+        return (Verdict::Within, None);
     }
-    let is_same = (kernel.mean > 1.0) == (ours.mean > 1.0) && ours.mean != 1.0;
-    let note = (ours.min <= 1.0 && ours.max >= 1.0).then(|| "our runs are on both sides of fair".to_owned());
-    (within(is_same), note)
+    for (sample, whose) in [(kernel, "the kernel's"), (ours, "our")] {
+        if sample.min <= 1.0 && sample.max >= 1.0 {
+            return (Verdict::Undecided, Some(format!("{whose} runs are on both sides of fair")));
+        }
+    }
+    (Verdict::Outside, None)
 }
 
 #[cfg(test)]
@@ -364,15 +376,35 @@ mod tests {
     fn means_are_compared_not_runs() {
         // Mean 100, bar 3: single runs are outside, but their mean of 102 is not.
         assert_eq!(verdict(Figure::Goodput, &[99.0, 101.0], &[96.0, 108.0]), Verdict::Within);
-        assert_eq!(sample(&[99.0, 101.0, 106.0]).spread(), 7.0);
     }
 
     #[test]
-    fn the_kernels_own_spread_widens_the_bar_of_counts_alone() {
-        // Mean 100, 35 %: 35; spread 80.
-        assert_eq!(verdict(Figure::Drops, &[60.0, 140.0], &[179.0]), Verdict::Within);
-        assert_eq!(verdict(Figure::Drops, &[60.0, 140.0], &[181.0]), Verdict::Outside);
-        assert_eq!(verdict(Figure::Goodput, &[60.0, 140.0], &[104.0]), Verdict::Outside);
+    fn chance_is_welchs_interval() {
+        // Variances 64 and 4 of three runs each: the mean of the first has 64/3, of the second 4/3; together
+        // 68/3. Degrees of freedom: (68/3)^2 / ((64/3)^2/2 + (4/3)^2/2) = 2.25, so t is that of 2: 4.303.
+        let chance = sample(&[92.0, 100.0, 108.0]).chance(&sample(&[98.0, 100.0, 102.0]));
+        assert!((chance - 4.303 * (68.0_f64 / 3.0).sqrt()).abs() < 0.01, "{chance}");
+    }
+
+    #[test]
+    fn our_spread_stands_in_for_that_of_a_single_run() {
+        // Variance 4 of a run of the kernel and 4/3 of our mean, two degrees of freedom.
+        let ours = sample(&[98.0, 100.0, 102.0]);
+        let chance = sample(&[90.0]).chance(&ours);
+        assert!((chance - 4.303 * (16.0_f64 / 3.0).sqrt()).abs() < 0.01, "{chance}");
+        assert_eq!(sample(&[90.0]).chance(&sample(&[100.0])), 0.0);
+        assert_eq!(sample(&[5.0, 5.0]).chance(&sample(&[9.0, 9.0])), 0.0);
+    }
+
+    #[test]
+    fn a_difference_beyond_the_bar_is_undecided_if_chance_explains_the_rest() {
+        // Mean 100, bar 15, chance 4.303 sqrt(100/3) = 24.8.
+        let kernel = [90.0, 100.0, 110.0];
+        assert_eq!(verdict(Figure::Median, &kernel, &[139.0]), Verdict::Undecided);
+        assert_eq!(verdict(Figure::Median, &kernel, &[139.0, 139.0]), Verdict::Undecided);
+        assert_eq!(verdict(Figure::Median, &kernel, &[141.0, 141.0]), Verdict::Outside);
+        // Runs that agree leave nothing to chance.
+        assert_eq!(verdict(Figure::Median, &[100.0, 100.0], &[116.0, 116.0]), Verdict::Outside);
     }
 
     #[test]
@@ -385,19 +417,11 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_that_chance_explains_is_noted_and_stays_a_miss() {
-        // 8 and 12: 35 % are 2.8. Two deviations of the difference are 2 sqrt(8 + 12) = 8.9.
-        let near = judge(Direction::Up, Figure::Drops, sample(&[8.0]), Sample::new(vec![12.0]));
-        assert_eq!(near.verdict, Verdict::Outside);
-        assert!(near.note.is_some_and(|note| note.contains("chance")));
-        // 800 and 1200: 2 sqrt(2000) = 89.
-        let far = judge(Direction::Up, Figure::Drops, sample(&[800.0]), Sample::new(vec![1200.0]));
-        assert_eq!((far.verdict, far.note), (Verdict::Outside, None));
-    }
-
-    #[test]
-    fn shares_on_both_sides_of_fair_are_not_judged() {
-        assert_eq!(verdict(Figure::BbrShare, &[0.9, 1.2], &[3.0]), Verdict::Aside);
+    fn shares_on_both_sides_of_fair_are_undecided() {
+        assert_eq!(verdict(Figure::BbrShare, &[0.9, 1.2], &[3.0]), Verdict::Within);
+        assert_eq!(verdict(Figure::BbrShare, &[0.9, 1.2], &[0.5]), Verdict::Undecided);
+        assert_eq!(verdict(Figure::BbrShare, &[1.3], &[0.8, 1.1]), Verdict::Undecided);
+        assert_eq!(verdict(Figure::BbrShare, &[1.3], &[0.8, 0.9]), Verdict::Outside);
     }
 
     #[test]

@@ -40,14 +40,19 @@ impl Run {
         self.comparisons.iter().filter(|comparison| comparison.verdict == Verdict::Outside)
     }
 
+    /// The figures that the runs cannot decide.
+    pub fn undecided(&self) -> impl Iterator<Item = &Comparison> {
+        self.comparisons.iter().filter(|comparison| comparison.verdict == Verdict::Undecided)
+    }
+
     /// The number of figures with a bar that were judged.
     #[must_use]
     pub fn judged(&self) -> usize {
         self.comparisons.iter().filter(|comparison| comparison.verdict != Verdict::Aside).count()
     }
 
-    fn is_within(&self) -> bool {
-        self.misses().next().is_none()
+    fn has_misses(&self) -> bool {
+        self.misses().next().is_some()
     }
 }
 
@@ -60,12 +65,17 @@ pub enum Ending {
         /// The run.
         run: Run,
     },
-    /// All figures are within only if `CoDel` has the kernel's stale state.
+    /// No figure is outside only if `CoDel` has the kernel's stale state.
     NeedsParity {
         /// With the fixed `CoDel`.
         mended: Run,
         /// With the stale state.
         stale: Run,
+    },
+    /// No figure is outside, but some are undecided.
+    Undecided {
+        /// The run.
+        run: Run,
     },
     /// A figure is outside.
     Outside {
@@ -91,9 +101,10 @@ impl Ending {
     #[must_use]
     pub const fn run(&self) -> Option<&Run> {
         match self {
-            Ending::Within { run } | Ending::NeedsParity { stale: run, .. } | Ending::Outside { run, .. } => {
-                Some(run)
-            }
+            Ending::Within { run }
+            | Ending::NeedsParity { stale: run, .. }
+            | Ending::Undecided { run }
+            | Ending::Outside { run, .. } => Some(run),
             Ending::Failed { .. } | Ending::Skipped { .. } => None,
         }
     }
@@ -125,6 +136,8 @@ pub struct Count {
     pub within: usize,
     /// Cases within only with the stale state.
     pub needs_parity: usize,
+    /// Cases of which no figure is outside, but some are undecided.
+    pub undecided: usize,
     /// Cases outside.
     pub outside: usize,
     /// Cases whose simulation failed.
@@ -133,6 +146,8 @@ pub struct Count {
     pub skipped: usize,
     /// Figures with a bar that were judged.
     pub figures: usize,
+    /// Those of them undecided.
+    pub figures_undecided: usize,
     /// Those of them outside.
     pub figures_outside: usize,
 }
@@ -141,7 +156,7 @@ impl Count {
     /// Cases that were judged.
     #[must_use]
     pub const fn judged(&self) -> usize {
-        self.within + self.needs_parity + self.outside
+        self.within + self.needs_parity + self.undecided + self.outside
     }
 }
 
@@ -154,12 +169,14 @@ impl Report {
             *match case.ending {
                 Ending::Within { .. } => &mut count.within,
                 Ending::NeedsParity { .. } => &mut count.needs_parity,
+                Ending::Undecided { .. } => &mut count.undecided,
                 Ending::Outside { .. } => &mut count.outside,
                 Ending::Failed { .. } => &mut count.failed,
                 Ending::Skipped { .. } => &mut count.skipped,
             } += 1;
             if let Some(run) = case.ending.run() {
                 count.figures += run.judged();
+                count.figures_undecided += run.undecided().count();
                 count.figures_outside += run.misses().count();
             }
         }
@@ -242,17 +259,18 @@ impl Plan<'_> {
             Tried::Either => CodelParity::Mended,
         };
         let run = self.seeds(case, kernel, first, simulate)?;
-        if run.is_within() {
-            return Ok(Ending::Within { run });
+        if !run.has_misses() {
+            let is_undecided = run.undecided().next().is_some();
+            return Ok(if is_undecided { Ending::Undecided { run } } else { Ending::Within { run } });
         }
         if self.tried != Tried::Either || !case.can_be_stale() {
             return Ok(Ending::Outside { run, stale: None });
         }
         let stale = self.seeds(case, kernel, CodelParity::Stale, simulate)?;
-        Ok(if stale.is_within() {
-            Ending::NeedsParity { mended: run, stale }
-        } else {
+        Ok(if stale.has_misses() {
             Ending::Outside { run, stale: Some(stale) }
+        } else {
+            Ending::NeedsParity { mended: run, stale }
         })
     }
 

@@ -30,6 +30,7 @@ fn page(report: &Report) -> String {
         let verdict = match case.ending {
             Ending::Outside { .. } => "**outside**",
             Ending::NeedsParity { .. } => "within with parity",
+            Ending::Undecided { .. } => "undecided",
             _ => "within",
         };
         for way in Direction::BOTH {
@@ -55,6 +56,7 @@ fn cell(comparison: &Comparison) -> String {
     let ours = value(comparison.figure, comparison.ours.as_ref());
     match comparison.verdict {
         Verdict::Within => format!("{kernel} / {ours}"),
+        Verdict::Undecided => format!("{kernel} / {ours} (?)"),
         Verdict::Outside => format!("**{kernel} / {ours}**"),
         Verdict::Aside => format!("*{kernel} / {ours}*"),
     }
@@ -62,7 +64,8 @@ fn cell(comparison: &Comparison) -> String {
 
 const INTRODUCTION: &str = "\
 Every experiment was run on Linux with its TCP and its queue disciplines, and again in the simulator. Each cell \
-has Linux's figure / ours, as means over seeds. Bold figures are outside the bar; italic ones have no bar. \
+has Linux's figure / ours, as means over seeds. Bold figures are outside the bar, those with (?) are undecided, and \
+italic ones have no bar. \
 `goodqueue truth DIR -o FILE.md` writes this page.
 ";
 
@@ -73,9 +76,10 @@ kernel's smallest round trip, including hosts and hops. \"Steady\" is the part f
 Two means are compared: the kernel's over the recorded seeds, and ours over as many seeds and at least three. \
 Seeds cannot be paired, since the same number gives different starts on the two sides. Our runs cost little, so \
 more of them (`--seeds`) make our mean as exact as you like. They do not make the kernel's mean exact, and no bar \
-is widened for that. If the kernel counted none or one, the figure is not judged unless ours is five or more. Other \
-small counts have the same bar as large ones. If chance alone would explain a miss, that is noted, but it is still \
-a miss.
+is widened for that. A difference beyond the bar is *undecided*, not within, if the 95 % confidence interval of the \
+difference of the means (Welch's t, from the runs of both sides) reaches the bar: then chance can explain the rest. \
+One run of the kernel has no spread, and ours stands in for it. If the kernel counted none or one, the figure is not \
+judged unless ours is five or more. Other small counts have the same bar as large ones.
 
 A case with `fq_codel` that is outside is run again with the stale state that Linux kept before its fix of March \
 2026 (`parity=linux-stale`). If all figures are then within, these are shown, and the case is said to need parity.

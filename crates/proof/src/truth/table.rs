@@ -20,8 +20,8 @@ pub(super) const HEADS: [&str; Figure::BARRED] =
 const LEGEND: &str = "\
 util: steady. Mbit/s: goodput, whole run. p50, p95: probes' delay above the idle minimum, steady. drops: steady.
 marks: whole run. BBR/fair: rate of a BBR flow over the fair share. Means over seeds; a mark follows ours:
-! outside its bar   ~ within, by less than a quarter of the bar   * no bar holds here
-Before a case: ! a figure is outside   P within with the kernel's stale CoDel state alone, as shown";
+! outside its bar   ? undecided   ~ within, by less than a quarter of the bar   * no bar holds here
+Before a case: ! a figure is outside   ? undecided   P not outside with the kernel's stale CoDel state alone";
 
 impl fmt::Display for Report {
     /// The table, the lists of cases that are outside, failed or were skipped, and the total.
@@ -64,14 +64,15 @@ fn table(report: &Report) -> String {
 
 /// The lists after the table, each with title and lines; empty ones are left out.
 pub(super) fn sections(report: &Report) -> Vec<(String, Vec<String>)> {
-    let mut parity = Vec::new();
+    let (mut parity, mut undecided) = (Vec::new(), Vec::new());
     let (mut outside, mut failed, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
     for case in &report.cases {
         match &case.ending {
             Ending::Within { .. } => {}
-            Ending::NeedsParity { mended, .. } => parity.extend(misses(case, mended)),
+            Ending::NeedsParity { mended, .. } => parity.extend(listed(case, mended.misses())),
+            Ending::Undecided { run } => undecided.extend(listed(case, run.undecided())),
             Ending::Outside { run, stale } => {
-                outside.extend(misses(case, run));
+                outside.extend(listed(case, run.misses()));
                 if let Some(stale) = stale {
                     let figures = stale.misses().count();
                     let figures = format!("{figures} {}", plural(figures, "figure"));
@@ -91,11 +92,12 @@ pub(super) fn sections(report: &Report) -> Vec<(String, Vec<String>)> {
         (counted("OUTSIDE", count.outside), outside),
         (
             counted(
-                "NEEDS PARITY: within only with the kernel's stale CoDel state; without it outside are",
+                "NEEDS PARITY: not outside only with the kernel's stale CoDel state; without it outside are",
                 count.needs_parity,
             ),
             parity,
         ),
+        (counted("UNDECIDED: outside the bar, but chance can explain it", count.undecided), undecided),
         (counted("FAILED", count.failed), failed),
         (counted("SKIPPED, without a verdict", count.skipped), skipped),
     ]
@@ -108,14 +110,17 @@ pub(super) fn sections(report: &Report) -> Vec<(String, Vec<String>)> {
 pub(super) fn total(count: &Count) -> String {
     let all = count.judged() + count.failed + count.skipped;
     let mut text = format!(
-        "{} of {all} {} judged: {} within, {} within with parity, {} outside; {} of {} figures outside",
+        "{} of {all} {} judged: {} within, {} with parity, {} undecided, {} outside; of {} figures {} undecided, {} \
+         outside",
         count.judged(),
         plural(all, "case"),
         count.within,
         count.needs_parity,
+        count.undecided,
         count.outside,
-        count.figures_outside,
         count.figures,
+        count.figures_undecided,
+        count.figures_outside,
     );
     for (cases, what) in [(count.failed, "FAILED"), (count.skipped, "SKIPPED")] {
         if cases > 0 {
@@ -141,6 +146,7 @@ fn rows(out: &mut String, case: &CaseReport, run: &Run) {
     let mark = match case.ending {
         Ending::Outside { .. } => '!',
         Ending::NeedsParity { .. } => 'P',
+        Ending::Undecided { .. } => '?',
         _ => ' ',
     };
     let (mut mark, mut name) = (mark, case.name.as_str());
@@ -176,6 +182,7 @@ fn cells(
 pub(super) fn mark_of(comparison: &Comparison) -> char {
     match comparison.verdict {
         Verdict::Outside => '!',
+        Verdict::Undecided => '?',
         Verdict::Aside => '*',
         Verdict::Within if comparison.part_of_bar().is_some_and(|part| part > 0.75) => '~',
         Verdict::Within => ' ',
@@ -200,9 +207,12 @@ fn number(figure: Figure, value: f64) -> String {
     }
 }
 
-/// Every miss of a run, in three lines each.
-fn misses<'a>(case: &'a CaseReport, run: &'a Run) -> impl Iterator<Item = String> + 'a {
-    run.misses().flat_map(|miss| {
+/// Figures that are not within, in three lines each.
+fn listed<'a>(
+    case: &'a CaseReport,
+    figures: impl Iterator<Item = &'a Comparison>,
+) -> impl Iterator<Item = String> {
+    figures.flat_map(|miss| {
         let what = format!("{} {}, {}", case.name, miss.way.name(), miss.figure.name());
         let ours = miss.ours.as_ref().map_or_else(|| "none".to_owned(), |ours| range(miss.figure, ours));
         [what, format!("    Linux {}, ours {ours}", range(miss.figure, &miss.kernel)), distance(miss)]
@@ -228,6 +238,9 @@ fn distance(miss: &Comparison) -> String {
     text += miss.figure.bar_text();
     if let Some(part) = miss.part_of_bar() {
         let _ = write!(text, ": {part:.3} times the bar");
+    }
+    if let Some(chance) = miss.chance {
+        let _ = write!(text, "; chance {}", number(miss.figure, chance));
     }
     if let Some(note) = &miss.note {
         let _ = write!(text, "; {note}");

@@ -96,9 +96,11 @@ impl Agenda {
     fn timer(&self, owner: LaneOwner) -> Option<Lane> {
         let first = &self.first;
         Some(match owner {
-            LaneOwner::Port(_) | LaneOwner::Arrival(_) | LaneOwner::Switch(_) | LaneOwner::Radio(_) => {
-                return None;
-            }
+            LaneOwner::Port(_)
+            | LaneOwner::Arrival(_)
+            | LaneOwner::Poll(_)
+            | LaneOwner::Switch(_)
+            | LaneOwner::Radio(_) => return None,
             LaneOwner::Script => SCRIPT,
             LaneOwner::Report(link) => first.reports + link,
             LaneOwner::Probe(probe) => first.probes + probe,

@@ -17,7 +17,8 @@
 //!
 //! There is a delay between every link that fetches and the end of its chain. So other lanes see what the
 //! link does only at a later time, and the order of events at one time does not change. Links do not fetch in
-//! a scenario with flow control, because pause frames are sent on arrival. Nor do links on the air, shapers,
+//! a scenario with flow control, because pause frames are sent on arrival, nor where devices gather packets
+//! (GRO), because they act when they are polled. Nor do links on the air, shapers,
 //! and devices with several hardware queues, where a waiting packet can be overtaken.
 
 use goodqueue::{Nanos, Span};
@@ -50,7 +51,7 @@ impl Network {
     /// Finds the links that fetch, once all paths are known.
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn find_chains(&mut self) {
-        if self.links.iter().any(|link| link.pause.is_some()) {
+        if self.links.iter().any(|link| link.pause.is_some() || link.propagation.gathers()) {
             return;
         }
         let followers = self.followers();

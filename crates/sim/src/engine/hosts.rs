@@ -52,7 +52,11 @@ impl Hosts {
     pub(super) fn due(&mut self, agenda: &mut Agenda, network: &mut Network, owner: LaneOwner) {
         let Hosts { flows, probes, sources, web_clients, talks, quic, samples } = self;
         match owner {
-            LaneOwner::Port(_) | LaneOwner::Arrival(_) | LaneOwner::Switch(_) | LaneOwner::Radio(_) => {}
+            LaneOwner::Port(_)
+            | LaneOwner::Arrival(_)
+            | LaneOwner::Poll(_)
+            | LaneOwner::Switch(_)
+            | LaneOwner::Radio(_) => {}
             LaneOwner::Script => flows.run_script(agenda, network),
             LaneOwner::Report(link) => flows.give_back(agenda, network, link),
             LaneOwner::Probe(probe) => probes.due(agenda, network, samples, probe as usize),

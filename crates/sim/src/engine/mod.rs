@@ -15,7 +15,7 @@
 //! In the order in which events of the same time are handled (see [`crate::lanes`]):
 //!
 //! 1. ports of links: a line ends a packet, a ring reports, a shaper releases a packet; by number of link;
-//! 2. landings: a packet comes to the far end of a link; by number of link;
+//! 2. landings: a packet comes to the far end of a link, or the device there is polled; by number of link;
 //! 3. switches, then radios; by number;
 //! 4. the script: starts and stops of flows, in the order of their numbers;
 //! 5. reports of a device to a sender that waits for them; by number of link;
@@ -53,6 +53,7 @@ mod web_clients;
 use goodqueue::{FlowHasher, Nanos, QueueSpec};
 
 use crate::error::BuildError;
+use crate::gro::NAPI_POLL_WEIGHT;
 use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
 use crate::path::END;
@@ -182,6 +183,7 @@ impl Simulation {
         match owner {
             LaneOwner::Port(link) => self.network.port_due(&mut self.agenda, link),
             LaneOwner::Arrival(link) => self.land(link),
+            LaneOwner::Poll(link) => self.poll(link),
             LaneOwner::Switch(switch) => self.network.switch_due(&mut self.agenda, switch),
             LaneOwner::Radio(radio) => self.network.radio_due(&mut self.agenda, radio),
             _ => self.hosts.due(&mut self.agenda, &mut self.network, owner),
@@ -216,6 +218,31 @@ impl Simulation {
             }
             self.hosts.flows.take_returned(&self.agenda, &mut self.network);
         }
+    }
+
+    /// The device at the far end of `link` is polled, as often as its packets need, since a poll takes
+    /// [`NAPI_POLL_WEIGHT`] of them (Linux `napi_poll`). What GRO makes of each poll goes on.
+    fn poll(&mut self, link: u32) {
+        let mut gro = std::mem::take(&mut self.network.gro);
+        let mut is_more = true;
+        while is_more {
+            for _ in 0..NAPI_POLL_WEIGHT {
+                let (id, is_next_due) = self.network.take_landed(&mut self.agenda, link);
+                gro.receive(id, &mut self.network.frames);
+                is_more = is_next_due;
+                if !is_more {
+                    break;
+                }
+            }
+            gro.flush();
+            let (packets, joined) = gro.take();
+            self.network.links[link as usize].counters.joined += joined;
+            for id in packets {
+                self.forward(id);
+                self.hosts.flows.take_returned(&self.agenda, &mut self.network);
+            }
+        }
+        self.network.gro = gro;
     }
 
     /// A frame is at a node. It goes to the next link of its path, or it has arrived.

@@ -13,6 +13,7 @@ use crate::credits::{Credit, Credits};
 use crate::device::{AirEnds, Device, SwitchPort};
 use crate::error::BuildError;
 use crate::frame::{Ends, Frame, Frames};
+use crate::gro::Gro;
 use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::link::{FAR, Link, NEAR};
@@ -36,6 +37,8 @@ pub(crate) struct Network {
     at_node: VecDeque<FrameId>,
     /// Frames that a host has handed to a link, and their fate there; `None` if they must still be queued.
     pub(super) handed_over: Vec<(FrameId, Option<Fate>)>,
+    /// What receiving devices use while they are polled.
+    pub(super) gro: Gro,
     /// Memory that devices on the air have given back, and that the senders have not got yet.
     pub(super) returned: Vec<Credit>,
 }
@@ -50,6 +53,7 @@ impl Network {
             switches: Vec::with_capacity(scenario.switches.len()),
             at_node: VecDeque::new(),
             handed_over: Vec::new(),
+            gro: Gro::default(),
             returned: Vec::new(),
         };
         for (index, spec) in scenario.radios.iter().enumerate() {
@@ -80,14 +84,20 @@ impl Network {
         let link = |link: &u32| &self.links[*link as usize];
         let has_events = |link: &Link| link.has_port() && !link.is_ahead() && link.upstream.is_none();
         let ports = (0..count).filter(|number| has_events(link(number))).map(LaneOwner::Port);
-        let landings = (0..count).filter(|number| link(number).has_landings()).map(LaneOwner::Arrival);
+        let landings = (0..count).filter(|number| link(number).has_landings()).map(|number| {
+            let owner =
+                if link(&number).propagation.gathers() { LaneOwner::Poll } else { LaneOwner::Arrival };
+            owner(number)
+        });
         let switches = (0..self.switches.len() as u32).map(LaneOwner::Switch);
         let radios = (0..self.radios.len() as u32).map(LaneOwner::Radio);
         let owners: Vec<LaneOwner> = ports.chain(landings).chain(switches).chain(radios).collect();
         for (lane, owner) in (0..).zip(&owners) {
             match *owner {
                 LaneOwner::Port(link) => self.links[link as usize].lanes[NEAR] = lane,
-                LaneOwner::Arrival(link) => self.links[link as usize].lanes[FAR] = lane,
+                LaneOwner::Arrival(link) | LaneOwner::Poll(link) => {
+                    self.links[link as usize].lanes[FAR] = lane;
+                }
                 LaneOwner::Switch(switch) => self.switches[switch as usize].lane = lane,
                 LaneOwner::Radio(radio) => self.radios[radio as usize].lane = lane,
                 _ => {}
@@ -416,10 +426,15 @@ fn links(scenario: &Scenario, implementation: Implementation) -> Result<Vec<Link
     let pausing = |link: &&scenario::Link| link.port.as_ref().is_some_and(|port| port.pause.is_some());
     let pausers: BTreeSet<NodeId> = scenario.links.iter().filter(pausing).map(|link| link.from).collect();
     let senders = tcp_senders(scenario);
+    let on_air: BTreeSet<usize> =
+        scenario.radios.iter().flat_map(|radio| radio.links.iter().copied()).collect();
     let link = |(index, spec): (usize, &scenario::Link)| {
         // A sender that waits for its device is woken only where departures are computed ahead.
         let of_device = if senders.contains(&spec.from) { Implementation::Fast } else { implementation };
-        let mut link = Link::new(spec, index, pausers.contains(&spec.to), scenario.seed, of_device)?;
+        // A device on the air has no GRO: mac80211 gives it no NAPI context (ath9k).
+        let rx_usecs = scenario.tcp.gro.filter(|_| !on_air.contains(&index));
+        let is_fed_back = pausers.contains(&spec.to);
+        let mut link = Link::new(spec, index, is_fed_back, rx_usecs, scenario.seed, of_device)?;
         link.credits = Credits::new(implementation);
         if link.pause.is_some() {
             let feeders = scenario.links.iter().enumerate().filter(|(_, other)| other.to == spec.from);

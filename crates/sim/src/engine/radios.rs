@@ -89,6 +89,18 @@ impl Sink for RadioSink<'_> {
         losses.marked(now, &token, reason);
     }
 
+    fn cut(&mut self, frame: &Frame, cut: &mut VecDeque<Frame>) {
+        let (link, id) = (self.link(frame.handle), frame.handle);
+        let token = Token { dsfield: frame.dsfield, ..self.frames.get(id).token(id) };
+        let Some(gso) = self.frames.details(&token).gso else { return };
+        let segments = (0..gso.segments).filter_map(|index| self.frames.split(&token, index));
+        cut.extend(segments.map(|segment| Frame { handle: segment.frame, len: segment.len, ..*frame }));
+        // The super-packet was counted when it came: the first segment counts for it.
+        let counters = &mut self.links[link as usize].counters;
+        counters.arrived += u64::from(gso.segments) - 1;
+        counters.cut += u64::from(gso.segments) - 1;
+    }
+
     fn air(&mut self, event: &AirEvent) {
         if let Some(log) = &mut self.log {
             log.push(*event);

@@ -128,6 +128,9 @@ impl SwitchNode {
         links: &mut [Link],
     ) -> Result<SwitchNode, BuildError> {
         let invalid = |why: String| BuildError::Invalid { what: "switch", index, why };
+        if scenario.tcp.gro.is_some() {
+            return Err(invalid("it cuts no super-packets: TCP's `gro` must be off".into()));
+        }
         if scenario.tcp.tso {
             return Err(invalid("it cuts no super-packets: TCP's `tso` must be off".into()));
         }

@@ -36,6 +36,10 @@ pub struct Config {
     pub accecn: bool,
     /// The device accepts super-packets of many segments (TSO).
     pub tso: bool,
+    /// Receiving devices, of hosts and of routers, join segments of a flow into super-packets (GRO). They
+    /// gather packets for this time before they are polled (`ethtool -C rx-usecs`), 1 us to 10 ms; `None`:
+    /// each packet is received when it comes, and none are joined.
+    pub gro: Option<Span>,
     /// Build super-packets even if the device accepts none, and cut them in the kernel just above it. Linux
     /// always does so since 4.17. Segments then leave one by one, but in the bursts of super-packets.
     pub gso: bool,
@@ -86,6 +90,7 @@ impl Default for Config {
             ecn: false,
             accecn: false,
             tso: true,
+            gro: None,
             gso: true,
             tick: Span::from_millis(4),
             tcp_rmem: [4096, 131_072, 6_291_456],

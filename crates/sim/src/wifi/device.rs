@@ -48,6 +48,9 @@ impl Burst {
 pub(super) struct Category {
     /// The queue discipline, made with the first packet.
     pub(super) qdisc: Option<Box<AnyQueue<Frame>>>,
+    /// Segments of the super-packet that left the queue discipline last. The driver takes them first (Linux
+    /// `dev_requeue_skb`).
+    pub(super) cut: VecDeque<Frame>,
     /// Packets below the queue discipline.
     pub(super) pending: u32,
     /// TIDs that have packets below, in turn.
@@ -126,7 +129,8 @@ impl Device {
     /// Packets that it holds, those sent but not acknowledged included.
     pub(super) fn held(&self) -> u64 {
         let in_qdisc = |category: &Category| {
-            category.qdisc.as_ref().map_or(0, |qdisc| u64::from(qdisc.backlog().packets))
+            let queued = category.qdisc.as_ref().map_or(0, |qdisc| u64::from(qdisc.backlog().packets));
+            queued + category.cut.len() as u64
         };
         let in_stack = self.stack.as_ref().map_or(0, |stack| u64::from(stack.radio_stats().backlog));
         let below = self.categories.iter().map(|category| in_qdisc(category) + u64::from(category.pending));

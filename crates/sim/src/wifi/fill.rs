@@ -149,12 +149,20 @@ impl Radio {
             }
             Lower::Fifo { .. } | Lower::Txq => 0,
         };
-        let Category { qdisc, pending, turn, dql, .. } = &mut device.categories[ac as usize];
+        let Category { qdisc, cut, pending, turn, dql, .. } = &mut device.categories[ac as usize];
         let Some(qdisc) = qdisc else { return 0 };
         let uplink = device.uplink;
         while moved < count && *pending + others < most && dql.is_none_or(|dql| dql.avail() >= 0) {
-            let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
-            let Some(frame) = qdisc.dequeue(now, &mut through) else { return moved };
+            if cut.is_empty() {
+                let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
+                let Some(frame) = qdisc.dequeue(now, &mut through) else { return moved };
+                sink.cut(&frame, cut);
+                if cut.is_empty() {
+                    cut.push_back(frame);
+                }
+                self.packets.offered += cut.len() as u64 - 1;
+            }
+            let Some(frame) = cut.pop_front() else { return moved };
             // The path was checked when the packet was offered, but the station can have left since.
             let Some(path) = uplink.or(self.downlinks[usize::from(frame.to)]) else {
                 self.packets.dropped += 1;

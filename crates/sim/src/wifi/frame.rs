@@ -1,5 +1,7 @@
 //! What the medium sees of a packet, and what it tells its owner.
 
+use std::collections::VecDeque;
+
 use goodqueue::{Nanos, Packet, Reason};
 
 /// A device on a radio: an access point or a station, by its place in [`super::RadioSpec::devices`].
@@ -141,6 +143,11 @@ pub trait Sink {
     /// A queue has marked a packet.
     fn marked(&mut self, now: Nanos, from: DeviceId, frame: &Frame, reason: Reason) {
         let _ = (now, from, frame, reason);
+    }
+    /// Cuts a super-packet into its segments, in front of a driver that takes none (Linux
+    /// `validate_xmit_skb`): they are put into `cut`, and take its place. An ordinary packet is left alone.
+    fn cut(&mut self, frame: &Frame, cut: &mut VecDeque<Frame>) {
+        let _ = (frame, cut);
     }
     /// The air was used.
     fn air(&mut self, event: &AirEvent) {

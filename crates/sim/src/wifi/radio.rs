@@ -3,7 +3,7 @@
 //! It needs no clock and no event loop. [`Radio::offer`] hands a packet to a device. [`Radio::next_event`]
 //! says when [`Radio::advance`] must be called. What comes out goes to a [`Sink`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use goodqueue::wifi::policy::{Groups, PolicyTimer};
 use goodqueue::wifi::{
@@ -318,8 +318,22 @@ impl Radio {
     }
 
     /// Hands `from` a packet for `frame.to`. All events up to `now` must have been handled. A packet for a
-    /// device that `from` is not associated with is dropped ([`Reason::Loss`]).
-    pub fn offer(&mut self, now: Nanos, from: DeviceId, mut frame: Frame, sink: &mut impl Sink) {
+    /// device that `from` is not associated with is dropped ([`Reason::Loss`]). A super-packet is cut here if
+    /// there is no queue discipline, otherwise when it leaves that.
+    pub fn offer(&mut self, now: Nanos, from: DeviceId, frame: Frame, sink: &mut impl Sink) {
+        let mut cut = VecDeque::new();
+        if self.devices.get(usize::from(from)).is_some_and(|device| device.qdisc.is_none()) {
+            sink.cut(&frame, &mut cut);
+        }
+        if cut.is_empty() {
+            return self.offer_packet(now, from, frame, sink);
+        }
+        for segment in cut {
+            self.offer_packet(now, from, segment, sink);
+        }
+    }
+
+    fn offer_packet(&mut self, now: Nanos, from: DeviceId, mut frame: Frame, sink: &mut impl Sink) {
         self.packets.offered += 1;
         frame.entered = now;
         let Some((path, tid)) = self.path(from, frame.to).zip(Tid::new(frame.tid)) else {
@@ -481,10 +495,10 @@ impl Radio {
     pub fn backlog(&self, device: DeviceId) -> (goodqueue::Backlog, u32) {
         let Some(device) = self.devices.get(usize::from(device)) else { return Default::default() };
         let mut above = goodqueue::Backlog::default();
-        for qdisc in device.categories.iter().filter_map(|category| category.qdisc.as_ref()) {
-            let backlog = qdisc.backlog();
-            above.packets += backlog.packets;
-            above.bytes += backlog.bytes;
+        for category in &device.categories {
+            let queued = category.qdisc.as_ref().map_or_else(Default::default, |qdisc| qdisc.backlog());
+            above.packets += queued.packets + category.cut.len() as u32;
+            above.bytes += queued.bytes + category.cut.iter().map(|frame| u64::from(frame.len)).sum::<u64>();
         }
         (above, device.categories.iter().map(|category| category.pending).sum())
     }

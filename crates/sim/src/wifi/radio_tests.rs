@@ -33,6 +33,17 @@ impl Sink for Counter {
         self.dropped_by[usize::from(at)] += u64::from(reason != Reason::Loss);
         self.dropped.push((frame, reason));
     }
+    fn cut(&mut self, frame: &Frame, cut: &mut VecDeque<Frame>) {
+        let segments = frame.len.div_ceil(1514);
+        if segments > 1 {
+            self.offered[0] += u64::from(segments) - 1;
+            cut.extend((0..segments).map(|at| Frame {
+                handle: frame.handle * 100 + at,
+                len: 1514,
+                ..*frame
+            }));
+        }
+    }
     fn air(&mut self, event: &AirEvent) {
         self.air.push(*event);
     }
@@ -499,5 +510,37 @@ fn sojourn_is_the_time_until_the_first_bit_of_the_exchange_that_carries_a_packet
         assert_eq!(waits.count(), own.len() as u64);
         assert_eq!(waits.max(), own.iter().max().map(|&ns| Span(ns)));
         assert_eq!(waits.mean(), Some(Span(own.iter().sum::<u64>() / own.len() as u64)));
+    }
+}
+
+/// A FIFO in front of mac80211 counts a super-packet as one packet and cuts it when it leaves. A device
+/// without a queue discipline gets its segments.
+#[test]
+fn super_packets_are_cut_behind_the_queue_discipline() {
+    let fifo = DriverSpec::stock("pfifo:10".parse().expect("a queue"));
+    for (driver, taken) in [(fifo, true), (DriverSpec::ath9k(), false)] {
+        let mut spec = network(&["mcs0"]);
+        spec.devices[0].driver = driver;
+        let mut radio = Radio::new(&spec, 1, 0).expect("a radio");
+        let mut counter = Counter::default();
+        for handle in 1..60 {
+            let whole = Frame { handle, len: 5 * 1514, to: 1, ..Frame::default() };
+            counter.offered[0] += 1;
+            radio.offer(Nanos::ZERO, 0, whole, &mut counter);
+            assert!(radio.is_conserved(Nanos::ZERO) && counter.is_balanced(&radio));
+        }
+        let (above, below) = radio.backlog(0);
+        if taken {
+            // Ten super-packets, and what the driver has not taken of the one that left.
+            assert!((10..15).contains(&above.packets), "{above:?}");
+            assert!(below > 100 && counter.dropped.iter().all(|(frame, _)| frame.len == 5 * 1514));
+        } else {
+            assert!(counter.dropped.is_empty());
+        }
+        radio.advance(Nanos(20 * SECOND), &mut counter);
+        assert!(radio.is_conserved(Nanos(20 * SECOND)) && counter.is_balanced(&radio));
+        let handles: Vec<u32> = counter.delivered.iter().map(|(.., frame)| frame.handle).collect();
+        let dropped: u32 = counter.dropped.iter().map(|(frame, _)| frame.len / 1514).sum();
+        assert!(handles.is_sorted() && handles.len() + dropped as usize == 5 * 59, "{handles:?}");
     }
 }

@@ -5,6 +5,7 @@ mod counters;
 mod departures;
 mod determinism;
 mod examples;
+mod gro;
 mod ledbat;
 mod network;
 mod own_congestion_control;

@@ -151,6 +151,13 @@ pub(crate) static TCP: Table = Table {
             "false: offloads are off",
             "whether the hosts' devices take super-packets; otherwise these are cut just before the device",
         ),
+        key(
+            "gro",
+            time(Span::from_micros(1), Span::from_millis(10)),
+            "none: offloads are off",
+            "receiving devices of hosts and routers join segments (GRO); they gather packets for this time before they \
+             are polled (`ethtool -C rx-usecs`)",
+        ),
     ],
     also: None,
 };

@@ -35,7 +35,7 @@ fn unknown_keys_with_the_nearest_known_one() {
     );
     refused(
         "[tcp]\nseeds = [1]\n",
-        "2:1: [tcp] has no key `seeds`; it has ecn, tso; write `seeds` above the first table",
+        "2:1: [tcp] has no key `seeds`; it has ecn, tso, gro; write `seeds` above the first table",
     );
     refused(
         &network("[link.up]\npause = { hihg = 1, low = 0 }"),
@@ -343,6 +343,10 @@ fn wrong_switches() {
     refused(
         &(switched("node = \"sw\"") + "[tcp]\ntso = true\n"),
         "8:8: a switch takes no super-packets, which are cut before: leave tso out of [tcp]",
+    );
+    refused(
+        &(switched("node = \"sw\"") + "[tcp]\ngro = \"50us\"\n"),
+        "8:8: a switch takes no super-packets, which are cut before: leave gro out of [tcp]",
     );
     refused(
         &(switched("node = \"sw\"") + "[[variant]]\nname = \"a\"\nswitch.ws = { buffers = \"input\" }\n"),
