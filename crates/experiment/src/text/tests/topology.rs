@@ -20,7 +20,7 @@ fn each_shape_has_its_links() {
     let links = |topology: &str| -> Vec<String> {
         let variant = &plan(&text(&format!("{topology}\n{LINES}"), FLOW))["variants"][0];
         let all = variant["links"].as_array().expect("links");
-        all.iter().filter_map(|link| link["name"].as_str().map(str::to_owned)).collect()
+        all.iter().filter_map(|link| link["link"].as_str().map(str::to_owned)).collect()
     };
     assert_eq!(
         links("kind = \"dumbbell\"\npairs = 2"),
