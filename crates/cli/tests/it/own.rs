@@ -95,8 +95,9 @@ fn the_commands_of_the_page_work() {
         let found = summary(&format!("tcp_1up --length 60s --cc ./my_{name}/my_{name}.so"));
         found["up"]["added_p50_ns"].as_f64().expect("a time") / 1e6
     });
-    // A packet of 1514 bytes takes 0.6056 ms at 20 Mbit/s. Vegas holds from two packets on, and less than five:
-    // it counts whole ones, and reduces its window when there are more than four. One of them is on the line.
+    // A packet of 1514 bytes takes 0.6056 ms at 20 Mbit/s. Vegas holds from two packets on, and less than
+    // five: it counts whole ones, and reduces its window when there are more than four. One of them is on the
+    // line.
     assert!((1.0..5.0).contains(&(vegas / 0.6056)), "{vegas} ms");
     // LEDBAT holds its target of 60 ms, to two packets.
     assert!((ledbat - 60.0).abs() < 2.0 * 0.6056, "{ledbat} ms");

@@ -532,7 +532,8 @@ impl Flows {
         role
     }
 
-    /// Data of a flow with an end has come over its connection, `index`. If that was the rest, flows that waited for it are planned.
+    /// Data of a flow with an end has come over its connection, `index`. If that was the rest, flows that
+    /// waited for it are planned.
     #[inline(never)]
     pub(super) fn note_transfer(&mut self, agenda: &mut Agenda, index: usize) {
         let Flow { rx, bytes, current, .. } = &self.list[index];

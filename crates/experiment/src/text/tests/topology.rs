@@ -76,7 +76,7 @@ fn a_flow_in_a_fat_tree_takes_one_of_all_shortest_paths() {
     let mut taken: Vec<Vec<usize>> = Vec::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         let hops = hops(&scenario, flow.from, flow.to).expect("a way");
-        let path: Vec<usize> = simulation.path(index).iter().map(|&link| link as usize).collect();
+        let path = simulation.path(index);
         assert!(path.len() == hops.len() && path.iter().zip(&hops).all(|(link, of)| of.contains(link)));
         if flow.to == scenario.flows[0].to && !taken.contains(&path) {
             taken.push(path);

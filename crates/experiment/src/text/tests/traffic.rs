@@ -179,8 +179,9 @@ fn a_user_keeps_a_connection_for_some_requests() {
     let count = |ideal| series.ideal_ns.iter().filter(|&&of| of == ideal).count();
     assert_eq!(count(fresh) + count(kept), series.ideal_ns.len());
     assert!((22..=26).contains(&count(kept)), "{}", count(kept));
-    // On an empty line each flow takes its ideal time, that of its request (566 bytes with headers), and at most
-    // that of what another user is sent: the bytes of a flow, and packets of a handshake (74, 74 and 66 bytes).
+    // On an empty line each flow takes its ideal time, that of its request (566 bytes with headers), and at
+    // most that of what another user is sent: the bytes of a flow, and packets of a handshake (74, 74 and 66
+    // bytes).
     for (took, ideal) in series.took_ns.iter().zip(&series.ideal_ns) {
         assert!((*ideal..ideal + sent + (566 + 74 + 74 + 66) * 800).contains(took), "{took} {ideal}");
     }
