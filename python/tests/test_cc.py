@@ -246,7 +246,7 @@ def test_an_example_in_python_and_the_same_in_c_decide_the_same(example, like):
 def test_vegas_in_python_keeps_two_to_four_packets_in_the_queue(example):
     python, _ = example("vegas")
     result = goodqueue.run("tcp_1up", cc=("vegas", python), **LINE)
-    # A packet of 1514 bytes takes 0.6056 ms. It counts whole packets, less than five, one of them on the line.
+    # A packet of 1514 bytes takes 0.6056 ms. It counts whole packets, fewer than five, one on the line.
     assert 1 <= result.summary["rise_p50_ms"][0] / 0.6056 < 5
 
 
