@@ -19,13 +19,13 @@ use crate::errors;
 type Words = (u64, u64, Option<String>, bool, String, f64);
 
 fn to_words(unit: &Unit) -> Words {
-    (unit.point, unit.seed, unit.only.clone(), unit.is_fresh, unit.hash.to_string(), unit.cost)
+    (unit.point, unit.seed, unit.only.as_deref().map(str::to_owned), unit.is_fresh, unit.hash.to_string(), unit.cost)
 }
 
 fn of_words((point, seed, only, is_fresh, hash, cost): Words) -> PyResult<Unit> {
     let hash = u128::from_str_radix(&hash, 16)
         .map_err(|error| pyo3::exceptions::PyValueError::new_err(format!("{hash}: {error}")))?;
-    Ok(Unit { point, seed, only, is_fresh, hash: UnitHash(hash), cost })
+    Ok(Unit { point, seed, only: only.map(Into::into), is_fresh, hash: UnitHash(hash), cost })
 }
 
 /// A sweep with its points and the results that are known.
@@ -182,8 +182,8 @@ impl PyStudy {
         let made = py.detach(|| {
             let found = findings(&self.study, &self.units, &self.results)?;
             let json = serde_json::to_string_pretty(&found).map_err(Error::machine)?;
-            let rows = self.study.rows(&self.units, &self.results)?;
-            Ok((json + "\n", text(&found), goodqueue_report::sweep_html(&found), self.study.encode(&rows)?))
+            let table = self.study.table(&self.units, &self.results)?;
+            Ok((json + "\n", text(&found), goodqueue_report::sweep_html(&found), table))
         });
         let (json, text, page, rows) = made.map_err(|error: Error| errors::of(py, &error))?;
         Ok((json, text, page, PyBytes::new(py, &rows)))

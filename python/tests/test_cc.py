@@ -3,6 +3,7 @@
 import math
 import os
 import pathlib
+import runpy
 import subprocess
 import sys
 import threading
@@ -199,8 +200,10 @@ def test_two_runs_at_a_time_do_not_meet():
     assert first == second > 15e6
 
 
-def test_the_template_of_the_command_works(command, tmp_path):
-    subprocess.run([command, "new", "cc", "mine", "--lang", "python"], cwd=tmp_path, check=True)
+@pytest.mark.parametrize("like", ["aimd", "vegas", "ledbat"])
+def test_the_template_of_the_command_works(command, tmp_path, like):
+    words = ["new", "cc", "mine", "--lang", "python", "--like", like]
+    subprocess.run([command, *words], cwd=tmp_path, check=True)
     paths = os.pathsep.join([str(ROOT), str(tmp_path / "mine")])
     words = {
         "cwd": tmp_path / "mine",
@@ -214,3 +217,48 @@ def test_the_template_of_the_command_works(command, tmp_path):
     tested = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], **words)
     assert tested.returncode == 0, tested.stdout
     assert "2 passed" in tested.stdout
+
+
+@pytest.fixture
+def example(command, tmp_path):
+    """The class of a template in Python, and the library of the same template in C."""
+
+    def make(like):
+        for language in ("python", "c"):
+            words = ["new", "cc", f"{like}_{language}", "--lang", language, "--like", like]
+            subprocess.run([command, *words], cwd=tmp_path, check=True)
+        subprocess.run(["make", "-s"], cwd=tmp_path / f"{like}_c", check=True)
+        python = runpy.run_path(str(tmp_path / f"{like}_python" / f"{like}_python.py"))["Mine"]
+        return python, str(tmp_path / f"{like}_c" / f"{like}_c.so")
+
+    return make
+
+
+@pytest.mark.parametrize("like", ["aimd", "vegas", "ledbat"])
+def test_an_example_in_python_and_the_same_in_c_decide_the_same(example, like):
+    python, compiled = example(like)
+    for queue in ("pfifo:1000", "pfifo:20", "fq_codel"):
+        line = {**LINE, "queues": queue, "length": "10s"}
+        ours, theirs = (goodqueue.run("tcp_1up", cc=cc, **line) for cc in ((like, python), compiled))
+        assert ours.series["value"] == theirs.series["value"], queue
+
+
+def test_vegas_in_python_keeps_two_to_four_packets_in_the_queue(example):
+    python, _ = example("vegas")
+    result = goodqueue.run("tcp_1up", cc=("vegas", python), **LINE)
+    # A packet of 1514 bytes takes 0.6056 ms. It counts whole packets, fewer than five, one on the line.
+    assert 1 <= result.summary["rise_p50_ms"][0] / 0.6056 < 5
+
+
+def test_ledbat_in_python_holds_its_target_and_yields_to_cubic(example):
+    python, _ = example("ledbat")
+    line = {**LINE, "length": "60s"}
+    for target in (30, 60):
+        alone = goodqueue.run(
+            "tcp_1up", cc=("ledbat", lambda target=target: python(target * 1_000_000)), **line
+        )
+        assert alone.summary["rise_p50_ms"][0] == pytest.approx(target, abs=2)
+        assert alone.summary["goodput_up_bps"][0] > 18e6
+    beside = goodqueue.run("rrul_var", flows=2, cc=[("ledbat", python), "cubic"], **line)
+    ledbat, cubic, *_ = (flow["goodput_bps"] for flow in beside.summaries[0]["flows"])
+    assert ledbat < 0.05 * cubic

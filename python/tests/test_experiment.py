@@ -89,3 +89,27 @@ def test_the_schema_is_the_commands(root):
 
 def test_the_warnings_of_a_plan():
     assert goodqueue.Experiment(test="rrul").warnings == []
+
+
+def test_requests_go_over_kept_connections():
+    """With `requests` each request but the first of a connection saves the round trip of its handshake."""
+    traffic = {"name": "api", "from": "server", "users": 1, "think": "100ms", "size": "1448", "requests": 10}
+    keys = {"queues": ["fq_codel"], "test": {"length": "10s"}, "link": {"rate": "100mbit", "rtt": "50ms"}}
+    flows = Experiment(keys, traffic=[traffic]).run().flows.to_pandas()
+    fresh, kept = (flows["fct_ms"][flows["ideal_ms"].between(*span)] for span in ((100, 101), (50, 51)))
+    assert len(fresh) + len(kept) == len(flows) and abs(len(kept) - 9 * len(fresh)) < 10
+    assert fresh.min() >= 100 and kept.min() >= 50 and kept.max() < 52
+
+
+def test_a_topology_is_a_table():
+    shape = {"kind": "fat-tree", "k": 4, "rate": "100mbit", "delay": "10us", "queue": "$queue"}
+    experiment = Experiment(
+        queues=["pfifo:100", "fq_codel"],
+        test={"length": "1s", "idle": "100ms"},
+        topology=shape,
+        flow=[{"to": "servers", "bytes": 50_000}],
+    )
+    result = experiment.run()
+    assert result.queues == ["pfifo:100", "fq_codel"]
+    assert len(result.head["test"]["flows"]) == 8
+    assert len(experiment.plan["variants"][0]["links"]) == 96

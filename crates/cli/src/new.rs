@@ -32,7 +32,9 @@ const PYTHON: Files = &[
     ("README.md", include_str!("../templates/README-python.md")),
 ];
 
-const fn cc(text: &'static str) -> [(&'static str, &'static str); 4] {
+type CcFiles<const N: usize> = [(&'static str, &'static str); N];
+
+const fn cc(text: &'static str) -> CcFiles<4> {
     [
         ("@NAME@.c", text),
         ("goodqueue_own.h", goodqueue_own::HEADER),
@@ -41,22 +43,32 @@ const fn cc(text: &'static str) -> [(&'static str, &'static str); 4] {
     ]
 }
 
-const AIMD: [(&str, &str); 4] = cc(include_str!("../templates/aimd.c"));
-const VEGAS: [(&str, &str); 4] = cc(include_str!("../templates/vegas.c"));
-const LEDBAT: [(&str, &str); 4] = cc(include_str!("../templates/ledbat.c"));
+const fn cc_rust(text: &'static str) -> CcFiles<4> {
+    [
+        ("src/lib.rs", text),
+        ("Cargo.toml", include_str!("../templates/Cargo.toml.txt")),
+        ("Makefile", include_str!("../templates/Makefile-cc-rust")),
+        ("README.md", include_str!("../templates/README-cc.md")),
+    ]
+}
 
-const CC_PYTHON: Files = &[
-    ("@NAME@.py", include_str!("../templates/cc.py")),
-    ("test_@NAME@.py", include_str!("../templates/test_cc.py")),
-    ("README.md", include_str!("../templates/README-cc-python.md")),
-];
+const fn cc_python(text: &'static str) -> CcFiles<3> {
+    [
+        ("@NAME@.py", text),
+        ("test_@NAME@.py", include_str!("../templates/test_cc.py")),
+        ("README.md", include_str!("../templates/README-cc-python.md")),
+    ]
+}
 
-const CC_RUST: Files = &[
-    ("src/lib.rs", include_str!("../templates/aimd.rs")),
-    ("Cargo.toml", include_str!("../templates/Cargo.toml.txt")),
-    ("Makefile", include_str!("../templates/Makefile-cc-rust")),
-    ("README.md", include_str!("../templates/README-cc.md")),
-];
+const AIMD: CcFiles<4> = cc(include_str!("../templates/aimd.c"));
+const AIMD_RUST: CcFiles<4> = cc_rust(include_str!("../templates/aimd.rs"));
+const AIMD_PYTHON: CcFiles<3> = cc_python(include_str!("../templates/aimd.py"));
+const VEGAS: CcFiles<4> = cc(include_str!("../templates/vegas.c"));
+const VEGAS_RUST: CcFiles<4> = cc_rust(include_str!("../templates/vegas.rs"));
+const VEGAS_PYTHON: CcFiles<3> = cc_python(include_str!("../templates/vegas.py"));
+const LEDBAT: CcFiles<4> = cc(include_str!("../templates/ledbat.c"));
+const LEDBAT_RUST: CcFiles<4> = cc_rust(include_str!("../templates/ledbat.rs"));
+const LEDBAT_PYTHON: CcFiles<3> = cc_python(include_str!("../templates/ledbat.py"));
 
 /// Writes a template into a new folder.
 ///
@@ -78,13 +90,12 @@ pub fn command(args: &NewArgs) -> Result<(), Error> {
                 (Language::C, Example::Aimd) => &AIMD,
                 (Language::C, Example::Vegas) => &VEGAS,
                 (Language::C, Example::Ledbat) => &LEDBAT,
-                (Language::Rust, Example::Aimd) => CC_RUST,
-                (Language::Python, Example::Aimd) => CC_PYTHON,
-                (Language::Rust | Language::Python, Example::Vegas | Example::Ledbat) => {
-                    return Err(Error::Usage(
-                        "new cc --like: in Rust and Python there is aimd; vegas and ledbat are in C".into(),
-                    ));
-                }
+                (Language::Rust, Example::Aimd) => &AIMD_RUST,
+                (Language::Rust, Example::Vegas) => &VEGAS_RUST,
+                (Language::Rust, Example::Ledbat) => &LEDBAT_RUST,
+                (Language::Python, Example::Aimd) => &AIMD_PYTHON,
+                (Language::Python, Example::Vegas) => &VEGAS_PYTHON,
+                (Language::Python, Example::Ledbat) => &LEDBAT_PYTHON,
             };
             write("cc", name, files, *lang, source.as_deref())
         }

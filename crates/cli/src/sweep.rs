@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use goodqueue_experiment::{Design, Error, Sweep};
 use goodqueue_report::sweep::{Findings, text};
-use goodqueue_sweep::{Crossed, Results, Row, Store, Study, Unit, Watch, crossed, findings, run, threads};
+use goodqueue_sweep::{Crossed, Results, Store, Study, Unit, Watch, crossed, findings, run, threads};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
@@ -119,8 +119,7 @@ fn write(
 ) -> Result<std::path::PathBuf, Error> {
     let json = serde_json::to_string_pretty(found).map_err(Error::machine)?;
     store.put("findings.json", (json + "\n").as_bytes())?;
-    let rows: Vec<Row> = study.rows(units, results)?;
-    store.put("points.parquet", &study.encode(&rows)?)?;
+    store.put("points.parquet", &study.table(units, results)?)?;
     store.put("report.html", goodqueue_report::sweep_html(found).as_bytes())
 }
 

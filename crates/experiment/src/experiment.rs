@@ -87,7 +87,10 @@ impl Variant {
     pub(crate) fn traffic_runs(&self, seed: u64) -> Vec<TrafficRun> {
         let mut at = self.scenario.flows.len();
         let of = |(flows, traffic): (Vec<Flow>, &Traffic)| {
-            let ideal = flows.iter().map(|flow| traffic.way.ideal(flow.bytes.unwrap_or(0)));
+            let ideal = flows.iter().map(|flow| {
+                let is_kept = flow.after.is_some_and(|after| after.kept);
+                traffic.way.ideal(flow.bytes.unwrap_or(0), is_kept)
+            });
             let run = TrafficRun { first: at, ideal: ideal.collect() };
             at += run.ideal.len();
             run

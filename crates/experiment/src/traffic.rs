@@ -42,8 +42,18 @@ pub(crate) enum Come {
     Gaps(Distribution),
     /// At these times, from `from` on.
     Listed(Arc<[Arrival]>),
-    /// Each of so many users asks for the next when it has the last one, after a time to think.
-    Users { users: u64, think: Distribution },
+    /// Each of so many users asks for the next when it has the last one. So many requests go over a
+    /// connection; then it opens another.
+    Users { users: u64, pace: Pace, requests: u64 },
+}
+
+/// When a user who has the last flow asks for the next one.
+#[derive(Clone, Debug)]
+pub(crate) enum Pace {
+    /// After a time to think.
+    Think(Distribution),
+    /// So long after it has asked for the last one, or at once if that is over.
+    Every(Span),
 }
 
 /// What a flow needs at the least.
@@ -52,6 +62,8 @@ pub(crate) struct Way {
     /// Delays of the links from the opening of the connection until the last byte is there, without the
     /// bytes: handshake, then data.
     pub(crate) delay: Span,
+    /// The same over a connection that is kept: the request of a receiver, then data.
+    pub(crate) kept_delay: Span,
     /// The rate of the slowest line; `None`: no line has one.
     pub(crate) rate: Option<Rate>,
     /// Largest payload of a segment, and its headers in a frame, bytes.
@@ -60,13 +72,14 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    /// The delay of a handshake and of the data behind it, from the delays forth (the way of the data) and
-    /// back. If the sender opens, SYN, SYN-ACK and data go forth, back and forth. If the receiver does, SYN,
-    /// SYN-ACK, ACK and data go back, forth, back and forth.
-    pub(crate) fn delay(opener: Opener, [forth, back]: [Span; 2]) -> Span {
+    /// The delay of a handshake and of the data behind it, and that over a kept connection, from the delays
+    /// forth (the way of the data) and back. If the sender opens, SYN, SYN-ACK and data go forth, back and
+    /// forth. If the receiver does, SYN, SYN-ACK, ACK and data go back, forth, back and forth. Over a kept
+    /// connection it is data alone, or a request and data.
+    pub(crate) fn delays(opener: Opener, [forth, back]: [Span; 2]) -> [Span; 2] {
         match opener {
-            Opener::Sender => forth * 2 + back,
-            Opener::Receiver => (forth + back) * 2,
+            Opener::Sender => [forth * 2 + back, forth],
+            Opener::Receiver => [(forth + back) * 2, forth + back],
         }
     }
 
@@ -76,10 +89,11 @@ impl Way {
         bytes.saturating_add(segments.saturating_mul(self.headers.into()))
     }
 
-    /// The time that a flow of this size takes alone, without slow start and queues.
-    pub(crate) fn ideal(&self, bytes: u64) -> Span {
+    /// The time that a flow of this size takes alone, without slow start and queues; over a connection that
+    /// is kept, or one of its own.
+    pub(crate) fn ideal(&self, bytes: u64, is_kept: bool) -> Span {
         let sent = self.rate.map_or(Span::ZERO, |rate| rate.tx_time(Bytes(self.on_the_line(bytes))));
-        self.delay + sent
+        sent + if is_kept { self.kept_delay } else { self.delay }
     }
 
     /// The mean time between flows of this mean size that together need this rate on the line, ns: each byte
@@ -134,23 +148,48 @@ impl Traffic {
                 };
                 flows.extend(all.into_iter().map(flow));
             }
-            Come::Users { users, think } => {
+            Come::Users { users, pace, requests } => {
                 for user in 0..*users {
                     let mut rng = Rng::stream(seed, (number as u64) << 32 | user, "traffic users");
                     let late = Span(rng.below(jitter.0.saturating_add(1)));
-                    let mut earliest = self.from + late + Span(think.draw(&mut rng));
+                    let mut pause = || match pace {
+                        Pace::Think(think) => Span(think.draw(&mut rng)),
+                        // Each begins anywhere in its first interval.
+                        Pace::Every(every) => Span(rng.below(every.0.max(1))),
+                    };
+                    // When it asks for the next one; with a time to think, not before that.
+                    let mut earliest = self.from + late + pause();
+                    let mut due = earliest;
                     let mut after = None;
-                    while earliest < self.until {
+                    for request in 0.. {
+                        if earliest >= self.until {
+                            break;
+                        }
                         if flows.len() == most {
                             return None;
                         }
-                        let (bytes, pause) = (draw(), Span(think.draw(&mut rng)));
-                        let start = if after.is_none() { earliest } else { Span::ZERO };
-                        let place = first + flows.len();
-                        flows.push(Flow { start, after, bytes: Some(bytes), ..self.flow.clone() });
-                        after = Some(After { flow: place, pause, until: self.until });
+                        let bytes = draw();
+                        let is_kept = request % requests != 0;
+                        let after_that = After {
+                            flow: first + flows.len(),
+                            pause: Span::ZERO,
+                            until: self.until,
+                            kept: (request + 1) % requests != 0,
+                        };
                         // No request takes less; 1 ns so that this ends.
-                        earliest = earliest + self.way.ideal(bytes).max(Span(1)) + pause;
+                        let ended = earliest + self.way.ideal(bytes, is_kept).max(Span(1));
+                        let start =
+                            if after.is_none() || matches!(pace, Pace::Every(_)) { due } else { Span::ZERO };
+                        flows.push(Flow { start, after, bytes: Some(bytes), ..self.flow.clone() });
+                        let pause = match pace {
+                            Pace::Think(_) => pause(),
+                            Pace::Every(every) => {
+                                due = due + *every;
+                                Span::ZERO
+                            }
+                        };
+                        earliest = (ended + pause).max(due);
+                        after = Some(After { pause, ..after_that });
                     }
                 }
             }

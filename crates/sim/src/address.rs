@@ -46,8 +46,11 @@ impl Scenario {
     /// Address and port of the sender and of the receiver of TCP flow `index`; `None` if there is no such
     /// flow.
     #[must_use]
-    pub fn flow_ends(&self, index: usize) -> Option<[SocketAddr; 2]> {
-        let flow = self.flows.get(index)?;
+    pub fn flow_ends(&self, mut index: usize) -> Option<[SocketAddr; 2]> {
+        let mut flow = self.flows.get(index)?;
+        while let Some(after) = flow.after.filter(|after| after.kept && after.flow < index) {
+            (index, flow) = (after.flow, self.flows.get(after.flow)?);
+        }
         let [client, server] = Conversation::of_flow(self, flow, index).ends();
         Some(match flow.opener {
             Opener::Sender => [client, server],

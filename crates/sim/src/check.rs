@@ -44,11 +44,13 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), BuildError> {
         return Err(BuildError::Invalid { what: "tcp", index: 0, why });
     }
     check_switches(scenario)?;
+    let mut followed = BTreeSet::new();
     for (index, flow) in scenario.flows.iter().enumerate() {
         ends(flow.from, flow.to, nodes)
             .and_then(|()| dscp(flow.dscp))
             .and_then(|()| quic(flow))
             .and_then(|()| after(flow, index, &scenario.flows))
+            .and_then(|()| kept(flow, index, &scenario.flows, &mut followed))
             .map_err(|why| BuildError::Invalid { what: "flow", index, why })?;
     }
     for (index, source) in scenario.sources.iter().enumerate() {
@@ -177,6 +179,25 @@ fn after(flow: &Flow, index: usize, flows: &[Flow]) -> Result<(), String> {
         Some(other) if after.flow != index && other.bytes.is_some() => Ok(()),
         Some(_) => Err(format!("it waits for flow {}, which does not end before it", after.flow)),
         None => Err(format!("it waits for flow {}, and there is none", after.flow)),
+    }
+}
+
+/// Whether the connection that it goes over, if it opens none, can be had.
+fn kept(flow: &Flow, index: usize, flows: &[Flow], followed: &mut BTreeSet<usize>) -> Result<(), String> {
+    let Some(after) = flow.after.filter(|after| after.kept) else { return Ok(()) };
+    let other = &flows[after.flow];
+    let ends = |flow: &Flow| (flow.from, flow.to, flow.opener);
+    let it = format!("it goes over the connection of flow {}", after.flow);
+    if after.flow > index {
+        Err(format!("{it}, which must be in front of it in the list"))
+    } else if ends(flow) != ends(other) {
+        Err(format!("{it}, which has other ends"))
+    } else if flow.stop.is_some() {
+        Err(format!("{it}, and has no stop of its own"))
+    } else if !followed.insert(after.flow) {
+        Err(format!("{it}, and so does another flow behind it"))
+    } else {
+        Ok(())
     }
 }
 

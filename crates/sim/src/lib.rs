@@ -97,7 +97,7 @@ pub use link::LinkCounters;
 pub use loss::Loss;
 pub use own_queue::{NamedQueue, OwnQueue, Report};
 pub use owner::LaneOwner;
-pub use path::route;
+pub use path::{hops, route};
 pub use scenario::{
     After, Browse, Discipline, Flow, Link, NodeId, Opener, Pattern, Pause, PortSpec, Probe, ProbeKind, Radio,
     Rpm, Scenario, Shaper, ShaperKind, Source, Switch, Talk, Watch,

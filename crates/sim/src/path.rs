@@ -1,6 +1,6 @@
 //! Routes: the path of every pair of hosts that communicate, found once.
 
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use crate::error::BuildError;
 use crate::scenario::{NodeId, Scenario};
@@ -31,6 +31,30 @@ pub fn route(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<usize>
     let mut paths = Paths::new(scenario);
     let path = paths.first(scenario, from, to)?;
     Ok(paths.links(path).map(|link| link as usize).collect())
+}
+
+/// The links, hop by hop, that packets from one node to another can take. Without [`Scenario::ecmp`] there is
+/// one for each hop: those of [`route`].
+///
+/// # Errors
+/// As of [`route`].
+pub fn hops(scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Vec<Vec<usize>>, BuildError> {
+    let route = route(scenario, from, to)?;
+    if !scenario.ecmp {
+        return Ok(route.into_iter().map(|link| vec![link]).collect());
+    }
+    let paths = Paths::new(scenario);
+    let distance = paths.distances_to(scenario, to);
+    let mut nodes = BTreeSet::from([from]);
+    let mut hops = Vec::with_capacity(route.len());
+    for left in (0..route.len() as u32).rev() {
+        let is_nearer = |link: &u32| distance[paths.ends[*link as usize]] == left;
+        let leaving = nodes.iter().flat_map(|&node| paths.leaving[node].iter().copied());
+        let links: Vec<usize> = leaving.filter(is_nearer).map(|link| link as usize).collect();
+        nodes = links.iter().map(|&link| paths.ends[link]).collect();
+        hops.push(links);
+    }
+    Ok(hops)
 }
 
 /// Which of `count` next links a conversation takes at a node: the hash's part of the range of all hashes,

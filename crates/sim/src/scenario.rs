@@ -281,7 +281,7 @@ pub struct Flow {
     pub max_rate: Option<Rate>,
 }
 
-/// A flow is opened after another: the next request of a user who has the answer to the last one.
+/// A flow begins after another: the next request of a user who has the answer to the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
     /// Number of the other flow in [`Scenario::flows`]. It has [`Flow::bytes`], and goes over TCP.
@@ -290,6 +290,13 @@ pub struct After {
     pub pause: Span,
     /// If this flow would be opened at this time or later, it is not opened at all.
     pub until: Span,
+    /// It goes over the connection of the other flow, which is kept, and opens none. Its congestion control
+    /// and DSCP are those of the flow that opened the connection. If the receiver opened it, the receiver
+    /// asks with a request of [`goodqueue_probe::web::REQUEST`] bytes, and the flow begins with that request.
+    ///
+    /// Such a flow has the ends of the other one, which is in front of it in the list, and no stop. One flow
+    /// at most follows another in this way.
+    pub kept: bool,
 }
 
 impl Flow {

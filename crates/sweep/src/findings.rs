@@ -1,5 +1,6 @@
 //! What the rows of a study show.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use goodqueue_experiment::limit::{Limit, Outcome};
@@ -88,8 +89,11 @@ fn levels_of(study: &Study, levels: &[Levels], point: u64) -> Vec<usize> {
 pub fn findings(study: &Study, units: &[Unit], results: &Results) -> Result<Findings, Error> {
     let rounds = study.rounds(units, results)?;
     let cells = study.cells(units, results, false);
-    let last = study.cells(&rounds.last, results, false);
-    let ranked = study.ranked(&last);
+    let of_last = match &rounds.last {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(last) => Some(study.cells(last, results, false)),
+    };
+    let ranked = study.ranked(of_last.as_ref().unwrap_or(&cells));
     let fresh = study.fresh(&rounds.last, results)?;
     let levels = levels(study);
     let aim = quantity(study.sweep.aim.figure);

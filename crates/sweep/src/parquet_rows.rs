@@ -20,7 +20,7 @@ use crate::row::Row;
 use crate::unit::UnitHash;
 
 /// Rows of a group.
-const GROUP: usize = 1 << 14;
+const GROUP: usize = 1 << 12;
 
 /// The columns, in order: those that identify the run, an axis each, and a figure each.
 fn schema(sweep: &Sweep) -> String {
@@ -86,7 +86,11 @@ fn figure_columns() -> impl Iterator<Item = (String, f64)> {
 }
 
 /// The file of these rows. The same rows give the same bytes. `values` has the values of a point.
-pub(crate) fn encode(sweep: &Sweep, rows: &[Row], values: &dyn Fn(u64) -> Vec<AxisValue>) -> Result<Vec<u8>> {
+pub(crate) fn encode(
+    sweep: &Sweep,
+    mut rows: impl Iterator<Item = Row>,
+    values: &dyn Fn(u64) -> Vec<AxisValue>,
+) -> Result<Vec<u8>> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("goodqueue {}", env!("CARGO_PKG_VERSION")))
@@ -94,10 +98,13 @@ pub(crate) fn encode(sweep: &Sweep, rows: &[Row], values: &dyn Fn(u64) -> Vec<Ax
     let schema = Arc::new(parse_message_type(&schema(sweep))?);
     let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
     // Group by group, so that memory does not grow with the number of rows.
-    for rows in rows.chunks(GROUP) {
-        write(&mut writer, sweep, rows, values)?;
+    loop {
+        let group: Vec<Row> = rows.by_ref().take(GROUP).collect();
+        if group.is_empty() {
+            return writer.into_inner();
+        }
+        write(&mut writer, sweep, &group, values)?;
     }
-    writer.into_inner()
 }
 
 /// Writes a group of rows.

@@ -1,8 +1,9 @@
 //! A study: a sweep with its points, and what of it is still to be run.
 
-use std::collections::HashMap;
-use std::sync::Mutex;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use goodqueue_experiment::limit::Outcome;
@@ -30,31 +31,59 @@ pub struct Study {
     simulate: Simulate,
 }
 
+/// Rows that are kept in one piece of memory.
+const SEGMENT: usize = 1024;
+
 /// The rows of each unit that was run.
 #[derive(Clone, Debug, Default)]
-pub struct Results(HashMap<UnitHash, Vec<Row>>);
+pub struct Results {
+    /// In pieces, so that none is moved when more come.
+    segments: Vec<Vec<Row>>,
+    /// Where the rows of each unit are: the segment, the first row in it, and their number.
+    places: HashMap<UnitHash, (u32, u32, u32)>,
+    /// The names of the variants, once each.
+    names: BTreeSet<Arc<str>>,
+}
 
 impl Results {
     /// Takes in rows; those of a unit belong together. Rows of a unit that is there already are left out.
+    #[allow(clippy::cast_possible_truncation)]
     pub fn add(&mut self, rows: Vec<Row>) {
         let mut rows = rows.into_iter().peekable();
         while let Some(first) = rows.next() {
+            let hash = first.hash;
             let mut unit = vec![first];
-            while let Some(next) = rows.next_if(|next| next.hash == unit[0].hash) {
+            while let Some(next) = rows.next_if(|next| next.hash == hash) {
                 unit.push(next);
             }
-            self.0.entry(unit[0].hash).or_insert(unit);
+            if self.has(hash) {
+                continue;
+            }
+            if self.segments.last().is_none_or(|last| last.len() + unit.len() > last.capacity()) {
+                self.segments.push(Vec::with_capacity(SEGMENT.max(unit.len())));
+            }
+            let number = self.segments.len() - 1;
+            let segment = &mut self.segments[number];
+            self.places.insert(hash, (number as u32, segment.len() as u32, unit.len() as u32));
+            for row in unit {
+                if !self.names.contains(&row.queue) {
+                    self.names.insert(Arc::clone(&row.queue));
+                }
+                let queue = self.names.get(&row.queue).map_or_else(|| Arc::clone(&row.queue), Arc::clone);
+                segment.push(Row { queue, ..row });
+            }
         }
     }
 
     /// Whether a unit was run.
     #[must_use]
     pub fn has(&self, hash: UnitHash) -> bool {
-        self.0.contains_key(&hash)
+        self.places.contains_key(&hash)
     }
 
     pub(crate) fn of(&self, hash: UnitHash) -> &[Row] {
-        self.0.get(&hash).map_or(&[], Vec::as_slice)
+        let Some(&(segment, first, count)) = self.places.get(&hash) else { return &[] };
+        &self.segments[segment as usize][first as usize..(first + count) as usize]
     }
 }
 
@@ -174,7 +203,7 @@ impl Study {
         let unit = |&seed: &u64| {
             let jobs = unit::jobs(&mut experiment, seed, only);
             let (hash, cost) = (unit::hash(&jobs, libraries), unit::cost(&jobs));
-            Unit { point, seed, only: only.map(str::to_owned), is_fresh, hash, cost }
+            Unit { point, seed, only: only.map(Arc::from), is_fresh, hash, cost }
         };
         Ok(seeds.iter().map(unit).collect())
     }
@@ -244,7 +273,8 @@ impl Study {
     /// `None` if there is none.
     #[must_use]
     pub fn value(&self, units: &[Unit], results: &Results) -> Option<f64> {
-        let best = self.ranked(&self.cells(units, results, false)).into_iter().next()?;
+        let cells = self.cells(units, results, false);
+        let best = self.ranked(&cells).into_iter().next()?;
         let figure = FIGURES.iter().position(|figure| figure.name == self.sweep.aim.figure)?;
         Some(best.means[figure])
     }
@@ -262,7 +292,7 @@ impl Study {
         if !first.is_empty() {
             return Ok(first);
         }
-        let mut rounds = Rounds { all: units.to_vec(), last: units.to_vec() };
+        let mut rounds = Rounds { all: units.into(), last: units.into() };
         if self.sweep.design == Design::Halving {
             let missing = self.halve(&mut rounds, results, missing)?;
             if !missing.is_empty() {
@@ -276,7 +306,7 @@ impl Study {
     /// resource): of the points of a round one in `keep` goes on, with `keep` times as many seeds.
     fn halve(
         &self,
-        rounds: &mut Rounds,
+        rounds: &mut Rounds<'_>,
         results: &Results,
         missing: impl Fn(&[Unit]) -> Vec<Unit>,
     ) -> Result<Vec<Unit>, Error> {
@@ -284,7 +314,8 @@ impl Study {
         let mut seeds = self.seeds.clone();
         let mut libraries = Libraries::default();
         loop {
-            let mut ranked = self.ranked(&self.cells(&rounds.last, results, false));
+            let cells = self.cells(&rounds.last, results, false);
+            let mut ranked = self.ranked(&cells);
             let mut seen = std::collections::HashSet::new();
             ranked.retain(|cell| seen.insert(cell.point));
             let left = (ranked.len() as u64).div_ceil(keep) as usize;
@@ -300,8 +331,8 @@ impl Study {
                 round.extend(self.units_of(cell.point, &seeds, (None, false), &mut libraries)?);
             }
             let left = missing(&round);
-            rounds.all.extend(round.iter().cloned());
-            rounds.last = round;
+            rounds.all.to_mut().extend(round.iter().cloned());
+            rounds.last = round.into();
             if !left.is_empty() {
                 return Ok(left);
             }
@@ -309,8 +340,8 @@ impl Study {
     }
 
     /// All units whose results count, and those of the last round.
-    pub(crate) fn rounds(&self, units: &[Unit], results: &Results) -> Result<Rounds, Error> {
-        let mut rounds = Rounds { all: units.to_vec(), last: units.to_vec() };
+    pub(crate) fn rounds<'a>(&self, units: &'a [Unit], results: &Results) -> Result<Rounds<'a>, Error> {
+        let mut rounds = Rounds { all: units.into(), last: units.into() };
         if self.sweep.design == Design::Halving {
             self.halve(&mut rounds, results, |_| Vec::new())?;
         }
@@ -319,8 +350,8 @@ impl Study {
 
     /// The best point with fresh seeds.
     pub(crate) fn fresh(&self, last: &[Unit], results: &Results) -> Result<Vec<Unit>, Error> {
-        let cells = self.ranked(&self.cells(last, results, false));
-        let Some(best) = cells.first() else { return Ok(Vec::new()) };
+        let cells = self.cells(last, results, false);
+        let Some(&best) = self.ranked(&cells).first() else { return Ok(Vec::new()) };
         let used = last.iter().map(|unit| unit.seed).chain(self.seeds.iter().copied()).max().unwrap_or(0);
         let seeds: Vec<u64> =
             (1..=u64::from(self.sweep.verify)).map(|step| used.saturating_add(step)).collect();
@@ -349,7 +380,7 @@ impl Study {
     }
 
     /// The cells that keep the limits, the best first.
-    pub(crate) fn ranked(&self, cells: &[Cell]) -> Vec<Cell> {
+    pub(crate) fn ranked<'a>(&self, cells: &'a [Cell]) -> Vec<&'a Cell> {
         let aim = self.sweep.aim;
         let figure = FIGURES.iter().position(|figure| figure.name == aim.figure).unwrap_or(0);
         let value = |cell: &Cell| if aim.is_most { -cell.means[figure] } else { cell.means[figure] };
@@ -362,7 +393,7 @@ impl Study {
             };
             cell.means[figure].is_finite() && self.sweep.limits.iter().all(kept)
         };
-        let mut ranked: Vec<Cell> = cells.iter().filter(keeps).cloned().collect();
+        let mut ranked: Vec<&Cell> = cells.iter().filter(keeps).collect();
         ranked.sort_by(|one, other| {
             value(one).total_cmp(&value(other)).then((one.point, one.label).cmp(&(other.point, other.label)))
         });
@@ -378,18 +409,18 @@ impl Study {
         }
     }
 
-    /// The rows of all units that count, those with fresh seeds last.
+    /// The rows of all units that count, those with fresh seeds last, as Parquet.
     ///
     /// # Errors
-    /// That of a point that makes no sense.
-    pub fn rows(&self, units: &[Unit], results: &Results) -> Result<Vec<Row>, Error> {
+    /// That of a point that makes no sense; [`Error::Machine`] if they cannot be encoded.
+    pub fn table(&self, units: &[Unit], results: &Results) -> Result<Vec<u8>, Error> {
         let rounds = self.rounds(units, results)?;
         let fresh = self.fresh(&rounds.last, results)?;
         let mut seen = std::collections::HashSet::new();
         let all = rounds.all.iter().chain(&fresh).filter(|unit| seen.insert(unit.hash));
         // A file of an earlier grid may number its points otherwise.
         let row = |unit: &Unit, row: &Row| Row { point: unit.point, is_fresh: unit.is_fresh, ..row.clone() };
-        Ok(all.flat_map(|unit| results.of(unit.hash).iter().map(move |one| row(unit, one))).collect())
+        self.parquet(all.flat_map(|unit| results.of(unit.hash).iter().map(move |one| row(unit, one))))
     }
 
     /// These rows as Parquet.
@@ -397,15 +428,19 @@ impl Study {
     /// # Errors
     /// [`Error::Machine`] if they cannot be encoded.
     pub fn encode(&self, rows: &[Row]) -> Result<Vec<u8>, Error> {
+        self.parquet(rows.iter().cloned())
+    }
+
+    fn parquet(&self, rows: impl Iterator<Item = Row>) -> Result<Vec<u8>, Error> {
         parquet_rows::encode(&self.sweep, rows, &|point| self.values(point)).map_err(Error::machine)
     }
 }
 
 /// The units of all rounds of halving, and of the last; of other designs both are all.
 #[derive(Clone, Debug)]
-pub(crate) struct Rounds {
-    pub(crate) all: Vec<Unit>,
-    pub(crate) last: Vec<Unit>,
+pub(crate) struct Rounds<'a> {
+    pub(crate) all: Cow<'a, [Unit]>,
+    pub(crate) last: Cow<'a, [Unit]>,
 }
 
 /// The rows of a file of rows.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -33,7 +34,7 @@ pub struct Unit {
     /// Root of the random streams.
     pub seed: u64,
     /// The only variant to run; `None`: all.
-    pub only: Option<String>,
+    pub only: Option<Arc<str>>,
     /// Whether it tries the best point with a fresh seed.
     pub is_fresh: bool,
     /// What identifies it.

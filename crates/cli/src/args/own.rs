@@ -67,7 +67,7 @@ pub struct NewCcArgs {
     /// The language
     #[arg(long, value_enum, default_value_t = Language::C)]
     pub lang: Language,
-    /// Which one to begin with (in C; in Rust and Python there is aimd)
+    /// Which one to begin with
     #[arg(long, value_enum, default_value_t = Example::Aimd)]
     pub like: Example,
     /// For Rust: the folder of Goodqueue's source [default: the one around this folder]

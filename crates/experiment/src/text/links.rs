@@ -86,7 +86,7 @@ pub(super) struct Change {
 }
 
 impl OneWay {
-    fn read(section: &Section<'_>) -> Read<OneWay> {
+    pub(super) fn read(section: &Section<'_>) -> Read<OneWay> {
         Ok(OneWay {
             line: line(section)?,
             queue: section.read("queue", queue)?,
@@ -120,7 +120,7 @@ impl OneWay {
     }
 
     /// Both directions of a table that has the keys of a direction, and `up` and `down`.
-    fn both(section: &Section<'_>) -> Read<(OneWay, OneWay)> {
+    pub(super) fn both(section: &Section<'_>) -> Read<(OneWay, OneWay)> {
         let both = OneWay::read(section)?;
         let way = |name| match section.section(name, &DIRECTION)? {
             Some(own) => Ok(OneWay::read(&own)?.over(&both)),
@@ -219,12 +219,6 @@ impl Link {
         let [a, b] = &other.ends;
         self.ends == other.ends || (self.ends[0] == *b && self.ends[1] == *a)
     }
-
-    /// Applies what a variant changes.
-    pub(super) fn change(&mut self, change: &Change) {
-        self.up = change.up.over(&self.up);
-        self.down = change.down.over(&self.down);
-    }
 }
 
 impl Change {
@@ -237,6 +231,30 @@ impl Change {
         });
         changes.collect()
     }
+
+    /// Changes the link of its name.
+    pub(super) fn apply(&self, links: &mut [Link]) {
+        for link in links.iter_mut().filter(|link| link.name == self.link.value) {
+            link.up = self.up.over(&link.up);
+            link.down = self.down.over(&link.down);
+        }
+    }
+}
+
+/// Whether there is a link of each name.
+pub(super) fn check_changes(changes: &[Change], links: &[Link]) -> Read<()> {
+    /// Most names that a message lists.
+    const MOST_NAMES: usize = 50;
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    let Some(change) = changes.iter().find(|change| !names.contains(&change.link.value.as_str())) else {
+        return Ok(());
+    };
+    let word = &change.link.value;
+    let nearest = crate::hint::did_you_mean(word, &names);
+    let more = if names.len() > MOST_NAMES { ", ..." } else { "" };
+    let listed = names[..names.len().min(MOST_NAMES)].join(", ");
+    let what = format!("no link is called `{word}`; there are {listed}{more}{nearest}");
+    Err(Wrong::new(change.link.at, what))
 }
 
 fn line(section: &Section<'_>) -> Read<Option<At<LineWords>>> {

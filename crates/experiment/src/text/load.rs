@@ -71,7 +71,7 @@ pub(super) fn client_name(index: usize) -> String {
 pub(super) enum Far {
     /// As many server hosts as it needs.
     Any,
-    /// So many server hosts.
+    /// So many server hosts, which `servers` means together.
     Hosts(usize),
     /// The stations of a Wi-Fi network.
     Stations(TestStations),
@@ -99,6 +99,9 @@ impl Far {
             Far::Stations(test_stations) => {
                 let found = test_stations.find(name)?;
                 Ok(found.into_iter().map(|at| (at, format!(" {}", test_stations.all[at].name))).collect())
+            }
+            Far::Hosts(hosts) if name.value == "servers" => {
+                Ok((0..*hosts).map(|host| (host, format!(" {}", server_name(host)))).collect())
             }
             _ => Ok(vec![(host(&name.value, name.at, self.most())?, String::new())]),
         }

@@ -30,6 +30,7 @@ pub(crate) mod simple;
 pub(crate) mod starts;
 mod sweep;
 mod switches;
+mod topology;
 pub(crate) mod trace;
 mod traffic;
 pub(crate) mod trees;

@@ -49,6 +49,8 @@ pub(super) struct Context<'a> {
     pub(super) trees: &'a [Arc<ClassTree>],
     /// Folder of the experiment file.
     pub(super) folder: &'a Path,
+    /// Whether a flow takes one of all shortest paths, by its hash.
+    pub(super) ecmp: bool,
 }
 
 impl Network {
@@ -87,7 +89,8 @@ impl Network {
         context: &Context<'_>,
         slowest: Slowest<'_>,
     ) -> Read<Network> {
-        let mut network = Network::default();
+        let scenario = Scenario { ecmp: context.ecmp, ..Scenario::default() };
+        let mut network = Network { scenario, ..Network::default() };
         let mut places = 0_u64;
         for link in links {
             let [first, second] = [0, 1].map(|end: usize| network.node(&link.ends[end]));
@@ -184,9 +187,16 @@ impl Network {
         self.scenario.nodes.iter().position(|node| node == name)
     }
 
-    /// The directed link of `path` whose queue a report shows: the one under comparison, else the slowest
+    /// The directed link of a path whose queue a report shows: the one under comparison, else the slowest
     /// line; the slowest of several, the first of equal ones. Without any line the first link.
-    pub(super) fn bottleneck(&self, path: &[usize]) -> usize {
+    ///
+    /// Of several shortest paths it is one that all of them have, and the last of equal ones: the line to the
+    /// host. `hops` has the links of each hop.
+    pub(super) fn bottleneck(&self, hops: &[Vec<usize>]) -> usize {
+        let mut path: Vec<usize> = hops.iter().filter(|links| links.len() == 1).flatten().copied().collect();
+        if self.scenario.ecmp {
+            path.reverse();
+        }
         let rank = |&&link: &&usize| {
             let rate = self.scenario.links[link].port.as_ref().map_or(u64::MAX, |port| port.rate.0);
             (!self.notes[link].compared, rate)

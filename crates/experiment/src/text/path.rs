@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use goodqueue_probe::{Direction as OneWay, Test};
 use goodqueue_report::Direction;
-use goodqueue_sim::{Discipline, NodeId, route};
+use goodqueue_sim::{Discipline, NodeId, hops};
 
 use super::view::shaper;
 use crate::Variant;
@@ -12,8 +12,8 @@ use crate::simulate::PathLink;
 
 impl Variant {
     /// The directed links with a queue on the paths of `test`'s packets: first those towards the servers,
-    /// then those towards the clients, each in the order in which packets meet them. A link that is on both
-    /// is named once. A device on the air has one set of queues for all its links: it is one entry, by the
+    /// then those towards the clients, each in the order in which packets meet them. Of several shortest
+    /// paths that is all of them. A link that is on both is named once. A device on the air has one set of queues for all its links: it is one entry, by the
     /// link that the reports show.
     pub(crate) fn path(&self, test: &Test) -> Vec<PathLink> {
         let mut out: Vec<PathLink> = Vec::new();
@@ -27,7 +27,7 @@ impl Variant {
                 if !searched.insert((from, to)) {
                     continue;
                 }
-                for link in route(&self.scenario, from, to).unwrap_or_default() {
+                for link in hops(&self.scenario, from, to).unwrap_or_default().concat() {
                     let link = self.of_device(link);
                     if out.iter().all(|known| known.link != link) {
                         out.extend(self.path_link(link, direction));

@@ -13,7 +13,7 @@ use toml::de::{DeTable, DeValue};
 use super::claims;
 use super::keys::wifi::{WIFI, WIFI_CHANGE};
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
-use super::links::{Change, Link, QueueWords};
+use super::links::{Change, Link, QueueWords, check_changes};
 use super::load::{Far, Load, server, server_name};
 use super::named::check_cc;
 use super::network::{Context, Network};
@@ -24,7 +24,7 @@ use super::simple::{ALONE, Simple, default_queues};
 use super::sweep;
 use super::switches::{self, Switch};
 use super::wifi::{TestStations, Wifi, check_limits};
-use super::{scenario, traffic, trees};
+use super::{scenario, topology, traffic, trees};
 use crate::plan::{Plan, bytes_per_second};
 use crate::traffic::MOST_FLOWS;
 use crate::{Error, Experiment, Variant};
@@ -119,8 +119,9 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
         let mut variant = scenario::variant(network, &load, &traffic, tcp, ipv6, at)?;
         variant.label = side.label(&variant);
         check_traffic(&variant, &traffic, &experiment.seeds)?;
-        // The variants differ in their links' properties, not in what they join.
-        if experiment.variants.is_empty() && side.wifi.is_none() {
+        // The variants differ in their links' properties, not in what they join. A known shape has links that
+        // this load does not need.
+        if experiment.variants.is_empty() && side.wifi.is_none() && !side.is_topology {
             experiment.warnings.extend(scenario::idle_links(&variant));
         }
         let own = scenario::own_queues(&variant);
@@ -189,6 +190,8 @@ struct Side {
     links: Vec<Link>,
     switches: Vec<Switch>,
     wifi: Option<Wifi>,
+    /// Whether the network is a [topology]: packets take any of the shortest paths.
+    is_topology: bool,
 }
 
 impl Side {
@@ -196,7 +199,7 @@ impl Side {
         match &self.wifi {
             Some(wifi) => Ok(wifi.network(origin)),
             None => {
-                let context = Context { queue: self.queue.as_ref(), trees, folder };
+                let context = Context { queue: self.queue.as_ref(), trees, folder, ecmp: self.is_topology };
                 Network::build(&self.links, &self.switches, &context)
             }
         }
@@ -234,6 +237,7 @@ impl Side {
 /// Every variant with every queue that it is to be run with.
 fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test) -> Read<Vec<Side>> {
     let mut sides = Vec::new();
+    let is_topology = root.get("topology").is_some();
     for draft in drafts(root, form)? {
         let (base, switches) = (links(form, &draft.changes)?, switches(form, &draft.changes));
         let simple = simple(form, &draft.changes);
@@ -269,7 +273,7 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test)
                 None => base.clone(),
             };
             let (name, switches, is_alone) = (name.clone(), switches.clone(), has_buffer && queue.is_none());
-            sides.push(Side { at, name, is_only, queue, is_alone, links, switches, wifi });
+            sides.push(Side { at, name, is_only, queue, is_alone, links, switches, wifi, is_topology });
         }
     }
     Ok(sides)
@@ -323,7 +327,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, Error> {
     for queue in alone.into_iter().chain(named) {
         let queue = queue?;
         let links = simple.links(&load.test, simple.place(queue.as_ref())).map_err(said)?;
-        let context = Context { queue: queue.as_ref(), trees: &[], folder: Path::new("") };
+        let context = Context { queue: queue.as_ref(), trees: &[], folder: Path::new(""), ecmp: false };
         let network = Network::build(&links, &[], &context).map_err(said)?;
         let mut variant = scenario::variant(network, &load, &[], tcp, ipv6, 0).map_err(said)?;
         variant.label = queue.as_ref().map_or_else(|| ALONE.into(), ToString::to_string);
@@ -335,14 +339,24 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, Error> {
 }
 
 fn form<'a>(root: &Section<'a>) -> Read<Form<'a>> {
+    let alone = |name: &str| {
+        let other = ["wifi", "topology", "link"].into_iter().skip_while(|other| *other != name).skip(1);
+        match other.filter_map(|other| root.get(other)).next() {
+            Some((key, value)) => {
+                let what = format!("[{name}] is a network of its own: leave {} out", key.name);
+                Err(Wrong::new(value.span().start, what))
+            }
+            None => Ok(()),
+        }
+    };
     if let Some(wifi) = root.section("wifi", &WIFI)? {
         refuse_switches(root)?;
-        return match root.get("link") {
-            Some((_, link)) => {
-                Err(Wrong::new(link.span().start, "[wifi] is a network of its own: leave link out"))
-            }
-            None => Ok(Form::Wifi(wifi)),
-        };
+        alone("wifi")?;
+        return Ok(Form::Wifi(wifi));
+    }
+    if let Some(links) = topology::read(root)? {
+        alone("topology")?;
+        return Ok(Form::General(links, Switch::read_all(root)?));
     }
     let form = match root.get("link") {
         None => Form::Simple(Box::default()),
@@ -495,13 +509,7 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
             let changes = link.map_or_else(|| Ok(Vec::new()), |(key, value)| Change::read_all(key, value))?;
             let hubs =
                 section.get("switch").map(|(key, value)| switches::Change::read_all(key, value, switches));
-            let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
-            if let Some(change) = changes.iter().find(|change| !names.contains(&change.link.value.as_str())) {
-                let word = &change.link.value;
-                let nearest = crate::hint::did_you_mean(word, &names);
-                let what = format!("no link is called `{word}`; there are {}{nearest}", names.join(", "));
-                return Err(Wrong::new(change.link.at, what));
-            }
+            check_changes(&changes, links)?;
             Changes::General(changes, hubs.transpose()?.unwrap_or_default())
         }
     };
@@ -532,12 +540,7 @@ fn links(form: &Form<'_>, changes: &Changes<'_>) -> Read<Vec<Link>> {
         (Form::Wifi(_) | Form::Simple(_), _) => Ok(Vec::new()),
         (Form::General(links, _), Changes::General(changes, _)) => {
             let mut links = links.clone();
-            for change in changes {
-                links
-                    .iter_mut()
-                    .filter(|link| link.name == change.link.value)
-                    .for_each(|link| link.change(change));
-            }
+            changes.iter().for_each(|change| change.apply(&mut links));
             Ok(links)
         }
         (Form::General(links, _), _) => Ok(links.clone()),

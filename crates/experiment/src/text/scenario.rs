@@ -77,7 +77,10 @@ pub(super) fn variant(
     for &(client, server) in &pairs {
         rtt.push(round_trip(&scenario, client, server, at)?);
     }
-    let way = |from, to| Ok(network.bottleneck(&route(&scenario, from, to, at)?));
+    let way = |from, to| {
+        let hops = goodqueue_sim::hops(&scenario, from, to);
+        hops.map(|hops| network.bottleneck(&hops)).map_err(|error| Wrong::new(at, error.to_string()))
+    };
     let (client, server) = pairs[0];
     let (up, down) = (way(client, server)?, way(server, client)?);
     let switches = network.switches.iter().map(|switch| switch.value.clone()).collect();

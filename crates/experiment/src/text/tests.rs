@@ -4,6 +4,7 @@ mod plans;
 mod properties;
 mod reference;
 mod starts;
+mod topology;
 mod traffic;
 mod trees;
 mod validator;

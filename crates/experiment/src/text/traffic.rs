@@ -15,7 +15,7 @@ use super::read::{self, At, Read, Section, Wrong, check_name};
 use super::share::RateWords;
 use crate::arrivals::{self, Arrival};
 use crate::own_cc::CcText;
-use crate::traffic::{Come, Traffic, Way};
+use crate::traffic::{Come, Pace, Traffic, Way};
 
 /// Largest file of arrivals or of a distribution, bytes.
 const MOST_BYTES: u64 = 64 << 20;
@@ -44,7 +44,7 @@ pub(super) struct Written {
 enum Arrivals {
     Random { gaps: Gaps, often: Often },
     Listed { file: String, all: Arc<[Arrival]> },
-    Users { users: u64, think: Distribution, words: String },
+    Users { users: u64, pace: Pace, requests: u64, words: String },
 }
 
 /// The times between two flows, but for their mean.
@@ -103,7 +103,7 @@ pub(super) fn read_all(root: &Section<'_>, folder: &Path, test: &Test, far: &Far
 
 fn read_one(section: &Section<'_>, folder: &Path, test: &Test, direction: Direction) -> Read<Written> {
     let arrivals = read_arrivals(section, folder)?;
-    let sizes = read_sizes(section, folder)?;
+    let sizes = read_sizes(section, folder, &arrivals)?;
     let has_sizes =
         matches!(&arrivals, Arrivals::Listed { all, .. } if all.iter().any(|one| one.bytes.is_some()));
     let sizes = match (sizes, has_sizes) {
@@ -144,6 +144,8 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
     let file = section.read("file", read::text)?;
     let users = section.read("users", read::count)?;
     let think = section.read("think", read::text)?;
+    let every = section.read("every", read::span)?;
+    let requests = section.read("requests", read::count)?;
     let given = [
         load.map(|at| at.at),
         per_second.map(|at| at.at),
@@ -162,8 +164,19 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
     if let (Some(gaps), true) = (&gaps, file.is_some() || users.is_some()) {
         return Err(Wrong::new(gaps.at, "arrivals goes with load or per_second: leave it out"));
     }
-    if let (Some(think), None) = (&think, users) {
-        return Err(Wrong::new(think.at, "only users think: give `users`, or leave it out"));
+    let of_users = [
+        think.as_ref().map(|think| (think.at, "think")),
+        every.map(|every| (every.at, "every")),
+        requests.map(|requests| (requests.at, "requests")),
+    ];
+    if let (Some(&(at, key)), None) = (of_users.iter().flatten().next(), users) {
+        return Err(Wrong::new(at, format!("{key} goes with users: give `users`, or leave it out")));
+    }
+    if let (Some(_), Some(every)) = (&think, every) {
+        return Err(Wrong::new(
+            every.at,
+            "a user asks after a time to think, or every so often: leave one out",
+        ));
     }
     if let Some(file) = file {
         let wrong =
@@ -173,14 +186,19 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
         return Ok(Arrivals::Listed { file: file.value, all: all.into() });
     }
     if let Some(users) = users {
-        let words = think.as_ref().map_or("0s", |think| think.value.as_str()).to_owned();
-        let of =
-            |why: String| Wrong::new(think.as_ref().map_or(first, |think| think.at), format!("think: {why}"));
-        return Ok(Arrivals::Users {
-            users: users.value,
-            think: Distribution::of_times(&words).map_err(of)?,
-            words,
-        });
+        let requests = requests.map_or(1, |requests| requests.value);
+        let (pace, mut words) = if let Some(every) = every {
+            (Pace::Every(every.value), format!("{} users who ask every {}", users.value, every.value))
+        } else {
+            let (at, think) = think.map_or((first, "0s".into()), |think| (think.at, think.value));
+            let of = |why: String| Wrong::new(at, format!("think: {why}"));
+            let pace = Pace::Think(Distribution::of_times(&think).map_err(of)?);
+            (pace, format!("{} users who think for {think}", users.value))
+        };
+        if requests > 1 {
+            words += &format!(", {requests} requests over a connection");
+        }
+        return Ok(Arrivals::Users { users: users.value, pace, requests, words });
     }
     let often = match (load, per_second) {
         (Some(load), _) => Often::Load(load.value),
@@ -190,8 +208,28 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
     Ok(Arrivals::Random { gaps: gaps.map_or(Gaps::Poisson, |gaps| gaps.value), often })
 }
 
-fn read_sizes(section: &Section<'_>, folder: &Path) -> Read<Option<At<(Distribution, String)>>> {
+fn read_sizes(
+    section: &Section<'_>,
+    folder: &Path,
+    arrivals: &Arrivals,
+) -> Read<Option<At<(Distribution, String)>>> {
     let (size, cdf) = (section.read("size", read::text)?, section.read("cdf", read::text)?);
+    if let Some(At { at, value: rate }) = section.read("bitrate", read::rate)? {
+        let Arrivals::Users { pace: Pace::Every(every), .. } = arrivals else {
+            return Err(Wrong::new(
+                at,
+                "bitrate goes with every, whose chunks it gives the size: leave it out",
+            ));
+        };
+        if size.is_some() || cdf.is_some() {
+            return Err(Wrong::new(at, "size and cdf give the size of a chunk, too: leave all but one out"));
+        }
+        let bytes = rate.bytes_in(*every).0.max(1);
+        return Ok(Some(At {
+            at,
+            value: (Distribution::Fixed(bytes), format!("{bytes} ({every} of {rate})")),
+        }));
+    }
     match (size, cdf) {
         (None, None) => Ok(None),
         (Some(_), Some(cdf)) => Err(Wrong::new(cdf.at, "cdf has the sizes: leave `size` out, or this")),
@@ -233,8 +271,10 @@ impl Written {
         let delay = |links: &[usize]| {
             links.iter().fold(Span::ZERO, |sum, &link| sum + network.scenario.links[link].delay)
         };
+        let [fresh, kept_delay] = Way::delays(opener, [delay(&forth), delay(&back)]);
         let way = Way {
-            delay: Way::delay(opener, [delay(&forth), delay(&back)]),
+            delay: fresh,
+            kept_delay,
             rate: forth.iter().filter_map(|&link| network.notes[link].rate).min(),
             mss,
             headers: ETHERNET_FRAME - mss,
@@ -263,9 +303,9 @@ impl Written {
             Arrivals::Listed { file, all } => {
                 return Ok((Come::Listed(Arc::clone(all)), format!("as in {file}")));
             }
-            Arrivals::Users { users, think, words } => {
-                let come = Come::Users { users: *users, think: think.clone() };
-                return Ok((come, format!("{users} users who think for {words}")));
+            Arrivals::Users { users, pace, requests, words } => {
+                let come = Come::Users { users: *users, pace: pace.clone(), requests: *requests };
+                return Ok((come, words.clone()));
             }
         };
         let mean_size = self.sizes.as_ref().map_or(1.0, |(sizes, _)| sizes.mean());

@@ -1,11 +1,12 @@
 //! TCP flows: a sender at one host, a receiver at another, and the packets between them.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use goodqueue::{FlowHasher, Nanos, Rng, Span};
 use goodqueue_probe::rpm::waiting;
+use goodqueue_probe::web::REQUEST;
 
 use super::agenda::{Agenda, moment};
 use super::network::Network;
@@ -66,6 +67,8 @@ struct Transfers {
     /// Flows that wait for another: the other's number, their own, their earliest start, and when. In the
     /// order of the first two.
     waiting: Vec<(u32, u32, Span, After)>,
+    /// By number of flow, the flow whose connection it goes over. Empty if each opens its own.
+    connections: Vec<u32>,
 }
 
 /// A flow at work.
@@ -76,7 +79,13 @@ pub(crate) struct Flow {
     pub(crate) wires: [Wire; 2],
     opener: Opener,
     role: Role,
+    ipv6: bool,
+    /// Bytes of all flows that have gone over its connection so far.
     bytes: u64,
+    /// The flow of the scenario that goes over its connection now.
+    current: u32,
+    /// The flow that carries the requests of a kept connection to the sender.
+    requests: Option<u32>,
     /// The round of its device's credits in which it last got memory back.
     round: u32,
 }
@@ -88,6 +97,8 @@ pub(crate) enum Role {
     Load,
     /// A flow of the scenario with an end.
     Transfer,
+    /// The requests behind the first one on a kept connection, which flow `answers` opened.
+    KeptRequests { answers: u32 },
     /// The requests of a browser or player on a connection.
     Requests { client: u32, connection: u32 },
     /// The answers to these.
@@ -192,7 +203,26 @@ impl Transfers {
             .collect();
         afters.sort_unstable_by_key(|&(before, index, ..)| (before, index));
         let list = vec![Transfer::default(); if has_any { scenario.flows.len() } else { 0 }];
-        Transfers { list, waiting: afters }
+        let mut connections: Vec<u32> = Vec::new();
+        if scenario.flows.iter().any(|flow| flow.after.is_some_and(|after| after.kept)) {
+            // The other flow is in front of it in the list: `check` has seen to that.
+            for (index, flow) in scenario.flows.iter().enumerate() {
+                let kept = flow.after.filter(|after| after.kept);
+                connections.push(kept.map_or(index as u32, |after| connections[after.flow]));
+            }
+        }
+        Transfers { list, waiting: afters, connections }
+    }
+
+    /// The flow whose connection flow `index` goes over, if another one opened it.
+    fn kept(&self, index: usize) -> Option<usize> {
+        let connection = *self.connections.get(index)? as usize;
+        (connection != index).then_some(connection)
+    }
+
+    /// The flows whose connections are kept, in the order of their numbers.
+    fn all_kept(&self) -> BTreeSet<usize> {
+        (0..self.connections.len()).filter_map(|index| self.kept(index)).collect()
     }
 
     /// The flows that wait for flow `index`, which has ended now, with the times at which they start.
@@ -248,6 +278,7 @@ impl Flows {
             }
         }
         script.sort_unstable();
+        let kept = flows.transfers.all_kept();
         for (index, spec) in scenario.flows.iter().enumerate() {
             let conversation = Conversation::of_flow(scenario, spec, index);
             let is_upload = spec.opener == Opener::Sender;
@@ -262,15 +293,36 @@ impl Flows {
                 bytes: spec.bytes.unwrap_or(u64::MAX),
             };
             let tcp = &flows.tcp[usize::from(new.conversation.ipv6)];
-            let limited = spec.max_rate.map(|_| Config { max_pacing_rate: spec.max_rate, ..**tcp });
-            let tcp = limited.map_or_else(|| Arc::clone(tcp), Arc::new);
+            let nodelay = tcp.nodelay || kept.contains(&index);
+            let tcp = if spec.max_rate.is_some() || nodelay != tcp.nodelay {
+                let max_pacing_rate = spec.max_rate.or(tcp.max_pacing_rate);
+                Arc::new(Config { max_pacing_rate, nodelay, ..**tcp })
+            } else {
+                Arc::clone(tcp)
+            };
             flows.add(agenda, network, &tcp, &new);
+        }
+        // Who opens a connection and receives over it asks for each flow behind the first one.
+        for answers in kept.into_iter().filter(|&index| scenario.flows[index].opener == Opener::Receiver) {
+            let [data, acks] = flows.list[answers].wires;
+            let new = NewFlow {
+                conversation: Conversation::of_flow(scenario, &scenario.flows[answers], answers),
+                paths: [acks.path, data.path],
+                dsfield: data.dsfield,
+                opener: Opener::Sender,
+                cc: CcKind::Cubic,
+                role: Role::KeptRequests { answers: answers as u32 },
+                bytes: 0,
+            };
+            flows.list[answers].requests = Some(flows.list.len() as u32);
+            flows.add_for_client(agenda, network, &new);
         }
         flows.script.wake(agenda);
         Ok(flows)
     }
 
     /// Adds a flow that has not started.
+    #[allow(clippy::cast_possible_truncation)]
     fn add(&mut self, agenda: &mut Agenda, network: &Network, config: &Arc<Config>, new: &NewFlow) {
         let number = self.list.len();
         let scalable = new.cc.is_scalable().then(|| Arc::new(Config { ecn: true, accecn: true, ..**config }));
@@ -305,7 +357,8 @@ impl Flows {
             rx.take_every_step();
         }
         let &NewFlow { opener, role, bytes, .. } = new;
-        self.list.push(Flow { tx, rx, wires, opener, role, bytes, round: 0 });
+        let (ipv6, current) = (new.conversation.ipv6, number as u32);
+        self.list.push(Flow { tx, rx, wires, opener, role, ipv6, bytes, current, requests: None, round: 0 });
         agenda.make_room(self.list.len());
     }
 
@@ -321,17 +374,13 @@ impl Flows {
         Config { nodelay: true, ..*self.tcp[usize::from(ipv6)] }
     }
 
-    /// The server's side of a browser's connection is up. The flow of its answers may send, and starts with
-    /// the round-trip time that the handshake of the flow of requests measured.
-    pub(super) fn establish_answers(
-        &mut self,
-        now: Nanos,
-        [requests, answers]: [usize; 2],
-        (cc, ipv6): (CcKind, bool),
-    ) {
-        let srtt = self.list[requests].tx.window().srtt;
-        let (cc, config) = (self.congestion_control(cc, answers), self.client_config(ipv6));
-        let flow = &mut self.list[answers];
+    /// A connection is up, which flow `first` has opened. Flow `second`, its other direction, may send. It
+    /// starts with the round-trip time that the first one has measured.
+    pub(super) fn establish_second(&mut self, now: Nanos, [first, second]: [usize; 2], cc: CcKind) {
+        let srtt = self.list[first].tx.window().srtt;
+        let cc = self.congestion_control(cc, second);
+        let config = self.client_config(self.list[second].ipv6);
+        let flow = &mut self.list[second];
         flow.tx = Tx::established(&config, cc, now, (srtt > Span::ZERO).then_some(srtt));
         flow.rx = Rx::established(&config);
         if self.implementation == Implementation::Reference {
@@ -369,6 +418,10 @@ impl Flows {
     }
 
     pub(super) fn start(&mut self, agenda: &mut Agenda, network: &mut Network, index: usize) {
+        if let Some(connection) = self.transfers.kept(index) {
+            self.start_kept(agenda, network, connection, index);
+            return;
+        }
         let flow = &mut self.list[index];
         if flow.role == Role::Transfer {
             self.transfers.list[index].began = Some(agenda.now);
@@ -380,6 +433,45 @@ impl Flows {
         }
         self.pump_tx(agenda, network, index);
         self.pump_rx(agenda, network, index);
+    }
+
+    /// Flow `index` begins, over the connection that flow `connection` has opened. If the receiver has opened
+    /// it, it asks first.
+    #[allow(clippy::cast_possible_truncation)]
+    fn start_kept(&mut self, agenda: &mut Agenda, network: &mut Network, connection: usize, index: usize) {
+        self.transfers.list[index].began = Some(agenda.now);
+        let bytes = self.list[index].bytes;
+        let flow = &mut self.list[connection];
+        flow.bytes = flow.bytes.saturating_add(bytes);
+        flow.current = index as u32;
+        let Some(requests) = flow.requests.map(|number| number as usize) else {
+            self.write(agenda, network, connection, bytes);
+            return;
+        };
+        if !self.list[requests].tx.is_established() {
+            self.establish_second(agenda.now, [connection, requests], CcKind::Cubic);
+        }
+        self.write(agenda, network, requests, REQUEST);
+    }
+
+    /// Data of a request on a kept connection has come to the sender of flow `answers`. If that was the rest
+    /// of it, the sender answers.
+    #[inline(never)]
+    pub(super) fn kept_request_arrived(
+        &mut self,
+        agenda: &mut Agenda,
+        network: &mut Network,
+        [requests, answers]: [usize; 2],
+    ) {
+        let Flow { tx, rx, .. } = &self.list[requests];
+        if rx.received() < tx.written() {
+            return;
+        }
+        let Flow { tx, bytes, .. } = &self.list[answers];
+        let missing = bytes.saturating_sub(tx.written());
+        if missing > 0 {
+            self.write(agenda, network, answers, missing);
+        }
     }
 
     /// The application writes `bytes`.
@@ -440,16 +532,18 @@ impl Flows {
         role
     }
 
-    /// Data of a flow with an end has come. If that was the rest, flows that waited for it are planned.
+    /// Data of a flow with an end has come over its connection, `index`. If that was the rest, flows that
+    /// waited for it are planned.
     #[inline(never)]
     pub(super) fn note_transfer(&mut self, agenda: &mut Agenda, index: usize) {
-        let Flow { rx, bytes, .. } = &self.list[index];
-        let transfer = &mut self.transfers.list[index];
+        let Flow { rx, bytes, current, .. } = &self.list[index];
+        let current = *current as usize;
+        let transfer = &mut self.transfers.list[current];
         if transfer.ended.is_some() || rx.received() < *bytes {
             return;
         }
         transfer.ended = Some(agenda.now);
-        for (start, flow) in self.transfers.after(index, agenda.now) {
+        for (start, flow) in self.transfers.after(current, agenda.now) {
             self.script.later.push(Reverse((start, Action::Start(flow))));
         }
         self.script.wake(agenda);

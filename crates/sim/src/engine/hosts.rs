@@ -82,10 +82,13 @@ impl Hosts {
             Kind::Data => match flows.data_arrived(agenda, network, owner, id) {
                 Role::Load => {}
                 Role::Transfer => flows.note_transfer(agenda, owner),
+                Role::KeptRequests { answers } => {
+                    flows.kept_request_arrived(agenda, network, [owner, answers as usize]);
+                }
                 role => web_clients.data_arrived(agenda, network, flows, samples, role),
             },
             Kind::Ack => match flows.ack_arrived(agenda, network, owner, id) {
-                Role::Load | Role::Transfer => {}
+                Role::Load | Role::Transfer | Role::KeptRequests { .. } => {}
                 role => web_clients.ack_arrived(agenda, network, flows, samples, role),
             },
             _ => self.receive_datagram(agenda, network, owner, id),

@@ -387,7 +387,7 @@ impl WebClients {
         role: Role,
     ) {
         match role {
-            Role::Load | Role::Transfer => {}
+            Role::Load | Role::Transfer | Role::KeptRequests { .. } => {}
             Role::Requests { client, connection } => {
                 self.requests_arrived(agenda, network, flows, (client, connection));
                 self.load_arrived(agenda, network, flows, samples, (client, connection));
@@ -442,8 +442,7 @@ impl WebClients {
             return;
         }
         if !flows.get(answers).tx.is_established() {
-            let Server { cc, ipv6, .. } = servers[state.page];
-            flows.establish_answers(agenda.now, [requests, answers], (cc, ipv6));
+            flows.establish_second(agenda.now, [requests, answers], servers[state.page].cc);
         }
         let received = flows.get(requests).rx.received();
         let at = (client as usize, connection as usize);

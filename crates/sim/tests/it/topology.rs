@@ -34,6 +34,20 @@ fn across(flows: usize, seed: u64) -> Scenario {
     Scenario { flows: (0..flows).map(flow).collect(), seed, ..tree.scenario() }
 }
 
+#[test]
+fn hops_are_all_links_that_packets_can_take() {
+    let scenario = across(1, 1);
+    let (from, to) = (scenario.flows[0].from, scenario.flows[0].to);
+    let hops = goodqueue_sim::hops(&scenario, from, to).expect("a way");
+    assert_eq!(hops.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 4, 4, 2, 1]);
+    assert_eq!(goodqueue_sim::hops(&scenario, from, from).expect("no way to go"), Vec::<Vec<usize>>::new());
+    // Without ECMP it is the route.
+    let plain = Scenario { ecmp: false, ..scenario };
+    let hops = goodqueue_sim::hops(&plain, from, to).expect("a way");
+    assert!(hops.iter().all(|hop| hop.len() == 1));
+    assert_eq!(hops.concat(), goodqueue_sim::route(&plain, from, to).expect("a way"));
+}
+
 /// There are four paths, by two aggregation switches and two core switches behind each. 2000 flows in four
 /// equal parts: Pearson's χ² has 3 degrees of freedom, and is above 16.27 with a chance of 0.001.
 #[test]

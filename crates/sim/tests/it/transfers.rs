@@ -49,7 +49,8 @@ fn one_flow_takes_its_handshake_and_its_bytes() {
 
 #[test]
 fn a_flow_that_waits_begins_after_the_other() {
-    let after = |flow, pause, until| Some(After { flow, pause: Span(pause), until: Span(until) });
+    let after =
+        |flow, pause, until| Some(After { flow, pause: Span(pause), until: Span(until), kept: false });
     let flows = [
         download(10 * 1448),
         Flow { after: after(0, 7 * MS, 1000 * MS), ..download(1448) },
@@ -71,11 +72,118 @@ fn a_flow_that_waits_begins_after_the_other() {
     assert!(fifth.ended.is_some());
 }
 
+/// `flow` over the connection of flow `before`, `pause` ms after it has ended.
+fn kept(before: usize, pause: u64, flow: Flow) -> Flow {
+    let (pause, until) = (Span(pause * MS), Span(60_000 * MS));
+    Flow { after: Some(After { flow: before, pause, until, kept: true }), ..flow }
+}
+
+/// How long each flow takes.
+fn all_took(simulation: &Simulation, flows: &[Flow]) -> Vec<u64> {
+    let took = |flow| {
+        let transfer: Transfer = simulation.transfer(flow);
+        transfer.ended.expect("an end").since(transfer.began.expect("a start")).0
+    };
+    (0..flows.len()).map(took).collect()
+}
+
+#[test]
+fn a_flow_over_a_kept_connection_takes_its_request_and_its_bytes() {
+    /// A request of 500 bytes with its headers.
+    const REQUEST: u64 = 566 * 800;
+    let (ten, one) = (10 * 1448, 1448);
+    let flows = [download(ten), kept(0, 7, download(ten)), kept(1, 0, download(one))];
+    let simulation = simulate(&flows);
+    assert_eq!(
+        all_took(&simulation, &flows),
+        [
+            40 * MS + 2 * SYN + ACK + 10 * FRAME,
+            // The answer is behind the ACK of the request.
+            20 * MS + REQUEST + ACK + 10 * FRAME,
+            // And without a pause the request is behind the ACK of the answer before it.
+            20 * MS + ACK + REQUEST + ACK + FRAME,
+        ]
+    );
+    let [first, second, third] = [0, 1, 2].map(|flow| simulation.transfer(flow));
+    assert_eq!(second.began, first.ended.map(|at| at + Span(7 * MS)));
+    assert_eq!(third.began, second.ended);
+    // All bytes are of the flow that has opened the connection.
+    let received = [0, 1, 2].map(|flow| simulation.flow(flow).received);
+    assert_eq!(received, [2 * ten + one, 0, 0]);
+    // A sender that has opened the connection asks for nothing: the bytes go one way.
+    let uploads = [upload(ten), kept(0, 1, upload(one))];
+    assert_eq!(
+        all_took(&simulate(&uploads), &uploads),
+        [30 * MS + 2 * SYN + ACK + 10 * FRAME, 10 * MS + FRAME]
+    );
+}
+
+/// Without a line, so that bytes take no time: each round trip has twice the segments of the one before, from
+/// an initial window of ten on (RFC 6928). A kept connection has its window, until it was idle for longer
+/// than its timeout; then it starts anew (RFC 5681 section 4.1).
+#[test]
+fn a_flow_takes_what_slow_start_says() {
+    const RTT: u64 = 100 * MS;
+    let run = |flows: &[Flow]| {
+        let mut scenario =
+            Dumbbell::new("pfifo:1000".parse().expect("a queue"), Rate(0), Span(RTT)).scenario();
+        scenario.flows = flows.to_vec();
+        scenario.flows.iter_mut().for_each(|flow| flow.cc = CcKind::Reno);
+        let mut simulation = Simulation::new(&scenario).expect("a scenario");
+        simulation.run_until(Nanos(60_000 * MS));
+        all_took(&simulation, flows)
+    };
+    let segments = |segments: u64| download(segments * 1448);
+    for (count, round_trips) in [(1, 2), (10, 2), (11, 3), (30, 3), (31, 4), (70, 4), (71, 5), (150, 5)] {
+        assert_eq!(run(&[segments(count)]), [round_trips * RTT], "{count}");
+    }
+    // The window is 80 behind 70 segments. One round trip is enough for 80, and for 81 it is not.
+    assert_eq!(run(&[segments(70), kept(0, 0, segments(80))])[1], RTT);
+    assert_eq!(run(&[segments(70), kept(0, 0, segments(81))])[1], 2 * RTT);
+    // After 20 s it is ten again: 10, 20 and 40 segments.
+    assert_eq!(run(&[segments(70), kept(0, 20_000, segments(70))])[1], 3 * RTT);
+}
+
+#[test]
+fn a_lost_request_is_sent_again() {
+    let mut scenario =
+        Dumbbell::new("fq_codel".parse().expect("a queue"), Rate(10_000_000), Span::from_millis(20))
+            .scenario();
+    scenario.links[Dumbbell::UP].loss = goodqueue_sim::Loss::Random(0.2);
+    scenario.flows = vec![download(1448)];
+    scenario.flows.extend((0..40).map(|before| kept(before, 5, download(1448))));
+    let mut simulation = Simulation::new(&scenario).expect("a scenario");
+    simulation.run_until(Nanos(60_000 * MS));
+    let took = all_took(&simulation, &scenario.flows);
+    // A fifth of the requests need a second attempt; none needs as long as a new connection would wait (1 s).
+    let slow = took[1..].iter().filter(|&&took| took > 30 * MS).count();
+    assert!((1..30).contains(&slow), "{took:?}");
+}
+
+#[test]
+fn a_connection_that_cannot_be_kept_is_refused() {
+    let other_way = Flow { opener: Opener::Sender, ..download(1) };
+    for (flows, why) in [
+        (vec![kept(1, 0, upload(1)), upload(1)], "must be in front of it"),
+        (vec![upload(1), kept(0, 0, download(1))], "has other ends"),
+        (vec![download(1), kept(0, 0, other_way)], "has other ends"),
+        (vec![upload(1), Flow { stop: Some(Span(1)), ..kept(0, 0, upload(1)) }], "no stop of its own"),
+        (vec![upload(1), kept(0, 0, upload(1)), kept(0, 9, upload(1))], "so does another flow"),
+    ] {
+        let mut scenario =
+            Dumbbell::new("fq_codel".parse().expect("a queue"), Rate(1_000_000), Span(MS)).scenario();
+        scenario.flows = flows;
+        let error = Simulation::new(&scenario).expect_err("a wrong flow");
+        assert!(matches!(&error, BuildError::Invalid { why: said, .. } if said.contains(why)), "{error}");
+    }
+}
+
 #[test]
 fn a_flow_without_an_end_has_no_times() {
     let endless = Flow { bytes: None, ..upload(1) };
     assert_eq!(simulate(std::slice::from_ref(&endless)).transfer(0), Transfer::default());
-    let waits = |flow| Flow { after: Some(After { flow, pause: Span::ZERO, until: Span(1) }), ..upload(1) };
+    let after = |flow| Some(After { flow, pause: Span::ZERO, until: Span(1), kept: false });
+    let waits = |flow| Flow { after: after(flow), ..upload(1) };
     for (flow, why) in [(0, "does not end before it"), (1, "does not end before it"), (2, "there is none")] {
         let mut scenario =
             Dumbbell::new("fq_codel".parse().expect("a queue"), Rate(1_000_000), Span(MS)).scenario();
@@ -91,7 +199,10 @@ proptest! {
     /// Whatever flows there are: each ends once its receiver has its bytes, and a chain of them is in order.
     #[test]
     fn flows_end_with_their_bytes(
-        flows in prop::collection::vec((0_u64..400, 1_u64..200_000, any::<bool>(), 0_u64..50), 1..20),
+        flows in prop::collection::vec(
+            (0_u64..400, 1_u64..200_000, prop::option::of(any::<bool>()), 0_u64..50),
+            1..20,
+        ),
         seed in any::<u64>(),
     ) {
         let rate = Rate(20_000_000);
@@ -102,8 +213,9 @@ proptest! {
                 flow: index.saturating_sub(1),
                 pause: Span(pause * MS),
                 until: Span(3_600_000 * MS),
+                kept: waits == Some(true),
             };
-            let after = Some(after).filter(|_| waits && index > 0);
+            let after = Some(after).filter(|_| waits.is_some() && index > 0);
             scenario.flows.push(Flow { start: Span(start * MS), after, ..download(bytes) });
         }
         let run = |scenario| {
@@ -117,9 +229,16 @@ proptest! {
             let Transfer { began: Some(began), ended: Some(ended) } = simulation.transfer(index) else {
                 return Err(TestCaseError::fail(format!("flow {index} has no end")));
             };
-            prop_assert_eq!(Some(simulation.flow(index).received), flow.bytes);
-            // Two round trips and the bytes are the least.
-            let least = Span::from_millis(20).0 + flow.bytes.expect("an end") * 8 * 1_000_000_000 / rate.0;
+            let is_kept = |index: usize| {
+                scenario.flows.get(index).is_some_and(|flow| flow.after.is_some_and(|after| after.kept))
+            };
+            let over_it = (index + 1..).take_while(|&next| is_kept(next));
+            let over_it: u64 = over_it.filter_map(|next| scenario.flows[next].bytes).sum();
+            let received = if is_kept(index) { 0 } else { flow.bytes.expect("an end") + over_it };
+            prop_assert_eq!(simulation.flow(index).received, received);
+            // Two round trips, or one over a kept connection, and the bytes are the least.
+            let round_trips = if is_kept(index) { 1 } else { 2 };
+            let least = Span::from_millis(10).0 * round_trips + flow.bytes.expect("an end") * 8 * 1_000_000_000 / rate.0;
             prop_assert!(ended.since(began).0 >= least);
             let before = flow.after.and_then(|after| Some(simulation.transfer(after.flow).ended? + after.pause));
             let start = Nanos::ZERO + flow.start;

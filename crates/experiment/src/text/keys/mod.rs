@@ -62,6 +62,12 @@ pub(crate) static ROOT: Table = Table {
             "20mbit both ways, 20ms",
             "[link]: one bottleneck between client and servers; [[link]]: a network, link by link",
         ),
+        key(
+            "topology",
+            Kind::Table(&TOPOLOGY),
+            "none",
+            "a network of a known shape, instead of link: a dumbbell, a parking lot, a fat tree",
+        ),
         key("switch", Kind::Tables(&SWITCH), "none", "nodes of a network that are switches"),
         key("htb", Kind::Tables(&HTB), "none", "trees of classes, for the queues of links"),
         key("wifi", Kind::Table(&WIFI), "none", "a Wi-Fi network, instead of link"),
@@ -234,6 +240,39 @@ pub(crate) static LINK: Table = Table {
         key("name", Kind::Text, "its ends, as in client-modem", "what variants and the plan call it"),
         key("up", Kind::Table(&DIRECTION), "as the link", "from the first end to the second"),
         key("down", Kind::Table(&DIRECTION), "as the link", "from the second end to the first"),
+    ],
+    also: Some(&DIRECTION),
+};
+
+/// A network of a known shape.
+pub(crate) static TOPOLOGY: Table = Table {
+    name: "topology",
+    doc: "A network of a known shape with several clients, each of which has a server. It has these keys and those of \
+          [link.up], which apply to the links between routers or switches in both directions; in a fat tree to those \
+          of hosts, too, but for the queue of a host.",
+    keys: &[
+        key("kind", Kind::Text, "required", "dumbbell, parking-lot or fat-tree"),
+        key("pairs", count(1, 1000), "1", "of a dumbbell: clients, each with a server"),
+        key("hops", count(1, 1000), "2", "of a parking lot: bottlenecks behind each other"),
+        key("k", count(2, 16), "4", "of a fat tree: ports of a switch, an even number; there are k³/4 hosts"),
+        key(
+            "access",
+            Kind::Table(&ACCESS),
+            "no rate and no delay; of a fat tree as all links",
+            "the links of hosts",
+        ),
+        key("link", Kind::Named(&LINK_CHANGE), "none", "[topology.link.NAME] changes the link of that name"),
+    ],
+    also: Some(&DIRECTION),
+};
+
+/// The links of the hosts of a topology.
+pub(crate) static ACCESS: Table = Table {
+    name: "topology.access",
+    doc: "The links of hosts. It has these keys and those of [link.up], which apply both ways.",
+    keys: &[
+        key("up", Kind::Table(&DIRECTION), "as the link", "from the host"),
+        key("down", Kind::Table(&DIRECTION), "as the link", "to the host"),
     ],
     also: Some(&DIRECTION),
 };
@@ -491,6 +530,25 @@ pub(crate) static TRAFFIC: Table = Table {
         ),
         key("think", Kind::Text, "0s", "that time: 1s; exponential,mean=1s; or as size, with a time as mean"),
         key(
+            "every",
+            time(SOME, HOUR),
+            "none",
+            "a user does not think, but asks this long after it has asked for the last one; if it does not have that \
+             by then, when it has it",
+        ),
+        key(
+            "requests",
+            count(1, 100_000),
+            "1",
+            "requests of a user that go over one connection; then it opens the next",
+        ),
+        key(
+            "bitrate",
+            Kind::Rate,
+            "none",
+            "the rate of a video, in place of size: each request is for as much of it as lasts `every`",
+        ),
+        key(
             "size",
             Kind::Text,
             "required, unless cdf or file has it",
@@ -517,7 +575,7 @@ pub(crate) static TRAFFIC: Table = Table {
 };
 
 /// Every table, in the order in which they are documented.
-pub(crate) static TABLES: [&Table; 30] = [
+pub(crate) static TABLES: [&Table; 32] = [
     &ROOT,
     &TEST,
     &SIMPLE,
@@ -527,6 +585,8 @@ pub(crate) static TABLES: [&Table; 30] = [
     &SHAPER,
     &BURSTS,
     &PAUSE,
+    &TOPOLOGY,
+    &ACCESS,
     &SWITCH,
     &HTB,
     &CLASS,

@@ -26,7 +26,7 @@ fn unknown_keys_with_the_nearest_known_one() {
     refused(
         "about = \"x\"\nseeeds = [1]\n",
         "2:1: an experiment has no key `seeeds`; it has about, test, queues, variant, seed, repetitions, seeds, \
-         output, link, switch, htb, wifi, ipv6, tcp, flow, probe, udp, traffic, reproduction, claim, sweep; did you mean seeds?",
+         output, link, topology, switch, htb, wifi, ipv6, tcp, flow, probe, udp, traffic, reproduction, claim, sweep; did you mean seeds?",
     );
     refused(
         "[link]\necn = true\n",

@@ -51,7 +51,19 @@ fn wrong_traffic_is_refused_with_its_place_and_a_cure() {
         ("per_second = 0\nsize = \"10k\"", "10:14: per_second = 0: no flow would come"),
         ("users = 3\nthink = \"1k\"\nsize = \"10k\"", "11:9: think: an unknown unit"),
         ("users = 3\nsize = \"10k\"\narrivals = \"poisson\"", "12:12: arrivals goes with load or per_second"),
-        ("load = \"60%\"\nthink = \"1s\"\nsize = \"10k\"", "11:9: only users think: give `users`"),
+        ("load = \"60%\"\nthink = \"1s\"\nsize = \"10k\"", "11:9: think goes with users: give `users`"),
+        ("load = \"60%\"\nevery = \"1s\"\nsize = \"10k\"", "11:9: every goes with users: give `users`"),
+        ("load = \"60%\"\nrequests = 3\nsize = \"10k\"", "11:12: requests goes with users: give `users`"),
+        (
+            "users = 3\nthink = \"1s\"\nevery = \"1s\"\nsize = \"10k\"",
+            "12:9: a user asks after a time to think, or every so often: leave one out",
+        ),
+        ("users = 3\nbitrate = \"1mbit\"", "11:11: bitrate goes with every, whose chunks"),
+        (
+            "users = 3\nevery = \"1s\"\nbitrate = \"1mbit\"\nsize = \"10k\"",
+            "12:11: size and cdf give the size of a chunk, too",
+        ),
+        ("users = 3\nrequests = 0\nsize = \"10k\"", "11:12: requests = 0: "),
         ("load = \"60%\"\nsize = \"10k\"\ncdf = \"x\"", "12:7: cdf has the sizes: leave `size` out, or this"),
         ("load = \"60%\"\ncdf = \"nowhere.cdf\"", "11:7: cdf = \"nowhere.cdf\": No such file"),
         ("file = \"nowhere.csv\"\nsize = \"10k\"", "10:8: file = \"nowhere.csv\": No such file"),
@@ -146,6 +158,58 @@ fn users_ask_one_after_the_other() {
     assert_eq!(series.ideal_ns[0], 20_000_000 + (10_240 + 8 * 66) * 800);
     assert!((36..=38).contains(&series.took_ns.len()), "{}", series.took_ns.len());
     assert!(series.took_ns.iter().zip(&series.ideal_ns).all(|(took, ideal)| took >= ideal));
+}
+
+#[test]
+fn a_user_keeps_a_connection_for_some_requests() {
+    let lines = "users = 2\nthink = \"1s\"\nsize = \"10k\"\nrequests = 3";
+    let all = flows(&text(lines), 1);
+    let is_kept = |flow: &Flow| flow.after.is_some_and(|after| after.kept);
+    let first = all.iter().skip(1).position(|flow| flow.after.is_none()).expect("a second user") + 1;
+    for user in [&all[..first], &all[first..]] {
+        let kept: Vec<bool> = user.iter().map(is_kept).collect();
+        assert!(kept.iter().zip([false, true, true].into_iter().cycle()).all(|(is, should)| *is == should));
+        assert!(kept.len() > 15, "{kept:?}");
+    }
+    let series = right(&text(lines)).run().expect("a run").runs[0].traffic[0].clone();
+    // 10 240 bytes with eight headers at 10 Mbit/s: behind two round trips, or behind one.
+    let sent = (10_240 + 8 * 66) * 800;
+    let [fresh, kept] = [20_000_000 + sent, 10_000_000 + sent];
+    assert_eq!(series.ideal_ns[..2], [fresh; 2]);
+    let count = |ideal| series.ideal_ns.iter().filter(|&&of| of == ideal).count();
+    assert_eq!(count(fresh) + count(kept), series.ideal_ns.len());
+    assert!((22..=26).contains(&count(kept)), "{}", count(kept));
+    // On an empty line each flow takes its ideal time, that of its request (566 bytes with headers), and at
+    // most that of what another user is sent: the bytes of a flow, and packets of a handshake (74, 74 and 66
+    // bytes).
+    for (took, ideal) in series.took_ns.iter().zip(&series.ideal_ns) {
+        assert!((*ideal..ideal + sent + (566 + 74 + 74 + 66) * 800).contains(took), "{took} {ideal}");
+    }
+}
+
+#[test]
+fn a_video_comes_in_chunks() {
+    let lines = "users = 1\nevery = \"2s\"\nbitrate = \"4mbit\"\nrequests = 1000";
+    assert_eq!(
+        plan(&text(lines))["test"]["traffic"][0],
+        "traffic 1: server to client, 1 users who ask every 2s, 1000 requests over a connection; \
+         sizes 1000000 (2s of 4mbit); cubic, CS0"
+    );
+    let record = right(&text(lines)).run().expect("a run");
+    let series = &record.runs[0].traffic[0];
+    // The first comes within the first two seconds; on for less than half of the time at 10 Mbit/s, then off.
+    assert_eq!(series.start_ns.len(), 10);
+    assert!((0..2_000_000_000).contains(&series.start_ns[0]), "{}", series.start_ns[0]);
+    assert!(series.start_ns.windows(2).all(|pair| pair[1] - pair[0] == 2_000_000_000));
+    assert!(series.bytes.iter().all(|&bytes| bytes == 1_000_000));
+    assert!(series.took_ns[..9].iter().all(|took| (800_000_000..1_200_000_000).contains(took)));
+    // Over a line that is too slow for it each chunk is asked for when the last one is there.
+    let slow = text(lines).replace("10mbit", "3mbit").replace("20s", "60s");
+    let record = right(&slow).run().expect("a run");
+    let series = &record.runs[0].traffic[0];
+    let ended = series.start_ns.iter().zip(&series.took_ns).map(|(start, took)| start + took);
+    let pairs: Vec<_> = series.start_ns[1..].iter().zip(ended).collect();
+    assert!(pairs.len() > 18 && pairs.iter().all(|(start, ended)| **start == *ended), "{pairs:?}");
 }
 
 /// A folder for files of a test, removed afterwards.
