@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::args::packetdrill::PacketdrillArgs;
 use crate::output::{print, print_json};
 use goodqueue_experiment::Error;
-use goodqueue_proof::packetdrill::{FileError, Outcome, Wishes, run_file};
+use goodqueue_proof::packetdrill::{CommandLine, FileError, Outcome, run_file};
 
 /// Folders in folders that are searched for scripts.
 const DEEPEST: u32 = 32;
@@ -39,7 +39,7 @@ struct Report {
 /// [`Error::Usage`] if a file cannot be read or is no script, otherwise [`Error::LimitFailed`] if a script
 /// fails.
 pub fn command(args: &PacketdrillArgs) -> Result<(), Error> {
-    let wishes = wishes(args)?;
+    let given = given(args)?;
     let (mut files, mut broken) = (Vec::new(), Vec::new());
     for path in &args.files {
         if let Err(error) = collect(path, DEEPEST, &mut files) {
@@ -49,7 +49,7 @@ pub fn command(args: &PacketdrillArgs) -> Result<(), Error> {
     let mut report =
         Report { scripts: Vec::new(), passed: 0, failed: 0, skipped: 0, reasons: BTreeMap::new() };
     for file in files {
-        match run_file(&file, &wishes) {
+        match run_file(&file, &given) {
             Ok(outcome) => report.take(file, outcome),
             Err(error) => broken.push(error.to_string()),
         }
@@ -68,25 +68,25 @@ pub fn command(args: &PacketdrillArgs) -> Result<(), Error> {
     Ok(())
 }
 
-fn wishes(args: &PacketdrillArgs) -> Result<Wishes, Error> {
-    let mut wishes = Wishes::default();
+fn given(args: &PacketdrillArgs) -> Result<CommandLine, Error> {
+    let mut given = CommandLine::default();
     if let Some(version) = &args.ip_version {
         if !["ipv4", "ipv4-mapped-ipv6", "ipv6"].contains(&version.as_str()) {
             return Err(Error::Usage(format!("--ip-version {version}: it is ipv4 or ipv6")));
         }
-        wishes.options.push(("ip_version".to_owned(), version.clone()));
+        given.options.push(("ip_version".to_owned(), version.clone()));
     }
     let numbers = [("mtu", args.mtu), ("tolerance_usecs", args.tolerance_usecs)];
     for (name, number) in numbers {
-        wishes.options.extend(number.map(|number| (name.to_owned(), number.to_string())));
+        given.options.extend(number.map(|number| (name.to_owned(), number.to_string())));
     }
     for define in &args.define {
         let Some((name, value)) = define.split_once('=') else {
             return Err(Error::Usage(format!("-D {define}: write NAME=VALUE")));
         };
-        wishes.defines.push((name.to_owned(), value.to_owned()));
+        given.defines.push((name.to_owned(), value.to_owned()));
     }
-    Ok(wishes)
+    Ok(given)
 }
 
 /// The file, or the scripts of a folder by their names.

@@ -119,7 +119,7 @@ impl fmt::Display for Difference {
 
 /// What a script is run with, beside itself.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct CommandLine {
     /// Options in front of those of the script, without `--`: name and value.
     pub options: Vec<(String, String)>,
     /// Names in the script that stand for others (`-D NAME=VALUE`).
@@ -130,9 +130,9 @@ pub struct Wishes {
 ///
 /// # Errors
 /// If the file cannot be read or is not a script.
-pub fn run_file(path: &Path, wishes: &Wishes) -> Result<Outcome, FileError> {
+pub fn run_file(path: &Path, given: &CommandLine) -> Result<Outcome, FileError> {
     let text = std::fs::read(path).map_err(|source| FileError::Read { path: path.to_owned(), source })?;
     let script = parse(&String::from_utf8_lossy(&text))
         .map_err(|error| FileError::Parse { path: path.to_owned(), error })?;
-    Ok(run_script(&script, path.parent().unwrap_or(Path::new("")), wishes))
+    Ok(run_script(&script, path.parent().unwrap_or(Path::new("")), given))
 }

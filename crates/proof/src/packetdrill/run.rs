@@ -15,7 +15,7 @@ use super::script::{Action, Body, Call, Event, Expr, Icmp, Packet, Script, Segme
 use super::settings::{self, Setting};
 use super::sockets::{Answer, Sockets};
 use super::support;
-use super::{Difference, Outcome, Wishes};
+use super::{CommandLine, Difference, Outcome};
 
 /// What a system call or an injection takes.
 const STEP: Span = Span::from_micros(10);
@@ -68,12 +68,12 @@ struct Runner<'a> {
 
 /// Runs a script. `folder` is where files lie that its commands name.
 #[must_use]
-pub fn run_script(script: &Script, folder: &Path, wishes: &Wishes) -> Outcome {
+pub fn run_script(script: &Script, folder: &Path, given: &CommandLine) -> Outcome {
     let folder: PathBuf = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() };
     let mut script = script.clone();
-    let names = names(&script, wishes);
+    let names = names(&script, given);
     define(&mut script, &names);
-    match run(&script, &folder, wishes) {
+    match run(&script, &folder, given) {
         Ok(()) => Outcome::Passed,
         Err(End::Failed(difference)) => Outcome::Failed(difference),
         Err(End::Lacks(line, reason)) => Outcome::Skipped { line, reason },
@@ -81,9 +81,9 @@ pub fn run_script(script: &Script, folder: &Path, wishes: &Wishes) -> Outcome {
 }
 
 /// Names that stand for others: those of the caller, then those that Linux's suite is run with.
-fn names(script: &Script, wishes: &Wishes) -> Vec<(String, String)> {
+fn names(script: &Script, given: &CommandLine) -> Vec<(String, String)> {
     let is_ipv6 = |options: &[(String, String)]| options.iter().any(|(_, value)| value == "ipv6");
-    let is_ipv6 = is_ipv6(&wishes.options) || is_ipv6(&script.options);
+    let is_ipv6 = is_ipv6(&given.options) || is_ipv6(&script.options);
     let known = [
         ("TFO_COOKIE", "3021b9d889017eeb", "c1d1e9742a47a9bc"),
         ("TFO_COOKIE_ZERO", "b7c12350a90dc8f5", "82af1a8f9a205c34"),
@@ -91,7 +91,7 @@ fn names(script: &Script, wishes: &Wishes) -> Vec<(String, String)> {
         ("CMSG_TYPE_RECVERR", "IP_RECVERR", "IPV6_RECVERR"),
     ];
     let known = known.map(|(name, v4, v6)| (name.to_owned(), if is_ipv6 { v6 } else { v4 }.to_owned()));
-    wishes.defines.iter().cloned().chain(known).collect()
+    given.defines.iter().cloned().chain(known).collect()
 }
 
 /// Replaces names in arguments of calls and in options of packets.
@@ -131,9 +131,9 @@ fn define(script: &mut Script, defines: &[(String, String)]) {
     }
 }
 
-fn run(script: &Script, folder: &Path, wishes: &Wishes) -> Result<(), End> {
+fn run(script: &Script, folder: &Path, given: &CommandLine) -> Result<(), End> {
     let mut runner = Runner::new(folder);
-    for (name, value) in wishes.options.iter().chain(&script.options) {
+    for (name, value) in given.options.iter().chain(&script.options) {
         runner.option(name, value).map_err(|reason| End::Lacks(1, reason))?;
     }
     for event in &script.events {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use goodqueue_proof::packetdrill::script::{Action, Body, Event, Packet, Script, Segment, TcpOption, When};
-use goodqueue_proof::packetdrill::{Outcome, Wishes, parse, run_file, run_script};
+use goodqueue_proof::packetdrill::{CommandLine, Outcome, parse, run_file, run_script};
 use proptest::prelude::*;
 
 fn scripts(folder: &str) -> Vec<PathBuf> {
@@ -15,11 +15,11 @@ fn scripts(folder: &str) -> Vec<PathBuf> {
 }
 
 fn outcome(path: &Path) -> Outcome {
-    run_file(path, &Wishes::default()).expect("a script")
+    run_file(path, &CommandLine::default()).expect("a script")
 }
 
 fn run(text: &str) -> Outcome {
-    run_script(&parse(text).expect("a script"), Path::new("/nonexistent"), &Wishes::default())
+    run_script(&parse(text).expect("a script"), Path::new("/nonexistent"), &CommandLine::default())
 }
 
 #[test]
@@ -133,9 +133,9 @@ fn a_setting_in_a_file_beside_the_script_counts_and_one_that_is_missing_is_named
         +0 fcntl(3, F_SETFL, O_NONBLOCK) = 0\n+0 connect(3, ..., ...) = -1 EINPROGRESS (...)\n\
         +0 > S 0:0(0) <mss 1460,nop,nop,sackOK,nop,wscale 7>";
     let script = parse(text).expect("a script");
-    assert_eq!(run_script(&script, &folder, &Wishes::default()), Outcome::Passed);
+    assert_eq!(run_script(&script, &folder, &CommandLine::default()), Outcome::Passed);
     std::fs::remove_dir_all(&folder).expect("it is there");
-    let Outcome::Skipped { reason, line } = run_script(&script, &folder, &Wishes::default()) else {
+    let Outcome::Skipped { reason, line } = run_script(&script, &folder, &CommandLine::default()) else {
         panic!()
     };
     assert_eq!((line, reason.as_str()), (1, "the settings in ./settings.sh, which is not there"));
@@ -149,12 +149,12 @@ fn options_on_the_command_line_hold_for_scripts_that_do_not_say_otherwise() {
          +0 > S 0:0(0) <mss 1440,sackOK,TS val 1 ecr 0,nop,wscale 7>",
     )
     .expect("a script");
-    let wishes = Wishes {
+    let given = CommandLine {
         options: vec![("ip_version".to_owned(), "ipv6".to_owned())],
         defines: vec![("NB".to_owned(), "O_NONBLOCK".to_owned())],
     };
-    assert_eq!(run_script(&script, Path::new("."), &wishes), Outcome::Passed);
-    let Outcome::Failed(_) = run_script(&script, Path::new("."), &Wishes::default()) else { panic!() };
+    assert_eq!(run_script(&script, Path::new("."), &given), Outcome::Passed);
+    let Outcome::Failed(_) = run_script(&script, Path::new("."), &CommandLine::default()) else { panic!() };
 }
 
 #[test]
@@ -262,7 +262,7 @@ proptest! {
             let action = Action::Packet(packet);
             script.events.push(Event { line: 9, when: When::After(wait), until: None, action });
         }
-        let outcome = run_script(&script, Path::new("."), &Wishes::default());
-        prop_assert_eq!(run_script(&script, Path::new("."), &Wishes::default()), outcome);
+        let outcome = run_script(&script, Path::new("."), &CommandLine::default());
+        prop_assert_eq!(run_script(&script, Path::new("."), &CommandLine::default()), outcome);
     }
 }
