@@ -19,7 +19,14 @@ use crate::errors;
 type Words = (u64, u64, Option<String>, bool, String, f64);
 
 fn to_words(unit: &Unit) -> Words {
-    (unit.point, unit.seed, unit.only.as_deref().map(str::to_owned), unit.is_fresh, unit.hash.to_string(), unit.cost)
+    (
+        unit.point,
+        unit.seed,
+        unit.only.as_deref().map(str::to_owned),
+        unit.is_fresh,
+        unit.hash.to_string(),
+        unit.cost,
+    )
 }
 
 fn of_words((point, seed, only, is_fresh, hash, cost): Words) -> PyResult<Unit> {

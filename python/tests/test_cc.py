@@ -239,13 +239,13 @@ def test_an_example_in_python_and_the_same_in_c_decide_the_same(example, like):
     python, compiled = example(like)
     for queue in ("pfifo:1000", "pfifo:20", "fq_codel"):
         line = {**LINE, "queues": queue, "length": "10s"}
-        ours, theirs = (goodqueue.run("tcp_1up", cc=cc, **line) for cc in ((like, python), compiled))
+        ours, theirs = (goodqueue.run("tcp_1up", cc=cc, **line) for cc in ((f"my_{like}", python), compiled))
         assert ours.series["value"] == theirs.series["value"], queue
 
 
 def test_vegas_in_python_keeps_two_to_four_packets_in_the_queue(example):
     python, _ = example("vegas")
-    result = goodqueue.run("tcp_1up", cc=("vegas", python), **LINE)
+    result = goodqueue.run("tcp_1up", cc=("my_vegas", python), **LINE)
     # A packet of 1514 bytes takes 0.6056 ms. It counts whole packets, fewer than five, one on the line.
     assert 1 <= result.summary["rise_p50_ms"][0] / 0.6056 < 5
 
@@ -255,10 +255,10 @@ def test_ledbat_in_python_holds_its_target_and_yields_to_cubic(example):
     line = {**LINE, "length": "60s"}
     for target in (30, 60):
         alone = goodqueue.run(
-            "tcp_1up", cc=("ledbat", lambda target=target: python(target * 1_000_000)), **line
+            "tcp_1up", cc=("my_ledbat", lambda target=target: python(target * 1_000_000)), **line
         )
         assert alone.summary["rise_p50_ms"][0] == pytest.approx(target, abs=2)
         assert alone.summary["goodput_up_bps"][0] > 18e6
-    beside = goodqueue.run("rrul_var", flows=2, cc=[("ledbat", python), "cubic"], **line)
+    beside = goodqueue.run("rrul_var", flows=2, cc=[("my_ledbat", python), "cubic"], **line)
     ledbat, cubic, *_ = (flow["goodput_bps"] for flow in beside.summaries[0]["flows"])
     assert ledbat < 0.05 * cubic

@@ -3,8 +3,8 @@
 //! (`dev_gro_receive`, `skb_gro_receive`, `napi_gro_flush`) and `net/ipv4/tcp_offload.c` (`tcp_gro_receive`).
 //!
 //! When a poll takes place is said in [`crate::propagation`]. Nothing is kept from one poll to the next:
-//! Linux flushes at the end of each poll if `gro_flush_timeout` is 0 and HZ is below 1000. `gro_normal_batch` only
-//! changes how many packets go up in one call, and calls take no time here.
+//! Linux flushes at the end of each poll if `gro_flush_timeout` is 0 and HZ is below 1000. `gro_normal_batch`
+//! only changes how many packets go up in one call, and calls take no time here.
 
 use crate::frame::{Frame, Frames, Kind};
 use crate::tcp::Flags;

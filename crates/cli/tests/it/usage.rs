@@ -231,7 +231,7 @@ fn a_packetdrill_script_passes_fails_is_skipped_or_broken_by_its_exit_code() {
     };
     let line = scripts.iter().find(is_it).and_then(|script| script["line"].as_u64());
     assert_eq!((json["failed"].as_u64(), line), (Some(5), Some(14)), "{output}");
-    assert_eq!(json["reasons"]["packets of ICMP"].as_u64(), Some(1), "{output}");
+    assert_eq!(json["reasons"]["icmp echo_request"].as_u64(), Some(1), "{output}");
 
     let scratch = Scratch::new("packetdrill");
     let broken = scratch.path("broken.pkt");
@@ -243,8 +243,6 @@ fn a_packetdrill_script_passes_fails_is_skipped_or_broken_by_its_exit_code() {
     refused("packetdrill -D NAME x.pkt", &["-D NAME", "NAME=VALUE"]);
 }
 
-/// As [`refused`], of a command that prints a total all the same.
-#[track_caller]
 #[test]
 fn traffic_of_ones_own_is_simulated_only() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/web-search.toml");
@@ -254,6 +252,8 @@ fn traffic_of_ones_own_is_simulated_only() {
     );
 }
 
+/// As [`refused`], of a command that prints a total all the same.
+#[track_caller]
 fn refused_after_printing(words: &str, said: &[&str]) {
     let output = run(words);
     let text = stderr(&output);
