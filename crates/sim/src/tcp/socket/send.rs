@@ -45,7 +45,7 @@ impl Socket {
             return Some(self.data(now, &header, true));
         }
         let mut header = Header::default();
-        if !self.is_held && halves.tx.transmit_into(now, &mut header) {
+        if !self.is_held && halves.tx.transmit_of_socket(now, &mut header) {
             match halves.tx.departure() {
                 Some(at) => self.queued.push_back((at.max(now), halves.tx.memory(header.len))),
                 // The device takes each packet at once.

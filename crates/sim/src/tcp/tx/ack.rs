@@ -173,8 +173,8 @@ impl Tx {
         }
         // RFC 9293 section 3.10.7.4, with the rule of Linux `tcp_may_update_window` that an ACK of nothing
         // new never shrinks the window, unless it closes it (since 6.6).
-        let is_larger = segment.window > self.snd_wnd || segment.window == 0;
-        if ack.has(UNA_ADVANCED) || segment.seq > self.snd_wl1 || is_larger {
+        let is_larger = || segment.window > self.snd_wnd || segment.window == 0;
+        if ack.has(UNA_ADVANCED) || segment.seq > self.snd_wl1 || is_larger() {
             self.snd_wl1 = segment.seq;
             ack.flags |= WIN_UPDATE;
             if segment.window != self.snd_wnd {
