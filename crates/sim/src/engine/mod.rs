@@ -179,8 +179,8 @@ impl Simulation {
     }
 
     /// Handles an event.
-    // What the inline attributes of this file gain: docs/performance.md, "Inlining". Without this one, and with
-    // `poll` in place here, it is 47 instructions a packet in scenario A.
+    // What the inline attributes of this file gain: docs/performance.md, "Inlining". Without this one, and
+    // with `poll` in place here, it is 47 instructions a packet in scenario A.
     #[inline(always)]
     fn handle(&mut self, owner: LaneOwner) {
         match owner {
