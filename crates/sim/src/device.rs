@@ -25,6 +25,8 @@ pub(crate) struct AirEnds {
     pub(crate) radio: u32,
     pub(crate) from: DeviceId,
     pub(crate) to: DeviceId,
+    /// What the host that sends lets TCP keep there: [`crate::wifi::DeviceSpec::tx_sk_pacing_shift`].
+    pub(crate) tx_sk_pacing_shift: u32,
 }
 
 /// The switch that a link leaves, and the output that it leaves by.

@@ -12,7 +12,7 @@ use super::agenda::{Agenda, moment};
 use super::network::Network;
 use crate::address::{Conversation, lower_headers};
 use crate::credits::Credit;
-use crate::device::Device;
+use crate::device::{AirEnds, Device};
 use crate::error::BuildError;
 use crate::frame::{Frame, Kind};
 use crate::implementation::Implementation;
@@ -22,7 +22,7 @@ use crate::propagation::Fate;
 use crate::scenario::{After, Opener, Scenario};
 use crate::tap::What;
 use crate::tcp::cc::{Cc, CcKind};
-use crate::tcp::{Config, Opening, Rest, Rx, Tx, WIFI_PACING_SHIFT};
+use crate::tcp::{Config, Opening, Rest, Rx, Tx};
 use crate::token::FrameId;
 
 /// All flows, and when they start and stop.
@@ -337,11 +337,12 @@ impl Flows {
         };
         let wires = [wire(new.paths[0], true), wire(new.paths[1], false)];
         let own = &network.links[wires[0].link as usize];
-        let config = &if own.is_on_air() {
+        let config = &match own.device {
             // With mac80211, connections may have more data queued below them.
-            Arc::new(Config { sk_pacing_shift: WIFI_PACING_SHIFT, ..**config })
-        } else {
-            Arc::clone(config)
+            Some(Device::Air(AirEnds { tx_sk_pacing_shift: sk_pacing_shift, .. })) => {
+                Arc::new(Config { sk_pacing_shift, ..**config })
+            }
+            _ => Arc::clone(config),
         };
         let (tx, rx) = match new.opener {
             Opener::Sender => (Opening::Active, Opening::Passive),

@@ -174,5 +174,7 @@ fn on_air(
         let place = place.and_then(|place| DeviceId::try_from(place).ok());
         place.ok_or_else(|| format!("link {index} ends at node {node}, which has no device on it"))
     };
-    Ok(AirEnds { radio: radio as u32, from: device(link.from)?, to: device(link.to)? })
+    let (from, to) = (device(link.from)?, device(link.to)?);
+    let tx_sk_pacing_shift = spec.spec.devices[usize::from(from)].tx_sk_pacing_shift;
+    Ok(AirEnds { radio: radio as u32, from, to, tx_sk_pacing_shift })
 }

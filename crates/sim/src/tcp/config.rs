@@ -10,8 +10,6 @@ const MAX_MSS: u32 = 65_483;
 
 /// [`Config::sk_pacing_shift`] of a host with a wire: a millisecond (Linux `sock.c:sock_init_data`).
 pub(crate) const SK_PACING_SHIFT: u32 = 10;
-/// The same for a host that sends through mac80211: 8 ms (Linux 6.1 `ieee80211_hw.tx_sk_pacing_shift`).
-pub(crate) const WIFI_PACING_SHIFT: u32 = 7;
 
 /// Who sends the SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

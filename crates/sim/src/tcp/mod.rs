@@ -16,7 +16,6 @@ mod tx;
 mod tests;
 
 pub use accecn::{AccEcnHost, EcnBytes, EcnCounts};
-pub(crate) use config::WIFI_PACING_SHIFT;
 pub use config::{Config, Opening, truesize};
 pub use rx::Rx;
 pub(crate) use segment::Header;

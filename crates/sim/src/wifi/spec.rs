@@ -32,7 +32,14 @@ pub struct DeviceSpec {
     pub rts_threshold: Option<u32>,
     /// The policy that sets the weights of an access point's stations; `None`: they do not change.
     pub policy: Option<PolicySpec>,
+    /// What the host of this device lets TCP keep in the device and its queue: some 2^-`tx_sk_pacing_shift` s
+    /// of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). See [`TX_SK_PACING_SHIFT`].
+    pub tx_sk_pacing_shift: u32,
 }
+
+/// 8 ms, so that TCP has enough for aggregates (Linux since 2018, `mac80211/main.c:ieee80211_alloc_hw_nm`). Before,
+/// a host with Wi-Fi had 10, as one with a wire: 1 ms.
+pub const TX_SK_PACING_SHIFT: u32 = 7;
 
 /// Groups of stations that share the air by weight, whichever of them are active. With [`Upper::Mac80211`]
 /// only.
@@ -272,13 +279,27 @@ impl DeviceSpec {
     /// An access point without RTS.
     #[must_use]
     pub const fn access_point(driver: DriverSpec) -> DeviceSpec {
-        DeviceSpec { role: Role::AccessPoint, edca: ACCESS_POINT, driver, rts_threshold: None, policy: None }
+        DeviceSpec {
+            role: Role::AccessPoint,
+            edca: ACCESS_POINT,
+            driver,
+            rts_threshold: None,
+            policy: None,
+            tx_sk_pacing_shift: TX_SK_PACING_SHIFT,
+        }
     }
 
     /// A station without RTS, with the same peer specification both ways.
     #[must_use]
     pub fn station(access_point: DeviceId, peer: PeerSpec, driver: DriverSpec) -> DeviceSpec {
         let role = Role::Station { access_point, down: peer.clone(), up: peer, weight: 256 };
-        DeviceSpec { role, edca: STATION, driver, rts_threshold: None, policy: None }
+        DeviceSpec {
+            role,
+            edca: STATION,
+            driver,
+            rts_threshold: None,
+            policy: None,
+            tx_sk_pacing_shift: TX_SK_PACING_SHIFT,
+        }
     }
 }

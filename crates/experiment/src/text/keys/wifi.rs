@@ -148,6 +148,13 @@ pub(crate) static WIFI: Table = Table {
             "PPDUs of more bytes start with RTS and CTS, at access point and stations",
         ),
         key(
+            "tx_sk_pacing_shift",
+            count(1, 20),
+            "7",
+            "how much of its own uploads TCP may keep in a Wi-Fi device and its queue: 2^-n s of each connection's rate. 7 (8 \
+             ms): Linux since 2018; 10 (1 ms): before",
+        ),
+        key(
             "aggregate_frames",
             count(1, 256),
             "32; ath10k 64",

@@ -4,7 +4,7 @@ use goodqueue::wifi::{self, Ac, PerAc, WifiParams};
 use goodqueue::{QueueSpec, Span};
 use goodqueue_sim::wifi::{
     ACCESS_POINT, ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, Band, DeviceSpec, DriverSpec, EdcaParams,
-    Format, Lower, PeerSpec, Role, STATION, Upper,
+    Format, Lower, PeerSpec, Role, STATION, TX_SK_PACING_SHIFT, Upper,
 };
 use toml::Spanned;
 use toml::de::DeValue;
@@ -60,6 +60,7 @@ pub(super) fn access_point(
     }
     let mut device = DeviceSpec::access_point(spec);
     device.rts_threshold = rts_threshold(chain)?;
+    device.tx_sk_pacing_shift = tx_sk_pacing_shift(chain)?;
     device.edca = edca(chain)?;
     Ok(AccessPoint { device, words, is_compared })
 }
@@ -247,6 +248,11 @@ fn rts_threshold(chain: &Chain<'_>) -> Read<Option<u32>> {
     Ok(chain.plain("rts", bytes)?.flatten().map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)))
 }
 
+fn tx_sk_pacing_shift(chain: &Chain<'_>) -> Read<u32> {
+    let given = chain.plain("tx_sk_pacing_shift", read::count)?;
+    Ok(given.map_or(TX_SK_PACING_SHIFT, |shift| u32::try_from(shift).unwrap_or(TX_SK_PACING_SHIFT)))
+}
+
 fn edca(chain: &Chain<'_>) -> Read<[EdcaParams; 4]> {
     let mut all = ACCESS_POINT;
     let Some(section) = chain.first_with(&["edca"]) else { return Ok(all) };
@@ -302,5 +308,6 @@ pub(super) fn station(section: &StationSection<'_>, network: &Chain<'_>) -> Read
     let weight = chain.plain("weight", read::count)?.and_then(|weight| u16::try_from(weight).ok());
     let role = Role::Station { access_point: 0, down, up, weight: weight.unwrap_or(WEIGHT) };
     let rts_threshold = rts_threshold(network)?;
-    Ok((DeviceSpec { role, edca: STATION, driver, rts_threshold, policy: None }, words))
+    let tx_sk_pacing_shift = tx_sk_pacing_shift(network)?;
+    Ok((DeviceSpec { role, edca: STATION, driver, rts_threshold, policy: None, tx_sk_pacing_shift }, words))
 }
