@@ -194,9 +194,11 @@ fn a_damaged_part_is_told_and_run_again() {
     }
     let mut results = Results::default();
     let damaged = Store::open(&scratch.0).expect("a folder").read(&mut results).expect("parts");
-    let known = units(&study)
-        .iter()
-        .filter(|unit| results.has(unit.as_ref().expect("a unit").hash).expect("an answer"));
+    let units = units(&study);
+    let known = units.iter().filter(|unit| {
+        let unit = unit.as_ref().expect("a unit");
+        results.has(unit.hash).expect("an answer")
+    });
     assert!(known.count() == 0 && !damaged.is_empty() && damaged[0].contains(".parquet: "), "{damaged:?}");
     assert_eq!(sweep(&study, &scratch.0, 0).0.done, 10);
 }
@@ -358,8 +360,9 @@ fn a_sweep_of_many_points() {
     let scratch = Scratch::new(&format!("memory-{points}"));
     let study = study(&text).with(known);
     let (counter, end, results) = sweep(&study, &scratch.0, 0);
-    assert!(end.is_ok() && counter.done as u64 == study.count() + 1, "{end:?}");
     let (units, store) = (units(&study), Store::open(&scratch.0).expect("a folder"));
+    // Each once, and a fresh seed. Of many points some are the same.
+    assert!(end.is_ok() && counter.done as u64 == units.len() + 1, "{end:?}");
     assert_eq!(findings(&study, &units, &results).expect("findings").missing, 0);
     store.put_table("points.parquet", &study, (&units, &results)).expect("written");
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
@@ -379,6 +382,6 @@ fn memory_does_not_grow_with_the_points() {
         let (_, words) = line.unwrap_or_else(|| panic!("no figure in {text}"));
         words.trim().trim_end_matches(" kB").parse::<u64>().expect("a number of kB")
     };
-    let (few, many) = (peak("1500"), peak("15000"));
-    assert!(many < few + 1024, "{few} kB with 1500 points, {many} kB with 15 000");
+    let (few, many) = (peak("2000"), peak("20000"));
+    assert!(many < few + 1024, "{few} kB with 2000 points, {many} kB with 20 000");
 }
