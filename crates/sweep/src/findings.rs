@@ -438,8 +438,8 @@ pub struct Crossed {
 }
 
 /// The points that do not keep `limits`, by their means over the seeds: how many, and the first `most` of
-/// them. A bound that is relative is to the first point of the design with the same variant. Points of which a
-/// run failed are not known to keep any.
+/// them. A bound that is relative is to the first point of the design with the same variant. Points of
+/// which a run failed are not known to keep any.
 ///
 /// # Errors
 /// [`Error::Machine`] if the results cannot be read.

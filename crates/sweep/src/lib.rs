@@ -7,8 +7,9 @@
 //!
 //! A [`Unit`] is a point with a seed. Its hash covers everything that is simulated, so a unit whose hash is
 //! in a part is never run again, whatever happened to the process that ran it, and whatever else changed in
-//! the file. Units and rows are in scratch files ([`Units`], [`Results`]), so a sweep of many points needs no more
-//! memory than one of few. [`run()`] runs units on the threads of this machine; on a cluster workers call [`Study::run`].
+//! the file. Units and rows are in scratch files ([`Units`], [`Results`]), so a sweep of many points needs no
+//! more memory than one of few. [`run()`] runs units on the threads of this machine; on a cluster workers
+//! call [`Study::run`].
 #![forbid(unsafe_code)]
 
 mod findings;

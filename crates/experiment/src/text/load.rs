@@ -122,8 +122,8 @@ impl Nodes {
         usual.or_else(further)
     }
 
-    /// The two nodes that a group of flows runs between, as client and server, and who of them sends: with two
-    /// names these, with one it and its partner. `None`: the names mean several, or there is none.
+    /// The two nodes that a group of flows runs between, as client and server, and who of them sends: with
+    /// two names these, with one it and its partner. `None`: the names mean several, or there is none.
     fn two(&self, section: &Section<'_>) -> Read<Option<(Direction, [String; 2])>> {
         let (from, to) = (section.read("from", read::text)?, section.read("to", read::text)?);
         let (from, to) = match (from, to) {
