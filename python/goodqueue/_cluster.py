@@ -17,7 +17,7 @@ from typing import Any
 from . import _goodqueue
 from ._errors import MachineError
 from ._store import Place, open_place
-from ._sweep import _PARTS, sized
+from ._sweep import _PARTS, chunk_cost
 
 #: How long a scheduler may be away, s.
 PATIENCE_S = 120.0
@@ -72,8 +72,8 @@ def run(
         address = client.scheduler.address
     cluster = _Cluster(distributed, client, address, text, place)
     try:
-        while todo := study.todo():
-            cluster.round(study, todo, progress)
+        while (todo := study.todo())[0]:
+            cluster.round(study, todo[1], progress)
         cluster.end()
     finally:
         if own is not None or cluster.client is not client:
@@ -106,17 +106,22 @@ class _Cluster:
     def round(
         self,
         study: _goodqueue.Study,
-        todo: list[_goodqueue._Unit],
+        cost: float,
         progress: Callable[[float], object] | None,
     ) -> None:
-        cost = sum(unit[5] for unit in todo)
         done = 0.0
-        waiting = sized(todo, self._threads(), _goodqueue.sweep_speed())[::-1]
+        size = chunk_cost(cost, self._threads(), _goodqueue.sweep_speed())
+        # Chunks that run again, and the next one of the round.
+        waiting: list[list[_goodqueue._Unit]] = []
         running: dict[Any, list[_goodqueue._Unit]] = {}
         # Units that were at workers when these died. Each runs again with no other beside it.
         suspects: list[list[_goodqueue._Unit]] = []
         alone = None
-        while waiting or running or suspects:
+        while True:
+            if not waiting and (chunk := study.chunk(size)):
+                waiting.append(chunk)
+            if not (waiting or running or suspects):
+                return
             is_free = not waiting and not running
             try:
                 most = AHEAD * self._threads()
@@ -125,6 +130,8 @@ class _Cluster:
                     future = self.client.submit(work, self.text, self.place.url, chunk, pure=False)
                     running[future] = chunk
                     alone = future if is_free else alone
+                    if not waiting and not is_free and (chunk := study.chunk(size)):
+                        waiting.append(chunk)
                 with contextlib.suppress(TimeoutError, self.distributed.TimeoutError):
                     self.distributed.wait(list(running), timeout=1, return_when="FIRST_COMPLETED")
             except (OSError, RuntimeError, self.distributed.CancelledError):
@@ -180,8 +187,7 @@ class _Cluster:
         self, study: _goodqueue.Study, chunks: list[list[_goodqueue._Unit]]
     ) -> list[list[_goodqueue._Unit]]:
         """Of chunks, what is not known yet."""
-        left = {unit[4] for unit in study.todo()}
-        kept = [[unit for unit in chunk if unit[4] in left] for chunk in chunks]
+        kept = (study.still(chunk) for chunk in chunks)
         return [chunk for chunk in kept if chunk]
 
     def _take(self, study: _goodqueue.Study, found: _Done) -> None:

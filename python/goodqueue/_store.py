@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import tempfile
 import uuid
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ._errors import MachineError, UsageError
@@ -24,6 +26,9 @@ class Place(Protocol):
 
     def put(self, name: str, content: bytes) -> None:
         """Writes a file; raises MachineError if it cannot."""
+
+    def fill(self, name: str, write: Callable[[str], object]) -> None:
+        """Writes a file that `write` makes under another name; raises MachineError if it cannot."""
 
 
 def open_place(directory: str | os.PathLike[str]) -> Place:
@@ -60,18 +65,25 @@ class Local:
         return (self._path / name).read_bytes()
 
     def put(self, name: str, content: bytes) -> None:
-        path = self._path / name
-        part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
-        try:
+        def write(part: str) -> None:
             with open(part, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
+
+        self.fill(name, write)
+
+    def fill(self, name: str, write: Callable[[str], object]) -> None:
+        path = self._path / name
+        part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+        try:
+            write(os.fspath(part))
             os.replace(part, path)
-        except OSError as error:
+        except (OSError, MachineError) as error:
             with contextlib.suppress(OSError):
                 part.unlink()
-            raise MachineError(f"{path}: {error.strerror}") from None
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise MachineError(f"{path}: {why}") from None
 
 
 class Remote:
@@ -111,3 +123,13 @@ class Remote:
             self._fs.pipe_file(f"{self._root}/{name}", content)
         except OSError as error:
             raise MachineError(f"{self.url}/{name}: {error}") from None
+
+    def fill(self, name: str, write: Callable[[str], object]) -> None:
+        with tempfile.TemporaryDirectory(prefix="goodqueue-") as folder:
+            part = os.path.join(folder, "part")
+            write(part)
+            try:
+                self._fs.makedirs(f"{self._root}/{name}".rsplit("/", 1)[0], exist_ok=True)
+                self._fs.put_file(part, f"{self._root}/{name}")
+            except OSError as error:
+                raise MachineError(f"{self.url}/{name}: {error}") from None

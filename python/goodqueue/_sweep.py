@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import pathlib
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +26,23 @@ class SweepResult:
     """What a sweep showed.
 
     findings  a dict: main effects with intervals, response surface, Pareto front, best point, failed runs
-    parquet   all runs as Parquet, in bytes; `to_pandas()` and `to_polars()` read them
+    parquet   all runs as Parquet, in bytes, made when asked for; `to_pandas()` and `to_polars()` read them
 
     `print(result)` shows the text of the command `goodqueue sweep`.
     """
 
     def __init__(self, study: _goodqueue.Study, warnings: list[str]) -> None:
-        self._json, self._text, self._page, self.parquet = study.findings()
+        self._json, self._text, self._page = study.findings()
         self._study = study
         self.findings: dict[str, Any] = json.loads(self._json)
         self.warnings = warnings
+
+    @property
+    def parquet(self) -> bytes:
+        with tempfile.TemporaryDirectory(prefix="goodqueue-") as folder:
+            file = pathlib.Path(folder) / "points.parquet"
+            self._study.write_table(os.fspath(file))
+            return file.read_bytes()
 
     def to_pandas(self) -> Any:
         """All runs: a row for each point, queue and seed. It needs pandas and pyarrow."""
@@ -67,12 +76,10 @@ class SweepResult:
         return f"<goodqueue.SweepResult: {found['design']}, {runs}>"
 
     def _write(self, place: Place) -> None:
-        for name, content in (
-            ("findings.json", self._json.encode()),
-            ("points.parquet", self.parquet),
-            ("report.html", self._page.encode()),
-        ):
-            place.put(name, content)
+        place.put("findings.json", self._json.encode())
+        # It may be larger than memory.
+        place.fill("points.parquet", self._study.write_table)
+        place.put("report.html", self._page.encode())
 
 
 def sweep(
@@ -180,44 +187,36 @@ def _in_parts(
 ) -> None:
     """Runs all on threads, and writes the parts to a place that is no folder. `runner` is a study like the
     other: the threads hold it while this one takes in their rows."""
-    from concurrent.futures import ThreadPoolExecutor, as_completed
+    from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
     threads = os.cpu_count() or 1
-    while todo := study.todo():
-        chunks = sized(todo, threads, _goodqueue.sweep_speed())
-        done, cost = 0.0, sum(unit[5] for unit in todo)
+    while (todo := study.todo())[0]:
+        size = chunk_cost(todo[1], threads, _goodqueue.sweep_speed())
+        done = 0.0
+        running: dict[Future[tuple[str, bytes, int]], float] = {}
         with ThreadPoolExecutor(threads) as pool:
-            running = {pool.submit(runner.run, chunk): chunk for chunk in chunks}
             try:
-                for future in as_completed(running):
-                    name, part, _ = future.result()
-                    place.put(f"{_PARTS}/{name}", part)
-                    study.read(part)
-                    done += sum(unit[5] for unit in running[future])
-                    if progress is not None:
-                        progress(min(done / cost, 1.0))
+                while True:
+                    while len(running) < 2 * threads and (chunk := study.chunk(size)):
+                        running[pool.submit(runner.run, chunk)] = sum(unit[5] for unit in chunk)
+                    if not running:
+                        break
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        name, part, _ = future.result()
+                        place.put(f"{_PARTS}/{name}", part)
+                        study.read(part)
+                        done += running.pop(future)
+                        if progress is not None:
+                            progress(min(done / todo[1], 1.0))
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
 
 
-def sized(
-    todo: list[_goodqueue._Unit], workers: int, speed: float, most_s: float = 4.0
-) -> list[list[_goodqueue._Unit]]:
-    """Units in chunks of about equal predicted time, the longest units first: a few seconds each, less if the
-    workers would otherwise wait for the last."""
-    todo = sorted(todo, key=lambda unit: -unit[5])
-    total = sum(unit[5] for unit in todo) * speed
-    target = min(most_s, total / (8 * max(workers, 1)))
-    chunks: list[list[_goodqueue._Unit]] = []
-    size = target
-    for unit in todo:
-        if size >= target:
-            chunks.append([])
-            size = 0.0
-        chunks[-1].append(unit)
-        size += unit[5] * speed
-    return chunks
+def chunk_cost(cost: float, workers: int, speed: float, most_s: float = 4.0) -> float:
+    """The cost of a chunk of a round that costs so much: a few seconds of predicted time, less if the workers
+    would otherwise wait for the last. `speed`: seconds for a unit of cost."""
+    return min(most_s / speed, cost / (8 * max(workers, 1)))
 
 
 def _search(
@@ -255,8 +254,8 @@ def _search(
         if progress is not None:
             progress((number + 1) / points)
     # Fresh seeds of the best.
-    while todo := study.todo():
-        name, content, _ = study.run(todo)
+    while study.todo()[0]:
+        name, content, _ = study.run(study.chunk(math.inf))
         study.read(content)
         if place is not None:
             place.put(f"{_PARTS}/{name}", content)

@@ -8,7 +8,7 @@ use goodqueue_experiment::limit::Limit;
 use goodqueue_experiment::{Design, Error, Quantity, Sweep};
 use goodqueue_report::sweep::text;
 use goodqueue_sweep::{
-    Results, Row, Store, Study, Unit, UnitHash, Watch, crossed, decode, findings, part_name, run,
+    Results, Row, Store, Study, Unit, UnitHash, Units, Watch, crossed, decode, findings, part_name, run,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -39,8 +39,11 @@ fn of_words((point, seed, only, is_fresh, hash, cost): Words) -> PyResult<Unit> 
 #[pyclass(module = "goodqueue", name = "Study")]
 pub(crate) struct PyStudy {
     study: Study,
-    units: Vec<Unit>,
+    units: Units,
     results: Results,
+    /// The units of the round that runs, and how many of them were handed out.
+    todo: Units,
+    handed: u64,
 }
 
 #[pymethods]
@@ -53,11 +56,12 @@ impl PyStudy {
             Study::new(sweep)
         });
         let study = study.map_err(|error| errors::of(py, &error))?;
-        Ok(PyStudy { study, units: Vec::new(), results: Results::default() })
+        let (units, todo, results) = (Units::default(), Units::default(), Results::default());
+        Ok(PyStudy { study, units, results, todo, handed: 0 })
     }
 
     /// Looks at all points, and returns the number of units.
-    fn plan(&mut self, py: Python<'_>, threads: usize) -> PyResult<usize> {
+    fn plan(&mut self, py: Python<'_>, threads: usize) -> PyResult<u64> {
         let study = &self.study;
         let units = py.detach(|| study.units(threads, &AtomicBool::new(false)));
         self.units = units.map_err(|error| errors::of(py, &error))?;
@@ -86,21 +90,21 @@ impl PyStudy {
     }
 
     /// Takes in the rows of a part; the words say what is wrong with one that cannot be read.
-    fn read(&mut self, py: Python<'_>, part: Vec<u8>) -> Option<String> {
+    fn read(&mut self, py: Python<'_>, part: Vec<u8>) -> PyResult<Option<String>> {
         match py.detach(|| decode(part)) {
             Ok(rows) => {
-                self.results.add(rows);
-                None
+                self.results.add(&rows).map_err(|error| errors::of(py, &error))?;
+                Ok(None)
             }
-            Err(why) => Some(why),
+            Err(why) => Ok(Some(why)),
         }
     }
 
     /// A further point of a search: its units that are still to be run.
-    fn choose(&mut self, py: Python<'_>, shares: Vec<f64>) -> PyResult<(usize, usize)> {
+    fn choose(&mut self, py: Python<'_>, shares: Vec<f64>) -> PyResult<(u64, u64)> {
         let units = self.study.choose(shares).map_err(|error| errors::of(py, &error))?;
         let from = self.units.len();
-        self.units.extend(units);
+        self.units.extend(&units).map_err(|error| errors::of(py, &error))?;
         Ok((from, self.units.len()))
     }
 
@@ -109,30 +113,67 @@ impl PyStudy {
     fn run_range<'py>(
         &mut self,
         py: Python<'py>,
-        first: usize,
-        last: usize,
+        first: u64,
+        last: u64,
     ) -> PyResult<Option<(String, Bound<'py, PyBytes>)>> {
-        let units: Vec<Unit> = self.units.get(first..last).unwrap_or_default().to_vec();
-        let units: Vec<Unit> = units.into_iter().filter(|unit| !self.results.has(unit.hash)).collect();
+        let all = self.units.some(first, last.saturating_sub(first));
+        let mut units = Vec::new();
+        for unit in all.map_err(|error| errors::of(py, &error))? {
+            if !self.results.has(unit.hash).map_err(|error| errors::of(py, &error))? {
+                units.push(unit);
+            }
+        }
         if units.is_empty() {
             return Ok(None);
         }
         let rows = run_all(py, &self.study, &units)?;
         let bytes = self.study.encode(&rows).map_err(|error| errors::of(py, &error))?;
         let name = part_name(&rows);
-        self.results.add(rows);
+        self.results.add(&rows).map_err(|error| errors::of(py, &error))?;
         Ok(Some((name, PyBytes::new(py, &bytes))))
     }
 
     /// The value of the aim at a point of a search, whose units are those from `first` to `last`.
-    fn value(&self, first: usize, last: usize) -> Option<f64> {
-        self.study.value(self.units.get(first..last).unwrap_or_default(), &self.results)
+    fn value(&self, py: Python<'_>, first: u64, last: u64) -> PyResult<Option<f64>> {
+        let units = self.units.some(first, last.saturating_sub(first));
+        let value = units.and_then(|units| self.study.value(&units, &self.results));
+        value.map_err(|error| errors::of(py, &error))
     }
 
-    /// The units to run next; none if all is done.
-    fn todo(&self, py: Python<'_>) -> PyResult<Vec<Words>> {
-        let todo = py.detach(|| self.study.todo(&self.units, &self.results));
-        Ok(todo.map_err(|error| errors::of(py, &error))?.iter().map(to_words).collect())
+    /// Begins a round: the number of units to run next, none if all is done, and what they cost.
+    fn todo(&mut self, py: Python<'_>) -> PyResult<(u64, f64)> {
+        let todo = py.detach(|| self.study.todo(&self.units, &self.results)?.longest_first());
+        self.todo = todo.map_err(|error| errors::of(py, &error))?;
+        self.handed = 0;
+        Ok((self.todo.len(), self.todo.cost()))
+    }
+
+    /// The next units of the round, the longest first, until they cost so much; none behind the last. Those
+    /// that are known by now are left out.
+    fn chunk(&mut self, py: Python<'_>, cost: f64) -> PyResult<Vec<Words>> {
+        let (mut units, mut sum) = (Vec::new(), 0.0);
+        while sum < cost || units.is_empty() {
+            let next = self.todo.some(self.handed, 1).map_err(|error| errors::of(py, &error))?;
+            let Some(unit) = next.first() else { break };
+            self.handed += 1;
+            if !self.results.has(unit.hash).map_err(|error| errors::of(py, &error))? {
+                sum += unit.cost;
+                units.push(to_words(unit));
+            }
+        }
+        Ok(units)
+    }
+
+    /// Of these units, those that are not known.
+    fn still(&self, py: Python<'_>, units: Vec<Words>) -> PyResult<Vec<Words>> {
+        let mut left = Vec::new();
+        for words in units {
+            let unit = of_words(words)?;
+            if !self.results.has(unit.hash).map_err(|error| errors::of(py, &error))? {
+                left.push(to_words(&unit));
+            }
+        }
+        Ok(left)
     }
 
     /// Runs units on this thread, and returns the name, the content and the number of failed runs of the part
@@ -166,14 +207,12 @@ impl PyStudy {
         threads: usize,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Vec<String>> {
-        let PyStudy { study, units, results } = self;
+        let PyStudy { study, units, results, .. } = self;
         let mut watch = Listener { progress, cost: (0.0, 0.0), stopped: None, said: Vec::new() };
         let end = py.detach(|| {
             let store = folder.as_deref().map(Store::open).transpose()?;
             if let Some(store) = &store {
-                let (rows, damaged) = store.read()?;
-                watch.said.extend(damaged);
-                results.add(rows);
+                watch.said.extend(store.read(results)?);
             }
             run(study, units, results, store.as_ref(), threads, &mut watch)
         });
@@ -184,16 +223,25 @@ impl PyStudy {
         Ok(watch.said)
     }
 
-    /// The findings: JSON, text, page, and all runs as Parquet.
-    fn findings<'py>(&self, py: Python<'py>) -> PyResult<(String, String, String, Bound<'py, PyBytes>)> {
+    /// The findings: JSON, text and page.
+    fn findings(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
         let made = py.detach(|| {
             let found = findings(&self.study, &self.units, &self.results)?;
             let json = serde_json::to_string_pretty(&found).map_err(Error::machine)?;
-            let table = self.study.table(&self.units, &self.results)?;
-            Ok((json + "\n", text(&found), goodqueue_report::sweep_html(&found), table))
+            Ok((json + "\n", text(&found), goodqueue_report::sweep_html(&found)))
         });
-        let (json, text, page, rows) = made.map_err(|error: Error| errors::of(py, &error))?;
-        Ok((json, text, page, PyBytes::new(py, &rows)))
+        made.map_err(|error: Error| errors::of(py, &error))
+    }
+
+    /// Writes all runs as Parquet into a file.
+    fn write_table(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let written = py.detach(|| {
+            let wrong = |error| Error::Machine(format!("{}: {error}", path.display()));
+            let mut file = std::fs::File::create(&path).map_err(wrong)?;
+            self.study.table(&self.units, &self.results, &mut file)?;
+            file.sync_all().map_err(wrong)
+        });
+        written.map_err(|error: Error| errors::of(py, &error))
     }
 
     /// The points that do not keep the limits: `(limit, queue, point, whether it is known)`.
@@ -202,7 +250,8 @@ impl PyStudy {
             words.parse::<Limit>().map_err(|why| errors::usage(py, format!("fail_if {words}: {why}")))
         };
         let limits = limits.iter().map(limit).collect::<PyResult<Vec<_>>>()?;
-        let crossed = crossed(&self.study, &self.units, &self.results, &limits);
+        let crossed = crossed(&self.study, (&self.units, &self.results), &limits, usize::MAX);
+        let (_, crossed) = crossed.map_err(|error| errors::of(py, &error))?;
         Ok(crossed.into_iter().map(|one| (one.limit, one.queue, one.words, one.is_known)).collect())
     }
 }
@@ -232,7 +281,7 @@ struct Listener {
 }
 
 impl Watch for Listener {
-    fn plan(&mut self, _: usize, cost: f64) {
+    fn plan(&mut self, _: u64, cost: f64) {
         self.cost = (0.0, cost);
     }
 

@@ -17,26 +17,9 @@ ROOT = pathlib.Path(goodqueue.__file__).parents[1]
 LINE = {"rate": "20mbit", "rtt": "20ms", "queues": "pfifo:1000", "length": "3s", "idle": "0.5s"}
 
 
-class Aimd:
-    """Grows by a segment a round trip, and halves after a loss."""
-
-    ssthresh, credit = math.inf, 0
-
-    def ack(self, now, ack, window):
-        if ack.in_recovery or not window.is_limited:
-            return
-        if window.cwnd < self.ssthresh:
-            window.cwnd += ack.acked
-            return
-        self.credit += ack.acked
-        window.cwnd += self.credit // window.cwnd
-        self.credit %= window.cwnd
-
-    def event(self, now, event, window):
-        if event in ("lost", "marked", "timeout"):
-            self.ssthresh = max(window.prior_cwnd // 2, 2)
-        if event in ("lost", "marked"):
-            window.cwnd = self.ssthresh
+#: The congestion control of `goodqueue new cc`: it grows by a segment a round trip, and halves after a loss.
+Aimd = runpy.run_path(os.fspath(ROOT.parent / "crates/cli/templates/aimd.py"), run_name="aimd")["Mine"]
+Aimd.__name__ = Aimd.__qualname__ = "Aimd"
 
 
 def test_it_is_in_every_table_and_does_what_the_same_in_c_does(command, tmp_path):
@@ -131,7 +114,7 @@ def test_an_exception_ends_the_run_with_its_traceback():
             goodqueue.UsageError,
             "ack returned 7: it returns nothing",
         ),
-        (("needs", lambda: Aimd(1)), TypeError, "takes no arguments"),
+        (("needs", lambda: Aimd(1, 2, 3)), TypeError, "positional arguments"),
         (("none", lambda: object()), goodqueue.UsageError, "it has no method ack"),
     ],
 )

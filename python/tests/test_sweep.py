@@ -131,12 +131,22 @@ def test_a_store_of_fsspec(tmp_path, client):
 
 
 def test_chunks_have_about_equal_cost():
-    units = [(n, 1, None, False, f"{n:032x}", float(cost)) for n, cost in enumerate([100, 1, 1, 50] * 25)]
-    chunks = _sweep.sized(units, 2, 0.001)
-    assert sorted(unit for chunk in chunks for unit in chunk) == sorted(units)
+    text, name, folder = _sweep._text(many(200))
+    study = _sweep._study(text, name, folder)
+    study.plan(1)
+    count, cost = study.todo()
+    size = _sweep.chunk_cost(cost, 2, 1e-9)
+    chunks = []
+    while chunk := study.chunk(size):
+        chunks.append(chunk)
+    assert len({unit[4] for chunk in chunks for unit in chunk}) == count == 200
     costs = [sum(unit[5] for unit in chunk) for chunk in chunks]
+    largest = max(unit[5] for chunk in chunks for unit in chunk)
     # No chunk is larger than a sixteenth of all and one unit, and each worker has several.
-    assert max(costs) <= sum(costs) / 16 + 100 and len(chunks) >= 4 * 2
+    assert max(costs) <= cost / 16 + largest and len(chunks) >= 4 * 2
+    assert sum(costs) == pytest.approx(cost)
+    # A chunk of slow units is a few seconds long.
+    assert _sweep.chunk_cost(1e6, 2, 1.0) == 4.0
 
 
 def test_a_killed_worker_loses_nothing(tmp_path):

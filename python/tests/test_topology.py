@@ -41,6 +41,24 @@ def test_a_parking_lot_is_shared_fairly():
     assert all(0.8 * 10e6 * 1448 / 1514 < rate < 10e6 for rate in rates), rates
 
 
+def test_flows_run_between_any_two_nodes():
+    graph = networkx.path_graph(["a", "b", "c", "d"])
+    net = goodqueue.Topology.from_networkx(graph, rate="10mbit", delay="1ms")
+    assert net.hosts == ["a", "d"]
+    flows = net.run([("b", "c", 5000), ("d", "b", 5000), ("c", "a", 5000)])
+    assert flows["path"] == ["b > c", "d > c > b", "c > b > a"]
+    assert all(ms is not None for ms in flows["fct_ms"])
+    # In an experiment, with the queues, probes and reports of one.
+    experiment = goodqueue.Experiment(
+        queues=["fq_codel"],
+        topology={"kind": "fat-tree", "k": 4, "rate": "100mbit", "delay": "5us", "queue": "$queue"},
+        test={"length": "300ms", "idle": "20ms", "probe_interval": "1ms"},
+        flow=[{"from": "client", "to": "client8"}, {"from": "server3", "to": "client8"}],
+    )
+    flows = experiment.run().head["test"]["flows"]
+    assert [flow["direction"] for flow in flows] == ["up", "down"]
+
+
 def test_mistakes_are_explained():
     graph = networkx.path_graph(3)
     net = goodqueue.Topology.from_networkx(graph)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use goodqueue_experiment::{Design, Error, Sweep};
 use goodqueue_report::sweep::{Findings, text};
-use goodqueue_sweep::{Crossed, Results, Store, Study, Unit, Watch, crossed, findings, run, threads};
+use goodqueue_sweep::{Crossed, Results, Store, Study, Units, Watch, crossed, findings, run, threads};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
@@ -45,14 +45,15 @@ pub fn command(args: &SweepArgs) -> Result<(), Error> {
     }
     let (mut results, store) = (Results::default(), open(args)?);
     if let Some((store, _)) = &store {
-        let (rows, damaged) = store.read()?;
-        for why in damaged {
+        for why in store.read(&mut results)? {
             eprintln!("goodqueue: warning: {why}; its points run again");
         }
-        results.add(rows);
     }
     let kept = store.as_ref().map(|(store, _)| store);
-    let there = units.iter().filter(|unit| results.has(unit.hash)).count();
+    let mut there = 0_u64;
+    for unit in units.iter() {
+        there += u64::from(results.has(unit?.hash)?);
+    }
     if there > 0 && !args.quiet {
         eprintln!("goodqueue: {there} of {} points and seeds are there already", units.len());
     }
@@ -89,7 +90,7 @@ fn open(args: &SweepArgs) -> Result<Option<(Store, Lock)>, Error> {
 fn show(
     args: &SweepArgs,
     study: &Study,
-    (units, results): (&[Unit], &Results),
+    (units, results): (&Units, &Results),
     found: &Findings,
     store: Option<&Store>,
 ) -> Result<(), Error> {
@@ -112,14 +113,14 @@ fn show(
 
 fn write(
     study: &Study,
-    units: &[Unit],
+    units: &Units,
     results: &Results,
     found: &Findings,
     store: &Store,
 ) -> Result<std::path::PathBuf, Error> {
     let json = serde_json::to_string_pretty(found).map_err(Error::machine)?;
     store.put("findings.json", (json + "\n").as_bytes())?;
-    store.put("points.parquet", &study.table(units, results)?)?;
+    store.put_table("points.parquet", study, (units, results))?;
     store.put("report.html", goodqueue_report::sweep_html(found).as_bytes())
 }
 
@@ -127,21 +128,21 @@ fn write(
 fn verdict(
     args: &SweepArgs,
     study: &Study,
-    (units, results): (&[Unit], &Results),
+    (units, results): (&Units, &Results),
     found: &Findings,
 ) -> Result<(), Error> {
-    let crossed = crossed(study, units, results, &args.fail_if);
-    for Crossed { limit, queue, words, is_known } in crossed.iter().take(MOST_LISTED) {
+    let (count, crossed) = crossed(study, (units, results), &args.fail_if, MOST_LISTED)?;
+    for Crossed { limit, queue, words, is_known } in &crossed {
         let answer = if *is_known { "YES" } else { "not known" };
         eprintln!("goodqueue: {queue}, {words}: {limit}? {answer}");
     }
-    if crossed.len() > MOST_LISTED {
-        eprintln!("goodqueue: and {} more", crossed.len() - MOST_LISTED);
+    if count > crossed.len() as u64 {
+        eprintln!("goodqueue: and {} more", count - crossed.len() as u64);
     }
     let mut why = Vec::new();
     if !crossed.is_empty() {
         let of = study.count() * found.queues.len() as u64 * args.fail_if.len() as u64;
-        why.push(format!("{} of {of} limits crossed or not known", crossed.len()));
+        why.push(format!("{count} of {of} limits crossed or not known"));
     }
     if !found.failed.is_empty() {
         why.push(format!("{} runs failed", found.failed.len()));
@@ -150,11 +151,11 @@ fn verdict(
 }
 
 /// Says what would be run.
-fn dry_run(study: &Study, units: &[Unit], args: &SweepArgs) -> Result<(), Error> {
-    let cost: f64 = units.iter().map(|unit| unit.cost).sum();
+fn dry_run(study: &Study, units: &Units, args: &SweepArgs) -> Result<(), Error> {
+    let cost = units.cost();
     let threads = threads(args.threads);
     let seconds = goodqueue_sweep::speed()? * cost;
-    let runs = units.len() * study.labels().len();
+    let runs = units.len() * study.labels().len() as u64;
     if args.json {
         return output::print_json(&json!({
             "points": study.count(),
@@ -241,7 +242,7 @@ struct Progress {
     bar: Option<ProgressBar>,
     since: Instant,
     said: Instant,
-    units: (usize, usize),
+    units: (u64, u64),
     cost: (f64, f64),
     failed: usize,
 }
@@ -284,7 +285,7 @@ impl Drop for Progress {
 }
 
 impl Watch for Progress {
-    fn plan(&mut self, units: usize, cost: f64) {
+    fn plan(&mut self, units: u64, cost: f64) {
         (self.units, self.cost) = ((0, units), (0.0, cost));
         (self.since, self.said) = (Instant::now(), Instant::now());
         self.close();

@@ -53,7 +53,23 @@ pub(crate) enum Pace {
     /// After a time to think.
     Think(Distribution),
     /// So long after it has asked for the last one, or at once if that is over.
-    Every(Span),
+    Every { every: Span, viewing: Option<Viewing> },
+}
+
+/// When the viewer of a video watches.
+#[derive(Clone, Debug)]
+pub(crate) struct Viewing {
+    /// How long at a stretch. Whatever is due in that time is asked for, a chunk at least.
+    pub(crate) watch: Distribution,
+    /// The break after that; `None`: the viewer leaves.
+    pub(crate) away: Option<Distribution>,
+}
+
+impl Viewing {
+    /// When the period that begins at `from` ends.
+    fn end(&self, from: Span, rng: &mut Rng) -> Span {
+        from + Span(self.watch.draw(rng).max(1))
+    }
 }
 
 /// What a flow needs at the least.
@@ -152,14 +168,19 @@ impl Traffic {
                 for user in 0..*users {
                     let mut rng = Rng::stream(seed, (number as u64) << 32 | user, "traffic users");
                     let late = Span(rng.below(jitter.0.saturating_add(1)));
-                    let mut pause = || match pace {
+                    let first_pause = match pace {
                         Pace::Think(think) => Span(think.draw(&mut rng)),
                         // Each begins anywhere in its first interval.
-                        Pace::Every(every) => Span(rng.below(every.0.max(1))),
+                        Pace::Every { every, .. } => Span(rng.below(every.0.max(1))),
                     };
                     // When it asks for the next one; with a time to think, not before that.
-                    let mut earliest = self.from + late + pause();
+                    let mut earliest = self.from + late + first_pause;
                     let mut due = earliest;
+                    // When the viewer stops watching.
+                    let mut away = match pace {
+                        Pace::Every { viewing: Some(viewing), .. } => Some(viewing.end(due, &mut rng)),
+                        Pace::Every { viewing: None, .. } | Pace::Think(_) => None,
+                    };
                     let mut after = None;
                     for request in 0.. {
                         if earliest >= self.until {
@@ -178,13 +199,23 @@ impl Traffic {
                         };
                         // No request takes less; 1 ns so that this ends.
                         let ended = earliest + self.way.ideal(bytes, is_kept).max(Span(1));
-                        let start =
-                            if after.is_none() || matches!(pace, Pace::Every(_)) { due } else { Span::ZERO };
+                        let start = if after.is_none() || matches!(pace, Pace::Every { .. }) {
+                            due
+                        } else {
+                            Span::ZERO
+                        };
                         flows.push(Flow { start, after, bytes: Some(bytes), ..self.flow.clone() });
                         let pause = match pace {
-                            Pace::Think(_) => pause(),
-                            Pace::Every(every) => {
+                            Pace::Think(think) => Span(think.draw(&mut rng)),
+                            Pace::Every { every, viewing } => {
                                 due = due + *every;
+                                if let (Some(viewing), Some(end)) = (viewing, away)
+                                    && due >= end
+                                {
+                                    let Some(pause) = &viewing.away else { break };
+                                    due = end + Span(pause.draw(&mut rng));
+                                    away = Some(viewing.end(due, &mut rng));
+                                }
                                 Span::ZERO
                             }
                         };

@@ -47,7 +47,7 @@ pub fn write_new(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), Error> {
 /// Writes what `fill` writes to `path`, or nothing. A file or link of that name is replaced.
 pub(crate) fn replace(
     path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    fill: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     put(path, fill, |part| fs::rename(part, path))
 }
@@ -55,7 +55,7 @@ pub(crate) fn replace(
 /// Fills a temporary file beside `path`; `finish` then renames it.
 fn put(
     path: &Path,
-    fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+    fill: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,
     finish: impl FnOnce(&Path) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
     let (file, part) = temporary(path)?;

@@ -102,10 +102,13 @@ impl Folder {
     }
 
     /// [`Folder::write`], with the contents that `fill` writes piece by piece.
-    pub(crate) fn write_with(
+    ///
+    /// # Errors
+    /// [`Error::Write`] with the file's name, and the cause of the system or of `fill`.
+    pub fn write_with(
         &self,
         name: &str,
-        fill: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+        fill: impl FnOnce(&mut (dyn io::Write + Send)) -> io::Result<()>,
     ) -> Result<PathBuf, Error> {
         let path = self.name.join(name);
         files::replace(&self.at(name), fill).map_err(Error::write(&path))?;

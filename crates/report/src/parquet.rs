@@ -92,16 +92,16 @@ impl Group {
 
     fn write(self, writer: &mut Writer) -> Result<()> {
         let mut group = writer.next_row_group()?;
-        column::<Int64Type>(&mut group, &self.run, None)?;
-        column::<ByteArrayType>(&mut group, &self.queue, None)?;
-        column::<Int64Type>(&mut group, &self.seed, None)?;
-        column::<ByteArrayType>(&mut group, &self.kind, None)?;
-        column::<ByteArrayType>(&mut group, &self.series, None)?;
-        column::<ByteArrayType>(&mut group, &self.direction.0, Some(&self.direction.1))?;
-        column::<DoubleType>(&mut group, &self.t_s.0, Some(&self.t_s.1))?;
-        column::<ByteArrayType>(&mut group, &self.metric, None)?;
-        column::<DoubleType>(&mut group, &self.value.0, Some(&self.value.1))?;
-        column::<ByteArrayType>(&mut group, &self.unit, None)?;
+        column::<Int64Type, _>(&mut group, &self.run, None)?;
+        column::<ByteArrayType, _>(&mut group, &self.queue, None)?;
+        column::<Int64Type, _>(&mut group, &self.seed, None)?;
+        column::<ByteArrayType, _>(&mut group, &self.kind, None)?;
+        column::<ByteArrayType, _>(&mut group, &self.series, None)?;
+        column::<ByteArrayType, _>(&mut group, &self.direction.0, Some(&self.direction.1))?;
+        column::<DoubleType, _>(&mut group, &self.t_s.0, Some(&self.t_s.1))?;
+        column::<ByteArrayType, _>(&mut group, &self.metric, None)?;
+        column::<DoubleType, _>(&mut group, &self.value.0, Some(&self.value.1))?;
+        column::<ByteArrayType, _>(&mut group, &self.unit, None)?;
         group.close().map(|_| ())
     }
 }
@@ -126,8 +126,8 @@ fn word_of(words: &mut BTreeMap<String, ByteArray>, word: &str) -> ByteArray {
 ///
 /// # Errors
 /// The writer's.
-pub fn column<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, Vec<u8>>,
+pub fn column<T: DataType, W: std::io::Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],
     levels: Option<&[i16]>,
 ) -> Result<()> {

@@ -137,6 +137,19 @@ impl Cdf {
     /// # Ok::<(), String>(())
     /// ```
     pub fn parse(text: &str) -> Result<Cdf, String> {
+        Cdf::read(text, 1.0)
+    }
+
+    /// The same of times: the values of the file are seconds, those of the distribution nanoseconds.
+    ///
+    /// # Errors
+    /// The line or the point that is wrong, and why.
+    pub fn parse_times(text: &str) -> Result<Cdf, String> {
+        Cdf::read(text, 1e9)
+    }
+
+    /// Reads points whose values are in this unit.
+    fn read(text: &str, unit: f64) -> Result<Cdf, String> {
         let mut points = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default();
@@ -148,7 +161,7 @@ impl Cdf {
             };
             match words[..] {
                 [] => {}
-                [value, share] => points.push((number_of(value)?, number_of(share)?)),
+                [value, share] => points.push((number_of(value)? * unit, number_of(share)?)),
                 _ => return Err(format!("line {number}: a value and a share, as in \"1000 0.5\"")),
             }
         }

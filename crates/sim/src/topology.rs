@@ -1,12 +1,12 @@
-//! Networks of many hosts: the parking lot, the fat tree, and any other, edge by edge.
+//! Networks of many hosts: the dumbbell, the parking lot, the fat tree, and any other, edge by edge.
 
 use goodqueue::Span;
 
 use crate::scenario::{Link, NodeId, PortSpec, Scenario};
 use crate::tcp::Config;
 
-/// A network that is built edge by edge, and its hosts. [`Dumbbell`](crate::Dumbbell) is the network with one
-/// bottleneck.
+/// A network that is built edge by edge, and its hosts. [`Dumbbell`](crate::Dumbbell) is one client, one
+/// server and their bottleneck.
 ///
 /// ```
 /// use goodqueue::{Nanos, Rate, Span};
@@ -61,6 +61,34 @@ impl Topology {
         }
     }
 
+    /// The dumbbell: `pairs` pairs of hosts, whose two sides share one bottleneck.
+    ///
+    /// ```text
+    ///  hosts[0] ── left ══ right ── hosts[1]
+    ///  hosts[2] ───┘           └─── hosts[3]
+    /// ```
+    ///
+    /// Edge 0 is the bottleneck, with `port` and the propagation delay `delay`. The edges of hosts have no
+    /// rate and no delay.
+    #[must_use]
+    pub fn dumbbell(pairs: usize, port: &PortSpec, delay: Span) -> Topology {
+        let mut net = Topology::default();
+        let (left, right) = (net.node("left"), net.node("right"));
+        net.edge(left, right, Some(port), delay);
+        for pair in 0..pairs {
+            net.pair(pair, left, right);
+        }
+        net
+    }
+
+    /// Adds client and server number `pair`, without rate and delay.
+    fn pair(&mut self, pair: usize, near: NodeId, far: NodeId) {
+        for (name, router) in [("client", near), ("server", far)] {
+            let host = self.host(format!("{name} {pair}"));
+            self.edge(host, router, None, Span::ZERO);
+        }
+    }
+
     /// The parking lot: a chain of `hops` bottlenecks. One pair of hosts is at the ends of the chain, and
     /// each bottleneck has a pair of its own.
     ///
@@ -81,10 +109,7 @@ impl Topology {
         }
         let ends = [(0, hops)].into_iter().chain((0..hops).map(|hop| (hop, hop + 1)));
         for (pair, (near, far)) in ends.enumerate() {
-            for (name, router) in [("client", near), ("server", far)] {
-                let host = net.host(format!("{name} {pair}"));
-                net.edge(host, routers[router], None, Span::ZERO);
-            }
+            net.pair(pair, routers[near], routers[far]);
         }
         net
     }

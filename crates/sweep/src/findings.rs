@@ -1,6 +1,5 @@
 //! What the rows of a study show.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use goodqueue_experiment::limit::{Limit, Outcome};
@@ -11,9 +10,11 @@ use goodqueue_report::sweep::{
 };
 use goodqueue_report::{Estimate, student_975};
 
+use crate::results::Results;
 use crate::row::Row;
-use crate::study::{Cell, Results, Study};
+use crate::study::{Best as BestCell, Cell, Study};
 use crate::unit::Unit;
+use crate::units::Units;
 
 /// Parts of a range in designs that draw its values.
 const BINS: usize = 5;
@@ -85,30 +86,32 @@ fn levels_of(study: &Study, levels: &[Levels], point: u64) -> Vec<usize> {
 /// The findings of what was run so far. `units` are those of [`Study::units`].
 ///
 /// # Errors
-/// That of a point that makes no sense.
-pub fn findings(study: &Study, units: &[Unit], results: &Results) -> Result<Findings, Error> {
-    let rounds = study.rounds(units, results)?;
-    let cells = study.cells(units, results, false);
-    let of_last = match &rounds.last {
-        Cow::Borrowed(_) => None,
-        Cow::Owned(last) => Some(study.cells(last, results, false)),
-    };
-    let ranked = study.ranked(of_last.as_ref().unwrap_or(&cells));
-    let fresh = study.fresh(&rounds.last, results)?;
+/// That of a point that makes no sense; [`Error::Machine`] if the results cannot be read.
+pub fn findings(study: &Study, units: &Units, results: &Results) -> Result<Findings, Error> {
+    let rounds = study.rounds(units, results, false)?;
+    let mut best = BestCell::default();
+    study.cells(rounds.last(), results, |cell| best.see(study, cell))?;
+    let fresh = study.fresh(rounds.last(), results)?;
     let levels = levels(study);
     let aim = quantity(study.sweep.aim.figure);
     let is_delay = FIGURES[place(study.sweep.aim.figure)].unit == "ms";
     let delay = quantity(if is_delay { study.sweep.aim.figure } else { "rise_p95" });
     let mut effects = Vec::new();
     for quantity in [&aim, &goodput()] {
-        effects.extend(main_effects(study, units, results, &levels, quantity));
+        effects.extend(main_effects(study, units, results, &levels, quantity)?);
     }
-    let surface = effects.first().and_then(|effects| surface(study, &cells, &levels, effects, &aim));
-    let mut seen = std::collections::HashSet::new();
-    let all = rounds.all.iter().chain(&fresh).filter(|unit| seen.insert(unit.hash));
+    let mut surface = effects.first().and_then(|effects| Panels::new(study, &levels, effects));
+    let mut dots = Dots::default();
+    study.cells(units, results, |cell| {
+        if let Some(surface) = &mut surface {
+            surface.see((aim.value)(&cell.means), cell, &levels_of(study, &levels, cell.point));
+        }
+        dots.see((delay.value)(&cell.means), (goodput().value)(&cell.means), cell);
+    })?;
     let (mut failed, mut runs, mut missing) = (Vec::new(), 0, 0);
-    for unit in all {
-        let rows = results.of(unit.hash);
+    for unit in rounds.all().chain(fresh.iter().cloned().map(Ok)) {
+        let unit = unit?;
+        let rows = results.of(unit.hash)?;
         missing += usize::from(rows.is_empty());
         runs += rows.iter().filter(|row| row.why.is_none()).count();
         failed.extend(rows.iter().filter_map(|row| {
@@ -132,13 +135,13 @@ pub fn findings(study: &Study, units: &[Unit], results: &Results) -> Result<Find
         runs,
         failed,
         missing,
-        aim: aim.of,
+        aim: aim.of.clone(),
         is_most: study.sweep.aim.is_most,
         limits: study.sweep.limits.iter().map(ToString::to_string).collect(),
         effects,
-        surface,
-        front: front(study, &cells, &delay, &goodput()),
-        best: ranked.first().map(|best| best_of(study, best, &fresh, results)),
+        surface: surface.map(|surface| surface.shown(study, &levels, aim.of.clone())),
+        front: dots.front(study, &delay, &goodput()),
+        best: best.cell.map(|best| best_of(study, &best, &fresh, results)).transpose()?,
         warnings: study.warnings.clone(),
     })
 }
@@ -160,30 +163,41 @@ fn design(study: &Study) -> String {
     }
 }
 
-/// Sums of a level: for each seed the sum and number of values, and over cells.
+/// Sums of a level: for each seed the sum and number of values; and of the cells their number, their sum and
+/// that of their squares.
 #[derive(Clone, Default)]
 struct Sums {
     of_seed: Vec<(f64, usize)>,
-    cells: Vec<f64>,
+    cells: usize,
+    sum: f64,
+    squares: f64,
+}
+
+impl Sums {
+    fn mean(&self) -> f64 {
+        self.sum / self.cells as f64
+    }
 }
 
 /// The main effects on a figure; `None` if nothing has it.
 fn main_effects(
     study: &Study,
-    units: &[Unit],
+    units: &Units,
     results: &Results,
     levels: &[Levels],
     quantity: &Gauge,
-) -> Option<Effects> {
+) -> Result<Option<Effects>, Error> {
     let seeds: HashMap<u64, usize> = study.seeds.iter().enumerate().map(|(at, &seed)| (seed, at)).collect();
-    let empty = Sums { of_seed: vec![(0.0, 0); seeds.len()], cells: Vec::new() };
+    let empty = Sums { of_seed: vec![(0.0, 0); seeds.len()], ..Sums::default() };
     let mut all = empty.clone();
     let mut sums: Vec<Vec<Sums>> = levels.iter().map(|one| vec![empty.clone(); one.words.len()]).collect();
-    for of_point in units.chunk_by(|one, other| one.point == other.point) {
+    for of_point in units.points() {
+        let of_point = of_point?;
         let places = levels_of(study, levels, of_point[0].point);
+        let all_rows = results.of_all(&of_point)?;
         for (label, name) in study.labels.iter().enumerate() {
-            let rows = of_point.iter().flat_map(|unit| results.of(unit.hash));
-            let rows: Vec<(usize, f64)> = rows
+            let rows: Vec<(usize, f64)> = all_rows
+                .iter()
                 .filter(|row: &&Row| *row.queue == **name && row.why.is_none())
                 .filter_map(|row| Some((*seeds.get(&row.seed)?, (quantity.value)(&row.figures))))
                 .filter(|(_, value)| value.is_finite())
@@ -196,7 +210,9 @@ fn main_effects(
             places.push(label);
             let at = sums.iter_mut().zip(places).filter_map(|(of_axis, level)| of_axis.get_mut(level));
             for sum in at.chain([&mut all]) {
-                sum.cells.push(mean);
+                sum.cells += 1;
+                sum.sum += mean;
+                sum.squares += mean * mean;
                 for &(seed, value) in &rows {
                     sum.of_seed[seed].0 += value;
                     sum.of_seed[seed].1 += 1;
@@ -204,41 +220,37 @@ fn main_effects(
             }
         }
     }
-    if all.cells.is_empty() {
-        return None;
+    if all.cells == 0 {
+        return Ok(None);
     }
     let basis = match (study.sweep.design, study.seeds.len()) {
         (Design::Grid, 0 | 1) | (Design::Bayes, _) => Basis::Nothing,
         (Design::Grid, _) => Basis::Seeds,
         _ => Basis::Points,
     };
-    let mean = average(&all.cells);
+    let mean = all.mean();
     let effect = |words: &String, sums: &Sums| {
-        let own = average(&sums.cells);
+        let own = sums.mean();
         let half = match basis {
             Basis::Nothing => None,
             Basis::Seeds => over_seeds(&all, sums),
             Basis::Points => over_points(&all, sums),
         };
-        Effect { words: words.clone(), cells: sums.cells.len(), mean: own, effect: own - mean, half }
+        Effect { words: words.clone(), cells: sums.cells, mean: own, effect: own - mean, half }
     };
     let factor = |(levels, sums): (&Levels, &Vec<Sums>)| {
-        let known = levels.words.iter().zip(sums).filter(|(_, sums)| !sums.cells.is_empty());
+        let known = levels.words.iter().zip(sums).filter(|(_, sums)| sums.cells > 0);
         Factor { name: levels.name.clone(), levels: known.map(|(words, sums)| effect(words, sums)).collect() }
     };
     let mut factors: Vec<Factor> = levels.iter().zip(&sums).map(factor).collect();
     factors.sort_by(|one, other| spread(other).total_cmp(&spread(one)));
-    Some(Effects { of: quantity.of.clone(), mean, basis, factors })
+    Ok(Some(Effects { of: quantity.of.clone(), mean, basis, factors }))
 }
 
 /// From the least to the largest effect.
 fn spread(factor: &Factor) -> f64 {
     let effects = || factor.levels.iter().map(|level| level.effect);
     effects().fold(f64::NEG_INFINITY, f64::max) - effects().fold(f64::INFINITY, f64::min)
-}
-
-fn average(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Half the interval of the effect, over the effects with each seed: Student's t.
@@ -253,15 +265,13 @@ fn over_seeds(all: &Sums, level: &Sums) -> Option<f64> {
 /// Half the interval of the effect, over points drawn at random. A level's mean less that of all is
 /// (1 - n/N) times its mean less that of the others, of which Welch's interval is known.
 fn over_points(all: &Sums, level: &Sums) -> Option<f64> {
-    let (n, total) = (level.cells.len() as f64, all.cells.len() as f64);
+    let (n, total) = (level.cells as f64, all.cells as f64);
     let rest = total - n;
     if n < 2.0 || rest < 2.0 {
         return None;
     }
-    let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
-    let sum = |values: &[f64]| values.iter().sum::<f64>();
-    let (own_sum, own_squares) = (sum(&level.cells), squares(&level.cells));
-    let (rest_sum, rest_squares) = (sum(&all.cells) - own_sum, squares(&all.cells) - own_squares);
+    let (own_sum, own_squares) = (level.sum, level.squares);
+    let (rest_sum, rest_squares) = (all.sum - own_sum, all.squares - own_squares);
     let variance = |squares: f64, sum: f64, n: f64| ((squares - sum * sum / n) / (n - 1.0)).max(0.0) / n;
     let (v1, v2) = (variance(own_squares, own_sum, n), variance(rest_squares, rest_sum, rest));
     let freedom = (v1 + v2).powi(2) / (v1 * v1 / (n - 1.0) + v2 * v2 / (rest - 1.0));
@@ -269,77 +279,140 @@ fn over_points(all: &Sums, level: &Sums) -> Option<f64> {
     Some((1.0 - n / total) * quantile * (v1 + v2).sqrt())
 }
 
-/// The figure over the two axes with the largest effects.
-fn surface(
-    study: &Study,
-    cells: &[Cell],
-    levels: &[Levels],
-    effects: &Effects,
-    quantity: &Gauge,
-) -> Option<Surface> {
-    let axis_of = |factor: &Factor| study.sweep.axes.iter().position(|axis| axis.name == factor.name);
-    let mut axes = effects.factors.iter().filter_map(axis_of);
-    let column = axes.next()?;
-    let row = axes.next();
-    let none = Levels { name: String::new(), words: vec![String::new()] };
-    let rows = row.map_or(&none, |row| &levels[row]);
-    let mut panels = Vec::new();
-    for (label, name) in study.labels.iter().enumerate() {
-        let mut sums = vec![vec![(0.0, 0_usize); levels[column].words.len()]; rows.words.len()];
-        for cell in cells.iter().filter(|cell| cell.label == label) {
-            let places = levels_of(study, levels, cell.point);
-            let value = (quantity.value)(&cell.means);
-            let at = &mut sums[row.map_or(0, |row| places[row])][places[column]];
-            if value.is_finite() {
-                *at = (at.0 + value, at.1 + 1);
-            }
+/// A figure over the two axes with the largest effects: sums and numbers of cells.
+struct Panels {
+    /// The axis across, and the one down.
+    column: usize,
+    row: Option<usize>,
+    /// By variant, row and column.
+    sums: Vec<Vec<Vec<(f64, usize)>>>,
+}
+
+impl Panels {
+    fn new(study: &Study, levels: &[Levels], effects: &Effects) -> Option<Panels> {
+        let axis_of = |factor: &Factor| study.sweep.axes.iter().position(|axis| axis.name == factor.name);
+        let mut axes = effects.factors.iter().filter_map(axis_of);
+        let column = axes.next()?;
+        let row = axes.next();
+        let rows = row.map_or(1, |row| levels[row].words.len());
+        let panel = vec![vec![(0.0, 0); levels[column].words.len()]; rows];
+        Some(Panels { column, row, sums: vec![panel; study.labels.len()] })
+    }
+
+    fn see(&mut self, value: f64, cell: &Cell, places: &[usize]) {
+        let row = self.row.map_or(0, |row| places[row]);
+        let at = &mut self.sums[cell.label][row][places[self.column]];
+        if value.is_finite() {
+            *at = (at.0 + value, at.1 + 1);
         }
+    }
+
+    fn shown(&self, study: &Study, levels: &[Levels], of: Measure) -> Surface {
+        let axis = |levels: &Levels| (levels.name.clone(), levels.words.clone());
         let mean = |&(sum, n): &(f64, usize)| (n > 0).then(|| sum / n as f64);
-        panels.push((name.clone(), sums.iter().map(|row| row.iter().map(mean).collect()).collect()));
-    }
-    let of = |levels: &Levels| (levels.name.clone(), levels.words.clone());
-    Some(Surface { of: quantity.of.clone(), columns: of(&levels[column]), rows: of(rows), panels })
-}
-
-/// The points of which none other has less delay without less goodput, or more goodput without more delay.
-fn front(study: &Study, cells: &[Cell], delay: &Gauge, goodput: &Gauge) -> Option<Front> {
-    let mut dots: Vec<(f64, f64, &Cell)> = cells
-        .iter()
-        .map(|cell| ((delay.value)(&cell.means), (goodput.value)(&cell.means), cell))
-        .filter(|(x, y, _)| x.is_finite() && y.is_finite())
-        .collect();
-    if dots.is_empty() {
-        return None;
-    }
-    // From the least delay on, of equal ones the one with most goodput first: on the front is what has more
-    // goodput than all before it.
-    dots.sort_by(|one, other| {
-        one.0.total_cmp(&other.0).then(other.1.total_cmp(&one.1)).then(one.2.point.cmp(&other.2.point))
-    });
-    let (mut best, mut of_front, mut others) = (f64::NEG_INFINITY, Vec::new(), Vec::new());
-    for (x, y, cell) in dots {
-        if y > best {
-            best = y;
-            of_front.push(Dot { point: cell.point, words: study.words(cell.point), queue: cell.label, x, y });
-        } else {
-            others.push([x, y, cell.label as f64]);
+        let panel =
+            |sums: &Vec<Vec<(f64, usize)>>| sums.iter().map(|row| row.iter().map(mean).collect()).collect();
+        Surface {
+            of,
+            columns: axis(&levels[self.column]),
+            rows: self.row.map_or((String::new(), vec![String::new()]), |row| axis(&levels[row])),
+            panels: study.labels.iter().cloned().zip(self.sums.iter().map(panel)).collect(),
         }
     }
-    let every = others.len().div_ceil(MOST_DRAWN).max(1);
-    let drawn = others.iter().copied().step_by(every).collect();
-    Some(Front { x: delay.of.clone(), y: goodput.of.clone(), front: of_front, others: others.len(), drawn })
 }
 
-fn best_of(study: &Study, best: &Cell, fresh: &[Unit], results: &Results) -> Best {
+/// Delay and goodput of a cell.
+#[derive(Clone, Copy)]
+struct Spot {
+    x: f64,
+    y: f64,
+    point: u64,
+    label: usize,
+}
+
+impl Spot {
+    /// From the least delay on, of equal ones the one with most goodput first.
+    fn order(&self, other: &Spot) -> std::cmp::Ordering {
+        let points = || (self.point, self.label).cmp(&(other.point, other.label));
+        self.x.total_cmp(&other.x).then(other.y.total_cmp(&self.y)).then_with(points)
+    }
+}
+
+/// The cells of which none other has less delay without less goodput, or more goodput without more delay; and
+/// a sample of the others.
+#[derive(Default)]
+struct Dots {
+    /// In [`Spot::order`]: each has more goodput than all before it.
+    front: Vec<Spot>,
+    others: usize,
+    /// One in so many of the others, in the order in which they came; no more than twice [`MOST_DRAWN`].
+    drawn: Vec<Spot>,
+    every: usize,
+}
+
+impl Dots {
+    fn see(&mut self, x: f64, y: f64, cell: &Cell) {
+        if !(x.is_finite() && y.is_finite()) {
+            return;
+        }
+        let spot = Spot { x, y, point: cell.point, label: cell.label };
+        let at = self.front.partition_point(|other| other.order(&spot).is_lt());
+        if at > 0 && self.front[at - 1].y >= y {
+            self.behind(spot);
+            return;
+        }
+        let worse = self.front[at..].iter().take_while(|other| other.y <= y).count();
+        let worse: Vec<Spot> = self.front.splice(at..at + worse, [spot]).collect();
+        worse.into_iter().for_each(|spot| self.behind(spot));
+    }
+
+    fn behind(&mut self, spot: Spot) {
+        self.every = self.every.max(1);
+        if self.others.is_multiple_of(self.every) {
+            self.drawn.push(spot);
+        }
+        self.others += 1;
+        if self.drawn.len() > 2 * MOST_DRAWN {
+            let mut number = 0;
+            self.drawn.retain(|_| {
+                number += 1;
+                number % 2 == 1
+            });
+            self.every *= 2;
+        }
+    }
+
+    fn front(mut self, study: &Study, delay: &Gauge, goodput: &Gauge) -> Option<Front> {
+        self.drawn.sort_by(Spot::order);
+        let dot = |spot: &Spot| Dot {
+            point: spot.point,
+            words: study.words(spot.point),
+            queue: spot.label,
+            x: spot.x,
+            y: spot.y,
+        };
+        let every = self.drawn.len().div_ceil(MOST_DRAWN).max(1);
+        let drawn = self.drawn.iter().step_by(every).map(|spot| [spot.x, spot.y, spot.label as f64]);
+        (!self.front.is_empty()).then(|| Front {
+            x: delay.of.clone(),
+            y: goodput.of.clone(),
+            front: self.front.iter().map(dot).collect(),
+            others: self.others,
+            drawn: drawn.collect(),
+        })
+    }
+}
+
+fn best_of(study: &Study, best: &Cell, fresh: &[Unit], results: &Results) -> Result<Best, Error> {
     let aim = quantity(study.sweep.aim.figure);
     let known = |(figure, &mean): (&goodqueue_report::compare::Figure, &f64)| {
         let of = Measure { figure: figure.name.into(), unit: figure.unit.into() };
         mean.is_finite().then_some((of, mean))
     };
-    let rows = fresh.iter().flat_map(|unit| results.of(unit.hash)).filter(|row| row.why.is_none());
+    let rows = results.of_all(fresh)?.into_iter().filter(|row| row.why.is_none());
     let values: Vec<f64> =
         rows.map(|row| (aim.value)(&row.figures)).filter(|value| value.is_finite()).collect();
-    Best {
+    Ok(Best {
         point: best.point,
         words: study.words(best.point),
         queue: study.labels[best.label].clone(),
@@ -348,7 +421,7 @@ fn best_of(study: &Study, best: &Cell, fresh: &[Unit], results: &Results) -> Bes
         figures: FIGURES.iter().zip(&best.means).filter_map(known).collect(),
         verified: Estimate::of(&values),
         fresh: values,
-    }
+    })
 }
 
 /// A limit that a point crosses, or of which it is not known whether it does.
@@ -364,24 +437,39 @@ pub struct Crossed {
     pub is_known: bool,
 }
 
-/// The points that do not keep `limits`, by their means over the seeds. A bound that is relative is to the
-/// first point of the design with the same variant. Points of which a run failed are not known to keep any.
-#[must_use]
-pub fn crossed(study: &Study, units: &[Unit], results: &Results, limits: &[Limit]) -> Vec<Crossed> {
-    let cells = study.cells(units, results, false);
-    let found: HashMap<(u64, usize), &Cell> =
-        cells.iter().map(|cell| ((cell.point, cell.label), cell)).collect();
-    let mut out = Vec::new();
-    for of_point in units.chunk_by(|one, other| one.point == other.point) {
+/// The points that do not keep `limits`, by their means over the seeds: how many, and the first `most` of
+/// them. A bound that is relative is to the first point of the design with the same variant. Points of
+/// which a run failed are not known to keep any.
+///
+/// # Errors
+/// [`Error::Machine`] if the results cannot be read.
+pub fn crossed(
+    study: &Study,
+    (units, results): (&Units, &Results),
+    limits: &[Limit],
+    most: usize,
+) -> Result<(u64, Vec<Crossed>), Error> {
+    let (mut count, mut out) = (0, Vec::new());
+    let mut first: Vec<Cell> = Vec::new();
+    for of_point in units.points() {
+        let of_point = of_point?;
         let point = of_point[0].point;
+        let cells = study.cells_of(&of_point, results)?;
+        if point == 0 {
+            first.clone_from(&cells);
+        }
         for (label, queue) in study.labels.iter().enumerate() {
             for limit in limits {
-                let value = |point: u64| {
-                    let mean = found.get(&(point, label))?.means[place(limit.figure().name)];
-                    Some(mean).filter(|mean| mean.is_finite())
+                let value = |cells: &[Cell]| {
+                    let cell = cells.iter().find(|cell| cell.label == label)?;
+                    Some(cell.means[place(limit.figure().name)]).filter(|mean| mean.is_finite())
                 };
-                let outcome = limit.outcome_of(value(0), value(point));
-                if outcome != Outcome::Kept {
+                let outcome = limit.outcome_of(value(&first), value(&cells));
+                if outcome == Outcome::Kept {
+                    continue;
+                }
+                count += 1;
+                if out.len() < most {
                     out.push(Crossed {
                         limit: limit.to_string(),
                         queue: queue.clone(),
@@ -392,5 +480,50 @@ pub fn crossed(study: &Study, units: &[Unit], results: &Results, limits: &[Limit
             }
         }
     }
-    out
+    Ok((count, out))
+}
+
+#[cfg(test)]
+mod tests {
+    use goodqueue::Rng;
+
+    use super::*;
+
+    /// The definition: sorted by delay, on the front is what has more goodput than all before it.
+    #[test]
+    fn the_front_is_the_same_in_whatever_order_the_points_come() {
+        let mut rng = Rng::new(7);
+        // Few values, so that many are equal.
+        let mut spot = |point| {
+            let [x, y] = [0, 1].map(|_| rng.below(40) as f64);
+            Spot { x, y, point, label: 0 }
+        };
+        let mut all: Vec<Spot> = (0..500).map(&mut spot).collect();
+        let mut dots = Dots::default();
+        for spot in &all {
+            let means = [0.0; FIGURES.len()];
+            dots.see(spot.x, spot.y, &Cell { point: spot.point, label: 0, runs: 1, means });
+        }
+        all.sort_by(Spot::order);
+        let (mut best, mut front) = (f64::NEG_INFINITY, Vec::new());
+        for spot in &all {
+            if spot.y > best {
+                best = spot.y;
+                front.push(spot.point);
+            }
+        }
+        assert_eq!(dots.front.iter().map(|spot| spot.point).collect::<Vec<_>>(), front);
+        assert_eq!((dots.others, dots.drawn.len()), (500 - front.len(), 500 - front.len()));
+    }
+
+    #[test]
+    fn the_sample_of_points_behind_the_front_is_bounded() {
+        let mut dots = Dots::default();
+        for point in 0..50_000 {
+            dots.behind(Spot { x: 0.0, y: 0.0, point, label: 0 });
+            assert!(dots.drawn.len() <= 2 * MOST_DRAWN);
+        }
+        assert!(dots.others == 50_000 && dots.drawn.len() > MOST_DRAWN);
+        assert!(dots.drawn.windows(2).all(|pair| pair[1].point - pair[0].point == dots.every as u64));
+    }
 }

@@ -1,15 +1,16 @@
 //! Rows as Apache Parquet, and back.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use goodqueue_experiment::{Axis, AxisValue, Quantity, Sweep};
+use goodqueue_experiment::{Axis, AxisValue, Error, Quantity, Sweep};
 use goodqueue_report::compare::FIGURES;
 use goodqueue_report::parquet_column as column;
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -20,7 +21,7 @@ use crate::row::Row;
 use crate::unit::UnitHash;
 
 /// Rows of a group.
-const GROUP: usize = 1 << 12;
+const GROUP: usize = 1 << 10;
 
 /// The columns, in order: those that identify the run, an axis each, and a figure each.
 fn schema(sweep: &Sweep) -> String {
@@ -85,23 +86,25 @@ fn figure_columns() -> impl Iterator<Item = (String, f64)> {
     })
 }
 
-/// The file of these rows. The same rows give the same bytes. `values` has the values of a point.
+/// Writes the file of these rows. The same rows give the same bytes. `values` has the values of a point.
 pub(crate) fn encode(
     sweep: &Sweep,
-    mut rows: impl Iterator<Item = Row>,
+    mut rows: impl Iterator<Item = std::result::Result<Row, Error>>,
     values: &dyn Fn(u64) -> Vec<AxisValue>,
-) -> Result<Vec<u8>> {
+    out: &mut (dyn Write + Send),
+) -> Result<()> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by(format!("goodqueue {}", env!("CARGO_PKG_VERSION")))
         .build();
     let schema = Arc::new(parse_message_type(&schema(sweep))?);
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+    let mut writer = SerializedFileWriter::new(out, schema, Arc::new(properties))?;
     // Group by group, so that memory does not grow with the number of rows.
     loop {
-        let group: Vec<Row> = rows.by_ref().take(GROUP).collect();
+        let group = rows.by_ref().take(GROUP).collect::<std::result::Result<Vec<Row>, Error>>();
+        let group = group.map_err(|error| ParquetError::External(error.into()))?;
         if group.is_empty() {
-            return writer.into_inner();
+            return writer.close().map(|_| ());
         }
         write(&mut writer, sweep, &group, values)?;
     }
@@ -109,7 +112,7 @@ pub(crate) fn encode(
 
 /// Writes a group of rows.
 fn write(
-    writer: &mut SerializedFileWriter<Vec<u8>>,
+    writer: &mut SerializedFileWriter<&mut (dyn Write + Send)>,
     sweep: &Sweep,
     rows: &[Row],
     values: &dyn Fn(u64) -> Vec<AxisValue>,
@@ -118,34 +121,34 @@ fn write(
     let texts = |of: &dyn Fn(&Row) -> String| -> Vec<ByteArray> {
         rows.iter().map(|row| ByteArray::from(of(row).into_bytes())).collect()
     };
-    column::<ByteArrayType>(&mut group, &texts(&|row| row.hash.to_string()), None)?;
-    column::<Int64Type>(&mut group, &numbers(rows, |row| row.point.cast_signed()), None)?;
-    column::<ByteArrayType>(&mut group, &texts(&|row| row.queue.to_string()), None)?;
-    column::<Int64Type>(&mut group, &numbers(rows, |row| row.seed.cast_signed()), None)?;
-    column::<BoolType>(&mut group, &numbers(rows, |row| row.is_fresh), None)?;
+    column::<ByteArrayType, _>(&mut group, &texts(&|row| row.hash.to_string()), None)?;
+    column::<Int64Type, _>(&mut group, &numbers(rows, |row| row.point.cast_signed()), None)?;
+    column::<ByteArrayType, _>(&mut group, &texts(&|row| row.queue.to_string()), None)?;
+    column::<Int64Type, _>(&mut group, &numbers(rows, |row| row.seed.cast_signed()), None)?;
+    column::<BoolType, _>(&mut group, &numbers(rows, |row| row.is_fresh), None)?;
     let whys: Vec<ByteArray> = rows
         .iter()
         .filter_map(|row| row.why.as_deref())
         .map(|why| ByteArray::from(why.as_bytes().to_vec()))
         .collect();
     let levels = numbers(rows, |row| i16::from(row.why.is_some()));
-    column::<ByteArrayType>(&mut group, &whys, Some(&levels))?;
+    column::<ByteArrayType, _>(&mut group, &whys, Some(&levels))?;
     let points: Vec<Vec<AxisValue>> = rows.iter().map(|row| values(row.point)).collect();
     for (number, axis) in sweep.axes.iter().enumerate() {
         let of_axis = points.iter().filter_map(|point| point.get(number));
         if axis.quantity == Quantity::Words {
             let words: Vec<ByteArray> = of_axis.map(|value| ByteArray::from(value.words.as_str())).collect();
-            column::<ByteArrayType>(&mut group, &words, None)?;
+            column::<ByteArrayType, _>(&mut group, &words, None)?;
         } else {
             let words: Vec<f64> = of_axis.map(|value| axis_number(axis, value)).collect();
-            column::<DoubleType>(&mut group, &words, None)?;
+            column::<DoubleType, _>(&mut group, &words, None)?;
         }
     }
     for (number, (_, factor)) in figure_columns().enumerate() {
         let levels = numbers(rows, |row| i16::from(row.figures[number].is_finite()));
         let present = rows.iter().map(|row| row.figures[number]).filter(|value| value.is_finite());
         let present: Vec<f64> = present.map(|value| scaled(value, factor)).collect();
-        column::<DoubleType>(&mut group, &present, Some(&levels))?;
+        column::<DoubleType, _>(&mut group, &present, Some(&levels))?;
     }
     group.close().map(|_| ())
 }

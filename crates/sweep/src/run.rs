@@ -1,28 +1,29 @@
 //! Runs what is to be done on the threads of this machine.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue_experiment::Error;
 
+use crate::results::Results;
 use crate::row::Row;
 use crate::store::{Store, part_name};
-use crate::study::{Results, Study};
-use crate::unit::Unit;
+use crate::study::Study;
+use crate::units::Units;
 
 /// Time between two parts: what a killed process loses at most.
 const PART: Duration = Duration::from_secs(2);
 /// Rows of a part at most.
-const MOST_ROWS: usize = 20_000;
+const MOST_ROWS: usize = 1024;
 /// How long one wait for news lasts.
 const WAIT: Duration = Duration::from_millis(50);
 
 /// The caller's side of a sweep. `()` ignores all of it and never stops it.
 pub trait Watch {
     /// So many units are to be run, whose costs are so much together. Called once for each round.
-    fn plan(&mut self, units: usize, cost: f64) {
+    fn plan(&mut self, units: u64, cost: f64) {
         let _ = (units, cost);
     }
 
@@ -110,7 +111,7 @@ impl Unwritten<'_> {
 /// what was run is kept.
 pub fn run(
     study: &Study,
-    units: &[Unit],
+    units: &Units,
     results: &mut Results,
     store: Option<&Store>,
     threads: usize,
@@ -120,7 +121,8 @@ pub fn run(
         Unwritten { study, store, rows: Vec::new(), since: Instant::now(), is_failing: false };
     let mut end = Ok(());
     while end.is_ok() {
-        let mut todo = match study.todo(units, results) {
+        // The longest first, so that no processor is idle at the end.
+        let todo = match study.todo(units, results).and_then(|todo| todo.longest_first()) {
             Ok(todo) if todo.is_empty() => break,
             Ok(todo) => todo,
             Err(error) => {
@@ -128,9 +130,7 @@ pub fn run(
                 break;
             }
         };
-        // The longest first, so that no processor is idle at the end.
-        todo.sort_by(|one, other| other.cost.total_cmp(&one.cost));
-        watch.plan(todo.len(), todo.iter().map(|unit| unit.cost).sum());
+        watch.plan(todo.len(), todo.cost());
         end = round(study, &todo, results, &mut unwritten, crate::threads(threads), watch);
     }
     let written = unwritten.end(watch);
@@ -139,16 +139,17 @@ pub fn run(
 
 fn round(
     study: &Study,
-    todo: &[Unit],
+    todo: &Units,
     results: &mut Results,
     unwritten: &mut Unwritten<'_>,
     threads: usize,
     watch: &mut dyn Watch,
 ) -> Result<(), Error> {
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let (sender, news) = channel();
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    // Threads wait if nobody takes what they have found.
+    let (sender, news) = sync_channel(MOST_ROWS);
     thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, todo.len().max(1)) {
+        for _ in 0..threads.clamp(1, usize::try_from(todo.len()).unwrap_or(usize::MAX).max(1)) {
             let sender = sender.clone();
             let (next, stop) = (&next, &stop);
             scope.spawn(move || work(study, todo, next, stop, &sender));
@@ -161,12 +162,22 @@ fn round(
                 stop.store(true, Ordering::Relaxed);
             }
             match news.recv_timeout(WAIT) {
-                Ok((index, rows)) => {
+                Ok(found) => {
+                    let (cost, rows) = match found {
+                        Ok(found) => found,
+                        Err(error) => {
+                            end = end.and(Err(error));
+                            stop.store(true, Ordering::Relaxed);
+                            continue;
+                        }
+                    };
                     let failed = rows.iter().filter(|row: &&Row| row.why.is_some()).count();
-                    let cost = todo.get(index).map_or(0.0, |unit: &Unit| unit.cost);
                     watch.done(cost, failed);
-                    unwritten.rows.extend_from_slice(&rows);
-                    results.add(rows);
+                    if let Err(error) = results.add(&rows) {
+                        end = end.and(Err(error));
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                    unwritten.rows.extend(rows);
                     if unwritten.since.elapsed() > PART || unwritten.rows.len() >= MOST_ROWS {
                         // What could not be written is tried again with the next part.
                         let _ = unwritten.write(watch);
@@ -179,21 +190,20 @@ fn round(
     })
 }
 
-fn work(
-    study: &Study,
-    todo: &[Unit],
-    next: &AtomicUsize,
-    stop: &AtomicBool,
-    sender: &Sender<(usize, Vec<Row>)>,
-) {
-    loop {
-        let index = next.fetch_add(1, Ordering::Relaxed);
-        let Some(unit) = todo.get(index) else { return };
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
-        let Some(rows) = study.run(unit, stop) else { return };
-        if sender.send((index, rows)).is_err() {
+/// The cost of a unit, and its rows.
+type Found = Result<(f64, Vec<Row>), Error>;
+
+fn work(study: &Study, todo: &Units, next: &AtomicU64, stop: &AtomicBool, sender: &SyncSender<Found>) {
+    while !stop.load(Ordering::Relaxed) {
+        let found = match todo.some(next.fetch_add(1, Ordering::Relaxed), 1) {
+            Err(error) => Err(error),
+            Ok(units) => {
+                let Some(unit) = units.first() else { return };
+                let Some(rows) = study.run(unit, stop) else { return };
+                Ok((unit.cost, rows))
+            }
+        };
+        if sender.send(found).is_err() {
             return;
         }
     }

@@ -1,14 +1,16 @@
 //! A folder of results: parts with rows, each written whole or not at all.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use goodqueue_experiment::Error;
 use goodqueue_report::Folder;
 use sha2::{Digest, Sha256};
 
+use crate::results::Results;
 use crate::row::Row;
 use crate::study::{Study, decode};
+use crate::units::Units;
 
 /// The folder of the parts in that of the results.
 pub const PARTS: &str = "parts";
@@ -58,12 +60,12 @@ impl Store {
         Ok(Store { folder, parts })
     }
 
-    /// The rows of all parts, and what is wrong with those that cannot be read.
+    /// Takes in the rows of all parts, and returns what is wrong with those that cannot be read.
     ///
     /// # Errors
-    /// [`Error::Machine`] if the folder cannot be read.
-    pub fn read(&self) -> Result<(Vec<Row>, Vec<String>), Error> {
-        let (mut rows, mut damaged) = (Vec::new(), Vec::new());
+    /// [`Error::Machine`] if the folder cannot be read, or there is no room for the rows.
+    pub fn read(&self, results: &mut Results) -> Result<Vec<String>, Error> {
+        let mut damaged = Vec::new();
         let mut names = self.parts.names().map_err(Error::machine)?;
         names.sort();
         for name in names.iter().filter(|name| name.to_string_lossy().ends_with(".parquet")) {
@@ -72,11 +74,11 @@ impl Store {
             }
             let read = std::fs::read(self.parts.at(name)).map_err(|error| error.to_string()).and_then(decode);
             match read {
-                Ok(found) => rows.extend(found),
+                Ok(found) => results.add(&found)?,
                 Err(why) => damaged.push(format!("{}: {why}", self.parts.path().join(name).display())),
             }
         }
-        Ok((rows, damaged))
+        Ok(damaged)
     }
 
     /// Writes a part.
@@ -97,6 +99,22 @@ impl Store {
             return Ok(self.folder.path().join(name));
         }
         self.folder.write(name, bytes).map_err(Error::machine)
+    }
+
+    /// Writes the table of all runs beside the parts: [`Study::table`].
+    ///
+    /// # Errors
+    /// [`Error::Machine`] with the file's name.
+    pub fn put_table(
+        &self,
+        name: &str,
+        study: &Study,
+        (units, results): (&Units, &Results),
+    ) -> Result<PathBuf, Error> {
+        let fill = |out: &mut (dyn Write + Send)| {
+            study.table(units, results, out).map_err(|error| std::io::Error::other(error.to_string()))
+        };
+        self.folder.write_with(name, fill).map_err(Error::machine)
     }
 
     /// Removes it again if it is empty.

@@ -1,20 +1,24 @@
 //! A study: a sweep with its points, and what of it is still to be run.
 
-use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use goodqueue_experiment::limit::Outcome;
+use goodqueue_experiment::limit::{Limit, Outcome};
 use goodqueue_experiment::{AxisValue, Design, Error, Sweep};
 use goodqueue_report::Record;
 use goodqueue_report::compare::FIGURES;
 
 use crate::parquet_rows;
 use crate::points::Points;
+use crate::results::Results;
 use crate::row::Row;
-use crate::unit::{self, Libraries, SIMULATE, Simulate, Unit, UnitHash};
+use crate::scratch::Index;
+use crate::unit::{self, Libraries, SIMULATE, Simulate, Unit};
+use crate::units::Units;
 
 /// A sweep with its points. The same file gives the same study on every machine.
 #[derive(Debug)]
@@ -31,64 +35,8 @@ pub struct Study {
     simulate: Simulate,
 }
 
-/// Rows that are kept in one piece of memory.
-const SEGMENT: usize = 1024;
-
-/// The rows of each unit that was run.
-#[derive(Clone, Debug, Default)]
-pub struct Results {
-    /// In pieces, so that none is moved when more come.
-    segments: Vec<Vec<Row>>,
-    /// Where the rows of each unit are: the segment, the first row in it, and their number.
-    places: HashMap<UnitHash, (u32, u32, u32)>,
-    /// The names of the variants, once each.
-    names: BTreeSet<Arc<str>>,
-}
-
-impl Results {
-    /// Takes in rows; those of a unit belong together. Rows of a unit that is there already are left out.
-    #[allow(clippy::cast_possible_truncation)]
-    pub fn add(&mut self, rows: Vec<Row>) {
-        let mut rows = rows.into_iter().peekable();
-        while let Some(first) = rows.next() {
-            let hash = first.hash;
-            let mut unit = vec![first];
-            while let Some(next) = rows.next_if(|next| next.hash == hash) {
-                unit.push(next);
-            }
-            if self.has(hash) {
-                continue;
-            }
-            if self.segments.last().is_none_or(|last| last.len() + unit.len() > last.capacity()) {
-                self.segments.push(Vec::with_capacity(SEGMENT.max(unit.len())));
-            }
-            let number = self.segments.len() - 1;
-            let segment = &mut self.segments[number];
-            self.places.insert(hash, (number as u32, segment.len() as u32, unit.len() as u32));
-            for row in unit {
-                if !self.names.contains(&row.queue) {
-                    self.names.insert(Arc::clone(&row.queue));
-                }
-                let queue = self.names.get(&row.queue).map_or_else(|| Arc::clone(&row.queue), Arc::clone);
-                segment.push(Row { queue, ..row });
-            }
-        }
-    }
-
-    /// Whether a unit was run.
-    #[must_use]
-    pub fn has(&self, hash: UnitHash) -> bool {
-        self.places.contains_key(&hash)
-    }
-
-    pub(crate) fn of(&self, hash: UnitHash) -> &[Row] {
-        let Some(&(segment, first, count)) = self.places.get(&hash) else { return &[] };
-        &self.segments[segment as usize][first as usize..(first + count) as usize]
-    }
-}
-
 /// A point with a variant, and its means over the seeds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
     pub(crate) point: u64,
     pub(crate) label: usize,
@@ -212,19 +160,21 @@ impl Study {
     ///
     /// # Errors
     /// That of the first point that makes no sense; [`Error::Interrupted`] if `stop` becomes true.
-    pub fn units(&self, threads: usize, stop: &AtomicBool) -> Result<Vec<Unit>, Error> {
+    pub fn units(&self, threads: usize, stop: &AtomicBool) -> Result<Units, Error> {
         const CHUNK: u64 = 64;
-        let chunks = usize::try_from(self.count().div_ceil(CHUNK)).unwrap_or(usize::MAX);
-        let next = AtomicUsize::new(0);
-        let found = Mutex::new(Vec::new());
-        let work = || {
+        let chunks = self.count().div_ceil(CHUNK);
+        let threads = crate::threads(threads);
+        let next = AtomicU64::new(0);
+        // No thread is far ahead of the slowest.
+        let (sender, found) = sync_channel(threads);
+        let work = |sender: SyncSender<_>| {
             let mut libraries = Libraries::default();
             loop {
                 let chunk = next.fetch_add(1, Ordering::Relaxed);
                 if chunk >= chunks || stop.load(Ordering::Relaxed) {
                     return;
                 }
-                let from = chunk as u64 * CHUNK;
+                let from = chunk * CHUNK;
                 let points = from..(from + CHUNK).min(self.count());
                 let units =
                     points.map(|point| self.units_of(point, &self.seeds, (None, false), &mut libraries));
@@ -232,27 +182,34 @@ impl Study {
                 if units.is_err() {
                     next.store(chunks, Ordering::Relaxed);
                 }
-                found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((chunk, units));
+                if sender.send((chunk, units)).is_err() {
+                    return;
+                }
             }
         };
         thread::scope(|scope| {
-            for _ in 0..crate::threads(threads).min(chunks.max(1)) {
-                scope.spawn(work);
+            for _ in 0..threads {
+                let sender = sender.clone();
+                scope.spawn(|| work(sender));
             }
-        });
-        let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if stop.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted(2));
-        }
-        found.sort_by_key(|(chunk, _): &(usize, _)| *chunk);
-        let mut units = Vec::with_capacity(found.len() * CHUNK as usize * self.seeds.len());
-        for (_, of_chunk) in found {
-            units.extend(of_chunk?);
-        }
-        // Of points that are the same, in designs that draw them, one is enough.
-        let mut seen = std::collections::HashSet::with_capacity(units.len());
-        units.retain(|unit| seen.insert(unit.hash));
-        Ok(units)
+            drop(sender);
+            let (mut units, mut seen) = (Units::default(), Index::default());
+            // Chunks that came before their turn.
+            let (mut waiting, mut turn) = (BTreeMap::new(), 0);
+            for (chunk, of_chunk) in found {
+                waiting.insert(chunk, of_chunk);
+                while let Some(of_chunk) = waiting.remove(&turn) {
+                    turn += 1;
+                    for unit in of_chunk? {
+                        // Of points that are the same, in designs that draw them, one is enough.
+                        if seen.insert(unit.hash, (0, 1))? {
+                            units.push(&unit)?;
+                        }
+                    }
+                }
+            }
+            if stop.load(Ordering::Relaxed) { Err(Error::Interrupted(2)) } else { Ok(units) }
+        })
     }
 
     /// A further point of a search, with its units: `shares` says where it is along each axis, from 0 to 1.
@@ -270,134 +227,141 @@ impl Study {
     }
 
     /// The mean of the aim over the seeds of a point, of the best of its variants that keep the limits;
-    /// `None` if there is none.
-    #[must_use]
-    pub fn value(&self, units: &[Unit], results: &Results) -> Option<f64> {
-        let cells = self.cells(units, results, false);
-        let best = self.ranked(&cells).into_iter().next()?;
-        let figure = FIGURES.iter().position(|figure| figure.name == self.sweep.aim.figure)?;
-        Some(best.means[figure])
+    /// `None` if there is none. `units` are those of the point.
+    ///
+    /// # Errors
+    /// [`Error::Machine`] if the results cannot be read.
+    pub fn value(&self, units: &[Unit], results: &Results) -> Result<Option<f64>, Error> {
+        let mut best = Best::default();
+        self.cells_of(units, results)?.iter().for_each(|cell| best.see(self, cell));
+        let Some(figure) = FIGURES.iter().position(|figure| figure.name == self.sweep.aim.figure) else {
+            return Ok(None);
+        };
+        Ok(best.cell.map(|best| best.means[figure]))
     }
 
     /// What is to be run next, `units` being those of [`Study::units`]: first these; then, of halving, the
     /// further seeds of the best points; then fresh seeds of the best. Nothing if all is done.
     ///
     /// # Errors
-    /// That of a point that makes no sense.
-    pub fn todo(&self, units: &[Unit], results: &Results) -> Result<Vec<Unit>, Error> {
-        let missing = |units: &[Unit]| -> Vec<Unit> {
-            units.iter().filter(|unit| !results.has(unit.hash)).cloned().collect()
-        };
-        let first = missing(units);
-        if !first.is_empty() {
-            return Ok(first);
-        }
-        let mut rounds = Rounds { all: units.into(), last: units.into() };
-        if self.sweep.design == Design::Halving {
-            let missing = self.halve(&mut rounds, results, missing)?;
-            if !missing.is_empty() {
-                return Ok(missing);
+    /// That of a point that makes no sense; [`Error::Machine`] if the results cannot be read.
+    pub fn todo(&self, units: &Units, results: &Results) -> Result<Units, Error> {
+        let rounds = self.rounds(units, results, true)?;
+        let mut missing = missing(rounds.last(), results)?;
+        if missing.is_empty() {
+            for unit in self.fresh(rounds.last(), results)? {
+                if !results.has(unit.hash)? {
+                    missing.push(&unit)?;
+                }
             }
         }
-        Ok(missing(&self.fresh(&rounds.last, results)?))
+        Ok(missing)
     }
 
     /// The rounds of successive halving (Jamieson and Talwalkar, AISTATS 2016, algorithm 1, with seeds as the
-    /// resource): of the points of a round one in `keep` goes on, with `keep` times as many seeds.
-    fn halve(
+    /// resource): of the points of a round one in `keep` goes on, with `keep` times as many seeds. Other
+    /// designs have one round. If `is_to_run`, a round of which something is missing is the last one.
+    pub(crate) fn rounds<'a>(
         &self,
-        rounds: &mut Rounds<'_>,
+        units: &'a Units,
         results: &Results,
-        missing: impl Fn(&[Unit]) -> Vec<Unit>,
-    ) -> Result<Vec<Unit>, Error> {
+        is_to_run: bool,
+    ) -> Result<Rounds<'a>, Error> {
+        let mut rounds = Rounds { first: units, more: Vec::new() };
+        if self.sweep.design != Design::Halving {
+            return Ok(rounds);
+        }
         let keep = u64::from(self.sweep.keep);
         let mut seeds = self.seeds.clone();
         let mut libraries = Libraries::default();
         loop {
-            let cells = self.cells(&rounds.last, results, false);
-            let mut ranked = self.ranked(&cells);
-            let mut seen = std::collections::HashSet::new();
-            ranked.retain(|cell| seen.insert(cell.point));
+            if is_to_run && !missing(rounds.last(), results)?.is_empty() {
+                return Ok(rounds);
+            }
+            let ranked = self.ranked(rounds.last(), results)?;
             let left = (ranked.len() as u64).div_ceil(keep) as usize;
             if ranked.len() < 2 || left >= ranked.len() {
-                return Ok(Vec::new());
+                return Ok(rounds);
             }
-            ranked.truncate(left);
-            let most = seeds.iter().max().copied().unwrap_or(0);
+            let above = seeds.iter().max().copied().unwrap_or(0);
             let more = seeds.len() as u64 * (keep - 1);
-            seeds.extend((1..=more).map(|step| most.saturating_add(step)));
-            let mut round = Vec::new();
-            for cell in &ranked {
-                round.extend(self.units_of(cell.point, &seeds, (None, false), &mut libraries)?);
+            seeds.extend((1..=more).filter_map(|step| above.checked_add(step)));
+            let mut round = Units::default();
+            for &point in &ranked[..left] {
+                round.extend(&self.units_of(point, &seeds, (None, false), &mut libraries)?)?;
             }
-            let left = missing(&round);
-            rounds.all.to_mut().extend(round.iter().cloned());
-            rounds.last = round.into();
-            if !left.is_empty() {
-                return Ok(left);
-            }
+            rounds.more.push((above, round));
         }
-    }
-
-    /// All units whose results count, and those of the last round.
-    pub(crate) fn rounds<'a>(&self, units: &'a [Unit], results: &Results) -> Result<Rounds<'a>, Error> {
-        let mut rounds = Rounds { all: units.into(), last: units.into() };
-        if self.sweep.design == Design::Halving {
-            self.halve(&mut rounds, results, |_| Vec::new())?;
-        }
-        Ok(rounds)
     }
 
     /// The best point with fresh seeds.
-    pub(crate) fn fresh(&self, last: &[Unit], results: &Results) -> Result<Vec<Unit>, Error> {
-        let cells = self.cells(last, results, false);
-        let Some(&best) = self.ranked(&cells).first() else { return Ok(Vec::new()) };
-        let used = last.iter().map(|unit| unit.seed).chain(self.seeds.iter().copied()).max().unwrap_or(0);
-        let seeds: Vec<u64> =
-            (1..=u64::from(self.sweep.verify)).map(|step| used.saturating_add(step)).collect();
+    pub(crate) fn fresh(&self, last: &Units, results: &Results) -> Result<Vec<Unit>, Error> {
+        let mut best = Best::default();
+        let mut used = self.seeds.iter().copied().max().unwrap_or(0);
+        for of_point in last.points() {
+            let of_point = of_point?;
+            used = of_point.iter().map(|unit| unit.seed).fold(used, u64::max);
+            self.cells_of(&of_point, results)?.iter().for_each(|cell| best.see(self, cell));
+        }
+        let Some(best) = best.cell else { return Ok(Vec::new()) };
+        let steps = 1..=u64::from(self.sweep.verify);
+        let seeds: Vec<u64> = steps.filter_map(|step| used.checked_add(step)).collect();
         let only = self.labels.get(best.label).map(String::as_str);
         self.units_of(best.point, &seeds, (only, true), &mut Libraries::default())
     }
 
-    /// The means of each point and variant over its seeds. A point of which a run failed or is missing is
-    /// left out, unless `partly`.
-    pub(crate) fn cells(&self, units: &[Unit], results: &Results, partly: bool) -> Vec<Cell> {
-        let mut cells: Vec<Cell> = Vec::new();
-        let labels = &self.labels;
-        for of_point in units.chunk_by(|one, other| one.point == other.point) {
-            for (label, name) in labels.iter().enumerate() {
-                let rows = of_point.iter().flat_map(|unit| results.of(unit.hash));
-                let rows: Vec<&Row> = rows.filter(|row| *row.queue == **name && row.why.is_none()).collect();
-                if rows.is_empty() || (!partly && rows.len() < of_point.len()) {
-                    continue;
-                }
-                let mean = |n: usize| rows.iter().map(|row| row.figures[n]).sum::<f64>() / rows.len() as f64;
-                let means = std::array::from_fn(mean);
-                cells.push(Cell { point: of_point[0].point, label, runs: rows.len(), means });
+    /// The means of each variant of a point over its seeds. One of which a run failed or is missing is left
+    /// out.
+    pub(crate) fn cells_of(&self, of_point: &[Unit], results: &Results) -> Result<Vec<Cell>, Error> {
+        let rows = results.of_all(of_point)?;
+        let cell = |(label, name): (usize, &String)| {
+            let rows = rows.iter().filter(|row| *row.queue == **name && row.why.is_none());
+            let rows: Vec<&Row> = rows.collect();
+            if rows.is_empty() || rows.len() < of_point.len() {
+                return None;
             }
-        }
-        cells
+            let mean = |n: usize| rows.iter().map(|row| row.figures[n]).sum::<f64>() / rows.len() as f64;
+            let means = std::array::from_fn(mean);
+            Some(Cell { point: of_point[0].point, label, runs: rows.len(), means })
+        };
+        Ok(self.labels.iter().enumerate().filter_map(cell).collect())
     }
 
-    /// The cells that keep the limits, the best first.
-    pub(crate) fn ranked<'a>(&self, cells: &'a [Cell]) -> Vec<&'a Cell> {
+    /// Hands every cell of these units to `see`.
+    pub(crate) fn cells(
+        &self,
+        units: &Units,
+        results: &Results,
+        mut see: impl FnMut(&Cell),
+    ) -> Result<(), Error> {
+        for of_point in units.points() {
+            self.cells_of(&of_point?, results)?.iter().for_each(&mut see);
+        }
+        Ok(())
+    }
+
+    /// What a cell is ranked by, the least first; `None` if it crosses a limit, or lacks the figure.
+    fn rank(&self, cell: &Cell) -> Option<f64> {
         let aim = self.sweep.aim;
-        let figure = FIGURES.iter().position(|figure| figure.name == aim.figure).unwrap_or(0);
-        let value = |cell: &Cell| if aim.is_most { -cell.means[figure] } else { cell.means[figure] };
-        let keeps = |cell: &&Cell| {
-            let of =
-                |name: &str| FIGURES.iter().position(|figure| figure.name == name).map(|at| cell.means[at]);
-            let kept = |limit: &goodqueue_experiment::limit::Limit| {
-                let mean = of(limit.figure().name).filter(|mean| mean.is_finite());
-                limit.outcome_of(None, mean) == Outcome::Kept
-            };
-            cell.means[figure].is_finite() && self.sweep.limits.iter().all(kept)
+        let of = |name: &str| {
+            let at = FIGURES.iter().position(|figure| figure.name == name)?;
+            Some(cell.means[at]).filter(|mean| mean.is_finite())
         };
-        let mut ranked: Vec<&Cell> = cells.iter().filter(keeps).collect();
-        ranked.sort_by(|one, other| {
-            value(one).total_cmp(&value(other)).then((one.point, one.label).cmp(&(other.point, other.label)))
-        });
-        ranked
+        let kept = |limit: &Limit| limit.outcome_of(None, of(limit.figure().name)) == Outcome::Kept;
+        let value = of(aim.figure).filter(|_| self.sweep.limits.iter().all(kept))?;
+        Some(if aim.is_most { -value } else { value })
+    }
+
+    /// The points with a cell that keeps the limits, the best first.
+    fn ranked(&self, units: &Units, results: &Results) -> Result<Vec<u64>, Error> {
+        let mut found: Vec<(f64, u64)> = Vec::new();
+        for of_point in units.points() {
+            let cells = self.cells_of(&of_point?, results)?;
+            let best = cells.iter().filter_map(|cell| self.rank(cell)).min_by(f64::total_cmp);
+            found.extend(best.map(|best| (best, cells[0].point)));
+        }
+        found.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        Ok(found.into_iter().map(|(_, point)| point).collect())
     }
 
     /// Runs a unit on this thread. `None` if `stop` became true before its end.
@@ -409,18 +373,25 @@ impl Study {
         }
     }
 
-    /// The rows of all units that count, those with fresh seeds last, as Parquet.
+    /// Writes the rows of all units that count, those with fresh seeds last, as Parquet.
     ///
     /// # Errors
-    /// That of a point that makes no sense; [`Error::Machine`] if they cannot be encoded.
-    pub fn table(&self, units: &[Unit], results: &Results) -> Result<Vec<u8>, Error> {
-        let rounds = self.rounds(units, results)?;
-        let fresh = self.fresh(&rounds.last, results)?;
-        let mut seen = std::collections::HashSet::new();
-        let all = rounds.all.iter().chain(&fresh).filter(|unit| seen.insert(unit.hash));
-        // A file of an earlier grid may number its points otherwise.
-        let row = |unit: &Unit, row: &Row| Row { point: unit.point, is_fresh: unit.is_fresh, ..row.clone() };
-        self.parquet(all.flat_map(|unit| results.of(unit.hash).iter().map(move |one| row(unit, one))))
+    /// That of a point that makes no sense; [`Error::Machine`] if they cannot be written.
+    pub fn table(&self, units: &Units, results: &Results, out: &mut (dyn Write + Send)) -> Result<(), Error> {
+        let rounds = self.rounds(units, results, false)?;
+        let fresh = self.fresh(rounds.last(), results)?;
+        let of_unit = |unit: Result<Unit, Error>| -> Result<Vec<Row>, Error> {
+            let unit = unit?;
+            // A file of an earlier grid may number its points otherwise.
+            let row = |row| Row { point: unit.point, is_fresh: unit.is_fresh, ..row };
+            Ok(results.of(unit.hash)?.into_iter().map(row).collect())
+        };
+        let rows = rounds.all().chain(fresh.into_iter().map(Ok)).map(of_unit);
+        let rows = rows.flat_map(|rows| match rows {
+            Ok(rows) => rows.into_iter().map(Ok).collect::<Vec<_>>(),
+            Err(error) => vec![Err(error)],
+        });
+        self.parquet(rows, out)
     }
 
     /// These rows as Parquet.
@@ -428,19 +399,74 @@ impl Study {
     /// # Errors
     /// [`Error::Machine`] if they cannot be encoded.
     pub fn encode(&self, rows: &[Row]) -> Result<Vec<u8>, Error> {
-        self.parquet(rows.iter().cloned())
+        let mut bytes = Vec::new();
+        self.parquet(rows.iter().cloned().map(Ok), &mut bytes)?;
+        Ok(bytes)
     }
 
-    fn parquet(&self, rows: impl Iterator<Item = Row>) -> Result<Vec<u8>, Error> {
-        parquet_rows::encode(&self.sweep, rows, &|point| self.values(point)).map_err(Error::machine)
+    fn parquet(
+        &self,
+        rows: impl Iterator<Item = Result<Row, Error>>,
+        out: &mut (dyn Write + Send),
+    ) -> Result<(), Error> {
+        parquet_rows::encode(&self.sweep, rows, &|point| self.values(point), out).map_err(Error::machine)
     }
 }
 
-/// The units of all rounds of halving, and of the last; of other designs both are all.
-#[derive(Clone, Debug)]
+/// The units without results.
+fn missing(units: &Units, results: &Results) -> Result<Units, Error> {
+    let mut missing = Units::default();
+    for unit in units.iter() {
+        let unit = unit?;
+        if !results.has(unit.hash)? {
+            missing.push(&unit)?;
+        }
+    }
+    Ok(missing)
+}
+
+/// The best of the cells that it has seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Best {
+    rank: f64,
+    pub(crate) cell: Option<Cell>,
+}
+
+impl Best {
+    /// Of equal ones that of the first point is the best.
+    pub(crate) fn see(&mut self, study: &Study, cell: &Cell) {
+        let Some(rank) = study.rank(cell) else { return };
+        let key = |rank, cell: &Cell| (rank, cell.point, cell.label);
+        let is_better = self.cell.is_none_or(|best| {
+            let (one, other) = (key(rank, cell), key(self.rank, &best));
+            one.0.total_cmp(&other.0).then((one.1, one.2).cmp(&(other.1, other.2))).is_lt()
+        });
+        if is_better {
+            *self = Best { rank, cell: Some(*cell) };
+        }
+    }
+}
+
+/// The units of each round of halving; other designs have one round.
+#[derive(Debug)]
 pub(crate) struct Rounds<'a> {
-    pub(crate) all: Cow<'a, [Unit]>,
-    pub(crate) last: Cow<'a, [Unit]>,
+    first: &'a Units,
+    /// Behind the first: the highest seed of the rounds before it, and the units with old and new seeds.
+    more: Vec<(u64, Units)>,
+}
+
+impl Rounds<'_> {
+    pub(crate) fn last(&self) -> &Units {
+        self.more.last().map_or(self.first, |(_, units)| units)
+    }
+
+    /// All units, each once.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Result<Unit, Error>> + '_ {
+        let more = self.more.iter().flat_map(|(above, units)| {
+            units.iter().filter(move |unit| unit.as_ref().map_or(true, |unit| unit.seed > *above))
+        });
+        self.first.iter().chain(more)
+    }
 }
 
 /// The rows of a file of rows.

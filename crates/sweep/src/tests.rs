@@ -48,7 +48,7 @@ fn study(text: &str) -> Study {
     Study::new(Sweep::parse(text, "grid.toml", Path::new("")).expect("a sweep")).expect("a study")
 }
 
-fn units(study: &Study) -> Vec<Unit> {
+fn units(study: &Study) -> Units {
     study.units(0, &AtomicBool::new(false)).expect("units")
 }
 
@@ -81,7 +81,7 @@ fn sweep(study: &Study, folder: &Path, most: usize) -> (Counter, Result<(), Erro
     let units = units(study);
     let store = Store::open(folder).expect("a folder");
     let mut results = Results::default();
-    results.add(store.read().expect("parts").0);
+    store.read(&mut results).expect("parts");
     let mut counter = Counter { most, ..Counter::default() };
     let end = run(study, &units, &mut results, Some(&store), 1, &mut counter);
     (counter, end, results)
@@ -151,8 +151,9 @@ fn a_point_that_panics_is_named_and_the_others_are_finished() {
     assert!(goodqueue_report::sweep::text(&found).contains("4 runs failed:"));
     // A limit is not known to be kept where a run failed.
     let limits = ["rise_p95 > 10s".parse().expect("a limit")];
-    let crossed = crossed(&study, &units(&study), &results, &limits);
-    assert!(crossed.len() == 4 && crossed.iter().all(|one| !one.is_known), "{crossed:?}");
+    let of = (&units(&study), &results);
+    let (count, crossed) = crossed(&study, of, &limits, 3).expect("limits");
+    assert!(count == 4 && crossed.len() == 3 && crossed.iter().all(|one| !one.is_known), "{crossed:?}");
 }
 
 #[test]
@@ -191,8 +192,14 @@ fn a_damaged_part_is_told_and_run_again() {
         let bytes = std::fs::read(part.path()).expect("a part");
         std::fs::write(part.path(), &bytes[..bytes.len() / 2]).expect("written");
     }
-    let (rows, damaged) = Store::open(&scratch.0).expect("a folder").read().expect("parts");
-    assert!(rows.is_empty() && !damaged.is_empty() && damaged[0].contains(".parquet: "), "{damaged:?}");
+    let mut results = Results::default();
+    let damaged = Store::open(&scratch.0).expect("a folder").read(&mut results).expect("parts");
+    let units = units(&study);
+    let known = units.iter().filter(|unit| {
+        let unit = unit.as_ref().expect("a unit");
+        results.has(unit.hash).expect("an answer")
+    });
+    assert!(known.count() == 0 && !damaged.is_empty() && damaged[0].contains(".parquet: "), "{damaged:?}");
     assert_eq!(sweep(&study, &scratch.0, 0).0.done, 10);
 }
 
@@ -200,8 +207,13 @@ fn a_damaged_part_is_told_and_run_again() {
 fn rows_are_the_same_after_parquet() {
     let study = study(GRID);
     let stop = AtomicBool::new(false);
-    let rows: Vec<Row> =
-        units(&study)[..3].iter().filter_map(|unit| study.run(unit, &stop)).flatten().collect();
+    let rows: Vec<Row> = units(&study)
+        .some(0, 3)
+        .expect("units")
+        .iter()
+        .filter_map(|unit| study.run(unit, &stop))
+        .flatten()
+        .collect();
     let bytes = study.encode(&rows).expect("bytes");
     assert_eq!(bytes, study.encode(&rows).expect("bytes"));
     let again = decode(bytes).expect("rows");
@@ -305,4 +317,71 @@ fn the_text_around_a_value_is_that_of_a_queue() {
     let experiment = sweep.experiment(&[sweep.axes[0].step(1)]).expect("an experiment");
     let queue = format!("{:?}", experiment.variants[0].scenario.links);
     assert!(queue.contains("target=4472us"), "{queue}");
+}
+
+/// The figures of a real run, for every point.
+#[cfg(target_os = "linux")]
+fn known(job: &Job, stop: &AtomicBool) -> Result<Run, Error> {
+    static RUN: std::sync::OnceLock<Run> = std::sync::OnceLock::new();
+    if let Some(run) = RUN.get() {
+        return Ok(run.clone());
+    }
+    let run = simulate::run_one(job, stop)?;
+    Ok(RUN.get_or_init(|| run).clone())
+}
+
+/// The child of the test below: all of a sweep of `GOODQUEUE_POINTS` points, from the file to the table. It
+/// prints the largest memory that it had (`VmHWM` of proc_pid_status(5)), kB.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "the child of memory_does_not_grow_with_the_points"]
+fn a_sweep_of_many_points() {
+    let points = std::env::var("GOODQUEUE_POINTS").expect("a number of points");
+    let text = format!(
+        "queues = ['fq_codel']
+        [test]
+        name = 'tcp_1up'
+        length = '100ms'
+        idle = '100ms'
+        step = '50ms'
+        [sweep]
+        design = 'random'
+        points = {points}
+        verify = 1
+        [[sweep.axis]]
+        key = 'link.rate'
+        from = '1mbit'
+        to = '20mbit'
+        [[sweep.axis]]
+        key = 'link.rtt'
+        from = '1ms'
+        to = '20ms'"
+    );
+    let scratch = Scratch::new(&format!("memory-{points}"));
+    let study = study(&text).with(known);
+    let (counter, end, results) = sweep(&study, &scratch.0, 0);
+    let (units, store) = (units(&study), Store::open(&scratch.0).expect("a folder"));
+    // Each once, and a fresh seed. Of many points some are the same.
+    assert!(end.is_ok() && counter.done as u64 == units.len() + 1, "{end:?}");
+    assert_eq!(findings(&study, &units, &results).expect("findings").missing, 0);
+    store.put_table("points.parquet", &study, (&units, &results)).expect("written");
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    println!("{}", status.lines().find(|line| line.starts_with("VmHWM:")).expect("a line"));
+}
+
+/// Ten times the points may take 1 MiB more: what waits for the next part, and what the allocator keeps.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_does_not_grow_with_the_points() {
+    let peak = |points: &str| {
+        let mut child = std::process::Command::new(std::env::current_exe().expect("this test"));
+        child.args(["--exact", "tests::a_sweep_of_many_points", "--ignored", "--nocapture"]);
+        let output = child.env("GOODQUEUE_POINTS", points).output().expect("it starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = text.lines().find_map(|line| line.split_once("VmHWM:"));
+        let (_, words) = line.unwrap_or_else(|| panic!("no figure in {text}"));
+        words.trim().trim_end_matches(" kB").parse::<u64>().expect("a number of kB")
+    };
+    let (few, many) = (peak("2000"), peak("20000"));
+    assert!(many < few + 1024, "{few} kB with 2000 points, {many} kB with 20 000");
 }

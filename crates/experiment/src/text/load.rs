@@ -9,7 +9,7 @@ use goodqueue_probe::{Direction, Dscp, Flow, Params, Probe, QuicCc, Test, Transp
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::{Pattern, Source};
 
-use super::keys::{FLOW, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, UDP};
+use super::keys::{FLOW, MOST_FLOWS, MOST_SERVERS, PROBE, TEST, TRAFFIC, UDP};
 use super::named;
 use super::read::{self, At, Read, Section, Wrong};
 use super::starts;
@@ -71,17 +71,109 @@ pub(super) fn client_name(index: usize) -> String {
 pub(super) enum Far {
     /// As many server hosts as it needs.
     Any,
-    /// So many server hosts, which `servers` means together.
-    Hosts(usize),
+    /// The nodes of a network of links.
+    Nodes(Nodes),
     /// The stations of a Wi-Fi network.
     Stations(TestStations),
+}
+
+/// The nodes of a network of links.
+#[derive(Clone, Debug)]
+pub(super) struct Nodes {
+    names: Vec<String>,
+    /// So many server hosts, which `servers` means together.
+    servers: usize,
+    /// Further pairs of nodes that flows run between. They are numbered behind the servers.
+    pairs: Vec<[String; 2]>,
+}
+
+impl Nodes {
+    /// The nodes of these names, of which so many are servers, and the pairs of the file's flows.
+    pub(super) fn read(root: &Section<'_>, names: Vec<String>, servers: usize) -> Read<Nodes> {
+        let mut nodes = Nodes { names, servers, pairs: Vec::new() };
+        for section in [root.sections("flow", &FLOW)?, root.sections("traffic", &TRAFFIC)?].iter().flatten() {
+            if let Some((_, ends)) = nodes.two(section)?
+                && nodes.number(&ends).is_none()
+            {
+                nodes.pairs.push(ends);
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// The names of client and server of each pair; none if there are no further pairs than clients and their
+    /// servers.
+    pub(super) fn all(&self) -> Vec<[String; 2]> {
+        let usual = (0..self.servers).map(|host| [self.client(host), server_name(host)]);
+        let usual = usual.filter(|_| !self.pairs.is_empty());
+        usual.chain(self.pairs.iter().cloned()).collect()
+    }
+
+    /// The client of a server.
+    fn client(&self, host: usize) -> String {
+        let own = client_name(host);
+        if self.names.contains(&own) { own } else { "client".into() }
+    }
+
+    /// The number of a pair: that of the server, if the other is its own client.
+    fn number(&self, ends: &[String; 2]) -> Option<usize> {
+        let usual = server(&ends[1]).filter(|&host| self.client(host) == ends[0]);
+        let further = || self.pairs.iter().position(|known| known == ends).map(|at| self.servers + at);
+        usual.or_else(further)
+    }
+
+    /// The two nodes that a group of flows runs between, as client and server, and who of them sends: with
+    /// two names these, with one it and its partner. `None`: the names mean several, or there is none.
+    fn two(&self, section: &Section<'_>) -> Read<Option<(Direction, [String; 2])>> {
+        let (from, to) = (section.read("from", read::text)?, section.read("to", read::text)?);
+        let (from, to) = match (from, to) {
+            (Some(from), Some(to)) => (from, to),
+            (Some(from), None) => (from.clone(), At { at: from.at, value: self.partner(&from.value) }),
+            (None, Some(to)) => (At { at: to.at, value: self.partner(&to.value) }, to),
+            (None, None) => return Ok(None),
+        };
+        if [&from, &to].iter().any(|end| end.value == "servers") {
+            return Ok(None);
+        }
+        for end in [&from, &to] {
+            if !self.names.contains(&end.value) {
+                let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
+                let nearest = crate::hint::did_you_mean(&end.value, &names);
+                let (name, all) = (end.value.escape_debug(), names.join(", "));
+                return Err(Wrong::new(
+                    end.at,
+                    format!("there is no node `{name}`; there are {all}{nearest}"),
+                ));
+            }
+        }
+        if from.value == to.value {
+            return Err(Wrong::new(
+                from.at,
+                format!("from {} to itself: no link is on this way", from.value),
+            ));
+        }
+        let is_down = server(&from.value).is_some();
+        let (direction, client, far) =
+            if is_down { (Direction::Down, to, from) } else { (Direction::Up, from, to) };
+        Ok(Some((direction, [client.value, far.value])))
+    }
+
+    /// The server of a client, the client of a server, and otherwise `server`.
+    fn partner(&self, name: &str) -> String {
+        match server(name) {
+            Some(host) => self.client(host),
+            None => (0..self.servers)
+                .find(|&host| client_name(host) == name)
+                .map_or_else(|| "server".into(), server_name),
+        }
+    }
 }
 
 impl Far {
     /// Most server hosts that a test may have.
     fn most(&self) -> usize {
         match self {
-            Far::Hosts(hosts) => *hosts,
+            Far::Nodes(nodes) => nodes.servers,
             Far::Any | Far::Stations(_) => usize::try_from(MOST_SERVERS).unwrap_or(usize::MAX),
         }
     }
@@ -100,8 +192,8 @@ impl Far {
                 let found = test_stations.find(name)?;
                 Ok(found.into_iter().map(|at| (at, format!(" {}", test_stations.all[at].name))).collect())
             }
-            Far::Hosts(hosts) if name.value == "servers" => {
-                Ok((0..*hosts).map(|host| (host, format!(" {}", server_name(host)))).collect())
+            Far::Nodes(nodes) if name.value == "servers" => {
+                Ok((0..nodes.servers).map(|host| (host, format!(" {}", server_name(host)))).collect())
             }
             _ => Ok(vec![(host(&name.value, name.at, self.most())?, String::new())]),
         }
@@ -292,8 +384,15 @@ fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &F
 
 /// Direction of a group of flows, and the hosts that each has so many of; behind the names of flows.
 pub(super) fn ends(section: &Section<'_>, far: &Far) -> Read<(Direction, Vec<(usize, String)>)> {
-    if let Far::Stations(test_stations) = far {
-        return station_ends(section, test_stations, far);
+    match far {
+        Far::Stations(test_stations) => return station_ends(section, test_stations, far),
+        Far::Nodes(nodes) => {
+            if let Some((direction, ends)) = nodes.two(section)? {
+                let host = nodes.number(&ends).unwrap_or(0);
+                return Ok((direction, vec![(host, String::new())]));
+            }
+        }
+        Far::Any => {}
     }
     let from = section.read("from", read::text)?;
     let to = section.read("to", read::text)?;

@@ -182,6 +182,12 @@ impl Network {
         })
     }
 
+    /// Lets hosts be these pairs of nodes, as far as there are nodes of their names.
+    pub(super) fn pair(&mut self, names: &[[String; 2]]) {
+        let pair = |[client, server]: &[String; 2]| Some((self.find(client)?, self.find(server)?));
+        self.pairs = names.iter().filter_map(pair).collect();
+    }
+
     /// The node called `name`.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.scenario.nodes.iter().position(|node| node == name)

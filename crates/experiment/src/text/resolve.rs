@@ -14,7 +14,7 @@ use super::claims;
 use super::keys::wifi::{WIFI, WIFI_CHANGE};
 use super::keys::{ROOT, SIMPLE, TCP, VARIANT};
 use super::links::{Change, Link, QueueWords, check_changes};
-use super::load::{Far, Load, server, server_name};
+use super::load::{Far, Load, Nodes, server, server_name};
 use super::named::check_cc;
 use super::network::{Context, Network};
 use super::overrides::{self, Override};
@@ -42,7 +42,23 @@ const MOST_PARTS: usize = 2_000_000;
 enum Form<'a> {
     Simple(Box<Simple>),
     General(Vec<Link>, Vec<Switch>),
+    /// The links of a network of a known shape, of which packets take any of the shortest paths.
+    Topology(Vec<Link>, Vec<Switch>),
     Wifi(Section<'a>),
+}
+
+impl Form<'_> {
+    /// The links and switches of a network of links.
+    fn network(&self) -> Option<(&[Link], &[Switch])> {
+        match self {
+            Form::General(links, switches) | Form::Topology(links, switches) => Some((links, switches)),
+            Form::Simple(_) | Form::Wifi(_) => None,
+        }
+    }
+
+    fn is_topology(&self) -> bool {
+        matches!(self, Form::Topology(..))
+    }
 }
 
 /// A variant's changes to the network.
@@ -72,7 +88,16 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     let form = form(&root)?;
     let far = match &form {
         Form::Simple(_) => Far::Any,
-        Form::General(links, _) => Far::Hosts(hosts_of(links)?),
+        Form::General(links, _) | Form::Topology(links, _) => {
+            let servers = hosts_of(links)?;
+            let mut names: Vec<String> = Vec::new();
+            for end in links.iter().flat_map(|link| &link.ends) {
+                if !names.contains(end) {
+                    names.push(end.clone());
+                }
+            }
+            Far::Nodes(Nodes::read(&root, names, servers)?)
+        }
         Form::Wifi(wifi) => Far::Stations(TestStations::read(wifi)?),
     };
     let load = Load::read(&root, &about, &far)?;
@@ -92,9 +117,7 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     if let (Form::Wifi(wifi), true) = (&form, tcp.tso) {
         return Err(Wrong::new(wifi.at, "over the air super-packets are cut before: leave tso out of [tcp]"));
     }
-    if let (Form::General(_, switches), true) = (&form, tcp.tso || tcp.gro.is_some())
-        && let Some(switch) = switches.first()
-    {
+    if let (Some((_, [switch, ..])), true) = (form.network(), tcp.tso || tcp.gro.is_some()) {
         let key = if tcp.tso { "tso" } else { "gro" };
         let what = format!("a switch takes no super-packets, which are cut before: leave {key} out of [tcp]");
         return Err(Wrong::new(switch.node.at, what));
@@ -114,14 +137,17 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
     let sides = sides(&root, &form, &queues, &load.test)?;
     check_size(&sides, &load, experiment.seeds.len())?;
     for side in &sides {
-        let network = side.network(folder, &trees, load.test.idle)?;
+        let mut network = side.network(&form, folder, &trees, load.test.idle)?;
+        if let Far::Nodes(nodes) = &far {
+            network.pair(&nodes.all());
+        }
         let at = side.place();
         let mut variant = scenario::variant(network, &load, &traffic, tcp, ipv6, at)?;
         variant.label = side.label(&variant);
         check_traffic(&variant, &traffic, &experiment.seeds)?;
         // The variants differ in their links' properties, not in what they join. A known shape has links that
         // this load does not need.
-        if experiment.variants.is_empty() && side.wifi.is_none() && !side.is_topology {
+        if experiment.variants.is_empty() && side.wifi.is_none() && !form.is_topology() {
             experiment.warnings.extend(scenario::idle_links(&variant));
         }
         let own = scenario::own_queues(&variant);
@@ -190,16 +216,20 @@ struct Side {
     links: Vec<Link>,
     switches: Vec<Switch>,
     wifi: Option<Wifi>,
-    /// Whether the network is a [topology]: packets take any of the shortest paths.
-    is_topology: bool,
 }
 
 impl Side {
-    fn network(&self, folder: &Path, trees: &[Arc<ClassTree>], origin: Span) -> Read<Network> {
+    fn network(
+        &self,
+        form: &Form<'_>,
+        folder: &Path,
+        trees: &[Arc<ClassTree>],
+        origin: Span,
+    ) -> Read<Network> {
         match &self.wifi {
             Some(wifi) => Ok(wifi.network(origin)),
             None => {
-                let context = Context { queue: self.queue.as_ref(), trees, folder, ecmp: self.is_topology };
+                let context = Context { queue: self.queue.as_ref(), trees, folder, ecmp: form.is_topology() };
                 Network::build(&self.links, &self.switches, &context)
             }
         }
@@ -237,15 +267,14 @@ impl Side {
 /// Every variant with every queue that it is to be run with.
 fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test) -> Read<Vec<Side>> {
     let mut sides = Vec::new();
-    let is_topology = root.get("topology").is_some();
     for draft in drafts(root, form)? {
-        let (base, switches) = (links(form, &draft.changes)?, switches(form, &draft.changes));
+        let (base, switches) = (links(form, &draft.changes), switches(form, &draft.changes));
         let simple = simple(form, &draft.changes);
         // With any queue: whether one is compared does not depend on which.
         let is_compared = match form {
             Form::Wifi(_) => wifi(form, &draft.changes, queues.first())?.is_some_and(|wifi| wifi.is_compared),
             Form::Simple(_) => true,
-            Form::General(..) => is_compared(&base, &switches),
+            Form::General(..) | Form::Topology(..) => is_compared(&base, &switches),
         };
         let has_buffer = simple.as_ref().is_some_and(Simple::has_buffer);
         let is_only = draft.queue.is_some();
@@ -273,7 +302,7 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test)
                 None => base.clone(),
             };
             let (name, switches, is_alone) = (name.clone(), switches.clone(), has_buffer && queue.is_none());
-            sides.push(Side { at, name, is_only, queue, is_alone, links, switches, wifi, is_topology });
+            sides.push(Side { at, name, is_only, queue, is_alone, links, switches, wifi });
         }
     }
     Ok(sides)
@@ -356,7 +385,7 @@ fn form<'a>(root: &Section<'a>) -> Read<Form<'a>> {
     }
     if let Some(links) = topology::read(root)? {
         alone("topology")?;
-        return Ok(Form::General(links, Switch::read_all(root)?));
+        return Ok(Form::Topology(links, Switch::read_all(root)?));
     }
     let form = match root.get("link") {
         None => Form::Simple(Box::default()),
@@ -488,7 +517,7 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
         return Err(Wrong::new(name.at, "a variant without a name: it is what the reports call it"));
     }
     let wifi = section.section("wifi", &WIFI_CHANGE)?;
-    if let (Some((_, value)), false) = (section.get("switch"), matches!(form, Form::General(..))) {
+    if let (Some((_, value)), false) = (section.get("switch"), form.network().is_some()) {
         return Err(Wrong::new(value.span().start, "there is no [[switch]] that this would change"));
     }
     let changes = match (section.get("link"), form) {
@@ -505,7 +534,7 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
         (Some((key, value)), Form::Simple(_)) => {
             Changes::Simple(Box::new(Simple::read(&read::table(key, value, &SIMPLE)?)?))
         }
-        (link, Form::General(links, switches)) => {
+        (link, Form::General(links, switches) | Form::Topology(links, switches)) => {
             let changes = link.map_or_else(|| Ok(Vec::new()), |(key, value)| Change::read_all(key, value))?;
             let hubs =
                 section.get("switch").map(|(key, value)| switches::Change::read_all(key, value, switches));
@@ -535,22 +564,17 @@ fn simple(form: &Form<'_>, changes: &Changes<'_>) -> Option<Simple> {
 }
 
 /// The links of a network with the changes of a variant.
-fn links(form: &Form<'_>, changes: &Changes<'_>) -> Read<Vec<Link>> {
-    match (form, changes) {
-        (Form::Wifi(_) | Form::Simple(_), _) => Ok(Vec::new()),
-        (Form::General(links, _), Changes::General(changes, _)) => {
-            let mut links = links.clone();
-            changes.iter().for_each(|change| change.apply(&mut links));
-            Ok(links)
-        }
-        (Form::General(links, _), _) => Ok(links.clone()),
+fn links(form: &Form<'_>, changes: &Changes<'_>) -> Vec<Link> {
+    let mut links = form.network().map_or_else(Vec::new, |(links, _)| links.to_vec());
+    if let Changes::General(changes, _) = changes {
+        changes.iter().for_each(|change| change.apply(&mut links));
     }
+    links
 }
 
 /// The switches with the changes of a variant.
 fn switches(form: &Form<'_>, changes: &Changes<'_>) -> Vec<Switch> {
-    let Form::General(_, switches) = form else { return Vec::new() };
-    let mut switches = switches.clone();
+    let mut switches = form.network().map_or_else(Vec::new, |(_, switches)| switches.to_vec());
     if let Changes::General(_, changes) = changes {
         for change in changes {
             let its = |switch: &&mut Switch| switch.node.value == change.node.value;

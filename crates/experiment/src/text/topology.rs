@@ -101,18 +101,7 @@ impl Shape {
         let plain = plain.map_err(|error| Wrong::new(section.at, error.to_string()))?;
         let port = PortSpec::new(plain, Rate(1));
         let net = match self {
-            Shape::Dumbbell { pairs } => {
-                let mut net = Topology::default();
-                let (left, right) = (net.node("left"), net.node("right"));
-                net.edge(left, right, Some(&port), Span::ZERO);
-                for pair in 0..pairs {
-                    for (name, router) in [("client", left), ("server", right)] {
-                        let host = net.host(format!("{name} {pair}"));
-                        net.edge(host, router, None, Span::ZERO);
-                    }
-                }
-                net
-            }
+            Shape::Dumbbell { pairs } => Topology::dumbbell(pairs, &port, Span::ZERO),
             Shape::ParkingLot { hops } => Topology::parking_lot(hops, &port, Span::ZERO),
             Shape::FatTree { k } => Topology::fat_tree(k, &port, Span::ZERO),
         };

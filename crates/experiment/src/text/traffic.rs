@@ -15,7 +15,7 @@ use super::read::{self, At, Read, Section, Wrong, check_name};
 use super::share::RateWords;
 use crate::arrivals::{self, Arrival};
 use crate::own_cc::CcText;
-use crate::traffic::{Come, Pace, Traffic, Way};
+use crate::traffic::{Come, Pace, Traffic, Viewing, Way};
 
 /// Largest file of arrivals or of a distribution, bytes.
 const MOST_BYTES: u64 = 64 << 20;
@@ -146,6 +146,7 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
     let think = section.read("think", read::text)?;
     let every = section.read("every", read::span)?;
     let requests = section.read("requests", read::count)?;
+    let viewing = read_viewing(section, folder)?;
     let given = [
         load.map(|at| at.at),
         per_second.map(|at| at.at),
@@ -172,6 +173,12 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
     if let (Some(&(at, key)), None) = (of_users.iter().flatten().next(), users) {
         return Err(Wrong::new(at, format!("{key} goes with users: give `users`, or leave it out")));
     }
+    if let (Some(At { at, .. }), None) = (&viewing, every) {
+        return Err(Wrong::new(
+            *at,
+            "a viewer watches a video, whose chunks come every so often: give `every`",
+        ));
+    }
     if let (Some(_), Some(every)) = (&think, every) {
         return Err(Wrong::new(
             every.at,
@@ -188,7 +195,9 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
     if let Some(users) = users {
         let requests = requests.map_or(1, |requests| requests.value);
         let (pace, mut words) = if let Some(every) = every {
-            (Pace::Every(every.value), format!("{} users who ask every {}", users.value, every.value))
+            let (viewing, watched) = viewing.map(|viewing| viewing.value).unzip();
+            let words = format!("{} users who ask every {}", users.value, every.value);
+            (Pace::Every { every: every.value, viewing }, words + &watched.unwrap_or_default())
         } else {
             let (at, think) = think.map_or((first, "0s".into()), |think| (think.at, think.value));
             let of = |why: String| Wrong::new(at, format!("think: {why}"));
@@ -208,6 +217,53 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
     Ok(Arrivals::Random { gaps: gaps.map_or(Gaps::Poisson, |gaps| gaps.value), often })
 }
 
+/// How long viewers watch and are away, also in words.
+fn read_viewing(section: &Section<'_>, folder: &Path) -> Read<Option<At<(Viewing, String)>>> {
+    let watch = read_times(section, folder, "watch", "watch_cdf")?;
+    let away = read_times(section, folder, "away", "away_cdf")?;
+    match (watch, away) {
+        (None, None) => Ok(None),
+        (None, Some(away)) => {
+            Err(Wrong::new(away.at, "a viewer is away after it has watched: give `watch` or `watch_cdf`"))
+        }
+        (Some(At { at, value: (watch, words) }), away) => {
+            let (away, left) = match away {
+                Some(At { value: (away, words), .. }) => (Some(away), format!("are away for {words}")),
+                None => (None, "leave".into()),
+            };
+            let words = format!(", watch for {words} and {left}");
+            Ok(Some(At { at, value: (Viewing { watch, away }, words) }))
+        }
+    }
+}
+
+/// A distribution of times in one of two keys: as words, or in a file.
+fn read_times(
+    section: &Section<'_>,
+    folder: &Path,
+    key: &'static str,
+    file: &'static str,
+) -> Read<Option<At<(Distribution, String)>>> {
+    match (section.read(key, read::text)?, section.read(file, read::text)?) {
+        (None, None) => Ok(None),
+        (Some(_), Some(cdf)) => {
+            Err(Wrong::new(cdf.at, format!("{file} has the times: leave `{key}` out, or this")))
+        }
+        (Some(At { at, value }), None) => {
+            let times = Distribution::of_times(&value);
+            let times = times
+                .map_err(|why| Wrong::new(at, format!("{key} = \"{}\": {why}", value.escape_debug())))?;
+            Ok(Some(At { at, value: (times, value) }))
+        }
+        (None, Some(At { at, value })) => {
+            let wrong = |why: String| Wrong::new(at, format!("{file} = \"{}\": {why}", value.escape_debug()));
+            let text = crate::input::text(&folder.join(&value), MOST_BYTES).map_err(wrong)?;
+            let times = Cdf::parse_times(&text).map(Distribution::Empirical).map_err(wrong)?;
+            Ok(Some(At { at, value: (times, format!("the times of {value}")) }))
+        }
+    }
+}
+
 fn read_sizes(
     section: &Section<'_>,
     folder: &Path,
@@ -215,7 +271,7 @@ fn read_sizes(
 ) -> Read<Option<At<(Distribution, String)>>> {
     let (size, cdf) = (section.read("size", read::text)?, section.read("cdf", read::text)?);
     if let Some(At { at, value: rate }) = section.read("bitrate", read::rate)? {
-        let Arrivals::Users { pace: Pace::Every(every), .. } = arrivals else {
+        let Arrivals::Users { pace: Pace::Every { every, .. }, .. } = arrivals else {
             return Err(Wrong::new(
                 at,
                 "bitrate goes with every, whose chunks it gives the size: leave it out",

@@ -1,8 +1,8 @@
 //! The plan of an experiment in words, as `--dry-run` prints it.
 
 use goodqueue::{RingSpec, Span};
-use goodqueue_probe::{Direction, Dscp, Test};
-use goodqueue_sim::{Discipline, Link, Loss, Pattern, Scenario, Shaper, ShaperKind, Source};
+use goodqueue_probe::{Dscp, Test};
+use goodqueue_sim::{Discipline, Flow, Link, Loss, Pattern, Scenario, Shaper, ShaperKind, Source};
 use serde::Serialize;
 
 use super::load::server_name;
@@ -117,11 +117,7 @@ impl View {
 
 fn test_words(test: &Test, first: Option<&Variant>, sources: Vec<String>) -> TestWords {
     let flows = test.flows.iter().enumerate().map(|(index, flow)| {
-        let server = server_name(flow.host);
-        let ends = match flow.direction {
-            Direction::Up => format!("client to {server}"),
-            Direction::Down => format!("{server} to client"),
-        };
+        let ends = first.map_or_else(String::new, |variant| ends(variant, &variant.scenario.flows[index]));
         let own = first.and_then(|variant| variant.scenario.flows.get(index));
         let bytes = own.and_then(|flow| flow.bytes).map_or(String::new(), |bytes| format!(", {bytes} bytes"));
         let rate = flow.max_rate.map_or(String::new(), |rate| format!(", at {rate}"));
@@ -160,16 +156,20 @@ fn test_words(test: &Test, first: Option<&Variant>, sources: Vec<String>) -> Tes
         videos: videos.collect(),
         talks: talks.collect(),
         sources,
-        traffic: first.map_or_else(Vec::new, |variant| variant.traffic.iter().map(traffic).collect()),
+        traffic: first.map_or_else(Vec::new, |variant| {
+            variant.traffic.iter().map(|one| traffic(variant, one)).collect()
+        }),
     }
 }
 
-fn traffic(one: &Traffic) -> String {
-    let server = server_name(one.host);
-    let ends = match one.direction {
-        Direction::Up => format!("client to {server}"),
-        Direction::Down => format!("{server} to client"),
-    };
+/// The names of the nodes that a flow runs between.
+fn ends(variant: &Variant, flow: &Flow) -> String {
+    let [from, to] = [flow.from, flow.to].map(|node| &variant.scenario.nodes[node]);
+    format!("{from} to {to}")
+}
+
+fn traffic(variant: &Variant, one: &Traffic) -> String {
+    let ends = ends(variant, &one.flow);
     let (name, cc, dscp) = (&one.name, one.flow.cc, Dscp::new(one.flow.dscp).unwrap_or_default());
     format!("{name}: {ends}, {}; sizes {}; {cc}, {dscp}", one.arrivals, one.size)
 }

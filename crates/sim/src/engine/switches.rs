@@ -128,11 +128,9 @@ impl SwitchNode {
         links: &mut [Link],
     ) -> Result<SwitchNode, BuildError> {
         let invalid = |why: String| BuildError::Invalid { what: "switch", index, why };
-        if scenario.tcp.gro.is_some() {
-            return Err(invalid("it cuts no super-packets: TCP's `gro` must be off".into()));
-        }
-        if scenario.tcp.tso {
-            return Err(invalid("it cuts no super-packets: TCP's `tso` must be off".into()));
+        let offloads = [("gro", scenario.tcp.gro.is_some()), ("tso", scenario.tcp.tso)];
+        if let Some((name, _)) = offloads.iter().find(|(_, is_on)| *is_on) {
+            return Err(invalid(format!("it cuts no super-packets: TCP's `{name}` must be off")));
         }
         let (mut inputs, mut outputs, mut queues) =
             (vec![None; scenario.links.len()], Vec::new(), Vec::new());

@@ -36,14 +36,20 @@ fn transfer(bytes: u64, cc: CcKind) -> Flow {
     Flow { bytes: Some(bytes), ..Flow::new(0, 2, cc) }
 }
 
+/// Eight megabytes over a router that shapes to `mbit`, after 5 s.
+fn after_a_transfer(mbit: u64, gro: Option<Span>) -> Simulation {
+    let mut scenario = scenario("pfifo:1000", mbit, gro);
+    scenario.flows = vec![transfer(8_000_000, CcKind::Cubic)];
+    let mut simulation = Simulation::new(&scenario).expect("a scenario");
+    simulation.run_until(Nanos(5_000 * MS));
+    assert_eq!(simulation.flow(0).received, 8_000_000);
+    simulation
+}
+
 #[test]
 fn a_routers_queue_sees_super_packets_of_segments_that_arrive_together() {
     let packets = |gro| {
-        let mut scenario = scenario("pfifo:1000", 50, gro);
-        scenario.flows = vec![transfer(8_000_000, CcKind::Cubic)];
-        let mut simulation = Simulation::new(&scenario).expect("a scenario");
-        simulation.run_until(Nanos(5_000 * MS));
-        assert_eq!(simulation.flow(0).received, 8_000_000);
+        let simulation = after_a_transfer(50, gro);
         (simulation.link(BOTTLENECK).line().packets, simulation.link(0).counters().joined)
     };
     let (apart, joined) = packets(None);
@@ -54,14 +60,7 @@ fn a_routers_queue_sees_super_packets_of_segments_that_arrive_together() {
 
 #[test]
 fn a_host_acknowledges_a_joined_packet_once() {
-    let acks = |gro| {
-        let mut scenario = scenario("pfifo:1000", 500, gro);
-        scenario.flows = vec![transfer(8_000_000, CcKind::Cubic)];
-        let mut simulation = Simulation::new(&scenario).expect("a scenario");
-        simulation.run_until(Nanos(5_000 * MS));
-        assert_eq!(simulation.flow(0).received, 8_000_000);
-        simulation.link(3).line().packets
-    };
+    let acks = |gro| after_a_transfer(500, gro).link(3).line().packets;
     let (apart, together) = (acks(None), acks(Some(Span::from_micros(50))));
     assert!(together * 3 < apart * 2, "{together} acknowledgements with GRO, {apart} without");
 }

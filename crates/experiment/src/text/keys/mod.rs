@@ -441,8 +441,13 @@ pub(crate) static FLOW: Table = Table {
     doc: "A group of equal flows between two hosts.",
     keys: &[
         key("count", count(1, MOST_FLOWS), "1", "number of flows"),
-        key("from", Kind::Text, "client", "the host that sends"),
-        key("to", Kind::Text, "server", "the host that receives"),
+        key(
+            "from",
+            Kind::Text,
+            "client",
+            "the host that sends; in a network of links any node, as in [[traffic]]",
+        ),
+        key("to", Kind::Text, "server", "the host that receives; in a network of links any node"),
         key("transport", Kind::Text, "tcp", "transport of the flows: tcp, or quic with cubic or newreno"),
         CC,
         MARK,
@@ -494,8 +499,14 @@ pub(crate) static TRAFFIC: Table = Table {
           One of load, per_second, file and users says how often they come.",
     keys: &[
         key("name", Kind::Text, "traffic and its number", "what reports call it"),
-        key("from", Kind::Text, "client", "the host that sends; from a server the client asks, and opens"),
-        key("to", Kind::Text, "server", "the host that receives"),
+        key(
+            "from",
+            Kind::Text,
+            "client",
+            "the host that sends; from a server the client asks, and opens. In a network of links any node, with any \
+             other as `to`; without that its partner (serverN of clientN)",
+        ),
+        key("to", Kind::Text, "server", "the host that receives; in a network of links any node"),
         key(
             "load",
             Kind::OneOf(&[Kind::LineShare, Kind::Rate]),
@@ -548,6 +559,25 @@ pub(crate) static TRAFFIC: Table = Table {
             "none",
             "the rate of a video, in place of size: each request is for as much of it as lasts `every`",
         ),
+        key(
+            "watch",
+            Kind::Text,
+            "to the end",
+            "how long a viewer asks every so often before it stops; as think",
+        ),
+        key(
+            "watch_cdf",
+            Kind::Text,
+            "none",
+            "a file with these times: lines with seconds and shares, as cdf",
+        ),
+        key(
+            "away",
+            Kind::Text,
+            "for good",
+            "the time until a viewer that has stopped watches again; as think",
+        ),
+        key("away_cdf", Kind::Text, "none", "a file with these times, as watch_cdf"),
         key(
             "size",
             Kind::Text,

@@ -199,7 +199,7 @@ fn networks_without_a_route() {
         "1:1: between client and server no link has a rate or a delay: no time would pass",
     );
     let far = "[[flow]]\nto = \"server9\"\n".to_owned() + &link("\"client\", \"server\"");
-    refused(&far, "2:6: there is no server host `server9`; there is server");
+    refused(&far, "2:6: there is no node `server9`; there are client, server; did you mean server?");
     let lost = "[[udp]]\nrate = \"1mbit\"\nto = \"moon\"\n".to_owned() + &link("\"client\", \"server\"");
     refused(&lost, "3:6: there is no node `moon`; there are client, server");
 }

@@ -113,6 +113,40 @@ fn the_long_flow_of_a_parking_lot_gets_its_half() {
 }
 
 #[test]
+fn flows_run_between_any_two_hosts() {
+    let load = "[[flow]]\nfrom = \"client\"\nto = \"client2\"\n[[flow]]\nfrom = \"server5\"\nto = \"client2\"\n\
+                [[flow]]\nto = \"server3\"\n[[flow]]\nfrom = \"client4\"\n\
+                [[traffic]]\nfrom = \"server\"\nto = \"server2\"\nper_second = 20\nsize = \"20k\"";
+    let shape = text(&format!("kind = \"fat-tree\"\nk = 4\n{LINES}"), load);
+    let experiment = right(&shape);
+    let scenario = &experiment.variants[0].scenario;
+    let ends = |flow: &goodqueue_sim::Flow| [flow.from, flow.to].map(|node| scenario.nodes[node].clone());
+    let flows: Vec<[String; 2]> = scenario.flows.iter().map(ends).collect();
+    let expected =
+        [["client", "client2"], ["server5", "client2"], ["client3", "server3"], ["client4", "server4"]];
+    assert_eq!(flows, expected.map(|ends| ends.map(String::from)));
+    let words = plan(&shape);
+    let flow = words["test"]["flows"][0].as_str().expect("words").to_owned();
+    assert!(flow.starts_with("TCP upload::1: client to client2, "), "{flow}");
+    let traffic = words["test"]["traffic"][0].as_str().expect("words").to_owned();
+    assert!(traffic.starts_with("traffic 1: server to server2, "), "{traffic}");
+    // Two hosts of an edge switch: two links, with no other flow on them, so the flow gets the whole line.
+    let record = experiment.run().expect("a run");
+    let all = goodput(&record);
+    assert!((9.3..9.57).contains(&all[2]) && all.iter().all(|&mbit| mbit > 4.0), "{all:?}");
+    assert_eq!(record.test.flows[1].direction, Direction::Down);
+    assert!(record.runs[0].traffic[0].took_ns.len() > 100);
+    for (load, said) in [
+        ("[[flow]]\nfrom = \"client\"\nto = \"sever2\"", "there is no node `sever2`; there are "),
+        ("[[flow]]\nfrom = \"client2\"\nto = \"client2\"", "from client2 to itself"),
+    ] {
+        let error = parse(&text(&format!("kind = \"dumbbell\"\npairs = 2\n{LINES}"), load));
+        let error = error.map(|_| ()).expect_err(load).to_string();
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
 fn the_pairs_of_a_dumbbell_share_its_bottleneck() {
     let access = "pairs = 3\n[topology.access]\nrate = \"1gbit\"\nup = { delay = \"1ms\" }";
     let record = right(&text(&format!("kind = \"dumbbell\"\n{LINES}\n{access}"), FLOW)).run().expect("a run");

@@ -58,6 +58,23 @@ fn wrong_traffic_is_refused_with_its_place_and_a_cure() {
             "users = 3\nthink = \"1s\"\nevery = \"1s\"\nsize = \"10k\"",
             "12:9: a user asks after a time to think, or every so often: leave one out",
         ),
+        (
+            "users = 3\nwatch = \"9s\"\nsize = \"1k\"",
+            "11:9: a viewer watches a video, whose chunks come every",
+        ),
+        (
+            "users = 3\nevery = \"1s\"\naway = \"9s\"\nsize = \"1k\"",
+            "12:8: a viewer is away after it has watched: give `watch`",
+        ),
+        ("users = 3\nevery = \"1s\"\nwatch = \"9k\"\nsize = \"1k\"", "12:9: watch = \"9k\": an unknown unit"),
+        (
+            "users = 3\nevery = \"1s\"\nwatch = \"9s\"\nwatch_cdf = \"x\"\nsize = \"1k\"",
+            "13:13: watch_cdf has the times: leave `watch` out, or this",
+        ),
+        (
+            "users = 3\nevery = \"1s\"\nwatch_cdf = \"nowhere\"\nsize = \"1k\"",
+            "12:13: watch_cdf = \"nowhere\": No such file",
+        ),
         ("users = 3\nbitrate = \"1mbit\"", "11:11: bitrate goes with every, whose chunks"),
         (
             "users = 3\nevery = \"1s\"\nbitrate = \"1mbit\"\nsize = \"10k\"",
@@ -212,6 +229,35 @@ fn a_video_comes_in_chunks() {
     assert!(pairs.len() > 18 && pairs.iter().all(|(start, ended)| **start == *ended), "{pairs:?}");
 }
 
+#[test]
+fn a_viewer_watches_and_pauses_to_the_nanosecond() {
+    let video = "users = 1\nevery = \"500ms\"\nbitrate = \"1mbit\"\nrequests = 1000";
+    let asked = |viewing: &str| -> Vec<i64> {
+        let record = right(&text(&format!("{video}\n{viewing}"))).run().expect("a run");
+        record.runs[0].traffic[0].start_ns.clone()
+    };
+    let all = asked("");
+    let first = all[0];
+    // Chunks 0, 500 and 1000 ms into each period of 1234567891 ns; 4 s later the next one begins.
+    let found = asked("watch = \"1234567891ns\"\naway = \"4s\"");
+    let chunks = (0..).flat_map(|period| [0, 1, 2].map(|chunk| period * 5_234_567_891 + chunk * 500_000_000));
+    let expected: Vec<i64> = chunks.map(|at| first + at).take_while(|&at| at < 20_000_000_000).collect();
+    assert_eq!(found, expected);
+    assert!(found.len() >= 9, "{found:?}");
+    // A chunk that would be due when the period ends is not in it; without `away` the viewer leaves.
+    assert_eq!(asked("watch = \"1s\""), [first, first + 500_000_000]);
+    assert_eq!(asked("watch = \"0s\""), [first]);
+    // Other times with every period, the same with every run.
+    let drawn = "watch = \"exponential,mean=2s\"\naway = \"lognormal,mean=1s,sigma=0.5\"";
+    let found = asked(drawn);
+    assert_eq!(found, asked(drawn));
+    let breaks: Vec<i64> = found.windows(2).map(|pair| pair[1] - pair[0] - 500_000_000).collect();
+    assert!(breaks.contains(&0) && breaks.iter().filter(|&&more| more != 0).count() >= 2, "{breaks:?}");
+    let words = plan(&text(&format!("{video}\n{drawn}")))["test"]["traffic"][0].to_string();
+    let said = "every 500ms, watch for exponential,mean=2s and are away for lognormal,mean=1s,sigma=0.5, 1000 requests";
+    assert!(words.contains(said), "{words}");
+}
+
 /// A folder for files of a test, removed afterwards.
 struct Folder(PathBuf);
 
@@ -248,6 +294,17 @@ fn files_say_when_and_how_much() {
     write("sizes.cdf", "1000 50\n3000 100\n");
     // Half are 1000 bytes, the others are even between that and 3000: the mean is 1500.
     assert!(plan_words(&read("load = \"9%\"\ncdf = \"sizes.cdf\"")).contains("sizes of sizes.cdf"));
+    // Every viewer watches for 2 s and is away for 8 s: with chunks of a second two of ten.
+    write("watch.cdf", "2 1\n");
+    write("away.cdf", "8, 100\n");
+    let viewers =
+        "users = 1\nevery = \"1s\"\nbitrate = \"1mbit\"\nwatch_cdf = \"watch.cdf\"\naway_cdf = \"away.cdf\"";
+    let starts: Vec<u64> = of(viewers).iter().map(|(at, _)| at - of(viewers)[0].0).collect();
+    assert_eq!(starts[..4], [0, 1000, 10_000, 11_000]);
+    assert!(
+        plan_words(&read(viewers))
+            .contains("watch for the times of watch.cdf and are away for the times of away.cdf")
+    );
     let all = of("per_second = 200\ncdf = \"sizes.cdf\"");
     let mean = all.iter().filter_map(|flow| flow.1).sum::<u64>() as f64 / all.len() as f64;
     assert!((mean - 1500.0).abs() < 5.0 * 650.0 / (all.len() as f64).sqrt(), "{mean}");
