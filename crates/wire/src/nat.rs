@@ -15,8 +15,8 @@ use netlink_packet_netfilter::{NetfilterMessage, NetfilterMessageInner};
 
 use crate::frame::{Meta, has_ports};
 
-/// Most translated connections that are known. Their rows, two of each, take 3.3 MB from the start, and 6.6 MB
-/// at most: connections that go leave gaps.
+/// Most translated connections that are known. Their rows, two of each, take 3.3 MB from the start, and
+/// 6.6 MB at most: connections that go leave gaps.
 pub const MOST_CONNECTIONS: usize = 50_000;
 
 /// Source and destination of a packet, as the hosts of this side know them.
