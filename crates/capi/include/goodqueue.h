@@ -508,7 +508,9 @@ struct gq_config {
 	uint64_t split_gso;
 	/** cake: sets the DSCP to 0 after it has selected the tin (0 or 1; default 0). */
 	uint64_t wash;
-	/** cake: no effect: addresses are never translated here (0 or 1; default 0). */
+	/** cake: tells hosts apart behind address translation; in sqm and shape, for others it has no
+	 * effect (0 or 1; default 0).
+	 */
 	uint64_t nat;
 	/** dualpi2: largest memory of queued packets (1 to 4294967295 bytes; default: 10000 mtu).
 	 * cake: largest memory of queued packets; off: 4 bandwidth * rtt, at least 4 MiB (1 to 4294967295

@@ -7,14 +7,14 @@ use std::process::{Child, Command, Stdio};
 use goodqueue_experiment::live::link::Link;
 use goodqueue_experiment::{Error, Plan, Request};
 use goodqueue_report::TestPlan;
-use goodqueue_router::shape::{Detour, clean};
+use goodqueue_router::shape::{Detour, clean, tracking};
 use goodqueue_wire::Interrupt;
 
 use crate::args::ShapeArgs;
 use crate::link::between::Session;
 use crate::link::schedule::Schedule;
 use crate::path_values::positive;
-use crate::sqm::{interface_of, shaped, told};
+use crate::sqm::{interface_of, shaped, told, unit};
 
 /// Shapes an interface until it is interrupted.
 ///
@@ -30,6 +30,12 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
         goodqueue_router::shape::plan(&interface).iter().for_each(|change| println!("{change}"));
         return Ok(());
     }
+    if args.systemd {
+        let kind = "Type=exec\nRestart=on-failure\nRestartSec=5\nKillSignal=SIGINT\n";
+        let rights = "CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_IPC_LOCK";
+        print!("{}", unit(&args.interface, "shape", kind, rights, "")?);
+        return Ok(());
+    }
     let queue = down.name().to_owned();
     let plan = Plan::resolve(&Request {
         test: "ping".into(),
@@ -42,8 +48,9 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
     })?;
     // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
+    let tracking = tracking([&up, &down]).map_err(told)?;
     let mut detour = Detour::prepare(&args.interface).map_err(told)?;
-    let link = Link::shaping(&plan, [&up, &down], detour.between())?;
+    let link = Link::shaping(&plan, [&up, &down], detour.between().tracked(tracking))?;
     let guard = Guard::start(detour.index())?;
     detour.take().map_err(told)?;
     let name = &args.interface;

@@ -12,8 +12,10 @@
 
 use std::fs;
 
+use goodqueue::QueueSpec;
+use goodqueue::spec::QueueParams;
 use goodqueue_wire::lab::set_offloads;
-use goodqueue_wire::netlink::{Interface, Route, interfaces};
+use goodqueue_wire::netlink::{Interface, Route, Tracking, interfaces};
 use goodqueue_wire::{Between, Lock};
 use serde::{Deserialize, Serialize};
 
@@ -62,6 +64,25 @@ pub fn plan(interface: &Interface) -> Vec<Change> {
     changes.push(steer(&dev, Hook::Egress, None, To::Out(up)));
     changes.push(steer(&dev, Hook::Ingress, None, To::Out(down)));
     changes
+}
+
+/// Opens a view of connection tracking if one of the queues, up and down, is to tell hosts apart behind
+/// address translation (`nat` of `cake`). It changes nothing.
+///
+/// # Errors
+/// `System` that is missing ([`goodqueue_wire::Error::is_missing`]) if the kernel tracks no connections.
+pub fn tracking(queues: [&QueueSpec; 2]) -> Result<Option<Tracking>> {
+    let ways = queues.map(is_behind_translation);
+    Ok(if ways.contains(&true) { Some(Tracking::open(ways)?) } else { None })
+}
+
+fn is_behind_translation(queue: &QueueSpec) -> bool {
+    let is_own = match queue.params() {
+        QueueParams::Cake(cake) => cake.nat,
+        QueueParams::CakeMq(cake) => cake.nat,
+        _ => false,
+    };
+    is_own || queue.leaf().is_some_and(|leaf| is_behind_translation(&leaf))
 }
 
 /// How many changes at the end of a plan send frames on the detour.
@@ -245,6 +266,19 @@ mod tests {
         assert_eq!(mac("02:67:71:00:00:0a\n"), Some([2, 0x67, 0x71, 0, 0, 10]));
         assert_eq!(mac("02:67"), None);
         assert_eq!(mac("00:00:00:00:00:00:00:00"), None, "InfiniBand");
+    }
+
+    #[test]
+    fn a_queue_that_asks_for_it_is_found_also_in_classes() {
+        for (text, is_asked) in [
+            ("cake:besteffort,nat=on", true),
+            ("cake_mq,nat=on", true),
+            ("prio,leaf=cake,leaf.nat=on", true),
+            ("cake:besteffort", false),
+            ("fq_codel", false),
+        ] {
+            assert_eq!(is_behind_translation(&text.parse().expect(text)), is_asked, "{text}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use crate::frame::{self, ETHERNET, Meta};
 use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
+use crate::netlink::Tracking;
 use crate::pool::SLOT;
 use crate::sys::packet::Receive;
 
@@ -30,7 +31,7 @@ impl Way {
 }
 
 /// Both directions.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Between {
     /// Up, down.
     pub(crate) ways: [Way; 2],
@@ -39,6 +40,8 @@ pub struct Between {
     pub(crate) has_super_packets: bool,
     /// Whether everything passes: other protocols than IP, groups, tags.
     is_transparent: bool,
+    /// Who knows the addresses behind address translation.
+    tracking: Option<Tracking>,
 }
 
 impl Between {
@@ -46,7 +49,7 @@ impl Between {
     pub(crate) fn of_lab(mtu: u32, has_super_packets: bool) -> Between {
         let way = |from, to| Way::new(from, Receive::Arriving, to);
         let ways = [way(ROUTER_TO_CLIENT, ROUTER_TO_SERVER), way(ROUTER_TO_SERVER, ROUTER_TO_CLIENT)];
-        Between { ways, mtu, has_super_packets, is_transparent: false }
+        Between { ways, mtu, has_super_packets, is_transparent: false, tracking: None }
     }
 
     /// A bridge: what arrives at `client` leaves at `server` (up), and the other way round (down). `mtu`: the
@@ -55,7 +58,7 @@ impl Between {
     pub fn bridge(client: &str, server: &str, mtu: u32) -> Between {
         let way = |from, to| Way::new(from, Receive::Promiscuous, to);
         let ways = [way(client, server), way(server, client)];
-        Between { ways, mtu, has_super_packets: false, is_transparent: true }
+        Between { ways, mtu, has_super_packets: false, is_transparent: true, tracking: None }
     }
 
     /// A detour of one interface's frames: the kernel sends out through `taken[0]` what is to leave
@@ -73,7 +76,18 @@ impl Between {
         let way =
             |from, to, only_to| Way { mark: Some(mark), only_to, ..Way::new(from, Receive::Leaving, to) };
         let ways = [way(taken[0], interface, None), way(taken[1], taken[1], station)];
-        Between { ways, mtu, has_super_packets: false, is_transparent: true }
+        Between { ways, mtu, has_super_packets: false, is_transparent: true, tracking: None }
+    }
+
+    /// The same, where hosts are told apart by the addresses that they have behind address translation.
+    #[must_use]
+    pub fn tracked(self, tracking: Option<Tracking>) -> Between {
+        Between { tracking, ..self }
+    }
+
+    /// Whoever knows of address translation.
+    pub(crate) fn tracking(&mut self) -> Option<&mut Tracking> {
+        self.tracking.as_mut()
     }
 
     /// Whether an error of a socket is one that passes: a real interface goes down and comes up again.

@@ -1,5 +1,7 @@
 //! The channel between the engine's two sockets: two independent lines, or a shared medium.
 
+use std::net::IpAddr;
+
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason};
 
@@ -115,9 +117,12 @@ impl Observer<Header> for FrameObserver<'_> {
 impl PacketInfo<Header> for FrameObserver<'_> {
     fn details(&self, packet: &Header) -> Details {
         let Some(meta) = frame::parse(self.frame(packet)) else { return Details::default() };
+        let inside = self.pool.note(frame_of(packet.cookie)).inside;
+        let [source, destination] =
+            inside.map_or([meta.source, meta.destination], |hosts| hosts.map(IpAddr::V4));
         Details {
-            source_hash: self.hasher.host(meta.source),
-            destination_hash: self.hasher.host(meta.destination),
+            source_hash: self.hasher.host(source),
+            destination_hash: self.hasher.host(destination),
             ..Details::default()
         }
     }

@@ -158,13 +158,16 @@ fn skip_extensions(packet: &[u8], mut next: u8) -> (u8, usize, bool) {
     (next, at, fragment)
 }
 
+/// Whether the header of a protocol begins with two ports.
+pub(crate) const fn has_ports(protocol: u8) -> bool {
+    matches!(protocol, TCP | UDP | UDP_LITE | DCCP | SCTP)
+}
+
 fn ports(packet: &[u8], protocol: u8, at: usize) -> (u16, u16) {
-    match protocol {
-        TCP | UDP | UDP_LITE | DCCP | SCTP => {
-            (word(packet, at).unwrap_or(0), word(packet, at + 2).unwrap_or(0))
-        }
-        _ => (0, 0),
+    if !has_ports(protocol) {
+        return (0, 0);
     }
+    (word(packet, at).unwrap_or(0), word(packet, at + 2).unwrap_or(0))
 }
 
 /// Sets CE in the IP header of `frame` if it is ECN-capable, and returns whether it is (as Linux

@@ -28,6 +28,7 @@ mod gso;
 pub mod lab;
 mod lock;
 pub mod medium;
+pub mod nat;
 pub mod netlink;
 mod netns;
 mod path;

@@ -3,6 +3,7 @@
 use goodqueue::{Header, Nanos};
 
 use crate::gso::Partial;
+use crate::nat::Inside;
 
 /// The descriptor of a frame in the engine's queues.
 pub type Frame = Header;
@@ -26,6 +27,8 @@ pub(crate) struct Note {
     pub(crate) len: u32,
     /// Its checksum, where the sender's host has left it to its device.
     pub(crate) partial: Partial,
+    /// The addresses of its hosts, where they are not those in the frame.
+    pub(crate) inside: Option<Inside>,
     /// When it entered its queue.
     pub(crate) entered: Nanos,
     /// The number of its connection, and its payload in bytes, where connections are counted.

@@ -16,6 +16,8 @@ use crate::engine::OnDestination;
 use crate::flows::Flow;
 use crate::frame::{self, Meta, TCP, UDP};
 use crate::gso::{Partial, SuperPacket};
+use crate::nat::Inside;
+use crate::netlink::Tracking;
 use crate::path::Change;
 use crate::pool::{Note, Pool};
 use crate::sample::{CpuUse, EngineReport, EngineSample, Scheduling, Summary, Trouble};
@@ -255,6 +257,7 @@ impl<C: Channel> Runner<C> {
             self.publish(began);
             self.change();
             self.tell_flows();
+            self.between.tracking().into_iter().for_each(|tracking| tracking.keep_up(began));
         }
         if self.scheduling.real_time
             && let Some(missing) = self.rest.due(began)
@@ -308,6 +311,7 @@ impl<C: Channel> Runner<C> {
         let socket = &mut self.from[way];
         let got = socket.receive_super(ask).map_err(|errno| link_error("recvmmsg", socket, errno))?;
         let clocks = Clocks::now();
+        self.between.tracking().into_iter().for_each(Tracking::packets_came);
         for place in 0..got {
             self.admit_super(way, &clocks, place);
         }
@@ -332,7 +336,8 @@ impl<C: Channel> Runner<C> {
         if let (UP, Some(destinations)) = (way, &mut self.destinations) {
             destinations.see(&meta);
         }
-        let enqueue = Enqueue::of(way, &meta, header.partial(), &self.hasher);
+        let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, &meta));
+        let enqueue = Enqueue::of(way, &meta, inside, header.partial(), &self.hasher);
         for index in 0..whole.as_ref().map_or(1, SuperPacket::segments) {
             let Some(frame) = self.pool.take() else {
                 self.trouble.pool_exhausted += 1;
@@ -375,6 +380,7 @@ impl<C: Channel> Runner<C> {
     /// changes no decision of a queue.
     fn admit(&mut self, way: usize, count: usize) {
         let clocks = Clocks::now();
+        self.between.tracking().into_iter().for_each(Tracking::packets_came);
         for place in 0..count {
             let slot = self.inbox[way][place];
             if slot.len > self.longest_frame {
@@ -391,7 +397,8 @@ impl<C: Channel> Runner<C> {
                         destinations.see(&meta);
                     }
                     let arrived = clocks.logical(slot.stamp).max(self.channel.clock(way));
-                    let enqueue = Enqueue::of(way, &meta, Partial::default(), &self.hasher);
+                    let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, &meta));
+                    let enqueue = Enqueue::of(way, &meta, inside, Partial::default(), &self.hasher);
                     enqueue.hand_in(arrived, slot.frame, slot.len, &mut self.channel, &mut self.pool);
                 }
                 None => {
@@ -560,7 +567,7 @@ struct Enqueue {
 }
 
 impl Enqueue {
-    fn of(way: usize, meta: &Meta, partial: Partial, hasher: &FlowHasher) -> Enqueue {
+    fn of(way: usize, meta: &Meta, inside: Option<Inside>, partial: Partial, hasher: &FlowHasher) -> Enqueue {
         let server = if way == UP { meta.destination } else { meta.source };
         // There are two directions.
         #[allow(clippy::cast_possible_truncation)]
@@ -574,7 +581,7 @@ impl Enqueue {
         };
         Enqueue {
             way,
-            note: Note { dsfield, host, way: way as u8, partial, ..Note::default() },
+            note: Note { dsfield, host, way: way as u8, inside, partial, ..Note::default() },
             flow_hash: hasher.hash(&flow),
         }
     }

@@ -11,7 +11,9 @@ Examples:
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue fq_codel     # any queue of `goodqueue queues`
   goodqueue shape eth0 --up 4mbit --down 45mbit --link pppoe-ptm --watch
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue dualpi2 --length 10min -o result
+  goodqueue shape eth0 --up 18mbit --down 90mbit --queue cake,isolation=dual-srchost,nat=on   # fair to hosts
   goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run            # what it changes, as commands of tc
+  goodqueue shape eth0 --up 18mbit --down 90mbit --systemd            # a unit, to stay after the next boot
 
 IFACE is the interface towards the modem. Its frames take a detour through this program, whose queues are
 those of the simulator; where the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends it,
@@ -36,8 +38,11 @@ pub struct ShapeArgs {
     #[command(flatten)]
     pub shaper: ShaperArgs,
     /// Print the commands of tc and ip that do the same as its changes, and change nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "systemd")]
     pub dry_run: bool,
+    /// Print a unit for systemd that does this whenever the interface is there, and change nothing
+    #[arg(long, conflicts_with_all = ["length", "json"])]
+    pub systemd: bool,
     /// End after this time
     #[arg(long, value_name = "TIME", help_heading = "Output")]
     pub length: Option<String>,

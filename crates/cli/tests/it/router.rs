@@ -108,4 +108,13 @@ fn a_unit_of_systemd_has_what_was_typed() {
     let text = stdout(&output);
     assert!(text.contains("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW\n"), "{text}");
     assert!(!text.contains("ExecStop="), "{text}");
+    let script = "ip link add q0 type veth peer name q1
+        $GOODQUEUE shape q0 --up 5mbit --down 9mbit --systemd --queue cake,nat=on";
+    let Some(output) = in_namespace(script) else { return };
+    let text = stdout(&output);
+    assert!(text.contains("goodqueue shape q0 --up 5mbit --down 9mbit --queue cake,nat=on\n"), "{text}");
+    assert!(
+        text.contains("CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_IPC_LOCK\n"),
+        "{text}"
+    );
 }

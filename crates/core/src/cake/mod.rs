@@ -4,7 +4,7 @@
 //! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Comments point out unexpected behaviour.
 //! What Linux reads from headers and `sk_buff` comes from [`details`](crate::PacketInfo::details) and
 //! [`tcp`](crate::PacketInfo::tcp); the hashes given there identify hosts. With `nat` Linux looks the hosts
-//! up in the connection tracking table; here the owner of the packets would do that and provide the hashes.
+//! up in the connection tracking table; here the owner of the packets does that and provides their hashes.
 //!
 //! | module | what it does |
 //! | --- | --- |

@@ -110,7 +110,7 @@ macro_rules! setup {
         wash: bool = false, SWITCH,
             "sets the DSCP to 0 after it has selected the tin", "sch_cake.c:cake_handle_diffserv";
         nat: bool = false, SWITCH,
-            "no effect: addresses are never translated here", "sch_cake.c:cake_update_flowkeys";
+            "tells hosts apart behind address translation; in sqm and shape, for others it has no effect", "sch_cake.c:cake_update_flowkeys";
         memlimit: Option<u32> => Off, bytes(1, MAX_BYTES),
             "largest memory of queued packets; off: 4 bandwidth * rtt, at least 4 MiB",
             "sch_cake.c:cake_reconfigure";

@@ -113,6 +113,22 @@ ip link add lan0 type veth peer name lan1
 ok "the interface is gone: the next start cleans up" ends 0 'what was left' goodqueue sqm lan0 --up 20mbit
 goodqueue sqm stop lan0 >/dev/null
 ok "the interface is gone: its IFB too" test ! -e /sys/class/net/ifb4wan0
+# The unit of --systemd: with BindsTo= systemd stops it when the interface goes, with WantedBy= it starts it when
+# that comes back.
+goodqueue sqm lan0 --up 20mbit --down 50mbit --systemd >/tmp/unit
+runs() { sh -c "$(sed -n "s/^$1=//p" /tmp/unit)"; }
+ok "a unit: starts" runs ExecStart
+ip link del lan0
+ok "a unit: its interface goes, and it stops" ends 0 'lan0 is gone' runs ExecStop
+ip link add lan0 type veth peer name lan1
+ok "a unit: its interface comes back, and it starts" runs ExecStart
+ok "a unit: in force again" ends 0 'lan0: up 20mbit' goodqueue sqm status
+ip link del lan0; ip link add lan0 type veth peer name lan1
+ok "a unit: a new interface is there before it stops" ends 0 'lan0 is gone' runs ExecStop
+ok "a unit: and it starts" runs ExecStart
+ok "a unit: in force again" ends 0 'lan0: up 20mbit' goodqueue sqm status
+ok "a unit: stops" runs ExecStop
+ok "a unit: nothing is left" test ! -e /sys/class/net/ifb4lan0
 
 modem
 # Is the shaper worth it?

@@ -162,6 +162,26 @@ ends_well $shape
 shown >/tmp/after
 ok "shape: and puts everything back" same /tmp/before /tmp/after
 
+# The unit of --systemd, when its interface goes and comes back.
+ip netns add far
+far() { ip link add far0 type veth peer name far1 netns far; ip link set far0 up; ip addr add 10.8.0.1/24 dev far0
+  ip -n far link set far1 up; ip -n far addr add 10.8.0.2/24 dev far1; }
+far
+goodqueue shape far0 --up 5mbit --down 5mbit --systemd >/tmp/unit
+starts() { sh -c "exec $(sed -n 's/^ExecStart=//p' /tmp/unit)" >/tmp/shaped 2>/tmp/shape.err & shape=$!; sleep 1.5; }
+detours() { ls /sys/class/net | grep -c '^gq'; }
+starts
+ok "a unit of shape: starts" test "$(detours)" -eq 2
+ok "a unit of shape: a ping passes" ping -c 2 10.8.0.2
+ip link del far0
+ok "a unit of shape: its interface goes, and it stops" ends_well $shape
+ok "a unit of shape: nothing is left" test "$(detours)" -eq 0
+far; starts
+ok "a unit of shape: its interface comes back, and it starts" test "$(detours)" -eq 2
+ok "a unit of shape: a ping passes again" ping -c 2 10.8.0.2
+ends_well $shape
+ip link del far0
+
 # A box in the line: everything passes, also VLAN tags that the device takes out of the frame.
 ip netns add dut; ip netns add net
 ip link add br1 type veth peer name dut0 netns dut; ip link set br1 up

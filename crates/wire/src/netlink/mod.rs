@@ -1,7 +1,9 @@
 //! The kernel's interfaces, addresses and queueing disciplines, over rtnetlink (`rtnetlink(7)`), and its
-//! generic families ([`Generic`]): requests, their answers, and dumps. Messages are those of the crates
-//! `netlink-packet-route` and `netlink-packet-generic`.
+//! generic families ([`Generic`]) and its connection tracking ([`Tracking`]): requests, their answers, dumps
+//! and events. Messages are those of the crates `netlink-packet-route`, `netlink-packet-generic` and
+//! `netlink-packet-netfilter`.
 
+mod conntrack;
 mod generic;
 mod link;
 
@@ -16,6 +18,7 @@ use netlink_sys::{Socket, SocketAddr};
 
 use crate::{Error, Result};
 
+pub use conntrack::Tracking;
 pub use generic::Generic;
 pub(crate) use link::{End, Mac, Via};
 pub use link::{Interface, interfaces};
@@ -78,6 +81,7 @@ impl Route {
 }
 
 /// A netlink socket, of any protocol.
+#[derive(Debug)]
 struct Connection {
     socket: Socket,
     sequence: u32,

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use super::{socklen_of, zeroed};
+use super::{set_option, set_receive_buffer, socklen_of, zeroed};
 use crate::gso::{Joined, LONGEST, VnetHeader};
 use crate::pool::{Pool, SLOT};
 use crate::{Error, Result};
@@ -93,11 +93,8 @@ impl PacketSocket {
     /// Opens one that receives from `interface` of the calling thread's namespace.
     pub(crate) fn receiving(interface: &str, which: Receive) -> Result<PacketSocket> {
         let (socket, index) = PacketSocket::open(interface)?;
-        // More than net.core.rmem_max needs CAP_NET_ADMIN outside of all user namespaces; without it, use
-        // the largest size that is allowed.
-        if socket.option(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BUFFER).is_err() {
-            socket.option(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
-        }
+        set_receive_buffer(socket.fd.as_fd(), RECEIVE_BUFFER)
+            .map_err(|errno| Error::io("setsockopt AF_PACKET", interface, errno))?;
         socket.option(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         socket.option(libc::SOL_PACKET, PACKET_AUXDATA, 1)?;
         if which != Receive::Leaving {
@@ -179,17 +176,8 @@ impl PacketSocket {
     }
 
     fn option(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> Result<()> {
-        // SAFETY: the value is an `int` that lives during the call.
-        let done = unsafe {
-            libc::setsockopt(
-                self.fd.as_raw_fd(),
-                level,
-                name,
-                (&raw const value).cast(),
-                socklen_of::<libc::c_int>(),
-            )
-        };
-        if done == 0 { Ok(()) } else { Err(Error::last("setsockopt AF_PACKET", self.interface.as_str())) }
+        set_option(self.fd.as_fd(), level, name, value)
+            .map_err(|errno| Error::io("setsockopt AF_PACKET", self.interface.as_str(), errno))
     }
 
     fn bind(&self, index: u32, protocol: u16) -> Result<()> {

@@ -1,14 +1,25 @@
 //! The tests.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use goodqueue::{Direction, Line, Rate, Serializer};
+use goodqueue_wire::frame::Meta;
+use goodqueue_wire::netlink::Tracking;
 use goodqueue_wire::{Change, Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, Netns, PathSpec, Side};
+use netlink_packet_core::{
+    NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
+};
+use netlink_packet_netfilter::conntrack::{
+    ConntrackAttribute, ConntrackMessage, IPTuple, ProtoTuple, Protocol, Tuple,
+};
+use netlink_packet_netfilter::{NetfilterHeader, NetfilterMessage, NetfilterProtoFamily};
+use netlink_sys::Socket;
+use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use crate::net::{
     Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, flood_of_frames, lab, open_path, ping_pong,
@@ -39,6 +50,7 @@ cases![
     a_killed_process_leaves_nothing_behind,
     delays_differ_by_host,
     losses_are_drawn_and_counted,
+    connection_tracking_tells_who_is_behind_address_translation,
 ];
 
 /// A lab by `spec`; otherwise returns from the test as skipped.
@@ -625,5 +637,93 @@ fn losses_are_drawn_and_counted() -> Outcome {
     assert_eq!((up.arrived.packets, up.sent.packets), (400, came));
     assert_eq!(up.dropped(goodqueue::Reason::Loss), 400 - came);
     assert!((60..140).contains(&(400 - came)), "{came} came");
+    Outcome::Passed
+}
+
+/// A connection over UDP from this host, from port `port`, whose port is one higher outside, as a message.
+fn translated(port: u16, is_new: bool) -> (Meta, NetfilterMessage) {
+    let [inside, outside, server] = [[10, 0, 0, 5], [192, 0, 2, 1], [198, 51, 100, 7]].map(IpAddr::from);
+    let tuple = |source, destination, source_port, destination_port| {
+        vec![
+            Tuple::Ip(vec![IPTuple::SourceAddress(source), IPTuple::DestinationAddress(destination)]),
+            Tuple::Proto(vec![
+                ProtoTuple::Protocol(Protocol::Udp),
+                ProtoTuple::SourcePort(source_port),
+                ProtoTuple::DestinationPort(destination_port),
+            ]),
+        ]
+    };
+    let mut attributes = vec![
+        ConntrackAttribute::CtaTupleOrig(tuple(inside, server, port, 443)),
+        ConntrackAttribute::CtaTupleReply(tuple(server, outside, 443, port + 1)),
+    ];
+    let message = if is_new {
+        attributes.push(ConntrackAttribute::CtaTimeout(600));
+        ConntrackMessage::New(attributes)
+    } else {
+        ConntrackMessage::Delete(attributes)
+    };
+    let packet = Meta {
+        source: outside,
+        destination: server,
+        protocol: 17,
+        source_port: port + 1,
+        destination_port: 443,
+        dsfield: 0,
+        fragment: false,
+    };
+    (packet, NetfilterMessage::new(NetfilterHeader::new(NetfilterProtoFamily::IPv4, 0, 0), message))
+}
+
+/// The kernel's own connection tracking: what was there before, what is new, what is gone, and a burst of
+/// more events than the kernel keeps for us.
+fn connection_tracking_tells_who_is_behind_address_translation() -> Outcome {
+    const BURST: std::ops::Range<u16> = 10_000..30_000;
+    let lab = lab_or_skip!(&LabSpec::default());
+    let tell = |ports: std::ops::Range<u16>, is_new: bool| {
+        let told = lab.router().run(|| {
+            let mut socket = Socket::new(NETLINK_NETFILTER).unwrap();
+            socket.bind_auto().unwrap();
+            for port in ports {
+                let mut header = NetlinkHeader::default();
+                header.flags = NLM_F_REQUEST | NLM_F_ACK | if is_new { NLM_F_CREATE | NLM_F_EXCL } else { 0 };
+                let mut message =
+                    NetlinkMessage::new(header, NetlinkPayload::from(translated(port, is_new).1));
+                message.finalize();
+                let mut bytes = vec![0; message.buffer_len()];
+                message.serialize(&mut bytes);
+                socket.send_to(&bytes, &netlink_sys::SocketAddr::new(0, 0), 0).unwrap();
+                let (answer, _) = socket.recv_from_full().unwrap();
+                let code = i32::from_ne_bytes(answer[16..20].try_into().unwrap());
+                assert_eq!(code, 0, "{}", std::io::Error::from_raw_os_error(-code));
+            }
+        });
+        told.unwrap();
+    };
+    let mut tracking = match lab.router().run(|| Tracking::open([true, false])).unwrap() {
+        Ok(tracking) => tracking,
+        Err(error) if error.is_missing() => return Outcome::Skipped(error.to_string()),
+        Err(error) => panic!("{error}"),
+    };
+    tell(1..2, true);
+    tell(3..4, true);
+    let inside = Some([Ipv4Addr::new(10, 0, 0, 5), Ipv4Addr::new(198, 51, 100, 7)]);
+    let packet = |port| translated(port, true).0;
+    let (up, down) = (0, 1);
+    assert_eq!(tracking.inside(up, &packet(1)), inside, "it was told before its first packet");
+    assert_eq!(tracking.inside(down, &packet(1)), None, "this direction was not asked for");
+    // One that was there before; the list of this one is its own.
+    let mut later = lab.router().run(|| Tracking::open([true, true])).unwrap().unwrap();
+    assert_eq!(later.inside(up, &packet(3)), inside);
+    tell(3..4, false);
+    tracking.keep_up(goodqueue_wire::now());
+    assert_eq!((tracking.inside(up, &packet(3)), tracking.inside(up, &packet(1))), (None, inside));
+    tell(BURST, true);
+    let began = Instant::now();
+    while !BURST.step_by(7).all(|port| tracking.inside(up, &packet(port)) == inside) {
+        assert!(began.elapsed() < Duration::from_secs(20), "the list was not read again");
+        std::thread::sleep(Duration::from_millis(10));
+        tracking.keep_up(goodqueue_wire::now());
+    }
     Outcome::Passed
 }
