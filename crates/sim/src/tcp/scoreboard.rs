@@ -576,8 +576,9 @@ impl Scoreboard {
         self.relink();
     }
 
-    /// Cuts every segment that is longer than `mss` bytes. The pieces are what the segment was. Returns the
-    /// numbers of those of each packet that had such a segment. All positions change.
+    /// Cuts every segment that is longer than `mss` bytes. The pieces are what the segment was, and each is a
+    /// packet of its own. Returns the numbers of those of each packet that had such a segment. All positions
+    /// change.
     pub(super) fn cut(&mut self, mss: u16) -> Vec<u64> {
         let mss = mss.max(1);
         let (mut slots, mut stamps, mut cut) = (Vec::new(), Vec::new(), Vec::new());
@@ -589,8 +590,9 @@ impl Scoreboard {
             loop {
                 let len = slot.len.min(mss);
                 let is_last = len == slot.len;
-                let kept = if is_last { u8::MAX } else { !(LAST | FIN) };
-                slots.push(Slot { len, flags: whole.flags & kept, ..slot });
+                let kept = if is_last { u8::MAX } else { !FIN };
+                let end = if whole.len > mss && !whole.has(SACKED) { LAST } else { 0 };
+                slots.push(Slot { len, flags: whole.flags & kept | end, ..slot });
                 stamps.extend(self.stamps(pos));
                 packet.push(slot.seq);
                 if is_last {
