@@ -517,7 +517,7 @@ impl Scoreboard {
         segs
     }
 
-    /// Makes the `segs` segments from `pos` on a packet of their own. Returns how many packets there are more.
+    /// Makes the `segs` segments from `pos` on a packet of their own. Returns how many packets that adds.
     pub(super) fn split(&mut self, pos: u32, segs: u32) -> u32 {
         let last = wrap(pos, segs - 1, self.size());
         let mut more = 0;
