@@ -43,7 +43,7 @@ fn another_size_changes_nothing_but_the_size() {
     let sacked = board.at(5);
     board.set_sacked(sacked);
     let again = (Slot::new(0, Nanos(400), 7, 0), Stamps::default());
-    board.set_resent(first, RETRANS | EVER, again);
+    board.set_resent(first, 1, RETRANS | EVER, again);
     let (before, size) = (seen(&board), board.size());
     board.resize(3 * size);
     assert_eq!((seen(&board), board.size()), (before.clone(), 3 * size));

@@ -325,6 +325,6 @@ fn probes_and_timeouts_send_one_segment_again() {
     assert_eq!(again, [(9, 1, true), (0, 1, true)]);
     // Slow start: what is left of the packet that the timeout cut, and half of the next.
     let later = Nanos(3_000_000_000);
-    tx.on_segment(later, &sacking(1, (1, 1)));
+    tx.on_segment(later, &Segment { ts_ecr: 3000, ..sacking(1, (1, 1)) });
     assert_eq!(sent_at(&mut tx, later), [(1, 1, true), (2, 1, true)]);
 }
