@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::bars::{Comparison, Figure, Verdict};
+use super::bars::{Comparison, Figure, Sample, Verdict};
 use super::compare::{Ending, Report};
 use super::table::{HEADS, columns, sections, total, value};
 use goodqueue_report::Direction;
@@ -41,6 +41,7 @@ fn page(report: &Report) -> String {
             }
         }
     }
+    out += &shares(report);
     for (title, lines) in sections(report) {
         let _ = writeln!(out, "\n## {}\n\n```text", title.trim_end_matches(':'));
         for line in lines {
@@ -49,6 +50,34 @@ fn page(report: &Report) -> String {
         out += "```\n";
     }
     out
+}
+
+/// What a BBR flow gets beside others, run by run: a mean would hide runs of two kinds. Empty if no case has
+/// one.
+fn shares(report: &Report) -> String {
+    let mut out = String::new();
+    for case in &report.cases {
+        let Some(run) = case.ending.run() else { continue };
+        let shares = run.comparisons.iter().filter(|comparison| comparison.figure == Figure::BbrShare);
+        for share in shares {
+            let ours = share.ours.as_ref().map_or_else(|| "none".to_owned(), of_runs);
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {ours} |",
+                case.name,
+                share.way.name(),
+                of_runs(&share.kernel)
+            );
+        }
+    }
+    if out.is_empty() { out } else { format!("\n{SHARES}\n{out}") }
+}
+
+/// The value of each run, the smallest first.
+fn of_runs(sample: &Sample) -> String {
+    let mut values = sample.values.clone();
+    values.sort_by(f64::total_cmp);
+    values.iter().map(|value| format!("{value:.2}")).collect::<Vec<_>>().join(" ")
 }
 
 fn cell(comparison: &Comparison) -> String {
@@ -84,3 +113,12 @@ judged unless ours is five or more. Other small counts have the same bar as larg
 A case with `fq_codel` that is outside is run again with the stale state that Linux kept before its fix of March \
 2026 (`parity=linux-stale`). If all figures are then within, these are shown, and the case is said to need parity.
 ";
+
+const SHARES: &str = "\
+## What a BBR flow gets, run by run
+
+The rate of a BBR flow over the fair share, of each run, in order of size. A mean would hide runs of two kinds, in \
+which BBR gets much or little.
+
+| case | | Linux | ours |
+| --- | --- | --- | --- |";

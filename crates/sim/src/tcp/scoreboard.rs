@@ -487,18 +487,64 @@ impl Scoreboard {
         }
     }
 
-    /// The segment was sent again and is now the last in the order of transmission. Sets `flags`, and returns
-    /// the segment.
-    pub(super) fn set_resent(&mut self, pos: u32, flags: u8, (again, stamps): (Slot, Stamps)) -> Slot {
-        self.detach(pos);
-        self.flight.push(&mut self.slots, pos);
+    /// The `segs` segments from `pos` on were sent again and are now the last in the order of transmission.
+    /// Sets `flags`.
+    pub(super) fn set_resent(&mut self, pos: u32, segs: u32, flags: u8, (again, stamps): (Slot, Stamps)) {
         if self.stamps.is_some() {
-            self.stamp(pos, 1, stamps);
+            self.stamp(pos, segs, stamps);
         }
-        let slot = &mut self.slots[pos as usize];
-        slot.flags = (slot.flags | flags) & !(APP_LIMITED | SAMPLED) | again.flags;
-        (slot.sent, slot.delivered) = (again.sent, again.delivered);
-        *slot
+        for pos in self.places(pos, segs) {
+            self.detach(pos);
+            self.flight.push(&mut self.slots, pos);
+            let slot = self.get_mut(pos);
+            slot.flags = (slot.flags | flags) & !(APP_LIMITED | SAMPLED) | again.flags;
+            (slot.sent, slot.delivered) = (again.sent, again.delivered);
+        }
+    }
+
+    /// Number of segments from `pos` on that are one packet and wait for retransmission. SACK splits a packet
+    /// at the edges of its blocks (Linux `tcp_match_skb_to_sack`).
+    pub(super) fn lost_packet(&self, pos: u32) -> u32 {
+        let end = self.end();
+        let (mut next, mut segs) = (pos, 0);
+        while next != end && self.get(next).is_pending() {
+            segs += 1;
+            if self.get(next).has(LAST) {
+                break;
+            }
+            next = self.after(next);
+        }
+        segs
+    }
+
+    /// Makes the `segs` segments from `pos` on a packet of their own. Returns how many packets that adds.
+    pub(super) fn split(&mut self, pos: u32, segs: u32) -> u32 {
+        let last = wrap(pos, segs - 1, self.size());
+        let mut more = 0;
+        if pos != self.head {
+            more += self.end_packet(self.at(self.offset(pos) - 1));
+        }
+        more + self.end_packet(last)
+    }
+
+    /// A packet ends at `pos`, unless SACK has reported that segment. Returns 1 if none did before.
+    fn end_packet(&mut self, pos: u32) -> u32 {
+        let slot = self.get_mut(pos);
+        let is_new = !slot.has(LAST | SACKED);
+        slot.flags |= if is_new { LAST } else { 0 };
+        u32::from(is_new)
+    }
+
+    /// Bytes of the `segs` segments from `pos` on, and whether FIN is behind them.
+    pub(super) fn extent(&self, pos: u32, segs: u32) -> (u32, bool) {
+        let slots = || self.places(pos, segs).map(|pos| self.get(pos));
+        (slots().map(|slot| u32::from(slot.len)).sum(), slots().any(|slot| slot.has(FIN)))
+    }
+
+    /// The places of `segs` segments from `pos` on.
+    fn places(&self, pos: u32, segs: u32) -> impl Iterator<Item = u32> + use<> {
+        let size = self.size();
+        (0..segs).map(move |offset| wrap(pos, offset, size))
     }
 
     /// First segment that waits for retransmission.
@@ -530,8 +576,9 @@ impl Scoreboard {
         self.relink();
     }
 
-    /// Cuts every segment that is longer than `mss` bytes. The pieces are what the segment was. Returns the
-    /// numbers of those of each packet that had such a segment. All positions change.
+    /// Cuts every segment that is longer than `mss` bytes. The pieces are what the segment was, and each is a
+    /// packet of its own. Returns the numbers of those of each packet that had such a segment. All positions
+    /// change.
     pub(super) fn cut(&mut self, mss: u16) -> Vec<u64> {
         let mss = mss.max(1);
         let (mut slots, mut stamps, mut cut) = (Vec::new(), Vec::new(), Vec::new());
@@ -543,8 +590,9 @@ impl Scoreboard {
             loop {
                 let len = slot.len.min(mss);
                 let is_last = len == slot.len;
-                let kept = if is_last { u8::MAX } else { !(LAST | FIN) };
-                slots.push(Slot { len, flags: whole.flags & kept, ..slot });
+                let kept = if is_last { u8::MAX } else { !FIN };
+                let end = if whole.len > mss && !whole.has(SACKED) { LAST } else { 0 };
+                slots.push(Slot { len, flags: whole.flags & kept | end, ..slot });
                 stamps.extend(self.stamps(pos));
                 packet.push(slot.seq);
                 if is_last {

@@ -43,7 +43,7 @@ fn another_size_changes_nothing_but_the_size() {
     let sacked = board.at(5);
     board.set_sacked(sacked);
     let again = (Slot::new(0, Nanos(400), 7, 0), Stamps::default());
-    board.set_resent(first, RETRANS | EVER, again);
+    board.set_resent(first, 1, RETRANS | EVER, again);
     let (before, size) = (seen(&board), board.size());
     board.resize(3 * size);
     assert_eq!((seen(&board), board.size()), (before.clone(), 3 * size));
@@ -56,4 +56,22 @@ fn a_ring_that_has_room_never_grows() {
     let long = board(300, 280);
     assert_eq!((long.len, long.size()), (20, 25), "as for twenty segments");
     assert_eq!(Scoreboard::new(false).positions().count(), 0);
+}
+
+/// Pieces are of unequal length, so none of them can be part of a super-packet.
+#[test]
+fn the_pieces_of_a_cut_segment_are_packets_of_their_own() {
+    let packets = |board: &mut Scoreboard| {
+        for pos in board.positions() {
+            board.set_pending(pos);
+        }
+        board.positions().map(|pos| board.lost_packet(pos)).collect::<Vec<_>>()
+    };
+    let mut board = Scoreboard::new(false);
+    board.push_packet((Slot::new(1, Nanos(1), 0, 0), Stamps::default()), 3 * MSS, MSS, 3, LAST);
+    assert_eq!(packets(&mut board), [3, 2, 1]);
+    let mut board = Scoreboard::new(false);
+    board.push_packet((Slot::new(1, Nanos(1), 0, 0), Stamps::default()), 2 * MSS, MSS, 2, LAST);
+    board.cut(1000);
+    assert_eq!(packets(&mut board), [1, 1, 1, 1]);
 }

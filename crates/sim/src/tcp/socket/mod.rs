@@ -382,8 +382,6 @@ pub struct Socket {
     queued: VecDeque<(Nanos, u32)>,
     /// What is left of a super-packet that the device does not accept.
     rest: Option<(Header, Rest)>,
-    /// The end of the segment that was sent again last in this burst, if others of its packet follow it.
-    resent: Option<u64>,
 }
 
 impl Socket {
@@ -436,7 +434,6 @@ impl Socket {
             is_held: false,
             queued: VecDeque::new(),
             rest: None,
-            resent: None,
         }
     }
 

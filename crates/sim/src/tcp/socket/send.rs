@@ -15,7 +15,6 @@ impl Socket {
         if packet.is_some() {
             self.counts.segs_out += 1;
         } else {
-            self.resent = None;
             self.check_space();
             self.note_holding(now);
         }
@@ -75,11 +74,7 @@ impl Socket {
         }
         let is_long = header.len > halves.tx.window().mss;
         let is_last = is_cut && self.rest.is_none();
-        // A packet of several segments is sent again as one, and has PSH for that.
-        let ends_resent = header.retransmitted && halves.tx.ends_packet(header.seq);
-        let is_resent = ends_resent && self.resent == Some(header.seq);
-        self.resent = (header.retransmitted && !ends_resent).then_some(end);
-        let is_pushed = is_long || is_last || is_resent || self.pushes.contains(&end);
+        let is_pushed = is_long || is_last || self.pushes.contains(&end);
         if header.len > 0 && is_pushed {
             flags = flags.with(Flags::PSH);
         }

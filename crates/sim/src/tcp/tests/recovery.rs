@@ -2,7 +2,7 @@
 
 use super::pipe::{Carried, Fate, Pipe, drop_first_of, plain};
 use crate::tcp::cc::{CaState, Cc, CcKind};
-use crate::tcp::{Config, Tx};
+use crate::tcp::{Config, Flags, Sack, Segment, Tx};
 use goodqueue::{Nanos, Rate, Rng, Span};
 
 const MSS: u64 = 1448;
@@ -239,4 +239,92 @@ fn a_probe_with_new_data_is_one_segment() {
     tx.on_timer(due);
     assert_eq!(poll(&mut tx, due), 1);
     assert_eq!(tx.stats().probes, 1);
+}
+
+/// A sender whose device accepts super-packets, with the first window of ten segments out.
+fn offloading(now: Nanos, srtt: Span) -> (Tx, Vec<Sent>) {
+    let mut tx = Tx::established(&Config::default(), Cc::new(CcKind::Cubic, Rng::new(1)), now, Some(srtt));
+    tx.write(u64::MAX);
+    let first = sent_at(&mut tx, now);
+    (tx, first)
+}
+
+/// A packet: the number of its first segment, how many segments it has, and whether it was sent again.
+type Sent = (u64, u32, bool);
+
+/// What is sent now.
+fn sent_at(tx: &mut Tx, now: Nanos) -> Vec<Sent> {
+    let mut sent = Vec::new();
+    while let Some(packet) = tx.poll_transmit(now) {
+        tx.on_tx_complete(now, u32::MAX);
+        assert_eq!(packet.flags.has(Flags::PSH), packet.len > 1448);
+        sent.push(((packet.seq - 1) / MSS, packet.len / 1448, packet.retransmitted));
+    }
+    sent
+}
+
+/// An ACK of all segments before `una`, with SACK of those from `from` to before `to`.
+fn sacking(una: u64, (from, to): (u64, u64)) -> Segment {
+    let offset = |n: u64| i32::try_from((n - una) * MSS).expect("short");
+    let sack = [Sack { start: offset(from), end: offset(to) }; 3];
+    Segment {
+        ack: 1 + una * MSS,
+        window: 1 << 20,
+        ts_ecr: 1000,
+        flags: Flags::ACK,
+        sacks: u8::from(from < to),
+        sack,
+        ..Segment::default()
+    }
+}
+
+/// Packets that were lost leave again as they were, each as one super-packet (Linux
+/// `tcp_xmit_retransmit_queue`); the counters count segments.
+#[test]
+fn a_lost_super_packet_is_sent_again_whole() {
+    let (now, later) = (Nanos(1_000_000_000), Nanos(1_050_000_000));
+    let (mut tx, first) = offloading(now, Span::from_millis(50));
+    assert_eq!(first, [0, 2, 4, 6, 8].map(|n| (n, 2, false)));
+    tx.on_segment(later, &sacking(0, (4, 10)));
+    assert_eq!(tx.window().lost_out, 4);
+    assert_eq!(sent_at(&mut tx, later), [(0, 2, true), (2, 2, true), (10, 2, false)]);
+    assert_eq!((tx.window().retrans_out, tx.stats().retransmits, tx.stats().segments), (4, 4, 16));
+}
+
+/// The congestion window cuts a packet that is sent again; what is left of it follows on its own.
+#[test]
+fn the_window_splits_what_is_sent_again() {
+    let (now, later) = (Nanos(1_000_000_000), Nanos(1_050_000_000));
+    let (mut tx, _) = offloading(now, Span::from_millis(50));
+    // Three in flight, three reported, four lost: proportional rate reduction lets three go.
+    tx.on_segment(later, &sacking(0, (4, 7)));
+    assert_eq!(sent_at(&mut tx, later), [(0, 2, true), (2, 1, true)]);
+    tx.on_segment(later, &sacking(0, (4, 8)));
+    assert_eq!(sent_at(&mut tx, later), [(3, 1, true)]);
+}
+
+/// A timeout and a probe of the tail send one segment again, whatever packet it was in (Linux
+/// `tcp_send_loss_probe`, `tcp_retransmit_timer`).
+#[test]
+fn probes_and_timeouts_send_one_segment_again() {
+    let now = Nanos(1_000_000_000);
+    let mut tx = Tx::established(
+        &Config::default(),
+        Cc::new(CcKind::Cubic, Rng::new(1)),
+        now,
+        Some(Span::from_millis(50)),
+    );
+    tx.write(10 * MSS);
+    assert_eq!(sent_at(&mut tx, now), [0, 2, 4, 6, 8].map(|n| (n, 2, false)));
+    let mut again = Vec::new();
+    while again.len() < 2 {
+        let due = tx.next_timer().expect("a probe, then a timeout");
+        tx.on_timer(due);
+        again.extend(sent_at(&mut tx, due));
+    }
+    assert_eq!(again, [(9, 1, true), (0, 1, true)]);
+    // Slow start: what is left of the packet that the timeout cut, and half of the next.
+    let later = Nanos(3_000_000_000);
+    tx.on_segment(later, &Segment { ts_ecr: 3000, ..sacking(1, (1, 1)) });
+    assert_eq!(sent_at(&mut tx, later), [(1, 1, true), (2, 1, true)]);
 }

@@ -7,7 +7,7 @@ use super::{Pending, Rexmit, Tx, autosize};
 use crate::tcp::cc::CaState;
 use crate::tcp::config::{timestamp, truesize};
 use crate::tcp::rtt::RTO_INITIAL;
-use crate::tcp::scoreboard::{LOST, RETRANS, SACKED};
+use crate::tcp::scoreboard::{LAST, LOST, RETRANS, SACKED};
 use crate::tcp::segment::Header;
 use goodqueue::{Nanos, Span};
 
@@ -51,14 +51,15 @@ impl Tx {
         self.rexmit = Rexmit::Lost;
     }
 
-    /// Counts the segments of the scoreboard again, by their flags.
+    /// Counts the segments of the scoreboard again, by their flags, and its packets.
     fn recount(&mut self) {
         let count = |flag: u8| {
             let slots = self.board.positions().filter(|&pos| flag == 0 || self.board.get(pos).has(flag));
             u32::try_from(slots.count()).unwrap_or(u32::MAX)
         };
-        let [all, sacked, lost, retrans] = [0, SACKED, LOST, RETRANS].map(count);
+        let [all, sacked, lost, retrans, packets] = [0, SACKED, LOST, RETRANS, LAST].map(count);
         (self.w.packets_out, self.w.lost_out, self.w.retrans_out) = (all, lost, retrans);
+        self.heads = packets;
         if self.has_sack {
             self.w.sacked_out = sacked;
         }

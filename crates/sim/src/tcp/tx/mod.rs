@@ -410,18 +410,6 @@ impl Tx {
         self.fin == Fin::Sent
     }
 
-    /// Whether the outstanding segment at `seq` was the last of the packet in which it was first sent.
-    pub(in crate::tcp) fn ends_packet(&self, seq: u64) -> bool {
-        let pos = self.board.locate(seq, self.w.mss);
-        if pos == self.board.end() {
-            return false;
-        }
-        // SACK of what follows has split the packet (Linux `tcp_match_skb_to_sack`).
-        let next = self.board.after(pos);
-        let is_split = next != self.board.end() && self.board.get(next).has(super::scoreboard::SACKED);
-        is_split || self.board.get(pos).has(super::scoreboard::LAST)
-    }
-
     /// The largest window that the peer has offered, bytes.
     pub(in crate::tcp) fn max_window(&self) -> u32 {
         self.max_window

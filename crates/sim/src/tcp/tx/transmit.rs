@@ -179,27 +179,31 @@ impl Tx {
         sent
     }
 
-    /// Linux `tcp_xmit_retransmit_queue`.
+    /// Linux `tcp_xmit_retransmit_queue`: a lost packet leaves again whole, as one super-packet, as far as the
+    /// window and the size of super-packets allow. A timeout sends the first segment alone
+    /// (`tcp_retransmit_timer`).
     fn next_retransmission(&mut self, now: Nanos) -> Option<Header> {
         let pos = self.board.first_pending()?;
-        if self.force_head {
-            self.force_head = false;
-        } else if self.is_paced(now)
-            || self.w.packets_in_flight() >= self.w.snd_cwnd
-            || self.is_queue_full(1, true)
-        {
-            return None;
-        }
+        let segs = if core::mem::take(&mut self.force_head) {
+            1
+        } else {
+            let room = self.w.snd_cwnd.saturating_sub(self.w.packets_in_flight());
+            let packet = self.board.lost_packet(pos);
+            if self.is_paced(now) || room == 0 || self.is_queue_full(packet, true) {
+                return None;
+            }
+            packet.min(room).min(self.tso_segs())
+        };
         let is_head = self.board.first().is_some_and(|(head, _)| head == pos);
-        let segment = self.resend(now, pos, RETRANS | EVER);
-        self.w.retrans_out += 1;
+        let segment = self.resend(now, pos, segs, RETRANS | EVER);
+        self.w.retrans_out += segs;
         if self.takes_shortcuts() {
             self.end_retransmission();
         }
         self.undo.stamp.get_or_insert(segment.ts_val);
-        self.undo.retrans = Some(self.undo.retrans.unwrap_or(0).saturating_add(1));
+        self.undo.retrans = Some(self.undo.retrans.unwrap_or(0).saturating_add(segs));
         if self.in_cwnd_reduction() {
-            self.prr.out += 1;
+            self.prr.out += segs;
         }
         if is_head && self.timer != super::Pending::Reorder {
             self.arm(now, super::Pending::Rto, self.user_clamped(now, self.rto));
@@ -222,10 +226,12 @@ impl Tx {
         unsent >= u64::from(self.w.mss) && !self.w.pacing
     }
 
-    /// Sends the segment at `pos` again, without ECT (RFC 3168 section 6.1.5) unless feedback is accurate
-    /// (RFC 8311 section 4.3; Linux `tcp_ca_needs_ecn`).
-    fn resend(&mut self, now: Nanos, pos: u32, flags: u8) -> Header {
-        let len = u32::from(self.board.get(pos).len);
+    /// Sends `segs` segments from `pos` on again as one packet, without ECT (RFC 3168 section 6.1.5) unless
+    /// feedback is accurate (RFC 8311 section 4.3; Linux `tcp_ca_needs_ecn`). If they were a part of a packet,
+    /// they are a packet of their own from now on (`tcp_fragment`).
+    fn resend(&mut self, now: Nanos, pos: u32, segs: u32, flags: u8) -> Header {
+        self.heads += self.board.split(pos, segs);
+        let (len, has_fin) = self.board.extent(pos, segs);
         if self.w.packets_in_flight() == 0 {
             self.cc.cwnd_event(&mut self.w, now, CwndEvent::TxStart);
             self.hold_pacing_rate();
@@ -233,18 +239,21 @@ impl Tx {
         self.w.lsndtime = now;
         let sent = self.depart(now, len);
         let again = self.rate_sent(0, sent);
-        let slot = self.board.set_resent(pos, flags, again);
-        self.count.segments += 1;
-        self.count.retransmits += 1;
+        self.count.segments += u64::from(segs);
+        self.count.retransmits += u64::from(segs);
         let mut segment = Header {
-            seq: slot.seq,
+            seq: self.board.get(pos).seq,
             len,
             retransmitted: true,
             ecn: if self.w.accecn { self.ecn.ect } else { 0 },
             ts_val: timestamp(sent),
             ..self.control_segment(now)
         };
-        if slot.has(FIN) {
+        self.board.set_resent(pos, segs, flags, again);
+        if segs > 1 {
+            segment.flags = segment.flags.with(Flags::PSH);
+        }
+        if has_fin {
             segment.flags = segment.flags.with(Flags::FIN);
         }
         segment
@@ -283,7 +292,7 @@ impl Tx {
             return None;
         }
         self.tlp.retrans = true;
-        Some(self.resend(now, pos, EVER))
+        Some(self.resend(now, pos, 1, EVER))
     }
 
     /// New data, as Linux `tcp_write_xmit` sends it.
