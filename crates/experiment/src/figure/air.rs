@@ -189,6 +189,7 @@ fn is_at(host: u32, stations: Stations<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use goodqueue_report::ProbeSeries;
     use goodqueue_report::wifi::Shares;
 
     use super::*;
@@ -227,12 +228,6 @@ mod tests {
         assert_eq!(settle(&run, &[1], (1_000_000_000, 4_000_000_000)), Some(400e6));
         assert_eq!(settle(&run, &[1], (2_000_000_000, 4_000_000_000)), Some(0.0), "it was before");
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use goodqueue_report::ProbeSeries;
 
     #[test]
     fn without_wifi_a_ping_is_that_of_all_probes() {

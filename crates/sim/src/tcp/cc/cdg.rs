@@ -3,9 +3,9 @@
 //! risen from one round trip to the next. It needs no threshold of delay, so that it works in a queue of any
 //! length.
 //!
-//! Beside flows that fill the queue, backing off is of no use. Then it stops doing so (`use_ineff`), and after
-//! a loss it returns to the window that it would have without its own backoffs (`use_shadow`). What a loss
-//! means is not guessed from the gradients: `use_tolerance` is off, as in Linux.
+//! Beside flows that fill the queue, backing off is of no use. Then it stops doing so (`use_ineff`), and
+//! after a loss it returns to the window that it would have without its own backoffs (`use_shadow`). What a
+//! loss means is not guessed from the gradients: `use_tolerance` is off, as in Linux.
 
 use super::{CwndEvent, DelayedAcks, Window, micros_u32, reno};
 use goodqueue::{Draws, Nanos, Rng, Span};

@@ -2,11 +2,11 @@
 //! 2003), with the names of Linux's `tcp_lp.c`: Reno that takes a rise of the one-way delay for a sign of
 //! others, and leaves the line to them. ACKs that wait do not stop it.
 //!
-//! One-way delays are those of TCP's timestamps, in milliseconds. Linux estimates the tick of the peer's clock
-//! first; here all clocks tick in milliseconds. In three points this is the paper and not Linux, which begins
-//! the range of delays anew at each sign, and listens to signs from the first ACK on. Here the range lasts as
-//! long as the connection, signs count after the first reduction, and one round trip gives one sign at most.
-//! With Linux's rules and this clock a flow alone stays below a tenth of its line.
+//! One-way delays are those of TCP's timestamps, in milliseconds. Linux estimates the tick of the peer's
+//! clock first; here all clocks tick in milliseconds. In three points this is the paper and not Linux, which
+//! begins the range of delays anew at each sign, and listens to signs from the first ACK on. Here the range
+//! lasts as long as the connection, signs count after the first reduction, and one round trip gives one sign
+//! at most. With Linux's rules and this clock a flow alone stays below a tenth of its line.
 
 use super::{DelayedAcks, INFINITE_SSTHRESH, Window, reno};
 use crate::tcp::config::timestamp;
@@ -24,8 +24,8 @@ const LEAST: u32 = 2;
 /// State of TCP-LP; times in milliseconds. The names are Linux's.
 #[derive(Clone, Debug)]
 pub struct Lp {
-    /// One-way delay: eight times the smoothed one (the paper's gamma is 1/8), the least, the largest but one,
-    /// and the largest.
+    /// One-way delay: eight times the smoothed one (the paper's gamma is 1/8), the least, the largest but
+    /// one, and the largest.
     sowd: u32,
     owd_min: u32,
     owd_max: u32,
@@ -60,8 +60,8 @@ impl Lp {
         }
     }
 
-    /// An ACK (`tcp_lp_pkts_acked`). A sign halves the window and begins an inference phase. Another one within
-    /// it shows that others go on, and leaves one segment.
+    /// An ACK (`tcp_lp_pkts_acked`). A sign halves the window and begins an inference phase. Another one
+    /// within it shows that others go on, and leaves one segment.
     pub(super) fn pkts_acked(&mut self, w: &mut Window, now: Nanos, acked: u32, rtt: Option<Span>) {
         let now = timestamp(now);
         let elapsed = now.wrapping_sub(w.ts_ecr);
@@ -108,8 +108,8 @@ impl Lp {
         true
     }
 
-    /// Whether the smoothed delay is further from the least than [`THRESHOLD`] of the range: the paper's early
-    /// sign of congestion (not `LP_WITHIN_THR`).
+    /// Whether the smoothed delay is further from the least than [`THRESHOLD`] of the range: the paper's
+    /// early sign of congestion (not `LP_WITHIN_THR`).
     fn is_above_threshold(&self) -> bool {
         let range = u64::from(self.owd_max - self.owd_min);
         u64::from(self.sowd >> 3) > u64::from(self.owd_min) + THRESHOLD * range / 100

@@ -1,6 +1,6 @@
 //! Vegas (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", JSAC 13(8),
-//! 1995), as Linux has it (`tcp_vegas.c`): once a round trip it compares what was sent with what an empty path
-//! would have carried, and keeps between [`ALPHA`] and [`BETA`] of its segments in queues.
+//! 1995), as Linux has it (`tcp_vegas.c`): once a round trip it compares what was sent with what an empty
+//! path would have carried, and keeps between [`ALPHA`] and [`BETA`] of its segments in queues.
 //!
 //! Linux differs from the paper in three points. Slow start doubles the window each round trip, not each
 //! second one. The excess is counted at the least round trip, `cwnd * (RTT - BaseRTT) / BaseRTT`, where the

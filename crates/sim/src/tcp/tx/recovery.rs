@@ -280,8 +280,8 @@ impl Tx {
         self.set_ca_state(now, CaState::Recovery);
     }
 
-    /// The window is reduced without a loss: for ECN, a local queue or CDG, once a round trip. Returns whether
-    /// a reduction begins.
+    /// The window is reduced without a loss: for ECN, a local queue or CDG, once a round trip. Returns
+    /// whether a reduction begins.
     pub(super) fn enter_cwr(&mut self, now: Nanos) -> bool {
         self.undo.prior_ssthresh = 0;
         let begins = self.w.ca_state < CaState::Cwr;

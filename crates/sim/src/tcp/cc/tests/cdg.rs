@@ -21,8 +21,8 @@ fn in_avoidance(seed: u64) -> (Window, Cc) {
     (w, cc)
 }
 
-/// Equation 2: a backoff with probability 1 - exp(-g/G), G = 3 ms. The first round trip with a gradient stands
-/// for those that are missing, so that `g` is its rise.
+/// Equation 2: a backoff with probability 1 - exp(-g/G), G = 3 ms. The first round trip with a gradient
+/// stands for those that are missing, so that `g` is its rise.
 #[test]
 fn it_backs_off_with_the_probability_of_the_gradient() {
     for (rise_us, least, most) in [(1_000, 0.26, 0.31), (3_000, 0.61, 0.66), (12_000, 0.97, 0.99)] {
@@ -82,7 +82,8 @@ fn a_loss_returns_to_the_shadow_window() {
     assert!(w.snd_cwnd >= 48 && w.snd_cwnd <= window, "half of 100, not a quarter: {}", w.snd_cwnd);
 }
 
-/// Section 3.2: five backoffs after which the delay did not fall are of no use, and it stops. A fall is an effect.
+/// Section 3.2: five backoffs after which the delay did not fall are of no use, and it stops. A fall is an
+/// effect.
 #[test]
 fn it_stops_backing_off_where_that_is_of_no_use() {
     let (mut w, mut cc) = in_avoidance(1);

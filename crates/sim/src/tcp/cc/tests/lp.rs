@@ -1,8 +1,8 @@
 use super::*;
 use goodqueue::Span;
 
-/// `ms` of ACKs, one of two segments each millisecond, with a round trip of 40 ms and a one-way delay of `owd`
-/// ms. Returns the time of the first one that lowers the window, and the time after the last.
+/// `ms` of ACKs, one of two segments each millisecond, with a round trip of 40 ms and a one-way delay of
+/// `owd` ms. Returns the time of the first one that lowers the window, and the time after the last.
 fn acks(cc: &mut Cc, w: &mut Window, from: u64, ms: u64, owd: u32) -> (Option<u64>, u64) {
     let mut lowered = None;
     for now in from..from + ms {

@@ -17,7 +17,8 @@ fn path(w: &Window) -> u64 {
     100_000 + u64::from(w.snd_cwnd.saturating_sub(100)) * 1_000
 }
 
-/// The paper's purpose (section 3.2): from below and from above the window comes to where 2 to 4 segments wait.
+/// The paper's purpose (section 3.2): from below and from above the window comes to where 2 to 4 segments
+/// wait.
 #[test]
 fn two_to_four_segments_wait_on_a_path_of_its_own() {
     for begin in [60, 180] {
@@ -49,7 +50,8 @@ fn slow_start_ends_when_segments_wait() {
     assert!(!w.in_slow_start());
 }
 
-/// Round trips are judged in the state Open alone; outside it is Reno, and so it is with two samples or fewer.
+/// Round trips are judged in the state Open alone; outside it is Reno, and so it is with two samples or
+/// fewer.
 #[test]
 fn it_is_reno_while_it_cannot_judge() {
     let mut w = established(100);
