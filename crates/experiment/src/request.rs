@@ -206,8 +206,8 @@ pub struct Request {
     #[cfg_attr(any(test, feature = "clap"), arg(short = 'N', long, value_name = "N", help_heading = "Load"))]
     pub flows: Option<u32>,
     /// Congestion control of all flows without a fixed one: cubic, reno, bbr; in simulations dctcp,
-    /// prague, ledbat and westwood too, and one of your own, by the path of its library:
-    /// ./my_cc.so:keep=70. rrul_var takes several, in turn: cubic,bbr
+    /// prague, ledbat, westwood, vegas, cdg and lp too, and one of your own, by the path of its
+    /// library: ./my_cc.so:keep=70. rrul_var takes several, in turn: cubic,bbr
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME,...", help_heading = "Load"))]
     pub cc: Option<String>,
     /// DSCPs of the flows and probes of rrul_var, in turn: CS0,CS1,EF

@@ -33,7 +33,7 @@ fn not_here(test: &str, arm: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "{test}, {arm}: {}", why.trim());
 }
 
-/// Why a test cannot run, where that is a congestion control which this machine or the simulator lacks.
+/// Why a test cannot run, where that is a congestion control which this machine lacks.
 fn lacks(said: &str) -> Option<&str> {
     said.split("no congestion control `").nth(1)?.split('`').next()
 }
@@ -60,14 +60,8 @@ fn each_arm_plans_every_test() {
         for (arm, option) in [("simulated", ""), ("live", "--live")] {
             let output = run(&format!("run {name} {option} --length 4s --dry-run"));
             let said = stderr(&output);
-            match output.status.code() {
-                Some(0) => assert!(stdout(&output).contains("\"test\""), "{name}: {}", stdout(&output)),
-                Some(2) if arm == "simulated" && lacks(&said).is_some() => {
-                    assert!(row.contains("live and on real paths alone"), "{name}: the page says `{row}`");
-                    not_here(name, arm, &said);
-                }
-                code => panic!("{name}, {arm}: {code:?}: {said}"),
-            }
+            assert_eq!(output.status.code(), Some(0), "{name}, {arm}: {said}");
+            assert!(stdout(&output).contains("\"test\""), "{name}: {}", stdout(&output));
         }
         // Planned, it finds nobody at port 1.
         let versions = name.starts_with("rrul46");
@@ -160,20 +154,16 @@ fn flent_opens_every_simulated_test_as_that_test_and_draws_it() {
     }
     let scratch = Scratch::new("every-test");
     let mut words = Vec::new();
-    for (name, row) in here() {
+    for name in here().into_keys() {
         let file = scratch.path(&format!("{name}.flent.gz")).display().to_string();
         let length = "--length 4s --delay 1s --rate 20mbit --queue fq_codel --quiet";
         let output = run(&format!("run {name} {length} -o {file}"));
-        if output.status.code() == Some(2) && lacks(&stderr(&output)).is_some() {
-            assert!(row.contains("live and on real paths alone"), "{name}: the page says `{row}`");
-            continue;
-        }
         assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
         let which = if ALL_PLOTS.contains(&&*name) { "all" } else { "one" };
         words.push(format!("{which}:{file}"));
     }
     let simulated = words.len();
-    assert!(simulated >= 65, "{simulated}");
+    assert_eq!(simulated, 73, "all of them");
     // Shares of about the same work.
     words.sort();
     let draw = |share: usize| {

@@ -348,7 +348,7 @@ fn absurd_numbers_end_soon_and_cleanly() {
 #[test]
 fn wrong_arguments_are_refused() {
     for (words, said) in [
-        ("run tcp_nup --cc vegas", "reno, cubic"),
+        ("run tcp_nup --cc illinois", "reno, cubic"),
         ("run tcp_nup --cc cubik", "did you mean cubic?"),
         ("run tcp_nup --sim --live", "cannot be used with"),
         ("run tcp_nup --live --check-determinism", "cannot be used with"),

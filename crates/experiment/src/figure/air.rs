@@ -109,7 +109,7 @@ pub(super) fn goodput(run: &Run, summary: &Summary, stations: Stations<'_>) -> O
 }
 
 /// A percentile, in thousandths, by nearest rank, of the round trips of their probes under load, or in the
-/// window.
+/// window. Without stations, of all probes.
 pub(super) fn ping(
     run: &Run,
     summary: &Summary,
@@ -119,8 +119,10 @@ pub(super) fn ping(
 ) -> Option<f64> {
     let loaded = window.map_or(summary.loaded_from_ns..summary.loaded_to_ns, |(from, to)| from..to);
     let chosen = chosen(run, stations);
-    let probes =
+    let of_stations =
         chosen.iter().flat_map(|station| &station.probes).filter_map(|&at| run.probes.get(at as usize));
+    let others = if run.radios.is_empty() { run.probes.as_slice() } else { &[] };
+    let probes = of_stations.chain(others);
     let pairs = probes.flat_map(|probe| probe.sent_ns.iter().zip(&probe.rtt_ns));
     let mut rtts: Vec<i64> = pairs
         .filter(|&(sent, &rtt)| loaded.contains(sent) && rtt != goodqueue_report::MISSING)
@@ -187,6 +189,7 @@ fn is_at(host: u32, stations: Stations<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use goodqueue_report::ProbeSeries;
     use goodqueue_report::wifi::Shares;
 
     use super::*;
@@ -224,5 +227,20 @@ mod tests {
         let run = newcomer();
         assert_eq!(settle(&run, &[1], (1_000_000_000, 4_000_000_000)), Some(400e6));
         assert_eq!(settle(&run, &[1], (2_000_000_000, 4_000_000_000)), Some(0.0), "it was before");
+    }
+
+    #[test]
+    fn without_wifi_a_ping_is_that_of_all_probes() {
+        let probe = |rtts: [i64; 3]| ProbeSeries {
+            sent_ns: vec![10, 20, 30],
+            rtt_ns: rtts.to_vec(),
+            ..ProbeSeries::default()
+        };
+        let probes = vec![probe([7, 5, 90]), probe([1, goodqueue_report::MISSING, 90])];
+        let wired = Run { probes, ..Run::default() };
+        let median = |run: &Run| ping(run, &Summary::default(), &[], Some((10, 30)), 500);
+        assert_eq!(median(&wired), Some(5.0), "of 7, 5 and 1");
+        let radios = vec![Radio::default()];
+        assert_eq!(median(&Run { radios, ..wired }), None, "over Wi-Fi, of stations alone");
     }
 }

@@ -313,9 +313,12 @@ pub const FIGURES: &[Figure] = &[
         |of| air::goodput(of.run, of.summary, of.stations),
     )
     .of_stations(),
-    figure("ping_p50", Unit::Time, "median round trip of all probes of the stations under load", |of| {
-        air::ping(of.run, of.summary, of.stations, of.window, 500)
-    })
+    figure(
+        "ping_p50",
+        Unit::Time,
+        "median round trip of all probes under load; over Wi-Fi, of those of the stations",
+        |of| air::ping(of.run, of.summary, of.stations, of.window, 500),
+    )
     .of_stations()
     .with_base()
     .window(Window::Maybe),

@@ -1,5 +1,6 @@
 //! Tests of the simulator as its users see it.
 
+mod by_delay;
 mod configure_queue;
 mod counters;
 mod departures;

@@ -114,8 +114,8 @@ pub(crate) static TEST: Table = Table {
             "cc",
             Kind::Text,
             "cubic",
-            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat, westwood, or the \
-             path of a library of your own; of rrul_var several, in turn: \"cubic,bbr\"",
+            "congestion control, in tests without a fixed one: cubic, reno, bbr, dctcp, prague, ledbat, westwood, vegas, cdg, \
+             lp, or the path of a library of your own; of rrul_var several, in turn: \"cubic,bbr\"",
         ),
         key("marks", Kind::List(&Kind::Text), "CS0", "DSCPs of the flows and probes of rrul_var, in turn"),
         key("transport", Kind::Text, "tcp", "transport of its flows: tcp, or quic with cubic or newreno"),
@@ -431,7 +431,8 @@ const CC: Key = key(
     "cc",
     Kind::Text,
     "cubic",
-    "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, or the path of a library of your own",
+    "congestion control: cubic, reno, bbr, dctcp, prague, ledbat, westwood, vegas, cdg, lp, or the path of a library of \
+     your own",
 );
 const MARK: Key = key("dscp", Kind::Text, "CS0", "mark of both directions: EF, dscp:46, tos:0xb8");
 

@@ -285,13 +285,13 @@ fn unknown_tests() {
     assert!(error.ends_with("; did you mean rrul?; `goodqueue tests` lists the tests"), "{error}");
     refused(
         "test = { name = \"tcp_nup\", cc = \"rneo\" }\n",
-        "1:33: cc = \"rneo\": no congestion control `rneo`; there are reno, cubic, bbr, dctcp, prague, ledbat, westwood; \
+        "1:33: cc = \"rneo\": no congestion control `rneo`; there are reno, cubic, bbr, dctcp, prague, ledbat, westwood, vegas, cdg, lp; \
          did you mean reno?",
     );
     refused("test = \"rrul46\"\nipv6 = true\n", "1:1: rrul46 has both IP versions: leave ipv6 out");
     refused(
         "test = { name = \"rrul_var\", cc = \"bbr,rneo\" }\n",
-        "1:34: cc = \"bbr,rneo\": no congestion control `rneo`; there are reno, cubic, bbr, dctcp, prague, ledbat, westwood; \
+        "1:34: cc = \"bbr,rneo\": no congestion control `rneo`; there are reno, cubic, bbr, dctcp, prague, ledbat, westwood, vegas, cdg, lp; \
          did you mean reno?",
     );
     refused(

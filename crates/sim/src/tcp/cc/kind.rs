@@ -22,13 +22,19 @@ pub enum CcKind {
     Ledbat,
     /// Westwood+ (Grieco and Mascolo, CCR 34(2), 2004).
     Westwood,
+    /// Vegas (Brakmo and Peterson, JSAC 13(8), 1995).
+    Vegas,
+    /// CDG (Hayes and Armitage, Networking 2011).
+    Cdg,
+    /// TCP-LP (Kuzmanovic and Knightly, INFOCOM 2003).
+    Lp,
     /// One's own; made by [`CcKind::own`].
     Own(&'static OwnCc),
 }
 
 impl CcKind {
     /// All that have a name in the kernel, in a draft or in an RFC.
-    pub const ALL: [CcKind; 7] = [
+    pub const ALL: [CcKind; 10] = [
         CcKind::Reno,
         CcKind::Cubic,
         CcKind::Bbr,
@@ -36,6 +42,9 @@ impl CcKind {
         CcKind::Prague,
         CcKind::Ledbat,
         CcKind::Westwood,
+        CcKind::Vegas,
+        CcKind::Cdg,
+        CcKind::Lp,
     ];
 
     /// Its name in `net.ipv4.tcp_congestion_control`, or its own.
@@ -49,6 +58,9 @@ impl CcKind {
             CcKind::Prague => "prague",
             CcKind::Ledbat => "ledbat",
             CcKind::Westwood => "westwood",
+            CcKind::Vegas => "vegas",
+            CcKind::Cdg => "cdg",
+            CcKind::Lp => "lp",
             CcKind::Own(own) => own.name,
         }
     }
@@ -60,7 +72,14 @@ impl CcKind {
         match self {
             CcKind::Dctcp | CcKind::Prague => true,
             CcKind::Own(own) => own.is_scalable,
-            CcKind::Reno | CcKind::Cubic | CcKind::Bbr | CcKind::Ledbat | CcKind::Westwood => false,
+            CcKind::Reno
+            | CcKind::Cubic
+            | CcKind::Bbr
+            | CcKind::Ledbat
+            | CcKind::Westwood
+            | CcKind::Vegas
+            | CcKind::Cdg
+            | CcKind::Lp => false,
         }
     }
 }

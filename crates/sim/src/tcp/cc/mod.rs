@@ -1,28 +1,37 @@
 //! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC, BBR, DCTCP, Prague,
-//! LEDBAT, Westwood+ and [one's own](CongestionControl) behind the calls of `struct tcp_congestion_ops`.
+//! LEDBAT, Westwood+, Vegas, CDG, TCP-LP and [one's own](CongestionControl) behind the calls of `struct
+//! tcp_congestion_ops`.
 
 mod bbr;
+mod cdg;
 mod cubic;
 mod dctcp;
+mod delayed;
 mod hystart;
 mod kind;
 mod ledbat;
+mod lp;
 mod minmax;
 mod own;
 mod reno;
 #[cfg(test)]
 mod tests;
+mod vegas;
 mod westwood;
 mod window;
 
 pub use bbr::Bbr;
+pub use cdg::Cdg;
 pub use cubic::Cubic;
 pub use dctcp::Dctcp;
+use delayed::DelayedAcks;
 pub use kind::{CcKind, UnknownCc};
 pub use ledbat::Ledbat;
+pub use lp::Lp;
 pub use minmax::Windowed;
 pub use own::{CongestionControl, Own, OwnCc};
 pub use reno::{additive_increase, slow_start};
+pub use vegas::Vegas;
 pub use westwood::Westwood;
 pub use window::{CaState, INFINITE_SSTHRESH, RateSample, Window};
 
@@ -77,13 +86,19 @@ pub enum Cc {
     Ledbat(Box<Ledbat>),
     /// Westwood+.
     Westwood(Box<Westwood>),
+    /// Vegas.
+    Vegas(Box<Vegas>),
+    /// CDG.
+    Cdg(Box<Cdg>),
+    /// TCP-LP.
+    Lp(Box<Lp>),
     /// One's own.
     Own(Own),
 }
 
 impl Cc {
     /// Congestion control before the connection is established. `rng` chooses the phase in which BBR
-    /// begins to probe.
+    /// begins to probe, and when CDG backs off.
     #[must_use]
     pub fn new(kind: CcKind, rng: Rng) -> Cc {
         match kind {
@@ -94,6 +109,9 @@ impl Cc {
             CcKind::Prague => Cc::Dctcp(Dctcp::new(true)),
             CcKind::Ledbat => Cc::Ledbat(Box::default()),
             CcKind::Westwood => Cc::Westwood(Box::new(Westwood::new())),
+            CcKind::Vegas => Cc::Vegas(Box::new(Vegas::new())),
+            CcKind::Cdg => Cc::Cdg(Box::new(Cdg::new(rng))),
+            CcKind::Lp => Cc::Lp(Box::new(Lp::new())),
             CcKind::Own(own) => Cc::Own(Own::new(own)),
         }
     }
@@ -109,6 +127,9 @@ impl Cc {
             Cc::Dctcp(_) => CcKind::Dctcp,
             Cc::Ledbat(_) => CcKind::Ledbat,
             Cc::Westwood(_) => CcKind::Westwood,
+            Cc::Vegas(_) => CcKind::Vegas,
+            Cc::Cdg(_) => CcKind::Cdg,
+            Cc::Lp(_) => CcKind::Lp,
             Cc::Own(own) => CcKind::Own(own.kind),
         }
     }
@@ -118,14 +139,23 @@ impl Cc {
         match self {
             Cc::Bbr(_) => true,
             Cc::Own(own) => own.sets_window(),
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) => false,
+            Cc::Reno
+            | Cc::Cubic(_)
+            | Cc::Dctcp(_)
+            | Cc::Ledbat(_)
+            | Cc::Westwood(_)
+            | Cc::Vegas(_)
+            | Cc::Cdg(_)
+            | Cc::Lp(_) => false,
         }
     }
 
     /// The connection is established.
     pub fn init(&mut self, w: &mut Window, now: Nanos) {
         match self {
-            Cc::Reno | Cc::Westwood(_) => {}
+            Cc::Reno | Cc::Westwood(_) | Cc::Lp(_) => {}
+            Cc::Vegas(vegas) => vegas.init(w),
+            Cc::Cdg(cdg) => cdg.init(w),
             Cc::Cubic(cubic) => cubic.init(w, now),
             Cc::Bbr(bbr) => bbr.init(w, now),
             Cc::Dctcp(dctcp) => dctcp.init(w, now),
@@ -140,7 +170,10 @@ impl Cc {
         match self {
             // LEDBAT's window after a loss is Reno's (RFC 6817 section 2.4.2). Westwood+'s is until the end
             // of the reduction, when it sets another one.
-            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) => reno::ssthresh(w),
+            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) | Cc::Vegas(_) | Cc::Lp(_) => {
+                reno::ssthresh(w)
+            }
+            Cc::Cdg(cdg) => cdg.ssthresh(w),
             Cc::Cubic(cubic) => cubic.ssthresh(w),
             Cc::Bbr(bbr) => bbr.ssthresh(w),
             Cc::Own(own) => own.ssthresh(w, now),
@@ -148,24 +181,36 @@ impl Cc {
     }
 
     /// Growth on an ACK of `acked` segments, unless [`Cc::cong_control`] sets the window or the state of
-    /// recovery forbids it. Does nothing unless the window limits the sender.
+    /// recovery forbids it. Does nothing unless the window limits the sender; Vegas goes on in congestion
+    /// avoidance. If it returns true, the sender is to reduce its window now, as for ECN (Linux
+    /// `tcp_enter_cwr`).
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
-    pub fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) {
+    pub fn cong_avoid(&mut self, w: &mut Window, now: Nanos, acked: u32) -> bool {
         match self {
+            Cc::Cdg(cdg) => return cdg.cong_avoid(w, now, acked),
             Cc::Reno | Cc::Dctcp(_) | Cc::Westwood(_) => reno::cong_avoid(w, acked),
             Cc::Cubic(cubic) => cubic.cong_avoid(w, now, acked),
             Cc::Ledbat(ledbat) => ledbat.cong_avoid(w, acked),
+            Cc::Vegas(vegas) => vegas.cong_avoid(w, acked),
+            Cc::Lp(lp) => lp.cong_avoid(w, acked),
             Cc::Bbr(_) => {}
             Cc::Own(own) => own.cong_avoid(w, now, acked),
         }
+        false
     }
 
     /// An ACK and the delivery rate that it shows. If it returns true, window and pacing rate are set, and
     /// neither [`Cc::cong_avoid`] nor a reduction by the sender may follow.
     pub fn cong_control(&mut self, w: &mut Window, now: Nanos, rs: &RateSample) -> bool {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Ledbat(_) | Cc::Westwood(_) => false,
+            Cc::Reno
+            | Cc::Cubic(_)
+            | Cc::Ledbat(_)
+            | Cc::Westwood(_)
+            | Cc::Vegas(_)
+            | Cc::Cdg(_)
+            | Cc::Lp(_) => false,
             Cc::Bbr(bbr) => {
                 bbr.cong_control(w, now, rs);
                 true
@@ -182,6 +227,9 @@ impl Cc {
             (Cc::Cubic(cubic), Some(rtt)) => cubic.pkts_acked(w, now, rtt),
             (Cc::Ledbat(ledbat), _) => ledbat.pkts_acked(w, now, acked),
             (Cc::Westwood(westwood), rtt) => westwood.pkts_acked(w, now, rtt),
+            (Cc::Vegas(vegas), Some(rtt)) => vegas.pkts_acked(rtt),
+            (Cc::Cdg(cdg), Some(rtt)) => cdg.pkts_acked(w, acked, rtt),
+            (Cc::Lp(lp), rtt) => lp.pkts_acked(w, now, acked, rtt),
             (Cc::Own(own), rtt) => own.pkts_acked(w, now, acked, rtt),
             _ => {}
         }
@@ -190,7 +238,8 @@ impl Cc {
     /// Called before `w.ca_state` becomes `new`.
     pub fn set_state(&mut self, w: &mut Window, now: Nanos, new: CaState) {
         match self {
-            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) => {}
+            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) | Cc::Cdg(_) | Cc::Lp(_) => {}
+            Cc::Vegas(vegas) => vegas.set_state(w, new),
             Cc::Cubic(cubic) => cubic.set_state(w, now, new),
             Cc::Bbr(bbr) => bbr.set_state(w, new),
             Cc::Own(own) => own.set_state(w, now, new),
@@ -200,8 +249,10 @@ impl Cc {
     /// Something that is not an ACK.
     pub fn cwnd_event(&mut self, w: &mut Window, now: Nanos, event: CwndEvent) {
         match self {
-            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) => {}
+            Cc::Reno | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Lp(_) => {}
             Cc::Westwood(westwood) => westwood.cwnd_event(w, event),
+            Cc::Vegas(vegas) => vegas.cwnd_event(w, event),
+            Cc::Cdg(cdg) => cdg.cwnd_event(w, event),
             Cc::Cubic(cubic) => cubic.cwnd_event(w, now, event),
             Cc::Bbr(bbr) => bbr.cwnd_event(w, now, event),
             Cc::Own(own) => own.cwnd_event(w, now, event),
@@ -211,9 +262,9 @@ impl Cc {
     /// The window to return to when a reduction turns out to be unnecessary.
     pub fn undo_cwnd(&mut self, w: &Window) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) => reno::undo_cwnd(w),
             Cc::Bbr(bbr) => bbr.undo_cwnd(w),
             Cc::Own(own) => own.undo_cwnd(w),
+            _ => reno::undo_cwnd(w),
         }
     }
 
@@ -221,8 +272,8 @@ impl Cc {
     #[must_use]
     pub fn min_tso_segs(&self, w: &Window) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) | Cc::Own(_) => 2,
             Cc::Bbr(_) => Bbr::min_tso_segs(w),
+            _ => 2,
         }
     }
 
@@ -231,7 +282,7 @@ impl Cc {
     pub fn max_tso_segs(&self, w: &Window) -> Option<u32> {
         match self {
             Cc::Dctcp(dctcp) => dctcp.max_tso_segs(w),
-            Cc::Reno | Cc::Cubic(_) | Cc::Bbr(_) | Cc::Ledbat(_) | Cc::Westwood(_) | Cc::Own(_) => None,
+            _ => None,
         }
     }
 
@@ -239,8 +290,8 @@ impl Cc {
     #[must_use]
     pub fn sndbuf_expand(&self) -> u32 {
         match self {
-            Cc::Reno | Cc::Cubic(_) | Cc::Dctcp(_) | Cc::Ledbat(_) | Cc::Westwood(_) | Cc::Own(_) => 2,
             Cc::Bbr(_) => 3,
+            _ => 2,
         }
     }
 }

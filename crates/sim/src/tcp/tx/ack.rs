@@ -260,8 +260,8 @@ impl Tx {
             self.cwnd_reduction(delivered, ack.rs.losses, ack.has(UNA_ADVANCED));
         } else {
             let raising = if self.rack.reordering > REORDERING { FORWARD_PROGRESS } else { ACKED };
-            if ack.has(raising) {
-                self.cc.cong_avoid(&mut self.w, now, delivered);
+            if ack.has(raising) && self.cc.cong_avoid(&mut self.w, now, delivered) {
+                self.enter_cwr(now);
             }
         }
         self.update_pacing_rate();

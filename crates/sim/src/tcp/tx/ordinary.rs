@@ -76,7 +76,9 @@ impl Tx {
         } else {
             self.burst.progressed = true;
         }
-        self.cc.cong_avoid(&mut self.w, now, run.segments);
+        if self.cc.cong_avoid(&mut self.w, now, run.segments) {
+            self.enter_cwr(now);
+        }
         self.update_pacing_rate();
     }
 }

@@ -280,15 +280,17 @@ impl Tx {
         self.set_ca_state(now, CaState::Recovery);
     }
 
-    /// The window is reduced because of ECN: once a round trip.
-    pub(super) fn enter_cwr(&mut self, now: Nanos) {
+    /// The window is reduced without a loss: for ECN, a local queue or CDG, once a round trip. Returns
+    /// whether a reduction begins.
+    pub(super) fn enter_cwr(&mut self, now: Nanos) -> bool {
         self.undo.prior_ssthresh = 0;
-        if self.w.ca_state < CaState::Cwr {
+        let begins = self.w.ca_state < CaState::Cwr;
+        if begins {
             self.undo.marker = None;
             self.init_cwnd_reduction(now);
-            self.count.ecn_reductions += 1;
             self.set_ca_state(now, CaState::Cwr);
         }
+        begins
     }
 
     /// Threshold before a reduction (Linux `tcp_current_ssthresh`).
@@ -352,7 +354,7 @@ impl Tx {
     fn try_to_open(&mut self, now: Nanos, ece: bool) {
         self.forget_stamp();
         if ece {
-            self.enter_cwr(now);
+            self.count.ecn_reductions += u32::from(self.enter_cwr(now));
         }
         if self.w.ca_state != CaState::Cwr {
             self.keep_open(now);

@@ -102,7 +102,7 @@ fn reno_grows_when_more_than_its_due_is_acknowledged() {
 #[test]
 fn an_epoch_counts_its_own_acks() {
     let (mut cc, mut w) = after_loss(1_000, Span::from_millis(100));
-    (0..50).for_each(|_| cc.cong_avoid(&mut w, Nanos::ZERO, 2));
+    (0..50).for_each(|_| _ = cc.cong_avoid(&mut w, Nanos::ZERO, 2));
     assert_eq!(state(&cc).ack_cnt, 100);
     reduce(&mut cc, &mut w, Nanos::ZERO);
     cc.cong_avoid(&mut w, Nanos::ZERO, 2);

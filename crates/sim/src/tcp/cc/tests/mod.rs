@@ -1,8 +1,11 @@
 //! Tests of what all congestion controls share. Their other tests are beside them.
 
 mod absurd;
+mod cdg;
 mod dctcp;
+mod lp;
 mod reno;
+mod vegas;
 mod westwood;
 
 use super::*;
@@ -40,9 +43,9 @@ fn names_are_those_of_the_kernel() {
         assert_eq!(kind.to_string().parse(), Ok(kind));
         assert_eq!(Cc::new(kind, Rng::new(1)).kind(), kind);
     }
-    let error = "vegas".parse::<CcKind>().expect_err("it is not here");
-    let there_are = "there are reno, cubic, bbr, dctcp, prague, ledbat, westwood";
-    assert_eq!(error.to_string(), format!("no congestion control `vegas`; {there_are}"));
+    let error = "illinois".parse::<CcKind>().expect_err("it is not here");
+    let there_are = "there are reno, cubic, bbr, dctcp, prague, ledbat, westwood, vegas, cdg, lp";
+    assert_eq!(error.to_string(), format!("no congestion control `illinois`; {there_are}"));
 }
 
 #[test]
