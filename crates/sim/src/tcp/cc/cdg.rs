@@ -188,7 +188,7 @@ impl Cdg {
     #[allow(clippy::cast_possible_truncation)]
     pub(super) fn ssthresh(&mut self, w: &Window) -> u32 {
         if self.is_backoff {
-            return ((u64::from(w.snd_cwnd) * BACKOFF_BETA >> 10) as u32).max(LEAST);
+            return (((u64::from(w.snd_cwnd) * BACKOFF_BETA) >> 10) as u32).max(LEAST);
         }
         self.shadow_wnd = (self.shadow_wnd >> 1).min(w.snd_cwnd);
         self.shadow_wnd.max(w.snd_cwnd >> 1).max(LEAST)
