@@ -111,17 +111,11 @@ const SLOT: usize = 16 + 8 + 4;
 const FIRST_SLOTS: u64 = 64;
 
 /// Where the rows of each hash are: a hash table with linear probing, at most half full.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Index {
     slots: Scratch,
     size: u64,
     used: u64,
-}
-
-impl Default for Index {
-    fn default() -> Index {
-        Index { slots: Scratch::default(), size: 0, used: 0 }
-    }
 }
 
 /// The hash of a slot, and what is kept of it: the place and a number that is not 0.

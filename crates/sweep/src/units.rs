@@ -157,8 +157,8 @@ mod tests {
         let unit = |n: u64| Unit {
             point: n / 2,
             seed: n % 2,
-            only: (n % 3 == 0).then(|| Arc::from("ours")),
-            is_fresh: n % 5 == 0,
+            only: n.is_multiple_of(3).then(|| Arc::from("ours")),
+            is_fresh: n.is_multiple_of(5),
             hash: UnitHash(u128::from(n) << 70),
             cost: [1.0, 100.0, 10.0][n as usize % 3],
         };
