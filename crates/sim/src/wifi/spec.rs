@@ -33,12 +33,13 @@ pub struct DeviceSpec {
     /// The policy that sets the weights of an access point's stations; `None`: they do not change.
     pub policy: Option<PolicySpec>,
     /// What the host of this device lets TCP keep in the device and its queue: some 2^-`tx_sk_pacing_shift` s
-    /// of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). See [`TX_SK_PACING_SHIFT`].
+    /// of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). [`TX_SK_PACING_SHIFT`] is
+    /// the default.
     pub tx_sk_pacing_shift: u32,
 }
 
-/// 8 ms, so that TCP has enough for aggregates (Linux since 2018, `mac80211/main.c:ieee80211_alloc_hw_nm`). Before,
-/// a host with Wi-Fi had 10, as one with a wire: 1 ms.
+/// 8 ms, so that TCP has enough for aggregates (Linux since 2018, `mac80211/main.c:ieee80211_alloc_hw_nm`).
+/// Before, a host with Wi-Fi had 10, as one with a wire: 1 ms.
 pub const TX_SK_PACING_SHIFT: u32 = 7;
 
 /// Groups of stations that share the air by weight, whichever of them are active. With [`Upper::Mac80211`]

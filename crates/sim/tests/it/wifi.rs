@@ -302,8 +302,8 @@ fn no_queue_discipline_helps_above_a_deep_firmware_but_aql_does() {
     }
 }
 
-/// mac80211 lets a host's own TCP keep 8 ms of its rate in queue and device, enough for aggregates. Before 2018 it
-/// was 1 ms, as behind a wire.
+/// mac80211 lets a host's own TCP keep 8 ms of its rate in queue and device, enough for aggregates. Before
+/// 2018 it was 1 ms, as behind a wire.
 #[test]
 fn an_upload_has_aggregates_since_mac80211_asks_for_8_ms() {
     let mpdus_in_a_ppdu = |tx_sk_pacing_shift: u32| {
