@@ -39,6 +39,7 @@ class SweepResult:
 
     @property
     def parquet(self) -> bytes:
+        """All runs as Parquet: a row for each point, queue and seed."""
         with tempfile.TemporaryDirectory(prefix="goodqueue-") as folder:
             file = pathlib.Path(folder) / "points.parquet"
             self._study.write_table(os.fspath(file))

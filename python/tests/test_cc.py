@@ -18,7 +18,8 @@ LINE = {"rate": "20mbit", "rtt": "20ms", "queues": "pfifo:1000", "length": "3s",
 
 
 #: The congestion control of `goodqueue new cc`: it grows by a segment a round trip, and halves after a loss.
-Aimd = runpy.run_path(os.fspath(ROOT.parent / "crates/cli/templates/aimd.py"), run_name="aimd")["Mine"]
+TEMPLATE = pathlib.Path(__file__).resolve().parents[2] / "crates/cli/templates/aimd.py"
+Aimd = runpy.run_path(os.fspath(TEMPLATE), run_name="aimd")["Mine"]
 Aimd.__name__ = Aimd.__qualname__ = "Aimd"
 
 

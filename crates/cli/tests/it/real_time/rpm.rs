@@ -87,7 +87,7 @@ fn a_simulation_has_the_figure_of_each_queue_and_load() {
         ("run rpm --live --with voip", "nothing runs beside it"),
         ("run rpm --transport quic", "HTTP/2 over TCP"),
         ("run rpm --length 900ms", "intervals of 1 s"),
-        ("run rpm --cc vegas", "vegas"),
+        ("run rpm --cc hybla", "hybla"),
         ("test 127.0.0.1 rpm --key aaaaaaaaaaaaaaaa", "goodqueue test https://HOST"),
     ] {
         let output = run(words);
