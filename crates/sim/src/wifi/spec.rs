@@ -33,8 +33,8 @@ pub struct DeviceSpec {
     /// The policy that sets the weights of an access point's stations; `None`: they do not change.
     pub policy: Option<PolicySpec>,
     /// What the host of this device lets TCP keep in the device and its queue: some 2^-`tx_sk_pacing_shift` s
-    /// of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). [`TX_SK_PACING_SHIFT`] is
-    /// the default.
+    /// of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). The default is
+    /// [`TX_SK_PACING_SHIFT`].
     pub tx_sk_pacing_shift: u32,
 }
 
