@@ -179,8 +179,8 @@ impl Tx {
         sent
     }
 
-    /// Linux `tcp_xmit_retransmit_queue`: a lost packet leaves again whole, as one super-packet, as far as the
-    /// window and the size of super-packets allow. A timeout sends the first segment alone
+    /// Linux `tcp_xmit_retransmit_queue`: a lost packet leaves again whole, as one super-packet, as far as
+    /// the window and the size of super-packets allow. A timeout sends the first segment alone
     /// (`tcp_retransmit_timer`).
     fn next_retransmission(&mut self, now: Nanos) -> Option<Header> {
         let pos = self.board.first_pending()?;
@@ -227,8 +227,8 @@ impl Tx {
     }
 
     /// Sends `segs` segments from `pos` on again as one packet, without ECT (RFC 3168 section 6.1.5) unless
-    /// feedback is accurate (RFC 8311 section 4.3; Linux `tcp_ca_needs_ecn`). If they were a part of a packet,
-    /// they are a packet of their own from now on (`tcp_fragment`).
+    /// feedback is accurate (RFC 8311 section 4.3; Linux `tcp_ca_needs_ecn`). If they were a part of a
+    /// packet, they are a packet of their own from now on (`tcp_fragment`).
     fn resend(&mut self, now: Nanos, pos: u32, segs: u32, flags: u8) -> Header {
         self.heads += self.board.split(pos, segs);
         let (len, has_fin) = self.board.extent(pos, segs);
