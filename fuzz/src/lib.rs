@@ -5,8 +5,8 @@
 //! `echo`, `record`, `experiment`, `policy`, `simulation`, `wifi`, `air`, `airtime`, `packetdrill`, `path`,
 //! `rpm`, `control`, `flood`, `talk`, `gaps`, `uci`, `icmp`, `headers`, `page`, `told`, `arrivals`, `nat`).
 //! The queue targets read their calls from the input and check after each: a packet comes back exactly once,
-//! the backlog is the sum of what is inside, a queue that holds packets says when it wakes. `simulation` reads
-//! a small network with its load, and checks that every packet is accounted for, and that the same scenario
+//! the backlog is the sum of what is inside, a queue that holds packets says when it wakes. `simulation`
+//! reads a small network with its load, and checks that every packet is accounted for, and that the same scenario
 //! gives the same events. `air` reads a radio with any drivers and ideas, and checks after each call that its
 //! time and its packets add up.
 
