@@ -6,9 +6,9 @@
 //! `rpm`, `control`, `flood`, `talk`, `gaps`, `uci`, `icmp`, `headers`, `page`, `told`, `arrivals`, `nat`).
 //! The queue targets read their calls from the input and check after each: a packet comes back exactly once,
 //! the backlog is the sum of what is inside, a queue that holds packets says when it wakes. `simulation`
-//! reads a small network with its load, and checks that every packet is accounted for, and that the same scenario
-//! gives the same events. `air` reads a radio with any drivers and ideas, and checks after each call that its
-//! time and its packets add up.
+//! reads a small network with its load, and checks that every packet is accounted for, and that the same
+//! scenario gives the same events. `air` reads a radio with any drivers and ideas, and checks after each call
+//! that its time and its packets add up.
 
 pub mod air;
 #[path = "../../crates/core/tests/it/conserve/mod.rs"]
