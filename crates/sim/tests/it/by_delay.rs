@@ -3,13 +3,14 @@
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Dumbbell, Flow, Simulation};
+use goodqueue_sim::{Dumbbell, Flow, Loss, Simulation};
 
-/// Goodput of each flow over a line of 10 Mbit/s, as a share of what the line carries, and the mean number of
-/// packets that wait, both from 10 s to 70 s.
-fn run(queue: &str, rtt: u64, flows: &[CcKind]) -> (Vec<f64>, f64) {
+/// Goodput of each flow over a line of 10 Mbit/s with this random loss, as a share of what the line carries,
+/// and the mean number of packets that wait, both from 10 s to 70 s.
+pub(super) fn run_with(loss: Loss, queue: &str, rtt: u64, flows: &[CcKind]) -> (Vec<f64>, f64) {
     let queue = queue.parse().expect("a queue");
     let mut scenario = Dumbbell::new(queue, Rate(10_000_000), Span::from_millis(rtt)).scenario();
+    scenario.links[Dumbbell::UP].loss = loss;
     scenario.flows =
         flows.iter().map(|&cc| Flow::new(Dumbbell::client(0), Dumbbell::server(0), cc)).collect();
     let mut simulation = Simulation::new(&scenario).expect("a scenario");
@@ -26,6 +27,11 @@ fn run(queue: &str, rtt: u64, flows: &[CcKind]) -> (Vec<f64>, f64) {
     let after = received(&simulation);
     let shares = after.iter().zip(before).map(|(after, before)| (after - before) as f64 / carried);
     (shares.collect(), f64::from(held) / 600.0)
+}
+
+/// The same without random loss.
+fn run(queue: &str, rtt: u64, flows: &[CcKind]) -> (Vec<f64>, f64) {
+    run_with(Loss::None, queue, rtt, flows)
 }
 
 fn alone(cc: CcKind, queue: &str, rtt: u64) -> (f64, f64) {

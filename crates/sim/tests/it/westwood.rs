@@ -1,29 +1,14 @@
 //! What is published of Westwood+ (Grieco and Mascolo, CCR 34(2), 2004).
 
-use goodqueue::{Nanos, Rate, Span};
+use goodqueue_sim::Loss;
 use goodqueue_sim::tcp::cc::CcKind;
-use goodqueue_sim::{Dumbbell, Flow, Loss, Simulation};
+
+use super::by_delay::run_with;
 
 /// Goodput of each of two flows over a line of 10 Mbit/s with this round trip and random loss, as shares of
 /// what the line carries, from 10 s to 70 s.
 fn shares(queue: &str, rtt: u64, loss: f64, flows: &[CcKind]) -> Vec<f64> {
-    let queue = queue.parse().expect("a queue");
-    let mut scenario = Dumbbell::new(queue, Rate(10_000_000), Span::from_millis(rtt)).scenario();
-    scenario.links[Dumbbell::UP].loss = Loss::Random(loss);
-    scenario.flows =
-        flows.iter().map(|&cc| Flow::new(Dumbbell::client(0), Dumbbell::server(0), cc)).collect();
-    let mut simulation = Simulation::new(&scenario).expect("a scenario");
-    let received =
-        |simulation: &Simulation| (0..flows.len()).map(|n| simulation.flow(n).received).collect::<Vec<u64>>();
-    simulation.run_until(Nanos::ZERO + Span::from_secs(10));
-    let before = received(&simulation);
-    simulation.run_until(Nanos::ZERO + Span::from_secs(70));
-    let carried = 10e6 / 8.0 * 60.0 * 1448.0 / 1514.0;
-    received(&simulation)
-        .iter()
-        .zip(before)
-        .map(|(after, before)| (after - before) as f64 / carried)
-        .collect()
+    run_with(Loss::Random(loss), queue, rtt, flows).0
 }
 
 /// Its purpose: over a line that loses packets at random it gets several times what Reno gets.
