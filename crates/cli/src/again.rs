@@ -1,13 +1,38 @@
-//! The command of a record: a line that can be typed again, in any folder.
+//! What a record begins with, and its command: a line that can be typed again, in any folder.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use clap::Args as _;
+use goodqueue_report::{Host, Record, SCHEMA};
 
 use crate::args::RunArgs;
 
 /// Flags whose value is an input file.
 const FILES: [&str; 3] = ["--link", "--trace-up", "--trace-down"];
+
+/// What a record begins with: the version, this machine, and when it was begun. If `SOURCE_DATE_EPOCH` is
+/// set (seconds since 1970, reproducible-builds.org), that is the time, and a simulation writes the same files each
+/// time.
+pub(crate) fn head(command: Vec<String>) -> Record {
+    let set = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse::<u32>().ok());
+    let started = set
+        .map_or_else(SystemTime::now, |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.into()));
+    Record {
+        schema: SCHEMA,
+        version: env!("CARGO_PKG_VERSION").into(),
+        started: humantime::format_rfc3339_seconds(started).to_string(),
+        command,
+        host: Host::of_this_machine(),
+        ..Record::default()
+    }
+}
+
+/// The command line as it was typed.
+pub(crate) fn typed() -> Vec<String> {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    std::iter::once("goodqueue".to_owned()).chain(words).collect()
+}
 
 /// The command that was typed, for the record of its run. Files have their full paths. It has no `-o`, since
 /// nothing is ever overwritten; if a `-o` is required, it names another folder.

@@ -10,14 +10,15 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use goodqueue::Rate;
 use goodqueue_experiment::live::link::{Exposed, Link, Moment};
 use goodqueue_experiment::{Asked, Error, Experiment, Plan, Request};
-use goodqueue_report::{Host, PathQueue, Record, Run, SCHEMA, Summary, TestPlan};
+use goodqueue_report::{PathQueue, Record, Run, Summary, TestPlan};
 use goodqueue_wire::{Interrupt, send_signal};
 
+use crate::again;
 use crate::args::{EmulationArgs, LinkAction, LinkArgs};
 use crate::output::Target;
 use control::Control;
@@ -116,12 +117,6 @@ pub fn command(args: &LinkArgs) -> Result<ExitCode, Error> {
     Ok(ExitCode::from(code))
 }
 
-/// The command line.
-fn typed() -> Vec<String> {
-    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    std::iter::once("goodqueue".to_owned()).chain(words).collect()
-}
-
 /// The program and its arguments.
 fn words(args: &LinkArgs) -> Vec<OsString> {
     if args.shell {
@@ -209,16 +204,7 @@ pub(crate) fn plan(args: &EmulationArgs, ecn: bool, super_packets: bool) -> Resu
 
 /// What a record begins with.
 pub(crate) fn own(warnings: &[String], test: TestPlan) -> Record {
-    Record {
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        command: typed(),
-        host: Host::of_this_machine(),
-        warnings: warnings.to_vec(),
-        test,
-        ..Record::default()
-    }
+    Record { warnings: warnings.to_vec(), test, ..again::head(again::typed()) }
 }
 
 fn create(path: &Path) -> Result<(File, String), Error> {

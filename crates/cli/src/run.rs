@@ -1,11 +1,10 @@
 //! `goodqueue run`: runs an experiment, records it and reports it.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use goodqueue_experiment::simulate::{Options, flows_named};
 use goodqueue_experiment::{Asked, Error};
-use goodqueue_report::{Host, Record, SCHEMA};
+use goodqueue_report::Record;
 
 use crate::again;
 use crate::args::{ReportArgs, RunArgs};
@@ -112,16 +111,7 @@ pub(crate) fn verdict(record: &Record) -> Result<(), Error> {
 
 /// The part of the record that does not depend on the experiment.
 fn record(args: &RunArgs) -> Record {
-    Record {
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        title: args.title.clone(),
-        note: args.note.clone(),
-        command: again::of_run(args),
-        host: Host::of_this_machine(),
-        ..Record::default()
-    }
+    Record { title: args.title.clone(), note: args.note.clone(), ..again::head(again::of_run(args)) }
 }
 
 /// `goodqueue report`: makes everything again, from one record or from several together.

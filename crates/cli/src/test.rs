@@ -1,7 +1,6 @@
 //! `goodqueue test`: a test over a real path.
 
 use std::net::SocketAddr;
-use std::time::SystemTime;
 
 use goodqueue::Span;
 use goodqueue_experiment::path::{self, PathHost, PathTest, RpmTest};
@@ -10,8 +9,9 @@ use goodqueue_path::rpm::client::Place;
 use goodqueue_path::rpm::trust::{Fingerprint, Trust};
 use goodqueue_probe::IpVersion;
 use goodqueue_probe::rpm::Settings;
-use goodqueue_report::{Host, Record, SCHEMA, headline};
+use goodqueue_report::{Record, headline};
 
+use crate::again;
 use crate::args::TestArgs;
 use crate::output::{self, Target};
 use crate::path_values::{asked_version, host_and_port, key_text, positive, resolve, span};
@@ -52,14 +52,9 @@ fn run(
     target: Option<&Target>,
 ) -> Result<(Record, Result<(), Error>), Error> {
     let mut record = asked.head(Record {
-        schema: SCHEMA,
-        version: env!("CARGO_PKG_VERSION").into(),
-        started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         title: args.title.clone(),
         note: args.note.clone(),
-        command: typed(),
-        host: Host::of_this_machine(),
-        ..Record::default()
+        ..again::head(without_keys())
     });
     let keep = Box::new(|record: &Record| target.map_or(Ok(()), |target| target.keep(record)));
     let mut progress = Progress::new(Arm::Path, args.quiet || args.json, keep)?;
@@ -228,7 +223,7 @@ fn split_key(text: &str) -> (&str, Option<&str>) {
 }
 
 /// The command line without keys, since records are passed on.
-fn typed() -> Vec<String> {
+fn without_keys() -> Vec<String> {
     let mut words = vec!["goodqueue".to_owned()];
     let mut before = String::new();
     for word in std::env::args().skip(1) {

@@ -567,25 +567,28 @@ fn duplicates_and_reordering_are_told_by_direction() {
 
 /// `./check` runs nothing beside what measures time.
 mod real_time {
-    use super::*;
+    mod alone {
+        use super::super::*;
 
-    /// Through the same kind of path at the same time, by a relay: one whose delay rises and falls, so that
-    /// percentiles differ and every packet has another delay than the one before it; one that loses, too; and
-    /// none at all. A busy machine delays one of the two programs now and then; so there are five tries.
-    #[test]
-    fn figures_of_both_agree() {
-        for irtt in irtts("figures_of_both_agree") {
-            let server = Irtt::serve(&irtt, V4, &[]);
-            let theirs = SocketAddr::new(V4, server.port);
-            with_server(None, |port| {
-                for at in [SocketAddr::new(V4, port), theirs] {
-                    for path in [None, Some(waves as fn(bool, u32) -> What), Some(waves_and_losses)] {
-                        let apart: Vec<_> =
-                            (0..5).map_while(|_| compare_figures(&irtt, at, path).err()).collect();
-                        assert!(apart.len() < 5, "five times: {apart:?}");
+        /// Through the same kind of path at the same time, by a relay: one whose delay rises and falls, so
+        /// that percentiles differ and every packet has another delay than the one before it; one that
+        /// loses, too; and none at all. A busy machine delays one of the two programs now and then; so
+        /// there are five tries.
+        #[test]
+        fn figures_of_both_agree() {
+            for irtt in irtts("figures_of_both_agree") {
+                let server = Irtt::serve(&irtt, V4, &[]);
+                let theirs = SocketAddr::new(V4, server.port);
+                with_server(None, |port| {
+                    for at in [SocketAddr::new(V4, port), theirs] {
+                        for path in [None, Some(waves as fn(bool, u32) -> What), Some(waves_and_losses)] {
+                            let apart: Vec<_> =
+                                (0..5).map_while(|_| compare_figures(&irtt, at, path).err()).collect();
+                            assert!(apart.len() < 5, "five times: {apart:?}");
+                        }
                     }
-                }
-            });
+                });
+            }
         }
     }
 }

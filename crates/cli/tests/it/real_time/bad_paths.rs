@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::alone::faults::signal;
 use super::chain::{Chain, has_tbf};
-use super::faults::signal;
 use super::{goodqueue, live, stderr};
 
 /// A test over client, router and server, during which `meanwhile` happens.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::faults::as_nobody;
+use super::alone::faults::as_nobody;
 use super::paths::Server;
 use super::real_path::number;
 use super::{Scratch, goodqueue, kept, live, skipped, stderr, stdout};

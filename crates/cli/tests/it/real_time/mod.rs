@@ -1,16 +1,12 @@
 //! Tests that take as long as what they measure: runs in namespaces of this machine, real paths, and servers
-//! under attack. They take turns, and `./check` runs nothing beside them.
+//! under attack. Each has a share of the machine with others; those of `alone` take turns, and `./check` runs
+//! nothing beside them.
 
-mod agreement;
+mod alone;
 mod bad_paths;
 mod chain;
-mod disbelief;
-mod faults;
-mod flow_marks;
 mod hostile;
 mod link;
-mod live;
-mod live_wifi;
 mod locate;
 mod observer;
 mod paths;
@@ -21,33 +17,38 @@ mod readers;
 mod real_path;
 mod rpm;
 mod terminal;
-mod udp_load;
 mod versions;
 
 use std::process::{Child, Command};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
-use super::{Scratch, goodqueue, kept, kept_in, measured, run, skipped, stderr, stdout, usage};
+use super::{Scratch, goodqueue, kept, measured, run, skipped, stderr, stdout, usage};
 
-static MACHINE: Mutex<()> = Mutex::new(());
+static MACHINE: RwLock<()> = RwLock::new(());
 
-/// This test's turn with the machine. Two that measure at the same time are a load for each other.
-fn turn() -> MutexGuard<'static, ()> {
-    MACHINE.lock().unwrap_or_else(PoisonError::into_inner)
+/// This test's share of the machine.
+fn turn() -> RwLockReadGuard<'static, ()> {
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The same with the right to make namespaces; `None`, loudly, where this machine does not let us.
-fn live(test: &str) -> Option<MutexGuard<'static, ()>> {
+fn live(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
+    let turn = turn();
+    may(test).then_some(turn)
+}
+
+/// Whether this machine lets us make namespaces. Where it does not, the test is skipped, loudly.
+fn may(test: &str) -> bool {
     /// Why this machine does not let us.
     static REFUSED: OnceLock<Option<String>> = OnceLock::new();
-    let turn = turn();
     let refused = REFUSED.get_or_init(|| {
         let probe = run("run ping --live --length 100ms --idle 100ms --queue pfifo --quiet");
         (probe.status.code() == Some(3)).then(|| stderr(&probe).trim().to_owned())
     });
-    let Some(why) = refused else { return Some(turn) };
-    skipped(test, why);
-    None
+    if let Some(why) = refused {
+        skipped(test, why);
+    }
+    refused.is_none()
 }
 
 /// Whether a program is there; where it is not, the test is skipped, loudly.

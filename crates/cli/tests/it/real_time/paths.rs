@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use serde_json::Value;
 
-use super::faults::on_a_small_disk;
+use super::alone::faults::on_a_small_disk;
 use super::usage::refused;
 use super::{Gone, Scratch, goodqueue, run, stderr, stdout, turn};
 

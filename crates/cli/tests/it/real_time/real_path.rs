@@ -9,7 +9,7 @@ use goodqueue::{Direction, ETHERNET_FRAME, Line, QueueSpec, Rate, Serializer, Sp
 use goodqueue_wire::{Change, Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, Netns, PathSpec};
 use serde_json::Value;
 
-use super::faults::on_a_full_disk;
+use super::alone::faults::on_a_full_disk;
 use super::{Scratch, goodqueue, kept, live, run, stderr, stdout};
 
 /// Client, line and server. The server prints the word of its loads.

@@ -3,7 +3,8 @@
 
 use serde_json::Value;
 
-use super::{live, measured};
+use super::live;
+use crate::measured;
 
 /// Payload that TCP with timestamps can bring through per bit on the line: 1448 of 1514 bytes.
 const PAYLOAD_SHARE_V4: f64 = 1448.0 / 1514.0;
@@ -238,11 +239,11 @@ fn the_run_waits_for_a_standing_queue_to_drain_and_not_for_fq_codel() {
 fn a_name_that_is_not_unicode_is_kept_as_far_as_possible() {
     use std::os::unix::ffi::OsStrExt;
     let Some(_turn) = live("a_name_that_is_not_unicode_is_kept_as_far_as_possible") else { return };
-    let scratch = super::Scratch::new("name");
+    let scratch = crate::Scratch::new("name");
     let folder = scratch.0.join(std::ffi::OsStr::from_bytes(b"out\xff"));
     let words = "run ping --live --length 500ms --idle 200ms --queue pfifo --quiet -o";
-    let output = super::goodqueue().args(words.split_whitespace()).arg(&folder).output().expect("starts");
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", super::stderr(&output));
+    let output = crate::goodqueue().args(words.split_whitespace()).arg(&folder).output().expect("starts");
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{}", crate::stderr(&output));
     assert!(folder.join("record.gqz").exists());
 }
 
@@ -260,18 +261,18 @@ fn the_run_waits_for_a_round_trip_longer_than_the_test() {
 #[test]
 fn probes_in_flight_when_a_run_is_stopped_are_not_lost() {
     let Some(_turn) = live("probes_in_flight_when_a_run_is_stopped_are_not_lost") else { return };
-    let scratch = super::Scratch::new("stopped");
+    let scratch = crate::Scratch::new("stopped");
     let folder = scratch.path("result");
     let words = "run ping --live --rate 10mbit --rtt 8s --queue pfifo --length 60s --idle 200ms --quiet -o";
-    let mut command = super::goodqueue();
+    let mut command = crate::goodqueue();
     command.args(words.split_whitespace()).arg(&folder);
     let child = command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn();
     let child = child.expect("the command starts");
     std::thread::sleep(std::time::Duration::from_secs(4));
     super::faults::signal(child.id(), "INT");
     let output = child.wait_with_output().expect("its output");
-    assert_eq!(output.status.code(), Some(130), "{}", super::stderr(&output));
-    let probe = &super::kept(&folder)["runs"][0]["probes"][0];
+    assert_eq!(output.status.code(), Some(130), "{}", crate::stderr(&output));
+    let probe = &crate::kept(&folder)["runs"][0]["probes"][0];
     let sent = probe["sent_ns"].as_array().map_or(0, Vec::len);
     assert!(sent > 10, "{probe}");
     let waited = probe["under_way"].as_array().map_or(0, Vec::len);

@@ -3,8 +3,9 @@
 
 use serde_json::Value;
 
-use super::real_path::{PAYLOAD, Path, measured, number};
-use super::{live, run, stderr};
+use super::super::real_path::{PAYLOAD, Path, measured, number};
+use super::live;
+use crate::{run, stderr};
 
 /// Two flows each way with marks of their own, each held to a fifth of the line.
 const PACED: &str = "rrul_var --flows 2 --marks EF,CS1 --pacing 2mbit --length 5s --idle 1s";
@@ -95,9 +96,9 @@ fn a_pacing_rate_that_no_flow_can_keep_is_refused() {
 fn live_flows_say_their_marks_ecn_and_pacing() {
     let Some(_turn) = live("live_flows_say_their_marks_ecn_and_pacing") else { return };
     let line = "--live --rate 10mbit --rtt 20ms --queue fq_codel";
-    is_marked_and_paced(&super::measured(&format!("{PACED} {line} --ecn")), true);
-    is_marked_and_paced(&super::measured(&format!("{PACED} {line}")), false);
-    fills_the_line(&super::measured(&format!("tcp_1down {line} --length 5s --idle 1s")), false);
+    is_marked_and_paced(&crate::measured(&format!("{PACED} {line} --ecn")), true);
+    is_marked_and_paced(&crate::measured(&format!("{PACED} {line}")), false);
+    fills_the_line(&crate::measured(&format!("tcp_1down {line} --length 5s --idle 1s")), false);
 }
 
 #[test]

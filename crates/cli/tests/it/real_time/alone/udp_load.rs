@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::real_path::{Path, measured, number};
-use super::{live, run, stderr};
+use super::super::real_path::{Path, measured, number};
+use super::live;
+use crate::{run, stderr};
 
 /// UDP payload of an Ethernet frame of 1512 bytes.
 const PAYLOAD: f64 = 1470.0 / 1512.0;

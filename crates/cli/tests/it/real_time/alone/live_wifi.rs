@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Scratch, goodqueue, kept, live, measured, run, stderr};
+use super::live;
+use crate::{Scratch, goodqueue, kept, measured, run, stderr};
 
 /// 802.11's anomaly and its end. Twelve flows to each station, so that a FIFO is filled by both within
 /// seconds.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Scratch, goodqueue, kept, kept_in, live, run, skipped, stderr, turn};
+use super::{live, turn};
+use crate::{Scratch, goodqueue, kept, kept_in, run, skipped, stderr};
 
 /// A run long enough to be disturbed; its record goes to `folder`.
 fn start(folder: &Path) -> Child {
@@ -30,7 +31,7 @@ fn children(parent: u32) -> Vec<u32> {
     text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
 }
 
-pub(super) fn signal(process: u32, name: &str) {
+pub(in super::super) fn signal(process: u32, name: &str) {
     let status = Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status();
     assert!(status.expect("kill runs").success(), "kill -{name} {process}");
 }
@@ -221,7 +222,7 @@ fn a_worker_started_by_root_measures_without_roots_privileges() {
         signal(child.id(), "INT");
         let output = ended(child);
         assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-        assert!(super::kept(&scratch.path("out"))["runs"][0]["flows"][0]["rx_bytes"].is_array());
+        assert!(crate::kept(&scratch.path("out"))["runs"][0]["flows"][0]["rx_bytes"].is_array());
     }
 }
 
@@ -340,7 +341,7 @@ fn no_root_is_needed_if_the_kernel_lets_users_create_namespaces() {
 }
 
 /// Runs the command as a user without rights; nothing, loudly, where such a user may not make namespaces.
-pub(super) fn as_nobody(test: &str, words: &[&str]) -> Option<Output> {
+pub(in super::super) fn as_nobody(test: &str, words: &[&str]) -> Option<Output> {
     // The binary may lie where another user cannot reach it: a copy does not.
     let scratch = Scratch::new(test);
     let copy = scratch.path("goodqueue");
@@ -362,7 +363,7 @@ pub(super) fn as_nobody(test: &str, words: &[&str]) -> Option<Output> {
 /// Runs a command whose results go to `name` on a disk of 8 kB, and its temporary files to the folder
 /// `refuge` of what is returned. `run_it` is given what to run, to which it adds the command's own arguments.
 /// Nothing, loudly, where such a disk cannot be had.
-pub(super) fn on_a_small_disk(
+pub(in super::super) fn on_a_small_disk(
     test: &str,
     name: &str,
     run_it: impl FnOnce(&mut Command) -> Output,
@@ -386,7 +387,7 @@ pub(super) fn on_a_small_disk(
 }
 
 /// The same for a record in a folder. What was measured is kept elsewhere and can be read.
-pub(super) fn on_a_full_disk(test: &str, run_it: impl FnOnce(&mut Command) -> Output) {
+pub(in super::super) fn on_a_full_disk(test: &str, run_it: impl FnOnce(&mut Command) -> Output) {
     let Some((output, scratch)) = on_a_small_disk(test, "out", run_it) else { return };
     let refuge = scratch.path("refuge");
     let text = stderr(&output);

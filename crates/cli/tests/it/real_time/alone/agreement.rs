@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{live, measured};
+use super::live;
+use crate::measured;
 
 /// Goodput may differ by this share: it is what one reduction of all windows more or less, at the end of
 /// slow start, costs at most. CUBIC goes on with 0.7 of the window and is back after the cube root of

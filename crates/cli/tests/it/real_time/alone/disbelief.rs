@@ -8,9 +8,11 @@ use goodqueue::Direction;
 use goodqueue_wire::Netns;
 use serde_json::Value;
 
-use super::chain::{Chain, has_tbf};
-use super::real_path::{Path, doubts, number};
-use super::{Gone, goodqueue, has, live, stderr, stdout};
+use super::super::chain::{Chain, has_tbf};
+use super::super::real_path::{Path, doubts, number};
+use super::super::{Gone, has};
+use super::live;
+use crate::{goodqueue, stderr, stdout};
 
 /// Sets a pair of values that TCP has for its buffers in one namespace: the default and the largest, bytes.
 fn buffers(host: &Netns, name: &str, bytes: u32) {
