@@ -224,10 +224,10 @@ impl Needs {
     }
 }
 
-/// Lets uploads over TCP have the congestion control that this system gives them, if nobody asked for one, the test has
-/// no other than the usual one, and `choose` does not get that: some kernels lack it, some users may not have it (where
-/// the default is BBR, Linux gives ordinary users Reno and BBR), and some programs in the place of a kernel let nobody
-/// choose. Returns the sentence that says so.
+/// Lets uploads over TCP have the congestion control that this system gives them, if nobody asked for one,
+/// the test has no other than the usual one, and `choose` does not get that: some kernels lack it, some users
+/// may not have it (where the default is BBR, Linux gives ordinary users Reno and BBR), and some programs in
+/// the place of a kernel let nobody choose. Returns the sentence that says so.
 fn own_choice(test: &mut Test, choose: impl Fn(&str) -> Result<(), NetError>) -> Option<String> {
     let usual = Params::DEFAULT_CC;
     if test.flows.iter().any(|flow| flow.transport != Transport::Tcp || flow.cc != usual) {

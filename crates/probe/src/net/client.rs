@@ -59,8 +59,8 @@ pub fn default_congestion_control() -> String {
 /// Checks whether this user can choose a congestion control of the kernel.
 ///
 /// # Errors
-/// [`NetError::NoCongestionControl`], [`NetError::CongestionControlDenied`], and [`NetError::System`] without a
-/// socket.
+/// [`NetError::NoCongestionControl`], [`NetError::CongestionControlDenied`], and [`NetError::System`] without
+/// a socket.
 pub fn check_cc(name: &str) -> Result<(), NetError> {
     let socket = sys::tcp_socket(Ipv4Addr::LOCALHOST.into()).context("open TCP for", name)?;
     sys::set_cc(socket.as_fd(), name).map_err(|error| match error.kind() {

@@ -158,8 +158,8 @@ pub(super) fn cc(fd: BorrowedFd) -> io::Result<String> {
 /// Length of the first `struct tcp_info`, up to `tcpi_total_retrans` (Linux 2.6). No Linux gives less.
 const FIRST_TCP_INFO: usize = 104;
 
-/// Reads `TCP_INFO`; bytes beyond what this kernel knows are zero. What takes the place of a kernel may give an
-/// integer instead (qemu-user): that is an error.
+/// Reads `TCP_INFO`; bytes beyond what this kernel knows are zero. What takes the place of a kernel may give
+/// an integer instead (qemu-user): that is an error.
 pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<[u8; 256]> {
     let mut value = [0; 256];
     let len = get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;

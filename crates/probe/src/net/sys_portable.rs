@@ -271,8 +271,8 @@ impl Epoll {
                     stays
                 });
             }
-            // `WSAPoll` may wait for none of them if one is closed (`WSAENOTSOCK`, seen under wine). Without that one
-            // it can wait again.
+            // `WSAPoll` may wait for none of them if one is closed (`WSAENOTSOCK`, seen under wine). Without
+            // that one it can wait again.
             Err(error) => {
                 let before = watched.len();
                 watched.retain(Watched::is_open);
@@ -482,8 +482,8 @@ pub(super) fn set_fragments(_: BorrowedFd, _: bool, _: bool) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Under wine, `WSAPoll` waits for no socket if the first one is closed (`WSAENOTSOCK`). On a busy machine that
-    /// met the flows of a load when their time was over, and the error ended the whole test.
+    /// Under wine, `WSAPoll` waits for no socket if the first one is closed (`WSAENOTSOCK`). On a busy
+    /// machine that met the flows of a load when their time was over, and the error ended the whole test.
     #[test]
     fn what_is_closed_does_not_end_the_wait_for_the_others() {
         let ([first, _], [second, far]) = (wakers().unwrap(), wakers().unwrap());
