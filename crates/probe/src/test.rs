@@ -54,7 +54,7 @@ pub struct Flow {
     /// Its transport.
     pub transport: Transport,
     /// Congestion control of the sender, at most 15 bytes: the kernel's name (`cubic`), or that of
-    /// [`crate::QuicCc`].
+    /// [`crate::QuicCc`]. Empty for the system's own, of TCP uploads over sockets.
     pub cc: String,
     /// DSCP of both directions of the connection.
     pub dscp: Dscp,

@@ -30,6 +30,8 @@ const ACKNOWLEDGED: f64 = 66.0 / SEGMENT;
 /// A full segment on the line, and its payload, bytes.
 const FULL_PACKET: f64 = 1514.0;
 const SEGMENT: f64 = 1448.0;
+/// The interface that counts all that this machine sends to itself as received, too.
+const LOOPBACK: &str = "lo";
 /// Share of replies with another TTL than the first from which the path has changed. A path that spreads its
 /// packets over several routes may show single ones.
 const OTHER_TTL: f64 = 0.05;
@@ -213,8 +215,9 @@ fn other_traffic(
         Way::Up => up / ((to.t - from.t) as f64) * waits(run),
         Way::Down => 0.0,
     };
-    let most = own * ON_THE_LINE + back * ACKNOWLEDGED + held;
     let name = carrier([up, down], [from, to])?;
+    let (own, back) = if name == LOOPBACK { (own + back, own + back) } else { (own, back) };
+    let most = own * ON_THE_LINE + back * ACKNOWLEDGED + held;
     let (_, bytes) = counted([from, to], which).find(|(other, _)| *other == name)?;
     let others = bytes - most;
     (others >= FEW && others >= OTHERS * (up.max(down) + others)).then(|| {
@@ -513,6 +516,19 @@ mod tests {
         let beside = |bytes| Run { dash: vec![segments(bytes)], ..run(|_| 20) };
         assert_eq!(kinds(&beside(10_000_000), &received(11_000_000), probes), []);
         assert_eq!(kinds(&run(|_| 20), &received(11_000_000), probes), [DoubtKind::OtherTraffic]);
+    }
+
+    #[test]
+    fn a_test_within_this_machine_is_not_other_traffic() {
+        let within = |bytes: u64| {
+            let mut looks = looks(0, 0.3, 0.1);
+            let lo = looks[1].interfaces.get_mut("lo").unwrap();
+            *lo = lo.map(|before| before + bytes);
+            looks
+        };
+        // 25 MB of payload, which lo has sent and received.
+        assert_eq!(kinds(&run(|_| 20), &within(26_200_000), &[]), []);
+        assert_eq!(kinds(&run(|_| 20), &within(35_000_000), &[]), [DoubtKind::OtherTraffic]);
     }
 
     #[test]

@@ -17,9 +17,9 @@ use std::net::SocketAddr;
 use goodqueue::Span;
 use goodqueue_own::Library;
 use goodqueue_path::load::Secret;
-use goodqueue_probe::net::LACKS;
+use goodqueue_probe::net::{LACKS, NetError, check_cc, default_congestion_control};
 use goodqueue_probe::web::CONNECTIONS;
-use goodqueue_probe::{Direction as Way, IpVersion, Test, Transport};
+use goodqueue_probe::{Direction as Way, IpVersion, Params, Test, Transport};
 use goodqueue_report::{LinkPlan, Record};
 
 use crate::plan::TestOrder;
@@ -60,6 +60,8 @@ pub struct PathTest {
     pub locate: bool,
     test: Test,
     loads: Vec<Load>,
+    /// What is to be said before anything has run.
+    warnings: Vec<String>,
 }
 
 /// One load of a test: some of its flows.
@@ -80,7 +82,7 @@ impl PathTest {
     /// # Errors
     /// [`Error::Usage`] names the flag, the value and the cure.
     pub fn new(request: &Request, hosts: Vec<PathHost>) -> Result<PathTest, Error> {
-        let (test, loads) = if request.test.is_empty() { three_loads(request)? } else { named(request)? };
+        let (mut test, loads) = if request.test.is_empty() { three_loads(request)? } else { named(request)? };
         let (name, need) = (&test.name, test.hosts().max(1));
         if need != hosts.len() {
             let more = if need > hosts.len() { ": add the others, each with --host" } else { "" };
@@ -114,7 +116,8 @@ impl PathTest {
                 _ => {}
             }
         }
-        Ok(PathTest { hosts, peer: None, locate: false, test, loads })
+        let own = if request.cc.is_none() { own_choice(&mut test, check_cc) } else { None };
+        Ok(PathTest { hosts, peer: None, locate: false, test, loads, warnings: own.into_iter().collect() })
     }
 
     /// The IP versions by which the test goes to its one server, each a host; none if each host is a server
@@ -156,17 +159,26 @@ impl PathTest {
     /// The record before anything has run: `own`, and what is known.
     #[must_use]
     pub fn head(&self, own: Record) -> Record {
+        let mut test = test_plan(&self.test);
+        for flow in test
+            .flows
+            .iter_mut()
+            .zip(&self.test.flows)
+            .filter_map(|(plan, flow)| flow.cc.is_empty().then_some(plan))
+        {
+            flow.cc = default_congestion_control();
+        }
         Record {
             arm: Arm::Path.name().into(),
             server: Some(self.servers().join(", ")),
             planned: self.loads.iter().map(|load| load.label.clone()).collect(),
-            test: test_plan(&self.test),
+            test,
             link: LinkPlan {
                 mtu_bytes: goodqueue::ETHERNET_MTU,
                 ip_version: if self.hosts.iter().any(|host| host.address.is_ipv6()) { 6 } else { 4 },
                 ..LinkPlan::default()
             },
-            warnings: own.warnings.iter().cloned().chain(LACKS.of_tests()).collect(),
+            warnings: own.warnings.iter().chain(&self.warnings).cloned().chain(LACKS.of_tests()).collect(),
             ..own
         }
     }
@@ -212,6 +224,30 @@ impl Needs {
     }
 }
 
+/// Lets uploads over TCP have the congestion control that this system gives them, if nobody asked for one,
+/// the test has no other than the usual one, and `choose` does not get that: some kernels lack it, some users
+/// may not have it (where the default is BBR, Linux gives ordinary users Reno and BBR), and some programs in
+/// the place of a kernel let nobody choose. Returns the sentence that says so.
+fn own_choice(test: &mut Test, choose: impl Fn(&str) -> Result<(), NetError>) -> Option<String> {
+    let usual = Params::DEFAULT_CC;
+    if test.flows.iter().any(|flow| flow.transport != Transport::Tcp || flow.cc != usual) {
+        return None;
+    }
+    let mut uploads = test.flows.iter_mut().filter(|flow| flow.direction == Way::Up).peekable();
+    let why = match uploads.peek().map(|_| choose(usual))? {
+        Ok(()) => return None,
+        Err(NetError::NoCongestionControl { available, .. })
+            if available.split(' ').any(|one| one == usual) =>
+        {
+            "no program can choose one here".to_owned()
+        }
+        Err(refusal) => refusal.to_string(),
+    };
+    uploads.for_each(|flow| flow.cc.clear());
+    let own = default_congestion_control();
+    Some(format!("uploads have this system's own congestion control ({own}) and not {usual}: {why}"))
+}
+
 fn named(request: &Request) -> Result<(Test, Vec<Load>), Error> {
     if let Some(cc) = request.cc.as_deref().filter(|cc| Library::is_path(cc)) {
         let why = "a real path has the kernel's TCP: name one of its congestion controls, or leave it out";
@@ -255,4 +291,49 @@ fn three_loads(request: &Request) -> Result<(Test, Vec<Load>), Error> {
     let loads =
         vec![load("download", &[Way::Down]), load("upload", &[Way::Up]), load("both", &[Way::Up, Way::Down])];
     Ok((test, loads))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uploads_have_the_system_s_own_congestion_control_where_the_usual_one_cannot_be_had() {
+        let lacks =
+            |name: &str| Err(NetError::NoCongestionControl { name: name.into(), available: "reno".into() });
+        let test = |name: &str| {
+            let request = Request { test: name.into(), ..Request::default() };
+            if name.is_empty() { three_loads(&request) } else { named(&request) }.unwrap().0
+        };
+        let ccs = |test: &Test, way| {
+            let flows = test.flows.iter().filter(|flow| flow.direction == way);
+            flows.map(|flow| flow.cc.clone()).collect::<Vec<_>>()
+        };
+        let mut loads = test("");
+        let words = own_choice(&mut loads, lacks).unwrap();
+        assert!(
+            words.ends_with("and not cubic: the kernel has no congestion control `cubic`; it has reno"),
+            "{words}"
+        );
+        let denies = |name: &str| {
+            Err(NetError::NoCongestionControl { name: name.into(), available: "reno cubic".into() })
+        };
+        let odd = own_choice(&mut test(""), denies).unwrap();
+        assert!(odd.ends_with("and not cubic: no program can choose one here"), "{odd}");
+        assert_eq!(ccs(&loads, Way::Up), [""; 4]);
+        assert_eq!(ccs(&loads, Way::Down), ["cubic"; 4], "the server's kernel is another");
+        assert_eq!(own_choice(&mut test(""), |_| Ok(())), None);
+        // A test of congestion controls against each other would be another test.
+        let mut fight = test("cubic_bbr");
+        assert_eq!(own_choice(&mut fight, lacks), None);
+        assert_eq!(fight, test("cubic_bbr"));
+        assert_eq!(own_choice(&mut test("tcp_1down"), lacks), None, "nothing is sent from here");
+        // The record names what the system gives, since a flow without a name would be one of UDP.
+        let hosts = vec![PathHost { name: "far".into(), address: ([127, 0, 0, 1], 1).into(), key: None }];
+        let warnings = vec![words.clone()];
+        let path = PathTest { hosts, peer: None, locate: false, test: loads, loads: Vec::new(), warnings };
+        let head = path.head(Record::default());
+        assert!(head.test.flows.iter().all(|flow| !flow.cc.is_empty()), "{:?}", head.test.flows);
+        assert_eq!(head.warnings.first(), Some(&words));
+    }
 }

@@ -13,8 +13,10 @@ use goodqueue_path::load::Secret;
 use goodqueue_path::load::client::{Control, Failure};
 use goodqueue_path::load::message::{Ended, Start};
 use goodqueue_path::params::Refusal;
-use goodqueue_probe::net::{ClockWatch, Far, LoadSummary, NetError, SharedClock, check, run_load};
-use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
+use goodqueue_probe::net::{
+    ClockWatch, Far, FlowOutcome, LoadSummary, NetError, SharedClock, check, run_load,
+};
+use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test, Transport};
 use goodqueue_report::{DoubtKind, Record, Run, SenderLimits, queue_kind};
 
 use super::clocks::Delays;
@@ -152,8 +154,32 @@ fn one(
     if let Some(Ok(LoadSummary { warnings: new, .. })) = &gathered.load {
         warnings.extend(new.iter().map(|warning| format!("{}: {warning}", load.label)));
     }
+    let flows = gathered.load.iter().flatten().flat_map(|load| &load.flows);
+    // Other systems than Linux say it before they begin.
+    if cfg!(target_os = "linux") && is_untold(&underway.part, flows, &underway.tcp) {
+        let lack = NO_TCP_INFO.to_owned();
+        if !warnings.contains(&lack) {
+            warnings.push(lack);
+        }
+    }
     let (run, end) = underway.finish(gathered);
     (Some(run), end)
+}
+
+/// What is said where this system takes the place of a kernel and does not tell of its connections.
+const NO_TCP_INFO: &str =
+    "not available on this system: TCP_INFO (no window, round trip or retransmissions of uploads)";
+
+/// Whether uploads over TCP ran and nothing was told of any. `flows`, `tcp`: of the flows of `part`.
+fn is_untold<'a>(
+    part: &Test,
+    flows: impl Iterator<Item = &'a FlowOutcome> + Clone,
+    tcp: &[TcpSample],
+) -> bool {
+    let mut uploads = part.flows.iter().zip(flows).zip(tcp).filter(|((plan, flow), _)| {
+        plan.direction == Way::Up && plan.transport == Transport::Tcp && flow.connected.is_some()
+    });
+    uploads.clone().next().is_some() && uploads.all(|(_, last)| *last == TcpSample::default())
 }
 
 /// Whether connections were made and no data came through, in one direction: small packets arrive, those of
@@ -550,5 +576,25 @@ impl<'a> Underway<'a> {
             faults.extend(error.iter().map(|error| format!("{name}: {error}")));
         }
         faults
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodqueue_probe::{Params, resolve};
+
+    #[test]
+    fn a_system_that_tells_nothing_of_its_connections_is_noticed() {
+        let ran = FlowOutcome { connected: Some(1), ..FlowOutcome::default() };
+        let told = TcpSample { cwnd_segments: 10, ..TcpSample::default() };
+        let is_untold = |name: &str, flow: &FlowOutcome, tcp: TcpSample| {
+            let part = resolve(name, &Params::default()).unwrap();
+            is_untold(&part, vec![flow.clone(); part.flows.len()].iter(), &vec![tcp; part.flows.len()])
+        };
+        assert!(is_untold("tcp_4up", &ran, TcpSample::default()));
+        assert!(!is_untold("tcp_4up", &ran, told));
+        assert!(!is_untold("tcp_4up", &FlowOutcome::default(), TcpSample::default()), "nothing ran");
+        assert!(!is_untold("tcp_4down", &ran, TcpSample::default()), "the server tells of its own");
     }
 }

@@ -50,6 +50,31 @@ pub fn available_congestion_controls() -> String {
     cc_list("tcp_available_congestion_control")
 }
 
+/// The congestion control of connections that ask for none, as the kernel tells it.
+#[must_use]
+pub fn default_congestion_control() -> String {
+    cc_list("tcp_congestion_control")
+}
+
+/// Checks whether this user can choose a congestion control of the kernel.
+///
+/// # Errors
+/// [`NetError::NoCongestionControl`], [`NetError::CongestionControlDenied`], and [`NetError::System`] without
+/// a socket.
+pub fn check_cc(name: &str) -> Result<(), NetError> {
+    let socket = sys::tcp_socket(Ipv4Addr::LOCALHOST.into()).context("open TCP for", name)?;
+    sys::set_cc(socket.as_fd(), name).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            NetError::NoCongestionControl { name: name.into(), available: available_congestion_controls() }
+        }
+        ErrorKind::PermissionDenied => NetError::CongestionControlDenied {
+            name: name.into(),
+            allowed: cc_list("tcp_allowed_congestion_control"),
+        },
+        _ => NetError::System { operation: "set congestion control", object: name.into(), source: error },
+    })
+}
+
 fn cc_list(which: &str) -> String {
     let read = fs::read_to_string(format!("/proc/sys/net/ipv4/{which}"));
     read.map_or_else(|_| "not known".into(), |list| list.trim().into())
@@ -71,20 +96,7 @@ pub fn check(test: &Test, hosts: usize) -> Result<(), NetError> {
     let pages = test.web.iter().map(|page| page.cc.as_str());
     let videos = test.dash.iter().map(|video| video.cc.as_str());
     let names: BTreeSet<&str> = flows.chain(pages).chain(videos).collect();
-    for name in names {
-        let socket = sys::tcp_socket(Ipv4Addr::LOCALHOST.into()).context("open TCP for", name)?;
-        sys::set_cc(socket.as_fd(), name).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => NetError::NoCongestionControl {
-                name: name.into(),
-                available: available_congestion_controls(),
-            },
-            ErrorKind::PermissionDenied => NetError::CongestionControlDenied {
-                name: name.into(),
-                allowed: cc_list("tcp_allowed_congestion_control"),
-            },
-            _ => NetError::System { operation: "set congestion control", object: name.into(), source: error },
-        })?;
-    }
+    names.into_iter().filter(|name| !name.is_empty()).try_for_each(check_cc)?;
     let limit = sys::open_files_limit().context("read", "the limit of open files")?;
     let open = fs::read_dir("/proc/self/fd").map_or(64, |entries| entries.count() as u64);
     enough_files(test, hosts, open, limit)

@@ -16,7 +16,7 @@
 use goodqueue::{Rate, Span};
 
 use super::ns;
-use crate::{Direction, Dscp, Test};
+use crate::{Direction, Dscp, Params, Test};
 
 /// Bytes of the header.
 pub(super) const LEN: usize = 64;
@@ -49,7 +49,8 @@ impl FlowHeader {
             start: ns(flow.start),
             stop: ns(flow.stop),
             step: test.step,
-            cc: flow.cc.clone(),
+            // A header has a name in any case. That of an upload decides nothing: its sender is here.
+            cc: if flow.cc.is_empty() { Params::DEFAULT_CC.into() } else { flow.cc.clone() },
             max_rate: flow.max_rate.filter(|_| flow.direction == Direction::Down),
         }
     }

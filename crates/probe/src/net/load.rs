@@ -95,8 +95,11 @@ impl<'a> Load<'a> {
     pub(super) fn run(mut self, stop: &AtomicBool) -> Result<LoadOutcome, NetError> {
         self.epoll.add_timer(&self.timer, TIMER).context("watch", "timer")?;
         let mut tokens = Vec::new();
-        while !stop.load(Ordering::Relaxed) && !self.states.iter().all(|s| matches!(s, State::Over)) {
+        loop {
             self.pass_time();
+            if stop.load(Ordering::Relaxed) || self.states.iter().all(|s| matches!(s, State::Over)) {
+                break;
+            }
             self.timer.set(self.clock.mono(self.agenda.next())).context("set", "timer")?;
             self.epoll.wait(&mut tokens).context("wait for", "flows")?;
             for &token in &tokens {
@@ -160,7 +163,9 @@ impl<'a> Load<'a> {
         let server = self.servers[flow.host].server;
         let socket = sys::tcp_socket(server.ip())?;
         if flow.direction == Direction::Up {
-            sys::set_cc(socket.as_fd(), &flow.cc)?;
+            if !flow.cc.is_empty() {
+                sys::set_cc(socket.as_fd(), &flow.cc)?;
+            }
             if let Some(rate) = flow.max_rate {
                 sys::set_max_pacing(socket.as_fd(), rate.0 / 8)?;
             }

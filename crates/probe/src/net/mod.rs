@@ -93,7 +93,10 @@ mod talk;
 #[forbid(unsafe_code)]
 mod udp;
 
-pub use client::{ClientSummary, LoadSummary, available_congestion_controls, check, run_client, run_load};
+pub use client::{
+    ClientSummary, LoadSummary, available_congestion_controls, check, check_cc, default_congestion_control,
+    run_client, run_load,
+};
 pub use clock::{ClockWatch, SharedClock};
 pub use datagrams::{DatagramFeeder, DatagramServer};
 pub use error::NetError;

@@ -146,16 +146,24 @@ pub(super) fn set_max_pacing(fd: BorrowedFd, bytes_per_second: u64) -> io::Resul
 /// Reads `TCP_CONGESTION`.
 pub(super) fn cc(fd: BorrowedFd) -> io::Result<String> {
     let mut value = [0u8; 16];
+    // Linux fills it to its end (`TCP_CA_NAME_MAX`).
     let len = get_option(fd, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &mut value)?;
-    let name = value[..len].split(|&b| b == 0).next().unwrap_or(&[]);
+    if len < value.len() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let name = value.split(|&b| b == 0).next().unwrap_or(&[]);
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// Reads `TCP_INFO`; bytes beyond what this kernel knows are zero.
+/// Length of the first `struct tcp_info`, up to `tcpi_total_retrans` (Linux 2.6). No Linux gives less.
+const FIRST_TCP_INFO: usize = 104;
+
+/// Reads `TCP_INFO`; bytes beyond what this kernel knows are zero. What takes the place of a kernel may give
+/// an integer instead (qemu-user): that is an error.
 pub(super) fn tcp_info(fd: BorrowedFd) -> io::Result<[u8; 256]> {
     let mut value = [0; 256];
-    get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;
-    Ok(value)
+    let len = get_option(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;
+    if len < FIRST_TCP_INFO { Err(io::ErrorKind::Unsupported.into()) } else { Ok(value) }
 }
 
 /// Sets `TCP_NOTSENT_LOWAT`: the socket takes more only while it holds fewer bytes than this that it has not

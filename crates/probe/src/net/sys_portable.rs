@@ -214,6 +214,13 @@ pub(super) struct Epoll {
 /// Longest wait, so that a stop is noticed.
 const LONGEST: Duration = Duration::from_millis(100);
 
+impl Watched {
+    /// Whether the number is still that of the socket that was to be watched.
+    fn is_open(&self) -> bool {
+        self.port.is_some() && port(self.fd) == self.port
+    }
+}
+
 fn port(fd: RawFd) -> Option<u16> {
     os::with_socket(fd, |fd| SockRef::from(fd).local_addr().ok()?.as_socket().map(|addr| addr.port()))
 }
@@ -251,16 +258,28 @@ impl Epoll {
         let left = Duration::from_nanos(due.saturating_sub(monotonic()).max(0).unsigned_abs());
         let watched = self.watched.get_mut();
         let mut polls: Vec<Poll> = watched.iter().map(|one| os::poll_for(one.fd, one.interest)).collect();
-        if poll_until(&mut polls, left.min(LONGEST))? {
-            let mut polls = polls.iter();
-            watched.retain(|one| {
-                let is_ready = polls.next().is_some_and(os::is_ready);
-                let is_same = !is_ready || (one.port.is_some() && port(one.fd) == one.port);
-                if is_ready && is_same {
-                    tokens.push(one.token);
+        match poll_until(&mut polls, left.min(LONGEST)) {
+            Ok(false) => {}
+            Ok(true) => {
+                let mut polls = polls.iter();
+                watched.retain(|one| {
+                    let is_ready = polls.next().is_some_and(os::is_ready);
+                    let stays = !is_ready || one.is_open();
+                    if is_ready && stays {
+                        tokens.push(one.token);
+                    }
+                    stays
+                });
+            }
+            // `WSAPoll` may wait for none of them if one is closed (`WSAENOTSOCK`, seen under wine). Without
+            // that one it can wait again.
+            Err(error) => {
+                let before = watched.len();
+                watched.retain(Watched::is_open);
+                if watched.len() == before {
+                    return Err(error);
                 }
-                is_same
-            });
+            }
         }
         // It is due until it is set again.
         tokens.extend(timer.filter(|_| monotonic() >= due).map(|(_, token)| token));
@@ -457,4 +476,33 @@ pub(super) fn ttl(fd: BorrowedFd, v6: bool) -> io::Result<u8> {
 /// Fragments are as the system has them.
 pub(super) fn set_fragments(_: BorrowedFd, _: bool, _: bool) -> io::Result<()> {
     unsupported("--df")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Under wine, `WSAPoll` waits for no socket if the first one is closed (`WSAENOTSOCK`). On a busy
+    /// machine that met the flows of a load when their time was over, and the error ended the whole test.
+    #[test]
+    fn what_is_closed_does_not_end_the_wait_for_the_others() {
+        let ([first, _], [second, far]) = (wakers().unwrap(), wakers().unwrap());
+        let mut epoll = Epoll::new().unwrap();
+        epoll.add(first.as_fd(), Interest::Read, 1).unwrap();
+        epoll.add(second.as_fd(), Interest::Read, 2).unwrap();
+        drop(first);
+        wake(&far);
+        let mut tokens = Vec::new();
+        for _ in 0..3 {
+            epoll.wait(&mut tokens).unwrap();
+            if !tokens.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(tokens, [2]);
+        // Nor does one that was the only one.
+        drop(second);
+        epoll.wait(&mut tokens).unwrap();
+        assert_eq!(tokens, []);
+    }
 }
