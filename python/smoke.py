@@ -26,7 +26,9 @@ def show(result):
     print("series", result.series.num_rows, hashlib.sha256(series.encode()).hexdigest())
 
 
-result = goodqueue.run("rrul", rate="10mbit", queues=["pfifo:1000", "fq_codel", "cake", Fifo], seeds=2, length="3s")
+result = goodqueue.run(
+    "rrul", rate="10mbit", queues=["pfifo:1000", "fq_codel", "cake", Fifo], seeds=2, length="3s"
+)
 print(result)
 show(result)
 show(goodqueue.run("tcp_1up", rate="10mbit", cc="bbr", queues="dualpi2", transport="quic", length="3s"))

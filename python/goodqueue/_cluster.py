@@ -50,8 +50,8 @@ def work(text: _Text, url: str, units: list[_goodqueue._Unit], version: str) -> 
         import distributed
 
         raise OtherVersion(
-            f"the worker {distributed.get_worker().address} has goodqueue {own}, and this is {version}: install "
-            "the same version on all workers"
+            f"the worker {distributed.get_worker().address} has goodqueue {own}, and this is {version}: "
+            "install the same version on all workers"
         )
     since = time.perf_counter()
     name, part, failed = _study(*text).run(units)

@@ -110,8 +110,8 @@ def run(
     Live
         live: send this Linux kernel's TCP through the queues, in network namespaces of its own and in real
             time. It needs root, or user namespaces; what is missing is a MachineError that names it. A class
-            of your own runs in another Python process, at up to some 20 Mbit/s. Congestion control is the
-            kernel's: none of your own
+            of your own runs in another Python process, and goes there by value (pickle). Congestion control
+            is the kernel's: none of your own
         super_packets: let the hosts of a live run send super-packets (TSO), for rates above 1 Gbit/s
 
     This run
@@ -170,8 +170,8 @@ def _ask(
     live = given.get("live", False)
     if live and own:
         raise UsageError(
-            f"cc {own[0][0]}: live, congestion control is that of this kernel's TCP (a kernel module or a BPF "
-            "program); leave live out"
+            f"cc {own[0][0]}: live, congestion control is that of this kernel's TCP (a kernel module or a "
+            "BPF program); leave live out"
         )
     words = [name, *_words.of({"queues": flag, **given})]
     asked = _goodqueue.Asked(words, text, own)

@@ -6,11 +6,13 @@ It is not forked: who enters a user namespace has one thread, and a notebook has
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import pickle
 import sys
 import traceback
 from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 from ._errors import MachineError, UsageError
@@ -41,7 +43,7 @@ def packed(name: str, make: Callable[[], object]) -> str:
     """A queue of one's own as text."""
     pickler: Any = pickle
     try:
-        import cloudpickle as pickler
+        pickler = importlib.import_module("cloudpickle")
     except ImportError:
         if getattr(make, "__module__", None) == "__main__":
             words = "a class or function of this script or notebook goes to another process"
@@ -60,8 +62,9 @@ def unpacked(text: str) -> tuple[str, Callable[[], object]]:
     return pair
 
 
-def said(error: BaseException) -> str:
+def said(error: BaseException, where: TracebackType | None) -> str:
     """In the child: the words for the parent."""
     if isinstance(error, UsageError):
         return str(error)
-    return f"{error!r}\n" + "".join(traceback.format_exception(error)).rstrip()
+    lines = traceback.format_exception(error.with_traceback(where))
+    return f"{type(error).__name__}: {error}\n{''.join(lines).rstrip()}"

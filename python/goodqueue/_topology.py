@@ -83,8 +83,8 @@ class Topology:
     def dumbbell(
         cls, pairs: int, *, rate: str = "20mbit", delay: str = "10ms", queue: str = "fq_codel"
     ) -> Topology:
-        """Pairs of hosts whose two sides share one bottleneck: hosts[0] and hosts[1], hosts[2] and hosts[3], and
-        so on. Links of hosts have no rate.
+        """Pairs of hosts whose two sides share one bottleneck: hosts[0] and hosts[1], hosts[2] and hosts[3],
+        and so on. Links of hosts have no rate.
         """
         if isinstance(pairs, bool) or not isinstance(pairs, int) or not 1 <= pairs <= 1000:
             raise UsageError(f"pairs {pairs!r}: a whole number from 1 to 1000")

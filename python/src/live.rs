@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use goodqueue_experiment::{Error, live};
+use goodqueue_experiment::live;
 use pyo3::prelude::*;
 
 use crate::check::Checked;
@@ -17,7 +17,7 @@ pub(crate) fn live_worker(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Makes a queue of the text that the parent has sent.
-fn make(text: &str, seed: u64) -> Result<live::OwnQueue, Error> {
+fn make(text: &str, seed: u64) -> Result<live::OwnQueue, String> {
     let shared = Arc::<Shared>::default();
     let made = Python::attach(|py| {
         let unpacked = py.import("goodqueue._live").and_then(|live| live.call_method1("unpacked", (text,)));
@@ -32,11 +32,13 @@ fn make(text: &str, seed: u64) -> Result<live::OwnQueue, Error> {
         }
         words.get().cloned()
     };
-    made.map(|queue| live::OwnQueue::new(queue, fault)).map_err(Error::Usage)
+    made.map(|queue| live::OwnQueue::new(queue, fault))
 }
 
 /// An exception with its traceback, for the parent.
 fn said(py: Python<'_>, error: &PyErr) -> String {
-    let said = py.import("goodqueue._live").and_then(|live| live.call_method1("said", (error.value(py),)));
+    let said = py
+        .import("goodqueue._live")
+        .and_then(|live| live.call_method1("said", (error.value(py), error.traceback(py))));
     said.and_then(|said| said.extract()).unwrap_or_else(|_| error.to_string())
 }

@@ -210,7 +210,9 @@ def of_another_version(real):
 def test_a_worker_of_another_version_is_named(tmp_path, client, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(_cluster, "work", of_another_version(_cluster.work))
-        words = f"the worker tcp://.* has goodqueue 0.0.9, and this is {goodqueue.__version__}: install the same"
+        words = (
+            f"the worker tcp://.* has goodqueue 0.0.9, and this is {goodqueue.__version__}: install the same"
+        )
         with pytest.raises(goodqueue.MachineError, match=words):
             goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
     assert parts(tmp_path / "out") == [], "nothing of it is kept"

@@ -7,14 +7,12 @@ use std::sync::Arc;
 use goodqueue::{Backlog, Header, Nanos, Observer, Owner, PacketInfo, Queue, Reason, Stats, Verdict};
 use goodqueue_wire::Frame;
 
-use crate::Error;
-
 /// How the child of the live arm makes queues of the calling program's own.
 #[derive(Clone, Copy, Debug)]
 pub struct Own {
     /// Makes the queue of one direction: from the text of [`crate::Plan::own`], and the seed of its random
-    /// decisions.
-    pub make: fn(&str, u64) -> Result<OwnQueue, Error>,
+    /// decisions. If it cannot, it says why.
+    pub make: fn(&str, u64) -> Result<OwnQueue, String>,
     /// Called on the engine's thread with its work: prepares the thread for these queues, and calls the work
     /// once.
     pub around: fn(&mut (dyn FnMut() + Send)),

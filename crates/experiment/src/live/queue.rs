@@ -27,8 +27,12 @@ const LONGEST: Span = Span::from_secs(120);
 pub(super) enum LineQueue {
     Catalogue(QueueSpec),
     Own(Library),
-    /// The text that the child of the calling program makes it of.
-    Program(String, Own),
+    /// One of the calling program: what it is called, and the text that the child makes it of.
+    Program {
+        name: String,
+        text: String,
+        own: Own,
+    },
 }
 
 impl LineQueue {
@@ -48,7 +52,7 @@ impl LineQueue {
         match self {
             LineQueue::Catalogue(queue) => collect::parameters(queue),
             LineQueue::Own(library) => own::parameters(library),
-            LineQueue::Program(..) => BTreeMap::new(),
+            LineQueue::Program { .. } => BTreeMap::new(),
         }
     }
 
@@ -64,7 +68,10 @@ impl LineQueue {
                 RunningQueue::Catalogue(built.map_err(Error::usage)?)
             }
             LineQueue::Own(library) => RunningQueue::Own(library.queue(draws.next_u64())),
-            LineQueue::Program(text, own) => RunningQueue::Program((own.make)(text, draws.next_u64())?),
+            LineQueue::Program { name, text, own } => {
+                let made = (own.make)(text, draws.next_u64());
+                RunningQueue::Program(made.map_err(|why| Error::Usage(format!("{name}: {why}")))?)
+            }
         })
     }
 
@@ -72,7 +79,7 @@ impl LineQueue {
     pub(super) fn around(&self) -> Option<fn(&mut (dyn FnMut() + Send))> {
         match self {
             LineQueue::Catalogue(_) | LineQueue::Own(_) => None,
-            LineQueue::Program(_, own) => Some(own.around),
+            LineQueue::Program { own, .. } => Some(own.around),
         }
     }
 

@@ -91,7 +91,9 @@ impl Setup {
                 let test = test.test()?;
                 let queue = match (text, own) {
                     (None, _) => LineQueue::read(queue)?,
-                    (Some(text), Some(own)) => LineQueue::Program(text.clone(), own),
+                    (Some(text), Some(own)) => {
+                        LineQueue::Program { name: queue.clone(), text: text.clone(), own }
+                    }
                     (Some(_), None) => {
                         return Err(Error::Usage(format!(
                             "{queue}: this program makes no queues of its own"
