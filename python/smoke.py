@@ -31,7 +31,8 @@ result = goodqueue.run(
 )
 print(result)
 show(result)
-show(goodqueue.run("tcp_1up", rate="10mbit", cc="bbr", queues="dualpi2", transport="quic", length="3s"))
+show(goodqueue.run("tcp_1up", rate="10mbit", cc="bbr", queues="dualpi2", length="3s"))
+show(goodqueue.run("tcp_1up", rate="10mbit", transport="quic", queues="codel", length="3s"))
 
 with tempfile.TemporaryDirectory() as folder:
     for name in ("data.csv", "data.parquet"):
