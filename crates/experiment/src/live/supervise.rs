@@ -87,8 +87,8 @@ pub(crate) struct Turn {
     pub(crate) load: Option<Way>,
 }
 
-/// Runs `turns` one after the other and puts what was measured into `record`, calling `keep` after each. `worker`:
-/// the words that start the child ([`crate::simulate::Options::worker`]).
+/// Runs `turns` one after the other and puts what was measured into `record`, calling `keep` after each.
+/// `worker`: the words that start the child ([`crate::simulate::Options::worker`]).
 ///
 /// # Errors
 /// The first reason to stop; `record` holds what was measured until then.
