@@ -19,6 +19,7 @@ __all__ = [
     "check_words",
     "keys",
     "lines",
+    "live_worker",
     "queues",
     "read_vectors",
     "schema",
