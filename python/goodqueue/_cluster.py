@@ -39,8 +39,20 @@ def _place(url: str) -> Place:
     return open_place(url)
 
 
-def work(text: _Text, url: str, units: list[_goodqueue._Unit]) -> _Done:
-    """On a worker: runs units and writes their part."""
+class OtherVersion(MachineError):
+    """A worker has another version of this package, whose results may differ."""
+
+
+def work(text: _Text, url: str, units: list[_goodqueue._Unit], version: str) -> _Done:
+    """On a worker: runs units and writes their part, if it has the version of the parent."""
+    own = _goodqueue.__version__
+    if own != version:
+        import distributed
+
+        raise OtherVersion(
+            f"the worker {distributed.get_worker().address} has goodqueue {own}, and this is {version}: "
+            "install the same version on all workers"
+        )
     since = time.perf_counter()
     name, part, failed = _study(*text).run(units)
     try:
@@ -127,7 +139,9 @@ class _Cluster:
                 most = AHEAD * self._threads()
                 while (waiting and len(running) < most) or (is_free and suspects and not running):
                     chunk = suspects.pop() if is_free else waiting.pop()
-                    future = self.client.submit(work, self.text, self.place.url, chunk, pure=False)
+                    future = self.client.submit(
+                        work, self.text, self.place.url, chunk, _goodqueue.__version__, pure=False
+                    )
                     running[future] = chunk
                     alone = future if is_free else alone
                     if not waiting and not is_free and (chunk := study.chunk(size)):
@@ -150,6 +164,9 @@ class _Cluster:
                         progress(min(done / cost, 1.0))
                 elif future.status == "error":
                     error = future.exception()
+                    if isinstance(error, OtherVersion):
+                        # No row is written: the point has not failed.
+                        raise error
                     if isinstance(error, self.distributed.KilledWorker) and future is not alone:
                         suspects += [[unit] for unit in chunk]
                     else:

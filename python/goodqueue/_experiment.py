@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from . import _goodqueue, _toml, _words
+from . import _goodqueue, _live, _toml, _words
 from ._errors import UsageError
 from ._result import Result
 
@@ -56,12 +56,14 @@ def run(
     seed: int | None = None,
     seeds: int | str | Iterable[int] | None = None,
     set: Mapping[str, object] | None = None,
+    live: bool = False,
+    super_packets: bool = False,
     title: str = "",
     note: str = "",
     threads: int = 0,
     progress: Callable[[float], object] | None = None,
 ) -> Result:
-    """Runs a test over a link, once for each queue, in the simulator, and returns what was measured.
+    """Runs a test over a link, once for each queue, in the simulator or live, and returns what was measured.
 
     It does what the command `goodqueue run` does, and gets the same results to the byte. Units are tc's:
     "20mbit" and "1gbit" are bits per second, times are "20ms" or "30s".
@@ -105,6 +107,13 @@ def run(
         seed, seeds: root of every random stream; how often (5) or with which seeds (range(5)) each queue runs
         set: keys of an experiment file to change: {"variant.NAME.queue": "codel"}
 
+    Live
+        live: send this Linux kernel's TCP through the queues, in network namespaces of its own and in real
+            time. It needs root, or user namespaces; what is missing is a MachineError that names it. A class
+            of your own runs in another Python process, and goes there by value (pickle). Congestion control
+            is the kernel's: none of your own
+        super_packets: let the hosts of a live run send super-packets (TSO), for rates above 1 Gbit/s
+
     This run
         title, note: for page and files
         threads: simulations at a time; 0: as many as there are processors
@@ -135,7 +144,8 @@ def _run(
         words = [*words, f"--title={own['title']}"]
     if words and own["note"]:
         words = [*words, f"--note={own['note']}"]
-    return Result(asked.run(own["title"], own["note"], words, own["threads"], own["progress"]))
+    worker = _live.worker() if given["live"] else []
+    return Result(asked.run(own["title"], own["note"], words, own["threads"], own["progress"], worker))
 
 
 def _ask(
@@ -157,9 +167,19 @@ def _ask(
     if "cc" in given:
         given["cc"], more = _words.ccs(given["cc"])
         own += more
+    live = given.get("live", False)
+    if live and own:
+        raise UsageError(
+            f"cc {own[0][0]}: live, congestion control is that of this kernel's TCP (a kernel module or a "
+            "BPF program); leave live out"
+        )
     words = [name, *_words.of({"queues": flag, **given})]
     asked = _goodqueue.Asked(words, text, own)
-    if mine:
+    if mine and live:
+        asked.put_live_queues(
+            [None if isinstance(queue, str) else (queue[0], _live.packed(*queue)) for queue in order]
+        )
+    elif mine:
         places = [None if isinstance(queue, str) else queue for queue in order]
         asked.put_queues(len(order) - len(mine) or 1, places)
     can_be_typed = text is None and not mine and not own
@@ -246,16 +266,18 @@ class Experiment:
         self,
         *,
         queues: QueueLike | Iterable[QueueLike] | None = None,
+        live: bool = False,
         title: str = "",
         note: str = "",
         threads: int = 0,
         progress: Callable[[float], object] | None = None,
     ) -> Result:
-        """Runs it in the simulator. The arguments are those of `goodqueue.run`.
+        """Runs it in the simulator, or live. The arguments are those of `goodqueue.run`.
 
         queues: others than those of the experiment; of your own, too
+        live: only experiments over [wifi]; for others, see `goodqueue.run`
         """
-        given: dict[str, Any] = {"queues": queues, "set": self._changes or None}
+        given: dict[str, Any] = {"queues": queues, "set": self._changes or None, "live": live}
         own = {"test": self._name, "title": title, "note": note, "threads": threads, "progress": progress}
         return _run(own, given, self._text, self._ccs)
 

@@ -19,6 +19,7 @@ __all__ = [
     "check_words",
     "keys",
     "lines",
+    "live_worker",
     "queues",
     "read_vectors",
     "schema",
@@ -35,6 +36,7 @@ _Verdicts = tuple[int, int, list[tuple[str, str, str, str | None]]]
 
 def check_words(queue: str, rate: str) -> _Verdicts: ...
 def check_class(name: str, factory: Callable[[], object]) -> _Verdicts: ...
+def live_worker() -> None: ...
 
 _Outcomes = list[tuple[str, int, int, str, bool, int, int, str | None]]
 
@@ -93,6 +95,7 @@ class Asked:
         cls, words: list[str], text: str | None, ccs: list[tuple[str, Callable[[], object], bool]]
     ) -> Asked: ...
     def put_queues(self, named: int, queues: list[tuple[str, Callable[[], object]] | None]) -> None: ...
+    def put_live_queues(self, queues: list[tuple[str, str] | None]) -> None: ...
     def shown(self) -> str: ...
     def warnings(self) -> list[str]: ...
     def run(
@@ -102,6 +105,7 @@ class Asked:
         command: list[str],
         threads: int,
         progress: Callable[[float], object] | None,
+        worker: list[str],
     ) -> Record: ...
 
 @final

@@ -80,6 +80,17 @@ class Topology:
         return cls._shape("fat_tree", k, ("host", "edge", "aggregation", "core"), (rate, delay, queue))
 
     @classmethod
+    def dumbbell(
+        cls, pairs: int, *, rate: str = "20mbit", delay: str = "10ms", queue: str = "fq_codel"
+    ) -> Topology:
+        """Pairs of hosts whose two sides share one bottleneck: hosts[0] and hosts[1], hosts[2] and hosts[3],
+        and so on. Links of hosts have no rate.
+        """
+        if isinstance(pairs, bool) or not isinstance(pairs, int) or not 1 <= pairs <= 1000:
+            raise UsageError(f"pairs {pairs!r}: a whole number from 1 to 1000")
+        return cls._shape("dumbbell", pairs, ("left", "right"), (rate, delay, queue))
+
+    @classmethod
     def parking_lot(
         cls, hops: int, *, rate: str = "20mbit", delay: str = "5ms", queue: str = "fq_codel"
     ) -> Topology:

@@ -1,5 +1,6 @@
 //! What is asked for, in the words of `goodqueue run`; how it runs; and the lists of what there is.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -105,6 +106,28 @@ impl Asked {
         put(experiment, named, queues, shared).map_err(|error| errors::of(py, &error))
     }
 
+    /// Puts queues that are written in Python among those of a live run: for each place a name and the packed
+    /// queue, or None for the next named one. Without any None, the named ones go.
+    fn put_live_queues(&mut self, py: Python<'_>, queues: Vec<Option<(String, String)>>) -> PyResult<()> {
+        let Some(plan) = self.asked.live_plan_mut() else {
+            let words = "--queue: live, a queue of your own can be in front of a line, and not on the air; leave --live out";
+            return Err(errors::usage(py, words));
+        };
+        let mut named = std::mem::take(&mut plan.queues).into_iter();
+        for queue in queues {
+            let Some((name, packed)) = queue else {
+                plan.queues.extend(named.next());
+                continue;
+            };
+            if plan.queues.contains(&name) {
+                return Err(errors::usage(py, format!("--queue: {name} is named twice")));
+            }
+            plan.queues.push(name.clone());
+            plan.own.insert(name, packed);
+        }
+        Ok(())
+    }
+
     /// The plan as JSON, as `--dry-run` prints it.
     fn shown(&self, py: Python<'_>) -> PyResult<String> {
         serde_json::to_string(&self.asked.shown()).map_err(|error| errors::machine(py, error))
@@ -116,7 +139,8 @@ impl Asked {
     }
 
     /// Runs it. `command` is the command that does the same, if there is one. `progress` is called with the
-    /// share that is done, from 0 to 1.
+    /// share that is done, from 0 to 1. `worker`: program and arguments that call `live_worker`.
+    #[allow(clippy::too_many_arguments)] // Python's arguments.
     fn run(
         &self,
         py: Python<'_>,
@@ -125,6 +149,7 @@ impl Asked {
         command: Vec<String>,
         threads: usize,
         progress: Option<Py<PyAny>>,
+        worker: Vec<OsString>,
     ) -> PyResult<Record> {
         let mut record = self.asked.head(goodqueue_report::Record {
             schema: SCHEMA,
@@ -141,6 +166,7 @@ impl Asked {
             threads,
             // A thread that Python knows calls queues in Python twenty times as fast.
             around: Some(|work| Python::attach(|py| py.detach(work))),
+            worker,
             ..Options::default()
         };
         // What an earlier run left.

@@ -11,13 +11,22 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::own::{Fate, Own, Shared};
 
-/// A queue in Python as the suite sees it.
-struct Checked {
+/// A queue in Python over packets without a simulation: those of the suite, and real ones.
+pub(crate) struct Checked {
     own: Own<Header>,
     shared: Arc<Shared>,
     seed: u64,
     backlog: Backlog,
     stats: Stats,
+}
+
+impl Checked {
+    /// Makes the Python object.
+    pub(crate) fn new(name: String, factory: Py<PyAny>, shared: Arc<Shared>, seed: u64) -> Checked {
+        let mut own = Own::new(name, factory, Arc::clone(&shared));
+        own.start(seed);
+        Checked { own, shared, seed, backlog: Backlog::default(), stats: Stats::default() }
+    }
 }
 
 /// Passes on what a queue does with its packets, and counts it.
@@ -121,12 +130,7 @@ pub(crate) fn check_words(py: Python<'_>, queue: &str, rate: &str) -> PyResult<V
 /// Checks a queue in Python: a class, or a function that makes one.
 #[pyfunction]
 pub(crate) fn check_class(py: Python<'_>, name: String, factory: Py<PyAny>) -> PyResult<Verdicts> {
-    let make = |seed| {
-        let shared = Arc::<Shared>::default();
-        let mut own = Own::new(name.clone(), factory.clone_ref(py), Arc::clone(&shared));
-        own.start(seed);
-        Ok(Checked { own, shared, seed, backlog: Backlog::default(), stats: Stats::default() })
-    };
+    let make = |seed| Ok(Checked::new(name.clone(), factory.clone_ref(py), Arc::default(), seed));
     let interrupt = std::cell::RefCell::new(None);
     let fault = |queue: &Checked| -> Option<Fault> {
         let fault = queue.shared.fault();

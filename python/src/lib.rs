@@ -6,6 +6,7 @@ mod cc;
 mod check;
 mod errors;
 mod gym;
+mod live;
 mod own;
 mod packet;
 mod queue;
@@ -26,6 +27,8 @@ mod _goodqueue {
     use super::check::{check_class, check_words};
     #[pymodule_export]
     use super::gym::Gym;
+    #[pymodule_export]
+    use super::live::live_worker;
     #[pymodule_export]
     use super::packet::Packet;
     #[pymodule_export]

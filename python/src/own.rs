@@ -47,6 +47,12 @@ impl Shared {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// The first failure, which stays.
+    pub(crate) fn error(&self, py: Python<'_>) -> Option<PyErr> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.as_ref().map(|error| error.clone_ref(py))
+    }
+
     /// This thread runs Python.
     pub(crate) fn note_thread(&self, py: Python<'_>) -> PyResult<()> {
         let thread: u64 = py.import("threading")?.call_method0("get_ident")?.extract()?;

@@ -21,13 +21,14 @@ const SLICE: Span = Span::from_millis(10);
 /// Events between two of these looks at most.
 const MOST_EVENTS: u64 = 1 << 20;
 
-/// The nodes, links and hosts of a fat tree or a parking lot; a link is a number of its first and its second
-/// end.
+/// The nodes, links and hosts of a dumbbell, a fat tree or a parking lot; a link is a number of its first and
+/// its second end.
 #[pyfunction]
 pub(crate) fn shape(kind: &str, size: usize) -> (Vec<String>, Vec<(NodeId, NodeId)>, Vec<NodeId>) {
     // The caller has lines of its own.
     let port = PortSpec::new(goodqueue::QueueSpec::from_str("pfifo").expect("a queue").into(), Rate(1));
     let net = match kind {
+        "dumbbell" => Topology::dumbbell(size, &port, Span(1)),
         "fat_tree" => Topology::fat_tree(size, &port, Span(1)),
         _ => Topology::parking_lot(size, &port, Span(1)),
     };

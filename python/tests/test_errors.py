@@ -2,6 +2,7 @@
 
 import collections
 import os
+import subprocess
 
 import pytest
 
@@ -243,6 +244,43 @@ def test_queues_that_break_the_rules(queue, kind, words):
     assert f"of the queue {queue.__name__}, at " in note
     # The interpreter is well, and so is the next run.
     assert goodqueue.run("tcp_1up", queues=[Fifo], length="1s", idle="1s").summary["state"] == ["complete"]
+
+
+def test_libraries_that_break_the_rules(root, tmp_path):
+    def compiled(name, *definitions):
+        library = tmp_path / f"{name}.so"
+        own = root / "crates/own"
+        words = [
+            "cc",
+            "-shared",
+            "-fPIC",
+            "-I",
+            own / "include",
+            *definitions,
+            own / "tests/c/wrong.c",
+            "-o",
+            library,
+        ]
+        subprocess.run(words, check=True)
+        return library
+
+    library = compiled("wrong")
+    for queue, words in [
+        (
+            compiled("old", "-DTABLE_ABI=7"),
+            "old.so: .*says that it is of version 7 of goodqueue_own.h, and this program has 1",
+        ),
+        (compiled("empty", "-Dgoodqueue_own_queue=another"), "empty.so: it exports no `goodqueue_own_queue`"),
+        (tmp_path / "none.so", "none.so"),
+        (f"{library} wrong=1", "wrong=1: .*it gave packet .*, which had left it before"),
+        (f"{library} wrong=3", "wrong=3: .*it lost them"),
+        (f"{library} wrong=4", "wrong=4: .*may leave now, and dequeue gave none"),
+    ]:
+        with pytest.raises(UsageError, match=words):
+            goodqueue.run("tcp_4up", rate="1mbit", queues=["codel", str(queue)], length="3s")
+    assert goodqueue.run("tcp_1up", queues=str(library), length="1s", idle="1s").summary["state"] == [
+        "complete"
+    ]
 
 
 def test_an_exception_keeps_its_traceback():

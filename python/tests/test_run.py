@@ -120,8 +120,8 @@ def test_the_arguments_are_those_of_the_command():
 
     typed = {_words.RENAMED.get(name, name) for name in inspect.signature(goodqueue.run).parameters}
     known = {name for name, _, _ in _goodqueue.keys()}
-    # The simulator is the only arm here.
-    assert known - typed == {"sim", "live", "super_packets"}
+    # The simulator is the default.
+    assert known - typed == {"sim"}
     assert typed - known == {"title", "note", "threads", "progress"}
     for name in inspect.signature(goodqueue.run).parameters:
         assert (

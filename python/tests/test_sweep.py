@@ -194,14 +194,40 @@ def test_a_point_that_kills_its_workers_is_named(tmp_path, client, monkeypatch):
     assert result.findings["missing"] == 0
 
 
+def of_another_version(real):
+    def work(*given):
+        from goodqueue import _goodqueue
+
+        own, _goodqueue.__version__ = _goodqueue.__version__, "0.0.9"
+        try:
+            return real(*given)
+        finally:
+            _goodqueue.__version__ = own
+
+    return work
+
+
+def test_a_worker_of_another_version_is_named(tmp_path, client, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(_cluster, "work", of_another_version(_cluster.work))
+        words = (
+            f"the worker tcp://.* has goodqueue 0.0.9, and this is {goodqueue.__version__}: install the same"
+        )
+        with pytest.raises(goodqueue.MachineError, match=words):
+            goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    assert parts(tmp_path / "out") == [], "nothing of it is kept"
+    result = goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    assert (result.findings["missing"], result.findings["failed"]) == (0, [])
+
+
 def deadly(real):
-    def work(text, url, units):
+    def work(text, url, units, version):
         if any((unit[0], unit[1]) == (3, 2) for unit in units):
             import os
             import signal
 
             os.kill(os.getpid(), signal.SIGKILL)
-        return real(text, url, units)
+        return real(text, url, units, version)
 
     return work
 

@@ -34,6 +34,17 @@ def test_parallel_paths_are_all_used():
     assert table.to_pydict() == net.run(flows, length="100ms").to_pydict()
 
 
+def test_a_dumbbell_is_one_bottleneck():
+    net = goodqueue.Topology.dumbbell(3)
+    pairs = [(net.hosts[at], net.hosts[at + 1], 500_000) for at in (0, 2, 4)]
+    flows = net.run(pairs, length="5s").to_pydict()
+    assert flows["hops"] == [3, 3, 3]
+    # 3 x 500 000 bytes, with headers, over 20 Mbit/s: 0.63 s, and round trips of 20 ms before.
+    assert 620 < max(flows["fct_ms"]) < 800, flows
+    alone = net.run(pairs[:1], length="5s").to_pydict()
+    assert alone["fct_ms"][0] < 0.5 * flows["fct_ms"][0]
+
+
 def test_a_parking_lot_is_shared_fairly():
     net = goodqueue.Topology.parking_lot(2)
     ends = [tuple(net.hosts[2 * pair : 2 * pair + 2]) for pair in range(3)]
@@ -78,6 +89,8 @@ def test_mistakes_are_explained():
         goodqueue.Topology.from_networkx(graph, rate=1000)
     with pytest.raises(goodqueue.UsageError, match="an even number"):
         goodqueue.Topology.fat_tree(5)
+    with pytest.raises(goodqueue.UsageError, match="pairs 0: a whole number from 1 to 1000"):
+        goodqueue.Topology.dumbbell(0)
 
 
 def test_flows_of_traffic_are_a_table():

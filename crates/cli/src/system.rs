@@ -27,5 +27,5 @@ pub fn begin() {
 /// # Errors
 /// How it ended.
 pub fn live_worker() -> Result<(), Error> {
-    live::worker()
+    live::worker(None)
 }

@@ -54,11 +54,16 @@ impl Asked {
             let experiment = if plan.arm == Arm::Simulated { Some(of_plan(&plan)?) } else { None };
             Asked { arm: plan.arm, test: plan.test.test()?, experiment, source: Source::Plan(plan.into()) }
         };
+        asked.checked()
+    }
+
+    /// Whether its arm can run it.
+    fn checked(self) -> Result<Asked, Error> {
         #[cfg(all(feature = "live", target_os = "linux"))]
-        if let (Arm::Live, Some(experiment)) = (asked.arm, &asked.experiment) {
+        if let (Arm::Live, Some(experiment)) = (self.arm, &self.experiment) {
             crate::live::check(experiment)?;
         }
-        Ok(asked)
+        Ok(self)
     }
 
     fn of_file(request: &Request, given: &[String]) -> Result<Asked, Error> {
@@ -76,7 +81,8 @@ impl Asked {
         let path = Path::new(&request.test);
         let experiment = Experiment::of_text(text, path, &changes).map_err(Error::usage)?;
         let source = Source::File { file: request.test.clone(), text: text.to_owned(), changes };
-        Ok(Asked { arm: request.arm(), test: experiment.test.clone(), experiment: Some(experiment), source })
+        let test = experiment.test.clone();
+        Asked { arm: request.arm(), test, experiment: Some(experiment), source }.checked()
     }
 
     fn of_link(request: &Request, file: &Path, given: &[String]) -> Result<Asked, Error> {
@@ -105,6 +111,15 @@ impl Asked {
     /// ([`crate::Variant::with_queue`]). `None` if the live arm runs a plan over its own line.
     pub fn experiment_mut(&mut self) -> Option<&mut Experiment> {
         self.experiment.as_mut()
+    }
+
+    /// The plan, if the live arm runs it over its own line: to change it before it runs, for example with a
+    /// queue of the program's own ([`Plan::own`]).
+    pub fn live_plan_mut(&mut self) -> Option<&mut Plan> {
+        match &mut self.source {
+            Source::Plan(plan) if self.arm == Arm::Live => Some(plan),
+            _ => None,
+        }
     }
 
     /// How often each side is run.
@@ -177,7 +192,8 @@ impl Asked {
             }
             #[cfg(all(feature = "live", target_os = "linux"))]
             (Arm::Live, experiment) => {
-                crate::live::run(&self.test, experiment.as_ref(), &self.source, record, monitor)
+                let source = (&self.source, &options.worker[..]);
+                crate::live::run(&self.test, experiment.as_ref(), source, record, monitor)
             }
             _ => Err(no_live_arm()),
         }

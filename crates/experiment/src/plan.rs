@@ -5,6 +5,8 @@ mod queues;
 mod seeds;
 mod values;
 
+use std::collections::BTreeMap;
+
 use goodqueue::{Rate, Span};
 use goodqueue_own::Library;
 use goodqueue_probe::{Dscp, Params, Test, TestError, Transport};
@@ -34,6 +36,10 @@ pub struct Plan {
     pub link: LinkOrder,
     /// The queues in their canonical words.
     pub queues: Vec<String>,
+    /// Those that are the calling program's own, by name: the text of which its child makes one
+    /// (`live::Own`).
+    #[serde(skip)]
+    pub own: BTreeMap<String, String>,
     /// Roots of every random stream, one for each repetition.
     pub seeds: Vec<u64>,
     /// How much later than planned flows, browsers, players, video calls and games begin at most; live ones
@@ -101,7 +107,7 @@ impl Plan {
             (Arm::Simulated, Some(text)) => Some(start_jitter(text)?.0),
         };
         let seeds = seeds.list(args.seed.unwrap_or(1))?;
-        let plan = Plan { arm, test, link, queues, seeds, start_jitter_ns, warnings };
+        let plan = Plan { arm, test, link, queues, own: BTreeMap::new(), seeds, start_jitter_ns, warnings };
         if arm == Arm::Live {
             plan.check_live()?;
         }

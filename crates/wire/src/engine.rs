@@ -54,13 +54,16 @@ pub struct EngineSpec<Q> {
     pub spin: Option<Span>,
     /// Counts each connection by itself ([`crate::PathReport::flows`]); `None`: no connection.
     pub flows: Option<FlowSpec>,
+    /// Called on the engine's thread with its work: prepares the thread for a queue of the program's own, and
+    /// calls the work once.
+    pub around: Option<fn(&mut (dyn FnMut() + Send))>,
 }
 
 impl<Q> EngineSpec<Q> {
     /// Both directions with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`, without counts of
     /// connections.
     pub fn new(up: PathSpec<Q>, down: PathSpec<Q>) -> EngineSpec<Q> {
-        EngineSpec { up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None, flows: None }
+        EngineSpec { up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None, flows: None, around: None }
     }
 }
 
@@ -119,7 +122,7 @@ impl Engine {
     {
         spec.check()?;
         let MediumSpec { medium, up, down, seed, frames, spin, flows } = spec;
-        let settings = Settings { seed, frames, spin };
+        let settings = Settings { seed, frames, spin, around: None };
         Engine::start_with(Place { act, ..Place::of(lab)? }, settings, move || {
             Ok(Air::new(medium, [up, down], frames, FlowHasher::new(seed), flows))
         })
@@ -148,7 +151,7 @@ impl Engine {
         let (ready, started) = mpsc::sync_channel(1);
         let work = {
             let shared = Arc::clone(&shared);
-            move || {
+            let work = move || {
                 let entered = router.map_or(Ok(()), |router| router.enter());
                 let destinations = act.map(Destinations::new);
                 let runner =
@@ -163,6 +166,12 @@ impl Engine {
                         None
                     }
                 }
+            };
+            move || {
+                let (mut work, mut report) = (Some(work), None);
+                let around = settings.around.unwrap_or(|work| work());
+                around(&mut || report = work.take().and_then(|work| work()));
+                report
             }
         };
         let thread = thread::Builder::new().name("engine".to_owned()).spawn(work);
@@ -207,14 +216,14 @@ impl Place {
 impl<Q: Queue<Frame> + Send + 'static> EngineSpec<Q> {
     /// The settings, and what makes both directions in the engine's thread.
     fn into_paths(self) -> (Settings, impl FnOnce() -> Result<[Path<Q>; 2]> + Send + 'static) {
-        let EngineSpec { up, down, seed, frames, spin, flows } = self;
+        let EngineSpec { up, down, seed, frames, spin, flows, around } = self;
         let make = move || {
             let path = |spec, way| {
                 Path::new(spec, frames, Rng::stream(seed, way, "loss"), FlowHasher::new(seed), flows)
             };
             Ok([path(up, 0)?, path(down, 1)?])
         };
-        (Settings { seed, frames, spin }, make)
+        (Settings { seed, frames, spin, around }, make)
     }
 }
 

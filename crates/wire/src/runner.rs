@@ -137,6 +137,7 @@ pub(crate) struct Settings {
     pub(crate) seed: u64,
     pub(crate) frames: u32,
     pub(crate) spin: Option<Span>,
+    pub(crate) around: Option<fn(&mut (dyn FnMut() + Send))>,
 }
 
 /// The destinations of the client's packets.
@@ -171,7 +172,7 @@ impl<C: Channel> Runner<C> {
         destinations: Option<Destinations>,
         shared: Arc<Shared>,
     ) -> Result<Runner<C>> {
-        let Settings { seed, frames, spin } = settings;
+        let Settings { seed, frames, spin, .. } = settings;
         let longest_frame = between.longest_frame();
         let pool = Pool::new(frames);
         let one_frame =

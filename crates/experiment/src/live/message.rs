@@ -32,6 +32,8 @@ pub(super) enum Work {
     Lines {
         /// The queue, in words.
         queue: String,
+        /// What the calling program makes it of, if it is one of its own.
+        text: Option<String>,
         /// What a test of responsiveness loads.
         load: Option<Direction>,
         /// The test.

@@ -4,6 +4,7 @@ mod connections;
 pub mod link;
 mod message;
 mod on_air;
+mod own;
 mod queue;
 mod rate;
 mod relay;
@@ -12,6 +13,8 @@ mod rights;
 mod setup;
 mod supervise;
 mod worker;
+
+use std::ffi::OsString;
 
 use goodqueue_probe::{Direction as Way, Test};
 use goodqueue_report::Record;
@@ -25,6 +28,7 @@ use message::{Order, Work};
 use setup::Setup;
 use supervise::Turn;
 
+pub use own::{Own, OwnQueue};
 pub use worker::main as worker;
 
 /// Whether the live arm has all that the experiment needs.
@@ -66,7 +70,7 @@ pub(crate) fn warnings(experiment: &Experiment) -> Vec<String> {
 pub(crate) fn run(
     test: &Test,
     experiment: Option<&Experiment>,
-    source: &Source,
+    (source, worker): (&Source, &[OsString]),
     record: &mut Record,
     monitor: &mut dyn Monitor,
 ) -> Result<(), Error> {
@@ -76,7 +80,7 @@ pub(crate) fn run(
         (None, _) => Vec::new(),
     };
     let _only_one = supervise::OnlyOne::claim(record)?;
-    supervise::run(&turns, record, monitor)
+    supervise::run(&turns, worker, record, monitor)
 }
 
 fn over_lines(test: &Test, plan: &Plan) -> Result<Vec<Turn>, Error> {
@@ -88,6 +92,7 @@ fn over_lines(test: &Test, plan: &Plan) -> Result<Vec<Turn>, Error> {
     let order = |queue: &String, name: &str, load: Option<Way>| Order {
         work: Work::Lines {
             queue: queue.clone(),
+            text: plan.own.get(queue).cloned(),
             load: load.map(direction),
             test: plan.test.clone(),
             link: plan.link.clone(),

@@ -1,15 +1,19 @@
-//! The queue of a line of the live arm: one of the catalogue, or one's own from a shared library.
+//! The queue of a line of the live arm: one of the catalogue, or one's own, from a shared library or of the
+//! calling program.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use goodqueue::fifo::Limit;
 use goodqueue::spec::{Link, QueueParams};
 use goodqueue::{
     AnyQueue, Backlog, Bytes, ETHERNET_FRAME, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span, Stats, Verdict,
 };
-use goodqueue_own::{FaultCell, Library, LibraryQueue};
+use goodqueue_own::{Library, LibraryQueue};
 use goodqueue_wire::Frame;
 
+use super::own::{Fault, Own, OwnQueue};
 use crate::Error;
 use crate::collect;
 use crate::own;
@@ -23,6 +27,12 @@ const LONGEST: Span = Span::from_secs(120);
 pub(super) enum LineQueue {
     Catalogue(QueueSpec),
     Own(Library),
+    /// One of the calling program: what it is called, and the text that the child makes it of.
+    Program {
+        name: String,
+        text: String,
+        own: Own,
+    },
 }
 
 impl LineQueue {
@@ -42,13 +52,14 @@ impl LineQueue {
         match self {
             LineQueue::Catalogue(queue) => collect::parameters(queue),
             LineQueue::Own(library) => own::parameters(library),
+            LineQueue::Program { .. } => BTreeMap::new(),
         }
     }
 
     /// The queue for direction `node` of a line.
     ///
     /// # Errors
-    /// [`Error::Usage`] if it cannot be built for this rate.
+    /// [`Error::Usage`] if it cannot be built for this rate, or the calling program cannot make it.
     pub(super) fn build(&self, rate: Rate, seed: u64, node: u64) -> Result<RunningQueue, Error> {
         let mut draws = Rng::stream(seed, node, "queue");
         Ok(match self {
@@ -57,7 +68,19 @@ impl LineQueue {
                 RunningQueue::Catalogue(built.map_err(Error::usage)?)
             }
             LineQueue::Own(library) => RunningQueue::Own(library.queue(draws.next_u64())),
+            LineQueue::Program { name, text, own } => {
+                let made = (own.make)(text, draws.next_u64());
+                RunningQueue::Program(made.map_err(|why| Error::Usage(format!("{name}: {why}")))?)
+            }
         })
+    }
+
+    /// What prepares the engine's thread for it.
+    pub(super) fn around(&self) -> Option<fn(&mut (dyn FnMut() + Send))> {
+        match self {
+            LineQueue::Catalogue(_) | LineQueue::Own(_) => None,
+            LineQueue::Program { own, .. } => Some(own.around),
+        }
     }
 
     /// How long a full queue, with a full device ring of `ring` packets below it, takes to drain over a line
@@ -84,17 +107,23 @@ impl LineQueue {
 }
 
 /// Where the queues of an engine note that they break rules.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Faults(Vec<FaultCell>);
+#[derive(Clone, Default)]
+pub(super) struct Faults(Vec<Fault>);
+
+impl fmt::Debug for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Faults").field(&self.first()).finish()
+    }
+}
 
 impl Faults {
     pub(super) fn of(queues: [&RunningQueue; 2]) -> Faults {
-        Faults(queues.into_iter().filter_map(RunningQueue::fault_cell).collect())
+        Faults(queues.into_iter().filter_map(RunningQueue::fault).collect())
     }
 
     /// The first fault, in words.
     pub(super) fn first(&self) -> Option<String> {
-        self.0.iter().find_map(|cell| cell.get()).map(ToString::to_string)
+        self.0.iter().find_map(|fault| fault())
     }
 }
 
@@ -103,14 +132,19 @@ impl Faults {
 pub(super) enum RunningQueue {
     Catalogue(AnyQueue<Frame>),
     Own(LibraryQueue<Frame>),
+    Program(OwnQueue),
 }
 
 impl RunningQueue {
-    /// Where its fault will be, if it can have one.
-    pub(super) fn fault_cell(&self) -> Option<FaultCell> {
+    /// What will say its fault, if it can have one.
+    fn fault(&self) -> Option<Fault> {
         match self {
             RunningQueue::Catalogue(_) => None,
-            RunningQueue::Own(queue) => Some(queue.fault_cell()),
+            RunningQueue::Own(queue) => {
+                let cell = queue.fault_cell();
+                Some(Arc::new(move || cell.get().map(ToString::to_string)))
+            }
+            RunningQueue::Program(queue) => Some(queue.fault()),
         }
     }
 }
@@ -121,6 +155,7 @@ macro_rules! each {
         match $running {
             RunningQueue::Catalogue($queue) => $body,
             RunningQueue::Own($queue) => $body,
+            RunningQueue::Program($queue) => $body,
         }
     };
 }

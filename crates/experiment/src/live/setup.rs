@@ -18,6 +18,7 @@ use goodqueue_wire::{
 
 use super::message::{Order, Work};
 use super::on_air::{LoadStart, Notes, Offered, OnAir, RadioMessage, backlog};
+use super::own::Own;
 use super::queue::{Faults, LineQueue, RunningQueue};
 use crate::Error;
 use crate::collect::{QueueMoment, Tally};
@@ -84,11 +85,21 @@ pub(super) struct RadioThread {
 }
 
 impl Setup {
-    pub(super) fn of(order: &Order) -> Result<Setup, Error> {
+    pub(super) fn of(order: &Order, own: Option<Own>) -> Result<Setup, Error> {
         match &order.work {
-            Work::Lines { queue, load, test, link } => {
+            Work::Lines { queue, text, load, test, link } => {
                 let test = test.test()?;
-                let queue = LineQueue::read(queue)?;
+                let queue = match (text, own) {
+                    (None, _) => LineQueue::read(queue)?,
+                    (Some(text), Some(own)) => {
+                        LineQueue::Program { name: queue.clone(), text: text.clone(), own }
+                    }
+                    (Some(_), None) => {
+                        return Err(Error::Usage(format!(
+                            "{queue}: this program makes no queues of its own"
+                        )));
+                    }
+                };
                 Ok(Setup {
                     hosts: test.hosts(),
                     test,
@@ -242,6 +253,7 @@ pub(super) fn lines(
     engine.seed = seed;
     engine.flows = flows;
     engine.frames = frames(link);
+    engine.around = queue.around();
     Ok(engine)
 }
 

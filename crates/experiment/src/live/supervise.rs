@@ -3,6 +3,7 @@
 //! The child makes the namespaces and dies with them; the parent keeps what was measured. So nothing
 //! is lost when the child is killed, and nothing stays behind when either is.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -87,15 +88,21 @@ pub(crate) struct Turn {
 }
 
 /// Runs `turns` one after the other and puts what was measured into `record`, calling `keep` after each.
+/// `worker`: the words that start the child ([`crate::simulate::Options::worker`]).
 ///
 /// # Errors
 /// The first reason to stop; `record` holds what was measured until then.
-pub(crate) fn run(turns: &[Turn], record: &mut Record, monitor: &mut dyn Monitor) -> Result<(), Error> {
+pub(crate) fn run(
+    turns: &[Turn],
+    worker: &[OsString],
+    record: &mut Record,
+    monitor: &mut dyn Monitor,
+) -> Result<(), Error> {
     let told =
         |turn: &Turn| Told { label: turn.order.label.clone(), idle: turn.test.idle, load: turn.test.load };
     monitor.plan(&turns.iter().map(told).collect::<Vec<_>>(), 1);
     let run = |(number, one): (usize, &Turn)| {
-        let (run, end) = turn(number, one, record, monitor);
+        let (run, end) = turn((number, one), worker, record, monitor);
         if let Some(run) = run {
             record.runs.push(run);
             monitor.keep(record)?;
@@ -109,12 +116,12 @@ pub(crate) fn run(turns: &[Turn], record: &mut Record, monitor: &mut dyn Monitor
 
 /// One queue's turn: what was measured, if anything, and how it ended.
 fn turn(
-    number: usize,
-    turn: &Turn,
+    (number, turn): (usize, &Turn),
+    worker: &[OsString],
     record: &mut Record,
     monitor: &mut dyn Monitor,
 ) -> (Option<Run>, Result<(), Error>) {
-    let mut worker = match Worker::start(&turn.order) {
+    let mut worker = match Worker::start(worker, &turn.order) {
         Ok(worker) => worker,
         Err(end) => return (None, Err(end)),
     };
@@ -284,11 +291,18 @@ struct Worker {
 }
 
 impl Worker {
-    fn start(order: &Order) -> Result<Worker, Error> {
-        let program =
-            std::env::current_exe().map_err(|e| Error::Machine(format!("finding this program: {e}")))?;
+    /// `words`: program and arguments; none: this program, as the command has it.
+    fn start(words: &[OsString], order: &Order) -> Result<Worker, Error> {
+        let (program, arguments) = match words {
+            [program, arguments @ ..] => (PathBuf::from(program), arguments.to_vec()),
+            [] => {
+                let program = std::env::current_exe();
+                let program = program.map_err(|e| Error::Machine(format!("finding this program: {e}")))?;
+                (program, vec!["live-worker".into()])
+            }
+        };
         let mut child = Command::new(&program)
-            .arg("live-worker")
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)

@@ -18,6 +18,7 @@ use goodqueue_report::{Direction, EngineHealth, PathQueue, Responsiveness, ramp_
 use goodqueue_wire::{EngineHandle, EngineReport, EngineSample, Lab, LabSpec, PathReport, PathSample, Side};
 
 use super::message::{Finish, Message, Order, Work};
+use super::own::Own;
 use super::queue::Faults;
 use super::responsiveness;
 use super::rights::Rights;
@@ -31,15 +32,18 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Time that all threads get to be ready before the idle lead-in begins.
 pub(super) const SETTLE: Span = Span::from_millis(300);
 
-/// Runs the one order that is on standard input.
+/// Runs the one order that is on standard input. `own` makes queues of the calling program's own, if it has
+/// some.
 ///
 /// # Errors
 /// None: the child reports a fault to its parent, and the exit code of the parent counts.
-pub fn main() -> Result<(), Error> {
+pub fn main(own: Option<Own>) -> Result<(), Error> {
+    // It cannot fail on Linux 3.5 and later.
+    let _ = goodqueue_wire::no_new_privileges();
     // The parent waits for signals with a descriptor, so they are blocked in it and, by inheritance, here.
     goodqueue_wire::Interrupt::unblock();
     let mut voice = Voice { writer: None };
-    if let Err(end) = work(&mut voice) {
+    if let Err(end) = work(&mut voice, own) {
         let machine = matches!(end, Error::Machine(_));
         voice.say(&Message::Failed { machine, what: end.to_string() });
     }
@@ -97,10 +101,10 @@ fn order() -> Result<Order, Error> {
     })
 }
 
-fn work(voice: &mut Voice) -> Result<(), Error> {
+fn work(voice: &mut Voice, own: Option<Own>) -> Result<(), Error> {
     let order = order()?;
     goodqueue_wire::die_with_parent(order.parent).map_err(Error::machine)?;
-    let setup = Setup::of(&order)?;
+    let setup = Setup::of(&order, own)?;
     let lab = lab(setup.hosts, setup.ecn, setup.super_packets)?;
     voice.detach();
     let test = &setup.test;

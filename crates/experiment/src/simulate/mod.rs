@@ -7,6 +7,7 @@ mod pool;
 mod trace;
 mod turn;
 
+use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 
 use goodqueue_probe::Test;
@@ -34,6 +35,9 @@ pub struct Options {
     /// Called on each thread that is started, with its work: prepares the thread for queues of one's own, and
     /// calls the work once.
     pub around: Option<fn(&mut (dyn FnMut() + Send))>,
+    /// Program and arguments of the child of a live run, which calls `live::worker`. Empty: this program, with
+    /// the argument `live-worker`.
+    pub worker: Vec<OsString>,
 }
 
 /// The numbers of the flows of `test` that `words` name: by name, by number from 1, or `all`.

@@ -1,0 +1,135 @@
+//! A queue that is written in the calling program, in the live arm. Parent and child are two processes: the
+//! parent sends a text, of which the child makes the queue.
+
+use core::fmt;
+use std::sync::Arc;
+
+use goodqueue::{Backlog, Header, Nanos, Observer, Owner, PacketInfo, Queue, Reason, Stats, Verdict};
+use goodqueue_wire::Frame;
+
+/// How the child of the live arm makes queues of the calling program's own.
+#[derive(Clone, Copy, Debug)]
+pub struct Own {
+    /// Makes the queue of one direction: from the text of [`crate::Plan::own`], and the seed of its random
+    /// decisions. If it cannot, it says why.
+    pub make: fn(&str, u64) -> Result<OwnQueue, String>,
+    /// Called on the engine's thread with its work: prepares the thread for these queues, and calls the work
+    /// once.
+    pub around: fn(&mut (dyn FnMut() + Send)),
+}
+
+/// Says what rule a queue has broken first, in words; `None` while it keeps all.
+pub(super) type Fault = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// A queue of the calling program's own at work.
+pub struct OwnQueue {
+    queue: Box<dyn Boxed>,
+    fault: Fault,
+}
+
+impl OwnQueue {
+    /// A queue in one direction of a line. `fault` is asked some times a second, on another thread: the run
+    /// ends as soon as it says something. Until then the queue must give back every packet all the same.
+    pub fn new(
+        queue: impl Queue<Frame> + Send + 'static,
+        fault: impl Fn() -> Option<String> + Send + Sync + 'static,
+    ) -> OwnQueue {
+        OwnQueue { queue: Box::new(queue), fault: Arc::new(fault) }
+    }
+
+    pub(super) fn fault(&self) -> Fault {
+        Arc::clone(&self.fault)
+    }
+}
+
+impl fmt::Debug for OwnQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnQueue").field("backlog", &self.queue.backlog()).finish_non_exhaustive()
+    }
+}
+
+/// [`Queue`] as a trait object.
+trait Boxed: Send {
+    fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut dyn Owner<Frame>) -> Verdict;
+    fn dequeue(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>) -> Option<Frame>;
+    fn next_wake(&self, now: Nanos) -> Option<Nanos>;
+    fn backlog(&self) -> Backlog;
+    fn stats(&self) -> Stats;
+    fn reset(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>);
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
+}
+
+/// Passes on what happens to packets. What CAKE and `fq` ask of a packet is known to no queue of one's own.
+struct Told<'a>(&'a mut dyn Owner<Frame>);
+
+impl Observer<Header> for Told<'_> {
+    fn dropped(&mut self, now: Nanos, packet: Header, reason: Reason) {
+        self.0.dropped(now, packet, reason);
+    }
+
+    fn marked(&mut self, now: Nanos, packet: &Header, reason: Reason) {
+        self.0.marked(now, packet, reason);
+    }
+}
+
+impl PacketInfo<Header> for Told<'_> {}
+
+impl<Q: Queue<Frame> + Send> Boxed for Q {
+    fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut dyn Owner<Frame>) -> Verdict {
+        Queue::enqueue(self, now, packet, &mut Told(owner))
+    }
+
+    fn dequeue(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>) -> Option<Frame> {
+        Queue::dequeue(self, now, &mut Told(owner))
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        Queue::next_wake(self, now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Queue::backlog(self)
+    }
+
+    fn stats(&self) -> Stats {
+        Queue::stats(self)
+    }
+
+    fn reset(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>) {
+        Queue::reset(self, now, &mut Told(owner));
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        Queue::counters(self, each);
+    }
+}
+
+impl Queue<Frame> for OwnQueue {
+    fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut impl Owner<Frame>) -> Verdict {
+        self.queue.enqueue(now, packet, owner)
+    }
+
+    fn dequeue(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) -> Option<Frame> {
+        self.queue.dequeue(now, owner)
+    }
+
+    fn next_wake(&self, now: Nanos) -> Option<Nanos> {
+        self.queue.next_wake(now)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn stats(&self) -> Stats {
+        self.queue.stats()
+    }
+
+    fn reset(&mut self, now: Nanos, owner: &mut impl Owner<Frame>) {
+        self.queue.reset(now, owner);
+    }
+
+    fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        self.queue.counters(each);
+    }
+}
