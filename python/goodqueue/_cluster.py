@@ -109,8 +109,16 @@ class _Cluster:
         cost: float,
         progress: Callable[[float], object] | None,
     ) -> None:
-        done = 0.0
-        size = chunk_cost(cost, self._threads(), _goodqueue.sweep_speed())
+        left, done = cost, 0.0
+        # Of this machine; of the workers as soon as one has answered.
+        speed, seconds = _goodqueue.sweep_speed(), 0.0
+
+        def following() -> list[_goodqueue._Unit]:
+            nonlocal left
+            chunk = study.chunk(chunk_cost(left, cost, threads, speed))
+            left -= sum(unit[5] for unit in chunk)
+            return chunk
+
         # Chunks that run again, and the next one of the round.
         waiting: list[list[_goodqueue._Unit]] = []
         running: dict[Any, list[_goodqueue._Unit]] = {}
@@ -118,19 +126,19 @@ class _Cluster:
         suspects: list[list[_goodqueue._Unit]] = []
         alone = None
         while True:
-            if not waiting and (chunk := study.chunk(size)):
+            threads = self._threads()
+            if not waiting and (chunk := following()):
                 waiting.append(chunk)
             if not (waiting or running or suspects):
                 return
             is_free = not waiting and not running
             try:
-                most = AHEAD * self._threads()
-                while (waiting and len(running) < most) or (is_free and suspects and not running):
+                while (waiting and len(running) < AHEAD * threads) or (is_free and suspects and not running):
                     chunk = suspects.pop() if is_free else waiting.pop()
                     future = self.client.submit(work, self.text, self.place.url, chunk, pure=False)
                     running[future] = chunk
                     alone = future if is_free else alone
-                    if not waiting and not is_free and (chunk := study.chunk(size)):
+                    if not waiting and not is_free and (chunk := following()):
                         waiting.append(chunk)
                 with contextlib.suppress(TimeoutError, self.distributed.TimeoutError):
                     self.distributed.wait(list(running), timeout=1, return_when="FIRST_COMPLETED")
@@ -140,12 +148,13 @@ class _Cluster:
                 chunk = running.pop(future)
                 if future.status == "finished":
                     try:
-                        self._take(study, future.result())
+                        seconds += self._take(study, future.result())
                     except (OSError, self.distributed.CancelledError):
                         # The scheduler went away before it gave the answer.
                         waiting.append(chunk)
                         continue
                     done += sum(unit[5] for unit in chunk)
+                    speed = seconds / done
                     if progress is not None:
                         progress(min(done / cost, 1.0))
                 elif future.status == "error":
@@ -190,13 +199,15 @@ class _Cluster:
         kept = (study.still(chunk) for chunk in chunks)
         return [chunk for chunk in kept if chunk]
 
-    def _take(self, study: _goodqueue.Study, found: _Done) -> None:
-        name, part, why, _, _ = found
+    def _take(self, study: _goodqueue.Study, found: _Done) -> float:
+        """Takes in a part; returns the seconds that its units took."""
+        name, part, why, _, seconds = found
         if part is None:
             study.read(self.place.get(f"{_PARTS}/{name}"))
-            return
-        study.read(part)
-        self._put(name, part, why)
+        else:
+            study.read(part)
+            self._put(name, part, why)
+        return seconds
 
     def _put(self, name: str, part: bytes, why: str) -> None:
         try:

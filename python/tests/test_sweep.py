@@ -130,23 +130,47 @@ def test_a_store_of_fsspec(tmp_path, client):
     assert str(goodqueue.sweep(grid(), directory="memory://sweep")) == str(here)
 
 
-def test_chunks_have_about_equal_cost():
-    text, name, folder = _sweep._text(many(200))
+def chunks(points, workers, speed):
+    """The chunks of a round, with the study's cost of each unit."""
+    text, name, folder = _sweep._text(many(points))
     study = _sweep._study(text, name, folder)
     study.plan(1)
     count, cost = study.todo()
-    size = _sweep.chunk_cost(cost, 2, 1e-9)
-    chunks = []
-    while chunk := study.chunk(size):
-        chunks.append(chunk)
-    assert len({unit[4] for chunk in chunks for unit in chunk}) == count == 200
-    costs = [sum(unit[5] for unit in chunk) for chunk in chunks]
-    largest = max(unit[5] for chunk in chunks for unit in chunk)
-    # No chunk is larger than a sixteenth of all and one unit, and each worker has several.
-    assert max(costs) <= cost / 16 + largest and len(chunks) >= 4 * 2
-    assert sum(costs) == pytest.approx(cost)
-    # A chunk of slow units is a few seconds long.
-    assert _sweep.chunk_cost(1e6, 2, 1.0) == 4.0
+    left, found = cost, []
+    while chunk := study.chunk(_sweep.chunk_cost(left, cost, workers, speed)):
+        found.append(chunk)
+        left -= sum(unit[5] for unit in chunk)
+    assert len({unit[4] for chunk in found for unit in chunk}) == sum(map(len, found)) == count
+    assert left == pytest.approx(0, abs=1e-6 * cost)
+    return cost, found
+
+
+def test_chunks_become_smaller_and_the_workers_end_together():
+    workers, speed = 2, 10.0 / chunks(1000, 2, 1e-9)[0]
+    cost, found = chunks(1000, workers, speed)
+    costs = [sum(unit[5] for unit in chunk) for chunk in found]
+    largest = max(unit[5] for chunk in found for unit in chunk)
+    assert costs[0] <= cost / (3 * workers) + largest
+    # The last ones are short, and there are few of them, although all is 10 s of predicted time.
+    assert max(costs[-4:]) <= _sweep.LEAST_S / speed + largest and len(found) < 30
+    # Units take a third to three times as long as predicted, by the point, and one worker is half as fast.
+    ends = [0.0] * workers
+    for chunk in found:
+        one = ends.index(min(ends))
+        seconds = sum(unit[5] * speed * 3 ** (unit[0] % 3 - 1) for unit in chunk)
+        ends[one] += seconds * (1 + one)
+    # So they end within one of the last chunks, at the slower worker: not within a sixteenth of all.
+    longest = 2 * (1 / 3 + 1 + 3) / 3 * (_sweep.LEAST_S + largest * speed)
+    assert max(ends) - min(ends) <= longest < sum(ends) / 16, ends
+
+
+def test_a_short_round_has_work_for_all_and_a_chunk_is_never_long():
+    # All of it would be shorter than the shortest chunk of a long round.
+    cost, found = chunks(200, 2, 1e-12)
+    costs = [sum(unit[5] for unit in chunk) for chunk in found]
+    largest = max(unit[5] for chunk in found for unit in chunk)
+    assert len(found) >= 4 * 2 and max(costs[-2:]) <= cost / 32 + largest
+    assert _sweep.chunk_cost(1e6, 1e6, 2, 1.0) == _sweep.MOST_S
 
 
 def test_a_killed_worker_loses_nothing(tmp_path):
