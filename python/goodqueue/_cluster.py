@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import pathlib
+import socket
 import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
 from . import _goodqueue
-from ._errors import MachineError
+from ._errors import Error, MachineError
 from ._store import Place, open_place
 from ._sweep import _PARTS, chunk_cost
 
@@ -23,6 +24,9 @@ from ._sweep import _PARTS, chunk_cost
 PATIENCE_S = 120.0
 #: Chunks that wait at the scheduler for each worker thread.
 AHEAD = 3
+
+#: What a worker that cannot work lacks.
+_NEEDS = "workers need this package in the same version, the files that the experiment names, and the folder"
 
 _Text = tuple[str, str, str]
 #: Name of the part, its content if it could not be written, why not, failed runs, seconds of work.
@@ -39,9 +43,14 @@ def _place(url: str) -> Place:
     return open_place(url)
 
 
-def work(text: _Text, url: str, units: list[_goodqueue._Unit]) -> _Done:
+def work(version: str, text: _Text, url: str, units: list[_goodqueue._Unit]) -> _Done:
     """On a worker: runs units and writes their part."""
     since = time.perf_counter()
+    if version != _goodqueue.__version__:
+        words = (
+            f"{socket.gethostname()} has goodqueue {_goodqueue.__version__}, and this sweep is of {version}"
+        )
+        raise MachineError(words)
     name, part, failed = _study(*text).run(units)
     try:
         _place(url).put(f"{_PARTS}/{name}", part)
@@ -135,7 +144,7 @@ class _Cluster:
             try:
                 while (waiting and len(running) < AHEAD * threads) or (is_free and suspects and not running):
                     chunk = suspects.pop() if is_free else waiting.pop()
-                    future = self.client.submit(work, self.text, self.place.url, chunk, pure=False)
+                    future = self._submit(chunk)
                     running[future] = chunk
                     alone = future if is_free else alone
                     if not waiting and not is_free and (chunk := following()):
@@ -159,6 +168,8 @@ class _Cluster:
                         progress(min(done / cost, 1.0))
                 elif future.status == "error":
                     error = future.exception()
+                    if isinstance(error, Error | ImportError):
+                        raise MachineError(f"a worker cannot run the points: {error}: {_NEEDS}") from None
                     if isinstance(error, self.distributed.KilledWorker) and future is not alone:
                         suspects += [[unit] for unit in chunk]
                     else:
@@ -171,6 +182,10 @@ class _Cluster:
                 running.clear()
                 self._again(study)
                 waiting = self._still(study, waiting)
+
+    def _submit(self, chunk: list[_goodqueue._Unit]) -> Any:
+        version = _goodqueue.__version__
+        return self.client.submit(work, version, self.text, self.place.url, chunk, pure=False)
 
     def _threads(self) -> int:
         with contextlib.suppress(Exception):

@@ -219,13 +219,13 @@ def test_a_point_that_kills_its_workers_is_named(tmp_path, client, monkeypatch):
 
 
 def deadly(real):
-    def work(text, url, units):
+    def work(version, text, url, units):
         if any((unit[0], unit[1]) == (3, 2) for unit in units):
             import os
             import signal
 
             os.kill(os.getpid(), signal.SIGKILL)
-        return real(text, url, units)
+        return real(version, text, url, units)
 
     return work
 
@@ -287,6 +287,55 @@ def test_a_scheduler_that_starts_again_loses_nothing(tmp_path):
             process.wait()
     assert any("went away" in line for line in result.warnings)
     assert (result.findings["runs"], result.findings["missing"]) == (300, 0)
+
+
+def test_a_worker_of_another_version_is_named(tmp_path, client, monkeypatch):
+    real = _cluster._Cluster._submit
+
+    def submit(self, chunk):
+        with monkeypatch.context() as other:
+            other.setattr(goodqueue._goodqueue, "__version__", "9.9.9")
+            return real(self, chunk)
+
+    monkeypatch.setattr(_cluster._Cluster, "_submit", submit)
+    words = f"has goodqueue {goodqueue.__version__}, and this sweep is of 9.9.9.*in the same version"
+    with pytest.raises(goodqueue.MachineError, match=words):
+        goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    # No point counts as failed: with right workers the sweep is whole.
+    assert parts(tmp_path / "out") == []
+    monkeypatch.undo()
+    result = goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    assert (result.findings["failed"], result.findings["missing"]) == ([], 0)
+
+
+def test_a_worker_without_the_package_is_named(tmp_path, client, monkeypatch):
+    def submit(self, chunk):
+        def work(*_):
+            import a_package_that_is_not_there  # noqa: F401
+
+        return self.client.submit(work, chunk, pure=False)
+
+    monkeypatch.setattr(_cluster._Cluster, "_submit", submit)
+    with pytest.raises(goodqueue.MachineError, match="a_package_that_is_not_there.*workers need"):
+        goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    assert parts(tmp_path / "out") == []
+
+
+def test_the_command_sweeps_on_a_cluster(tmp_path, command, client):
+    text, _ = goodqueue._toml.text(grid())
+    file = tmp_path / "grid.toml"
+    file.write_text(text)
+    # The command calls `python3`: that of this environment.
+    folder = pathlib.Path(sys.executable).parent
+    env = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
+    words = [command, "sweep", file, "--dask", client.scheduler.address]
+    done = subprocess.run([*words, "-o", tmp_path / "out"], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == str(goodqueue.sweep(file)) + "\n" or done.stdout == str(goodqueue.sweep(file))
+    assert parts(tmp_path / "out")
+    words += ["-o", tmp_path / "out", "--fail-if", "rise_p95 > 100ms", "--quiet"]
+    done = subprocess.run(words, capture_output=True, text=True, env=env)
+    assert done.returncode == 1 and "rise_p95 > 100ms? YES" in done.stderr, done.stderr
 
 
 def test_a_full_disk_loses_nothing(tmp_path, cluster):
