@@ -22,6 +22,9 @@ from ._sweep import _PARTS, chunk_cost
 
 #: How long a scheduler may be away, s.
 PATIENCE_S = 120.0
+#: How long to wait for the answer of a chunk that has ended, s. The answer may be lost with its worker, and
+#: made again, behind some chunks of 4 s. Dask (2026.8) sometimes waits for it for ever.
+ANSWER_S = 60.0
 #: Chunks that wait at the scheduler for each worker thread.
 AHEAD = 3
 
@@ -157,9 +160,9 @@ class _Cluster:
                 chunk = running.pop(future)
                 if future.status == "finished":
                     try:
-                        seconds += self._take(study, future.result())
+                        seconds += self._take(study, future.result(ANSWER_S))
                     except (OSError, self.distributed.CancelledError):
-                        # The scheduler went away before it gave the answer.
+                        # The scheduler, or the worker, went away before it gave the answer (a TimeoutError is an OSError).
                         waiting.append(chunk)
                         continue
                     done += sum(unit[5] for unit in chunk)

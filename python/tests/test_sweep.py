@@ -218,6 +218,22 @@ def test_a_point_that_kills_its_workers_is_named(tmp_path, client, monkeypatch):
     assert result.findings["missing"] == 0
 
 
+def test_an_answer_that_never_comes_is_asked_for_again(tmp_path, client, monkeypatch):
+    """Dask may wait for ever for what a worker had when it was killed."""
+    lost, real = [], distributed.Future.result
+
+    def result(self, timeout=None):
+        if not lost:
+            lost.append(timeout)
+            raise TimeoutError
+        return real(self, timeout)
+
+    monkeypatch.setattr(distributed.Future, "result", result)
+    found = goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    assert lost == [_cluster.ANSWER_S]
+    assert (found.findings["failed"], found.findings["missing"]) == ([], 0)
+
+
 def deadly(real):
     def work(version, text, url, units):
         if any((unit[0], unit[1]) == (3, 2) for unit in units):
