@@ -162,7 +162,7 @@ class _Cluster:
                     try:
                         seconds += self._take(study, future.result(ANSWER_S))
                     except (OSError, self.distributed.CancelledError):
-                        # The scheduler or the worker went away before it answered. A TimeoutError is an OSError.
+                        # The scheduler or the worker went away first. A TimeoutError is an OSError.
                         waiting.append(chunk)
                         continue
                     done += sum(unit[5] for unit in chunk)
