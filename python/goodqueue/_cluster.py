@@ -9,20 +9,27 @@ from __future__ import annotations
 import contextlib
 import functools
 import pathlib
+import socket
 import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
 
 from . import _goodqueue
-from ._errors import MachineError
+from ._errors import Error, MachineError
 from ._store import Place, open_place
 from ._sweep import _PARTS, chunk_cost
 
 #: How long a scheduler may be away, s.
 PATIENCE_S = 120.0
+#: How long to wait for the answer of a chunk that has ended, s. The answer may be lost with its worker, and
+#: made again, behind some chunks of 4 s. Dask (2026.8) sometimes waits for it for ever.
+ANSWER_S = 60.0
 #: Chunks that wait at the scheduler for each worker thread.
 AHEAD = 3
+
+#: What a worker that cannot work lacks.
+_NEEDS = "workers need this package in the same version, the files that the experiment names, and the folder"
 
 _Text = tuple[str, str, str]
 #: Name of the part, its content if it could not be written, why not, failed runs, seconds of work.
@@ -39,21 +46,14 @@ def _place(url: str) -> Place:
     return open_place(url)
 
 
-class OtherVersion(MachineError):
-    """A worker has another version of this package, whose results may differ."""
-
-
-def work(text: _Text, url: str, units: list[_goodqueue._Unit], version: str) -> _Done:
-    """On a worker: runs units and writes their part, if it has the version of the parent."""
-    own = _goodqueue.__version__
-    if own != version:
-        import distributed
-
-        raise OtherVersion(
-            f"the worker {distributed.get_worker().address} has goodqueue {own}, and this is {version}: "
-            "install the same version on all workers"
-        )
+def work(version: str, text: _Text, url: str, units: list[_goodqueue._Unit]) -> _Done:
+    """On a worker: runs units and writes their part."""
     since = time.perf_counter()
+    if version != _goodqueue.__version__:
+        words = (
+            f"{socket.gethostname()} has goodqueue {_goodqueue.__version__}, and this sweep is of {version}"
+        )
+        raise MachineError(words)
     name, part, failed = _study(*text).run(units)
     try:
         _place(url).put(f"{_PARTS}/{name}", part)
@@ -121,8 +121,16 @@ class _Cluster:
         cost: float,
         progress: Callable[[float], object] | None,
     ) -> None:
-        done = 0.0
-        size = chunk_cost(cost, self._threads(), _goodqueue.sweep_speed())
+        left, done = cost, 0.0
+        # Of this machine; of the workers as soon as one has answered.
+        speed, seconds = _goodqueue.sweep_speed(), 0.0
+
+        def following() -> list[_goodqueue._Unit]:
+            nonlocal left
+            chunk = study.chunk(chunk_cost(left, cost, threads, speed))
+            left -= sum(unit[5] for unit in chunk)
+            return chunk
+
         # Chunks that run again, and the next one of the round.
         waiting: list[list[_goodqueue._Unit]] = []
         running: dict[Any, list[_goodqueue._Unit]] = {}
@@ -130,21 +138,19 @@ class _Cluster:
         suspects: list[list[_goodqueue._Unit]] = []
         alone = None
         while True:
-            if not waiting and (chunk := study.chunk(size)):
+            threads = self._threads()
+            if not waiting and (chunk := following()):
                 waiting.append(chunk)
             if not (waiting or running or suspects):
                 return
             is_free = not waiting and not running
             try:
-                most = AHEAD * self._threads()
-                while (waiting and len(running) < most) or (is_free and suspects and not running):
+                while (waiting and len(running) < AHEAD * threads) or (is_free and suspects and not running):
                     chunk = suspects.pop() if is_free else waiting.pop()
-                    future = self.client.submit(
-                        work, self.text, self.place.url, chunk, _goodqueue.__version__, pure=False
-                    )
+                    future = self._submit(chunk)
                     running[future] = chunk
                     alone = future if is_free else alone
-                    if not waiting and not is_free and (chunk := study.chunk(size)):
+                    if not waiting and not is_free and (chunk := following()):
                         waiting.append(chunk)
                 with contextlib.suppress(TimeoutError, self.distributed.TimeoutError):
                     self.distributed.wait(list(running), timeout=1, return_when="FIRST_COMPLETED")
@@ -154,19 +160,19 @@ class _Cluster:
                 chunk = running.pop(future)
                 if future.status == "finished":
                     try:
-                        self._take(study, future.result())
+                        seconds += self._take(study, future.result(ANSWER_S))
                     except (OSError, self.distributed.CancelledError):
-                        # The scheduler went away before it gave the answer.
+                        # The scheduler or the worker went away first. A TimeoutError is an OSError.
                         waiting.append(chunk)
                         continue
                     done += sum(unit[5] for unit in chunk)
+                    speed = seconds / done
                     if progress is not None:
                         progress(min(done / cost, 1.0))
                 elif future.status == "error":
                     error = future.exception()
-                    if isinstance(error, OtherVersion):
-                        # No row is written: the point has not failed.
-                        raise error
+                    if isinstance(error, Error | ImportError):
+                        raise MachineError(f"a worker cannot run the points: {error}: {_NEEDS}") from None
                     if isinstance(error, self.distributed.KilledWorker) and future is not alone:
                         suspects += [[unit] for unit in chunk]
                     else:
@@ -179,6 +185,10 @@ class _Cluster:
                 running.clear()
                 self._again(study)
                 waiting = self._still(study, waiting)
+
+    def _submit(self, chunk: list[_goodqueue._Unit]) -> Any:
+        version = _goodqueue.__version__
+        return self.client.submit(work, version, self.text, self.place.url, chunk, pure=False)
 
     def _threads(self) -> int:
         with contextlib.suppress(Exception):
@@ -207,13 +217,15 @@ class _Cluster:
         kept = (study.still(chunk) for chunk in chunks)
         return [chunk for chunk in kept if chunk]
 
-    def _take(self, study: _goodqueue.Study, found: _Done) -> None:
-        name, part, why, _, _ = found
+    def _take(self, study: _goodqueue.Study, found: _Done) -> float:
+        """Takes in a part; returns the seconds that its units took."""
+        name, part, why, _, seconds = found
         if part is None:
             study.read(self.place.get(f"{_PARTS}/{name}"))
-            return
-        study.read(part)
-        self._put(name, part, why)
+        else:
+            study.read(part)
+            self._put(name, part, why)
+        return seconds
 
     def _put(self, name: str, part: bytes, why: str) -> None:
         try:

@@ -192,14 +192,19 @@ def _in_parts(
 
     threads = os.cpu_count() or 1
     while (todo := study.todo())[0]:
-        size = chunk_cost(todo[1], threads, _goodqueue.sweep_speed())
-        done = 0.0
+        speed = _goodqueue.sweep_speed()
+        left, done = todo[1], 0.0
         running: dict[Future[tuple[str, bytes, int]], float] = {}
         with ThreadPoolExecutor(threads) as pool:
             try:
                 while True:
-                    while len(running) < 2 * threads and (chunk := study.chunk(size)):
-                        running[pool.submit(runner.run, chunk)] = sum(unit[5] for unit in chunk)
+                    while len(running) < 2 * threads:
+                        chunk = study.chunk(chunk_cost(left, todo[1], threads, speed))
+                        if not chunk:
+                            break
+                        future = pool.submit(runner.run, chunk)
+                        running[future] = sum(unit[5] for unit in chunk)
+                        left -= running[future]
                     if not running:
                         break
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -214,10 +219,21 @@ def _in_parts(
                 raise
 
 
-def chunk_cost(cost: float, workers: int, speed: float, most_s: float = 4.0) -> float:
-    """The cost of a chunk of a round that costs so much: a few seconds of predicted time, less if the workers
-    would otherwise wait for the last. `speed`: seconds for a unit of cost."""
-    return min(most_s / speed, cost / (8 * max(workers, 1)))
+#: The longest chunk, and one that is long against its own cost (messages, its part: some 10 ms), s.
+MOST_S, LEAST_S = 4.0, 0.2
+
+
+def chunk_cost(left: float, cost: float, workers: int, speed: float) -> float:
+    """The cost of the next chunk of a round that costs `cost`, of which `left` is not given out yet.
+
+    It is a third of a worker's share of what is left, so chunks become smaller, and the workers end
+    together even where the prediction is wrong (guided self-scheduling: Polychronopoulos and Kuck, IEEE
+    Transactions on Computers 36, 1987). It is at least LEAST_S of predicted time, but for a round so short
+    that a worker would have less than 16 of these, and at most MOST_S. `speed`: seconds for a unit of cost.
+    """
+    workers = max(workers, 1)
+    least = min(LEAST_S / speed, cost / (16 * workers))
+    return min(max(left / (3 * workers), least), MOST_S / speed)
 
 
 def _search(

@@ -2,7 +2,7 @@
 
     python3 python/studies/fq_codel_target.py
 
-writes docs/studies/fq-codel-target.csv, .svg, and the tables of .md. It takes some 15 minutes of processor
+writes docs/studies/fq-codel-target.csv, .svg, and the tables of .md. It takes some 25 minutes of processor
 time, of which 10 Gbit/s are nearly all.
 """
 

@@ -2,14 +2,21 @@
 
 A study is a list of points. A point has the values that vary, by name, and the keys of an experiment. Its row
 has both those values and the figures. Rows are in the order of the points, whatever was done first.
+
+Each row is kept in `target/studies` as soon as it is measured. A study that was stopped goes on there, as
+long as the package and the experiment are the same.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import hashlib
+import json
 import os
 import pathlib
 import sys
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +24,8 @@ from typing import Any
 
 import goodqueue
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "docs" / "studies"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs" / "studies"
 
 Row = dict[str, Any]
 
@@ -36,11 +44,40 @@ def measure(point: Point, figures: Callable[[Row], Row]) -> Row:
     return point.values | figures(result.summaries[0])
 
 
+class Kept:
+    """The rows that are measured, in a file of JSON: a line each, with the hash of what it is of."""
+
+    def __init__(self, file: pathlib.Path) -> None:
+        build = pathlib.Path(goodqueue._goodqueue.__file__).read_bytes()
+        self._build = hashlib.sha256(build).digest()
+        self._file, self._lock = file, threading.Lock()
+        self._rows: dict[str, Row] = {}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for line in file.read_text().splitlines() if file.exists() else []:
+            # A line is cut if the machine stopped while it was written.
+            with contextlib.suppress(json.JSONDecodeError):
+                kept = json.loads(line)
+                self._rows[kept["hash"]] = kept["row"]
+
+    def row(self, point: Point, figures: Callable[[Row], Row]) -> Row:
+        """The row of a point: the one that is kept, or a new one."""
+        what = json.dumps([point.values, point.keys]).encode()
+        key = hashlib.sha256(self._build + what).hexdigest()
+        if key not in self._rows:
+            row = measure(point, figures)
+            with self._lock, self._file.open("a") as file:
+                # After a line that was cut this one begins anew.
+                file.write("\n" + json.dumps({"hash": key, "row": row}))
+            self._rows[key] = row
+        return self._rows[key]
+
+
 def measured(name: str, points: Sequence[Point], figures: Callable[[Row], Row]) -> list[Row]:
     """The rows of all points, with progress; they are written into `docs/studies/NAME.csv`, too."""
     rows = []
+    kept = Kept(ROOT / "target" / "studies" / f"{name}.jsonl")
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for number, row in enumerate(pool.map(lambda point: measure(point, figures), points), 1):
+        for number, row in enumerate(pool.map(lambda point: kept.row(point, figures), points), 1):
             rows.append(row)
             print(f"\r{name}: {number} of {len(points)} runs", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)

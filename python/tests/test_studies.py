@@ -25,6 +25,40 @@ def test_some_points_give_the_same_again(name):
         assert {key: str(value) for key, value in again.items()} == rows[place]
 
 
+def test_a_study_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+    study = importlib.import_module("study")
+    monkeypatch.setattr(study, "ROOT", tmp_path)
+    monkeypatch.setattr(study, "FOLDER", tmp_path)
+    run = []
+
+    def measure(point, _):
+        if point.values["n"] in stops:
+            raise KeyboardInterrupt
+        run.append(point.values["n"])
+        return point.values | {"square": point.values["n"] ** 2}
+
+    monkeypatch.setattr(study, "measure", measure)
+    points = [study.Point({"n": n}, {"seeds": [n]}) for n in range(8)]
+    stops = {5}
+    with pytest.raises(KeyboardInterrupt):
+        study.measured("some", points, dict)
+    assert 5 not in run and not (tmp_path / "some.csv").exists()
+    # The machine stopped while a line was written.
+    kept = tmp_path / "target" / "studies" / "some.jsonl"
+    kept.write_text(kept.read_text()[:-3])
+    before, stops = set(run), set()
+    run.clear()
+    rows = study.measured("some", points, dict)
+    assert [row["square"] for row in rows] == [n**2 for n in range(8)]
+    # One was cut; all others that were there are not run again.
+    assert len(before & set(run)) == 1 and {5} <= set(run)
+    run.clear()
+    assert study.measured("some", points, dict) == rows and run == []
+    # A point with other keys is another point.
+    study.measured("some", [study.Point({"n": 0}, {"seeds": [9]})], dict)
+    assert run == [0]
+
+
 @pytest.mark.parametrize("name", ["fq_codel_target", "aqm_mixes", "aql_stations"])
 def test_the_tables_are_those_of_the_data(name, monkeypatch):
     study = importlib.import_module(name)

@@ -130,23 +130,47 @@ def test_a_store_of_fsspec(tmp_path, client):
     assert str(goodqueue.sweep(grid(), directory="memory://sweep")) == str(here)
 
 
-def test_chunks_have_about_equal_cost():
-    text, name, folder = _sweep._text(many(200))
+def chunks(points, workers, speed):
+    """The chunks of a round, with the study's cost of each unit."""
+    text, name, folder = _sweep._text(many(points))
     study = _sweep._study(text, name, folder)
     study.plan(1)
     count, cost = study.todo()
-    size = _sweep.chunk_cost(cost, 2, 1e-9)
-    chunks = []
-    while chunk := study.chunk(size):
-        chunks.append(chunk)
-    assert len({unit[4] for chunk in chunks for unit in chunk}) == count == 200
-    costs = [sum(unit[5] for unit in chunk) for chunk in chunks]
-    largest = max(unit[5] for chunk in chunks for unit in chunk)
-    # No chunk is larger than a sixteenth of all and one unit, and each worker has several.
-    assert max(costs) <= cost / 16 + largest and len(chunks) >= 4 * 2
-    assert sum(costs) == pytest.approx(cost)
-    # A chunk of slow units is a few seconds long.
-    assert _sweep.chunk_cost(1e6, 2, 1.0) == 4.0
+    left, found = cost, []
+    while chunk := study.chunk(_sweep.chunk_cost(left, cost, workers, speed)):
+        found.append(chunk)
+        left -= sum(unit[5] for unit in chunk)
+    assert len({unit[4] for chunk in found for unit in chunk}) == sum(map(len, found)) == count
+    assert left == pytest.approx(0, abs=1e-6 * cost)
+    return cost, found
+
+
+def test_chunks_become_smaller_and_the_workers_end_together():
+    workers, speed = 2, 10.0 / chunks(1000, 2, 1e-9)[0]
+    cost, found = chunks(1000, workers, speed)
+    costs = [sum(unit[5] for unit in chunk) for chunk in found]
+    largest = max(unit[5] for chunk in found for unit in chunk)
+    assert costs[0] <= cost / (3 * workers) + largest
+    # The last ones are short, and there are few of them, although all is 10 s of predicted time.
+    assert max(costs[-4:]) <= _sweep.LEAST_S / speed + largest and len(found) < 30
+    # Units take a third to three times as long as predicted, by the point, and one worker is half as fast.
+    ends = [0.0] * workers
+    for chunk in found:
+        one = ends.index(min(ends))
+        seconds = sum(unit[5] * speed * 3 ** (unit[0] % 3 - 1) for unit in chunk)
+        ends[one] += seconds * (1 + one)
+    # So they end within one of the last chunks, at the slower worker: not within a sixteenth of all.
+    longest = 2 * (1 / 3 + 1 + 3) / 3 * (_sweep.LEAST_S + largest * speed)
+    assert max(ends) - min(ends) <= longest < sum(ends) / 16, ends
+
+
+def test_a_short_round_has_work_for_all_and_a_chunk_is_never_long():
+    # All of it would be shorter than the shortest chunk of a long round.
+    cost, found = chunks(200, 2, 1e-12)
+    costs = [sum(unit[5] for unit in chunk) for chunk in found]
+    largest = max(unit[5] for chunk in found for unit in chunk)
+    assert len(found) >= 4 * 2 and max(costs[-2:]) <= cost / 32 + largest
+    assert _sweep.chunk_cost(1e6, 1e6, 2, 1.0) == _sweep.MOST_S
 
 
 def test_a_killed_worker_loses_nothing(tmp_path):
@@ -194,40 +218,30 @@ def test_a_point_that_kills_its_workers_is_named(tmp_path, client, monkeypatch):
     assert result.findings["missing"] == 0
 
 
-def of_another_version(real):
-    def work(*given):
-        from goodqueue import _goodqueue
+def test_an_answer_that_never_comes_is_asked_for_again(tmp_path, client, monkeypatch):
+    """Dask may wait for ever for what a worker had when it was killed."""
+    lost, real = [], distributed.Future.result
 
-        own, _goodqueue.__version__ = _goodqueue.__version__, "0.0.9"
-        try:
-            return real(*given)
-        finally:
-            _goodqueue.__version__ = own
+    def result(self, timeout=None):
+        if not lost:
+            lost.append(timeout)
+            raise TimeoutError
+        return real(self, timeout)
 
-    return work
-
-
-def test_a_worker_of_another_version_is_named(tmp_path, client, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr(_cluster, "work", of_another_version(_cluster.work))
-        words = (
-            f"the worker tcp://.* has goodqueue 0.0.9, and this is {goodqueue.__version__}: install the same"
-        )
-        with pytest.raises(goodqueue.MachineError, match=words):
-            goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
-    assert parts(tmp_path / "out") == [], "nothing of it is kept"
-    result = goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
-    assert (result.findings["missing"], result.findings["failed"]) == (0, [])
+    monkeypatch.setattr(distributed.Future, "result", result)
+    found = goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    assert lost == [_cluster.ANSWER_S]
+    assert (found.findings["failed"], found.findings["missing"]) == ([], 0)
 
 
 def deadly(real):
-    def work(text, url, units, version):
+    def work(version, text, url, units):
         if any((unit[0], unit[1]) == (3, 2) for unit in units):
             import os
             import signal
 
             os.kill(os.getpid(), signal.SIGKILL)
-        return real(text, url, units, version)
+        return real(version, text, url, units)
 
     return work
 
@@ -289,6 +303,55 @@ def test_a_scheduler_that_starts_again_loses_nothing(tmp_path):
             process.wait()
     assert any("went away" in line for line in result.warnings)
     assert (result.findings["runs"], result.findings["missing"]) == (300, 0)
+
+
+def test_a_worker_of_another_version_is_named(tmp_path, client, monkeypatch):
+    real = _cluster._Cluster._submit
+
+    def submit(self, chunk):
+        with monkeypatch.context() as other:
+            other.setattr(goodqueue._goodqueue, "__version__", "9.9.9")
+            return real(self, chunk)
+
+    monkeypatch.setattr(_cluster._Cluster, "_submit", submit)
+    words = f"has goodqueue {goodqueue.__version__}, and this sweep is of 9.9.9.*in the same version"
+    with pytest.raises(goodqueue.MachineError, match=words):
+        goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    # No point counts as failed: with right workers the sweep is whole.
+    assert parts(tmp_path / "out") == []
+    monkeypatch.undo()
+    result = goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    assert (result.findings["failed"], result.findings["missing"]) == ([], 0)
+
+
+def test_a_worker_without_the_package_is_named(tmp_path, client, monkeypatch):
+    def submit(self, chunk):
+        def work(*_):
+            import a_package_that_is_not_there  # noqa: F401
+
+        return self.client.submit(work, chunk, pure=False)
+
+    monkeypatch.setattr(_cluster._Cluster, "_submit", submit)
+    with pytest.raises(goodqueue.MachineError, match="a_package_that_is_not_there.*workers need"):
+        goodqueue.sweep(grid(), directory=tmp_path / "out", client=client)
+    assert parts(tmp_path / "out") == []
+
+
+def test_the_command_sweeps_on_a_cluster(tmp_path, command, client):
+    text, _ = goodqueue._toml.text(grid())
+    file = tmp_path / "grid.toml"
+    file.write_text(text)
+    # The command calls `python3`: that of this environment.
+    folder = pathlib.Path(sys.executable).parent
+    env = os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"}
+    words = [command, "sweep", file, "--dask", client.scheduler.address]
+    done = subprocess.run([*words, "-o", tmp_path / "out"], capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == str(goodqueue.sweep(file)) + "\n" or done.stdout == str(goodqueue.sweep(file))
+    assert parts(tmp_path / "out")
+    words += ["-o", tmp_path / "out", "--fail-if", "rise_p95 > 100ms", "--quiet"]
+    done = subprocess.run(words, capture_output=True, text=True, env=env)
+    assert done.returncode == 1 and "rise_p95 > 100ms? YES" in done.stderr, done.stderr
 
 
 def test_a_full_disk_loses_nothing(tmp_path, cluster):
