@@ -35,8 +35,8 @@ pub struct Options {
     /// Called on each thread that is started, with its work: prepares the thread for queues of one's own, and
     /// calls the work once.
     pub around: Option<fn(&mut (dyn FnMut() + Send))>,
-    /// Program and arguments of the child of a live run, which calls `live::worker`. Empty: this program, with
-    /// the argument `live-worker`.
+    /// Program and arguments of the child of a live run, which calls `live::worker`. Empty: this program,
+    /// with the argument `live-worker`.
     pub worker: Vec<OsString>,
 }
 
