@@ -50,6 +50,15 @@ def test_a_file_of_flents_is_read(result, tmp_path):
     again.plot("overview")
 
 
+def test_one_queue_is_one_file_of_flents(result, tmp_path):
+    alone = goodqueue.run("rrul", queues=["fq_codel"], length="3s")
+    path = alone.save(tmp_path / "one.flent.gz")
+    assert len(goodqueue.read(path).queues) == 1
+    with pytest.raises(goodqueue.UsageError, match="flent"):
+        result.save(tmp_path / "three.flent.gz")
+    assert not (tmp_path / "three.flent.gz").exists()
+
+
 def test_two_records_become_one(tmp_path):
     for name, queue in (("before", "pfifo:1000"), ("after", "fq_codel")):
         goodqueue.run("rrul", queues=[queue], length="3s").save(tmp_path / name)

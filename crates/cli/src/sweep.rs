@@ -268,14 +268,17 @@ impl Progress {
         }
     }
 
-    /// `120 of 400 points and seeds, 40 s left`.
     fn words(&self) -> String {
-        let (done, all) = self.cost;
-        let left = (all - done) / done * self.since.elapsed().as_secs_f64();
-        let left = if done > 0.0 { format!(", {} left", duration(left.max(0.0))) } else { String::new() };
-        let failed = if self.failed > 0 { format!(", {} runs failed", self.failed) } else { String::new() };
-        format!("{} of {} points and seeds{left}{failed}", self.units.0, self.units.1)
+        told(self.units, self.cost, self.since.elapsed(), self.failed)
     }
+}
+
+/// `120 of 400 points and seeds, 40 s left`, from what is done and all: runs, and their predicted cost.
+fn told((units, all_units): (u64, u64), (done, all): (f64, f64), ran: Duration, failed: usize) -> String {
+    let left = (all - done) / done * ran.as_secs_f64();
+    let left = if done > 0.0 { format!(", {} left", duration(left.max(0.0))) } else { String::new() };
+    let failed = if failed > 0 { format!(", {failed} runs failed") } else { String::new() };
+    format!("{units} of {all_units} points and seeds{left}{failed}")
 }
 
 impl Drop for Progress {
@@ -315,5 +318,21 @@ impl Watch for Progress {
 
     fn stop(&mut self) -> Option<i32> {
         self.interrupt.wait(Duration::ZERO).unwrap_or(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_has_an_estimate_by_predicted_cost() {
+        let ran = Duration::from_secs(20);
+        assert_eq!(told((0, 400), (0.0, 90.0), ran, 0), "0 of 400 points and seeds");
+        // A third of the cost, though fewer of the runs.
+        assert_eq!(told((100, 400), (30.0, 90.0), ran, 0), "100 of 400 points and seeds, 40 s left");
+        let slow = told((399, 400), (1.0, 1000.0), ran, 2);
+        assert_eq!(slow, "399 of 400 points and seeds, 5.5 h left, 2 runs failed");
+        assert_eq!(told((400, 400), (90.0, 90.0), ran, 0), "400 of 400 points and seeds, a second left");
     }
 }

@@ -2,10 +2,10 @@
 
 use goodqueue_report::table::{self, Layout};
 
-#[path = "../examples/own_congestion_control.rs"]
+#[path = "../examples/own_congestion_control_in_a_test.rs"]
 #[allow(dead_code)]
 mod own_congestion_control;
-#[path = "../examples/own_queue.rs"]
+#[path = "../examples/own_queue_in_a_test.rs"]
 #[allow(dead_code)]
 mod own_queue;
 #[path = "../examples/rrul.rs"]

@@ -6,7 +6,8 @@
 //! clock first; here all clocks tick in milliseconds. In three points this is the paper and not Linux, which
 //! begins the range of delays anew at each sign, and listens to signs from the first ACK on. Here the range
 //! lasts as long as the connection, signs count after the first reduction, and one round trip gives one sign
-//! at most. With Linux's rules and this clock a flow alone stays below a tenth of its line.
+//! at most. With Linux's rules and this clock a flow alone stays below a tenth of its line. A kernel whose
+//! timestamps begin at random does not yield at all: docs/congestion-controls.md has what it does.
 
 use super::{DelayedAcks, INFINITE_SSTHRESH, Window, reno};
 use crate::tcp::config::timestamp;

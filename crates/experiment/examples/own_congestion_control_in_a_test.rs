@@ -1,8 +1,8 @@
 //! A congestion control of one's own in the tables beside `cubic`: additive increase, multiplicative
 //! decrease.
 //!
-//! `cargo run --release -p goodqueue-experiment --example own_congestion_control` writes
-//! `own-congestion-control.html`.
+//! `cargo run --release -p goodqueue-experiment --example own_congestion_control_in_a_test`
+//! writes `own-congestion-control.html`.
 
 use goodqueue::Nanos;
 use goodqueue_experiment::{Error, Experiment, Request};
