@@ -12,8 +12,8 @@ use crate::args::RunArgs;
 const FILES: [&str; 3] = ["--link", "--trace-up", "--trace-down"];
 
 /// What a record begins with: the version, this machine, and when it was begun. If `SOURCE_DATE_EPOCH` is
-/// set (seconds since 1970, reproducible-builds.org), that is the time, and a simulation writes the same files
-/// each time.
+/// set (seconds since 1970, reproducible-builds.org), that is the time, and a simulation writes the same
+/// files each time.
 pub(crate) fn head(command: Vec<String>) -> Record {
     let set = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse::<u32>().ok());
     let started = set
