@@ -108,7 +108,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Drr<P, Q, M> {
         &self.params
     }
 
-    /// The class of a packet.
+    /// The class of a packet. (Linux `drr_classify` asks filters for it.)
     pub fn class_of(&self, packet: &P) -> usize {
         let hash = match self.params.by {
             By::Flow => mix(packet.flow_hash()),
@@ -182,6 +182,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Configurable<P> for Drr<P, Q, 
 }
 
 impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
+    /// Linux `sch_drr.c:drr_enqueue`.
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let index = self.class_of(&packet);
         let Some(class) = self.classes.get_mut(index) else {

@@ -67,14 +67,14 @@ impl Law {
         self.next <= now.0
     }
 
-    /// Makes the updates due until `now`. `oldest` is the arrival time of the packet that has waited longest.
-    /// Without a call in between it has been the same packet all the time.
-    pub(super) fn update(&mut self, now: Nanos, oldest: Option<u64>) {
+    /// Makes the updates due until `now` (Linux `dualpi2_timer`). `oldest` is the arrival time of the packet
+    /// that has waited longest. Without a call in between it has been the same packet all the time.
+    pub(super) fn run_timer(&mut self, now: Nanos, oldest: Option<u64>) {
         let delay = |at: u64| oldest.map_or(0, |arrived| at.saturating_sub(arrived));
         let runs = now.0.saturating_sub(self.next) / self.tupdate + 1;
         let at = |run: u64| self.next.saturating_add(run.saturating_mul(self.tupdate));
         for run in 0..runs.min(MOST_RUNS) {
-            self.vars.step(self.target, self.alpha, self.beta, self.most, delay(at(run)));
+            self.vars.calculate_probability(self.target, self.alpha, self.beta, self.most, delay(at(run)));
         }
         self.vars.qdelay_old = delay(at(runs - 1)).min(MAX_DELAY);
         self.next = at(runs);
@@ -82,8 +82,9 @@ impl Law {
 }
 
 impl Vars {
-    /// p' = p' + alpha (q - target) + beta (q - `q_old`), within zero and `most`.
-    fn step(&mut self, target: i128, alpha: i128, beta: i128, most: u64, qdelay: u64) {
+    /// p' = p' + alpha (q - target) + beta (q - `q_old`), within zero and `most` (Linux
+    /// `calculate_probability`).
+    fn calculate_probability(&mut self, target: i128, alpha: i128, beta: i128, most: u64, qdelay: u64) {
         let qdelay = qdelay.min(MAX_DELAY);
         let now = i128::from(qdelay);
         let weighted = alpha * (now - target) + beta * (now - i128::from(self.qdelay_old));
@@ -105,7 +106,7 @@ impl Vars {
     }
 }
 
-/// Returns `true` with the probability `prob`.
+/// Returns `true` with the probability `prob` (Linux `dualpi2_roll`).
 pub(super) fn roll(prob: u64, draws: &mut impl Draws) -> bool {
     u64::from(draws.next_u32()) << 24 < prob
 }

@@ -175,22 +175,22 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     /// you read [`DualPi2::vars`].
     pub fn advance(&mut self, now: Nanos) {
         if self.law.is_due(now) {
-            self.update(now);
+            self.run_timer(now);
         }
     }
 
-    fn update(&mut self, now: Nanos) {
+    fn run_timer(&mut self, now: Nanos) {
         let heads = self.halves.iter().filter_map(|half| self.arena.slot(half.head()));
-        self.law.update(now, heads.map(|slot| slot.packet.arrived).min());
+        self.law.run_timer(now, heads.map(|slot| slot.packet.arrived).min());
     }
 
-    /// The queue for a packet.
+    /// The queue for a packet (Linux `dualpi2_skb_classify`).
     fn classify(&self, packet: &P) -> usize {
         if packet.ecn() as u8 & self.bounds.l_field != 0 { L } else { C }
     }
 
-    /// The next packet of the queue that is next in turn.
-    fn pop(&mut self) -> Option<(usize, Stamped<P>, bool)> {
+    /// The next packet of the queue that is next in turn (Linux `dequeue_packet`).
+    fn dequeue_packet(&mut self) -> Option<(usize, Stamped<P>, bool)> {
         let both = !self.halves[L].is_empty() && !self.halves[C].is_empty();
         let which = if !self.halves[L].is_empty() && (!both || self.credit <= 0) { L } else { C };
         let slot = self.arena.shift(&mut self.halves[which])?;
@@ -211,25 +211,34 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// The law's decision on a packet that goes to or leaves `half`. `native` is the probability of the L
-    /// queue's own marking (RFC 9332 appendix A.2, `dualpi2_dequeue`).
-    fn judge(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
-        if half == C && (is_left_alone || !self.law.vars.roll_squared(&mut self.draws)) {
+    /// queue's own marking (RFC 9332 appendix A.2, `dualpi2_dequeue`; Linux `must_drop`).
+    fn must_drop(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
+        if half == L {
+            return self.scalable_marking(native, is_left_alone);
+        }
+        if is_left_alone || !self.law.vars.roll_squared(&mut self.draws) {
             return Fate::Pass;
         }
-        self.act(half, packet, native, is_left_alone)
+        self.classic_marking(packet)
     }
 
-    /// The same for a packet of the L queue, and for a packet of the classic queue that does not simply pass.
-    fn act(&mut self, half: usize, packet: &P, native: u64, is_left_alone: bool) -> Fate {
+    /// The coupled probability, and whether the queue is overloaded, so that marks do not suffice.
+    fn coupled(&self) -> (u64, bool) {
         let coupled = self.law.vars.coupled(self.params.coupling_factor);
-        let is_overload = self.params.drop_overload && coupled >= MAX_PROB;
-        if half == C {
-            return if is_overload || packet.ecn() == Ecn::NotEct {
-                Fate::Drop
-            } else {
-                Fate::Mark(Reason::Pi2)
-            };
-        }
+        (coupled, self.params.drop_overload && coupled >= MAX_PROB)
+    }
+
+    /// What happens to a packet of the classic queue that the law has drawn (Linux
+    /// `dualpi2_classic_marking`).
+    fn classic_marking(&self, packet: &P) -> Fate {
+        let (_, is_overload) = self.coupled();
+        if is_overload || packet.ecn() == Ecn::NotEct { Fate::Drop } else { Fate::Mark(Reason::Pi2) }
+    }
+
+    /// The law's decision on a packet of the L queue (Linux `dualpi2_scalable_marking`, and `do_step_aqm` for
+    /// the marks of its own).
+    fn scalable_marking(&mut self, native: u64, is_left_alone: bool) -> Fate {
+        let (coupled, is_overload) = self.coupled();
         if is_overload && !is_left_alone && self.law.vars.roll_squared(&mut self.draws) {
             return Fate::Drop;
         }
@@ -257,7 +266,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
 
     /// Drops or marks a packet of the classic queue. Returns the packet that is finally delivered.
     fn signal(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Option<P> {
-        match self.act(C, &packet, 0, false) {
+        match self.classic_marking(&packet) {
             Fate::Pass => {}
             Fate::Mark(reason) => self.mark(now, &mut packet, reason, observer),
             Fate::Drop => {
@@ -273,10 +282,10 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     /// The next packet to deliver, from either queue.
     fn serve(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         loop {
-            let (which, Stamped { mut packet, arrived }, is_stepped) = self.pop()?;
+            let (which, Stamped { mut packet, arrived }, is_stepped) = self.dequeue_packet()?;
             let native =
                 if which == L && is_stepped { self.native(now, arrived, self.l_packets + 1) } else { 0 };
-            match self.judge(which, &packet, native, self.backlog < self.bounds.left_alone) {
+            match self.must_drop(which, &packet, native, self.backlog < self.bounds.left_alone) {
                 Fate::Pass => {}
                 Fate::Mark(reason) => self.mark(now, &mut packet, reason, observer),
                 Fate::Drop => {
@@ -307,7 +316,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Enqueues a packet that has passed all checks; `memory_used` includes it.
-    fn take(&mut self, now: Nanos, which: usize, packet: P, memory_used: u64) {
+    fn append(&mut self, now: Nanos, which: usize, packet: P, memory_used: u64) {
         self.packets += 1;
         self.memory_used = memory_used;
         self.backlog += u64::from(packet.len());
@@ -325,8 +334,9 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         }
     }
 
-    /// Enqueues or refuses one packet or one segment of a super-packet, with all checks.
-    fn admit(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
+    /// Enqueues or refuses one packet or one segment of a super-packet, with all checks (Linux
+    /// `dualpi2_enqueue_skb`).
+    fn enqueue_one(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if self.packets >= self.limit {
             return self.refuse(now, packet, Reason::Limit, observer);
         }
@@ -338,7 +348,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         let which = self.classify(&packet);
         if self.params.drop_early == DropEarly::DropEnqueue {
             let is_left_alone = self.backlog < 2 * u64::from(self.link.mtu);
-            match self.judge(which, &packet, 0, is_left_alone) {
+            match self.must_drop(which, &packet, 0, is_left_alone) {
                 Fate::Pass => {}
                 Fate::Mark(reason) => self.mark(now, &mut packet, reason, observer),
                 Fate::Drop => {
@@ -348,7 +358,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
                 }
             }
         }
-        self.take(now, which, packet, memory_used);
+        self.append(now, which, packet, memory_used);
         let counters = &mut self.counters;
         if self.packets > counters.maxq || memory_used > counters.max_memory_used {
             counters.maxq = counters.maxq.max(self.packets);
@@ -359,30 +369,31 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// Enqueues or refuses a packet that is outside a bound of the fast path.
-    fn admit_or_cut(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
+    fn enqueue_or_cut(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if packet.len() > self.bounds.len {
-            return self.admit_segments(now, packet, observer);
+            return self.enqueue_segments(now, packet, observer);
         }
-        self.admit(now, packet, observer)
+        self.enqueue_one(now, packet, observer)
     }
 
     /// Enqueues the segments of a super-packet one by one, or the whole packet if it cannot be segmented.
-    fn admit_segments(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
+    fn enqueue_segments(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let segments = observer.details(&packet).gso.map_or(0, |gso| gso.segments);
         for number in 0..segments {
             match observer.segment(&packet, number) {
                 Some(segment) => {
-                    self.admit(now, segment, observer);
+                    self.enqueue_one(now, segment, observer);
                 }
-                None if number == 0 => return self.admit(now, packet, observer),
+                None if number == 0 => return self.enqueue_one(now, packet, observer),
                 None => break,
             }
         }
-        if segments == 0 { self.admit(now, packet, observer) } else { Verdict::Enqueued }
+        if segments == 0 { self.enqueue_one(now, packet, observer) } else { Verdict::Enqueued }
     }
 }
 
-/// The initial credit of the classic queue: negative if its share is the smaller one.
+/// The initial credit of the classic queue: negative if its share is the smaller one (Linux
+/// `dualpi2_reset_c_protection`).
 fn first_credit(params: &Params, link: Link) -> i64 {
     let c_protection = i64::from(params.c_protection.min(100));
     i64::from(link.mtu) * (2 * c_protection - 100)
@@ -430,7 +441,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for DualPi2<P, M, D> {
     fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
         let most = u64::from(self.params.memory_limit(self.link));
         while self.packets > self.limit || self.memory_used > most {
-            let Some((_, stamped, _)) = self.pop() else { break };
+            let Some((_, stamped, _)) = self.dequeue_packet() else { break };
             self.drop_change += 1;
             owner.dropped(now, stamped.packet, Reason::Change);
         }
@@ -445,9 +456,9 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         let memory_used = self.memory_used + u64::from(packet.truesize());
         let bounds = &self.bounds;
         if packet.len() > bounds.len || self.packets >= bounds.packets || memory_used > bounds.memory {
-            return self.admit_or_cut(now, packet, observer);
+            return self.enqueue_or_cut(now, packet, observer);
         }
-        self.take(now, self.classify(&packet), packet, memory_used);
+        self.append(now, self.classify(&packet), packet, memory_used);
         Verdict::Enqueued
     }
 
@@ -456,8 +467,8 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         if !self.halves[L].is_empty() {
             return self.serve(now, observer);
         }
-        // Only the classic queue has packets: [`Self::pop`] and [`Self::judge`] for a packet that passes,
-        // without copying it.
+        // Only the classic queue has packets: [`Self::dequeue_packet`] and [`Self::must_drop`] for a packet
+        // that passes, without copying it.
         let slot = self.arena.shift(&mut self.halves[C])?;
         let packet = &slot.packet.packet;
         let len = packet.len();
@@ -492,7 +503,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
-        while let Some((_, stamped, _)) = self.pop() {
+        while let Some((_, stamped, _)) = self.dequeue_packet() {
             observer.dropped(now, stamped.packet, Reason::Reset);
         }
         self.law.vars = Vars::default();

@@ -84,7 +84,7 @@ impl Flow {
         *self = Flow { key, credit, socket_hash, chain, cell, since: now.0, ..Flow::default() };
     }
 
-    /// Records that it no longer holds packets.
+    /// Records that it no longer holds packets (Linux `fq_flow_set_detached`).
     pub(super) const fn detach(&mut self, now: Nanos) {
         self.place = DETACHED;
         self.since = now.0;

@@ -118,7 +118,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         Span(self.unthrottle_latency)
     }
 
-    /// Moves the throttled flows whose time has come to the old list.
+    /// Moves the throttled flows whose time has come to the old list (Linux `fq_check_throttled`).
     #[inline(never)]
     fn check_throttled(&mut self, now: Nanos) {
         let late = now.since(self.time_next_delayed_flow).0;
@@ -132,7 +132,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
                 break;
             }
             self.delayed.remove(flows, 0);
-            list(flows, &mut self.lists.old_flows, index);
+            flow_add_tail(flows, &mut self.lists.old_flows, index);
         }
     }
 
@@ -157,6 +157,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
             let RoundRobin { new_flows, old_flows } = &mut self.lists;
             let list = if new_flows.head == index { new_flows } else { old_flows };
             list.shift(flow.next);
+            // Linux `fq_flow_set_throttled`.
             flow.time_next_packet = time;
             self.delayed.insert(flows, index);
             self.counters.throttled += 1;
@@ -191,7 +192,8 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         Some(*packet)
     }
 
-    /// The key of a packet's flow, and its socket if that is connected.
+    /// The key of a packet's flow, and its socket if that is connected: the first half of Linux
+    /// `fq_classify`.
     #[inline(always)]
     fn key(&self, packet: &P, origin: &Origin) -> (u64, Option<Socket>) {
         let owner = origin.socket.filter(|socket| socket.is_connected);
@@ -214,7 +216,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         self.nodes.push(flow, packet, time, is_timed);
         if let Some(since) = flow.idle_since() {
             self.table.inactive -= 1;
-            list(flows, &mut self.lists.new_flows, index);
+            flow_add_tail(flows, &mut self.lists.new_flows, index);
             if now.0.wrapping_sub(since.0) > self.no_refill {
                 return self.refill(index, now, since);
             }
@@ -293,8 +295,8 @@ fn pace(
     is_long
 }
 
-/// Puts a flow at the tail of a list.
-fn list(flows: &mut [Flow], list: &mut FlowList, index: u32) {
+/// Puts a flow at the tail of a list (Linux `fq_flow_add_tail`).
+fn flow_add_tail(flows: &mut [Flow], list: &mut FlowList, index: u32) {
     let flow = &mut flows[index as usize];
     flow.place = LISTED;
     flow.next = NIL;
@@ -358,6 +360,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Fq<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
+    /// Linux `fq_enqueue`, for the ordinary packet; the rest is in `rare.rs`.
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let origin = observer.origin(&packet);
@@ -384,6 +387,7 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         self.enqueue_any(now, &packet, observer)
     }
 
+    /// Linux `fq_dequeue`.
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         if self.backlog.packets == 0 {

@@ -1,7 +1,7 @@
 //! The less common arrivals: over a limit, of priority 7, beyond the horizon, first of a flow.
 
 use super::flow::{DETACHED, LISTED};
-use super::{Fq, list};
+use super::{Fq, flow_add_tail};
 use crate::Origin;
 use crate::arena::NIL;
 use crate::memory::Memory;
@@ -11,7 +11,7 @@ use crate::{Nanos, Observer, Owner, Packet, Reason, Verdict};
 pub(super) const PRIO_CONTROL: u32 = 7;
 
 impl<P: Packet, M: Memory> Fq<P, M> {
-    /// [`Queue::enqueue`](crate::Queue::enqueue) for any packet.
+    /// [`Queue::enqueue`](crate::Queue::enqueue) for any packet (Linux `fq_enqueue`).
     pub(super) fn enqueue_any(&mut self, now: Nanos, packet: &P, observer: &mut impl Owner<P>) -> Verdict {
         let origin = observer.origin(packet);
         if self.backlog.packets >= self.limit {
@@ -47,12 +47,13 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         }
     }
 
-    /// The index of a packet's flow, which is created if needed; [`NIL`] if no flow is free.
+    /// The index of a packet's flow, which is created if needed; [`NIL`] if no flow is free
+    /// (Linux `fq_classify`).
     fn classify(&mut self, now: Nanos, packet: &P, origin: &Origin) -> u32 {
         let (key, owner) = self.key(packet, origin);
         let flows = self.flows.as_mut();
         if self.table.is_crowded() {
-            self.counters.gc_flows += self.table.collect(flows, key, now, self.clock, self.params.hz);
+            self.counters.gc_flows += self.table.gc(flows, key, now, self.clock, self.params.hz);
         }
         let socket_hash = owner.map_or(0, |socket| socket.hash);
         let mut index = self.table.first(key);
@@ -81,7 +82,7 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         let place = flow.place;
         if place != DETACHED && place != LISTED {
             self.delayed.remove(flows, place);
-            list(flows, &mut self.lists.old_flows, index);
+            flow_add_tail(flows, &mut self.lists.old_flows, index);
         }
         self.flows.as_mut()[index as usize].time_next_packet = Nanos(0);
     }

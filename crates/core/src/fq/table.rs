@@ -79,29 +79,23 @@ impl<H: Storage<u32>> Table<H> {
         self.inactive > 0 && (self.free == NIL || is_wasteful)
     }
 
-    /// Frees flows in the bucket of `key` that have been idle for 3 s; if no flow is free, any idle flows.
-    /// Returns their number.
-    pub(super) fn collect(&mut self, flows: &mut [Flow], key: u64, now: Nanos, clock: Clock, hz: u32) -> u64 {
+    /// Frees flows in the bucket of `key` that have been idle for 3 s; if no flow is free, any idle flows
+    /// (Linux `fq_gc`). Returns their number.
+    pub(super) fn gc(&mut self, flows: &mut [Flow], key: u64, now: Nanos, clock: Clock, hz: u32) -> u64 {
         let patience = u64::from(hz) * 3;
         let bucket = self.bucket(key);
-        let mut taken = self.collect_in(flows, bucket, key, |since| {
+        let mut taken = self.gc_in(flows, bucket, key, |since| {
             clock.at(now) > (clock.at(since) | 1).saturating_add(patience)
         });
         if self.free == NIL {
             for bucket in 0..self.buckets.as_ref().len() {
-                taken += self.collect_in(flows, bucket, key, |_| true);
+                taken += self.gc_in(flows, bucket, key, |_| true);
             }
         }
         taken
     }
 
-    fn collect_in(
-        &mut self,
-        flows: &mut [Flow],
-        bucket: usize,
-        key: u64,
-        is_old: impl Fn(Nanos) -> bool,
-    ) -> u64 {
+    fn gc_in(&mut self, flows: &mut [Flow], bucket: usize, key: u64, is_old: impl Fn(Nanos) -> bool) -> u64 {
         let (mut before, mut taken) = (NIL, 0);
         let mut at = self.buckets.as_ref().get(bucket).copied().unwrap_or(NIL);
         while let Some(flow) = flows.get(at as usize) {

@@ -159,14 +159,15 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
     /// to read [`FqPie::flow_state`].
     pub fn advance(&mut self, now: Nanos) {
         if self.timer.is_due(now) {
-            self.update(now);
+            self.run_timer(now);
         }
     }
 
-    /// Linux does this for 2048 buckets at a time, all of them within one jiffy; but the timer that is not
-    /// armed again ends with the first of them. The buckets know nothing of one another.
+    /// Linux `fq_pie_timer`. Linux does this for 2048 buckets at a time, all of them within one jiffy; but
+    /// the timer that is not armed again ends with the first of them. The buckets know nothing of one
+    /// another.
     #[cold]
-    fn update(&mut self, now: Nanos) {
+    fn run_timer(&mut self, now: Nanos) {
         let runs = self.timer.take(now, self.law.tupdate);
         let mut flows = self.flows.as_mut();
         if self.law.tupdate == 0 && flows.len() > UPDATED_AT_ONCE as usize {
@@ -175,7 +176,7 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         }
         for flow in flows.iter_mut().filter(|flow| !flow.is_at_rest) {
             for _ in 0..runs {
-                if !flow.vars.update(&self.law, flow.backlog) {
+                if !flow.vars.calculate_probability(&self.law, flow.backlog) {
                     flow.is_at_rest = flow.next == UNLISTED;
                     break;
                 }
@@ -291,6 +292,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for FqPie<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
+    /// Linux `fq_pie_qdisc_enqueue`.
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         let bucket = self.bucket(packet.flow_hash());
@@ -322,7 +324,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
             self.sent.add(len);
             flow.deficit = flow.deficit.wrapping_sub(len.cast_signed());
             flow.backlog = flow.backlog.wrapping_sub(len);
-            flow.vars.left(&self.law, now, tick, len, flow.backlog);
+            flow.vars.process_dequeue(&self.law, now, tick, len, flow.backlog);
             Some(packet)
         };
         self.lists.dequeue(self.flows.as_mut(), self.quantum, &mut take)

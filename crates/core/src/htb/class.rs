@@ -221,8 +221,9 @@ impl<Q> Class<Q> {
         now.0.saturating_sub(self.t_c.0).min(MBUFFER.unsigned_abs()).cast_signed()
     }
 
-    /// The mode at `now`, and when it changes (tc-htb(8); HTB manual, section "theory": green, yellow, red).
-    pub(super) fn mode_at(&self, now: Nanos) -> (Mode, Nanos) {
+    /// The mode at `now`, and when it changes (Linux `htb_class_mode`; HTB manual, section "theory": green,
+    /// yellow, red).
+    pub(super) fn class_mode(&self, now: Nanos) -> (Mode, Nanos) {
         let earned = self.earned(now);
         let after = |shortage: i64| Nanos(now.0.saturating_add(shortage.unsigned_abs()));
         let (tokens, ctokens) = self.tokens();
@@ -266,7 +267,8 @@ impl<Q> Class<Q> {
     }
 
     /// Charges for a packet that is sent on the tokens of a class of `level`: its own tokens if that is at or
-    /// below its level, and always those of its ceil. Returns whether its mode is still [`Mode::CanSend`].
+    /// below its level, and always those of its ceil (Linux `htb_accnt_tokens`, `htb_accnt_ctokens`). Returns
+    /// whether its mode is still [`Mode::CanSend`].
     pub(super) fn charge(&mut self, now: Nanos, level: u8, len: u32) -> bool {
         let earned = self.earned(now);
         // Both tables are of one link.

@@ -144,8 +144,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
     }
 
     /// Lists a class with packets at these priorities according to its mode: with those that can send, or in
-    /// its parent's feed. The parent then has packets to send too.
-    fn list(&mut self, mut place: usize, mut prios: u8) {
+    /// its parent's feed. The parent then has packets to send too (Linux `htb_activate_prios`).
+    fn activate_prios(&mut self, mut place: usize, mut prios: u8) {
         self.turn = NOBODY;
         let classes = self.classes.as_mut();
         while prios != 0 {
@@ -163,8 +163,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
-    /// The reverse.
-    fn unlist(&mut self, mut place: usize, mut prios: u8) {
+    /// The reverse (Linux `htb_deactivate_prios`).
+    fn deactivate_prios(&mut self, mut place: usize, mut prios: u8) {
         self.turn = NOBODY;
         let classes = self.classes.as_mut();
         while prios != 0 {
@@ -183,20 +183,22 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
+    /// A leaf has its first packet (Linux `htb_activate`).
     fn activate(&mut self, leaf: usize) {
         self.active |= 1 << leaf;
-        self.list(leaf, self.prios(leaf));
+        self.activate_prios(leaf, self.prios(leaf));
     }
 
+    /// A leaf has sent its last packet (Linux `htb_deactivate`).
     fn deactivate(&mut self, leaf: usize) {
-        self.unlist(leaf, self.prios(leaf));
+        self.deactivate_prios(leaf, self.prios(leaf));
         self.active &= !(1 << leaf);
     }
 
     /// Updates the mode of a class from its buckets (Linux `htb_change_class_mode`).
     fn change_class_mode(&mut self, place: usize, now: Nanos) {
         let class = &mut self.classes.as_mut()[place];
-        let (mode, event) = class.mode_at(now);
+        let (mode, event) = class.class_mode(now);
         class.event = event;
         if mode == Mode::CanSend {
             self.waiting &= !(1 << place);
@@ -206,14 +208,15 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
         if mode != class.mode {
             let prios = self.prios(place);
-            self.unlist(place, prios);
+            self.deactivate_prios(place, prios);
             self.classes.as_mut()[place].set_mode(mode);
-            self.list(place, prios);
+            self.activate_prios(place, prios);
         }
     }
 
-    /// Updates the classes whose mode changes by now, and polls those again that held packets back.
-    fn run_events(&mut self, now: Nanos) {
+    /// Updates the classes whose mode changes by now (Linux `htb_do_events`), and polls those again that held
+    /// packets back.
+    fn do_events(&mut self, now: Nanos) {
         self.next_event = NEVER;
         for place in bits(self.waiting) {
             let event = self.classes.as_ref()[place].event;
@@ -228,8 +231,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         }
     }
 
-    /// Finds whose turn it is.
-    fn find(&mut self) -> Option<()> {
+    /// Finds the leaf whose turn it is (Linux `htb_lookup_leaf`).
+    fn lookup_leaf(&mut self) -> Option<()> {
         let level = self.levels.trailing_zeros() as u8;
         let row = self.rows.get(usize::from(level))?;
         let prio = row.prios.trailing_zeros() as u8 & (PRIOS - 1) as u8;
@@ -274,10 +277,10 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         verdict
     }
 
-    /// Dequeues from the leaf whose turn it is, if that is known. (One variable holds the packet from the
-    /// call to the return, so that it is not copied.)
+    /// Dequeues from the leaf whose turn it is, if that is known (Linux `htb_dequeue_tree`). One variable
+    /// holds the packet from the call to the return, so that it is not copied.
     #[inline(always)]
-    fn send(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
+    fn dequeue_tree(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let mut packet = None;
         let leaf = usize::from(self.turn.leaf);
         if let Some(Class { queue: Some(queue), sent, .. }) = self.classes.as_mut().get_mut(leaf) {
@@ -287,7 +290,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
                 Some(packet) => {
                     let len = packet.len();
                     sent.add(len);
-                    self.sent(now, leaf, len, is_empty);
+                    self.charge_class(now, leaf, len, is_empty);
                 }
                 None => {
                     self.deactivate(leaf);
@@ -303,8 +306,8 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
 
     /// Dequeues from the others, if that one sent nothing.
     fn send_on(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
-        while self.find().is_some() {
-            let packet = self.send(now, observer);
+        while self.lookup_leaf().is_some() {
+            let packet = self.dequeue_tree(now, observer);
             if packet.is_some() {
                 return packet;
             }
@@ -329,9 +332,10 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         self.rows[level].advance(prio, place);
     }
 
-    /// Charges a packet to the leaf's turn and to every class from the leaf upwards.
+    /// Charges a packet to the leaf's turn and to every class from the leaf upwards (Linux
+    /// `htb_charge_class`).
     #[inline(always)]
-    fn sent(&mut self, now: Nanos, leaf: usize, len: u32, is_last: bool) {
+    fn charge_class(&mut self, now: Nanos, leaf: usize, len: u32, is_last: bool) {
         let Turn { prio, level, .. } = self.turn;
         let classes = self.classes.as_mut();
         if classes[leaf].ends_turn(level, len) {
@@ -418,9 +422,9 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
     #[inline]
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         if now >= self.next_event {
-            self.run_events(now);
+            self.do_events(now);
         }
-        let mut packet = self.send(now, observer);
+        let mut packet = self.dequeue_tree(now, observer);
         if packet.is_none() {
             packet = self.send_on(now, observer);
         }

@@ -233,7 +233,7 @@ impl Vars {
     }
 
     /// Whether the arriving packet of `len` bytes is to be dropped or marked, with `backlog` bytes queued
-    /// before it.
+    /// before it (Linux `pie_drop_early`).
     #[inline(always)]
     pub(crate) fn drop_early(&mut self, law: &Law, backlog: u32, len: u32, draws: &mut impl Draws) -> bool {
         // If both are zero, nothing is added to the sum and no number is drawn.
@@ -241,12 +241,12 @@ impl Vars {
             && self.prob | self.accu_prob != 0
             && (self.qdelay >= law.target >> 1 || self.prob >= MAX_PROB / 5)
             && backlog >= law.two_mtu
-            && self.rolls(law, len, draws)
+            && self.draws_a_drop(law, len, draws)
     }
 
-    /// The same if the law applies.
+    /// The second half of `pie_drop_early`, if the first one does not spare the packet.
     #[inline(never)]
-    fn rolls(&mut self, law: &Law, len: u32, draws: &mut impl Draws) -> bool {
+    fn draws_a_drop(&mut self, law: &Law, len: u32, draws: &mut impl Draws) -> bool {
         let prob = if law.bytemode && len <= law.mtu {
             u64::from(len).wrapping_mul(self.prob / u64::from(law.mtu))
         } else {
@@ -269,10 +269,10 @@ impl Vars {
     }
 
     /// Learns from a packet that leaves at `now` with `backlog` bytes after it; `stamp` is the tick that
-    /// it was queued with.
+    /// it was queued with (Linux `pie_process_dequeue`).
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
-    pub(crate) fn left(&mut self, law: &Law, now: Nanos, stamp: u64, len: u32, backlog: u32) {
+    pub(crate) fn process_dequeue(&mut self, law: &Law, now: Nanos, stamp: u64, len: u32, backlog: u32) {
         let now = ticks(now);
         if law.dq_rate_estimator {
             return self.measure_rate(now, len, backlog);
@@ -287,7 +287,7 @@ impl Vars {
         }
     }
 
-    /// The drain rate of RFC 8033 section 5.2.
+    /// The drain rate of RFC 8033 section 5.2: the part of `pie_process_dequeue` with `dq_rate_estimator`.
     #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
     fn measure_rate(&mut self, now: u64, len: u32, backlog: u32) {
@@ -316,9 +316,10 @@ impl Vars {
         self.burst_time = self.burst_time.saturating_sub(u64::from(dtime));
     }
 
-    /// The update of the probability, with `backlog` bytes queued. `false`: another one would change nothing.
+    /// The update of the probability, with `backlog` bytes queued (Linux `pie_calculate_probability`).
+    /// `false`: another one would change nothing.
     #[inline(always)]
-    pub(crate) fn update(&mut self, law: &Law, backlog: u32) -> bool {
+    pub(crate) fn calculate_probability(&mut self, law: &Law, backlog: u32) -> bool {
         if law.is_calm_at_zero && self.prob | self.qdelay | self.qdelay_old == 0 {
             self.init();
             return false;

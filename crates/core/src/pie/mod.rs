@@ -102,14 +102,15 @@ impl<P: Packet, M: Memory, D: Draws> Pie<P, M, D> {
     /// you read [`Pie::vars`].
     pub fn advance(&mut self, now: Nanos) {
         if self.timer.is_due(now) {
-            self.update(now);
+            self.run_timer(now);
         }
     }
 
+    /// Linux `pie_timer`.
     #[cold]
-    fn update(&mut self, now: Nanos) {
+    fn run_timer(&mut self, now: Nanos) {
         for _ in 0..self.timer.take(now, self.law.tupdate) {
-            if !self.vars.update(&self.law, self.backlog) {
+            if !self.vars.calculate_probability(&self.law, self.backlog) {
                 break;
             }
         }
@@ -173,6 +174,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Pie<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
+    /// Linux `pie_qdisc_enqueue`.
     fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         let queued = self.ring.len();
@@ -196,11 +198,12 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
         Verdict::Enqueued
     }
 
+    /// Linux `pie_qdisc_dequeue`.
     fn dequeue(&mut self, now: Nanos, _observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now);
         let Stamped { packet, tick } = self.pop()?;
         let len = packet.len();
-        self.vars.left(&self.law, now, tick, len, self.backlog);
+        self.vars.process_dequeue(&self.law, now, tick, len, self.backlog);
         self.sent.add(len);
         Some(packet)
     }

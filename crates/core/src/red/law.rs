@@ -143,11 +143,13 @@ impl Vars {
         self.qcount = -1;
     }
 
-    pub(crate) const fn average(&mut self, red: &Law, backlog: u32) {
+    /// The average after an arrival with `backlog` bytes before it (Linux `red_calc_qavg_no_idle_time`).
+    pub(crate) const fn calc_qavg(&mut self, red: &Law, backlog: u32) {
         let old = self.qavg;
         self.qavg = old.wrapping_add(backlog as u64).wrapping_sub(old >> red.params.wlog);
     }
 
+    /// The law's decision on an arrival (Linux `red_action`).
     pub(crate) fn action(&mut self, red: &Law, draws: &mut impl Draws) -> Action {
         if self.qavg < u64::from(red.qth_min) {
             self.qcount = -1;

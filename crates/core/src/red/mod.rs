@@ -138,7 +138,7 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
         &self.counters
     }
 
-    /// The average at `now` if nothing arrives.
+    /// The average at `now` if nothing arrives (Linux `red_calc_qavg_from_idle_time`).
     fn average_at(&self, now: Nanos) -> u64 {
         let Some(since) = self.idle_since else { return self.vars.qavg };
         let idle = now.0.saturating_sub(since.0);
@@ -150,11 +150,12 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
     /// Adjusts the probability once for each half second that has passed.
     fn advance(&mut self, now: Nanos) {
         if self.params.adaptive && now >= self.next_step {
-            self.adapt(now);
+            self.adaptative_algo(now);
         }
     }
 
-    fn adapt(&mut self, now: Nanos) {
+    /// Linux `red_adaptative_algo`.
+    fn adaptative_algo(&mut self, now: Nanos) {
         let (min, max) = (u64::from(self.law.qth_min), u64::from(self.law.qth_max));
         let tenth = max.saturating_sub(min) / 10;
         let mut steps = 0;
@@ -182,7 +183,7 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
             self.vars.qavg = self.average_at(now);
             self.idle_since = None;
         } else {
-            self.vars.average(&self.law, backlog);
+            self.vars.calc_qavg(&self.law, backlog);
         }
         let (marks, is_forced) = match self.vars.action(&self.law, &mut self.draws) {
             Action::Pass => return false,

@@ -188,6 +188,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         }
     }
 
+    /// Linux `sfq_perturbation`.
     fn run_timer(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let runs = self.timer.take(now, self.period);
         for run in 0..runs {
@@ -198,7 +199,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         }
     }
 
-    /// Rehashes all packets, slot by slot, each from its head.
+    /// Rehashes all packets, slot by slot, each from its head (Linux `sfq_rehash`).
     fn rehash(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let mut all = Slot::default();
         let slots = self.slots.as_mut();
@@ -235,7 +236,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
             let slot = &mut self.slots.as_mut()[index as usize];
             slot.hash = bucket;
             if let Some(red) = &self.red {
-                slot.vars.average(red, slot.backlog);
+                slot.vars.calc_qavg(red, slot.backlog);
             }
             self.append(index, packet);
         }
@@ -267,7 +268,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     fn red_drops(&mut self, now: Nanos, index: u32, packet: &mut P, observer: &mut impl Owner<P>) -> bool {
         let Some(red) = &self.red else { return false };
         let slot = &mut self.slots.as_mut()[index as usize];
-        slot.vars.average(red, slot.backlog);
+        slot.vars.calc_qavg(red, slot.backlog);
         let (marks, is_forced) = match slot.vars.action(red, &mut self.draws) {
             Action::Pass => return false,
             Action::Probable => (red.marks_probable(), false),
@@ -333,7 +334,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
 
     /// Handles the arrival, now the last packet of slot `index`, that brought the queue over the limit.
     fn overflow(&mut self, now: Nanos, index: u32, observer: &mut impl Owner<P>) -> Verdict {
-        let is_own = self.drop_longest(now, Reason::Limit, observer) == Some(index);
+        let is_own = self.drop(now, Reason::Limit, observer) == Some(index);
         let is_gone = is_own && (!self.params.headdrop || self.slots.as_ref()[index as usize].qlen == 0);
         if is_gone { Verdict::Dropped(Reason::Limit) } else { Verdict::Enqueued }
     }
@@ -361,8 +362,9 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         Verdict::Enqueued
     }
 
-    /// Drops one packet because the queue is over the limit. Returns the slot that lost it.
-    fn drop_longest(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> Option<u32> {
+    /// Drops one packet because the queue is over the limit (Linux `sfq_drop`). Returns the slot that lost
+    /// it.
+    fn drop(&mut self, now: Nanos, reason: Reason, observer: &mut impl Observer<P>) -> Option<u32> {
         let slots = self.slots.as_mut();
         let is_deep = self.depths.longest > 1;
         let index = if is_deep { self.depths.fattest() } else { slots.get(self.tail as usize)?.next };
@@ -385,6 +387,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
     }
 
     // The attributes of this file gain 7 to 10 % of a packet's instructions.
+    /// Linux `sfq_dequeue`.
     #[inline(always)]
     fn pop(&mut self) -> Option<P> {
         let slots = self.slots.as_mut();
@@ -519,12 +522,13 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
 
     /// The packets above the limit are dropped like those of an overflow (Linux `sfq_change`, `sfq_drop`).
     fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
-        while self.qlen() > self.limit && self.drop_longest(now, Reason::Change, owner).is_some() {}
+        while self.qlen() > self.limit && self.drop(now, Reason::Change, owner).is_some() {}
     }
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
     #[inline]
+    /// Linux `sfq_enqueue`.
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now, observer);
         let bucket = self.bucket(packet.flow_hash());

@@ -250,6 +250,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Tbf<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
+    /// Linux `tbf_enqueue`.
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if packet.len() > self.effective.max_size {
             self.drop_toobig += 1;
@@ -259,6 +260,7 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         self.inner.enqueue(now, packet, observer)
     }
 
+    /// Linux `tbf_dequeue`.
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let len = self.inner.peek()?.len();
         let (tokens, ptokens) = self.tokens_after(now, len);
