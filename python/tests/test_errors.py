@@ -16,7 +16,7 @@ WRONG = [
     (dict(test="rrull"), UsageError, "no test is called `rrull`.*did you mean rrul.*`goodqueue.tests\\(\\)`"),
     (dict(test=3), TypeError, "test 3: write the name"),
     (dict(test="--help"), UsageError, "test --help: no test"),
-    (dict(test="none.toml"), UsageError, "none.toml:1:1: No such file"),
+    (dict(test="none.toml"), UsageError, "none.toml: No such file"),
     (
         dict(queues="fqcodel"),
         UsageError,

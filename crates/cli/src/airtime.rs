@@ -97,7 +97,7 @@ struct Session<'a> {
     wireless: Wireless,
     governed: Vec<Governed>,
     interfaces: &'a [String],
-    /// Time between two looks.
+    /// Time between two updates.
     tick: Duration,
     /// Time between two tables.
     span: Duration,

@@ -68,10 +68,10 @@ pub enum Command {
     /// Run the far end of a path, for `test`, `probe` and irtt's client; built for the open internet
     #[command(after_help = paths::SERVER_EXAMPLES)]
     Server(Box<ServerArgs>),
-    /// Run a program behind an emulated link, and tell what its packets met
+    /// Run a program behind an emulated link, and report what happened to its packets
     #[command(after_help = link::EXAMPLES)]
     Link(Box<LinkArgs>),
-    /// Be an emulated link between two interfaces: a box in the line for the device under test
+    /// Emulate a link between two interfaces, in line with a device under test
     #[command(after_help = bridge::EXAMPLES)]
     Bridge(Box<BridgeArgs>),
     /// Shape an interface with the kernel's own queues, so that no queue builds up in the modem
@@ -115,7 +115,7 @@ pub enum Command {
     /// Run an experiment many times while its keys vary: a grid or a search, with page and table
     #[command(after_help = sweep::EXAMPLES)]
     Sweep(SweepArgs),
-    /// Write a queue or a congestion control of your own to begin with, in C, Rust or Python
+    /// Write a template for your own queue or congestion control, in C, Rust or Python
     #[command(subcommand)]
     New(NewArgs),
     /// Check queues, yours or ours, against the rules for queues

@@ -38,8 +38,7 @@ pub fn command(args: &AutorateArgs) -> Result<(), Error> {
     planned(&shaper)?;
     if args.systemd {
         let kind = "Type=exec\nRestart=on-failure\nRestartSec=5\nKillSignal=SIGINT\n";
-        print!("{}", unit(&args.interface, "autorate", kind, "CAP_NET_ADMIN CAP_NET_RAW", "")?);
-        return Ok(());
+        return output::print(&unit(&args.interface, "autorate", kind, "CAP_NET_ADMIN CAP_NET_RAW", "")?);
     }
     // Before any thread: the signals are blocked in those that follow.
     let interrupt = Interrupt::new().map_err(Error::machine)?;

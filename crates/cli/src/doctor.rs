@@ -1,12 +1,13 @@
 //! `goodqueue doctor`: queues that are too long in this host, and what to do about them.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 
 use goodqueue_experiment::Error;
 use goodqueue_router::doctor::{self, Facts, Finding, Severity};
 use serde_json::{Value, json};
 
 use crate::args::DoctorArgs;
+use crate::output::print;
 use crate::sqm::told;
 
 /// Where each rule has its section.
@@ -20,23 +21,23 @@ const PAGE: &str = "docs/doctor.md";
 pub fn command(args: &DoctorArgs) -> Result<(), Error> {
     if args.undo {
         for line in doctor::undo().map_err(told)? {
-            println!("{line}");
+            print(&format!("{line}\n"))?;
         }
         return Ok(());
     }
     let only = args.interface.as_deref();
     let mut found = doctor::findings(&look(only)?, only);
     if args.json {
-        println!("{}", Value::from(found.iter().map(json_of).collect::<Vec<_>>()));
+        print(&format!("{}\n", Value::from(found.iter().map(json_of).collect::<Vec<_>>())))?;
     } else if args.fix {
         mend(&found, args.yes)?;
         found = doctor::findings(&look(only)?, only);
     } else if found.is_empty() {
-        println!("nothing found");
+        print("nothing found\n")?;
     } else {
-        found.iter().for_each(|finding| println!("{}", text_of(finding)));
+        print(&found.iter().map(|finding| text_of(finding) + "\n").collect::<String>())?;
         if found.iter().any(is_ours) {
-            println!("`goodqueue doctor --fix` mends what it can, and `--undo` takes that back.");
+            print("`goodqueue doctor --fix` mends what it can, and `--undo` takes that back.\n")?;
         }
     }
     let faults = found.iter().filter(|finding| finding.severity == Severity::Fault).count();
@@ -111,17 +112,17 @@ fn mend(found: &[Finding], is_agreed: bool) -> Result<(), Error> {
         ));
     }
     for finding in found {
-        println!("{}", text_of(finding));
+        print(&(text_of(finding) + "\n"))?;
         if !is_ours(finding) {
-            println!("  not mended: only you can do that\n");
+            print("  not mended: only you can do that\n\n")?;
             continue;
         }
         match if is_agreed { Answer::Yes } else { ask()? } {
             Answer::Yes => {
                 doctor::mend(finding).map_err(told)?;
-                println!("  mended\n");
+                print("  mended\n\n")?;
             }
-            Answer::No => println!("  left as it is\n"),
+            Answer::No => print("  left as it is\n\n")?,
             Answer::Quit => break,
         }
     }
@@ -130,8 +131,7 @@ fn mend(found: &[Finding], is_agreed: bool) -> Result<(), Error> {
 
 fn ask() -> Result<Answer, Error> {
     loop {
-        print!("  mend it? yes, no, quit: ");
-        io::stdout().flush().map_err(Error::machine)?;
+        print("  mend it? yes, no, quit: ")?;
         let mut line = String::new();
         io::stdin().lock().read_line(&mut line).map_err(Error::machine)?;
         if let Some(answer) = answer(&line) {

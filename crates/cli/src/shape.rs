@@ -13,6 +13,7 @@ use goodqueue_wire::Interrupt;
 use crate::args::ShapeArgs;
 use crate::link::between::Session;
 use crate::link::schedule::Schedule;
+use crate::output::print;
 use crate::path_values::positive;
 use crate::sqm::{interface_of, shaped, told, unit};
 
@@ -27,14 +28,13 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
     let length = args.length.as_deref().map(|length| positive("length", length)).transpose()?;
     if args.dry_run {
         let interface = interface_of(&args.interface)?;
-        goodqueue_router::shape::plan(&interface).iter().for_each(|change| println!("{change}"));
-        return Ok(());
+        let changes = goodqueue_router::shape::plan(&interface);
+        return print(&changes.iter().map(|change| format!("{change}\n")).collect::<String>());
     }
     if args.systemd {
         let kind = "Type=exec\nRestart=on-failure\nRestartSec=5\nKillSignal=SIGINT\n";
         let rights = "CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_IPC_LOCK";
-        print!("{}", unit(&args.interface, "shape", kind, rights, "")?);
-        return Ok(());
+        return print(&unit(&args.interface, "shape", kind, rights, "")?);
     }
     let queue = down.name().to_owned();
     let plan = Plan::resolve(&Request {

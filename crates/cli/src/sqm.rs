@@ -29,7 +29,7 @@ pub fn command(args: &SqmArgs) -> Result<(), Error> {
         Some(SqmAction::Stop { interface, quiet }) => {
             let what = sqm::stop(interface).map_err(told)?;
             if !quiet {
-                println!("{what}");
+                output::print(&format!("{what}\n"))?;
             }
             return Ok(());
         }
@@ -44,8 +44,7 @@ pub fn command(args: &SqmArgs) -> Result<(), Error> {
         planned(&settings)?;
         let name = &settings.interface;
         let stop = format!("sqm stop {}", quoted(name));
-        print!("{}", unit(name, "sqm", "Type=oneshot\nRemainAfterExit=yes\n", "CAP_NET_ADMIN", &stop)?);
-        return Ok(());
+        return output::print(&unit(name, "sqm", "Type=oneshot\nRemainAfterExit=yes\n", "CAP_NET_ADMIN", &stop)?);
     }
     match &args.verify {
         None => one(&settings, falls_back(args), args),
@@ -93,12 +92,11 @@ fn verify(host: &str, settings: &Settings, args: &SqmArgs) -> Result<(), Error> 
     let kept = measure(&test).and_then(|after| worth(&before, &after, share));
     match kept {
         Ok(why) => {
-            println!("{}: kept: {why}", settings.interface);
-            Ok(())
+            output::print(&format!("{}: kept: {why}\n", settings.interface))
         }
         Err(error) => {
             let what = sqm::stop(&settings.interface).map_err(told)?;
-            println!("{what}");
+            output::print(&format!("{what}\n"))?;
             Err(error)
         }
     }
@@ -147,8 +145,7 @@ fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error
         if let Some(note) = sqm::without_cake_mq(settings, &plan) {
             eprintln!("goodqueue: {note}");
         }
-        print!("{plan}");
-        return Ok(());
+        return output::print(&plan.to_string());
     }
     let Outcome { plan, was_so, notes, .. } = sqm::start(settings, fall_back).map_err(told)?;
     for note in notes {
@@ -156,9 +153,9 @@ fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error
     }
     if !args.quiet {
         let name = &settings.interface;
-        println!("{name}: {}{}", plan.shaped, if was_so { " (as it was)" } else { "" });
+        output::print(&format!("{name}: {}{}\n", plan.shaped, if was_so { " (as it was)" } else { "" }))?;
         if !was_so {
-            println!("test it: goodqueue test HOST; stop it: goodqueue sqm stop {name}");
+            output::print(&format!("test it: goodqueue test HOST; stop it: goodqueue sqm stop {name}\n"))?;
         }
     }
     Ok(())
@@ -293,11 +290,11 @@ fn status(only: Option<&str>, as_json: bool) -> Result<(), Error> {
         }
     }
     if as_json {
-        println!("{}", Value::from(all.iter().map(json_of).collect::<Vec<_>>()));
+        output::print(&format!("{}\n", Value::from(all.iter().map(json_of).collect::<Vec<_>>())))?;
     } else if all.is_empty() {
-        println!("no interface is shaped");
+        output::print("no interface is shaped\n")?;
     } else {
-        all.iter().for_each(|standing| print!("{}", text_of(standing)));
+        output::print(&all.iter().map(text_of).collect::<String>())?;
     }
     let broken: Vec<&str> = all
         .iter()

@@ -1,5 +1,5 @@
-//! Packet data that `cake` needs beyond the descriptor. The owner returns it through its [`crate::Observer`],
-//! so the descriptors of all other queues stay small.
+//! Packet data that `cake` needs beyond the descriptor. The owner returns it through
+//! [`crate::PacketInfo`], so the descriptors of all other queues stay small.
 
 /// Data that Linux reads from the headers and the `sk_buff` of an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

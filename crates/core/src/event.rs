@@ -110,8 +110,7 @@ pub enum Verdict {
     Dropped(Reason),
 }
 
-/// The owner of the packets: receives dropped and marked packets, and returns packet data beyond the
-/// descriptor. Each method has an empty default, so an unused method costs nothing; every queue is generic
+/// Receives dropped and marked packets. ([`crate::PacketInfo`] answers questions about packets.) Each method has an empty default, so an unused method costs nothing; every queue is generic
 /// over its observer (static dispatch).
 pub trait Observer<P> {
     /// `packet` left the queue without being delivered. Its owner frees the frame here.

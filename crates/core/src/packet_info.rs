@@ -65,9 +65,9 @@ pub struct Origin {
 /// A socket that sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket {
-    /// Its number, below 2^63: of no other socket there is now.
+    /// Its number, below 2^63: unique among the sockets that are open.
     pub id: u64,
-    /// A hash of its connection (Linux `sk_hash`): a number that is used again for another one is told by it.
+    /// A hash of its connection (Linux `sk_hash`): it tells a number that was used again for another connection.
     pub hash: u32,
     /// Whether it has one peer. The packets of another are of as many flows as their hashes say.
     pub is_connected: bool,

@@ -89,7 +89,7 @@ impl Report {
         self.violations.iter().find(|violation| violation.fault.rule == rule)
     }
 
-    /// Whether the check got so far: [`Rule::Repeat`] is checked of a queue that keeps all others.
+    /// Whether the check got so far: [`Rule::Repeat`] is checked only if no other rule was broken.
     #[must_use]
     pub fn is_checked(&self, rule: Rule) -> bool {
         rule != Rule::Repeat || self.violations.iter().all(|violation| violation.fault.rule == rule)

@@ -318,7 +318,7 @@ fn check_marks(info: &TestInfo, n: u32, marks: &[Dscp]) -> Result<(), TestError>
 fn in_turn(info: &TestInfo, n: u32, what: &'static str, given: usize) -> Result<(), TestError> {
     let wrong = |why: String| Err(TestError::Unfit { what, why });
     if !info.flows.iter().any(|group| matches!(group.names, Names::Marked(_))) {
-        return wrong(format!("`{}` gives no flow its own; rrul_var does", info.name));
+        return wrong(format!("the flows of `{}` have none of their own; those of rrul_var do", info.name));
     }
     if given > n as usize {
         return wrong(format!("{given} for {n} flows in each direction"));
@@ -604,9 +604,9 @@ mod tests {
             "cc: 3 for 2 flows in each direction"
         );
         let two = Params { flows: None, cc: None, ..asked.clone() };
-        assert_eq!(error("rrul", two), "marks: `rrul` gives no flow its own; rrul_var does");
+        assert_eq!(error("rrul", two), "marks: the flows of `rrul` have none of their own; those of rrul_var do");
         let two = Params { flows: None, marks: Vec::new(), ..asked };
-        assert_eq!(error("rrul", two), "cc: `rrul` gives no flow its own; rrul_var does");
+        assert_eq!(error("rrul", two), "cc: the flows of `rrul` have none of their own; those of rrul_var do");
     }
 
     #[test]

@@ -308,7 +308,7 @@ macro_rules! each {
 }
 
 impl EitherQueue {
-    /// Why it can no longer do its work: one's own, and the first fault.
+    /// Why it can no longer do its work: the first rule that a custom queue broke.
     pub(crate) fn fault(&self) -> Option<String> {
         match self {
             EitherQueue::Catalogue(_) | EitherQueue::Member(_) => None,

@@ -212,7 +212,7 @@ engine: an emulated line between two network namespaces. It writes down when eac
 with the kernel's times, show when each packet came to the shaper and left it; a load of which they missed a packet is not used.
 The truth of a tool's run follows from the record of the same run:
 
-* **Goodput**: TCP payload that arrived in order in the interval that the tool's figure is of. The queue for ACKs shows it: how far
+* **Goodput**: TCP payload that arrived in order in the interval that the tool's figure covers. The queue for ACKs shows it: how far
   the acknowledgement number of each connection rose.
 * **Rise**: how long the tool's own probes waited in both queues, minus the median before the load. The percentiles are over the
   loaded interval without its first seconds.
@@ -223,7 +223,7 @@ of the two ends agree; here they are one clock.
 
 A figure is right if goodput is within 1 %, and a rise within 3 % or 0.3 ms. A direction is right if it has the larger rise of the two,
 a grade if it is that of the true mean rise. Where the true median rise is below 0.3 ms, as behind a policer, which makes nobody wait,
-there is no direction to be right about. The table has how many of all figures are right, and the median of the absolute errors.
+no direction is judged. The table has how many of all figures are right, and the median of the absolute errors.
 
 Two paths have a policer: `tbf` with a bucket of 40 ms and room for two packets, on a line four times as fast. The kernel that
 measured has `tbf` and `htb`, but neither `netem` nor `fq_codel`.

@@ -21,7 +21,7 @@ pub struct AirtimeArgs {
     /// Access points; each stands for all of its radio [default: all]
     #[arg(value_name = "IFACE")]
     pub interfaces: Vec<String>,
-    /// Time between two looks, 100ms to 1h
+    /// Time between two updates, 100ms to 1h
     #[arg(short, long, value_name = "TIME", default_value = "1s")]
     pub interval: String,
     /// End after so many intervals

@@ -18,8 +18,8 @@ LEAST..MOST: the least rate that is still of use when the link is bad, and the h
 can ever have. Each shaper begins at a third of MOST. A single rate stays as it is.
 
 20 probes a second go to the reflectors in turn. Over IPv4 they ask for timestamps first, which tell
-both directions apart; a reflector without them gets echoes (ping). It needs the rights CAP_NET_ADMIN
-and CAP_NET_RAW, which root has. Ctrl-C puts back what was there before.";
+both directions apart; a reflector without them gets echoes (ping). It needs CAP_NET_ADMIN and
+CAP_NET_RAW, which root has. Ctrl-C puts back what was there before.";
 
 /// Whom to ask if nobody is named: public resolvers, each at many places, so that one is near.
 const REFLECTORS: &str = "1.1.1.1,1.0.0.1,8.8.8.8,8.8.4.4,9.9.9.9,149.112.112.112";
@@ -30,10 +30,10 @@ pub struct AutorateArgs {
     /// The interface towards the link
     #[arg(value_name = "IFACE")]
     pub interface: String,
-    /// Rates between which the shaper is for what leaves
+    /// Range of the upload shaper's rate
     #[arg(long, value_name = "LEAST..MOST")]
     pub up: String,
-    /// Rates between which the shaper is for what arrives
+    /// Range of the download shaper's rate
     #[arg(long, value_name = "LEAST..MOST")]
     pub down: String,
     /// An address that answers pings: 2 to 8 of them, behind the link and near. 4 are asked at a time, the

@@ -15,8 +15,8 @@ ARP, IPv6's neighbour discovery, VLAN tags, PPPoE and multicast. Neither end see
 The interfaces should have no addresses, and cables only to what is to be linked. `goodqueue link set`
 changes the link while it runs. Ctrl-C ends it and prints what passed.
 
-It needs CAP_NET_RAW and CAP_NET_ADMIN, which root has, and stays valid up to some 200 Mbit/s on a small
-machine: the report says so if packets left too late.";
+It needs CAP_NET_RAW and CAP_NET_ADMIN, which root has. If packets left too late, because
+the machine could not keep up, the report says so.";
 
 /// `goodqueue bridge`.
 #[derive(Args, Clone, Debug)]

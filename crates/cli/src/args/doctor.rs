@@ -11,8 +11,8 @@ Examples:
   goodqueue doctor --fix --yes       # without
   goodqueue doctor --undo            # put back what --fix has changed
 
-Exit code 1 if a fault was found; advice and notes alone give 0. To look takes no rights; --fix and
---undo need root. docs/doctor.md has each rule with its source.";
+Exit code 1 if a fault was found; advice and notes alone give 0. Looking needs no privileges; --fix
+and --undo need root. docs/doctor.md has each rule with its source.";
 
 /// `goodqueue doctor`.
 #[derive(Args, Clone, Debug)]

@@ -13,7 +13,7 @@ Examples:
   goodqueue packetdrill --json suite             an entry for each script
 
 No command of a script is run, and no network is touched. Exit codes: 0 none failed · 1 a script failed ·
-2 a file is missing or no script";
+2 a file is missing or is not a script";
 
 /// `goodqueue packetdrill`.
 #[derive(Args, Debug)]
@@ -27,7 +27,7 @@ pub struct PacketdrillArgs {
     /// The largest IP packet of the device, bytes [default: 1500, or what the script says]
     #[arg(long, value_name = "BYTES")]
     pub mtu: Option<u32>,
-    /// How far off a time may be, microseconds, for scripts that do not say it [default: 4000]
+    /// How far off a time may be, microseconds, for scripts that do not set one [default: 4000]
     #[arg(long, value_name = "N")]
     pub tolerance_usecs: Option<u32>,
     /// A name in the script's calls that stands for another; may be repeated

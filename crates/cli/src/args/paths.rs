@@ -187,7 +187,7 @@ pub struct ServerArgs {
     /// several times
     #[arg(long, value_name = "ADDRESS:PORT", value_delimiter = ',', help_heading = "RPM over HTTPS")]
     pub https: Vec<String>,
-    /// Its certificate, with the chain, as PEM [default: a new one that nobody vouches for]
+    /// Its certificate, with the chain, as PEM [default: a new self-signed one]
     #[arg(long, value_name = "FILE", requires = "https_key", help_heading = "RPM over HTTPS")]
     pub https_cert: Option<PathBuf>,
     /// The key of that certificate, as PEM

@@ -13,14 +13,14 @@ Examples:
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue dualpi2 --length 10min -o result
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue cake,isolation=dual-srchost,nat=on   # fair to hosts
   goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run            # what it changes, as commands of tc
-  goodqueue shape eth0 --up 18mbit --down 90mbit --systemd            # a unit, to stay after the next boot
+  goodqueue shape eth0 --up 18mbit --down 90mbit --systemd            # a systemd unit, so that it survives a reboot
 
 IFACE is the interface towards the modem. Its frames take a detour through this program, whose queues are
 those of the simulator; where the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends it,
 puts back what was there before, and prints what passed.
 
-It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has, and stays valid up to some 200 Mbit/s on a small
-machine: the report says so if packets left too late.";
+It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has. If packets left too late, because
+the machine could not keep up, the report says so.";
 
 /// `goodqueue shape`.
 #[derive(Args, Clone, Debug)]

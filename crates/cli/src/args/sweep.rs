@@ -35,7 +35,7 @@ pub struct SweepArgs {
     /// Run the points on the workers of this Dask scheduler; needs Python with `goodqueue[dask]`
     #[arg(long, value_name = "ADDRESS", requires = "output")]
     pub dask: Option<String>,
-    /// Say how many runs there are and how long they take, and stop
+    /// Print the number of runs and the estimated time, then stop
     #[arg(long)]
     pub dry_run: bool,
     /// Print the findings as JSON instead of the text

@@ -12,7 +12,7 @@ Examples:
 
 A queue's waiting time is what cake measures; for others, what waits in it at the rate of the last
 interval. `-` means that packets wait and none was sent. sparse+bulk are the flows that wait:
-new ones, and those with a backlog. It needs no right.";
+new ones, and those with a backlog. It needs no privileges.";
 
 /// What is told apart in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -29,7 +29,7 @@ pub struct WatchArgs {
     /// The interfaces [default: all but loopback]
     #[arg(value_name = "IFACE")]
     pub interfaces: Vec<String>,
-    /// Time between two looks, 100ms to 1h
+    /// Time between two updates, 100ms to 1h
     #[arg(short, long, value_name = "TIME", default_value = "1s")]
     pub interval: String,
     /// End after so many intervals

@@ -25,7 +25,7 @@ pub(super) const SOCKET: &str = "GOODQUEUE_LINK";
 /// Begin of the names of folders of sockets; the process id follows. The first is of links that can be
 /// changed.
 const FOLDERS: [&str; 2] = ["goodqueue-link-", "goodqueue-shape-"];
-/// The request of who looks.
+/// The request for a report of the link's state.
 const LOOK: &str = "look";
 /// Longest request, bytes, and longest answer to a change.
 const LONGEST: u64 = 4096;

@@ -301,7 +301,7 @@ impl Way {
         self.drain(now, params, carried)
     }
 
-    /// What passing time leads to. `settle` is how long a change of the shaper takes to reach the link.
+    /// What is decided by time alone. `settle` is how long a change of the shaper takes to reach the link.
     fn tick(
         &mut self,
         now: Nanos,

@@ -17,7 +17,7 @@ const SECOND: u64 = 1_000_000_000;
 /// change, so the minimum applies only to the time since the start of the clock.
 const RECONFIGURE_AFTER: u64 = SECOND / 4;
 
-// The inline attributes here and in `classify` get_flow_quantum 17 % of an enqueue with one flow (216 to 180
+// The inline attributes here and in `classify` gain 17 % of an enqueue with one flow (216 to 180
 // instructions) and 19 % of one from C, where the bar needs them.
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// Queues a packet, and drops from the longest queue if too much memory is in use (`cake_enqueue`).

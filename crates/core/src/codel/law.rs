@@ -7,8 +7,8 @@ use crate::{Packet, Reason, Span};
 
 /// Whether the corners in which Linux departs from the algorithm are kept as Linux has them.
 ///
-/// Those of [`Parity::Linux`] are brought about by the wrapping clock alone. All are rare and lie off the
-/// path of the ordinary packet; no choice costs an instruction there. Decision vectors are compared under
+/// Those of [`Parity::Linux`] are brought about by the wrapping clock alone. All are rare, and none
+/// costs an ordinary packet an instruction. Decision vectors are compared under
 /// [`Parity::Linux`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parity {

@@ -268,7 +268,7 @@ impl Vars {
         false
     }
 
-    /// Learns from a packet that leaves at `now` with `backlog` bytes after it; `stamp` is the tick that
+    /// Updates the delay and its allowance at a packet that leaves at `now`, with `backlog` bytes behind it; `stamp` is the tick that
     /// it was queued with (Linux `pie_process_dequeue`).
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]

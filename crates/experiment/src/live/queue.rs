@@ -85,7 +85,7 @@ impl LineQueue {
 
     /// How long a full queue, with a full device ring of `ring` packets below it, takes to drain over a line
     /// of
-    /// `rate`. Of one's own nobody knows when it is full.
+    /// `rate`. It is unknown for a custom queue.
     pub(super) fn drain_time(&self, rate: Rate, ring: u32) -> Span {
         let LineQueue::Catalogue(queue) = self else { return LONGEST };
         let frames = |packets: u64| packets.saturating_mul(ETHERNET_FRAME.into());

@@ -101,7 +101,7 @@ fn plan(server: SocketAddr, test: &Test, probe: &Probe, key: Option<&Key>) -> Pl
 }
 
 impl Open {
-    /// Waits for its time, sends its packets and hands out what becomes of them. `at`: the start of the
+    /// Waits for its time, sends its packets and reports what happened to them. `at`: the start of the
     /// load on this host's monotonic clock.
     pub(super) fn run(self, at: i64, sink: &Sender<Sample>, stop: &AtomicBool) -> Outcome {
         let Open { session, number: probe, start } = self;

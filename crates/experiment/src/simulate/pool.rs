@@ -1,4 +1,5 @@
-//! The queues of a comparison on all processors: each turn by itself, the results in the order asked.
+//! The queues of a comparison on all processors. Each run is independent, and results keep the order of the
+//! plan.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

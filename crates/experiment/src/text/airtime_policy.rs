@@ -43,13 +43,13 @@ impl AirtimePolicy {
     /// Reads a file.
     ///
     /// # Errors
-    /// The error with its place; line 1 if the file cannot be read at all.
+    /// The error with its place; without a line if the file cannot be read at all.
     pub fn read(path: &Path) -> Result<AirtimePolicy, ExperimentError> {
         let file = path.display().to_string();
         let text = crate::input::text(path, MOST_BYTES).map_err(|what| ExperimentError {
             file: file.clone(),
-            line: 1,
-            column: 1,
+            line: 0,
+            column: 0,
             what,
         })?;
         AirtimePolicy::parse(&text, &file)

@@ -58,9 +58,9 @@ pub use view::View;
 pub struct ExperimentError {
     /// The file as it was named; or the flag that changes it.
     pub file: String,
-    /// Line, from 1; 0 of a flag.
+    /// Line, from 1; 0 of a flag, or of a file that cannot be read.
     pub line: usize,
-    /// Column in characters, from 1; 0 of a flag.
+    /// Column in characters, from 1; 0 where the line is.
     pub column: usize,
     /// The error, and what would be right.
     pub what: String,
@@ -77,7 +77,7 @@ impl Experiment {
     /// Reads the experiment of a file.
     ///
     /// # Errors
-    /// The error; line 1 if the file cannot be read at all.
+    /// The error; without a line if the file cannot be read at all.
     pub fn read(path: &Path) -> Result<Experiment, ExperimentError> {
         Experiment::of_text(&Experiment::text(path)?, path, &[])
     }
@@ -86,8 +86,8 @@ impl Experiment {
     pub(crate) fn text(path: &Path) -> Result<String, ExperimentError> {
         crate::input::text(path, MOST_BYTES).map_err(|what| ExperimentError {
             file: path.display().to_string(),
-            line: 1,
-            column: 1,
+            line: 0,
+            column: 0,
             what,
         })
     }

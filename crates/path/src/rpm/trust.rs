@@ -142,7 +142,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// A new one that nobody vouches for, for connections with this version of TLS.
+    /// A new self-signed one, for connections with this version of TLS.
     ///
     /// # Errors
     /// Why none could be made, in words.

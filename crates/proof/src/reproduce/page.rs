@@ -64,7 +64,7 @@ fn cause(row: &Row, verdict: Verdict) -> Option<String> {
     (row.verdict == verdict).then(|| row.cause.clone().unwrap_or_else(unknown))
 }
 
-/// A list of what there is to say about claims; claims of which the same is said stand together.
+/// A list of remarks on claims, each with all claims that it is about.
 fn notes(heading: &str, claims: &[Row], said: impl Fn(&Row) -> Option<String>) -> String {
     let mut all: Vec<(String, Vec<&Row>)> = Vec::new();
     for row in claims {

@@ -49,7 +49,7 @@ pub struct Settings {
 pub struct Now {
     /// The rates of the shapers: up, down.
     pub rates: [Rate; 2],
-    /// What passed since the last look, bit/s.
+    /// What passed since the last reading, bit/s.
     pub load_bps: [f64; 2],
     /// How long packets wait in the shapers.
     pub waits: [Span; 2],

@@ -30,7 +30,7 @@ pub(crate) struct SwitchNode {
     pub(super) lane: Lane,
 }
 
-/// Tells the outgoing links of a switch what becomes of their packets in it.
+/// Reports to the outgoing links of a switch which of their packets it dropped or passed.
 struct Outputs<'a> {
     frames: &'a mut Frames,
     links: &'a mut [Link],

@@ -1,8 +1,11 @@
 //! Errors of the channel: the probability that an MPDU is received in error.
 
+use std::f64::consts::LN_10;
+
 use goodqueue::Rng;
 
 use super::phy::{Format, PhyRate};
+use crate::draw::{exp, ln};
 
 /// The cause of errors. MPDUs are independent of each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,6 +41,19 @@ fn threshold(rate: &PhyRate) -> f64 {
     }
 }
 
+/// What the header of a PPDU needs, which is sent as at 6 Mbit/s, dB.
+pub(super) const PREAMBLE: f64 = OFDM_THRESHOLD[0];
+
+/// A ratio of powers from dB.
+pub(super) fn ratio(decibels: f64) -> f64 {
+    exp(decibels * LN_10 / 10.0)
+}
+
+/// dB from a ratio of powers.
+pub(super) fn decibels(ratio: f64) -> f64 {
+    ln(ratio) * 10.0 / LN_10
+}
+
 impl Errors {
     /// Whether all numbers are in range.
     #[must_use]
@@ -57,6 +73,11 @@ impl Errors {
             Errors::Share(share) => share,
             Errors::Snr(snr) => lost(snr - threshold(rate), bytes),
         }
+    }
+
+    /// The signal-to-noise ratio, dB, if errors come from it.
+    pub(super) fn snr(&self) -> Option<f64> {
+        if let Errors::Snr(snr) = *self { Some(snr) } else { None }
     }
 
     /// Draws whether an MPDU is lost.

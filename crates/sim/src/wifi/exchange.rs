@@ -4,6 +4,8 @@ use goodqueue::wifi::{Ac, Tid};
 use goodqueue::{Nanos, Reason, Span};
 
 use super::block_ack::{Held, Mpdu};
+use super::capture::Overlap;
+use super::channel::Errors;
 use super::device::{Burst, Device, Path};
 use super::frame::{AirEvent, AirKind, Sink};
 use super::on_air::{OnAir, Times};
@@ -72,23 +74,34 @@ impl Radio {
         self.air.overhead = self.air.overhead + now.since(waited_since);
         self.winners = winners;
         if let [winner] = self.winners[..] {
-            self.transmit(now, Span::ZERO, waited_since, now, winner);
+            self.transmit(now, Span::ZERO, waited_since, now, winner, None);
             return;
         }
+        let captured = self.captured();
+        let heard = captured.map(|(edcaf, _)| edcaf);
+        let mut longest = Span::ZERO;
         for place in 0..self.winners.len() {
-            self.note_sojourn(now, self.winners[place]);
+            let edcaf = self.winners[place];
+            let Some(times) = self.head(edcaf).map(|burst| self.times(burst)) else { continue };
+            if Some(edcaf) != heard {
+                self.note_sojourn(now, edcaf);
+                longest = longest.max(if times.rts > Span::ZERO { times.rts } else { times.ppdu });
+            }
         }
-        let occupied = |times: Times| if times.rts > Span::ZERO { times.rts } else { times.ppdu };
-        let heads = self.winners.iter().filter_map(|&winner| self.head(winner));
-        let longest = heads.map(|burst| occupied(self.times(burst))).max().unwrap_or_default();
-        let times = Times::default();
+        let until = now + longest;
+        if let Some((edcaf, ratio)) = captured {
+            let overlap = Overlap { until, errors: Errors::Snr(ratio) };
+            self.transmit(now, Span::ZERO, waited_since, now, edcaf, Some(&overlap));
+            return;
+        }
         self.on_air = Some(OnAir {
             waited_since,
             start: now,
             first_bit: now,
-            end: now + longest,
+            end: until,
             fill_at: None,
-            times,
+            times: Times::default(),
+            heard: None,
             is_answered: false,
             txop_start: now,
         });
@@ -99,25 +112,52 @@ impl Radio {
         self.contention.wanted_since().unwrap_or(now).max(self.free_since)
     }
 
-    /// The head of `edcaf` alone goes on the air, `space` after `now`.
-    fn transmit(&mut self, now: Nanos, space: Span, waited_since: Nanos, txop_start: Nanos, edcaf: u32) {
+    /// The head of `edcaf` goes on the air, `space` after `now`, and is heard: alone, or with the `overlap` of
+    /// others.
+    fn transmit(
+        &mut self,
+        now: Nanos,
+        space: Span,
+        waited_since: Nanos,
+        txop_start: Nanos,
+        edcaf: u32,
+        overlap: Option<&Overlap>,
+    ) {
+        let Some(times) = self.head(edcaf).map(|burst| self.times(burst)) else { return };
+        let first_bit = now + space;
+        let data = first_bit + times.reserve;
         let category = &mut self.devices[(edcaf / 4) as usize].categories[(edcaf % 4) as usize];
         let Some(burst) = category.hardware.head_mut() else { return };
         let path = &mut self.paths[burst.path as usize];
         self.received.clear();
         if let Some((rate, _)) = burst.series.at(burst.attempts) {
-            let draw = |mpdu: &Mpdu| !path.errors.draw(&rate, mpdu.frame.mpdu(), &mut path.rng);
+            let mut before = 0;
+            let draw = |mpdu: &Mpdu| {
+                let begins = data + Span(times.ppdu.0 * before / burst.bytes.max(1));
+                before += u64::from(mpdu.frame.mpdu());
+                let overlap = overlap.filter(|overlap| begins < overlap.until);
+                let errors = overlap.map_or(&path.errors, |overlap| &overlap.errors);
+                !errors.draw(&rate, mpdu.frame.mpdu(), &mut path.rng)
+            };
             self.received.extend(burst.mpdus.iter().map(draw));
         }
         let is_answered = burst.mpdus.is_empty() || self.received.contains(&true);
-        let Some(times) = self.head(edcaf).map(|burst| self.times(burst)) else { return };
-        let lasts = if is_answered { times.all() } else { times.reserve + times.ppdu };
-        let first_bit = now + space;
         self.note_sojourn(first_bit, edcaf);
-        let end = first_bit + lasts;
-        let fill_at = self.fill_time(edcaf, first_bit, first_bit + times.reserve + times.ppdu);
-        self.on_air =
-            Some(OnAir { waited_since, start: now, first_bit, end, fill_at, times, is_answered, txop_start });
+        let end = first_bit + times.lasts(is_answered);
+        let end = overlap.map_or(end, |overlap| end.max(overlap.until));
+        let fill_at = self.fill_time(edcaf, first_bit, data + times.ppdu);
+        let heard = Some(edcaf);
+        self.on_air = Some(OnAir {
+            waited_since,
+            start: now,
+            first_bit,
+            end,
+            fill_at,
+            times,
+            heard,
+            is_answered,
+            txop_start,
+        });
     }
 
     /// The exchange of `edcaf` begins at `at`. Packets that it carries for the first time have waited until
@@ -136,23 +176,24 @@ impl Radio {
     pub(super) fn end_exchange(&mut self, now: Nanos, sink: &mut impl Sink) {
         let Some(on_air) = self.on_air.take() else { return };
         let winners = std::mem::take(&mut self.winners);
-        if winners.len() > 1 {
+        if on_air.heard.is_none() {
             self.air.collisions = self.air.collisions + now.since(on_air.start);
             self.air.collision_count += 1;
         }
         for (place, &edcaf) in winners.iter().enumerate() {
-            self.tell(&on_air, winners.len(), place == 0, edcaf, sink);
-            if on_air.is_answered {
+            let is_heard = on_air.heard == Some(edcaf);
+            self.tell(&on_air, place == 0, edcaf, sink);
+            if is_heard && on_air.is_answered {
                 self.answered(now, &on_air, edcaf, sink);
             } else {
-                self.unanswered(now, &on_air, winners.len() > 1, edcaf, sink);
+                self.unanswered(now, &on_air, !is_heard, edcaf, sink);
             }
         }
         self.free_since = now;
-        let next = winners.first().copied().filter(|&edcaf| self.goes_on(now, &on_air, edcaf));
         self.winners = winners;
-        if let Some(edcaf) = next {
-            return self.transmit(now, self.band.sifs(), now, on_air.txop_start, edcaf);
+        if let Some(edcaf) = on_air.heard.filter(|&edcaf| self.goes_on(now, &on_air, edcaf)) {
+            self.winners.retain(|&winner| winner == edcaf);
+            return self.transmit(now, self.band.sifs(), now, on_air.txop_start, edcaf, None);
         }
         let since = if on_air.is_answered { now } else { now + self.error_space() };
         self.contention.release(since);
@@ -169,7 +210,7 @@ impl Radio {
     }
 
     /// Tells the sink what the air was used for.
-    fn tell(&self, on_air: &OnAir, winners: usize, is_first: bool, edcaf: u32, sink: &mut impl Sink) {
+    fn tell(&self, on_air: &OnAir, is_first: bool, edcaf: u32, sink: &mut impl Sink) {
         let Some(burst) = self.head(edcaf) else { return };
         let path = &self.paths[burst.path as usize];
         let OnAir { waited_since, first_bit: start, end, times, is_answered, .. } = *on_air;
@@ -181,9 +222,14 @@ impl Radio {
         if is_first && waited_since < on_air.start {
             event(AirKind::Backoff, waited_since, on_air.start);
         }
-        if winners > 1 {
+        let Some(heard) = on_air.heard else {
             return event(AirKind::Collision, start, end);
+        };
+        // The air is told of once: by who is heard.
+        if heard != edcaf {
+            return;
         }
+        let end = start + times.lasts(is_answered);
         if times.reserve > Span::ZERO {
             event(AirKind::Rts, start, start + times.reserve);
         }

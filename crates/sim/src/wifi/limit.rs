@@ -61,7 +61,7 @@ impl Radio {
     pub(super) fn fill_behind(&mut self, now: Nanos, sink: &mut impl Sink) {
         let Some(on_air) = &mut self.on_air else { return };
         on_air.fill_at = None;
-        let Some(&edcaf) = self.winners.first() else { return };
+        let Some(edcaf) = on_air.heard else { return };
         let (from, ac) = ((edcaf / 4) as DeviceId, Ac::ALL[(edcaf % 4) as usize]);
         self.devices[usize::from(from)].categories[ac as usize].is_due = true;
         self.fill(now, from, ac, sink);

@@ -2,8 +2,8 @@
 //!
 //! What the model leaves out:
 //!
-//! * All devices of a [`Radio`] hear each other: no hidden nodes, no capture. A collision loses everything
-//!   that collides.
+//! * All devices of a [`Radio`] hear each other: no hidden nodes. A collision loses everything that collides,
+//!   unless capture is on ([`RadioSpec::capture`]).
 //! * A (block) ack is never lost. A frame is delivered at the end of its exchange, after the ack.
 //! * After a PPDU without an answer everybody waits for EIFS, and so do its senders (their time-out is about
 //!   as long).
@@ -15,6 +15,7 @@
 //! * No firmware that asks for packets by station (ath10k 10.4, push-pull).
 
 mod block_ack;
+mod capture;
 mod channel;
 mod device;
 mod edca;

@@ -15,7 +15,10 @@ pub(super) struct OnAir {
     /// When the driver builds the next PPDU, if it waits for a time.
     pub(super) fill_at: Option<Nanos>,
     pub(super) times: Times,
-    /// Whether the PPDU is answered.
+    /// The one whose PPDU is heard: who transmits alone, or whose PPDU is captured. None: a collision of which
+    /// nothing is received.
+    pub(super) heard: Option<u32>,
+    /// Whether that PPDU is answered.
     pub(super) is_answered: bool,
     /// When the device won the air.
     pub(super) txop_start: Nanos,
@@ -36,5 +39,10 @@ pub(super) struct Times {
 impl Times {
     pub(super) fn all(&self) -> Span {
         self.reserve + self.ppdu + self.answer
+    }
+
+    /// With the answer, if there is one.
+    pub(super) fn lasts(&self, is_answered: bool) -> Span {
+        if is_answered { self.all() } else { self.reserve + self.ppdu }
     }
 }

@@ -67,6 +67,8 @@ pub struct Radio {
     /// The path to each station from its access point.
     pub(super) downlinks: Vec<Option<PathId>>,
     pub(super) contention: Contention,
+    /// Whether the strongest of several PPDUs may be received.
+    pub(super) captures: bool,
     /// Who transmits.
     pub(super) winners: Vec<u32>,
     pub(super) on_air: Option<OnAir>,
@@ -148,6 +150,7 @@ impl Radio {
             paths: Vec::new(),
             downlinks: vec![None; spec.devices.len()],
             contention: Contention::new(spec.band, Rng::stream(seed, node, "backoff")),
+            captures: spec.capture,
             winners: Vec::new(),
             on_air: None,
             received: Vec::new(),
@@ -410,8 +413,8 @@ impl Radio {
     pub fn airtime(&self, now: Nanos, from: DeviceId, to: DeviceId) -> Option<Span> {
         let path = self.path(from, to)?;
         let airtime = self.paths[path as usize].account.airtime;
-        let is_on_air = |on_air: &OnAir| match self.winners[..] {
-            [winner] if self.head(winner).is_some_and(|burst| burst.path == path) => now.since(on_air.start),
+        let is_on_air = |on_air: &OnAir| match on_air.heard.and_then(|edcaf| self.head(edcaf)) {
+            Some(burst) if burst.path == path => now.since(on_air.start),
             _ => Span::ZERO,
         };
         Some(airtime + self.on_air.as_ref().map_or(Span::ZERO, is_on_air))
@@ -422,7 +425,7 @@ impl Radio {
     pub fn air_account(&self, now: Nanos) -> AirAccount {
         let mut air = self.air;
         match &self.on_air {
-            Some(on_air) if self.winners.len() > 1 => {
+            Some(on_air) if on_air.heard.is_none() => {
                 air.collisions = air.collisions + now.since(on_air.start);
             }
             Some(on_air) => air.under_way = now.since(on_air.start),

@@ -194,6 +194,81 @@ fn uplink_stations_collide_and_share_evenly() {
     assert!(!counter.delivered.is_empty());
 }
 
+/// Two stations whose signals are `near` and `far` dB above the noise flood the access point at `rate`, with
+/// `frames` MPDUs in a PPDU. The accounts of both.
+fn near_and_far(near: f64, far: f64, rate: &str, frames: u16, capture: bool) -> [PathAccount; 2] {
+    let mut spec = network(&[rate, rate]);
+    spec.capture = capture;
+    for (device, snr) in spec.devices[1..].iter_mut().zip([near, far]) {
+        device.driver.max_frames = frames;
+        if let Role::Station { up, .. } = &mut device.role {
+            up.errors = Errors::Snr(snr);
+        }
+    }
+    let (radio, _) = flood(&spec, &[(1, 0), (2, 0)], 1514, Span::from_micros(200), 20);
+    assert!(radio.is_conserved(Nanos(20 * SECOND)));
+    [1, 2].map(|station| radio.path_account(station, 0).expect("associated"))
+}
+
+/// 6.5 Mbit/s needs 4 dB, and the nearer station has 20 dB more than the other: it loses nothing.
+#[test]
+fn the_stronger_of_two_is_heard() {
+    let unanswered = |accounts: [PathAccount; 2]| accounts.map(|account| account.unanswered);
+    let [near, far] = unanswered(near_and_far(40.0, 20.0, "mcs0", 1, true));
+    assert_eq!(near, 0);
+    assert!(far > 100, "{far}");
+    let [near, far] = unanswered(near_and_far(40.0, 20.0, "mcs0", 1, false));
+    assert_eq!(near, far, "each collision loses both");
+}
+
+/// Nobody is 4 dB stronger than another one that is equally strong.
+#[test]
+fn of_equals_none_is_heard() {
+    assert_eq!(near_and_far(40.0, 40.0, "mcs0", 1, true), near_and_far(40.0, 40.0, "mcs0", 1, false));
+}
+
+/// 10 dB are enough for the header and not for MCS 7, so MPDUs are lost while the other one transmits. Its
+/// PPDUs are as long, so nothing is left of them; of one that is longer the rest is received.
+#[test]
+fn a_collision_with_a_short_frame_damages_the_beginning_of_a_long_one() {
+    let long = |frames| {
+        let mut spec = network(&["mcs7", "mcs7"]);
+        spec.capture = true;
+        for (device, (snr, frames)) in spec.devices[1..].iter_mut().zip([(40.0, frames), (30.0, 1)]) {
+            device.driver.max_frames = frames;
+            if let Role::Station { up, .. } = &mut device.role {
+                up.errors = Errors::Snr(snr);
+            }
+        }
+        let (radio, _) = flood(&spec, &[(1, 0), (2, 0)], 1514, Span::from_micros(100), 20);
+        radio.path_account(1, 0).expect("associated")
+    };
+    let (alone, aggregates) = (long(1), long(32));
+    assert!(alone.unanswered > 100, "{alone:?}");
+    // A PPDU of one MPDU can still be lost whole.
+    assert!(aggregates.unanswered * 100 < alone.unanswered && aggregates.errors > 100, "{aggregates:?}");
+    // About one MPDU and a half is on the air beside the other's one.
+    assert!(aggregates.errors * 10 < aggregates.mpdus, "{aggregates:?}");
+}
+
+/// A device that transmits hears nothing: of an access point and a station that transmit at once, the access
+/// point's frame to another station is heard if that one hears it well enough.
+#[test]
+fn who_transmits_hears_nothing() {
+    let mut spec = network(&["mcs0", "mcs0"]);
+    spec.capture = true;
+    spec.devices.iter_mut().for_each(|device| device.driver.max_frames = 1);
+    for (device, snr) in spec.devices[1..].iter_mut().zip([40.0, 20.0]) {
+        if let Role::Station { up, down, .. } = &mut device.role {
+            (up.errors, down.errors) = (Errors::Snr(snr), Errors::Snr(snr));
+        }
+    }
+    let (radio, _) = flood(&spec, &[(0, 1), (2, 0)], 1514, Span::from_micros(200), 20);
+    let unanswered = |from, to| radio.path_account(from, to).expect("associated").unanswered;
+    assert_eq!(unanswered(0, 1), 0);
+    assert!(unanswered(2, 0) > 100);
+}
+
 #[test]
 fn errors_are_retried_and_passed_on_in_order() {
     let mut spec = network(&["mcs7"]);
@@ -324,11 +399,12 @@ fn any_network(choices: &[u8]) -> RadioSpec {
     ];
     let rates = ["mcs0", "mcs15", "ofdm6", "vht80-2ss-mcs9-sgi", "he80-2ss-mcs11", "dsss1", "ht40-mcs7-lgi"];
     let mut spec = network(&[]);
+    spec.capture = choices[0] >= 128;
     spec.band = if choices[0].is_multiple_of(2) { Band::Ghz5 } else { Band::Ghz2_4 };
     spec.devices[0].driver = drivers[usize::from(choices[0] / 2 % 4)].clone();
     for choice in &choices[1..] {
         let mut peer = peer(rates[usize::from(choice % 7)]);
-        peer.errors = [Errors::None, Errors::Share(0.1), Errors::Share(0.7)][usize::from(choice / 7 % 3)];
+        peer.errors = [Errors::Snr(25.0), Errors::Share(0.1), Errors::Snr(35.0)][usize::from(choice / 7 % 3)];
         let mut device = DeviceSpec::station(0, peer, drivers[usize::from(choice / 21 % 4)].clone());
         device.rts_threshold = (choice / 84 == 1).then_some(500);
         spec.devices.push(device);

@@ -17,6 +17,9 @@ pub struct RadioSpec {
     pub band: Band,
     /// Access points and stations.
     pub devices: Vec<DeviceSpec>,
+    /// Of several PPDUs that begin in the same slot, the strongest may be received (capture). Only where the
+    /// signals of all are known ([`Errors::Snr`]).
+    pub capture: bool,
 }
 
 /// A device.

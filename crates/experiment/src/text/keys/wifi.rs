@@ -53,6 +53,13 @@ pub(crate) static WIFI: Table = Table {
         ),
         key("errors", Kind::Share, "0", "share of MPDUs in error at every rate; instead of snr"),
         key(
+            "capture",
+            Kind::Switch,
+            "false",
+            "whether the strongest of the frames that collide may be received; where `snr` is known of all of them. A \
+             station hears another one as well as the access point does",
+        ),
+        key(
             "driver",
             DRIVERS,
             "ath9k",

@@ -296,7 +296,7 @@ fn unknown_tests() {
     );
     refused(
         "test = { name = \"rrul\", marks = [\"EF\"] }\n",
-        "1:17: marks: `rrul` gives no flow its own; rrul_var does; `goodqueue tests` lists the tests",
+        "1:17: marks: the flows of `rrul` have none of their own; those of rrul_var do; `goodqueue tests` lists the tests",
     );
     refused(
         "[[link]]\nbetween = [\"client\", \"server\"]\ndelay = \"1ms\"\n[test]\nname = \"rtt_fair\"\n",

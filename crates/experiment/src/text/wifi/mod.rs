@@ -73,6 +73,7 @@ impl Wifi {
         let station_sections = station_sections(base, over)?;
         let band = chain.plain("band", word)?;
         let band = if band.as_deref() == Some("2.4GHz") { Band::Ghz2_4 } else { Band::Ghz5 };
+        let capture = chain.plain("capture", read::switch)?.unwrap_or(false);
         let access_point = driver::access_point(base, over, &chain, band, compared)?;
         let mut devices = vec![access_point.device];
         let mut rates = Vec::new();
@@ -84,7 +85,7 @@ impl Wifi {
         groups::join(&chain, &station_sections, &mut devices)?;
         Ok(Wifi {
             at: base.at,
-            radio: RadioSpec { band, devices },
+            radio: RadioSpec { band, devices, capture },
             stations: station_sections.into_iter().map(|section| section.name).collect(),
             rates,
             words: access_point.words,

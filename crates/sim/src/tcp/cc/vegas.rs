@@ -26,8 +26,9 @@ pub struct Vegas {
     doing_vegas_now: bool,
     /// The round trip ends when this is acknowledged.
     beg_snd_nxt: u64,
-    /// Round-trip times in this round trip, and their least.
+    /// Number of RTT samples in this round trip.
     cnt_rtt: u32,
+    /// The least of them, us.
     min_rtt: u32,
     /// The least of all: that of the path.
     base_rtt: u32,
