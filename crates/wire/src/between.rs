@@ -90,10 +90,7 @@ impl Between {
     /// up waits for no other thread.
     pub(crate) fn another(&self) -> Result<Between> {
         let tracking = self.tracking.as_ref().map(Tracking::another).transpose()?;
-        let Between { ways, mtu, has_super_packets, is_transparent, tracking: _ } = self;
-        let (ways, mtu) = (ways.clone(), *mtu);
-        let (has_super_packets, is_transparent) = (*has_super_packets, *is_transparent);
-        Ok(Between { ways, mtu, has_super_packets, is_transparent, tracking })
+        Ok(Between { ways: self.ways.clone(), tracking, ..*self })
     }
 
     /// Whoever knows of address translation.

@@ -1,11 +1,11 @@
 //! The engine: one or two real-time threads that act as the wire between client and server, in the router of
 //! a lab or between interfaces of this machine.
 //!
-//! A thread reads frames from one interface, enqueues them in the queue of their direction, dequeues them at the
-//! rate of the line, and sends them to the other interface after their delay. [`goodqueue::Port`] makes all
-//! decisions in logical time: a frame arrives when the kernel received it and leaves the line when its last
-//! bit would, no matter when the thread handles it. A late wake-up makes frames late, which the lateness
-//! histogram shows, but it changes no decision and never reduces the rate of the line.
+//! A thread reads frames from an interface, enqueues them in the queue of their direction, dequeues them at
+//! the rate of the line, and sends them to the other interface after their delay. [`goodqueue::Port`] makes
+//! all decisions in logical time: a frame arrives when the kernel received it and leaves the line when its
+//! last bit would, no matter when the thread handles it. A late wake-up makes frames late, which the
+//! lateness histogram shows, but it changes no decision and never reduces the rate of the line.
 //!
 //! Memory: `frames` slots of 2 KiB (64 MiB by default), allocated at the start. If no slot is free, the
 //! engine leaves arrivals in the socket's buffer and counts that, and the result is not valid.

@@ -201,13 +201,10 @@ impl<C: Channel> Runner<C> {
         let whole = |socket: PacketSocket| {
             if between.has_super_packets { socket.with_super_packets() } else { Ok(socket) }
         };
-        let from = |Way { from, which, .. }: &Way| whole(PacketSocket::receiving(from, *which)?);
-        let to = |Way { to, mark, .. }: &Way| whole(PacketSocket::sending(to, *mark)?);
-        let ways = channel.ways();
-        let (from, to) = (
-            Ways::make(ways.clone(), |way| from(&between.ways[way]))?,
-            Ways::make(ways, |way| to(&between.ways[way]))?,
-        );
+        let from = |way: &Way| whole(PacketSocket::receiving(&way.from, way.which)?);
+        let to = |way: &Way| whole(PacketSocket::sending(&way.to, way.mark)?);
+        let from = Ways::make(channel.ways(), |way| from(&between.ways[way]))?;
+        let to = Ways::make(channel.ways(), |way| to(&between.ways[way]))?;
         let receive_buffer = from.iter().map(PacketSocket::receive_buffer).min().unwrap_or_default();
         let awake = thread::keep_processors_awake();
         let (scheduling, margin) = schedule(spin, &pool, receive_buffer, awake.is_some());

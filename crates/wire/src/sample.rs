@@ -413,6 +413,26 @@ mod tests {
     }
 
     #[test]
+    fn two_samples_are_one_of_both_directions() {
+        let summary =
+            |count, p50, p99, max| Summary { count, p50: Span(p50), p99: Span(p99), max: Span(max) };
+        let sample = |at, used, lateness, packets| EngineSample {
+            at: Nanos(at),
+            lateness,
+            frames_used: used,
+            trouble: Trouble { socket_drops: packets, ..Trouble::default() },
+            ..EngineSample::default()
+        };
+        let mut up = sample(20, 1, summary(10, 5, 50, 500), 3);
+        let mut down = sample(21, 2, summary(30, 7, 40, 900), 4);
+        (up.up.sent.packets, down.down.sent.packets) = (11, 22);
+        let both = up.and(down);
+        assert_eq!((both.up.sent.packets, both.down.sent.packets), (11, 22));
+        assert_eq!((both.at, both.frames_used, both.trouble.socket_drops), (Nanos(20), 3, 7));
+        assert_eq!(both.lateness, summary(40, 7, 50, 900));
+    }
+
+    #[test]
     fn load_of_the_machine_comes_from_two_lines() {
         let early = ProcStat::parse("cpu  10 0 10 70 10 0 0 0 0 0\ncpu0 1 2 3").unwrap();
         let late = ProcStat::parse("cpu  20 0 30 130 20 0 0 10 0 0\n").unwrap();

@@ -506,6 +506,11 @@ fn a_pulled_cable_ends_the_run_and_keeps_what_was_measured() -> Outcome {
             assert!(began.elapsed() < Duration::from_secs(2), "the engine does not notice");
             std::thread::sleep(Duration::from_millis(5));
         }
+        // The thread that has not lost its interface ends, too.
+        while engine_threads(std::process::id()).next().is_some() {
+            assert!(began.elapsed() < Duration::from_secs(2), "a thread goes on alone");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let report = engine.stop().unwrap();
         let wanted = if side == Side::Client { "rcli" } else { "rsrv" };
         match &report.failure {
@@ -531,14 +536,21 @@ fn traces() -> (Vec<String>, Vec<String>) {
     (names("/sys/class/net"), names("/run/netns"))
 }
 
+/// The threads of engines in process `pid`.
+fn engine_threads(pid: u32) -> impl Iterator<Item = String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let is_engine = |path: &std::path::Path| {
+        std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == "engine")
+    };
+    let engines = tasks.map(|task| task.path()).filter(move |path| is_engine(path));
+    engines.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+}
+
 /// Creates a veth pair between the client namespace of `witness` and the router of the engine in process
 /// `pid`. When the kernel removes that router's namespace, the near end disappears too, which proves that
 /// nothing holds the namespace any more. `false` without iproute2.
 fn attach_witness(witness: &Lab, pid: u32) -> bool {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    let name = |path: &std::path::Path| std::fs::read_to_string(path.join("comm")).unwrap_or_default();
-    let engine = tasks.map(|task| task.path()).find(|path| name(path).trim() == "engine").unwrap();
-    let tid = engine.file_name().unwrap().to_str().unwrap().to_owned();
+    let tid = engine_threads(pid).next().unwrap();
     let words = ["link", "add", "witness", "type", "veth", "peer", "name", "tied", "netns", &tid];
     let status = witness.client().run(|| Command::new("ip").args(words).status()).unwrap();
     let Ok(status) = status else { return false };
@@ -662,7 +674,7 @@ fn losses_are_drawn_and_counted() -> Outcome {
     Outcome::Passed
 }
 
-/// The one thread or both: what is asked of the engine reaches the thread of its direction, and what the engine
+/// One thread or two: what is asked of the engine reaches the thread of its direction, and what the engine
 /// tells is of both directions.
 fn an_engine_has_the_threads_that_are_asked_for() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
