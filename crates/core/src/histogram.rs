@@ -59,6 +59,15 @@ impl Histogram {
         self.max = self.max.max(value.0);
     }
 
+    /// Counts all that `other` has counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, more)| *count += more);
+        self.total += other.total;
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
     /// Values counted.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -138,5 +147,19 @@ mod tests {
         assert_eq!((histogram.min(), histogram.max()), (Some(Span(1)), Some(Span(20))));
         assert_eq!(histogram.mean(), Some(Span(10)));
         assert_eq!(histogram.buckets().count(), 20);
+    }
+
+    #[test]
+    fn two_merged_are_one_of_all_values() {
+        let of = |values: &[u64]| {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|&value| histogram.record(Span(value)));
+            histogram
+        };
+        let (mut first, second) = (of(&[5, 1_000_000]), of(&[3, 5, 70_000]));
+        first.merge(&second);
+        assert_eq!(first, of(&[5, 1_000_000, 3, 5, 70_000]));
+        first.merge(&Histogram::default());
+        assert_eq!(first, of(&[3, 5, 5, 70_000, 1_000_000]));
     }
 }

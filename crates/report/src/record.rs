@@ -732,7 +732,7 @@ pub struct EngineHealth {
     pub lateness_p99_ns: u64,
     /// Worst.
     pub lateness_max_ns: u64,
-    /// Share of one processor that the engine's work took, 0 to 1, without waiting.
+    /// Share of one processor that the engine's work took, without waiting: 0 to 1 for each of its threads.
     pub busy: f64,
     /// Share of the machine's processor time that was not idle, 0 to 1.
     pub host_busy: f64,

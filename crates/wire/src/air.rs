@@ -1,14 +1,17 @@
 //! The engine's two directions over one shared medium: delay, medium, delay.
 
+use std::ops::Range;
+
 use goodqueue::{Direction, FlowHasher, Header, Nanos, PortStats, Rate, Reason};
 
-use crate::channel::{Account, Channel, DOWN, Ready, UP, frame_of, is_marked};
+use crate::channel::{Account, Channel, Ready, frame_of, is_marked};
 use crate::delay::DelayLines;
 use crate::flows::{Flow, FlowSpec, Flows, Sent};
 use crate::medium::{Delays, Exit, Medium};
 use crate::pool::{Note, Pool};
 use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
+use crate::ways::{BOTH, DOWN, UP};
 
 /// One direction around the medium.
 #[derive(Debug)]
@@ -162,6 +165,10 @@ impl<M: Medium> Air<M> {
 }
 
 impl<M: Medium> Channel for Air<M> {
+    fn ways(&self) -> Range<usize> {
+        BOTH
+    }
+
     fn slowest(&self) -> Option<Rate> {
         None
     }
@@ -233,14 +240,14 @@ impl<M: Medium> Channel for Air<M> {
         self.sides[way].flows.as_ref().map(Flows::look).unwrap_or_default()
     }
 
-    fn report(mut self, now: Nanos) -> [PathReport; 2] {
+    fn report(mut self, now: Nanos) -> Vec<PathReport> {
         let [up, down] = self.sample();
         let reports = [(UP, up), (DOWN, down)].map(|(way, last)| {
             let (flows, others) = self.sides[way].flows.take().map(Flows::end).unwrap_or_default();
             PathReport { last, counters: Vec::new(), sojourn: None, flows, others }
         });
         self.medium.finish(self.clock.max(now));
-        reports
+        reports.into()
     }
 }
 

@@ -6,9 +6,10 @@ use goodqueue::{Backlog, Direction, FlowHasher, Header, Nanos, Reason, Span};
 
 use super::Air;
 use crate::PathSample;
-use crate::channel::{Channel, DOWN, UP};
+use crate::channel::Channel;
 use crate::medium::{Delays, Exit, Medium};
 use crate::pool::{Note, Pool};
+use crate::ways::{DOWN, UP};
 
 const TOOK: Span = Span::from_micros(10);
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 
+use crate::Result;
 use crate::frame::{self, ETHERNET, Meta};
 use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
 use crate::netlink::Tracking;
@@ -83,6 +84,13 @@ impl Between {
     #[must_use]
     pub fn tracked(self, tracking: Option<Tracking>) -> Between {
         Between { tracking, ..self }
+    }
+
+    /// The same for another thread, with a table of address translation of its own: a packet that is looked
+    /// up waits for no other thread.
+    pub(crate) fn another(&self) -> Result<Between> {
+        let tracking = self.tracking.as_ref().map(Tracking::another).transpose()?;
+        Ok(Between { ways: self.ways.clone(), tracking, ..*self })
     }
 
     /// Whoever knows of address translation.

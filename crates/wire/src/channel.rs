@@ -1,6 +1,7 @@
-//! The channel between the engine's two sockets: two independent lines, or a shared medium.
+//! The channel between the engine's sockets: independent lines, or a shared medium.
 
 use std::net::IpAddr;
+use std::ops::Range;
 
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason};
@@ -12,11 +13,7 @@ use crate::pool::{Pool, SLOT};
 use crate::sample::{PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::tcp_header;
-
-/// Client to server: read from socket 0, sent on socket 1.
-pub(crate) const UP: usize = goodqueue::Direction::Up as usize;
-/// Server to client: read from socket 1, sent on socket 0.
-pub(crate) const DOWN: usize = goodqueue::Direction::Down as usize;
+use crate::ways::{DOWN, UP, Ways};
 
 /// A frame that is ready to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +23,10 @@ pub(crate) struct Ready {
     pub(crate) mark: bool,
 }
 
-/// The channel between the sockets. The parameter `way` is [`UP`] or [`DOWN`].
+/// The channel between the sockets. The parameter `way` is one of [`Channel::ways`].
 pub(crate) trait Channel {
+    /// The directions that it serves: [`UP`], [`DOWN`], or both.
+    fn ways(&self) -> Range<usize>;
     /// The slower of the lines' constant rates.
     fn slowest(&self) -> Option<Rate>;
     /// No frame may arrive in direction `way` before this time.
@@ -54,20 +53,20 @@ pub(crate) trait Channel {
     }
     /// The time of the next decision.
     fn next_event(&self) -> Option<Nanos>;
-    /// The state of up and down.
+    /// The state of up and down; that of a direction which it does not serve is empty.
     fn sample(&self) -> [PathSample; 2];
     /// Called when a sample is published.
     fn look(&mut self, now: Nanos);
     /// Makes something different in direction `way`.
     fn change(&mut self, _way: usize, _change: Change) {}
-    /// The connections of direction `way` as they are.
+    /// The connections of direction `way` as they are; none of a direction which it does not serve.
     fn flows(&self, _way: usize) -> Vec<Flow> {
         Vec::new()
     }
     /// Measures sojourn times of packets whose transmission begins from `from` on and before `to`.
     fn measure_sojourn(&mut self, _from: Nanos, _to: Nanos) {}
-    /// The report on up and down at the end.
-    fn report(self, now: Nanos) -> [PathReport; 2];
+    /// The report on each direction at the end.
+    fn report(self, now: Nanos) -> Vec<PathReport>;
 }
 
 /// Counts of drops and marks.
@@ -143,7 +142,11 @@ pub(crate) fn is_marked(before: u8, after: u8) -> bool {
     after & 3 == 3 && before & 3 != 3
 }
 
-impl<Q: Queue<Header>> Channel for [Path<Q>; 2] {
+impl<Q: Queue<Header>> Channel for Ways<Path<Q>> {
+    fn ways(&self) -> Range<usize> {
+        self.range()
+    }
+
     fn slowest(&self) -> Option<Rate> {
         self.iter().filter_map(Path::rate).min()
     }
@@ -188,13 +191,13 @@ impl<Q: Queue<Header>> Channel for [Path<Q>; 2] {
     }
 
     fn sample(&self) -> [PathSample; 2] {
-        [self[UP].sample(), self[DOWN].sample()]
+        [UP, DOWN].map(|way| self.get(way).map(Path::sample).unwrap_or_default())
     }
 
     fn look(&mut self, _now: Nanos) {}
 
     fn flows(&self, way: usize) -> Vec<Flow> {
-        self[way].flows()
+        self.get(way).map(Path::flows).unwrap_or_default()
     }
 
     fn change(&mut self, way: usize, change: Change) {
@@ -205,7 +208,7 @@ impl<Q: Queue<Header>> Channel for [Path<Q>; 2] {
         self.iter_mut().for_each(|path| path.measure_sojourn(from, to));
     }
 
-    fn report(self, _now: Nanos) -> [PathReport; 2] {
-        self.map(Path::report)
+    fn report(self, _now: Nanos) -> Vec<PathReport> {
+        self.into_values().into_iter().map(Path::report).collect()
     }
 }

@@ -1,15 +1,16 @@
-//! The engine: a real-time thread that acts as the wire between client and server, in the router of a lab
-//! or between interfaces of this machine.
+//! The engine: one or two real-time threads that act as the wire between client and server, in the router of
+//! a lab or between interfaces of this machine.
 //!
-//! It reads frames from one interface, enqueues them in the queue of their direction, dequeues them at the
-//! rate of the line, and sends them to the other interface after their delay. [`goodqueue::Port`] makes all
-//! decisions in logical time: a frame arrives when the kernel received it and leaves the line when its last
-//! bit would, no matter when the thread handles it. A late wake-up makes frames late, which the lateness
-//! histogram shows, but it changes no decision and never reduces the rate of the line.
+//! A thread reads frames from an interface, enqueues them in the queue of their direction, dequeues them at
+//! the rate of the line, and sends them to the other interface after their delay. [`goodqueue::Port`] makes
+//! all decisions in logical time: a frame arrives when the kernel received it and leaves the line when its
+//! last bit would, no matter when the thread handles it. A late wake-up makes frames late, which the
+//! lateness histogram shows, but it changes no decision and never reduces the rate of the line.
 //!
 //! Memory: `frames` slots of 2 KiB (64 MiB by default), allocated at the start. If no slot is free, the
 //! engine leaves arrivals in the socket's buffer and counts that, and the result is not valid.
 
+use std::iter;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -28,9 +29,15 @@ use crate::medium::{Medium, MediumSpec};
 use crate::netns::{Counters, Netns};
 use crate::path::{Change, Path, PathSpec};
 use crate::pool::{DEFAULT_FRAMES, Frame};
-use crate::runner::{Destinations, Runner, Settings, Shared};
-use crate::sample::{EngineReport, EngineSample, ProcStat};
+use crate::runner::{Destinations, Part, Runner, Settings, Shared, period};
+use crate::sample::{EngineReport, EngineSample, PathReport, ProcStat};
+use crate::sys::thread::cpus;
+use crate::ways::Ways;
 use crate::{Error, Result};
+
+/// How often, and how many times, to look for samples of the same time.
+const LOOK: Duration = Duration::from_micros(100);
+const LOOKS: u32 = 20;
 
 /// What is called with a protocol (6 for TCP, 17 for UDP) and a destination when the first packet to it
 /// comes from the client. It runs in the engine's thread, and what it does is done before the packet is
@@ -46,7 +53,8 @@ pub struct EngineSpec<Q> {
     pub down: PathSpec<Q>,
     /// Root of the engine's random streams (loss of each direction) and seed of the flow hash.
     pub seed: u64,
-    /// Total frames in queues, rings and delay lines of both directions, 256 to 2^20.
+    /// Frames in queues, rings and delay lines, 256 to 2^20: of both directions together, or of each if it
+    /// has a thread of its own.
     pub frames: u32,
     /// How long before a deadline the thread stops sleeping and spins. `None`: the measured lateness of
     /// sleeps on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us.
@@ -54,16 +62,44 @@ pub struct EngineSpec<Q> {
     pub spin: Option<Span>,
     /// Counts each connection by itself ([`crate::PathReport::flows`]); `None`: no connection.
     pub flows: Option<FlowSpec>,
-    /// Called on the engine's thread with its work: prepares the thread for a queue of the program's own, and
-    /// calls the work once.
+    /// Called on each of the engine's threads with its work: prepares the thread for a queue of the program's
+    /// own, and calls the work once.
     pub around: Option<fn(&mut (dyn FnMut() + Send))>,
+    /// One thread for both directions, or a thread for each.
+    pub threads: Threads,
+}
+
+/// The threads of an engine. A medium, which both directions share, always has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// Two if the process may use at least three processors, so that one is left to everything else even
+    /// if both threads spin; one if [`EngineSpec::around`] is there, since a language may have a lock that
+    /// threads share.
+    #[default]
+    Auto,
+    /// One: it needs the fewest wake-ups.
+    One,
+    /// One for each direction: each direction can use a processor. The directions share nothing while they
+    /// run, and each has [`EngineSpec::frames`].
+    EachDirection,
+}
+
+impl Threads {
+    fn are_two(self, is_around: bool) -> bool {
+        match self {
+            Threads::Auto => !is_around && cpus() > 2,
+            Threads::One => false,
+            Threads::EachDirection => true,
+        }
+    }
 }
 
 impl<Q> EngineSpec<Q> {
     /// Both directions with seed 0, [`DEFAULT_FRAMES`] and the default of `spin`, without counts of
     /// connections.
     pub fn new(up: PathSpec<Q>, down: PathSpec<Q>) -> EngineSpec<Q> {
-        EngineSpec { up, down, seed: 0, frames: DEFAULT_FRAMES, spin: None, flows: None, around: None }
+        let (frames, threads) = (DEFAULT_FRAMES, Threads::Auto);
+        EngineSpec { up, down, seed: 0, frames, spin: None, flows: None, around: None, threads }
     }
 }
 
@@ -82,8 +118,7 @@ impl Engine {
     where
         Q: Queue<Frame> + Send + 'static,
     {
-        let (settings, make) = spec.into_paths();
-        Engine::start_with(Place::of(lab)?, settings, make)
+        Engine::start_with(Place::of(lab)?, spec.settings(), spec.into_paths())
     }
 
     /// [`Engine::start`], with something to do before a destination gets its first packet.
@@ -94,8 +129,7 @@ impl Engine {
     where
         Q: Queue<Frame> + Send + 'static,
     {
-        let (settings, make) = spec.into_paths();
-        Engine::start_with(Place { act: Some(act), ..Place::of(lab)? }, settings, make)
+        Engine::start_with(Place { act: Some(act), ..Place::of(lab)? }, spec.settings(), spec.into_paths())
     }
 
     /// Starts the engine between interfaces of the calling thread's namespace. See [`Between`].
@@ -106,9 +140,8 @@ impl Engine {
     where
         Q: Queue<Frame> + Send + 'static,
     {
-        let (settings, make) = spec.into_paths();
         let place = Place { between, namespaces: Vec::new(), router: None, act: None, taken: None };
-        Engine::start_with(place, settings, make)
+        Engine::start_with(place, spec.settings(), spec.into_paths())
     }
 
     /// [`Engine::start`], with a medium instead of the two lines. With `act` there is something to do before
@@ -123,70 +156,136 @@ impl Engine {
         spec.check()?;
         let MediumSpec { medium, up, down, seed, frames, spin, flows } = spec;
         let settings = Settings { seed, frames, spin, around: None };
-        Engine::start_with(Place { act, ..Place::of(lab)? }, settings, move || {
-            Ok(Air::new(medium, [up, down], frames, FlowHasher::new(seed), flows))
-        })
+        let make = move || Ok(Air::new(medium, [up, down], frames, FlowHasher::new(seed), flows));
+        Engine::start_with(Place { act, ..Place::of(lab)? }, settings, vec![make])
     }
 
-    /// Starts the engine with the channel that `make` creates.
+    /// Starts the engine with a thread for each of `makes`, which creates its channel.
     fn start_with<C: Channel>(
         Place { between, namespaces, router, act, taken }: Place,
         settings: Settings,
-        make: impl FnOnce() -> Result<C> + Send + 'static,
+        makes: Vec<impl FnOnce() -> Result<C> + Send + 'static>,
     ) -> Result<EngineHandle> {
         if !(256..=1 << 20).contains(&settings.frames) {
             let got = settings.frames.to_string();
             return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
         }
         let mut counters = namespaces.iter().map(Netns::counters).collect::<Result<Vec<_>>>()?;
-        let shared = Arc::new(Shared {
-            stop: AtomicBool::new(false),
-            sample: Mutex::new(EngineSample::default()),
-            sojourns: [AtomicU64::new(u64::MAX), AtomicU64::new(0)],
-            changes: Mutex::default(),
-            is_changed: AtomicBool::new(false),
-            flows: Mutex::default(),
-            is_asked: AtomicBool::new(false),
-        });
-        let (ready, started) = mpsc::sync_channel(1);
-        let work = {
-            let shared = Arc::clone(&shared);
-            let work = move || {
-                let entered = router.map_or(Ok(()), |router| router.enter());
-                let destinations = act.map(Destinations::new);
-                let runner =
-                    entered.and_then(|()| Runner::new(make()?, between, settings, destinations, shared));
-                match runner {
-                    Ok(runner) => {
-                        let _ = ready.send(Ok(()));
-                        Some(runner.run())
-                    }
-                    Err(error) => {
-                        let _ = ready.send(Err(error));
-                        None
-                    }
-                }
-            };
-            move || {
-                let (mut work, mut report) = (Some(work), None);
-                let around = settings.around.unwrap_or(|work| work());
-                around(&mut || report = work.take().and_then(|work| work()));
-                report
-            }
-        };
-        let thread = thread::Builder::new().name("engine".to_owned()).spawn(work);
-        let thread = thread.map_err(|e| Error::io("clone", "the engine's thread", e))?;
-        started.recv().map_err(|_| Error::ThreadLost { what: "the engine" })??;
+        let others = (1..makes.len()).map(|_| between.another()).collect::<Result<Vec<_>>>()?;
+        // The first thread serves the client's packets, alone or with those to the client.
+        let mut destinations = act.map(Destinations::new);
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut threads = Running::default();
+        for (between, make) in iter::once(between).chain(others).zip(makes) {
+            let shared = Arc::new(Shared {
+                stop: Arc::clone(&stop),
+                sample: Mutex::new(EngineSample::default()),
+                sojourns: [AtomicU64::new(u64::MAX), AtomicU64::new(0)],
+                changes: Mutex::default(),
+                is_changed: AtomicBool::new(false),
+                flows: Mutex::default(),
+                is_asked: AtomicBool::new(false),
+            });
+            let (router, destinations) = (router.clone(), destinations.take());
+            threads.start(shared, settings.around, move |shared| {
+                router.map_or(Ok(()), |router| router.enter())?;
+                Runner::new(make()?, between, settings, destinations, shared)
+            })?;
+        }
         let drops_before = interface_drops(&mut counters)?;
         Ok(EngineHandle {
-            shared,
-            thread: Some(thread),
+            threads,
             host: ProcStat::read(),
             _namespaces: namespaces,
             counters,
             drops_before,
             _taken: taken,
         })
+    }
+}
+
+/// The threads of an engine: one for both directions, or one for up and one for down. Dropping them ends
+/// them.
+#[derive(Debug, Default)]
+struct Running(Vec<Worker>);
+
+#[derive(Debug)]
+struct Worker {
+    shared: Arc<Shared>,
+    /// It returns nothing if it could not begin.
+    thread: Option<JoinHandle<Option<Part>>>,
+}
+
+/// When the thread that has it ends, by an error or a panic too, all threads of the engine end.
+struct EndsAll(Arc<AtomicBool>);
+
+impl Drop for EndsAll {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Running {
+    /// Starts one, and returns when it is running.
+    fn start<C: Channel>(
+        &mut self,
+        shared: Arc<Shared>,
+        around: Option<fn(&mut (dyn FnMut() + Send))>,
+        make: impl FnOnce(Arc<Shared>) -> Result<Runner<C>> + Send + 'static,
+    ) -> Result<()> {
+        let (ready, started) = mpsc::sync_channel(1);
+        let ends_all = EndsAll(Arc::clone(&shared.stop));
+        let work = {
+            let shared = Arc::clone(&shared);
+            move || match make(shared) {
+                Ok(runner) => {
+                    let _ = ready.send(Ok(()));
+                    Some(runner.run())
+                }
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                    None
+                }
+            }
+        };
+        let work = move || {
+            let _ends_all = ends_all;
+            let (mut work, mut part) = (Some(work), None);
+            let around = around.unwrap_or(|work| work());
+            around(&mut || part = work.take().and_then(|work| work()));
+            part
+        };
+        let thread = thread::Builder::new().name("engine".to_owned()).spawn(work);
+        let thread = thread.map_err(|e| Error::io("clone", "the engine's thread", e))?;
+        self.0.push(Worker { shared, thread: Some(thread) });
+        started.recv().map_err(|_| Error::ThreadLost { what: "the engine" })?
+    }
+
+    /// What is shared with each.
+    fn shared(&self) -> impl Iterator<Item = &Shared> {
+        self.0.iter().map(|worker| &*worker.shared)
+    }
+
+    /// What is shared with the one that serves direction `way`. There is one since the engine has started.
+    fn serving(&self, way: usize) -> &Shared {
+        &self.0[way.min(self.0.len() - 1)].shared
+    }
+
+    fn are_running(&self) -> bool {
+        self.0.iter().all(|worker| worker.thread.as_ref().is_some_and(|thread| !thread.is_finished()))
+    }
+
+    /// Ends all; `None` for one that panicked.
+    fn end(&mut self) -> Vec<Option<Part>> {
+        self.shared().for_each(|shared| shared.stop.store(true, Ordering::Relaxed));
+        let threads = self.0.iter_mut().filter_map(|worker| worker.thread.take());
+        threads.map(|thread| thread.join().ok().flatten()).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -214,16 +313,22 @@ impl Place {
 }
 
 impl<Q: Queue<Frame> + Send + 'static> EngineSpec<Q> {
-    /// The settings, and what makes both directions in the engine's thread.
-    fn into_paths(self) -> (Settings, impl FnOnce() -> Result<[Path<Q>; 2]> + Send + 'static) {
-        let EngineSpec { up, down, seed, frames, spin, flows, around } = self;
-        let make = move || {
-            let path = |spec, way| {
-                Path::new(spec, frames, Rng::stream(seed, way, "loss"), FlowHasher::new(seed), flows)
-            };
-            Ok([path(up, 0)?, path(down, 1)?])
+    fn settings(&self) -> Settings {
+        Settings { seed: self.seed, frames: self.frames, spin: self.spin, around: self.around }
+    }
+
+    /// For each thread what makes its directions there.
+    fn into_paths(self) -> Vec<impl FnOnce() -> Result<Ways<Path<Q>>> + Send + 'static> {
+        let EngineSpec { up, down, seed, frames, spin: _, flows, around, threads } = self;
+        let specs = Ways::both([up, down]);
+        let parts = if threads.are_two(around.is_some()) { specs.apart() } else { vec![specs] };
+        let path = move |(way, spec)| {
+            // It is 0 or 1.
+            let rng = Rng::stream(seed, way as u64, "loss");
+            Path::new(spec, frames, rng, FlowHasher::new(seed), flows)
         };
-        (Settings { seed, frames, spin, around }, make)
+        let make = |specs: Ways<PathSpec<Q>>| move || specs.try_map(path);
+        parts.into_iter().map(make).collect()
     }
 }
 
@@ -235,30 +340,41 @@ fn interface_drops(counters: &mut [Counters]) -> Result<u64> {
 /// A running engine. Dropping it stops the engine. It keeps the lab's namespaces alive.
 #[derive(Debug)]
 pub struct EngineHandle {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<Option<EngineReport>>>,
+    /// Dropped first.
+    threads: Running,
     host: Option<ProcStat>,
     _namespaces: Vec<Netns>,
     counters: Vec<Counters>,
     drops_before: u64,
-    /// Dropped last: after the thread has ended.
     _taken: Option<Taken>,
 }
 
 impl EngineHandle {
-    /// The latest sample: at most about 10 ms old while frames pass, 20 ms otherwise. It never delays the
-    /// engine.
+    /// The latest sample: at most about 10 ms old. It never delays the engine. With a thread for each
+    /// direction it may take 2 ms: the samples of both are of the same 10 ms, unless a thread is late by
+    /// more.
     #[must_use]
     pub fn sample(&self) -> EngineSample {
-        *self.shared.sample.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut looks = 0;
+        loop {
+            let samples: Vec<EngineSample> = self.threads.shared().map(Shared::sample).collect();
+            let is_of_one_time = samples.iter().all(|sample| period(sample.at) == period(samples[0].at));
+            if is_of_one_time || looks == LOOKS {
+                return samples.into_iter().reduce(EngineSample::and).unwrap_or_default();
+            }
+            looks += 1;
+            thread::sleep(LOOK);
+        }
     }
 
     /// Measures sojourn times of packets whose transmission begins from `from` on and before `to`,
     /// `CLOCK_MONOTONIC`: see [`crate::PathReport::sojourn`]. Call this at least 20 ms before `from`.
     pub fn measure_sojourn(&self, from: Nanos, to: Nanos) {
-        let [first, last] = &self.shared.sojourns;
-        first.store(from.0, Ordering::Relaxed);
-        last.store(to.0, Ordering::Relaxed);
+        for shared in self.threads.shared() {
+            let [first, last] = &shared.sojourns;
+            first.store(from.0, Ordering::Relaxed);
+            last.store(to.0, Ordering::Relaxed);
+        }
     }
 
     /// Makes a direction different, within about 20 ms. It has no effect on a medium.
@@ -267,8 +383,9 @@ impl EngineHandle {
     /// `Invalid` for a value out of range; then nothing changes.
     pub fn change(&self, direction: Direction, change: Change) -> Result<()> {
         change.check()?;
-        self.shared.changes.lock().unwrap_or_else(PoisonError::into_inner).push((direction as usize, change));
-        self.shared.is_changed.store(true, Ordering::Release);
+        let shared = self.threads.serving(direction as usize);
+        shared.changes.lock().unwrap_or_else(PoisonError::into_inner).push((direction as usize, change));
+        shared.is_changed.store(true, Ordering::Release);
         Ok(())
     }
 
@@ -276,23 +393,35 @@ impl EngineHandle {
     /// if the engine does not answer within 100 ms. It takes about 20 ms.
     #[must_use]
     pub fn flows(&self) -> [Vec<Flow>; 2] {
-        let told = || self.shared.flows.lock().unwrap_or_else(PoisonError::into_inner).take();
-        told();
-        self.shared.is_asked.store(true, Ordering::Release);
+        for shared in self.threads.shared() {
+            shared.told();
+            shared.is_asked.store(true, Ordering::Release);
+        }
+        let mut flows: [Vec<Flow>; 2] = Default::default();
+        let mut waiting: Vec<&Shared> = self.threads.shared().collect();
         for _ in 0..50 {
             thread::sleep(Duration::from_millis(2));
-            if let Some(flows) = told() {
-                return flows;
+            waiting.retain(|shared| {
+                let told = shared.told();
+                let is_silent = told.is_none();
+                // A thread tells of nothing in a direction that it does not serve.
+                for (all, these) in flows.iter_mut().zip(told.into_iter().flatten()) {
+                    all.extend(these);
+                }
+                is_silent
+            });
+            if waiting.is_empty() {
+                break;
             }
         }
-        Default::default()
+        flows
     }
 
     /// Whether the engine still runs; `false` after an interface has disappeared
     /// ([`EngineReport::failure`]).
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+        self.threads.are_running()
     }
 
     /// Stops the engine within about 10 ms and returns its measurements. Queued frames stay undelivered.
@@ -301,10 +430,9 @@ impl EngineHandle {
     /// `ThreadLost` if the engine panicked. An engine that ended by itself is not an error here: see
     /// [`EngineReport::failure`].
     pub fn stop(mut self) -> Result<EngineReport> {
-        let lost = || Error::ThreadLost { what: "the engine" };
-        self.shared.stop.store(true, Ordering::Relaxed);
-        let thread = self.thread.take().ok_or_else(lost)?;
-        let mut report = thread.join().map_err(|_| lost())?.ok_or_else(lost)?;
+        let lost = Error::ThreadLost { what: "the engine" };
+        let parts: Option<Vec<Part>> = self.threads.end().into_iter().collect();
+        let Some(mut report) = parts.and_then(together) else { return Err(lost) };
         let drops = interface_drops(&mut self.counters)?;
         report.last.trouble.interface_drops = drops.saturating_sub(self.drops_before);
         report.host = self.host.zip(ProcStat::read()).and_then(|(before, after)| before.until(after));
@@ -312,11 +440,9 @@ impl EngineHandle {
     }
 }
 
-impl Drop for EngineHandle {
-    fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+/// The report of an engine from what its threads have measured; `None` if a direction is missing.
+fn together(parts: Vec<Part>) -> Option<EngineReport> {
+    let Part { last, paths, lateness, cpu, scheduling, failure } = parts.into_iter().reduce(Part::and)?;
+    let [up, down] = <[PathReport; 2]>::try_from(paths).ok()?;
+    Some(EngineReport { last, up, down, lateness, cpu, host: None, scheduling, failure })
 }

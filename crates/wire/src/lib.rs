@@ -39,9 +39,10 @@ pub mod sandbox;
 #[allow(unsafe_code)]
 mod sys;
 mod tcp_header;
+mod ways;
 
 pub use between::Between;
-pub use engine::{Engine, EngineHandle, EngineSpec, OnDestination};
+pub use engine::{Engine, EngineHandle, EngineSpec, OnDestination, Threads};
 pub use error::{Error, Result};
 pub use flows::{Ends, Flow, FlowSpec};
 pub use goodqueue::Histogram;

@@ -2,13 +2,14 @@
 
 use goodqueue::{FlowHasher, Header, Histogram, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Span};
 
-use crate::channel::{Account, FrameObserver, Ready, UP, frame_of, is_marked};
+use crate::channel::{Account, FrameObserver, Ready, frame_of, is_marked};
 use crate::delay::DelayLines;
 use crate::flows::{self, Flow, FlowSpec, Flows, Sent};
 use crate::lab::MAX_HOSTS;
 use crate::pool::{Note, Pool};
 use crate::sample::{Count, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
+use crate::ways::UP;
 use crate::{Error, Result};
 
 /// The configuration of one direction, in the order of a packet's path: queue, device ring, line, loss,

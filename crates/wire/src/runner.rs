@@ -1,4 +1,4 @@
-//! The engine's thread: its loop, and everything that happens in it.
+//! A thread of the engine: its loop, and everything that happens in it.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -6,12 +6,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 
 use crate::between::{Between, Way};
-use crate::channel::{Channel, DOWN, UP};
+use crate::channel::Channel;
 use crate::engine::OnDestination;
 use crate::flows::Flow;
 use crate::frame::{self, Meta, TCP, UDP};
@@ -20,15 +20,17 @@ use crate::nat::Inside;
 use crate::netlink::Tracking;
 use crate::path::Change;
 use crate::pool::{Note, Pool};
-use crate::sample::{CpuUse, EngineReport, EngineSample, Scheduling, Summary, Trouble};
+use crate::sample::{CpuUse, EngineSample, PathReport, Scheduling, Summary, Trouble};
 use crate::sys::packet::{BATCH, PacketSocket, SUPER_BATCH, Slot};
 use crate::sys::thread;
+use crate::ways::{DOWN, UP, Ways};
 use crate::{Error, Histogram, Result};
 
-/// State shared by the engine's thread and its handle.
+/// State shared by a thread of the engine and the engine's handle.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) stop: AtomicBool,
+    /// Whether all threads of the engine are to end; they have this in common.
+    pub(crate) stop: Arc<AtomicBool>,
     pub(crate) sample: Mutex<EngineSample>,
     /// Start and end of the measurement of sojourn times; initially there is none.
     pub(crate) sojourns: [AtomicU64; 2],
@@ -40,6 +42,18 @@ pub(crate) struct Shared {
     pub(crate) is_asked: AtomicBool,
 }
 
+impl Shared {
+    /// The latest sample.
+    pub(crate) fn sample(&self) -> EngineSample {
+        *self.sample.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The connections, if the thread has told of them since it was asked.
+    pub(crate) fn told(&self) -> Option<[Vec<Flow>; 2]> {
+        self.flows.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 /// Frames to read at first; if that many arrive, the next read takes up to [`BATCH`].
 const FEW: usize = 8;
 
@@ -47,8 +61,15 @@ const FEW: usize = 8;
 /// segments may exhaust the pool, which is counted.
 const MOST_SEGMENTS: usize = 128;
 
-/// How often a sample is published, and the longest sleep.
+/// How often a sample is published, and the longest sleep. All threads do it at multiples of this, so that
+/// their samples are of one time.
 const PUBLISH: Span = Span::from_millis(10);
+
+/// The number of the period in which something is published at `at`.
+pub(crate) fn period(at: Nanos) -> u64 {
+    at.0 / PUBLISH.0
+}
+
 /// How long departures may wait in the port if nothing must be sent. They are handled in logical time, so
 /// this saves wake-ups without loss of accuracy.
 const LAZY: Span = Span::from_millis(1);
@@ -57,9 +78,9 @@ const LAZY: Span = Span::from_millis(1);
 const TOGETHER: Span = Span::from_micros(50);
 
 pub(crate) struct Runner<C> {
-    /// By direction.
-    from: [PacketSocket; 2],
-    to: [PacketSocket; 2],
+    /// By direction, for those that the channel serves.
+    from: Ways<PacketSocket>,
+    to: Ways<PacketSocket>,
     /// See [`Between`].
     between: Between,
     channel: C,
@@ -182,10 +203,11 @@ impl<C: Channel> Runner<C> {
         };
         let from = |way: &Way| whole(PacketSocket::receiving(&way.from, way.which)?);
         let to = |way: &Way| whole(PacketSocket::sending(&way.to, way.mark)?);
-        let [up, down] = &between.ways;
-        let (from, to) = ([from(up)?, from(down)?], [to(up)?, to(down)?]);
+        let from = Ways::make(channel.ways(), |way| from(&between.ways[way]))?;
+        let to = Ways::make(channel.ways(), |way| to(&between.ways[way]))?;
+        let receive_buffer = from.iter().map(PacketSocket::receive_buffer).min().unwrap_or_default();
         let awake = thread::keep_processors_awake();
-        let (scheduling, margin) = schedule(spin, &pool, from[0].receive_buffer(), awake.is_some());
+        let (scheduling, margin) = schedule(spin, &pool, receive_buffer, awake.is_some());
         Ok(Runner {
             from,
             to,
@@ -212,7 +234,7 @@ impl<C: Channel> Runner<C> {
     }
 
     /// Runs until it is told to stop or an interface disappears.
-    pub(crate) fn run(mut self) -> EngineReport {
+    pub(crate) fn run(mut self) -> Part {
         let (began, cpu_before) = (thread::now(), thread::cpu_time());
         let mut failure = None;
         while !self.shared.stop.load(Ordering::Relaxed) {
@@ -227,24 +249,15 @@ impl<C: Channel> Runner<C> {
             *place = sample;
         }
         let cpu = CpuUse { wall: ended.since(began), cpu: thread::cpu_time() - cpu_before, spin: self.spun };
-        let [up, down] = self.channel.report(ended);
-        EngineReport {
-            last: sample,
-            up,
-            down,
-            lateness: self.lateness,
-            cpu,
-            host: None,
-            scheduling: self.scheduling,
-            failure,
-        }
+        let paths = self.channel.report(ended);
+        Part { last: sample, paths, lateness: self.lateness, cpu, scheduling: self.scheduling, failure }
     }
 
     /// One turn: reads, decides, sends, and sleeps or spins if there was nothing to do.
     fn turn(&mut self) -> Result<()> {
         let began = thread::now();
         let mut got = 0;
-        for way in [UP, DOWN] {
+        for way in self.channel.ways() {
             let (count, is_empty) =
                 if self.between.has_super_packets { self.take_super(way)? } else { self.take(way)? };
             // Everything that had arrived when the turn began has been handed in.
@@ -253,8 +266,11 @@ impl<C: Channel> Runner<C> {
             }
             got += count;
         }
-        let sent = self.send_due(UP)? + self.send_due(DOWN)?;
-        if began.since(self.published) >= PUBLISH {
+        let mut sent = 0;
+        for way in self.channel.ways() {
+            sent += self.send_due(way)?;
+        }
+        if period(began) > period(self.published) {
             self.publish(began);
             self.change();
             self.tell_flows();
@@ -463,7 +479,7 @@ impl<C: Channel> Runner<C> {
     /// no time to sleep; then the caller's next turn acts as spinning.
     fn sleep(&mut self) -> Result<bool> {
         let now = thread::now();
-        let mut until = now + PUBLISH;
+        let mut until = Nanos((period(now) + 1) * PUBLISH.0);
         if let Some(at) = self.next_sending() {
             until = until.min(at);
         }
@@ -477,8 +493,8 @@ impl<C: Channel> Runner<C> {
         }
         // What arrives on a busy line has time until the frames before it have left.
         let wakes = |way: usize| self.channel.next_send_of_an_arrival(way).is_none_or(|at| at < until);
-        let [up, down] = &self.from;
-        thread::wait([wakes(UP).then(|| up.as_fd()), wakes(DOWN).then(|| down.as_fd())], until.since(now))?;
+        let sockets = [UP, DOWN].map(|way| self.from.get(way).filter(|_| wakes(way)).map(AsFd::as_fd));
+        thread::wait(sockets, until.since(now))?;
         let woke = thread::now();
         self.rest.slept = self.rest.slept + woke.since(now);
         if woke >= until {
@@ -498,7 +514,7 @@ impl<C: Channel> Runner<C> {
     /// [`TOGETHER`] lets it, if others leave with it then.
     fn next_sending(&self) -> Option<Nanos> {
         let [up, down] = [UP, DOWN].map(|way| {
-            let due = self.channel.next_send(way)?;
+            let due = self.from.get(way).and_then(|_| self.channel.next_send(way))?;
             // What waits for others is late already: no spinning.
             let exact = || Nanos(due.0.saturating_sub(self.margin.now.0));
             Some((due, self.train(way).unwrap_or_else(exact)))
@@ -535,6 +551,35 @@ impl<C: Channel> Runner<C> {
             lateness: Summary::of(&self.lateness),
             lateness_limit: self.lateness_limit,
             frames_used: u32::try_from(self.pool.used() - inbox).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// What a thread of the engine has measured.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) last: EngineSample,
+    /// Of each direction that the thread served, up first.
+    pub(crate) paths: Vec<PathReport>,
+    pub(crate) lateness: Histogram,
+    pub(crate) cpu: CpuUse,
+    pub(crate) scheduling: Scheduling,
+    pub(crate) failure: Option<Error>,
+}
+
+impl Part {
+    /// That of the thread for up and, `down`, that of the thread for down.
+    pub(crate) fn and(mut self, down: Part) -> Part {
+        self.paths.extend(down.paths);
+        self.lateness.merge(&down.lateness);
+        let last = self.last.and(down.last);
+        Part {
+            last: EngineSample { lateness: Summary::of(&self.lateness), ..last },
+            cpu: self.cpu.and(down.cpu),
+            scheduling: self.scheduling.and(down.scheduling),
+            // The first failure ends both; another one has the same cause.
+            failure: self.failure.or(down.failure),
+            ..self
         }
     }
 }
@@ -615,6 +660,7 @@ fn schedule(spin: Option<Span>, pool: &Pool, receive_buffer: u32, awake: bool) -
     };
     let locked = thread::lock_memory(pool.memory());
     let scheduling = Scheduling {
+        threads: 1,
         real_time,
         short_turns,
         awake,

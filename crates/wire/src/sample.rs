@@ -97,7 +97,32 @@ pub struct Summary {
     pub max: Span,
 }
 
+impl Trouble {
+    /// That of two threads.
+    fn and(self, other: Trouble) -> Trouble {
+        Trouble {
+            socket_drops: self.socket_drops + other.socket_drops,
+            interface_drops: self.interface_drops + other.interface_drops,
+            pool_exhausted: self.pool_exhausted + other.pool_exhausted,
+            super_packets: self.super_packets + other.super_packets,
+            send_failures: self.send_failures + other.send_failures,
+            clock_backward: self.clock_backward + other.clock_backward,
+            foreign: self.foreign + other.foreign,
+        }
+    }
+}
+
 impl Summary {
+    /// Bounds of what two have together: no quantile of both is above the greater one.
+    fn and(self, other: Summary) -> Summary {
+        Summary {
+            count: self.count + other.count,
+            p50: self.p50.max(other.p50),
+            p99: self.p99.max(other.p99),
+            max: self.max.max(other.max),
+        }
+    }
+
     pub(crate) fn of(histogram: &Histogram) -> Summary {
         let at = |q| histogram.quantile(q).unwrap_or_default();
         Summary {
@@ -120,7 +145,8 @@ pub struct EngineSample {
     pub down: PathSample,
     /// Problems so far.
     pub trouble: Trouble,
-    /// Lateness: time of sending minus the time when the frame was due.
+    /// Lateness: time of sending minus the time when the frame was due. While an engine with a thread for
+    /// each direction runs, these are the figures of the later one; at its end, those of both together.
     pub lateness: Summary,
     /// The 99th percentile of lateness above which a result is not valid.
     pub lateness_limit: Span,
@@ -138,6 +164,19 @@ pub struct Validity {
 }
 
 impl EngineSample {
+    /// That of the thread for up and, `other`, that of the thread for down.
+    pub(crate) fn and(self, other: EngineSample) -> EngineSample {
+        EngineSample {
+            at: self.at.min(other.at),
+            up: self.up,
+            down: other.down,
+            trouble: self.trouble.and(other.trouble),
+            lateness: self.lateness.and(other.lateness),
+            lateness_limit: self.lateness_limit.max(other.lateness_limit),
+            frames_used: self.frames_used + other.frames_used,
+        }
+    }
+
     /// Judges the run so far. A result is not valid
     ///
     /// * if the engine and not a queue lost frames: the socket buffer was full, or the kernel or an interface
@@ -189,19 +228,24 @@ pub struct PathReport {
     pub others: Count,
 }
 
-/// Processor time of the engine's thread.
+/// Processor time of the engine's threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuUse {
     /// From the start to the end of the engine.
     pub wall: Span,
-    /// Processor time used, including spinning.
+    /// Processor time used, including spinning, of all threads together.
     pub cpu: Span,
-    /// Time spent spinning.
+    /// Time spent spinning, of all threads together.
     pub spin: Span,
 }
 
 impl CpuUse {
-    /// The share of one processor that the work took, 0 to 1, without spinning.
+    /// That of two threads that ran at the same time.
+    pub(crate) fn and(self, other: CpuUse) -> CpuUse {
+        CpuUse { wall: self.wall.max(other.wall), cpu: self.cpu + other.cpu, spin: self.spin + other.spin }
+    }
+
+    /// The share of one processor that the work took, without spinning: 0 to 1 for each thread.
     #[must_use]
     pub fn share(&self) -> f64 {
         let wall = self.wall.as_secs_f64();
@@ -218,9 +262,11 @@ pub struct HostLoad {
     pub steal: f64,
 }
 
-/// The scheduling of the engine's thread.
+/// The scheduling of the engine's threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
+    /// Threads: one, or one for each direction. The rest is true of each.
+    pub threads: usize,
     /// `SCHED_FIFO` was granted.
     pub real_time: bool,
     /// Otherwise: the kernel granted short time slices among ordinary threads (Linux 6.12 and later).
@@ -239,6 +285,21 @@ pub struct Scheduling {
     pub spin_most: Span,
     /// Processors that the process may use.
     pub cpus: usize,
+}
+
+impl Scheduling {
+    /// That of two threads.
+    pub(crate) fn and(self, other: Scheduling) -> Scheduling {
+        Scheduling {
+            threads: self.threads + other.threads,
+            real_time: self.real_time && other.real_time,
+            short_turns: self.short_turns && other.short_turns,
+            awake: self.awake && other.awake,
+            receive_buffer: self.receive_buffer.min(other.receive_buffer),
+            locked: self.locked && other.locked,
+            ..self
+        }
+    }
 }
 
 /// The largest share of all processors' time that may be in use, by anything, in a valid run.
@@ -262,7 +323,7 @@ pub struct EngineReport {
     pub cpu: CpuUse,
     /// Load of the machine; `None` if `/proc/stat` cannot be read.
     pub host: Option<HostLoad>,
-    /// How the thread was allowed to run.
+    /// How the threads were allowed to run.
     pub scheduling: Scheduling,
     /// Why the engine ended by itself; the measurements until then are complete.
     pub failure: Option<Error>,
@@ -349,6 +410,26 @@ mod tests {
         let validity = sample.validity();
         assert!(!validity.valid);
         assert_eq!(validity.reasons.len(), 7, "{:?}", validity.reasons);
+    }
+
+    #[test]
+    fn two_samples_are_one_of_both_directions() {
+        let summary =
+            |count, p50, p99, max| Summary { count, p50: Span(p50), p99: Span(p99), max: Span(max) };
+        let sample = |at, used, lateness, packets| EngineSample {
+            at: Nanos(at),
+            lateness,
+            frames_used: used,
+            trouble: Trouble { socket_drops: packets, ..Trouble::default() },
+            ..EngineSample::default()
+        };
+        let mut up = sample(20, 1, summary(10, 5, 50, 500), 3);
+        let mut down = sample(21, 2, summary(30, 7, 40, 900), 4);
+        (up.up.sent.packets, down.down.sent.packets) = (11, 22);
+        let both = up.and(down);
+        assert_eq!((both.up.sent.packets, both.down.sent.packets), (11, 22));
+        assert_eq!((both.at, both.frames_used, both.trouble.socket_drops), (Nanos(20), 3, 7));
+        assert_eq!(both.lateness, summary(40, 7, 50, 900));
     }
 
     #[test]

@@ -100,6 +100,11 @@ impl Tracking {
         Ok(tracking)
     }
 
+    /// Another one, in the network namespace of the calling thread.
+    pub(crate) fn another(&self) -> Result<Tracking> {
+        Tracking::open(self.ways)
+    }
+
     /// Packets have come: what was told before them may still have to be read.
     pub fn packets_came(&mut self) {
         self.is_current = false;

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use goodqueue::{Direction, Line, Rate, Serializer};
 use goodqueue_wire::frame::Meta;
 use goodqueue_wire::netlink::Tracking;
-use goodqueue_wire::{Change, Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, Netns, PathSpec, Side};
+use goodqueue_wire::{
+    Change, Engine, EngineReport, EngineSpec, Error, FlowSpec, Lab, LabSpec, Netns, PathSpec, Side, Threads,
+};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
@@ -23,17 +25,19 @@ use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use crate::net::{
     Stops, TestQueue, UDP_HEADERS, engine, enlarge_buffer, flood, flood_of_frames, lab, open_path, ping_pong,
-    receive, relay, set_option, udp, udp_pair,
+    receive, relay, set_option, spec, udp, udp_pair,
 };
 use crate::{Case, Outcome};
 
 macro_rules! cases {
-    ($($name:ident),* $(,)?) => {
-        pub(crate) const ALL: &[Case] = &[$(Case { name: stringify!($name), run: $name }),*];
+    ($list:ident, $prefix:literal, $is_apart:literal: $($name:ident),* $(,)?) => {
+        pub(crate) const $list: &[Case] = &[$(
+            Case { name: concat!($prefix, stringify!($name)), run: $name, is_apart: $is_apart }
+        ),*];
     };
 }
 
-cases![
+cases![ONE_THREAD, "", false:
     lab_comes_up_and_is_as_asked,
     idle_engine_adds_little_delay,
     steady_rate_is_exact,
@@ -51,6 +55,24 @@ cases![
     delays_differ_by_host,
     losses_are_drawn_and_counted,
     connection_tracking_tells_who_is_behind_address_translation,
+    an_engine_has_the_threads_that_are_asked_for,
+];
+
+// Those of the engine again, with a thread for each direction.
+cases![EACH_DIRECTION, "each_direction::", true:
+    lab_comes_up_and_is_as_asked,
+    steady_rate_is_exact,
+    marks_are_in_the_real_header,
+    super_packets_are_refused,
+    super_packets_come_and_leave_whole,
+    a_flood_of_short_frames_takes_no_memory_and_is_counted,
+    an_exhausted_pool_is_reported,
+    a_lab_has_one_engine_at_a_time,
+    a_pulled_cable_ends_the_run_and_keeps_what_was_measured,
+    nothing_is_left_behind,
+    delays_differ_by_host,
+    losses_are_drawn_and_counted,
+    an_engine_has_the_threads_that_are_asked_for,
 ];
 
 /// A lab by `spec`; otherwise returns from the test as skipped.
@@ -447,7 +469,7 @@ fn super_packets_are_refused() -> Outcome {
 fn an_exhausted_pool_is_reported() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let up = PathSpec { delays: vec![goodqueue::Span::from_millis(100)], ..open_path() };
-    let spec = EngineSpec { frames: 256, ..EngineSpec::new(up, open_path()) };
+    let spec = EngineSpec { frames: 256, ..spec(up, open_path()) };
     let engine = Engine::start(&lab, spec).unwrap();
     let (client, _server) = udp_pair(&lab, false);
     // 400 frames within the 100 ms for which the delay line holds them.
@@ -465,7 +487,7 @@ fn an_exhausted_pool_is_reported() -> Outcome {
 fn a_lab_has_one_engine_at_a_time() -> Outcome {
     let lab = lab_or_skip!(&LabSpec::default());
     let first = engine(&lab, open_path(), open_path());
-    let spec = || EngineSpec::new(open_path(), open_path());
+    let spec = || spec(open_path(), open_path());
     assert!(matches!(Engine::start(&lab, spec()), Err(Error::Invalid { .. })));
     drop(first);
     Engine::start(&lab, spec()).unwrap().stop().unwrap();
@@ -482,6 +504,11 @@ fn a_pulled_cable_ends_the_run_and_keeps_what_was_measured() -> Outcome {
         let began = Instant::now();
         while engine.is_running() {
             assert!(began.elapsed() < Duration::from_secs(2), "the engine does not notice");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // The thread that has not lost its interface ends, too.
+        while engine_threads(std::process::id()).next().is_some() {
+            assert!(began.elapsed() < Duration::from_secs(2), "a thread goes on alone");
             std::thread::sleep(Duration::from_millis(5));
         }
         let report = engine.stop().unwrap();
@@ -509,14 +536,21 @@ fn traces() -> (Vec<String>, Vec<String>) {
     (names("/sys/class/net"), names("/run/netns"))
 }
 
+/// The threads of engines in process `pid`.
+fn engine_threads(pid: u32) -> impl Iterator<Item = String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let is_engine = |path: &std::path::Path| {
+        std::fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == "engine")
+    };
+    let engines = tasks.map(|task| task.path()).filter(move |path| is_engine(path));
+    engines.map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+}
+
 /// Creates a veth pair between the client namespace of `witness` and the router of the engine in process
 /// `pid`. When the kernel removes that router's namespace, the near end disappears too, which proves that
 /// nothing holds the namespace any more. `false` without iproute2.
 fn attach_witness(witness: &Lab, pid: u32) -> bool {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
-    let name = |path: &std::path::Path| std::fs::read_to_string(path.join("comm")).unwrap_or_default();
-    let engine = tasks.map(|task| task.path()).find(|path| name(path).trim() == "engine").unwrap();
-    let tid = engine.file_name().unwrap().to_str().unwrap().to_owned();
+    let tid = engine_threads(pid).next().unwrap();
     let words = ["link", "add", "witness", "type", "veth", "peer", "name", "tied", "netns", &tid];
     let status = witness.client().run(|| Command::new("ip").args(words).status()).unwrap();
     let Ok(status) = status else { return false };
@@ -637,6 +671,42 @@ fn losses_are_drawn_and_counted() -> Outcome {
     assert_eq!((up.arrived.packets, up.sent.packets), (400, came));
     assert_eq!(up.dropped(goodqueue::Reason::Loss), 400 - came);
     assert!((60..140).contains(&(400 - came)), "{came} came");
+    Outcome::Passed
+}
+
+/// One thread or two: what is asked of the engine reaches the thread of its direction, and what the engine
+/// tells is of both directions.
+fn an_engine_has_the_threads_that_are_asked_for() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let flows = FlowSpec { origin: goodqueue_wire::now(), step: goodqueue::Span::from_millis(100) };
+    let spec = EngineSpec { flows: Some(flows), ..spec(open_path(), open_path()) };
+    let wanted = if spec.threads == Threads::EachDirection { 2 } else { 1 };
+    let engine = Engine::start(&lab, spec).unwrap();
+    let (client, server) = udp_pair(&lab, false);
+    ping_pong(&client, &server, 64, 10);
+    let [up, down] = engine.flows().map(|flows| flows.iter().map(|flow| flow.sent.packets).sum::<u64>());
+    assert_eq!((up, down), (10, 10));
+    // Each direction by itself loses all packets from now on.
+    let lossy = || Change { loss: Some(1.0), ..Change::default() };
+    let lost = |sample: &goodqueue_wire::EngineSample| {
+        [sample.up, sample.down].map(|path| path.dropped(goodqueue::Reason::Loss))
+    };
+    for (direction, socket, drops) in [(Direction::Down, &server, [0, 1]), (Direction::Up, &client, [1, 1])] {
+        engine.change(direction, lossy()).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        socket.send(&[7; 64]).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(lost(&engine.sample()), drops);
+    }
+    let sample = engine.sample();
+    assert_eq!((sample.up.arrived.packets, sample.down.arrived.packets), (11, 11));
+    assert_eq!((sample.lateness.count, sample.frames_used), (20, 0));
+    let report = engine.stop().unwrap();
+    assert_eq!(report.scheduling.threads, wanted);
+    assert_eq!((report.lateness.count(), report.last.lateness.count), (20, 20));
+    assert_eq!((report.up.last.arrived.packets, report.down.last.arrived.packets), (11, 11));
+    let auto = Engine::start(&lab, EngineSpec::new(open_path(), open_path())).unwrap().stop().unwrap();
+    assert_eq!(auto.scheduling.threads, if auto.scheduling.cpus > 2 { 2 } else { 1 });
     Outcome::Passed
 }
 

@@ -26,6 +26,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) run: fn() -> Outcome,
+    /// Whether engines have a thread for each direction.
+    pub(crate) is_apart: bool,
 }
 
 fn main() -> ExitCode {
@@ -46,7 +48,8 @@ fn main() -> ExitCode {
         filters.is_empty() || filters.iter().any(hit)
     };
     let none = words.iter().any(|word| word == "--ignored");
-    let cases: Vec<&Case> = cases::ALL.iter().filter(wanted).filter(|_| !none).collect();
+    let cases: Vec<&Case> =
+        cases::ONE_THREAD.iter().chain(cases::EACH_DIRECTION).filter(wanted).filter(|_| !none).collect();
     if words.iter().any(|word| word == "--list") {
         for case in cases {
             println!("{}: test", case.name);
@@ -68,6 +71,7 @@ fn run_all(cases: &[&Case]) -> ExitCode {
     let strict = std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_some();
     let (mut passed, mut skipped, mut failed) = (0, 0, 0);
     for case in cases {
+        net::set_apart(case.is_apart);
         match catch_unwind(AssertUnwindSafe(case.run)) {
             Ok(Outcome::Passed) => {
                 println!("test {} ... ok", case.name);

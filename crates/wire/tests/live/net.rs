@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use goodqueue::{Backlog, Header, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
-use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Lab, LabSpec, Netns, PathSpec};
+use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Lab, LabSpec, Netns, PathSpec, Threads};
 
 /// Bytes that Ethernet, IPv4 and UDP add to a payload in the engine's count.
 pub(crate) const UDP_HEADERS: usize = 14 + 20 + 8;
@@ -104,8 +104,22 @@ pub(crate) fn lab(spec: &LabSpec) -> Result<Lab, String> {
     }
 }
 
+/// Whether engines get a thread for each direction, or one.
+static IS_APART: AtomicBool = AtomicBool::new(false);
+
+/// Whether the engines of this process get a thread for each direction from now on.
+pub(crate) fn set_apart(is_apart: bool) {
+    IS_APART.store(is_apart, Ordering::Relaxed);
+}
+
+pub(crate) fn spec(up: PathSpec<TestQueue>, down: PathSpec<TestQueue>) -> EngineSpec<TestQueue> {
+    let is_apart = IS_APART.load(Ordering::Relaxed);
+    let threads = if is_apart { Threads::EachDirection } else { Threads::One };
+    EngineSpec { threads, ..EngineSpec::new(up, down) }
+}
+
 pub(crate) fn engine(lab: &Lab, up: PathSpec<TestQueue>, down: PathSpec<TestQueue>) -> EngineHandle {
-    Engine::start(lab, EngineSpec::new(up, down)).unwrap()
+    Engine::start(lab, spec(up, down)).unwrap()
 }
 
 /// A UDP socket of `netns` bound to `address`.

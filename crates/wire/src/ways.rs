@@ -1,0 +1,80 @@
+//! What there is once for each direction that a thread of the engine serves: both, or one of them.
+
+use std::ops::{Index, IndexMut, Range};
+
+/// Client to server.
+pub(crate) const UP: usize = goodqueue::Direction::Up as usize;
+/// Server to client.
+pub(crate) const DOWN: usize = goodqueue::Direction::Down as usize;
+/// Up and down.
+pub(crate) const BOTH: Range<usize> = UP..DOWN + 1;
+
+/// A value for each direction of a range. Its index is a direction, which must be in the range.
+#[derive(Clone, Debug)]
+pub(crate) struct Ways<T> {
+    first: usize,
+    values: Vec<T>,
+}
+
+impl<T> Ways<T> {
+    /// Those of up and down.
+    pub(crate) fn both(values: [T; 2]) -> Ways<T> {
+        Ways { first: UP, values: values.into() }
+    }
+
+    /// Each direction by itself.
+    pub(crate) fn apart(self) -> Vec<Ways<T>> {
+        let alone = |(way, value)| Ways { first: way, values: vec![value] };
+        self.range().zip(self.values).map(alone).collect()
+    }
+
+    /// What `make` makes for each direction of `ways`.
+    pub(crate) fn make<E>(ways: Range<usize>, make: impl FnMut(usize) -> Result<T, E>) -> Result<Ways<T>, E> {
+        Ok(Ways { first: ways.start, values: ways.map(make).collect::<Result<_, E>>()? })
+    }
+
+    /// What `make` makes of each.
+    pub(crate) fn try_map<U, E>(self, make: impl FnMut((usize, T)) -> Result<U, E>) -> Result<Ways<U>, E> {
+        let (first, pairs) = (self.first, self.range().zip(self.values));
+        Ok(Ways { first, values: pairs.map(make).collect::<Result<_, E>>()? })
+    }
+
+    /// The directions that it has.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.first..self.first + self.values.len()
+    }
+
+    /// That of direction `way`, if there is one.
+    pub(crate) fn get(&self, way: usize) -> Option<&T> {
+        self.values.get(way.checked_sub(self.first)?)
+    }
+
+    /// All, up first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.values.iter()
+    }
+
+    /// All, up first.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.values.iter_mut()
+    }
+
+    /// All, up first.
+    pub(crate) fn into_values(self) -> Vec<T> {
+        self.values
+    }
+}
+
+impl<T> Index<usize> for Ways<T> {
+    type Output = T;
+
+    fn index(&self, way: usize) -> &T {
+        &self.values[way - self.first]
+    }
+}
+
+impl<T> IndexMut<usize> for Ways<T> {
+    fn index_mut(&mut self, way: usize) -> &mut T {
+        &mut self.values[way - self.first]
+    }
+}
