@@ -341,7 +341,7 @@ impl<C: Channel> Runner<C> {
         if let (UP, Some(destinations)) = (way, &mut self.destinations) {
             destinations.see(&meta);
         }
-        let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, &meta));
+        let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, bytes));
         let enqueue = Enqueue::of(way, &meta, inside, header.partial(), &self.hasher);
         let kept = match &whole {
             Some(whole) => whole.keep(&mut self.pool, enqueue.note),
@@ -395,7 +395,7 @@ impl<C: Channel> Runner<C> {
                         destinations.see(&meta);
                     }
                     let arrived = clocks.logical(slot.stamp).max(self.channel.clock(way));
-                    let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, &meta));
+                    let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, bytes));
                     let enqueue = Enqueue::of(way, &meta, inside, Partial::default(), &self.hasher);
                     self.pool.set_note(slot.frame, Note { len: slot.len, held: slot.len, ..enqueue.note });
                     enqueue.hand_in(arrived, slot.frame, &mut self.channel, &mut self.pool);

@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use goodqueue::{Direction, ETHERNET_FRAME, Line, QueueSpec, Rate, Rng, Serializer};
-use goodqueue_wire::frame::Meta;
 use goodqueue_wire::netlink::Tracking;
 use goodqueue_wire::{Change, Engine, EngineReport, EngineSpec, Error, Lab, LabSpec, Netns, PathSpec, Side};
 use netlink_packet_core::{
@@ -675,7 +674,7 @@ fn losses_are_drawn_and_counted() -> Outcome {
 }
 
 /// A connection over UDP from this host, from port `port`, whose port is one higher outside, as a message.
-fn translated(port: u16, is_new: bool) -> (Meta, NetfilterMessage) {
+fn translated(port: u16, is_new: bool) -> (Vec<u8>, NetfilterMessage) {
     let [inside, outside, server] = [[10, 0, 0, 5], [192, 0, 2, 1], [198, 51, 100, 7]].map(IpAddr::from);
     let tuple = |source, destination, source_port, destination_port| {
         vec![
@@ -697,15 +696,9 @@ fn translated(port: u16, is_new: bool) -> (Meta, NetfilterMessage) {
     } else {
         ConntrackMessage::Delete(attributes)
     };
-    let packet = Meta {
-        source: outside,
-        destination: server,
-        protocol: 17,
-        source_port: port + 1,
-        destination_port: 443,
-        dsfield: 0,
-        fragment: false,
-    };
+    let mut packet = vec![0; 12];
+    packet.extend([8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 198, 51, 100, 7]);
+    packet.extend([port + 1, 443, 8, 0].map(u16::to_be_bytes).concat());
     (packet, NetfilterMessage::new(NetfilterHeader::new(NetfilterProtoFamily::IPv4, 0, 0), message))
 }
 
