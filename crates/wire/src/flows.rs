@@ -126,8 +126,8 @@ impl Flows {
         }
     }
 
-    /// A frame came to the queue, from the client if `is_up`; of a super-packet, the first segment. Returns the
-    /// number of its connection and the payload in it, bytes.
+    /// A frame came to the queue, from the client if `is_up`; of a super-packet, the first segment. Returns
+    /// the number of its connection and the payload in it, bytes.
     pub(crate) fn arrived(
         &mut self,
         now: Nanos,

@@ -55,8 +55,8 @@ struct Tuple {
 }
 
 impl Tuple {
-    /// From what connection tracking says of a direction; `None` if it is not of IPv4, or of a protocol that is
-    /// not known here.
+    /// From what connection tracking says of a direction; `None` if it is not of IPv4, or of a protocol that
+    /// is not known here.
     fn of(parts: &[Part]) -> Option<Tuple> {
         let (mut source, mut destination, mut ports, mut protocol) = (None, None, [None; 2], None);
         let mut icmp = [None; 2];
@@ -159,7 +159,8 @@ impl<'a> Packet<'a> {
         (self.addresses(), self.protocol(), u16::from_be_bytes([self.header[4], self.header[5]]))
     }
 
-    /// The direction of the connection that it is of (Linux `nf_ct_get_tuple`); `None` if nothing in it tells.
+    /// The direction of the connection that it is of (Linux `nf_ct_get_tuple`); `None` if nothing in it
+    /// tells.
     fn tuple(self) -> Option<Tuple> {
         let protocol = self.protocol();
         let (_, is_first) = self.fragment();
@@ -290,15 +291,15 @@ impl Translations {
         self.others.is_empty()
     }
 
-    /// The addresses of the packet in a frame before the translation of what leaves (`is_up`), or behind that of
-    /// what arrives; `None` if it is not known to be translated.
+    /// The addresses of the packet in a frame before the translation of what leaves (`is_up`), or behind that
+    /// of what arrives; `None` if it is not known to be translated.
     ///
     /// As `cake_update_flowkeys` has them: what arrives belongs to the direction that its addresses say, and
     /// the other direction of the connection, turned round, has those of the hosts. What leaves is what an
-    /// answer to it will be, turned round. An error of ICMP that leaves goes the way of those who would answer
-    /// to the packet in it (`nf_conntrack_inet_error`). Connection tracking has put the fragments together that
-    /// leave, so all are of the connection of the first one. Of those that arrive the first one alone says
-    /// which it is of.
+    /// answer to it will be, turned round. An error of ICMP that leaves goes the way of those who would
+    /// answer to the packet in it (`nf_conntrack_inet_error`). Connection tracking has put the fragments
+    /// together that leave, so all are of the connection of the first one. Of those that arrive the first one
+    /// alone says which it is of.
     pub fn inside(&mut self, is_up: bool, frame: &[u8]) -> Option<Inside> {
         let (at, _) = frame::ip(frame)?;
         let packet = Packet::of(frame.get(at..)?)?;

@@ -52,8 +52,8 @@ fn emit(inner: ConntrackMessage) -> Vec<u8> {
     bytes
 }
 
-/// The frame of a packet of IPv4 with what follows its header, of the datagram 7; `fragment`: the field with flags
-/// and offset.
+/// The frame of a packet of IPv4 with what follows its header, of the datagram 7; `fragment`: the field with
+/// flags and offset.
 fn frame(source: [u8; 4], destination: [u8; 4], protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = vec![0; 12];
     let [high, low] = fragment.to_be_bytes();
@@ -143,7 +143,8 @@ fn a_ping_has_its_host_in_both_directions() {
     }
 }
 
-/// Port unreachable, from a host to the server and back: the packet in it says whose it is, in what leaves alone.
+/// Port unreachable, from a host to the server and back: the packet in it says whose it is, in what leaves
+/// alone.
 #[test]
 fn an_error_that_leaves_has_the_host_of_the_packet_in_it() {
     let mut table = Translations::default();

@@ -322,8 +322,8 @@ impl<C: Channel> Runner<C> {
         Ok((got, got < ask))
     }
 
-    /// Hands in frame `place` of the last read of direction `way`. A super-packet is cut into slots, and is one
-    /// packet for its queue.
+    /// Hands in frame `place` of the last read of direction `way`. A super-packet is cut into slots, and is
+    /// one packet for its queue.
     fn admit_super(&mut self, way: usize, clocks: &Clocks, place: usize) {
         let Some(arrival) = self.from[way].arrival(place) else { return };
         let (header, bytes) = (arrival.header, arrival.bytes);
@@ -432,7 +432,8 @@ impl<C: Channel> Runner<C> {
         }
     }
 
-    /// Sends what is in the outbox, and frees its frames. Frames that the kernel refuses are lost and counted.
+    /// Sends what is in the outbox, and frees its frames. Frames that the kernel refuses are lost and
+    /// counted.
     fn send_outbox(&mut self, way: usize) -> Result<()> {
         let Runner { to, pool, channel, trouble, between, outbox, .. } = self;
         let socket = &mut to[way];
