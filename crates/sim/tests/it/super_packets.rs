@@ -73,7 +73,7 @@ fn places(queue: &str) -> Vec<(&'static str, [Option<PortSpec>; 2])> {
 /// At each place, at any time: what arrived was sent, was dropped or is held.
 #[test]
 fn every_packet_is_accounted_for_wherever_super_packets_are_cut() {
-    let tbf = ["tbf,rate=10mbit,burst=1514,limit=30k", "tbf,rate=10mbit,burst=3k,limit=300k"];
+    let tbf = ["tbf,rate=10mbit,burst=1534,limit=30k", "tbf,rate=10mbit,burst=3k,limit=300k"];
     let queues = ["cake", "cake,bandwidth=2mbit", "cake,memlimit=40000", "dualpi2", "dualpi2,limit=20"];
     let queues = queues.into_iter().chain(tbf);
     let cases = queues.flat_map(|queue| places(queue).into_iter().map(move |place| (queue, place)));
