@@ -1,4 +1,5 @@
-//! Super-packets in queues that cut them: `cake` and `dualpi2` under `split-gso`, and `tbf` with a short bucket.
+//! Super-packets in queues that cut them: `cake` and `dualpi2` under `split-gso`, and `tbf` with a short
+//! bucket.
 
 use goodqueue::port::{Line, RingSpec};
 use goodqueue::{Nanos, Rate, Reason, Span};
