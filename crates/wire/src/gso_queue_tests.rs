@@ -125,7 +125,7 @@ fn plain(spec: &QueueSpec, arrivals: &[Arrival]) -> Decided {
         }
     };
     for (number, arrival) in arrivals.iter().enumerate() {
-        now = now + Span(arrival.gap);
+        now += Span(arrival.gap);
         let starts = (0..arrival.payload).step_by(SIZE as usize);
         let segments =
             starts.map(|at| (sequence(number) + at, SIZE.min(arrival.payload - at) + HEADERS)).collect();
@@ -178,7 +178,7 @@ fn engine(spec: &QueueSpec, arrivals: &[Arrival]) -> Decided {
         }
     };
     for (number, arrival) in arrivals.iter().enumerate() {
-        now = now + Span(arrival.gap);
+        now += Span(arrival.gap);
         let plan = Plan {
             is_v6: false,
             options: Vec::new(),
