@@ -44,7 +44,13 @@ pub fn command(args: &SqmArgs) -> Result<(), Error> {
         planned(&settings)?;
         let name = &settings.interface;
         let stop = format!("sqm stop {}", quoted(name));
-        return output::print(&unit(name, "sqm", "Type=oneshot\nRemainAfterExit=yes\n", "CAP_NET_ADMIN", &stop)?);
+        return output::print(&unit(
+            name,
+            "sqm",
+            "Type=oneshot\nRemainAfterExit=yes\n",
+            "CAP_NET_ADMIN",
+            &stop,
+        )?);
     }
     match &args.verify {
         None => one(&settings, falls_back(args), args),
@@ -91,9 +97,7 @@ fn verify(host: &str, settings: &Settings, args: &SqmArgs) -> Result<(), Error> 
     // From here on every way out puts back what was there, unless the shaper proves its worth.
     let kept = measure(&test).and_then(|after| worth(&before, &after, share));
     match kept {
-        Ok(why) => {
-            output::print(&format!("{}: kept: {why}\n", settings.interface))
-        }
+        Ok(why) => output::print(&format!("{}: kept: {why}\n", settings.interface)),
         Err(error) => {
             let what = sqm::stop(&settings.interface).map_err(told)?;
             output::print(&format!("{what}\n"))?;

@@ -19,10 +19,10 @@ pub trait PacketInfo<P> {
         None
     }
 
-    /// Segment `index`, from 0, of the super-packet `packet` ([`Details::gso`]); asked by `cake` under
-    /// `split-gso`, for each segment once and in order. The owner keeps the super-packet's frame for its
-    /// segments and gets them back, not it. `None`: it cannot be cut, and is queued whole (asked at the
-    /// first segment only).
+    /// Segment `index`, from 0, of the super-packet `packet` ([`Details::gso`]); asked by `cake` and
+    /// `dualpi2` under `split-gso`, and by `tbf` where it is longer than the bucket, for each segment once
+    /// and in order. The owner keeps the super-packet's frame for its segments and gets them back, not it.
+    /// `None`: it cannot be cut, and is queued whole or dropped (asked at the first segment only).
     fn segment(&mut self, packet: &P, index: u16) -> Option<P> {
         let _ = (packet, index);
         None

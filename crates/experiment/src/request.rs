@@ -158,8 +158,8 @@ pub struct Request {
     /// Let TCP negotiate ECN
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Link"))]
     pub ecn: bool,
-    /// Let the hosts of the live arm send super-packets (TSO): they are cut in front of the queue, so that
-    /// rates above 1 Gbit/s take less of the processors' time
+    /// Let the hosts of the live arm send super-packets (TSO), which the queue cuts or takes whole, as on a
+    /// server; rates above 1 Gbit/s take less of the processors' time
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Link"))]
     pub super_packets: bool,
     /// Use IPv6

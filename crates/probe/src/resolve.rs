@@ -604,9 +604,15 @@ mod tests {
             "cc: 3 for 2 flows in each direction"
         );
         let two = Params { flows: None, cc: None, ..asked.clone() };
-        assert_eq!(error("rrul", two), "marks: the flows of `rrul` have none of their own; those of rrul_var do");
+        assert_eq!(
+            error("rrul", two),
+            "marks: the flows of `rrul` have none of their own; those of rrul_var do"
+        );
         let two = Params { flows: None, marks: Vec::new(), ..asked };
-        assert_eq!(error("rrul", two), "cc: the flows of `rrul` have none of their own; those of rrul_var do");
+        assert_eq!(
+            error("rrul", two),
+            "cc: the flows of `rrul` have none of their own; those of rrul_var do"
+        );
     }
 
     #[test]

@@ -283,7 +283,7 @@ pub struct LinkPlan {
     pub mtu_bytes: u32,
     /// Whether TCP negotiates ECN.
     pub ecn: bool,
-    /// Whether hosts sent super-packets of TCP, which were cut in front of the queue.
+    /// Whether hosts sent super-packets of TCP, which the queue cut or took whole.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub super_packets: bool,
     /// 4 or 6.

@@ -4,13 +4,12 @@ use std::ops::Range;
 
 use goodqueue::{Direction, FlowHasher, Header, Nanos, PortStats, Rate, Reason};
 
-use crate::channel::{Account, Channel, Ready, frame_of, is_marked};
+use crate::channel::{Account, Channel, Ready, Rest, frame_of, is_marked};
 use crate::delay::DelayLines;
 use crate::flows::{Flow, FlowSpec, Flows, Sent};
 use crate::medium::{Delays, Exit, Medium};
 use crate::pool::{Note, Pool};
 use crate::sample::{Count, PathReport, PathSample, place};
-use crate::sys::packet::Slot;
 use crate::ways::{BOTH, DOWN, UP};
 
 /// One direction around the medium.
@@ -79,8 +78,7 @@ impl Exit for Landing<'_> {
             // Nobody knows when the last of its transmissions began.
             flows.sent(flow, now, now, Sent { len, payload, entered, is_lost: false });
         }
-        let slot = Slot { frame, len: note.len, stamp: 0 };
-        side.after.push(now, note.host, Ready { slot, mark: is_marked(note.dsfield, dsfield) });
+        side.after.push(now, note.host, Ready { frame, mark: is_marked(note.dsfield, dsfield) });
     }
 
     fn drop(&mut self, cookie: u64, reason: Reason) {
@@ -180,7 +178,13 @@ impl<M: Medium> Channel for Air<M> {
     fn arrive(&mut self, way: usize, at: Nanos, packet: Header, pool: &mut Pool) {
         let side = &mut self.sides[way];
         side.latest = at;
-        side.before.push(at, pool.note(frame_of(packet.cookie)).host, packet);
+        let frame = frame_of(packet.cookie);
+        let host = pool.note(frame).host;
+        // A medium takes no super-packet.
+        let mut rest = Rest::of(frame, pool);
+        while let Some(segment) = rest.cut(&packet, pool) {
+            side.before.push(at, host, segment);
+        }
     }
 
     fn advance(&mut self, way: usize, until: Nanos, pool: &mut Pool) {

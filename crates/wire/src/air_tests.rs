@@ -62,15 +62,15 @@ fn arrive(air: &mut Air<OneAtATime>, pool: &mut Pool, way: usize, at: u64, host:
     let frame = pool.take().expect("a frame is free");
     pool.set_note(
         frame,
-        Note { dsfield: 2, host, way: u8::try_from(way).expect("0 or 1"), len, ..Note::default() },
+        Note { dsfield: 2, host, way: u8::try_from(way).expect("0 or 1"), len, held: len, ..Note::default() },
     );
     let packet = Header { cookie: u64::from(frame), len, dsfield: 2, ..Header::default() };
     air.arrive(way, us(at), packet, pool);
 }
 
-fn due(air: &mut Air<OneAtATime>, way: usize) -> Vec<(u64, u32, bool)> {
+fn due(air: &mut Air<OneAtATime>, pool: &Pool, way: usize) -> Vec<(u64, u32, bool)> {
     std::iter::from_fn(|| air.take_due(way, us(10_000)))
-        .map(|(at, ready)| (at.0 / 1000, ready.slot.len, ready.mark))
+        .map(|(at, ready)| (at.0 / 1000, pool.note(ready.frame).len, ready.mark))
         .collect()
 }
 
@@ -90,11 +90,11 @@ fn arrivals_of_both_directions_are_ordered_by_time() {
     let told = [(us(5), Direction::Up, 0), (us(6), Direction::Down, 2), (us(7), Direction::Up, 1)];
     assert_eq!(air.medium.told, told);
     // Arrivals from below are known up to 8 us, so nothing has left yet, and something may leave at 15 us.
-    assert_eq!((due(&mut air, UP), air.next_send(UP)), (vec![], Some(us(15))));
+    assert_eq!((due(&mut air, &pool, UP), air.next_send(UP)), (vec![], Some(us(15))));
     air.advance(UP, us(40), &mut pool);
     air.advance(DOWN, us(40), &mut pool);
-    assert_eq!(due(&mut air, UP), [(15, 100, true), (35, 101, true)]);
-    assert_eq!(due(&mut air, DOWN), [(25, 102, true)]);
+    assert_eq!(due(&mut air, &pool, UP), [(15, 100, true), (35, 101, true)]);
+    assert_eq!(due(&mut air, &pool, DOWN), [(25, 102, true)]);
     assert_eq!(air.clock(UP), us(40));
 }
 
@@ -111,7 +111,7 @@ fn delays_are_by_host_and_due_events_come_before_an_arrival() {
         air.advance(way, us(1000), &mut pool);
     }
     assert_eq!(air.medium.told, [(us(91), Direction::Down, 0), (us(101), Direction::Down, 1)]);
-    assert_eq!(due(&mut air, DOWN), [(151, 201, true), (161, 200, true)]);
+    assert_eq!(due(&mut air, &pool, DOWN), [(151, 201, true), (161, 200, true)]);
 }
 
 #[test]
@@ -132,5 +132,5 @@ fn packets_and_frames_add_up() {
     assert_eq!((arrived, left, lost, air.medium.queue.len()), (20, 9, 4, 7));
     assert_eq!(sum(|side| side.line.clock_backward), 0);
     assert_eq!(pool.used(), 16, "seven wait, nine are to be sent, the dropped ones are free");
-    assert_eq!(due(&mut air, UP).len() + due(&mut air, DOWN).len(), 9);
+    assert_eq!(due(&mut air, &pool, UP).len() + due(&mut air, &pool, DOWN).len(), 9);
 }

@@ -9,18 +9,34 @@ use goodqueue::{FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Re
 use crate::flows::{Flow, Flows};
 use crate::frame;
 use crate::path::{Change, Path};
-use crate::pool::{Pool, SLOT};
+use crate::pool::{Note, Pool};
 use crate::sample::{PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::tcp_header;
 use crate::ways::{DOWN, UP, Ways};
 
-/// A frame that is ready to be sent.
+/// A packet that is ready to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready {
-    pub(crate) slot: Slot,
+    /// Its first slot, if it is a super-packet.
+    pub(crate) frame: u32,
     /// A queue has set CE, but it is not in the frame yet.
     pub(crate) mark: bool,
+}
+
+impl Ready {
+    /// Appends what leaves, as it leaves, to `slots`: all segments of a super-packet, parted.
+    pub(crate) fn leave(self, pool: &mut Pool, slots: &mut Vec<Slot>) {
+        let mut next = Some(self.frame);
+        while let Some(frame) = next {
+            let len = pool.note(frame).held;
+            if self.mark {
+                frame::set_ce(&mut pool.slot_mut(frame)[..len as usize]);
+            }
+            slots.push(Slot { frame, len, stamp: 0 });
+            next = pool.part(frame);
+        }
+    }
 }
 
 /// The channel between the sockets. The parameter `way` is one of [`Channel::ways`].
@@ -38,7 +54,7 @@ pub(crate) trait Channel {
     fn advance(&mut self, way: usize, until: Nanos, pool: &mut Pool);
     /// The next frame to send that is due at or before `now`, with its deadline.
     fn take_due(&mut self, way: usize, now: Nanos) -> Option<(Nanos, Ready)>;
-    /// Counts a frame as sent.
+    /// Counts a packet as sent.
     fn count_sent(&mut self, way: usize, len: u32);
     /// The earliest time at which a frame must be sent in direction `way`, if nothing else arrives.
     fn next_send(&self, way: usize) -> Option<Nanos>;
@@ -74,6 +90,33 @@ pub(crate) trait Channel {
 pub(crate) struct Account {
     pub(crate) drops: [u64; Reason::ALL.len()],
     pub(crate) marks: u64,
+    /// Segments that queues cut off super-packets, without the first of each.
+    pub(crate) cut: u64,
+}
+
+/// What is left of a super-packet that is being cut.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    whole: Note,
+    next: Option<u32>,
+}
+
+impl Rest {
+    /// All of the packet that begins at `frame`.
+    pub(crate) fn of(frame: u32, pool: &Pool) -> Rest {
+        Rest { whole: pool.note(frame), next: Some(frame) }
+    }
+
+    /// Cuts the next segment off `packet`: a packet like it, with its own length.
+    pub(crate) fn cut(&mut self, packet: &Header, pool: &mut Pool) -> Option<Header> {
+        let frame = self.next?;
+        self.next = pool.part(frame);
+        let whole = self.whole;
+        let len = pool.note(frame).held;
+        let payload = whole.gso.map_or(whole.payload, |gso| len.saturating_sub(gso.headers));
+        pool.set_note(frame, Note { len, held: len, payload, next: None, gso: None, ..whole });
+        Some(Header { cookie: u64::from(frame), len, truesize: frame::truesize(len), ..*packet })
+    }
 }
 
 /// The observer of the queues: counts drops and marks, and frees the frames of dropped packets.
@@ -82,11 +125,15 @@ pub(crate) struct FrameObserver<'a> {
     pub(crate) account: &'a mut Account,
     pub(crate) flows: Option<&'a mut Flows>,
     pub(crate) hasher: &'a FlowHasher,
+    /// Of the super-packet that the queue cuts.
+    pub(crate) rest: Option<Rest>,
 }
 
 impl FrameObserver<'_> {
+    /// The bytes of a packet; of a super-packet, those of its first segment.
     fn frame(&self, packet: &Header) -> &[u8] {
-        self.pool.start(frame_of(packet.cookie), packet.len)
+        let frame = frame_of(packet.cookie);
+        self.pool.start(frame, self.pool.note(frame).held)
     }
 }
 
@@ -108,26 +155,48 @@ impl Observer<Header> for FrameObserver<'_> {
     }
 
     fn washed(&mut self, packet: &Header) {
-        let len = (packet.len as usize).min(SLOT);
-        frame::clear_dscp(&mut self.pool.slot_mut(frame_of(packet.cookie))[..len]);
+        let mut next = Some(frame_of(packet.cookie));
+        while let Some(frame) = next {
+            let note = self.pool.note(frame);
+            frame::clear_dscp(&mut self.pool.slot_mut(frame)[..note.held as usize]);
+            next = note.next;
+        }
     }
 }
 
 impl PacketInfo<Header> for FrameObserver<'_> {
     fn details(&self, packet: &Header) -> Details {
         let Some(meta) = frame::parse(self.frame(packet)) else { return Details::default() };
-        let inside = self.pool.note(frame_of(packet.cookie)).inside;
+        let Note { inside, gso, .. } = self.pool.note(frame_of(packet.cookie));
         let [source, destination] =
             inside.map_or([meta.source, meta.destination], |hosts| hosts.map(IpAddr::V4));
         Details {
             source_hash: self.hasher.host(source),
             destination_hash: self.hasher.host(destination),
+            gso,
             ..Details::default()
         }
     }
 
     fn tcp(&self, packet: &Header) -> Option<TcpHeader> {
         tcp_header::read(self.frame(packet), self.hasher)
+    }
+
+    fn segment(&mut self, packet: &Header, index: u16) -> Option<Header> {
+        if index == 0 {
+            let frame = frame_of(packet.cookie);
+            self.pool.note(frame).gso?;
+            self.rest = Some(Rest::of(frame, self.pool));
+        }
+        let rest = self.rest.as_mut()?;
+        let segment = rest.cut(packet, self.pool)?;
+        if index > 0 {
+            self.account.cut += 1;
+            if let Some(flows) = &mut self.flows {
+                flows.cut(rest.whole.flow);
+            }
+        }
+        Some(segment)
     }
 }
 

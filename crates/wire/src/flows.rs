@@ -126,8 +126,8 @@ impl Flows {
         }
     }
 
-    /// A frame came to the queue, from the client if `is_up`. Returns the number of its connection and the
-    /// payload in it, bytes.
+    /// A frame came to the queue, from the client if `is_up`; of a super-packet, the first segment. Returns
+    /// the number of its connection and the payload in it, bytes.
     pub(crate) fn arrived(
         &mut self,
         now: Nanos,
@@ -249,6 +249,20 @@ impl Flows {
         if packet.payload > 0 && !packet.is_lost {
             self.step(number, now, |step| step.payload += u64::from(packet.payload));
         }
+    }
+
+    /// The frame that came is the first segment of a super-packet, with so many bytes behind it.
+    pub(crate) fn came_with(&mut self, number: u16, bytes: u32) {
+        self.arrivals(number).bytes += u64::from(bytes);
+    }
+
+    /// A queue cuts one more segment off a super-packet that counted as one.
+    pub(crate) fn cut(&mut self, number: u16) {
+        self.arrivals(number).packets += 1;
+    }
+
+    fn arrivals(&mut self, number: u16) -> &mut Count {
+        self.flows.get_mut(usize::from(number)).map_or(&mut self.others, |flow| &mut flow.arrived)
     }
 
     pub(crate) fn dropped(&mut self, number: u16) {

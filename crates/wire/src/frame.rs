@@ -228,6 +228,12 @@ pub fn truesize(len: u32) -> u32 {
     len.saturating_add(384).checked_next_power_of_two().unwrap_or(u32::MAX).saturating_add(256)
 }
 
+/// Kernel memory of a super-packet of `len` bytes: its data are in page fragments, so they cost their length,
+/// and 1280 are for the head and the descriptor (Linux `skbuff.h:SKB_TRUESIZE`).
+pub(crate) const fn truesize_of_super(len: u32) -> u32 {
+    len.saturating_add(1024 + 256)
+}
+
 #[cfg(test)]
 #[path = "frame_tests.rs"]
 mod tests;

@@ -7,7 +7,10 @@
 
 use std::ops::Range;
 
+use goodqueue::details::Gso;
+
 use crate::frame::{self, TCP};
+use crate::pool::{Note, Pool};
 use crate::tcp_header::word;
 
 /// Bytes of the longest super-packet: IPv4's total length (RFC 791), and the Ethernet header.
@@ -179,9 +182,36 @@ impl<'a> SuperPacket<'a> {
         (self.bytes.len() - self.layout.len).div_ceil(self.size)
     }
 
+    /// What a queue must know of it; `None` if one segment is all.
+    pub(crate) fn gso(&self) -> Option<Gso> {
+        let segments = u16::try_from(self.segments()).ok().filter(|&segments| segments > 1)?;
+        let short = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Some(Gso { segments, size: short(self.size), headers: short(self.layout.len) })
+    }
+
     /// Bytes of the longest segment.
     pub(crate) fn longest(&self) -> usize {
         (self.layout.len + self.size).min(self.bytes.len())
+    }
+
+    /// Cuts it into slots that follow each other, with its length in the note of the first. `None` if too few
+    /// slots are free: then it takes none.
+    pub(crate) fn keep(&self, pool: &mut Pool, note: Note) -> Option<u32> {
+        let segments = self.segments();
+        if segments > pool.free() {
+            return None;
+        }
+        let (mut len, mut next) = (0, None);
+        for index in (0..segments).rev() {
+            let frame = pool.take()?;
+            let held = u32::try_from(self.cut(index, pool.slot_mut(frame))).unwrap_or(u32::MAX);
+            len += held;
+            pool.set_note(frame, Note { len: 0, held, next, ..note });
+            next = Some(frame);
+        }
+        let first = next?;
+        pool.set_note(first, Note { len, gso: self.gso(), ..pool.note(first) });
+        Some(first)
     }
 
     /// Writes segment `index` into `slot`, which has room for [`SuperPacket::longest`], and returns its

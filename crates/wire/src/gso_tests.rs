@@ -272,3 +272,6 @@ fn a_short_segment_and_one_with_psh_end_a_super_packet() {
     // A frame whose checksum is complete stays alone.
     assert_eq!(join(&plan(200, 0x10).cut(), Partial::default()).0, 1);
 }
+
+#[path = "gso_queue_tests.rs"]
+mod in_queues;

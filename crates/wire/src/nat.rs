@@ -1,23 +1,43 @@
 //! Which connections this machine translates the addresses of, as its connection tracking tells: behind
 //! translation all hosts of a network have one address, and a queue that is fair to hosts must know theirs.
 //!
-//! Like Linux's `sch_cake.c:cake_update_flowkeys` it is about IPv4 alone. It knows protocols with ports.
+//! Like Linux's `sch_cake.c:cake_update_flowkeys` it is about IPv4 alone. It knows protocols with ports, and
+//! questions and answers of ICMP, which have a number in place of ports.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 
-use netlink_packet_core::ParseableParametrized;
+use netlink_packet_core::{Nla, ParseableParametrized};
 use netlink_packet_netfilter::conntrack::{
     ConntrackAttribute, ConntrackMessage, IPTuple, ProtoTuple, Tuple as Part,
 };
 use netlink_packet_netfilter::{NetfilterMessage, NetfilterMessageInner};
 
-use crate::frame::{Meta, has_ports};
+use crate::frame::{self, has_ports};
+use crate::tcp_header::word;
 
 /// Most translated connections that are known. Their rows, two of each, take 3.3 MB from the start, and
 /// 6.6 MB at most: connections that go leave gaps.
 pub const MOST_CONNECTIONS: usize = 50_000;
+
+/// Datagrams whose first fragment has just left.
+const MOST_DATAGRAMS: usize = 64;
+
+const ICMP: u8 = 1;
+/// What the kernel says of the connections of ICMP (`nfnetlink_conntrack.h`: `CTA_PROTO_ICMP_ID`, `_TYPE`,
+/// `_CODE`).
+const ICMP_ID: u16 = 4;
+const ICMP_TYPE: u16 = 5;
+const ICMP_CODE: u16 = 6;
+/// Each question with its answer: echo, timestamp, information, address mask (Linux
+/// `nf_conntrack_proto_icmp.c:invmap`).
+const QUESTIONS: [[u8; 2]; 4] = [[8, 0], [13, 14], [15, 16], [17, 18]];
+/// Messages with a part of the packet that they are about: destination unreachable, source quench, redirect,
+/// time exceeded, parameter problem (`nf_conntrack_icmpv4_error`).
+const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
+/// Bytes of the header of ICMP (RFC 792).
+const ICMP_HEADER: usize = 8;
 
 /// Source and destination of a packet, as the hosts of this side know them.
 pub type Inside = [Ipv4Addr; 2];
@@ -27,15 +47,19 @@ pub type Inside = [Ipv4Addr; 2];
 struct Tuple {
     source: Ipv4Addr,
     destination: Ipv4Addr,
+    /// Of ICMP, the number of the question.
     source_port: u16,
+    /// Of ICMP, type and code.
     destination_port: u16,
     protocol: u8,
 }
 
 impl Tuple {
-    /// From what connection tracking says of a direction; `None` if it is not of IPv4, or has no ports.
+    /// From what connection tracking says of a direction; `None` if it is not of IPv4, or of a protocol that
+    /// is not known here.
     fn of(parts: &[Part]) -> Option<Tuple> {
         let (mut source, mut destination, mut ports, mut protocol) = (None, None, [None; 2], None);
+        let mut icmp = [None; 2];
         for part in parts {
             match part {
                 Part::Ip(addresses) => {
@@ -53,6 +77,19 @@ impl Tuple {
                             ProtoTuple::Protocol(number) => protocol = Some(u8::from(*number)),
                             ProtoTuple::SourcePort(port) => ports[0] = Some(*port),
                             ProtoTuple::DestinationPort(port) => ports[1] = Some(*port),
+                            ProtoTuple::Other(one) => match (one.kind(), one.value_len()) {
+                                (ICMP_ID, 2) => {
+                                    let mut id = [0; 2];
+                                    one.emit_value(&mut id);
+                                    ports[0] = Some(u16::from_be_bytes(id));
+                                }
+                                (ICMP_TYPE | ICMP_CODE, 1) => {
+                                    let mut byte = [0];
+                                    one.emit_value(&mut byte);
+                                    icmp[usize::from(one.kind() == ICMP_CODE)] = Some(byte[0]);
+                                }
+                                _ => {}
+                            },
                             _ => {}
                         }
                     }
@@ -60,36 +97,93 @@ impl Tuple {
                 _ => {}
             }
         }
-        Some(Tuple {
+        let protocol = protocol?;
+        if protocol == ICMP {
+            ports[1] = Some(u16::from_be_bytes([icmp[0]?, icmp[1]?]));
+        }
+        (protocol == ICMP || has_ports(protocol)).then_some(Tuple {
             source: source?,
             destination: destination?,
             source_port: ports[0]?,
             destination_port: ports[1]?,
-            protocol: protocol.filter(|protocol| has_ports(*protocol))?,
+            protocol,
         })
     }
 
-    /// Of a packet; `None` if connection tracking cannot be asked for it.
-    fn of_packet(meta: &Meta) -> Option<Tuple> {
-        let (IpAddr::V4(source), IpAddr::V4(destination)) = (meta.source, meta.destination) else {
-            return None;
-        };
-        let Meta { protocol, source_port, destination_port, .. } = *meta;
-        let is_known = has_ports(protocol) && !meta.fragment;
-        is_known.then_some(Tuple { source, destination, source_port, destination_port, protocol })
-    }
-
-    /// That of an answer (Linux `nf_ct_invert_tuple`).
-    fn inverse(self) -> Tuple {
-        Tuple {
-            source: self.destination,
-            destination: self.source,
-            source_port: self.destination_port,
-            destination_port: self.source_port,
-            ..self
+    /// That of an answer (Linux `nf_ct_invert_tuple`); `None` if there is none.
+    fn inverse(self) -> Option<Tuple> {
+        let turned = Tuple { source: self.destination, destination: self.source, ..self };
+        if self.protocol != ICMP {
+            let (source_port, destination_port) = (self.destination_port, self.source_port);
+            return Some(Tuple { source_port, destination_port, ..turned });
         }
+        let [kind, code] = self.destination_port.to_be_bytes();
+        let pair = QUESTIONS.iter().find(|pair| pair.contains(&kind))?;
+        let answer = if pair[0] == kind { pair[1] } else { pair[0] };
+        Some(Tuple { destination_port: u16::from_be_bytes([answer, code]), ..turned })
     }
 }
+
+/// A packet of IPv4 (RFC 791).
+#[derive(Clone, Copy)]
+struct Packet<'a> {
+    header: &'a [u8],
+    /// What is behind the header, as far as it is there.
+    payload: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Packet<'a>> {
+        let first = *bytes.first()?;
+        let (header, payload) = bytes.split_at_checked(usize::from(first & 0x0f) * 4)?;
+        (first >> 4 == 4 && header.len() >= 20).then_some(Packet { header, payload })
+    }
+
+    fn protocol(self) -> u8 {
+        self.header[9]
+    }
+
+    fn addresses(self) -> Inside {
+        let address = |at: usize| Ipv4Addr::from_octets([0, 1, 2, 3].map(|n| self.header[at + n]));
+        [address(12), address(16)]
+    }
+
+    /// Whether it is a fragment, and the first one.
+    fn fragment(self) -> (bool, bool) {
+        let field = u16::from_be_bytes([self.header[6], self.header[7]]);
+        (field & 0x3fff != 0, field & 0x1fff == 0)
+    }
+
+    /// What tells it from other datagrams, if it is a fragment.
+    fn datagram(self) -> Datagram {
+        (self.addresses(), self.protocol(), u16::from_be_bytes([self.header[4], self.header[5]]))
+    }
+
+    /// The direction of the connection that it is of (Linux `nf_ct_get_tuple`); `None` if nothing in it
+    /// tells.
+    fn tuple(self) -> Option<Tuple> {
+        let protocol = self.protocol();
+        let (_, is_first) = self.fragment();
+        let at = if protocol == ICMP { [4, 0] } else { [0, 2] };
+        let [source, destination] = self.addresses();
+        (is_first && (protocol == ICMP || has_ports(protocol))).then_some(Tuple {
+            source,
+            destination,
+            source_port: word(self.payload, at[0])?,
+            destination_port: word(self.payload, at[1])?,
+            protocol,
+        })
+    }
+
+    /// The packet that an error of ICMP is about.
+    fn refused(self) -> Option<Packet<'a>> {
+        let is_error = self.protocol() == ICMP && self.fragment().1 && ERRORS.contains(self.payload.first()?);
+        if is_error { Packet::of(self.payload.get(ICMP_HEADER..)?) } else { None }
+    }
+}
+
+/// Addresses, protocol and identification.
+type Datagram = (Inside, u8, u16);
 
 /// The other direction of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +201,8 @@ pub struct Translations {
     /// The `is_listed` of new rows; the rows of connections that are gone have the other one.
     listed: bool,
     has_overflown: bool,
+    /// Datagrams that leave in fragments, and whose first one was translated.
+    datagrams: VecDeque<(Datagram, Inside)>,
 }
 
 impl Default for Translations {
@@ -115,6 +211,7 @@ impl Default for Translations {
             others: HashMap::with_capacity(2 * MOST_CONNECTIONS),
             listed: false,
             has_overflown: false,
+            datagrams: VecDeque::with_capacity(MOST_DATAGRAMS),
         }
     }
 }
@@ -139,7 +236,7 @@ impl Translations {
         }
         let (Some(original), Some(reply)) = (original, reply) else { return };
         // What nothing translates has the inverse of its original as its reply.
-        if reply == original.inverse() {
+        if Some(reply) == original.inverse() {
             return;
         }
         if is_there {
@@ -194,17 +291,43 @@ impl Translations {
         self.others.is_empty()
     }
 
-    /// The addresses of a packet before the translation of what leaves (`is_up`), or behind that of what
-    /// arrives; `None` if it is not known to be translated.
+    /// The addresses of the packet in a frame before the translation of what leaves (`is_up`), or behind that
+    /// of what arrives; `None` if it is not known to be translated.
     ///
     /// As `cake_update_flowkeys` has them: what arrives belongs to the direction that its addresses say, and
     /// the other direction of the connection, turned round, has those of the hosts. What leaves is what an
-    /// answer to it will be, turned round.
-    #[must_use]
-    pub fn inside(&self, is_up: bool, meta: &Meta) -> Option<Inside> {
-        let packet = Tuple::of_packet(meta)?;
-        let other = self.others.get(&if is_up { packet.inverse() } else { packet })?;
-        Some(if is_up { [other.source, other.destination] } else { [other.destination, other.source] })
+    /// answer to it will be, turned round. An error of ICMP that leaves goes the way of those who would
+    /// answer to the packet in it (`nf_conntrack_inet_error`). Connection tracking has put the fragments
+    /// together that leave, so all are of the connection of the first one. Of those that arrive the first one
+    /// alone says which it is of.
+    pub fn inside(&mut self, is_up: bool, frame: &[u8]) -> Option<Inside> {
+        let (at, _) = frame::ip(frame)?;
+        let packet = Packet::of(frame.get(at..)?)?;
+        let (is_fragment, is_first) = packet.fragment();
+        if !is_fragment || !is_up {
+            return self.translated(is_up, packet);
+        }
+        let datagram = packet.datagram();
+        if !is_first {
+            return self.datagrams.iter().find(|known| known.0 == datagram).map(|known| known.1);
+        }
+        self.datagrams.retain(|known| known.0 != datagram);
+        let inside = self.translated(is_up, packet)?;
+        if self.datagrams.len() == MOST_DATAGRAMS {
+            self.datagrams.pop_front();
+        }
+        self.datagrams.push_back((datagram, inside));
+        Some(inside)
+    }
+
+    fn translated(&self, is_up: bool, packet: Packet) -> Option<Inside> {
+        let key = match packet.refused() {
+            Some(refused) if is_up => refused.tuple()?,
+            _ if is_up => packet.tuple()?.inverse()?,
+            _ => packet.tuple()?,
+        };
+        let Other { source, destination, .. } = *self.others.get(&key)?;
+        Some(if is_up { [source, destination] } else { [destination, source] })
     }
 }
 

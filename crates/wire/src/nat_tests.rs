@@ -1,6 +1,6 @@
 //! The table with messages as connection tracking sends them, and with arbitrary bytes.
 
-use netlink_packet_core::Emitable;
+use netlink_packet_core::{DefaultNla, Emitable};
 use netlink_packet_netfilter::conntrack::Protocol;
 use netlink_packet_netfilter::{NetfilterHeader, NetfilterProtoFamily};
 use proptest::prelude::*;
@@ -42,23 +42,40 @@ fn message(kind: u16, original: [End; 2], reply: [End; 2]) -> Vec<u8> {
     ];
     let inner =
         if kind == NEW { ConntrackMessage::New(attributes) } else { ConntrackMessage::Delete(attributes) };
+    emit(inner)
+}
+
+fn emit(inner: ConntrackMessage) -> Vec<u8> {
     let message = NetfilterMessage::new(NetfilterHeader::new(NetfilterProtoFamily::IPv4, 0, 0), inner);
     let mut bytes = vec![0; Emitable::buffer_len(&message)];
     message.emit(&mut bytes);
     bytes
 }
 
-/// What the frame of a packet says.
-fn packet(source: End, destination: End) -> Meta {
-    Meta {
-        source: source.0.into(),
-        destination: destination.0.into(),
-        protocol: UDP,
-        source_port: source.1,
-        destination_port: destination.1,
-        dsfield: 0,
-        fragment: false,
-    }
+/// The frame of a packet of IPv4 with what follows its header, of the datagram 7; `fragment`: the field with
+/// flags and offset.
+fn frame(source: [u8; 4], destination: [u8; 4], protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0; 12];
+    let [high, low] = fragment.to_be_bytes();
+    frame.extend([8, 0, 0x45, 0, 0, 20, 0, 7, high, low, 64, protocol, 0, 0]);
+    frame.extend([source, destination].concat());
+    frame.extend(payload);
+    frame
+}
+
+fn ports(source: End, destination: End) -> Vec<u8> {
+    [source.1, destination.1, 8, 0].map(u16::to_be_bytes).concat()
+}
+
+/// The frame of a datagram of UDP.
+fn packet(source: End, destination: End) -> Vec<u8> {
+    frame(source.0, destination.0, UDP, 0, &ports(source, destination))
+}
+
+/// What ICMP begins with: type, code, number.
+fn icmp(kind: u8, number: u16) -> Vec<u8> {
+    let [high, low] = number.to_be_bytes();
+    vec![kind, 0, 0, 0, high, low, 0, 1]
 }
 
 fn inside(source: End, destination: End) -> Option<Inside> {
@@ -79,12 +96,94 @@ fn a_masqueraded_connection_has_its_host_in_both_directions_until_it_is_gone() {
     assert_eq!(table.inside(true, &up), inside(LAPTOP, SERVER));
     assert_eq!(table.inside(false, &down), inside(SERVER, LAPTOP));
     assert_eq!(table.len(), 1);
-    // Others are not, and fragments have no ports.
+    // Others are not.
     assert_eq!(table.inside(true, &packet((ROUTER, 61_001), SERVER)), None);
-    assert_eq!(table.inside(true, &Meta { protocol: 6, ..up }), None);
-    assert_eq!(table.inside(true, &Meta { fragment: true, ..up }), None);
+    let tcp = frame(ROUTER, SERVER.0, 6, 0, &ports((ROUTER, 61_000), SERVER));
+    assert_eq!(table.inside(true, &tcp), None);
     table.take(DELETE, &masqueraded(DELETE));
     assert_eq!((table.inside(true, &up), table.is_empty()), (None, true));
+}
+
+/// Two hosts ping the same server with the same number, so the second one has another outside.
+#[test]
+fn a_ping_has_its_host_in_both_directions() {
+    let echo = |host: [u8; 4], outside: u16| {
+        let direction = |source: [u8; 4], destination: [u8; 4], kind: u8, number: u16| {
+            let other = |kind, bytes: &[u8]| ProtoTuple::Other(DefaultNla::new(kind, bytes.to_vec()));
+            let mut parts = parts((source, 0), (destination, 0));
+            parts[1] = Part::Proto(vec![
+                ProtoTuple::Protocol(Protocol::Icmp),
+                other(ICMP_ID, &number.to_be_bytes()),
+                other(ICMP_TYPE, &[kind]),
+                other(ICMP_CODE, &[0]),
+            ]);
+            parts
+        };
+        let (there, back) = (direction(host, SERVER.0, 8, 99), direction(SERVER.0, ROUTER, 0, outside));
+        emit(ConntrackMessage::New(vec![
+            ConntrackAttribute::CtaTupleOrig(there),
+            ConntrackAttribute::CtaTupleReply(back),
+        ]))
+    };
+    let mut table = Translations::default();
+    let hosts = [(LAPTOP.0, 99), ([10, 0, 0, 6], 100)];
+    for (host, outside) in hosts {
+        table.take(NEW, &echo(host, outside));
+    }
+    for (host, outside) in hosts {
+        let host = (host, 0);
+        let up = frame(ROUTER, SERVER.0, ICMP, 0, &icmp(8, outside));
+        let down = frame(SERVER.0, ROUTER, ICMP, 0, &icmp(0, outside));
+        assert_eq!(table.inside(true, &up), inside(host, SERVER));
+        assert_eq!(table.inside(false, &down), inside(SERVER, host));
+    }
+    // Another number, another kind, and a kind that is no question.
+    for (kind, number) in [(8, 101), (13, 99), (9, 99)] {
+        assert_eq!(table.inside(true, &frame(ROUTER, SERVER.0, ICMP, 0, &icmp(kind, number))), None);
+    }
+}
+
+/// Port unreachable, from a host to the server and back: the packet in it says whose it is, in what leaves
+/// alone.
+#[test]
+fn an_error_that_leaves_has_the_host_of_the_packet_in_it() {
+    let mut table = Translations::default();
+    table.take(NEW, &masqueraded(NEW));
+    let error = |from, to, about: &[u8]| frame(from, to, ICMP, 0, &[&icmp(3, 0), &about[14..]].concat());
+    let up = error(ROUTER, SERVER.0, &packet(SERVER, (ROUTER, 61_000)));
+    assert_eq!(table.inside(true, &up), inside(LAPTOP, SERVER));
+    let down = error(SERVER.0, ROUTER, &packet((ROUTER, 61_000), SERVER));
+    assert_eq!(table.inside(false, &down), None);
+    assert_eq!(table.inside(true, &error(ROUTER, SERVER.0, &packet(SERVER, (ROUTER, 61_001)))), None);
+}
+
+#[test]
+fn fragments_that_leave_have_the_host_of_the_first_one() {
+    const MORE: u16 = 0x2000;
+    let mut table = Translations::default();
+    table.take(NEW, &masqueraded(NEW));
+    let outside = (ROUTER, 61_000);
+    let first = |port| frame(ROUTER, SERVER.0, UDP, MORE, &ports((ROUTER, port), SERVER));
+    let later = |offset| frame(ROUTER, SERVER.0, UDP, offset, &ports((ROUTER, 61_000), SERVER));
+    assert_eq!(table.inside(true, &later(MORE | 185)), None, "the first one has not been seen");
+    assert_eq!(table.inside(true, &first(61_000)), inside(LAPTOP, SERVER));
+    for offset in [MORE | 185, 370] {
+        assert_eq!(table.inside(true, &later(offset)), inside(LAPTOP, SERVER));
+    }
+    // The same identification for the datagram of a host that is not known.
+    assert_eq!((table.inside(true, &first(5)), table.inside(true, &later(370))), (None, None));
+    // Of what arrives the first one alone is known, as in front of Linux's connection tracking.
+    let arriving = |field| frame(SERVER.0, ROUTER, UDP, field, &ports(SERVER, outside));
+    assert_eq!(table.inside(false, &arriving(MORE)), inside(SERVER, LAPTOP));
+    assert_eq!(table.inside(false, &arriving(185)), None);
+    // Of many datagrams, the latest.
+    table.inside(true, &first(61_000));
+    for number in 0..u16::try_from(MOST_DATAGRAMS).expect("few") {
+        let mut other = first(61_000);
+        other[18..20].copy_from_slice(&(100 + number).to_be_bytes());
+        table.inside(true, &other);
+    }
+    assert_eq!((table.inside(true, &later(370)), table.datagrams.len()), (None, MOST_DATAGRAMS));
 }
 
 /// A port that is forwarded to a host of this side: the first packet comes from outside.
@@ -154,6 +253,17 @@ fn too_many_connections_have_the_addresses_of_their_packets_until_others_are_gon
 }
 
 proptest! {
+    #[test]
+    fn any_frame_is_accepted(bytes in prop::collection::vec(any::<u8>(), 0..80), is_up: bool) {
+        let mut frame = frame(ROUTER, SERVER.0, bytes.first().copied().unwrap_or(ICMP), 0, &bytes);
+        let mut table = Translations::default();
+        table.take(NEW, &masqueraded(NEW));
+        table.inside(is_up, &frame);
+        frame.truncate(bytes.len());
+        table.inside(is_up, &frame);
+        table.inside(is_up, &bytes);
+    }
+
     #[test]
     fn any_bytes_are_accepted(kind in prop::num::u16::ANY, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         Translations::default().take(kind, &bytes);

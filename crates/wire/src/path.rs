@@ -8,7 +8,6 @@ use crate::flows::{self, Flow, FlowSpec, Flows, Sent};
 use crate::lab::MAX_HOSTS;
 use crate::pool::{Note, Pool};
 use crate::sample::{Count, PathReport, PathSample, place};
-use crate::sys::packet::Slot;
 use crate::ways::UP;
 use crate::{Error, Result};
 
@@ -160,12 +159,22 @@ impl<Q: Queue<Header>> Path<Q> {
         self.arrived.add(packet.len);
         let frame = frame_of(packet.cookie);
         let flow = self.flows.as_mut().map_or((flows::NONE, 0), |flows| {
-            let bytes = pool.start(frame, packet.len);
-            flows.arrived(now, usize::from(pool.note(frame).way) == UP, bytes, &self.hasher)
+            let Note { way, held, gso, .. } = pool.note(frame);
+            let bytes = pool.start(frame, held);
+            let (flow, payload) = flows.arrived(now, usize::from(way) == UP, bytes, &self.hasher);
+            let Some(gso) = gso else { return (flow, payload) };
+            flows.came_with(flow, packet.len - held);
+            (flow, packet.len - u32::from(gso.segments) * gso.headers)
         });
         pool.enter(frame, now, flow);
+        let (port, mut observer) = self.port(pool);
+        port.arrive(now, packet, &mut observer);
+    }
+
+    /// The port, and the owner of its packets.
+    fn port<'a>(&'a mut self, pool: &'a mut Pool) -> (&'a mut Port<Header, Q>, FrameObserver<'a>) {
         let Path { port, account, flows, hasher, .. } = self;
-        port.arrive(now, packet, &mut FrameObserver { pool, account, flows: flows.as_mut(), hasher });
+        (port, FrameObserver { pool, account, flows: flows.as_mut(), hasher, rest: None })
     }
 
     /// Moves every packet that has left the line at or before `now` into the delay line, or loses it.
@@ -175,8 +184,7 @@ impl<Q: Queue<Header>> Path<Q> {
         }
         self.clock = now;
         loop {
-            let Path { port, account, flows, hasher, .. } = self;
-            let mut observer = FrameObserver { pool, account, flows: flows.as_mut(), hasher };
+            let (port, mut observer) = self.port(pool);
             let Some(departure) = port.poll(now, &mut observer) else { return };
             let packet = departure.packet;
             let frame = frame_of(packet.cookie);
@@ -195,9 +203,8 @@ impl<Q: Queue<Header>> Path<Q> {
                 pool.give(frame);
                 continue;
             }
-            let slot = Slot { frame, len: packet.len, stamp: 0 };
             let mark = is_marked(note.dsfield, packet.dsfield);
-            self.delayed.push(departure.at, note.host, Ready { slot, mark });
+            self.delayed.push(departure.at, note.host, Ready { frame, mark });
         }
     }
 
@@ -216,7 +223,7 @@ impl<Q: Queue<Header>> Path<Q> {
         self.window = (from, to);
     }
 
-    /// Counts a frame as sent.
+    /// Counts a packet as sent.
     pub(crate) fn count_sent(&mut self, len: u32) {
         self.sent.add(len);
     }
@@ -249,7 +256,7 @@ impl<Q: Queue<Header>> Path<Q> {
         PathSample {
             backlog: self.port.backlog(),
             ring: self.port.ring_backlog(),
-            arrived: self.arrived,
+            arrived: Count { packets: self.arrived.packets + self.account.cut, ..self.arrived },
             sent: self.sent,
             drops: self.account.drops,
             marks: self.account.marks,

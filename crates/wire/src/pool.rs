@@ -1,5 +1,6 @@
 //! The engine's frames: one block of memory, allocated once.
 
+use goodqueue::details::Gso;
 use goodqueue::{Header, Nanos};
 
 use crate::gso::Partial;
@@ -23,8 +24,15 @@ pub(crate) struct Note {
     pub(crate) host: u8,
     /// Its direction.
     pub(crate) way: u8,
-    /// Its length.
+    /// Its length as a queue counts it: that of a super-packet has the headers of each segment. 0 for the
+    /// other slots of a super-packet.
     pub(crate) len: u32,
+    /// Bytes in its slot: of a super-packet, its first segment.
+    pub(crate) held: u32,
+    /// Where the next segment of the super-packet is.
+    pub(crate) next: Option<u32>,
+    /// What the super-packet is made of that begins here.
+    pub(crate) gso: Option<Gso>,
     /// Its checksum, where the sender's host has left it to its device.
     pub(crate) partial: Partial,
     /// The addresses of its hosts, where they are not those in the frame.
@@ -64,10 +72,28 @@ impl Pool {
         self.free.len()
     }
 
-    /// Frees a slot.
+    /// Copies a frame into a slot, with its length in its note. `None` if no slot is free.
+    pub(crate) fn keep(&mut self, bytes: &[u8], note: Note) -> Option<u32> {
+        let frame = self.take()?;
+        self.slot_mut(frame)[..bytes.len()].copy_from_slice(bytes);
+        let len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        self.set_note(frame, Note { len, held: len, ..note });
+        Some(frame)
+    }
+
+    /// Frees a slot, and those of the other segments if a super-packet begins there.
     pub(crate) fn give(&mut self, frame: u32) {
-        debug_assert!(self.free.len() < self.notes.len(), "a frame was freed twice");
-        self.free.push(frame);
+        let mut next = Some(frame);
+        while let Some(frame) = next {
+            debug_assert!(self.free.len() < self.notes.len(), "a frame was freed twice");
+            next = self.part(frame);
+            self.free.push(frame);
+        }
+    }
+
+    /// Parts a slot from the next one of its super-packet, and returns that.
+    pub(crate) fn part(&mut self, frame: u32) -> Option<u32> {
+        self.notes[frame as usize].next.take()
     }
 
     /// Slots in use.

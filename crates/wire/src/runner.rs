@@ -21,7 +21,7 @@ use crate::netlink::Tracking;
 use crate::path::Change;
 use crate::pool::{Note, Pool};
 use crate::sample::{CpuUse, EngineSample, PathReport, Scheduling, Summary, Trouble};
-use crate::sys::packet::{BATCH, PacketSocket, SUPER_BATCH, Slot};
+use crate::sys::packet::{BATCH, PacketSocket, SEND, SUPER_BATCH, Slot};
 use crate::sys::thread;
 use crate::ways::{DOWN, UP, Ways};
 use crate::{Error, Histogram, Result};
@@ -87,6 +87,8 @@ pub(crate) struct Runner<C> {
     pool: Pool,
     /// Free frames to read into, per socket.
     inbox: [Vec<Slot>; 2],
+    /// What leaves together.
+    outbox: Vec<Slot>,
     /// Frames to request at the next read, per socket.
     ask: [usize; 2],
     hasher: FlowHasher,
@@ -215,6 +217,7 @@ impl<C: Channel> Runner<C> {
             channel,
             pool,
             inbox: [Vec::with_capacity(BATCH), Vec::with_capacity(BATCH)],
+            outbox: Vec::with_capacity(SEND),
             ask: [FEW; 2],
             hasher: FlowHasher::new(seed),
             longest_frame,
@@ -335,7 +338,8 @@ impl<C: Channel> Runner<C> {
         Ok((got, got < ask))
     }
 
-    /// Hands in frame `place` of the last read of direction `way`, cut if it is a super-packet.
+    /// Hands in frame `place` of the last read of direction `way`. A super-packet is cut into slots, and is
+    /// one packet for its queue.
     fn admit_super(&mut self, way: usize, clocks: &Clocks, place: usize) {
         let Some(arrival) = self.from[way].arrival(place) else { return };
         let (header, bytes) = (arrival.header, arrival.bytes);
@@ -353,22 +357,15 @@ impl<C: Channel> Runner<C> {
         if let (UP, Some(destinations)) = (way, &mut self.destinations) {
             destinations.see(&meta);
         }
-        let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, &meta));
+        let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, bytes));
         let enqueue = Enqueue::of(way, &meta, inside, header.partial(), &self.hasher);
-        for index in 0..whole.as_ref().map_or(1, SuperPacket::segments) {
-            let Some(frame) = self.pool.take() else {
-                self.trouble.pool_exhausted += 1;
-                return;
-            };
-            let slot = self.pool.slot_mut(frame);
-            let len = match &whole {
-                Some(whole) => whole.cut(index, slot),
-                None => {
-                    slot[..bytes.len()].copy_from_slice(bytes);
-                    bytes.len()
-                }
-            };
-            enqueue.hand_in(arrived, frame, len as u32, &mut self.channel, &mut self.pool);
+        let kept = match &whole {
+            Some(whole) => whole.keep(&mut self.pool, enqueue.note),
+            None => self.pool.keep(bytes, enqueue.note),
+        };
+        match kept {
+            Some(frame) => enqueue.hand_in(arrived, frame, &mut self.channel, &mut self.pool),
+            None => self.trouble.pool_exhausted += 1,
         }
     }
 
@@ -414,9 +411,10 @@ impl<C: Channel> Runner<C> {
                         destinations.see(&meta);
                     }
                     let arrived = clocks.logical(slot.stamp).max(self.channel.clock(way));
-                    let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, &meta));
+                    let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, bytes));
                     let enqueue = Enqueue::of(way, &meta, inside, Partial::default(), &self.hasher);
-                    enqueue.hand_in(arrived, slot.frame, slot.len, &mut self.channel, &mut self.pool);
+                    self.pool.set_note(slot.frame, Note { len: slot.len, held: slot.len, ..enqueue.note });
+                    enqueue.hand_in(arrived, slot.frame, &mut self.channel, &mut self.pool);
                 }
                 None => {
                     self.trouble.foreign += 1;
@@ -435,43 +433,43 @@ impl<C: Channel> Runner<C> {
         }
         loop {
             let now = thread::now();
-            let mut batch = [Slot::default(); BATCH];
-            let mut count = 0;
-            while count < BATCH {
+            self.outbox.clear();
+            while self.outbox.len() < BATCH {
                 let Some((deadline, ready)) = self.channel.take_due(way, now) else { break };
-                let slot = ready.slot;
-                if ready.mark {
-                    frame::set_ce(&mut self.pool.slot_mut(slot.frame)[..slot.len as usize]);
-                }
                 self.lateness.record(now.since(deadline));
-                batch[count] = slot;
-                count += 1;
+                ready.leave(&mut self.pool, &mut self.outbox);
             }
-            if count == 0 {
+            if self.outbox.is_empty() {
                 return Ok(sent);
             }
             self.sent_at[way] = now;
-            self.send_batch(way, &batch[..count])?;
-            sent += count;
+            sent += self.outbox.len();
+            self.send_outbox(way)?;
         }
     }
 
-    /// Sends `batch` and frees its frames. Frames that the kernel refuses are lost and counted.
-    fn send_batch(&mut self, way: usize, batch: &[Slot]) -> Result<()> {
-        let Runner { to, pool, channel, trouble, between, .. } = self;
+    /// Sends what is in the outbox, and frees its frames. Frames that the kernel refuses are lost and
+    /// counted.
+    fn send_outbox(&mut self, way: usize) -> Result<()> {
+        let Runner { to, pool, channel, trouble, between, outbox, .. } = self;
         let socket = &mut to[way];
-        let sent = socket.send(pool, batch, |slots, answer| {
-            match answer {
-                Ok(()) => slots.iter().for_each(|slot| channel.count_sent(way, slot.len)),
-                Err(errno) if is_link_gone(&errno) && !between.outlives(&errno) => return Err(errno),
-                Err(_) => trouble.send_failures += slots.len() as u64,
-            }
-            Ok(())
-        });
-        sent.map_err(|errno| link_error("sendmmsg", socket, errno))?;
-        for slot in batch {
-            self.pool.give(slot.frame);
+        for slots in outbox.chunks(SEND) {
+            let sent = socket.send(pool, slots, |pool, slots, answer| {
+                match answer {
+                    Ok(()) => {
+                        // A super-packet is one packet, at its first slot.
+                        let packets =
+                            slots.iter().map(|slot| pool.note(slot.frame).len).filter(|&len| len > 0);
+                        packets.for_each(|len| channel.count_sent(way, len));
+                    }
+                    Err(errno) if is_link_gone(&errno) && !between.outlives(&errno) => return Err(errno),
+                    Err(_) => trouble.send_failures += slots.len() as u64,
+                }
+                Ok(())
+            });
+            sent.map_err(|errno| link_error("sendmmsg", socket, errno))?;
         }
+        outbox.iter().for_each(|slot| pool.give(slot.frame));
         Ok(())
     }
 
@@ -632,16 +630,11 @@ impl Enqueue {
         }
     }
 
-    /// Hands a frame of `len` bytes that arrived at `at` to its queue.
-    fn hand_in(&self, at: Nanos, frame: u32, len: u32, channel: &mut impl Channel, pool: &mut Pool) {
-        pool.set_note(frame, Note { len, ..self.note });
-        let packet = Header {
-            cookie: u64::from(frame),
-            len,
-            truesize: frame::truesize(len),
-            flow_hash: self.flow_hash,
-            dsfield: self.note.dsfield,
-        };
+    /// Hands a frame with its note to its queue. It arrived at `at`.
+    fn hand_in(&self, at: Nanos, frame: u32, channel: &mut impl Channel, pool: &mut Pool) {
+        let Note { len, dsfield, gso, .. } = pool.note(frame);
+        let truesize = if gso.is_some() { frame::truesize_of_super(len) } else { frame::truesize(len) };
+        let packet = Header { cookie: u64::from(frame), len, truesize, flow_hash: self.flow_hash, dsfield };
         channel.arrive(self.way, at, packet, pool);
     }
 }

@@ -45,7 +45,7 @@ pub struct LinkArgs {
     /// The program's connections ask for ECN
     #[arg(long, help_heading = "Link")]
     pub ecn: bool,
-    /// Hosts send super-packets of TCP (TSO), which are cut in front of the queue: for rates above 1 Gbit/s
+    /// Hosts send super-packets of TCP (TSO), which the queue cuts or takes whole: for rates above 1 Gbit/s
     #[arg(long, conflicts_with = "link", help_heading = "Link")]
     pub super_packets: bool,
     /// Make a port of this machine's loopback interface reachable, under its own number or as PORT; of TCP,

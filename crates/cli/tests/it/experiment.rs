@@ -97,11 +97,7 @@ fn an_error_in_a_file_is_one_line_with_its_position_and_writes_nothing() {
     assert!(!folder.exists());
     let output = run("run nothing-here.toml");
     assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).starts_with("goodqueue: nothing-here.toml: No such file"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).starts_with("goodqueue: nothing-here.toml: No such file"), "{}", stderr(&output));
 }
 
 #[test]

@@ -178,7 +178,6 @@ impl<S> Nodes<S> {
     }
 
     /// The earliest time at which the next packet may leave; `None` for a flow without packets.
-    #[inline(always)]
     pub(super) fn time<P: Copy>(&self, flow: &Flow) -> Option<Nanos>
     where
         S: Storage<Node<P>>,
@@ -192,7 +191,6 @@ impl<S> Nodes<S> {
     }
 
     /// Removes the packet that leaves next. It can be read in its place until the next packet is inserted.
-    #[inline(always)]
     pub(super) fn pop<P: Copy>(&mut self, flow: &mut Flow) -> Option<&mut Node<P>>
     where
         S: Storage<Node<P>>,

@@ -119,7 +119,6 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// Moves the throttled flows whose time has come to the old list (Linux `fq_check_throttled`).
-    #[inline(never)]
     fn check_throttled(&mut self, now: Nanos) {
         let late = now.since(self.time_next_delayed_flow).0;
         self.unthrottle_latency = self.unthrottle_latency - (self.unthrottle_latency >> 3) + (late >> 3);
@@ -137,7 +136,6 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// The flow that is next in turn. It stays at the head of its list.
-    #[inline(always)]
     fn next_flow(&mut self, now: Nanos) -> Option<u32> {
         let mut turns = Turns { now, inactive: &mut self.table.inactive };
         self.lists.dequeue(self.flows.as_mut(), self.quantum, &mut turns)
@@ -145,7 +143,6 @@ impl<P: Packet, M: Memory> Fq<P, M> {
 
     /// Delivers from the flow `index`, which is next in turn. A flow whose packet has to wait leaves the
     /// lists, and the next one is tried.
-    #[inline(never)]
     fn send_any(&mut self, mut index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         loop {
             let flows = self.flows.as_mut();
@@ -167,7 +164,6 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// Delivers the next packet of a flow; the packet may leave now.
-    #[inline(always)]
     fn deliver(&mut self, index: u32, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let flow = self.flows.as_mut().get_mut(index as usize)?;
         let time = self.nodes.time(flow)?.max(flow.time_next_packet);
@@ -194,7 +190,6 @@ impl<P: Packet, M: Memory> Fq<P, M> {
 
     /// The key of a packet's flow, and its socket if that is connected: the first half of Linux
     /// `fq_classify`.
-    #[inline(always)]
     fn key(&self, packet: &P, origin: &Origin) -> (u64, Option<Socket>) {
         let owner = origin.socket.filter(|socket| socket.is_connected);
         let key = match owner {
@@ -205,7 +200,6 @@ impl<P: Packet, M: Memory> Fq<P, M> {
     }
 
     /// Enqueues a packet of a flow that is below its limit.
-    #[inline(always)]
     fn put(&mut self, index: u32, now: Nanos, packet: &P, time: Nanos, is_timed: bool) -> Verdict {
         let flows = self.flows.as_mut();
         let Some(flow) = flows.get_mut(index as usize) else { return Verdict::Dropped(Reason::Limit) };
@@ -224,7 +218,6 @@ impl<P: Packet, M: Memory> Fq<P, M> {
         Verdict::Enqueued
     }
 
-    #[inline(never)]
     fn dequeue_internal(&mut self) -> Option<P> {
         self.internal.qlen -= 1;
         let packet = self.nodes.pop(&mut self.internal)?.packet;
@@ -243,7 +236,6 @@ struct Turns<'a> {
 }
 
 impl Server<Flow, u32> for Turns<'_> {
-    #[inline(always)]
     fn take(&mut self, index: u32, flow: &mut Flow) -> Option<u32> {
         if flow.qlen > 0 { Some(index) } else { None }
     }

@@ -279,7 +279,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
 
     /// Dequeues from the leaf whose turn it is, if that is known (Linux `htb_dequeue_tree`). One variable
     /// holds the packet from the call to the return, so that it is not copied.
-    #[inline(always)]
     fn dequeue_tree(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let mut packet = None;
         let leaf = usize::from(self.turn.leaf);
@@ -334,7 +333,6 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
 
     /// Charges a packet to the leaf's turn and to every class from the leaf upwards (Linux
     /// `htb_charge_class`).
-    #[inline(always)]
     fn charge_class(&mut self, now: Nanos, leaf: usize, len: u32, is_last: bool) {
         let Turn { prio, level, .. } = self.turn;
         let classes = self.classes.as_mut();

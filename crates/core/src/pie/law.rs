@@ -234,7 +234,6 @@ impl Vars {
 
     /// Whether the arriving packet of `len` bytes is to be dropped or marked, with `backlog` bytes queued
     /// before it (Linux `pie_drop_early`).
-    #[inline(always)]
     pub(crate) fn drop_early(&mut self, law: &Law, backlog: u32, len: u32, draws: &mut impl Draws) -> bool {
         // If both are zero, nothing is added to the sum and no number is drawn.
         self.burst_time == 0
@@ -245,7 +244,6 @@ impl Vars {
     }
 
     /// The second half of `pie_drop_early`, if the first one does not spare the packet.
-    #[inline(never)]
     fn draws_a_drop(&mut self, law: &Law, len: u32, draws: &mut impl Draws) -> bool {
         let prob = if law.bytemode && len <= law.mtu {
             u64::from(len).wrapping_mul(self.prob / u64::from(law.mtu))
@@ -270,7 +268,6 @@ impl Vars {
 
     /// Updates the delay and its allowance at a packet that leaves at `now`, with `backlog` bytes behind it; `stamp` is the tick that
     /// it was queued with (Linux `pie_process_dequeue`).
-    #[inline(always)]
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn process_dequeue(&mut self, law: &Law, now: Nanos, stamp: u64, len: u32, backlog: u32) {
         let now = ticks(now);
@@ -288,7 +285,6 @@ impl Vars {
     }
 
     /// The drain rate of RFC 8033 section 5.2: the part of `pie_process_dequeue` with `dq_rate_estimator`.
-    #[inline(never)]
     #[allow(clippy::cast_possible_truncation)]
     fn measure_rate(&mut self, now: u64, len: u32, backlog: u32) {
         let is_long = u64::from(backlog) >= QUEUE_THRESHOLD;
@@ -318,7 +314,6 @@ impl Vars {
 
     /// The update of the probability, with `backlog` bytes queued (Linux `pie_calculate_probability`).
     /// `false`: another one would change nothing.
-    #[inline(always)]
     pub(crate) fn calculate_probability(&mut self, law: &Law, backlog: u32) -> bool {
         if law.is_calm_at_zero && self.prob | self.qdelay | self.qdelay_old == 0 {
             self.init();
@@ -328,7 +323,6 @@ impl Vars {
     }
 
     /// The same if the probability may change. Returns whether anything changed.
-    #[inline(never)]
     fn move_on(&mut self, law: &Law, backlog: u32) -> bool {
         let before = (self.prob, self.qdelay, self.qdelay_old);
         let mut is_changed = false;

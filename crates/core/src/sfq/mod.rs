@@ -386,9 +386,7 @@ impl<P: Packet, M: Memory, D: Draws> Sfq<P, M, D> {
         Some(index)
     }
 
-    // The attributes of this file gain 7 to 10 % of a packet's instructions.
     /// Linux `sfq_dequeue`.
-    #[inline(always)]
     fn pop(&mut self) -> Option<P> {
         let slots = self.slots.as_mut();
         let mut index = slots.get(self.tail as usize)?.next;
@@ -434,7 +432,6 @@ fn enter(slots: &mut [Slot], tail: &mut u32, index: u32, quantum: i32) {
 }
 
 /// Removes the slot `index`, which is next in turn, from the round.
-#[inline(always)]
 fn leave(slots: &mut [Slot], tail: &mut u32, index: u32) {
     let next = slots.get(index as usize).map_or(NIL, |slot| slot.next);
     if next == index {

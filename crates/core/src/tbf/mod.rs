@@ -36,6 +36,7 @@ pub use params::{LinkLayer, Params};
 
 use core::fmt;
 
+use crate::details::Gso;
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
 use crate::spec::Link;
@@ -173,6 +174,29 @@ impl<P: Packet, M: Memory> Tbf<P, M> {
         self.drop_toobig
     }
 
+    /// A packet is longer than the bucket: a super-packet whose segments are not is cut into them
+    /// (`sch_tbf.c:tbf_segment`).
+    fn cut_or_drop(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
+        let fits = |gso: &Gso| gso.headers.saturating_add(gso.size) <= self.effective.max_size;
+        let segments = observer.details(&packet).gso.filter(fits).map_or(0, |gso| gso.segments);
+        let mut verdict = Verdict::Dropped(Reason::Limit);
+        let mut cut = 0;
+        while cut < segments
+            && let Some(segment) = observer.segment(&packet, cut)
+        {
+            if self.inner.enqueue(now, segment, observer) == Verdict::Enqueued {
+                verdict = Verdict::Enqueued;
+            }
+            cut += 1;
+        }
+        if cut > 0 {
+            return verdict;
+        }
+        self.drop_toobig += 1;
+        observer.dropped(now, packet, Reason::TooBig);
+        Verdict::Dropped(Reason::TooBig)
+    }
+
     fn fill(&mut self) {
         self.state.tokens = self.effective.buffer.0.cast_signed();
         self.state.ptokens = self.effective.mtu.0.cast_signed();
@@ -253,9 +277,7 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
     /// Linux `tbf_enqueue`.
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         if packet.len() > self.effective.max_size {
-            self.drop_toobig += 1;
-            observer.dropped(now, packet, Reason::TooBig);
-            return Verdict::Dropped(Reason::TooBig);
+            return self.cut_or_drop(now, packet, observer);
         }
         self.inner.enqueue(now, packet, observer)
     }

@@ -32,7 +32,7 @@ pub struct LinkOrder {
     pub bql: bool,
     /// Whether TCP negotiates ECN.
     pub ecn: bool,
-    /// Whether hosts send super-packets of TCP, which are cut in front of the queue; live only.
+    /// Whether hosts send super-packets of TCP, which the queue cuts or takes whole; live only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub super_packets: bool,
     /// 4 or 6.

@@ -1,4 +1,5 @@
-//! Super-packets in queues that cut them: `cake` and `dualpi2` under `split-gso`.
+//! Super-packets in queues that cut them: `cake` and `dualpi2` under `split-gso`, and `tbf` with a short
+//! bucket.
 
 use goodqueue::port::{Line, RingSpec};
 use goodqueue::{Nanos, Rate, Reason, Span};
@@ -34,7 +35,9 @@ fn run(queue: &str, tso: bool) -> (u64, u64, u64) {
 
 #[test]
 fn queues_that_cut_super_packets_get_their_segments() {
-    for (split, whole) in [("cake", "cake,split-gso=off"), ("dualpi2", "dualpi2,split_gso=off")] {
+    let tbf = ["tbf,rate=15mbit,burst=2k,limit=300k", "tbf,rate=15mbit,burst=100k,limit=300k"];
+    let queues = [("cake", "cake,split-gso=off"), ("dualpi2", "dualpi2,split_gso=off"), (tbf[0], tbf[1])];
+    for (split, whole) in queues {
         let (cut, with_gso, cut_by_host) = (run(split, true), run(whole, true), run(split, false));
         assert_eq!((cut.2, with_gso.2, cut_by_host.2), (4_000_000, 4_000_000, 4_000_000));
         // 2763 segments and the handshake, and what is sent again.
@@ -71,9 +74,10 @@ fn places(queue: &str) -> Vec<(&'static str, [Option<PortSpec>; 2])> {
 /// At each place, at any time: what arrived was sent, was dropped or is held.
 #[test]
 fn every_packet_is_accounted_for_wherever_super_packets_are_cut() {
+    let tbf = ["tbf,rate=10mbit,burst=1534,limit=30k", "tbf,rate=10mbit,burst=3k,limit=300k"];
     let queues = ["cake", "cake,bandwidth=2mbit", "cake,memlimit=40000", "dualpi2", "dualpi2,limit=20"];
-    let cases =
-        queues.into_iter().flat_map(|queue| places(queue).into_iter().map(move |place| (queue, place)));
+    let queues = queues.into_iter().chain(tbf);
+    let cases = queues.flat_map(|queue| places(queue).into_iter().map(move |place| (queue, place)));
     for (queue, (place, [first, second])) in cases {
         for ipv6 in [false, true] {
             let flow = |start| Flow { start: Span(start), ..Flow::new(0, 2, CcKind::Cubic) };

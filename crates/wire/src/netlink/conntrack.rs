@@ -11,7 +11,7 @@ use netlink_packet_netfilter::{NetfilterHeader, NetfilterMessage, NetfilterProto
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use super::{Answer, Connection, HEADER, Kind, MOST, code_of, kind_of, messages, sequence_of};
-use crate::frame::Meta;
+use crate::frame;
 use crate::nat::{Inside, Translations};
 use crate::sys::{set_receive_buffer, thread};
 use crate::{Error, Result};
@@ -110,21 +110,22 @@ impl Tracking {
         self.is_current = false;
     }
 
-    /// [`Translations::inside`] for a packet of direction `way`, up (0) or down (1); `None` also if that
+    /// [`Translations::inside`] for a frame of direction `way`, up (0) or down (1); `None` also if that
     /// direction is not looked up. The kernel tells of a connection before its first packet leaves, so what
     /// waits is read where a packet is of none that is known.
-    pub fn inside(&mut self, way: usize, meta: &Meta) -> Option<Inside> {
+    pub fn inside(&mut self, way: usize, frame: &[u8]) -> Option<Inside> {
         if !self.ways[way] {
             return None;
         }
         let is_up = way == Direction::Up as usize;
-        let known = self.translations.inside(is_up, meta);
-        if known.is_some() || self.is_current || meta.source.is_ipv6() {
+        let known = self.translations.inside(is_up, frame);
+        let is_v4 = frame::ip(frame).is_some_and(|(_, is_v6)| !is_v6);
+        if known.is_some() || self.is_current || !is_v4 {
             return known;
         }
         self.is_current = true;
         self.read();
-        self.translations.inside(is_up, meta)
+        self.translations.inside(is_up, frame)
     }
 
     /// Reads what waits, and asks for a new list where the present one is wrong. Called some 100 times a

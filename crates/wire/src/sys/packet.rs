@@ -10,6 +10,8 @@ use crate::{Error, Result};
 
 /// Frames handled by one system call.
 pub(crate) const BATCH: usize = 64;
+/// Slots sent by one call: a super-packet of 64 KiB in segments of 340 bytes, behind those of a batch.
+pub(crate) const SEND: usize = 4 * BATCH;
 /// Super-packets read by one system call: 1 MiB.
 pub(crate) const SUPER_BATCH: usize = 16;
 
@@ -142,10 +144,10 @@ impl PacketSocket {
         let socket = PacketSocket {
             fd,
             interface: interface.to_owned(),
-            headers: vec![header; BATCH],
-            vectors: vec![vector; 2 * BATCH],
+            headers: vec![header; SEND],
+            vectors: vec![vector; 2 * SEND],
             controls: vec![[0; 12]; BATCH],
-            counts: Vec::with_capacity(BATCH),
+            counts: Vec::with_capacity(SEND),
             vnet: None,
             dropped: 0,
         };
@@ -244,7 +246,7 @@ impl PacketSocket {
     pub(crate) fn with_super_packets(mut self) -> Result<PacketSocket> {
         self.option(libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
         self.vnet = Some(Vnet {
-            headers: vec![VnetHeader::default(); BATCH],
+            headers: vec![VnetHeader::default(); SEND],
             bytes: vec![0; SUPER_BATCH * LONGEST],
             arrived: vec![Slot::default(); SUPER_BATCH],
         });
@@ -315,15 +317,15 @@ impl PacketSocket {
         })
     }
 
-    /// Sends `slots`, at most [`BATCH`], in this order. `answer` is told which of them the kernel took or
+    /// Sends `slots`, at most [`SEND`], in this order. `answer` is told which of them the kernel took or
     /// refused together; an error that it returns ends the sending.
     pub(crate) fn send(
         &mut self,
         pool: &mut Pool,
         slots: &[Slot],
-        mut answer: impl FnMut(&[Slot], io::Result<()>) -> io::Result<()>,
+        mut answer: impl FnMut(&Pool, &[Slot], io::Result<()>) -> io::Result<()>,
     ) -> io::Result<()> {
-        let slots = &slots[..slots.len().min(BATCH)];
+        let slots = &slots[..slots.len().min(SEND)];
         self.counts.clear();
         if self.vnet.is_some() {
             self.join(pool, slots);
@@ -358,7 +360,7 @@ impl PacketSocket {
             let dealt = usize::try_from(sent).unwrap_or(1).clamp(1, left);
             let count = self.counts[message..message + dealt].iter().sum();
             let (these, others) = rest.split_at(count);
-            answer(these, if sent < 0 { Err(errno) } else { Ok(()) })?;
+            answer(pool, these, if sent < 0 { Err(errno) } else { Ok(()) })?;
             (message, rest) = (message + dealt, others);
         }
         Ok(())
