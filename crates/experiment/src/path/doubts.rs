@@ -39,6 +39,10 @@ const OTHER_TTL: f64 = 0.05;
 const SILENCE: i64 = 1_500_000_000;
 /// How much faster the fastest second may be than the slowest, after the start.
 const VARIES: f64 = 2.0;
+/// Share of the slowest bit rate from which a load may have filled the air: TCP gets about half of the bit
+/// rate (24 of 54 Mbit/s with 802.11a: preambles, gaps and acknowledgements take the rest), and a neighbour
+/// with as much to send gets half of the air.
+const OF_THE_AIR: f64 = 0.25;
 /// By how much this machine's clock must have been set to matter, ns.
 const STEP: i64 = 1_000_000;
 /// CoDel's target and interval, ns (RFC 8289 sections 4.3 and 4.4).
@@ -70,7 +74,9 @@ pub(super) fn of(
     out.extend(path_changed(probes));
     out.extend(interrupted(run));
     let carrier = looks.and_then(|[from, to]| carrier(sent, [from, to]));
-    out.extend(Way::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way, carrier, &machine.wifi)));
+    let varied = Way::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way, carrier, &machine.wifi));
+    let air = || Way::BOTH.into_iter().find_map(|way| air_varied(run, ways, way, carrier?, &machine.wifi));
+    out.extend(varied.or_else(air));
     out
 }
 
@@ -412,6 +418,35 @@ fn rate_varied(run: &Run, ways: &[Way], way: Way, carrier: Option<&str>, wifi: &
     ))
 }
 
+/// Whether the bit rate of the Wi-Fi that carried the load changed, though goodput does not show it: because
+/// the change came late or is smaller there, or because both directions were loaded. Of no matter is an air
+/// that has room at its slowest: see [`OF_THE_AIR`].
+fn air_varied(run: &Run, ways: &[Way], way: Way, carrier: &str, wifi: &Wifi) -> Option<Doubt> {
+    flows(run, ways, way).next()?;
+    let rates = wifi.range(carrier, way)?;
+    let [slow, fast] = rates;
+    if !varied(rates) {
+        return None;
+    }
+    // What both directions carried while it was slow: they share the air.
+    let seconds = wifi.seconds(carrier, way);
+    let is_slow = |second: i64| seconds.get(&second).is_some_and(|rate| varied([*rate, fast]));
+    let all = Way::BOTH.into_iter().flat_map(|way| steps(run, ways, way));
+    let carried: f64 = all.filter(|(t, _)| is_slow(second(*t))).map(|(_, bytes)| bytes * 8.0 / 1e6).sum();
+    let carried = carried / seconds.keys().filter(|second| is_slow(**second)).count() as f64;
+    (carried >= slow * OF_THE_AIR).then(|| {
+        let name = if way == Way::Up { "up" } else { "down" };
+        doubt(
+            DoubtKind::RateVaried,
+            format!(
+                "the bit rate {name} of this machine's Wi-Fi ({carrier}) varied between {slow:.1} and {fast:.1} Mbit/s, \
+                 and the load was {carried:.1} Mbit/s while it was slow: measure again closer to the access point, or \
+                 over a cable"
+            ),
+        )
+    })
+}
+
 /// Whether that is more than TCP does.
 fn varied([slow, fast]: [f64; 2]) -> bool {
     fast > VARIES * slow.max(1.0)
@@ -567,7 +602,7 @@ mod tests {
     #[test]
     fn the_bit_rate_of_wifi_tells_what_varied() {
         let halved = run(|second| if second < 5 { 28 } else { 12 });
-        let mut looks = looks(26_200_000, 0.3, 0.1);
+        let looks = looks(26_200_000, 0.3, 0.1);
         let words = |looks: &[Look; 2], wifi| {
             let all = of(&halved, &[Way::Up], &[], &Machine { looks: Some(looks.clone()), wifi }, &[]);
             all.into_iter().map(|doubt| doubt.evidence).collect::<String>()
@@ -575,14 +610,61 @@ mod tests {
         let falls = |look| if look > 25 { 26.0 } else { 65.0 };
         let cable = words(&looks, wlan0(falls));
         assert!(cable.contains("the line (Wi-Fi, mobile) changed"), "the load went over eth0: {cable}");
-        for look in &mut looks {
-            let eth0 = look.interfaces.remove("eth0").unwrap();
-            look.interfaces.insert("wlan0".to_owned(), eth0);
-        }
+        let looks = over_wlan0();
         let air = words(&looks, wlan0(falls));
         assert!(air.contains("Wi-Fi (wlan0) between 26.0 and 65.0 Mbit/s: measure again closer"), "{air}");
         let behind = words(&looks, wlan0(|_| 65.0));
         assert!(behind.contains("Wi-Fi (wlan0) was 65.0 to 65.0 Mbit/s: others used"), "{behind}");
+    }
+
+    /// A load over wlan0: what the machine shows of one of 20 Mbit/s.
+    fn over_wlan0() -> [Look; 2] {
+        looks(26_200_000, 0.3, 0.1).map(|mut look| {
+            let eth0 = look.interfaces.remove("eth0").unwrap();
+            look.interfaces.insert("wlan0".to_owned(), eth0);
+            look
+        })
+    }
+
+    #[test]
+    fn a_bit_rate_that_goodput_does_not_show_is_named() {
+        let words = |mbit: fn(i64) -> u64, ways: &[Way], wifi| {
+            let mut run = run(mbit);
+            if ways.len() > 1 {
+                run.flows.push(run.flows[0].clone());
+            }
+            let machine = Machine { looks: Some(over_wlan0()), wifi };
+            let all = of(&run, ways, &[], &machine, &[]);
+            let of_rate = all.into_iter().filter(|doubt| doubt.kind == DoubtKind::RateVaried);
+            of_rate.map(|doubt| doubt.evidence).collect::<String>()
+        };
+        let falls = |look| if look > 30 { 26.0 } else { 65.0 };
+        let up = [Way::Up].as_slice();
+        let want = "the bit rate up of this machine's Wi-Fi (wlan0) varied between 26.0 and 65.0 Mbit/s, and the load was";
+        // By less than a factor of 2, and in the last seconds alone.
+        let by_less = words(|second| if second < 6 { 23 } else { 14 }, up, wlan0(falls));
+        assert!(by_less.contains(want) && by_less.contains("14.0 Mbit/s while it was slow"), "{by_less}");
+        let late = words(
+            |second| if second < 8 { 22 } else { 8 },
+            up,
+            wlan0(|look| if look > 40 { 26.0 } else { 65.0 }),
+        );
+        assert!(late.contains(want), "{late}");
+        // Both directions share the air.
+        let both = words(|second| if second < 6 { 14 } else { 6 }, &[Way::Up, Way::Down], wlan0(falls));
+        assert!(both.contains(want) && both.contains("12.0 Mbit/s while it was slow"), "{both}");
+        // A line of 20 Mbit/s behind an air that has room for it; one that does not change; one that other
+        // frames had.
+        assert_eq!(words(|_| 20, up, wlan0(|look| if look > 30 { 390.0 } else { 866.7 })), "");
+        assert_eq!(words(|_| 20, up, wlan0(|_| 65.0)), "");
+        assert_eq!(words(|_| 20, &[Way::Down], wlan0(falls)), "", "acknowledgements alone go up");
+        assert_eq!(words(|_| 20, up, wlan0(|look| if look % 5 == 0 { 6.0 } else { 65.0 })), "");
+        let [mut from, to] = over_wlan0();
+        from.interfaces.insert("eth0".to_owned(), [0, 0]);
+        let mut cable = [from, to];
+        cable[1].interfaces = [("eth0".to_owned(), [1_000, 26_200_000]), ("wlan0".to_owned(), [0, 9])].into();
+        let machine = Machine { looks: Some(cable), wifi: wlan0(falls) };
+        assert_eq!(of(&run(|_| 20), up, &[], &machine, &[]), [], "the load went over a cable");
     }
 
     #[test]

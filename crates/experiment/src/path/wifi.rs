@@ -31,18 +31,24 @@ impl Wifi {
     }
 
     /// The slow and the fast end of an interface's bit rate in one direction, Mbit/s: of the medians of
-    /// seconds, since rate control tries other rates with single frames (minstrel).
+    /// seconds.
     pub(super) fn range(&self, interface: &str, way: Way) -> Option<[f64; 2]> {
+        range(self.seconds(interface, way).into_values().collect())
+    }
+
+    /// The median bit rate in each second of the load, Mbit/s, since rate control tries other rates with
+    /// single frames (minstrel).
+    pub(super) fn seconds(&self, interface: &str, way: Way) -> BTreeMap<i64, f64> {
         let which = usize::from(way == Way::Up);
         let mut seconds: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
-        for (t, rates) in self.seen.get(interface)?.iter().filter(|(t, _)| *t > START) {
+        for (t, rates) in self.seen.get(interface).into_iter().flatten().filter(|(t, _)| *t > START) {
             seconds.entry(second(*t)).or_default().extend(rates[which]);
         }
-        let median = |mut rates: Vec<f64>| {
+        let median = |(second, mut rates): (i64, Vec<f64>)| {
             rates.sort_by(f64::total_cmp);
-            rates.get(rates.len() / 2).copied()
+            rates.get(rates.len() / 2).map(|rate| (second, *rate))
         };
-        range(seconds.into_values().filter_map(median).collect())
+        seconds.into_iter().filter_map(median).collect()
     }
 }
 

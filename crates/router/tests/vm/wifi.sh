@@ -95,23 +95,28 @@ ok "airtime: the signal is that of iw" says "\"signal_dbm\":$(sed -n 's/^[[:spac
 wait $watcher
 ok "airtime: JSON says who came" says "\"event\":\"came\",\"interface\":\"guest0\",\"mac\":\"$(mac 3)\"" cat /tmp/joined
 
-# A test over this Wi-Fi, whose rate falls in the middle of the load. Simulated radios are never busy, so a shaper
-# makes the station as slow as such a rate would.
+# A test over this Wi-Fi, whose rate falls in the middle of the load. Simulated radios are never busy, so shapers
+# make both ends as slow as such a rate would.
 key=ny72hcfqmf8ss76td47nbqryea
 goodqueue server --bind 10.0.9.1 --key $key --quiet >/tmp/server 2>&1 &
 server=$!
+# falls WHAT [TEST]: the shaper up, the bit rate up (air), or both
 falls() {
   ip netns exec sta2 /bin/tc qdisc replace dev wlan2 root tbf rate 8mbit burst 5kb limit 100kb
-  ip netns exec sta2 goodqueue test 10.0.9.1 tcp_4up --key $key --length 11s --idle 1s --json >/tmp/falls 2>&1 &
+  tc qdisc replace dev wlan0 root tbf rate 8mbit burst 5kb limit 100kb
+  ip netns exec sta2 goodqueue test 10.0.9.1 "${2:-tcp_4up}" --key $key --length 11s --idle 1s --json >/tmp/falls 2>&1 &
   sleep 7
   [ "$1" = shaper ] || ip netns exec sta2 iw dev wlan2 set bitrates legacy-2.4 1 ht-mcs-2.4
-  ip netns exec sta2 /bin/tc qdisc change dev wlan2 root tbf rate 2mbit burst 5kb limit 100kb
+  [ "$1" = air ] || ip netns exec sta2 /bin/tc qdisc change dev wlan2 root tbf rate 2mbit burst 5kb limit 100kb
   wait $!
+  tc qdisc del dev wlan0 root
   ip netns exec sta2 iw dev wlan2 set bitrates
   grep -aoE '"(kind|no_grade|evidence)":"[^"]*"' /tmp/falls || cat /tmp/falls
 }
 ok "test: the bit rate of Wi-Fi that falls is named" ends 0 'Wi-Fi (wlan2) between 1.0 and' falls both
 ok "test: ... and one that stays, too" ends 0 "while the bit rate of this machine's Wi-Fi (wlan2) was" falls shaper
+ok "test: ... one that goodput does not show" ends 0 'the bit rate up of this machine.s Wi-Fi (wlan2) varied between 1.0 and' falls air
+ok "test: ... and with load both ways" ends 0 'the bit rate up of this machine.s Wi-Fi (wlan2) varied between 1.0 and' falls both rrul_be
 kill $server
 
 # hwsim's driver has no airtime fairness: weights are refused, by us and by the kernel.
