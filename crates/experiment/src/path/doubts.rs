@@ -633,7 +633,11 @@ mod tests {
             if ways.len() > 1 {
                 run.flows.push(run.flows[0].clone());
             }
-            let machine = Machine { looks: Some(over_wlan0()), wifi };
+            let mut looks = over_wlan0();
+            if ways.contains(&Way::Down) {
+                looks[1].interfaces.entry("wlan0".to_owned()).and_modify(|bytes| bytes[0] = bytes[1]);
+            }
+            let machine = Machine { looks: Some(looks), wifi };
             let all = of(&run, ways, &[], &machine, &[]);
             let of_rate = all.into_iter().filter(|doubt| doubt.kind == DoubtKind::RateVaried);
             of_rate.map(|doubt| doubt.evidence).collect::<String>()
