@@ -277,8 +277,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Htb<P, Q, M> {
         verdict
     }
 
-    /// Dequeues from the leaf whose turn it is, if that is known (Linux `htb_dequeue_tree`). One variable
-    /// holds the packet from the call to the return, so that it is not copied.
+    /// Dequeues from the leaf whose turn it is, if that is known (Linux `htb_dequeue_tree`).
     fn dequeue_tree(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let mut packet = None;
         let leaf = usize::from(self.turn.leaf);
