@@ -110,8 +110,9 @@ pub enum Verdict {
     Dropped(Reason),
 }
 
-/// Receives dropped and marked packets. ([`crate::PacketInfo`] answers questions about packets.) Each method has an empty default, so an unused method costs nothing; every queue is generic
-/// over its observer (static dispatch).
+/// Receives dropped and marked packets. ([`crate::PacketInfo`] answers questions about packets.) Each method
+/// has an empty default, so an unused method costs nothing; every queue is generic over its observer (static
+/// dispatch).
 pub trait Observer<P> {
     /// `packet` left the queue without being delivered. Its owner frees the frame here.
     fn dropped(&mut self, now: Nanos, packet: P, reason: Reason) {

@@ -67,7 +67,8 @@ pub struct Origin {
 pub struct Socket {
     /// Its number, below 2^63: unique among the sockets that are open.
     pub id: u64,
-    /// A hash of its connection (Linux `sk_hash`): it tells a number that was used again for another connection.
+    /// A hash of its connection (Linux `sk_hash`): it tells a number that was used again for another
+    /// connection.
     pub hash: u32,
     /// Whether it has one peer. The packets of another are of as many flows as their hashes say.
     pub is_connected: bool,

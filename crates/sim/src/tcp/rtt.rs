@@ -68,7 +68,8 @@ impl Rtt {
     /// largest deviation falls by a quarter each round trip.
     #[inline(always)]
     pub(super) fn sample(&mut self, sample: Span, snd_una: u64, snd_nxt: u64) {
-        let micros = u32::try_from(sample.0 / 1000).unwrap_or(u32::MAX >> 4).min(u32::MAX >> 4);
+        #[allow(clippy::cast_possible_truncation)]
+        let micros = (sample.0 / 1000).min(u64::from(u32::MAX >> 4)) as u32;
         if self.srtt8 == 0 {
             self.first(micros, snd_nxt);
             return;
