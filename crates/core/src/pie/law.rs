@@ -266,8 +266,8 @@ impl Vars {
         false
     }
 
-    /// Updates the delay and its allowance at a packet that leaves at `now`, with `backlog` bytes behind it; `stamp` is the tick that
-    /// it was queued with (Linux `pie_process_dequeue`).
+    /// Updates the delay and its allowance at a packet that leaves at `now`, with `backlog` bytes behind it;
+    /// `stamp` is the tick that it was queued with (Linux `pie_process_dequeue`).
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) fn process_dequeue(&mut self, law: &Law, now: Nanos, stamp: u64, len: u32, backlog: u32) {
         let now = ticks(now);
