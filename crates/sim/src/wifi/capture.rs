@@ -1,10 +1,10 @@
 //! Capture: of several PPDUs that begin in the same slot, a receiver may hear the strongest.
 //!
 //! A receiver that does not transmit itself hears the PPDU whose power is so far above noise and all others
-//! that its header can be read, which is sent as at 6 Mbit/s. Its MPDUs are then received with the probability
-//! of that ratio while others transmit, and with that of the noise alone once they have ended: a collision
-//! with a short PPDU damages a part of a long aggregate. Errors follow from the same table as without
-//! collisions ([`Errors::Snr`]), so capture has no parameter of its own.
+//! that its header can be read, which is sent as at 6 Mbit/s. Its MPDUs are then received with the
+//! probability of that ratio while others transmit, and with that of the noise alone once they have ended: a
+//! collision with a short PPDU damages a part of a long aggregate. Errors follow from the same table as
+//! without collisions ([`Errors::Snr`]), so capture has no parameter of its own.
 //!
 //! What is not known is how well two stations hear each other. Each is taken to hear the other as well as the
 //! other's access point does, so that the answer comes through where the PPDU did. Of PPDUs to different
@@ -25,7 +25,8 @@ pub(super) struct Overlap {
 }
 
 impl Radio {
-    /// Whose PPDU is heard although all `winners` transmit, and its ratio of power to noise and all others, dB.
+    /// Whose PPDU is heard although all `winners` transmit, and its ratio of power to noise and all others,
+    /// dB.
     pub(super) fn captured(&self) -> Option<(u32, f64)> {
         if !self.captures {
             return None;
