@@ -127,7 +127,8 @@ impl Units {
         })
     }
 
-    /// The same, sorted by length in steps of 25 %, the longest first, so that no processor is idle at the end.
+    /// The same, sorted by length in steps of 25 %, the longest first, so that no processor is idle at the
+    /// end.
     ///
     /// # Errors
     /// [`Error::Machine`] if the scratch file cannot be read or written.

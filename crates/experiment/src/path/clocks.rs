@@ -68,8 +68,8 @@ mod tests {
     const S: i64 = 1_000 * MS;
 
     /// A test of the simulator, and by how much the host's clock at the far end is ahead. The prober takes
-    /// its stamps from the two clocks, and loses a further 5 % of its probes. Returns the largest error of the
-    /// rise of a one-way delay, and the error that is stated.
+    /// its stamps from the two clocks, and loses a further 5 % of its probes. Returns the largest error of
+    /// the rise of a one-way delay, and the error that is stated.
     fn errors(test: &str, queue: &str, length: i64, seed: u64, ahead: &dyn Fn(i64) -> f64) -> (i64, i64) {
         let request = Request {
             test: test.into(),

@@ -112,8 +112,8 @@ impl Radio {
         self.contention.wanted_since().unwrap_or(now).max(self.free_since)
     }
 
-    /// The head of `edcaf` goes on the air, `space` after `now`, and is heard: alone, or with the `overlap` of
-    /// others.
+    /// The head of `edcaf` goes on the air, `space` after `now`, and is heard: alone, or with the `overlap`
+    /// of others.
     fn transmit(
         &mut self,
         now: Nanos,

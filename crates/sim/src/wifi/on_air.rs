@@ -15,8 +15,8 @@ pub(super) struct OnAir {
     /// When the driver builds the next PPDU, if it waits for a time.
     pub(super) fill_at: Option<Nanos>,
     pub(super) times: Times,
-    /// The one whose PPDU is heard: who transmits alone, or whose PPDU is captured. None: a collision of which
-    /// nothing is received.
+    /// The one whose PPDU is heard: who transmits alone, or whose PPDU is captured. None: a collision of
+    /// which nothing is received.
     pub(super) heard: Option<u32>,
     /// Whether that PPDU is answered.
     pub(super) is_answered: bool,
