@@ -12,7 +12,8 @@
 //!
 //! To add a parameter, add a line to `params.rs` of its queue. (The struct of the C library may grow only at
 //! its end, so a parameter with a new name needs a line there, too; a test names the missing one.) To add a
-//! queue, add a folder with `params.rs` and a line to the list in `catalogue.rs`.
+//! queue, add a folder with `params.rs` and a line to the list in `catalogue.rs`. The compiler then asks for
+//! its type in `any.rs`, and for how its storage is made there; a test asks for its number in the C library.
 
 mod catalogue;
 mod conflict;
