@@ -13,7 +13,7 @@
 //! To add a parameter, add a line to `params.rs` of its queue. (The struct of the C library may grow only at
 //! its end, so a parameter with a new name needs a line there, too; a test names the missing one.) To add a
 //! queue, add a folder with `params.rs` and a line to the list in `catalogue.rs`. The compiler then asks for
-//! its type in `any.rs`, and for how its storage is made there; a test asks for its number in the C library.
+//! its type in `any.rs`, and for how its storage is made there. C knows it once it has a number in `capi`.
 
 mod catalogue;
 mod conflict;
