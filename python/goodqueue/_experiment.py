@@ -112,8 +112,8 @@ def run(
             time. It needs root, or user namespaces; what is missing is a MachineError that names it. A class
             of your own runs in another Python process, and goes there by value (pickle). Congestion control
             is the kernel's: none of your own
-        super_packets: let the hosts of a live run send super-packets (TSO), which the queue cuts or takes whole;
-            for rates above 1 Gbit/s
+        super_packets: let the hosts of a live run send super-packets (TSO), which the queue cuts or takes
+            whole; for rates above 1 Gbit/s
 
     This run
         title, note: for page and files
