@@ -194,19 +194,18 @@ fn uplink_stations_collide_and_share_evenly() {
     assert!(!counter.delivered.is_empty());
 }
 
-/// Two stations whose signals are `near` and `far` dB above the noise flood the access point at `rate`, with
-/// `frames` MPDUs in a PPDU. The accounts of both.
-fn near_and_far(near: f64, far: f64, rate: &str, frames: u16, capture: bool) -> [PathAccount; 2] {
+/// Two stations flood the access point at `rate`: the accounts of both. `signals`: of each, dB above the
+/// noise; `frames`: MPDUs in a PPDU.
+fn near_and_far(signals: [f64; 2], rate: &str, frames: [u16; 2], capture: bool) -> [PathAccount; 2] {
     let mut spec = network(&[rate, rate]);
     spec.capture = capture;
-    for (device, snr) in spec.devices[1..].iter_mut().zip([near, far]) {
+    for (device, (snr, frames)) in spec.devices[1..].iter_mut().zip(signals.into_iter().zip(frames)) {
         device.driver.max_frames = frames;
         if let Role::Station { up, .. } = &mut device.role {
             up.errors = Errors::Snr(snr);
         }
     }
-    let (radio, _) = flood(&spec, &[(1, 0), (2, 0)], 1514, Span::from_micros(200), 20);
-    assert!(radio.is_conserved(Nanos(20 * SECOND)));
+    let (radio, _) = flood(&spec, &[(1, 0), (2, 0)], 1514, Span::from_micros(100), 20);
     [1, 2].map(|station| radio.path_account(station, 0).expect("associated"))
 }
 
@@ -214,35 +213,25 @@ fn near_and_far(near: f64, far: f64, rate: &str, frames: u16, capture: bool) -> 
 #[test]
 fn the_stronger_of_two_is_heard() {
     let unanswered = |accounts: [PathAccount; 2]| accounts.map(|account| account.unanswered);
-    let [near, far] = unanswered(near_and_far(40.0, 20.0, "mcs0", 1, true));
+    let [near, far] = unanswered(near_and_far([40.0, 20.0], "mcs0", [1, 1], true));
     assert_eq!(near, 0);
     assert!(far > 100, "{far}");
-    let [near, far] = unanswered(near_and_far(40.0, 20.0, "mcs0", 1, false));
+    let [near, far] = unanswered(near_and_far([40.0, 20.0], "mcs0", [1, 1], false));
     assert_eq!(near, far, "each collision loses both");
 }
 
 /// Nobody is 4 dB stronger than another one that is equally strong.
 #[test]
 fn of_equals_none_is_heard() {
-    assert_eq!(near_and_far(40.0, 40.0, "mcs0", 1, true), near_and_far(40.0, 40.0, "mcs0", 1, false));
+    let equals = |capture| near_and_far([40.0, 40.0], "mcs0", [1, 1], capture);
+    assert_eq!(equals(true), equals(false));
 }
 
 /// 10 dB are enough for the header and not for MCS 7, so MPDUs are lost while the other one transmits. Its
 /// PPDUs are as long, so nothing is left of them; of one that is longer the rest is received.
 #[test]
 fn a_collision_with_a_short_frame_damages_the_beginning_of_a_long_one() {
-    let long = |frames| {
-        let mut spec = network(&["mcs7", "mcs7"]);
-        spec.capture = true;
-        for (device, (snr, frames)) in spec.devices[1..].iter_mut().zip([(40.0, frames), (30.0, 1)]) {
-            device.driver.max_frames = frames;
-            if let Role::Station { up, .. } = &mut device.role {
-                up.errors = Errors::Snr(snr);
-            }
-        }
-        let (radio, _) = flood(&spec, &[(1, 0), (2, 0)], 1514, Span::from_micros(100), 20);
-        radio.path_account(1, 0).expect("associated")
-    };
+    let long = |frames| near_and_far([40.0, 30.0], "mcs7", [frames, 1], true)[0];
     let (alone, aggregates) = (long(1), long(32));
     assert!(alone.unanswered > 100, "{alone:?}");
     // A PPDU of one MPDU can still be lost whole.
@@ -404,7 +393,12 @@ fn any_network(choices: &[u8]) -> RadioSpec {
     spec.devices[0].driver = drivers[usize::from(choices[0] / 2 % 4)].clone();
     for choice in &choices[1..] {
         let mut peer = peer(rates[usize::from(choice % 7)]);
-        peer.errors = [Errors::Snr(25.0), Errors::Share(0.1), Errors::Snr(35.0)][usize::from(choice / 7 % 3)];
+        let errors = if spec.capture {
+            [Errors::Snr(25.0), Errors::Share(0.1), Errors::Snr(35.0)]
+        } else {
+            [Errors::None, Errors::Share(0.1), Errors::Share(0.7)]
+        };
+        peer.errors = errors[usize::from(choice / 7 % 3)];
         let mut device = DeviceSpec::station(0, peer, drivers[usize::from(choice / 21 % 4)].clone());
         device.rts_threshold = (choice / 84 == 1).then_some(500);
         spec.devices.push(device);
