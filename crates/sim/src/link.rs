@@ -270,8 +270,8 @@ impl Link {
             return self.fetch_into_port(&mut from.propagation, until, frames);
         }
         while from.propagation.next_landing() <= until {
-            let (id, at) = from.propagation.take_first(frames);
-            self.enter(at, id, frames);
+            let (token, at) = from.propagation.take_first(frames, 0);
+            self.enter(at, token.frame, frames);
         }
     }
 
@@ -287,11 +287,10 @@ impl Link {
                 return;
             }
             if arrives < due {
-                let (id, _) = from.take_first(losses.frames);
-                let token = losses.frames.get(id).token(id);
+                let (token, _) = from.take_first(losses.frames, 0);
                 losses.counters.arrived += 1;
                 if sojourn.is_some() {
-                    losses.frames.note_entry(id, arrives);
+                    losses.frames.note_entry(token.frame, arrives);
                 }
                 port.arrive(arrives, token, &mut losses);
                 continue;

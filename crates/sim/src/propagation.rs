@@ -11,7 +11,7 @@ use crate::frame::{Frame, Frames, NO_FRAME};
 use crate::lanes::NEVER;
 use crate::loss::LossState;
 use crate::scenario;
-use crate::token::FrameId;
+use crate::token::{FrameId, Token};
 
 /// The frames on their way, in the order of arrival, as a linked list through the frames.
 #[derive(Debug)]
@@ -165,12 +165,16 @@ impl Propagation {
         Some(gather.as_mut().map_or(lands, |gather| gather.received(lands)))
     }
 
-    /// Takes the first frame on its way and returns when it lands. There must be one.
+    /// Takes the first frame on its way, which is then `hops` places further on its path. Returns what a
+    /// queue sees of it, and when it lands. There must be one.
     #[inline(always)]
-    pub(crate) fn take_first(&mut self, frames: &mut Frames) -> (FrameId, Nanos) {
+    pub(crate) fn take_first(&mut self, frames: &mut Frames, hops: u32) -> (Token, Nanos) {
         let (id, at) = (self.first, self.first_lands);
-        self.first = std::mem::replace(&mut frames.get_mut(id).next, NO_FRAME);
+        let frame = frames.get_mut(id);
+        frame.place += hops;
+        self.first = std::mem::replace(&mut frame.next, NO_FRAME);
+        let token = frame.token(id);
         self.first_lands = if self.first == NO_FRAME { NEVER } else { frames.get(self.first).lands };
-        (id, at)
+        (token, at)
     }
 }

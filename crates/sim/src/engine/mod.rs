@@ -267,7 +267,9 @@ impl Simulation {
         if network.frames.tap.is_on() {
             network.note_delivered(agenda.now, id);
         }
-        log.deliver(network.frames.get(id));
-        hosts.receive(agenda, network, id);
+        let frame = network.frames.get(id);
+        let (owner, kind) = (frame.owner as usize, frame.kind);
+        log.deliver(frame);
+        hosts.receive(agenda, network, id, (owner, kind));
     }
 }

@@ -276,15 +276,14 @@ impl Network {
     #[inline(always)]
     pub(super) fn take_landed(&mut self, agenda: &mut Agenda, link: u32) -> (FrameId, bool) {
         let at = &mut self.links[link as usize];
-        let (lane, hops): (Lane, u32) = (at.lanes[FAR], at.hops);
-        let (id, _) = at.propagation.take_first(&mut self.frames);
+        let lane: Lane = at.lanes[FAR];
+        let (token, _) = at.propagation.take_first(&mut self.frames, at.hops);
         let mut next = at.propagation.next_landing();
         if next == NEVER {
             next = self.foreseen(agenda, link);
         }
         agenda.set(lane, next);
-        self.frames.get_mut(id).place += hops;
-        (id, next <= agenda.now)
+        (token.frame, next <= agenda.now)
     }
 
     /// Gives the queue of `link` other parameters: see [`super::Simulation::configure_queue`].
