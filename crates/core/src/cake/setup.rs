@@ -1,8 +1,12 @@
 //! `cake` with the keywords of tc for links, round trips and so on.
 
 use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+use super::{Cake, CakeMq, Instance, Queued, Seat, Tables};
+use crate::arena::Slot;
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_BYTES, Properties, params, words};
-use crate::{Rate, Span};
+use crate::{Configurable, Lcg, Packet, Queue, Rate, Span};
 
 words! { Diffserv:
     Diffserv3 = "diffserv3", Diffserv4 = "diffserv4", Diffserv8 = "diffserv8", Besteffort = "besteffort",
@@ -244,5 +248,51 @@ impl Properties for Setup {
 
     fn shaped_rate(&self) -> Option<Rate> {
         self.bandwidth
+    }
+}
+
+impl Build for Setup {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Cake<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, link: Link) -> Result<Params, BuildError> {
+        Ok(self.params(link))
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(Lcg, Tables<R::Memory>, <R::Memory as Memory>::Of<Slot<Queued<P>>>), R::Error> {
+        let tables = Tables::new(room, self.diffserv.tins(), self.flows)?;
+        Ok((site.draws.into(), tables, room.packets(site.places)?))
+    }
+}
+
+impl Build for MqSetup {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = CakeMq<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, link: Link) -> Result<Params, BuildError> {
+        Ok(self.instance().params(link))
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<Seat<Instance<P, R::Memory>>>, R::Error> {
+        let (instance, count) = (self.instance(), u64::from(self.queues));
+        let mut site = Site { places: site.places / count, ..site };
+        room.admit(count, site.places)?;
+        room.classes(count, |room| {
+            // The first one draws what a `cake` would.
+            let draws = site.draws.clone().into();
+            site.draws.next_u64();
+            let tables = Tables::new(room, self.diffserv.tins(), self.flows)?;
+            let slots = room.packets(site.places)?;
+            let cake = Cake::new(site.now, instance.params(site.link), site.link, (draws, tables, slots))?;
+            Ok(Seat::new(Instance::new(cake)))
+        })
     }
 }

@@ -1,8 +1,10 @@
 //! Parameters of `codel`.
 
-use super::{LawParams, MAX_TIME, Parity};
-use crate::Span;
+use super::{Codel, LawParams, MAX_TIME, Parity, Stamped};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Span};
 
 params! {
     /// Parameters of `codel` (tc-codel(8)).
@@ -42,5 +44,22 @@ impl Params {
 impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Codel<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<Stamped<P>>, R::Error> {
+        room.packets(site.places)
     }
 }

@@ -1,8 +1,10 @@
 //! Parameters of `pfifo`, `bfifo` and `fifo`.
 
-use super::Limit;
-use crate::Span;
+use super::{Fifo, Limit};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, depth, packets_in, params};
+use crate::{Packet, Queue, Span};
 
 params! {
     /// Parameters of `pfifo`.
@@ -56,5 +58,56 @@ impl Properties for BfifoParams {
 impl Properties for FifoParams {
     fn places(&self, link: Link, _: u64) -> Result<u64, BuildError> {
         Ok(packets_in(depth(self.time, link)?.0))
+    }
+}
+
+impl Build for PfifoParams {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Fifo<P, M>;
+    type InForce = Limit;
+
+    fn in_force(&self, _: Link) -> Result<Limit, BuildError> {
+        Ok(Limit::Packets(self.limit))
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
+        room.packets(site.places)
+    }
+}
+
+impl Build for BfifoParams {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Fifo<P, M>;
+    type InForce = Limit;
+
+    fn in_force(&self, _: Link) -> Result<Limit, BuildError> {
+        Ok(Limit::Bytes(self.limit.into()))
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
+        room.packets(site.places)
+    }
+}
+
+impl Build for FifoParams {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Fifo<P, M>;
+    type InForce = Limit;
+
+    fn in_force(&self, link: Link) -> Result<Limit, BuildError> {
+        self.limit(link)
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
+        room.packets(site.places)
     }
 }

@@ -1,8 +1,12 @@
 //! Parameters of `fq_codel`.
 
-use crate::Span;
+use super::{Flow, FqCodel};
+use crate::arena::Slot;
 use crate::codel::{LawParams, MAX_TIME, Parity};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Span};
 
 params! {
     /// Parameters of `fq_codel` (tc-fq_codel(8)).
@@ -70,5 +74,23 @@ impl Properties for Params {
 
     fn memory_limit(&self) -> Option<u32> {
         Some(self.memory_limit)
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = FqCodel<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(<R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Slot<P>>), R::Error> {
+        // One slot more than packets: an arrival above the limit takes a slot before another packet is dropped.
+        Ok((room.places("flows", self.flows.into())?, room.packets(site.places + 1)?))
     }
 }

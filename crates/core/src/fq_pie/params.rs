@@ -1,9 +1,13 @@
 //! Parameters of `fq_pie`.
 
-use crate::Span;
+use super::{Flow, FqPie};
+use crate::arena::Slot;
 use crate::jiffies::HZ;
-use crate::pie::LawParams;
+use crate::memory::{Memory, Room};
+use crate::pie::{LawParams, Stamped};
+use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Rng, Span};
 
 params! {
     /// Parameters of `fq_pie` (tc-fq_pie(8)).
@@ -71,5 +75,24 @@ impl Properties for Params {
 
     fn memory_limit(&self) -> Option<u32> {
         Some(self.memory_limit)
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = FqPie<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(Rng, <R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Slot<Stamped<P>>>), R::Error>
+    {
+        let flows = room.places("flows", self.flows.into())?;
+        Ok((site.draws, flows, room.packets(site.places)?))
     }
 }

@@ -1,9 +1,11 @@
 //! Parameters of `pie`.
 
-use super::LawParams;
-use crate::Span;
+use super::{LawParams, Pie, Stamped};
 use crate::jiffies::HZ;
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_MICROS, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Rng, Span};
 
 params! {
     /// Parameters of `pie` (tc-pie(8)).
@@ -50,5 +52,22 @@ impl Params {
 impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Pie<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(Rng, <R::Memory as Memory>::Of<Stamped<P>>), R::Error> {
+        Ok((site.draws, room.packets(site.places)?))
     }
 }

@@ -1,10 +1,12 @@
 //! Parameters of `sfq`: those of tc, and the form that the queue uses.
 
-use super::MAX_DEPTH;
-use crate::Span;
+use super::{MAX_DEPTH, Node, Sfq, Slot};
 use crate::jiffies::HZ;
+use crate::memory::{Memory, Room};
 use crate::red::LawParams;
+use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Rng, Span};
 
 params! {
     /// `sfq` with the parameters of tc-sfq(8).
@@ -106,5 +108,33 @@ impl Default for Params {
             red: None,
             hz: HZ,
         }
+    }
+}
+
+impl Build for Setup {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Sfq<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, link: Link) -> Result<Params, BuildError> {
+        Ok(self.params(link))
+    }
+
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        site: Site<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<
+        (
+            Rng,
+            <R::Memory as Memory>::Of<u32>,
+            <R::Memory as Memory>::Of<Slot>,
+            <R::Memory as Memory>::Of<Node<P>>,
+        ),
+        R::Error,
+    > {
+        let buckets = room.places("buckets", self.divisor.into())?;
+        let slots = room.places("flows", self.flows.into())?;
+        let nodes = room.packets(u64::from(self.params(site.link).limit) + 1)?;
+        Ok((site.draws, buckets, slots, nodes))
     }
 }

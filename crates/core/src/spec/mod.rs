@@ -15,6 +15,7 @@
 //! queue, add a folder with `params.rs` and a line to the list in `catalogue.rs`. The compiler then asks for
 //! its type in `any.rs`, and for how its storage is made there. C knows it once it has a number in `capi`.
 
+pub(crate) mod build;
 mod catalogue;
 mod conflict;
 #[cfg(feature = "alloc")]
