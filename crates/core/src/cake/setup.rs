@@ -1,6 +1,6 @@
 //! `cake` with the keywords of tc for links, round trips and so on.
 
-use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS};
 use super::{Cake, CakeMq, Instance, Queued, Seat, Tables};
 use crate::arena::Slot;
 use crate::memory::{Memory, Room};
@@ -195,6 +195,14 @@ impl Properties for MqSetup {
         Some(self.flows)
     }
 
+    fn all_flows(&self) -> u64 {
+        self.instance().all_flows() * u64::from(self.queues)
+    }
+
+    fn instances(&self) -> u32 {
+        self.queues
+    }
+
     fn shaped_rate(&self) -> Option<Rate> {
         self.bandwidth
     }
@@ -244,6 +252,10 @@ impl Properties for Setup {
 
     fn flows(&self) -> Option<u32> {
         Some(self.flows)
+    }
+
+    fn all_flows(&self) -> u64 {
+        u64::from(self.flows) * u64::from(TINS)
     }
 
     fn shaped_rate(&self) -> Option<Rate> {

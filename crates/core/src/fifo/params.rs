@@ -50,6 +50,10 @@ impl Properties for BfifoParams {
         Ok(packets_in(self.limit.into()))
     }
 
+    fn limit_bytes(&self, _: Link) -> Option<u64> {
+        Some(self.limit.into())
+    }
+
     fn too_small_for(&self, frame: u32) -> Option<&'static str> {
         (self.limit < frame).then_some("limit")
     }
@@ -58,6 +62,10 @@ impl Properties for BfifoParams {
 impl Properties for FifoParams {
     fn places(&self, link: Link, _: u64) -> Result<u64, BuildError> {
         Ok(packets_in(depth(self.time, link)?.0))
+    }
+
+    fn limit_bytes(&self, link: Link) -> Option<u64> {
+        Some(depth(self.time, link).ok()?.0)
     }
 }
 

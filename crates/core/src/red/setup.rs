@@ -85,6 +85,10 @@ impl Properties for Setup {
         Ok(packets_in(self.limit.into()))
     }
 
+    fn limit_bytes(&self, _: Link) -> Option<u64> {
+        Some(self.limit.into())
+    }
+
     fn too_small_for(&self, frame: u32) -> Option<&'static str> {
         (self.limit < frame).then_some("limit")
     }

@@ -55,6 +55,10 @@ impl Properties for Params {
         Ok(packets_in(self.limit))
     }
 
+    fn limit_bytes(&self, _: Link) -> Option<u64> {
+        Some(self.limit)
+    }
+
     fn shaped_rate(&self) -> Option<Rate> {
         Some(self.rate)
     }
