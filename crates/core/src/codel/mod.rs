@@ -45,9 +45,6 @@ use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
 use crate::{Backlog, Configurable, Nanos, Observer, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
-/// Parameters of the control law alone, which `codel` and `fq_codel` share.
-pub use law::Params as LawParams;
-
 /// The longest time: half the period of the 32-bit clock, in whole seconds. Longer times read as past.
 pub(crate) const MAX_TIME: Span = Span::from_secs(2199);
 
@@ -128,7 +125,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Codel<P, M> {
     fn new(_: Nanos, params: Params, link: Link, places: M::Of<Stamped<P>>) -> Result<Self, BuildError> {
         let ring = Ring::new(places);
         Ok(Codel {
-            law: Law::new(&params.law(link)),
+            law: Law::new(&params, link.mtu),
             limit: params.limit.min(ring.capacity()),
             params,
             vars: Vars::default(),
@@ -143,7 +140,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Codel<P, M> {
 
     fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         self.params = params;
-        self.law = Law::new(&params.law(link));
+        self.law = Law::new(&params, link.mtu);
         self.limit = params.limit.min(self.ring.capacity());
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Parameters of `codel`.
 
-use super::{Codel, LawParams, MAX_TIME, Parity, Stamped};
+use super::{Codel, Law, MAX_TIME, Parity, Stamped, Ticks};
 use crate::memory::{Memory, Room};
 use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_PACKETS, Properties, params};
@@ -26,18 +26,10 @@ params! {
 }
 
 impl Params {
-    /// The control law on a link.
+    /// The times as the control law uses them.
     #[must_use]
-    pub const fn law(&self, link: Link) -> LawParams {
-        LawParams {
-            target: self.target,
-            interval: self.interval,
-            ecn: self.ecn,
-            ce_threshold: self.ce_threshold,
-            mtu: link.mtu,
-            parity: self.parity,
-            ..LawParams::new()
-        }
+    pub const fn ticks(&self) -> Ticks {
+        Law::new(self, 0).ticks()
     }
 }
 

@@ -252,7 +252,7 @@ impl<P: Packet, M: Memory> Configurable<P> for FqCodel<P, M> {
             sent_packets: 0,
             limit: 0,
             quantum: 0,
-            law: Law::new(&params.law(link)),
+            law: params.law(link),
             codel: Counters::default(),
             fq: FqCounters::default(),
             params,
@@ -266,7 +266,7 @@ impl<P: Packet, M: Memory> Configurable<P> for FqCodel<P, M> {
         let room = params.limit.min(self.arena.capacity().saturating_sub(1));
         self.limit = i32::try_from(room).unwrap_or(i32::MAX);
         self.quantum = params.quantum(link).cast_signed();
-        self.law = Law::new(&params.law(link));
+        self.law = params.law(link);
         self.params = params;
         self.totals.packets_left = self.limit.wrapping_sub_unsigned(qlen);
         self.totals.memory_left = i64::from(params.memory_limit) - memory.cast_signed();

@@ -2,7 +2,7 @@
 
 use super::{Flow, FqCodel};
 use crate::arena::Slot;
-use crate::codel::{LawParams, MAX_TIME, Parity};
+use crate::codel::{self, Law, MAX_TIME, Parity};
 use crate::memory::{Memory, Room};
 use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
@@ -41,19 +41,23 @@ params! {
 }
 
 impl Params {
-    /// The control law of every bucket on a link.
+    /// What applies to every bucket as to a `codel`.
     #[must_use]
-    pub const fn law(&self, link: Link) -> LawParams {
-        LawParams {
+    pub const fn codel(&self) -> codel::Params {
+        codel::Params {
+            limit: self.limit,
             target: self.target,
             interval: self.interval,
             ecn: self.ecn,
             ce_threshold: self.ce_threshold,
-            ce_threshold_selector: self.ce_threshold_selector,
-            ce_threshold_mask: self.ce_threshold_mask,
-            mtu: link.mtu,
             parity: self.parity,
         }
+    }
+
+    /// The control law of every bucket on a link.
+    pub(super) const fn law(&self, link: Link) -> Law {
+        let law = Law::new(&self.codel(), link.mtu);
+        law.with_selector(self.ce_threshold_selector, self.ce_threshold_mask)
     }
 
     /// The quantum in force on a link, bytes: 1 to 2^20. Linux raises what a user gives to 256.

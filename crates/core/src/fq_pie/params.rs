@@ -4,7 +4,7 @@ use super::{Flow, FqPie};
 use crate::arena::Slot;
 use crate::jiffies::HZ;
 use crate::memory::{Memory, Room};
-use crate::pie::{LawParams, Stamped};
+use crate::pie::{self, Stamped};
 use crate::spec::build::{Build, Site};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Properties, params};
 use crate::{Packet, Queue, Rng, Span};
@@ -41,10 +41,11 @@ params! {
 }
 
 impl Params {
-    /// The control law of every bucket on a link.
+    /// What applies to every bucket as to a `pie`.
     #[must_use]
-    pub const fn law(&self, link: Link) -> LawParams {
-        LawParams {
+    pub const fn pie(&self) -> pie::Params {
+        pie::Params {
+            limit: self.limit,
             target: self.target,
             tupdate: self.tupdate,
             alpha: self.alpha,
@@ -52,7 +53,6 @@ impl Params {
             ecn: self.ecn,
             bytemode: self.bytemode,
             dq_rate_estimator: self.dq_rate_estimator,
-            mtu: link.mtu,
             hz: self.hz,
         }
     }

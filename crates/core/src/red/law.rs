@@ -6,7 +6,8 @@
 
 use crate::Draws;
 
-/// Parameters of the law.
+/// Parameters of the law in the kernel's units (Linux `red.h:red_set_parms`), which `red` and `sfq` compute from
+/// those of tc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LawParams {
     /// Average queue from which packets are dropped or marked with a probability, bytes.

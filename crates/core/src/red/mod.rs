@@ -58,7 +58,9 @@ const MAX_P_MIN: u32 = u32::MAX / 100;
 const MAX_P_MAX: u32 = u32::MAX / 2;
 const MAX_P_STEP: u32 = u32::MAX / 100;
 
-/// Parameters of `red` in the form that it uses. [`Setup`] computes them from those of tc.
+/// The parameters that tc computes from those of [`Setup`] and gives to the kernel (Linux
+/// `pkt_sched.h:tc_red_qopt`): the weight instead of the burst, a fraction of 2^32 instead of a percentage, and
+/// a time instead of the rate and the average packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Most bytes queued.

@@ -1,4 +1,4 @@
-//! Parameters of `sfq`: those of tc, and the form that the queue uses.
+//! Parameters of `sfq`: those of tc, and those that tc gives to the kernel.
 
 use super::{MAX_DEPTH, Node, Sfq, Slot};
 use crate::jiffies::HZ;
@@ -76,7 +76,11 @@ impl Properties for Setup {
     }
 }
 
-/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, rounded down to a power of
+/// The parameters that tc computes from those of [`Setup`] for a link and gives to the kernel (Linux
+/// `pkt_sched.h:tc_sfq_qopt_v1`). RED's probability is a fraction of 2^32 here and a percentage there, and the
+/// thresholds are one optional law; what both have is the same in both.
+///
+/// The number of buckets is the length of the bucket storage, rounded down to a power of
 /// two; the default of Linux is 1024. The number of slots is the length of the slot storage; the default of
 /// Linux is 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
