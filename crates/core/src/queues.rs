@@ -1,10 +1,11 @@
-//! The list of queues, from which everything that has to know all of them is made: the catalogue with its kinds
-//! and parameters (`spec/catalogue.rs`), and [`crate::AnyQueue`] with what builds and configures it (`any.rs`).
+//! The list of queues, from which everything that has to know all of them is made: the catalogue with its
+//! kinds and parameters (`spec/catalogue.rs`), and [`crate::AnyQueue`] with what builds and configures it
+//! (`any.rs`).
 
 /// Gives the list to the macro `$take`: for each queue its name in [`crate::spec::QueueKind`],
 /// [`crate::spec::QueueParams`] and [`crate::AnyQueue`], its type for packets `P` in the storage `M`, and the
-/// type of its parameters. The first entry is one type of queue under several names. `AnyQueue` holds that one
-/// itself and the others in an allocation of their own.
+/// type of its parameters. The first entry is one type of queue under several names. `AnyQueue` holds that
+/// one itself and the others in an allocation of their own.
 macro_rules! queues {
     ($take:ident) => {
         $take! {

@@ -219,7 +219,8 @@ impl Vars {
         now.is_after(self.first_above_time)
     }
 
-    /// The next packet, and whether it may be dropped. An empty queue is below target.
+    /// The next packet, and whether it may be dropped. An empty queue is below target (Linux 6.1
+    /// `codel_impl.h:codel_should_drop` without a packet).
     fn next<P: Packet>(
         &mut self,
         law: &Law,
@@ -236,7 +237,8 @@ impl Vars {
         Some((packet, drop))
     }
 
-    /// Whether `drop_next` is less than 16 intervals ago, or ahead.
+    /// Whether `drop_next` is less than 16 intervals ago, or ahead (Linux 6.1 `codel_impl.h:codel_dequeue`,
+    /// where it enters the dropping state).
     fn left_dropping_lately(&self, law: &Law, now: Tick) -> bool {
         let since = now.minus(self.drop_next);
         match law.parity {
@@ -281,7 +283,7 @@ impl Vars {
     }
 
     /// Whether the packet in hand is neither dropped nor marked, by the answer of [`Vars::should_drop`]: the
-    /// ordinary case.
+    /// ordinary case (Linux 6.1 `codel_impl.h:codel_dequeue`, where no branch is taken).
     #[inline(always)]
     pub(crate) fn passes(&mut self, law: &Law, now: Tick, drop: bool) -> bool {
         let is_due = drop && (!self.dropping || !now.is_before(self.drop_next));

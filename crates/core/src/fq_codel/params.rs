@@ -94,7 +94,8 @@ impl Build for Params {
         site: Site<'_, Q, R>,
         room: &mut R,
     ) -> Result<(<R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Slot<P>>), R::Error> {
-        // One slot more than packets: an arrival above the limit takes a slot before another packet is dropped.
+        // One slot more than packets: an arrival above the limit takes a slot before another packet is
+        // dropped.
         Ok((room.places("flows", self.flows.into())?, room.packets(site.places + 1)?))
     }
 }

@@ -77,8 +77,8 @@ impl Properties for Setup {
 }
 
 /// The parameters that tc computes from those of [`Setup`] for a link and gives to the kernel (Linux
-/// `pkt_sched.h:tc_sfq_qopt_v1`). RED's probability is a fraction of 2^32 here and a percentage there, and the
-/// thresholds are one optional law; what both have is the same in both.
+/// `pkt_sched.h:tc_sfq_qopt_v1`). RED's probability is a fraction of 2^32 here and a percentage there, and
+/// its thresholds are one optional law.
 ///
 /// The number of buckets is the length of the bucket storage, rounded down to a power of
 /// two; the default of Linux is 1024. The number of slots is the length of the slot storage; the default of

@@ -6,7 +6,8 @@ use crate::{Configurable, Nanos, Packet, Queue, Rng};
 
 /// The parameters of a queue by name, which say what queue they are for and of what it is made.
 pub(crate) trait Build: Copy {
-    /// The queue for packets `P` in the storage `M`, with a queue `Q` in each of its classes if it has classes.
+    /// The queue for packets `P` in the storage `M`, with a queue `Q` in each of its classes if it has
+    /// classes.
     type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory>: Configurable<P, Params = Self::InForce> + 'static;
 
     /// The parameters in the form that the queue takes.

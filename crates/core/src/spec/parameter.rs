@@ -316,7 +316,8 @@ pub trait Properties: Access {
         1
     }
 
-    /// The limit in bytes on this link; `None` if the limit is not in bytes, or if there is none for this link.
+    /// The limit in bytes on this link; `None` if the limit is not in bytes, or if there is none for this
+    /// link.
     fn limit_bytes(&self, _link: Link) -> Option<u64> {
         None
     }
