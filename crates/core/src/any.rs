@@ -11,7 +11,7 @@ use crate::fifo::Limit;
 use crate::memory::{Ledger, Part};
 use crate::memory::{Memory, Room};
 use crate::queues::queues;
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
 use crate::{Backlog, Configurable, Fifo, Nanos, Owner, Packet, Queue, Rng, Stats, Verdict};
 
@@ -158,20 +158,20 @@ macro_rules! any {
         /// The queue with these parameters; `None` while the room only measures.
         fn build_one<P: Packet, R: Room>(
             params: &QueueParams,
-            site: Site<'_, AnyQueue<P, R::Memory>, R>,
+            context: BuildContext<'_, AnyQueue<P, R::Memory>, R>,
             room: &mut R,
         ) -> Result<Option<AnyQueue<P, R::Memory>>, R::Error> {
-            let (now, link) = (site.now, site.link);
+            let (now, link) = (context.now, context.link);
             Ok(match params {
                 $(QueueParams::$name(params) => {
                     let limit = params.in_force(link)?;
-                    let queue = Fifo::new(now, limit, link, params.parts(site, room)?)?;
+                    let queue = Fifo::new(now, limit, link, params.parts(context, room)?)?;
                     room.within(&queue);
                     Some(AnyQueue::$fifo(queue))
                 })+
                 $(QueueParams::$kind(params) => {
                     let in_force = params.in_force(link)?;
-                    let parts = params.parts(site, room)?;
+                    let parts = params.parts(context, room)?;
                     room.one(|| Configurable::new(now, in_force, link, parts))?.map(AnyQueue::$kind)
                 })+
             })
@@ -240,8 +240,8 @@ impl QueueSpec {
         let places = self.params().properties().places(link, places_of_class)?;
         let build_class =
             |draws: Rng, room: &mut R| leaf.ok_or(BuildError::NoPlace)?.build_in(link, now, draws, room);
-        let site = Site { now, link, places, places_of_class, draws, build_class: &build_class };
-        match build_one(self.params(), site, room)? {
+        let context = BuildContext { now, link, places, places_of_class, draws, build_class: &build_class };
+        match build_one(self.params(), context, room)? {
             Some(queue) => Ok(queue),
             None => {
                 // The room only measures: a queue without slots.

@@ -4,7 +4,7 @@ use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, T
 use super::{Cake, CakeMq, Instance, Queued, Seat, Tables};
 use crate::arena::Slot;
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, Properties, params, words};
 use crate::{Configurable, Lcg, Packet, Queue, Rate, Span};
 
@@ -273,11 +273,11 @@ impl Build for Setup {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<(Lcg, Tables<R::Memory>, <R::Memory as Memory>::Of<Slot<Queued<P>>>), R::Error> {
         let tables = Tables::new(room, self.diffserv.tins(), self.flows)?;
-        Ok((site.draws.into(), tables, room.packets(site.places)?))
+        Ok((context.draws.into(), tables, room.packets(context.places)?))
     }
 }
 
@@ -291,19 +291,20 @@ impl Build for MqSetup {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<Seat<Instance<P, R::Memory>>>, R::Error> {
         let (instance, count) = (self.instance(), u64::from(self.queues));
-        let mut site = Site { places: site.places / count, ..site };
-        room.admit(count, site.places)?;
+        let mut context = BuildContext { places: context.places / count, ..context };
+        room.admit(count, context.places)?;
         room.classes(count, |room| {
             // The first one draws what a `cake` would.
-            let draws = site.draws.clone().into();
-            site.draws.next_u64();
+            let draws = context.draws.clone().into();
+            context.draws.next_u64();
             let tables = Tables::new(room, self.diffserv.tins(), self.flows)?;
-            let slots = room.packets(site.places)?;
-            let cake = Cake::new(site.now, instance.params(site.link), site.link, (draws, tables, slots))?;
+            let slots = room.packets(context.places)?;
+            let cake =
+                Cake::new(context.now, instance.params(context.link), context.link, (draws, tables, slots))?;
             Ok(Seat::new(Instance::new(cake)))
         })
     }

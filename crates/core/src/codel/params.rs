@@ -2,7 +2,7 @@
 
 use super::{Codel, Law, MAX_TIME, Parity, Stamped, Ticks};
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_PACKETS, Properties, params};
 use crate::{Packet, Queue, Span};
 
@@ -49,9 +49,9 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<Stamped<P>>, R::Error> {
-        room.packets(site.places)
+        room.packets(context.places)
     }
 }

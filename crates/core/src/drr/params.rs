@@ -2,7 +2,7 @@
 
 use super::{By, Class, Drr};
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, Properties, params, words};
 use crate::{Packet, Queue};
 
@@ -54,10 +54,10 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        mut site: Site<'_, Q, R>,
+        mut context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<Class<P, Q>>, R::Error> {
-        room.admit(self.classes.into(), site.places_of_class)?;
-        room.classes(self.classes.into(), |room| Ok(Class::new(site.class(room)?)))
+        room.admit(self.classes.into(), context.places_of_class)?;
+        room.classes(self.classes.into(), |room| Ok(Class::new(context.class(room)?)))
     }
 }

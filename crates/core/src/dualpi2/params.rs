@@ -3,7 +3,7 @@
 use super::{DualPi2, Stamped};
 use crate::arena::Slot;
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{
     BuildError, Field, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Properties, Unit, Value, params, words,
 };
@@ -147,9 +147,9 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<(Rng, <R::Memory as Memory>::Of<Slot<Stamped<P>>>), R::Error> {
-        Ok((site.draws, room.packets(site.places)?))
+        Ok((context.draws, room.packets(context.places)?))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Fifo, Limit};
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, depth, packets_in, params};
 use crate::{Packet, Queue, Span};
 
@@ -79,10 +79,10 @@ impl Build for PfifoParams {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
-        room.packets(site.places)
+        room.packets(context.places)
     }
 }
 
@@ -96,10 +96,10 @@ impl Build for BfifoParams {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
-        room.packets(site.places)
+        room.packets(context.places)
     }
 }
 
@@ -113,9 +113,9 @@ impl Build for FifoParams {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
-        room.packets(site.places)
+        room.packets(context.places)
     }
 }

@@ -3,7 +3,7 @@
 use super::{Flow, Fq, Node};
 use crate::jiffies::{self, HZ};
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_MICROS, MAX_PACKETS, Properties, params};
 use crate::{Packet, Queue, Rate, Span};
 
@@ -132,7 +132,7 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<
         (<R::Memory as Memory>::Of<u32>, <R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Node<P>>),
@@ -140,6 +140,6 @@ impl Build for Params {
     > {
         let buckets = room.places("buckets", self.buckets.into())?;
         let flows = room.places("flows", self.flows.into())?;
-        Ok((buckets, flows, room.packets(site.places)?))
+        Ok((buckets, flows, room.packets(context.places)?))
     }
 }

@@ -4,7 +4,7 @@ use super::{Flow, FqCodel};
 use crate::arena::Slot;
 use crate::codel::{self, Law, MAX_TIME, Parity};
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
 use crate::{Packet, Queue, Span};
 
@@ -91,11 +91,11 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<(<R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Slot<P>>), R::Error> {
         // One slot more than packets: an arrival above the limit takes a slot before another packet is
         // dropped.
-        Ok((room.places("flows", self.flows.into())?, room.packets(site.places + 1)?))
+        Ok((room.places("flows", self.flows.into())?, room.packets(context.places + 1)?))
     }
 }

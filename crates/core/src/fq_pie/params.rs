@@ -5,7 +5,7 @@ use crate::arena::Slot;
 use crate::jiffies::HZ;
 use crate::memory::{Memory, Room};
 use crate::pie::{self, Stamped};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Properties, params};
 use crate::{Packet, Queue, Rng, Span};
 
@@ -88,11 +88,11 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<(Rng, <R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Slot<Stamped<P>>>), R::Error>
     {
         let flows = room.places("flows", self.flows.into())?;
-        Ok((site.draws, flows, room.packets(site.places)?))
+        Ok((context.draws, flows, room.packets(context.places)?))
     }
 }

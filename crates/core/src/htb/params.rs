@@ -2,7 +2,7 @@
 
 use super::{Class, ClassParams, Htb, Map};
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, Properties, params, words};
 use crate::tbf::LinkLayer;
 use crate::{Packet, Queue, Rate};
@@ -123,14 +123,14 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        mut site: Site<'_, Q, R>,
+        mut context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<Class<Q>>, R::Error> {
-        let tree = self.tree(site.link);
-        room.admit(tree.leaves.iter().filter(|&&is_leaf| is_leaf).count() as u64, site.places_of_class)?;
+        let tree = self.tree(context.link);
+        room.admit(tree.leaves.iter().filter(|&&is_leaf| is_leaf).count() as u64, context.places_of_class)?;
         let mut classes = tree.classes.into_iter().zip(tree.leaves);
         room.classes(tree.number as u64, |room| match classes.next() {
-            Some((params, true)) => Ok(Class::leaf(params, site.class(room)?)),
+            Some((params, true)) => Ok(Class::leaf(params, context.class(room)?)),
             Some((params, false)) => Ok(Class::inner(params)),
             None => Err(BuildError::NoPlace.into()),
         })

@@ -4,7 +4,7 @@ use super::law::TICK_SHIFT;
 use super::{Pie, Stamped};
 use crate::jiffies::{self, HZ};
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_MICROS, MAX_PACKETS, Properties, params};
 use crate::{Packet, Queue, Rng, Span};
 
@@ -62,9 +62,9 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<(Rng, <R::Memory as Memory>::Of<Stamped<P>>), R::Error> {
-        Ok((site.draws, room.packets(site.places)?))
+        Ok((context.draws, room.packets(context.places)?))
     }
 }

@@ -3,7 +3,7 @@
 use super::{MAX_BANDS, Prio, Priomap};
 use crate::fifo::Limit;
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, MAX_PACKETS, Properties, params};
 use crate::{Configurable, Fifo, Packet, Queue};
 
@@ -61,13 +61,13 @@ impl Build for PfifoFastParams {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<Fifo<P, R::Memory>>, R::Error> {
         let limit = Limit::Packets(self.limit);
         room.classes(PFIFO_FAST_BANDS.into(), |room| {
             let places = room.packets(self.limit.into())?;
-            Ok(Fifo::new(site.now, limit, site.link, places)?)
+            Ok(Fifo::new(context.now, limit, context.link, places)?)
         })
     }
 }
@@ -83,10 +83,10 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        mut site: Site<'_, Q, R>,
+        mut context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<Q>, R::Error> {
-        room.admit(self.bands.into(), site.places_of_class)?;
-        room.classes(self.bands.into(), |room| site.class(room))
+        room.admit(self.bands.into(), context.places_of_class)?;
+        room.classes(self.bands.into(), |room| context.class(room))
     }
 }

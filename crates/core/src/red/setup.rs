@@ -3,7 +3,7 @@
 use super::error::ParamsError;
 use super::{LawParams, Params, Red, remaining};
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, MAX_BYTES, Parameters, Properties, packets_in, params};
 use crate::{Bytes, Packet, Queue, Rate, Rng};
 
@@ -117,9 +117,9 @@ impl Build for Setup {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<(Rng, <R::Memory as Memory>::Of<P>), R::Error> {
-        Ok((site.draws, room.packets(site.places)?))
+        Ok((context.draws, room.packets(context.places)?))
     }
 }

@@ -4,7 +4,7 @@ use super::{MAX_DEPTH, Node, Sfq, Slot};
 use crate::jiffies::HZ;
 use crate::memory::{Memory, Room};
 use crate::red::LawParams;
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
 use crate::{Packet, Queue, Rng, Span};
 
@@ -125,7 +125,7 @@ impl Build for Setup {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<
         (
@@ -138,7 +138,7 @@ impl Build for Setup {
     > {
         let buckets = room.places("buckets", self.divisor.into())?;
         let slots = room.places("flows", self.flows.into())?;
-        let nodes = room.packets(u64::from(self.params(site.link).limit) + 1)?;
-        Ok((site.draws, buckets, slots, nodes))
+        let nodes = room.packets(u64::from(self.params(context.link).limit) + 1)?;
+        Ok((context.draws, buckets, slots, nodes))
     }
 }

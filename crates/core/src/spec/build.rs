@@ -28,13 +28,13 @@ pub(crate) trait Build: Copy {
     /// If the room has no storage for it.
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<Self::Queue<P, Q, R::Memory> as Configurable<P>>::Parts, R::Error>;
 }
 
 /// What is known when a queue is built.
-pub(crate) struct Site<'a, Q, R: Room> {
+pub(crate) struct BuildContext<'a, Q, R: Room> {
     pub(crate) now: Nanos,
     pub(crate) link: Link,
     /// Number of packets for which the queue needs places ([`super::QueueSpec::places`]), in all its classes.
@@ -47,7 +47,7 @@ pub(crate) struct Site<'a, Q, R: Room> {
     pub(crate) build_class: &'a dyn Fn(Rng, &mut R) -> Result<Q, R::Error>,
 }
 
-impl<Q, R: Room> Site<'_, Q, R> {
+impl<Q, R: Room> BuildContext<'_, Q, R> {
     /// The queue of the next class, with random numbers of its own.
     pub(crate) fn class(&mut self, room: &mut R) -> Result<Q, R::Error> {
         (self.build_class)(Rng::new(self.draws.next_u64()), room)

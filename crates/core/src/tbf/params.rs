@@ -2,7 +2,7 @@
 
 use super::{Effective, Tbf};
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, MAX_BYTES, Properties, packets_in, params, words};
 use crate::{Packet, Queue, Rate};
 
@@ -82,9 +82,9 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
-        room.packets(site.places)
+        room.packets(context.places)
     }
 }

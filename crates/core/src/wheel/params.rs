@@ -3,7 +3,7 @@
 use super::{List, MAX_SLOTS, Wheel, words};
 use crate::arena::Slot;
 use crate::memory::{Memory, Room};
-use crate::spec::build::{Build, Site};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_PACKETS, Properties, params};
 use crate::{Packet, Queue, Span};
 
@@ -56,7 +56,7 @@ impl Build for Params {
 
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
-        site: Site<'_, Q, R>,
+        context: BuildContext<'_, Q, R>,
         room: &mut R,
     ) -> Result<
         (<R::Memory as Memory>::Of<u64>, <R::Memory as Memory>::Of<List>, <R::Memory as Memory>::Of<Slot<P>>),
@@ -64,6 +64,6 @@ impl Build for Params {
     > {
         let words = room.places("words", words(self.slots() as usize) as u64)?;
         let slots = room.places("slots", self.slots().into())?;
-        Ok((words, slots, room.packets(site.places)?))
+        Ok((words, slots, room.packets(context.places)?))
     }
 }
