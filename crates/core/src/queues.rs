@@ -38,11 +38,11 @@ macro_rules! queues {
             /// Three bands by priority.
             PfifoFast: $crate::Prio<P, $crate::Fifo<P, M>, M>, $crate::prio::PfifoFastParams;
             /// Bands by priority, each with a queue.
-            Prio: $crate::Prio<P, $crate::AnyQueue<P, M>, M>, $crate::prio::Params;
+            Prio: $crate::Prio<P, AnyQueue<P, M>, M>, $crate::prio::Params;
             /// Classes served in turn, each with a queue.
-            Drr: $crate::Drr<P, $crate::AnyQueue<P, M>, M>, $crate::drr::Params;
+            Drr: $crate::Drr<P, AnyQueue<P, M>, M>, $crate::drr::Params;
             /// A tree of classes with rates, each leaf with a queue.
-            Htb: $crate::Htb<P, $crate::AnyQueue<P, M>, M>, $crate::htb::Params;
+            Htb: $crate::Htb<P, AnyQueue<P, M>, M>, $crate::htb::Params;
             /// A token bucket over `bfifo`.
             Tbf: $crate::Tbf<P, M>, $crate::tbf::Params;
             /// Fair queueing among hosts and flows, with classes and a shaper.

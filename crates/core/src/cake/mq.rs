@@ -128,7 +128,8 @@ impl<I> Seat<I> {
 ///
 /// # Example
 ///
-/// Two instances that are both active: each shapes to half of the 20 Mbit/s, so that 100 ms carry 165 packets.
+/// Two instances that are both active: each shapes to half of the 20 Mbit/s, so that 100 ms carry 165
+/// packets.
 ///
 /// ```
 /// use goodqueue::cake::MqSetup;

@@ -271,6 +271,7 @@ impl Build for Setup {
         Ok(self.params(link))
     }
 
+    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,
@@ -289,6 +290,7 @@ impl Build for MqSetup {
         Ok(self.instance().params(link))
     }
 
+    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,
