@@ -31,8 +31,14 @@ pub(crate) trait Build: Copy {
         &self,
         context: BuildContext<'_, Q, R>,
         room: &mut R,
-    ) -> Result<<Self::Queue<P, Q, R::Memory> as Configurable<P>>::Parts, R::Error>;
+    ) -> Result<PartsOf<Self, P, Q, R::Memory>, R::Error>;
 }
+
+/// The storage, the random numbers and the classes of the queue with the parameters `B`.
+type PartsOf<B, P, Q, M> = <<B as Build>::Queue<P, Q, M> as Configurable<P>>::Parts;
+
+/// What builds the queue of a class.
+type BuildClass<'a, Q, R> = dyn Fn(Rng, &mut R) -> Result<Q, <R as Room>::Error> + 'a;
 
 /// What is known when a queue is built.
 pub(crate) struct BuildContext<'a, Q, R: Room> {
@@ -45,7 +51,7 @@ pub(crate) struct BuildContext<'a, Q, R: Room> {
     /// The queue's random numbers.
     pub(crate) draws: Rng,
     /// Builds the queue of a class with the random numbers given.
-    pub(crate) build_class: &'a dyn Fn(Rng, &mut R) -> Result<Q, R::Error>,
+    pub(crate) build_class: &'a BuildClass<'a, Q, R>,
 }
 
 impl<Q, R: Room> BuildContext<'_, Q, R> {
