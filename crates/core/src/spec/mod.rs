@@ -14,8 +14,9 @@
 //! its end, so a parameter with a new name needs a line there, too; a test names the missing one.)
 //!
 //! To add a queue, add a folder and a line to the list in `queues.rs`. The folder has the queue and
-//! `params.rs`: its parameters, their `Properties`, and `Build`, which says what the queue is made of. With the
-//! `mod` of the folder in `lib.rs` that is all: two files that exist are changed.
+//! `params.rs`: its parameters, their `Properties`, and `Build`, which says what the queue is made of. With
+//! the `mod` of the folder in `lib.rs` that is all: two files that exist are changed. For C it gets a number,
+//! which never changes again: two files of `capi`, and the header.
 
 pub(crate) mod build;
 mod catalogue;
