@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use goodqueue::ETHERNET_MTU;
 use goodqueue_sim::wifi::PhyRate;
 use goodqueue_sim::wifi::model::{Constants, Outcome, Sharing, Station, airtime, table1, table1_published};
 use serde_json::{Value, json};
@@ -74,7 +75,7 @@ fn station(text: &str) -> Result<Station, String> {
         (None, Ok(rate)) => rate.bps() as f64 / 1e6,
         (None, Err(error)) => return Err(error.to_string()),
     };
-    let (mut aggregate, mut packet, mut weight) = (None, 1500.0, 1.0);
+    let (mut aggregate, mut packet, mut weight) = (None, f64::from(ETHERNET_MTU), 1.0);
     for setting in settings.split(',').filter(|setting| !setting.is_empty()) {
         let not = || format!("{text}: {setting} is none of aggregate=BYTES, packet=BYTES, weight=NUMBER");
         let (name, value) = setting.split_once('=').ok_or_else(not)?;

@@ -17,10 +17,13 @@ mod watch;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Parser, Subcommand};
+use goodqueue::codel::Parity;
 use goodqueue_experiment::Request;
 
 use goodqueue_experiment::limit::Limit;
+use goodqueue_proof::truth::{PARITIES, Tried};
 
 pub use airtime::AirtimeArgs;
 pub use autorate::AutorateArgs;
@@ -414,8 +417,8 @@ pub struct TruthArgs {
     pub seeds: Option<u64>,
     /// How CoDel decides: as the algorithm intends (mended), as Linux before March 2026 (stale), or first
     /// mended, and then stale for each case with fq_codel that is outside (either)
-    #[arg(long, value_enum, default_value = "either", value_name = "WHICH")]
-    pub codel_parity: CodelParityArg,
+    #[arg(long, value_parser = parities(), default_value = "either", value_name = "WHICH")]
+    pub codel_parity: Tried,
     /// Print every figure of every run as JSON
     #[arg(long)]
     pub json: bool,
@@ -427,15 +430,18 @@ pub struct TruthArgs {
     pub quiet: bool,
 }
 
-/// Values of `--codel-parity`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum CodelParityArg {
-    /// As the algorithm intends
-    Mended,
-    /// With first_above_time armed on an empty queue
-    Stale,
-    /// Mended, and stale for cases that are outside
-    Either,
+/// Reads `--codel-parity`: a word of [`PARITIES`], or `either`.
+fn parities() -> impl TypedValueParser<Value = Tried> {
+    let help = |parity| match parity {
+        Parity::LinuxStale => "With first_above_time armed on an empty queue",
+        _ => "As the algorithm intends",
+    };
+    let words = PARITIES.map(|(word, parity)| PossibleValue::new(word).help(help(parity)));
+    let either = PossibleValue::new("either").help("Mended, and stale for cases that are outside");
+    PossibleValuesParser::new(words.into_iter().chain([either])).map(|word| {
+        let parity = PARITIES.iter().find(|(known, _)| *known == word);
+        parity.map_or(Tried::Either, |(_, parity)| Tried::Only(*parity))
+    })
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use goodqueue_experiment::Error;
 use goodqueue_proof::truth::{
-    CaseReport, CodelParity, Count, Ending, Report, Selection, Simulate, Tried, Watch, brief, compare_folder,
+    CaseReport, Count, Ending, Report, Selection, Simulate, Watch, brief, compare_folder,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use crate::args::{CodelParityArg, TruthArgs};
+use crate::args::TruthArgs;
 use crate::output::{check_parent, print, print_json};
 
 /// Simulates the cases of a folder, compares them with the kernel's figures and prints the result.
@@ -22,12 +22,7 @@ pub fn command(args: &TruthArgs, simulate: &Simulate<'_>) -> Result<(), Error> {
     if let Some(path) = &args.output {
         claim(path)?;
     }
-    let tried = match args.codel_parity {
-        CodelParityArg::Mended => Tried::Only(CodelParity::Mended),
-        CodelParityArg::Stale => Tried::Only(CodelParity::Stale),
-        CodelParityArg::Either => Tried::Either,
-    };
-    let (folder, cases) = (args.folder.clone(), args.case.clone());
+    let (folder, cases, tried) = (args.folder.clone(), args.case.clone(), args.codel_parity);
     let progress = Progress::new(args.quiet);
     let report = compare_folder(&Selection { folder, cases, seeds: args.seeds, tried }, simulate, &progress)?;
     progress.bar.finish_and_clear();

@@ -7,20 +7,20 @@ use core::fmt;
 #[cfg(feature = "alloc")]
 use crate::Rate;
 use crate::fifo::Limit;
-use crate::htb::Class;
 #[cfg(feature = "alloc")]
 use crate::memory::{Ledger, Part};
 use crate::memory::{Memory, Room};
-use crate::prio::{PFIFO_FAST_BANDS, Priomap};
+use crate::queues::queues;
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
-use crate::{
-    Backlog, Cake, CakeMq, Codel, Configurable, Drr, DualPi2, Fifo, Fq, FqCodel, FqPie, Htb, Nanos, Owner,
-    Packet, Pie, Prio, Queue, Red, Rng, Sfq, Stats, Tbf, Verdict, Wheel, cake, drr, wheel,
-};
+use crate::{Backlog, Configurable, Fifo, Nanos, Owner, Packet, Queue, Rng, Stats, Verdict};
 
-/// Declares [`AnyQueue`]: a line for each type of queue.
-macro_rules! queues {
-    ($($(#[$doc:meta])+ $kind:ident($queue:ty),)+) => {
+/// Declares [`AnyQueue`] and what builds and configures it.
+macro_rules! any {
+    (
+        $fifo:ident: $fifo_queue:ty { $($(#[$name_doc:meta])+ $name:ident: $name_params:ty;)+ }
+        $($(#[$doc:meta])+ $kind:ident: $queue:ty, $params:ty;)+
+    ) => {
         /// A queue that is selected at run time. The selection costs one branch per call; within each queue
         /// dispatch is static. Storage is allocated once, in [`QueueSpec::build_in`].
         ///
@@ -28,13 +28,16 @@ macro_rules! queues {
         /// to read.
         #[repr(u8)]
         pub enum AnyQueue<P: Packet, M: Memory = crate::memory::Usual> {
-            $($(#[$doc])+ $kind($queue),)+
+            /// `pfifo`, `bfifo` or `fifo`.
+            $fifo($fifo_queue),
+            $($(#[$doc])+ $kind(M::One<$queue>),)+
         }
 
         #[cfg(feature = "alloc")]
         impl<P: Packet> Clone for AnyQueue<P> {
             fn clone(&self) -> Self {
                 match self {
+                    AnyQueue::$fifo(queue) => AnyQueue::$fifo(queue.clone()),
                     $(AnyQueue::$kind(queue) => AnyQueue::$kind(queue.clone()),)+
                 }
             }
@@ -44,6 +47,7 @@ macro_rules! queues {
             #[inline(never)]
             fn enqueue_in_any(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
                 match self {
+                    AnyQueue::$fifo(queue) => queue.enqueue(now, packet, observer),
                     $(AnyQueue::$kind(queue) => queue.enqueue(now, packet, observer),)+
                 }
             }
@@ -51,6 +55,7 @@ macro_rules! queues {
             #[inline(never)]
             fn dequeue_from_any(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
                 match self {
+                    AnyQueue::$fifo(queue) => queue.dequeue(now, observer),
                     $(AnyQueue::$kind(queue) => queue.dequeue(now, observer),)+
                 }
             }
@@ -58,6 +63,7 @@ macro_rules! queues {
             #[inline(never)]
             fn backlog_of_any(&self) -> Backlog {
                 match self {
+                    AnyQueue::$fifo(queue) => queue.backlog(),
                     $(AnyQueue::$kind(queue) => queue.backlog(),)+
                 }
             }
@@ -87,6 +93,7 @@ macro_rules! queues {
 
             fn next_wake(&self, now: Nanos) -> Option<Nanos> {
                 match self {
+                    AnyQueue::$fifo(queue) => queue.next_wake(now),
                     $(AnyQueue::$kind(queue) => queue.next_wake(now),)+
                 }
             }
@@ -102,115 +109,77 @@ macro_rules! queues {
 
             fn stats(&self) -> Stats {
                 match self {
+                    AnyQueue::$fifo(queue) => queue.stats(),
                     $(AnyQueue::$kind(queue) => queue.stats(),)+
                 }
             }
 
             fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
                 match self {
+                    AnyQueue::$fifo(queue) => queue.reset(now, observer),
                     $(AnyQueue::$kind(queue) => queue.reset(now, observer),)+
                 }
             }
 
             fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
                 match self {
+                    AnyQueue::$fifo(queue) => queue.counters(each),
                     $(AnyQueue::$kind(queue) => queue.counters(each),)+
                 }
             }
         }
+
+        impl<P: Packet, M: Memory> AnyQueue<P, M> {
+            /// [`Configurable::configure`] with the parameters of a kind of queue.
+            ///
+            /// # Errors
+            /// As there. [`BuildError::Fixed`] for another kind of queue and for the queues with classes,
+            /// whose parameters are spread over the classes: use `configure` of [`crate::Prio`],
+            /// [`crate::Drr`] or [`crate::Htb`].
+            pub fn configure(
+                &mut self,
+                now: Nanos,
+                params: &QueueParams,
+                link: Link,
+                owner: &mut impl Owner<P>,
+            ) -> Result<(), BuildError> {
+                match (self, params) {
+                    $((AnyQueue::$fifo(queue), QueueParams::$name(params)) => {
+                        queue.configure(now, params.in_force(link)?, link, owner)
+                    })+
+                    $((AnyQueue::$kind(queue), QueueParams::$kind(params)) if !<$params>::IS_FIXED => {
+                        queue.configure(now, params.in_force(link)?, link, owner)
+                    })+
+                    _ => Err(BuildError::Fixed),
+                }
+            }
+        }
+
+        /// The queue with these parameters; `None` while the room only measures.
+        fn build_one<P: Packet, R: Room>(
+            params: &QueueParams,
+            context: BuildContext<'_, AnyQueue<P, R::Memory>, R>,
+            room: &mut R,
+        ) -> Result<Option<AnyQueue<P, R::Memory>>, R::Error> {
+            let (now, link) = (context.now, context.link);
+            Ok(match params {
+                $(QueueParams::$name(params) => {
+                    let limit = params.in_force(link)?;
+                    let queue = Fifo::new(now, limit, link, params.parts(context, room)?)?;
+                    room.within(&queue);
+                    Some(AnyQueue::$fifo(queue))
+                })+
+                $(QueueParams::$kind(params) => {
+                    let in_force = params.in_force(link)?;
+                    let parts = params.parts(context, room)?;
+                    room.one(|| Configurable::new(now, in_force, link, parts))?.map(AnyQueue::$kind)
+                })+
+            })
+        }
     };
 }
 
-queues! {
-    /// `pfifo`, `bfifo` or `fifo`.
-    Fifo(Fifo<P, M>),
-    /// `codel`.
-    Codel(M::One<Codel<P, M>>),
-    /// `fq_codel`.
-    FqCodel(M::One<FqCodel<P, M>>),
-    /// `pie`.
-    Pie(M::One<Pie<P, M>>),
-    /// `fq_pie`.
-    FqPie(M::One<FqPie<P, M>>),
-    /// `dualpi2`.
-    DualPi2(M::One<DualPi2<P, M>>),
-    /// `sfq`.
-    Sfq(M::One<Sfq<P, M>>),
-    /// `fq`.
-    Fq(M::One<Fq<P, M>>),
-    /// `red`.
-    Red(M::One<Red<P, M>>),
-    /// `pfifo_fast`.
-    PfifoFast(M::One<Prio<P, Fifo<P, M>, M>>),
-    /// `prio`.
-    Prio(M::One<Prio<P, AnyQueue<P, M>, M>>),
-    /// `drr`.
-    Drr(M::One<Drr<P, AnyQueue<P, M>, M>>),
-    /// `htb`.
-    Htb(M::One<Htb<P, AnyQueue<P, M>, M>>),
-    /// `tbf`.
-    Tbf(M::One<Tbf<P, M>>),
-    /// `wheel`.
-    Wheel(M::One<Wheel<P, M>>),
-    /// `cake`.
-    Cake(M::One<Cake<P, M>>),
-    /// `cake_mq`.
-    CakeMq(M::One<CakeMq<P, M>>),
-}
-
-impl<P: Packet, M: Memory> AnyQueue<P, M> {
-    /// [`Configurable::configure`] with the parameters of a kind of queue.
-    ///
-    /// # Errors
-    /// As there. [`BuildError::Fixed`] for another kind of queue and for the queues with classes, whose
-    /// parameters are spread over the classes: use `configure` of [`Prio`], [`Drr`] or [`Htb`].
-    pub fn configure(
-        &mut self,
-        now: Nanos,
-        params: &QueueParams,
-        link: Link,
-        owner: &mut impl Owner<P>,
-    ) -> Result<(), BuildError> {
-        use QueueParams as Params;
-        match (self, *params) {
-            (AnyQueue::Fifo(queue), params) => {
-                let limit = limit_of(&params, link).ok_or(BuildError::Fixed)??;
-                queue.configure(now, limit, link, owner)
-            }
-            (AnyQueue::Codel(queue), Params::Codel(params)) => queue.configure(now, params, link, owner),
-            (AnyQueue::FqCodel(queue), Params::FqCodel(params)) => queue.configure(now, params, link, owner),
-            (AnyQueue::Pie(queue), Params::Pie(params)) => queue.configure(now, params, link, owner),
-            (AnyQueue::FqPie(queue), Params::FqPie(params)) => queue.configure(now, params, link, owner),
-            (AnyQueue::DualPi2(queue), Params::DualPi2(params)) => queue.configure(now, params, link, owner),
-            (AnyQueue::Sfq(queue), Params::Sfq(setup)) => {
-                queue.configure(now, setup.params(link), link, owner)
-            }
-            (AnyQueue::Fq(queue), Params::Fq(params)) => queue.configure(now, params, link, owner),
-            (AnyQueue::Red(queue), Params::Red(setup)) => {
-                queue.configure(now, setup.params().map_err(BuildError::Red)?, link, owner)
-            }
-            (AnyQueue::Tbf(queue), Params::Tbf(params)) => queue.configure(now, params, link, owner),
-            (AnyQueue::Wheel(queue), Params::Wheel(params)) => queue.configure(now, params, link, owner),
-            (AnyQueue::Cake(queue), Params::Cake(setup)) => {
-                queue.configure(now, setup.params(link), link, owner)
-            }
-            (AnyQueue::CakeMq(queue), Params::CakeMq(setup)) => {
-                queue.configure(now, setup.instance().params(link), link, owner)
-            }
-            _ => Err(BuildError::Fixed),
-        }
-    }
-}
-
-/// The limit of a FIFO; `None` for another queue.
-fn limit_of(params: &QueueParams, link: Link) -> Option<Result<Limit, BuildError>> {
-    match params {
-        QueueParams::Pfifo(params) => Some(Ok(Limit::Packets(params.limit))),
-        QueueParams::Bfifo(params) => Some(Ok(Limit::Bytes(params.limit.into()))),
-        QueueParams::Fifo(params) => Some(params.limit(link)),
-        _ => None,
-    }
-}
+queues! { any }
 
 #[cfg(feature = "alloc")]
 impl QueueSpec {
@@ -263,150 +232,25 @@ impl QueueSpec {
         &self,
         link: Link,
         now: Nanos,
-        mut draws: Rng,
+        draws: Rng,
         room: &mut R,
     ) -> Result<AnyQueue<P, R::Memory>, R::Error> {
         let leaf = self.leaf();
-        let each = leaf.map_or(Ok(0), |leaf| leaf.places(link))?;
-        let needed = self.params().properties().places(link, each)?;
-        // The queue of a class, with its own random numbers.
-        let mut class = |room: &mut R| {
-            let leaf = leaf.ok_or(BuildError::NoPlace)?;
-            leaf.build_in(link, now, Rng::new(draws.next_u64()), room)
-        };
-        let on = (now, link);
-        let queue = match *self.params() {
-            params @ (QueueParams::Pfifo(_) | QueueParams::Bfifo(_) | QueueParams::Fifo(_)) => {
-                let limit = limit_of(&params, link).unwrap_or(Err(BuildError::NoPlace))?;
-                return fifo(on, limit, needed, room);
+        let places_of_class = leaf.map_or(Ok(0), |leaf| leaf.places(link))?;
+        let places = self.params().properties().places(link, places_of_class)?;
+        let build_class =
+            |draws: Rng, room: &mut R| leaf.ok_or(BuildError::NoPlace)?.build_in(link, now, draws, room);
+        let context = BuildContext { now, link, places, places_of_class, draws, build_class: &build_class };
+        match build_one(self.params(), context, room)? {
+            Some(queue) => Ok(queue),
+            None => {
+                // The room only measures: a queue without slots.
+                let queue = Fifo::new(now, Limit::Packets(0), link, room.packets(0)?)?;
+                room.within(&queue);
+                Ok(AnyQueue::Fifo(queue))
             }
-            QueueParams::Codel(params) => {
-                let places = room.packets(needed)?;
-                one(on, params, places, room)?.map(AnyQueue::Codel)
-            }
-            QueueParams::FqCodel(params) => {
-                let flows = room.places("flows", params.flows.into())?;
-                let slots = room.packets(needed + 1)?;
-                one(on, params, (flows, slots), room)?.map(AnyQueue::FqCodel)
-            }
-            QueueParams::Pie(params) => {
-                let places = room.packets(needed)?;
-                one(on, params, (draws, places), room)?.map(AnyQueue::Pie)
-            }
-            QueueParams::FqPie(params) => {
-                let flows = room.places("flows", params.flows.into())?;
-                let slots = room.packets(needed)?;
-                one(on, params, (draws, flows, slots), room)?.map(AnyQueue::FqPie)
-            }
-            QueueParams::DualPi2(params) => {
-                let slots = room.packets(needed)?;
-                one(on, params, (draws, slots), room)?.map(AnyQueue::DualPi2)
-            }
-            QueueParams::Sfq(setup) => {
-                let params = setup.params(link);
-                let buckets = room.places("buckets", setup.divisor.into())?;
-                let slots = room.places("flows", setup.flows.into())?;
-                let nodes = room.packets(u64::from(params.limit) + 1)?;
-                one(on, params, (draws, buckets, slots, nodes), room)?.map(AnyQueue::Sfq)
-            }
-            QueueParams::Fq(params) => {
-                let buckets = room.places("buckets", params.buckets.into())?;
-                let flows = room.places("flows", params.flows.into())?;
-                let nodes = room.packets(needed)?;
-                one(on, params, (buckets, flows, nodes), room)?.map(AnyQueue::Fq)
-            }
-            QueueParams::Red(setup) => {
-                let params = setup.params().map_err(BuildError::Red)?;
-                let places = room.packets(needed)?;
-                one(on, params, (draws, places), room)?.map(AnyQueue::Red)
-            }
-            QueueParams::Wheel(params) => {
-                let words = room.places("words", wheel::words(params.slots() as usize) as u64)?;
-                let slots = room.places("slots", params.slots().into())?;
-                let nodes = room.packets(needed)?;
-                one(on, params, (words, slots, nodes), room)?.map(AnyQueue::Wheel)
-            }
-            QueueParams::Tbf(params) => {
-                let places = room.packets(needed)?;
-                one(on, params, places, room)?.map(AnyQueue::Tbf)
-            }
-            QueueParams::Cake(setup) => {
-                let params = setup.params(link);
-                let tables = cake::Tables::new(room, params.diffserv.tins(), setup.flows)?;
-                let slots = room.packets(needed)?;
-                one(on, params, (draws.into(), tables, slots), room)?.map(AnyQueue::Cake)
-            }
-            QueueParams::CakeMq(setup) => {
-                let params = setup.instance().params(link);
-                let count = u64::from(setup.queues);
-                room.admit(count, needed / count)?;
-                let instances = room.classes(count, |room| {
-                    let tables = cake::Tables::new(room, params.diffserv.tins(), setup.flows)?;
-                    let slots = room.packets(needed / count)?;
-                    // The first one draws what a `cake` would.
-                    let own = draws.clone().into();
-                    draws.next_u64();
-                    let cake = Cake::new(now, params, link, (own, tables, slots))?;
-                    Ok(cake::Seat::new(cake::Instance::new(cake)))
-                })?;
-                one(on, params, instances, room)?.map(AnyQueue::CakeMq)
-            }
-            QueueParams::PfifoFast(params) => {
-                let limit = Limit::Packets(params.limit);
-                let band = |room: &mut R| {
-                    let places = room.packets(params.limit.into())?;
-                    Ok(Fifo::new(now, limit, link, places)?)
-                };
-                let bands = room.classes(PFIFO_FAST_BANDS.into(), band)?;
-                one(on, Priomap::default(), bands, room)?.map(AnyQueue::PfifoFast)
-            }
-            QueueParams::Prio(params) => {
-                room.admit(params.bands.into(), each)?;
-                let bands = room.classes(params.bands.into(), class)?;
-                one(on, Priomap(params.priomap), bands, room)?.map(AnyQueue::Prio)
-            }
-            QueueParams::Drr(params) => {
-                room.admit(params.classes.into(), each)?;
-                let classes =
-                    room.classes(params.classes.into(), |room| Ok(drr::Class::new(class(room)?)))?;
-                one(on, params, classes, room)?.map(AnyQueue::Drr)
-            }
-            QueueParams::Htb(params) => {
-                let tree = params.tree(link);
-                room.admit(tree.leaves.iter().filter(|&&is_leaf| is_leaf).count() as u64, each)?;
-                let mut classes = tree.classes.into_iter().zip(tree.leaves);
-                let classes = room.classes(tree.number as u64, |room| match classes.next() {
-                    Some((params, true)) => Ok(Class::leaf(params, class(room)?)),
-                    Some((params, false)) => Ok(Class::inner(params)),
-                    None => Err(BuildError::NoPlace.into()),
-                })?;
-                one(on, tree.map, classes, room)?.map(AnyQueue::Htb)
-            }
-        };
-        // While the room only measures: a queue without slots.
-        queue.map_or_else(|| fifo(on, Limit::Packets(0), 0, room), Ok)
+        }
     }
-}
-
-/// A queue in a place of its own; `None` while the room only measures.
-fn one<P: Packet, Q: Configurable<P> + 'static, R: Room>(
-    (now, link): (Nanos, Link),
-    params: Q::Params,
-    parts: Q::Parts,
-    room: &mut R,
-) -> Result<Option<<R::Memory as Memory>::One<Q>>, R::Error> {
-    room.one(|| Q::new(now, params, link, parts))
-}
-
-fn fifo<P: Packet, R: Room>(
-    (now, link): (Nanos, Link),
-    limit: Limit,
-    places: u64,
-    room: &mut R,
-) -> Result<AnyQueue<P, R::Memory>, R::Error> {
-    let queue = Fifo::new(now, limit, link, room.packets(places)?)?;
-    room.within(&queue);
-    Ok(AnyQueue::Fifo(queue))
 }
 
 impl<P: Packet, M: Memory> fmt::Debug for AnyQueue<P, M> {

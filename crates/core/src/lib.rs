@@ -69,6 +69,7 @@ pub mod pie;
 pub mod port;
 pub mod prio;
 mod queue;
+mod queues;
 pub mod red;
 mod rng;
 pub mod sfq;

@@ -1,6 +1,6 @@
 //! Whether a queue fits the line that it is for, and how many packets it has room for.
 
-use goodqueue::spec::{BuildError, MAX_PACKETS, QueueParams};
+use goodqueue::spec::{BuildError, MAX_PACKETS};
 use goodqueue::{ClassTree, ETHERNET_FRAME, Link, QueueSpec, Rate};
 use goodqueue_sim::{Discipline, PortSpec};
 
@@ -30,15 +30,11 @@ pub(crate) fn room(port: &PortSpec) -> u64 {
         Discipline::Queue(spec) => {
             let link = Link { rate: port.rate, mtu: port.frame };
             let places = spec.places(link).unwrap_or(0).min(MAX_PACKETS);
-            let flows = u64::from(spec.params().properties().flows().unwrap_or(0));
-            match spec.params() {
-                // Each flow keeps a place of its own, in each of cake's tins.
-                QueueParams::Cake(_) => places.saturating_add(flows * 8),
-                // With lanes, each has one of the instances.
-                QueueParams::CakeMq(setup) if port.lanes > 1 => places / u64::from(setup.queues) + flows * 8,
-                QueueParams::CakeMq(setup) => places.saturating_add(flows * 8 * u64::from(setup.queues)),
-                _ => places.saturating_add(flows),
-            }
+            let properties = spec.params().properties();
+            // Each flow keeps a place of its own.
+            let places = places.saturating_add(properties.all_flows());
+            // With lanes, each has one of the instances.
+            if port.lanes > 1 { places / u64::from(properties.instances()) } else { places }
         }
         Discipline::Classes(tree) => room_of_tree(tree),
         Discipline::Own(_) => 0,

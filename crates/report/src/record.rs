@@ -133,7 +133,9 @@ impl Host {
     }
 }
 
-/// A direction through the bottleneck, seen from the client.
+/// A direction through the bottleneck, seen from the client. This is a format, the words `up` and `down` of a
+/// record. The core has the same enum for everything that runs; this crate depends on none of ours, so that a
+/// record can be read without them, and `goodqueue-experiment` turns one into the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {

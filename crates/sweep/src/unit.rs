@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use goodqueue::ETHERNET_FRAME;
 use goodqueue_experiment::simulate::{self, Job};
 use goodqueue_experiment::{Error, Experiment, Request};
 use goodqueue_report::compare::FIGURES;
@@ -55,7 +56,7 @@ pub(crate) fn jobs(experiment: &mut Experiment, seed: u64, only: Option<&str>) -
 }
 
 /// Bytes of a full frame, and of the time that a simulated second costs at the least.
-const FRAME_BITS: f64 = 1514.0 * 8.0;
+const FRAME_BITS: f64 = ETHERNET_FRAME as f64 * 8.0;
 /// A radio as a line: what a good one carries.
 const RADIO_BPS: f64 = 100e6;
 /// Cost of a second without packets: probes and samples.

@@ -19,7 +19,8 @@ struct Taken {
 
 /// The file's own code, without comments and without its tests.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text);
+    let tests = ["#[cfg(test)]\nmod tests {", "#[cfg(all(test, feature = \"alloc\"))]\nmod tests {"];
+    let text = tests.iter().fold(text, |text, tests| text.split(tests).next().unwrap_or(text));
     text.lines().map(|line| line.split("//").next().unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 

@@ -59,7 +59,7 @@ fn tcph_may_drop(header: &TcpHeader, newer: (u32, u32)) -> bool {
         })
 }
 
-/// Whether `newer` carries all the information of `older`.
+/// Whether `newer` carries all the information of `older` (the tests of `cake_ack_filter`).
 fn is_superfluous(older: &TcpHeader, newer: &TcpHeader, newer_times: (u32, u32)) -> bool {
     tcph_may_drop(older, newer_times)
         && !is_after(older.ack, newer.ack)
@@ -77,8 +77,7 @@ struct Candidate {
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     /// Removes a redundant acknowledgement from the queue of a flow whose last packet has just arrived
-    /// (`cake_ack_filter`).
-    /// Returns it with its length on the link.
+    /// (`cake_ack_filter`). Returns it with its length on the link.
     pub(super) fn ack_filter(&mut self, index: u32, observer: &impl Owner<P>) -> Option<(P, u32)> {
         let (_, _, flows) = self.tables.split();
         let list = flows[index as usize].packets;
@@ -98,7 +97,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// The first of two redundant acknowledgements; in aggressive mode also a single one directly before the
-    /// newer one, if their ECN flags are the same.
+    /// newer one, if their ECN flags are the same (the loop of `cake_ack_filter`).
     fn superfluous(
         &self,
         head: u32,

@@ -19,7 +19,7 @@ struct Hashes {
     destination: u32,
 }
 
-/// The tin of a packet, from its codepoint before it is washed.
+/// The tin of a packet, from its codepoint before it is washed (Linux 6.1 `sch_cake.c:cake_select_tin`).
 #[inline]
 pub(super) fn select_tin(params: &Params, packet: &impl Packet, details: &Details) -> u32 {
     if params.diffserv == Diffserv::Besteffort {
@@ -44,6 +44,7 @@ const fn replaced(half: u32, flows: u32) -> Option<u32> {
     if half >= 1 && half <= flows { Some(half - 1) } else { None }
 }
 
+/// The first half of Linux `sch_cake.c:cake_hash`, where a classifier or the isolation mode replaces hashes.
 #[inline]
 fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Details) -> Hashes {
     let (source, destination) = (details.source_hash, details.destination_hash);
@@ -77,7 +78,8 @@ fn hashes(isolation: Isolation, flows: u32, packet: &impl Packet, details: &Deta
     Hashes { flow: hash, source, destination }
 }
 
-/// The place of the host `tag` of one direction in a tin with these sets and hosts; `own` is its home place.
+/// The place of the host `tag` of one direction in a tin with these sets and hosts; `own` is its home place
+/// (Linux 6.1 `sch_cake.c:cake_hash`, `allocate_src`, `allocate_dst`).
 fn host(
     sets: &mut [Ways],
     hosts: &[Host],
@@ -127,7 +129,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Finds the place of a flow that is not active in its home place: it searches the set from the home
-    /// place on.
+    /// place on (`cake_hash`).
     #[inline(never)]
     fn find_place(&mut self, tin: u32, own: u32, hashes: Hashes) -> u32 {
         let (set_index, own_way) = place(own);

@@ -79,7 +79,7 @@ pub(super) struct Signal {
     pub(super) drop: Option<Reason>,
 }
 
-/// `a - b` as a signed time: negative if `a` is earlier.
+/// `a - b` as a signed time: negative if `a` is earlier (Linux `ktime_sub`).
 pub(super) const fn since(a: u64, b: u64) -> i64 {
     a.wrapping_sub(b).cast_signed()
 }
@@ -130,6 +130,7 @@ impl Vars {
         !self.is_calm() && self.relax(law, now)
     }
 
+    /// [`Vars::queue_empty`] for a law that is not calm.
     fn relax(&mut self, law: &Law, now: u64) -> bool {
         let mut ends = false;
         if self.p_drop != 0 && since(now, self.blue_timer) > law.target.cast_signed() {
@@ -144,11 +145,13 @@ impl Vars {
         ends
     }
 
-    /// Whether the state is not yet at rest.
+    /// Whether the state is not yet at rest (the test of `cake_dequeue` before it adds to `decaying_flows`).
     pub(super) const fn is_decaying(&self, now: u64) -> bool {
         !self.is_calm() || now < self.drop_next
     }
 
+    /// One signal fewer: the count falls, and with it the rate of signals (Linux `cobalt_queue_empty` and
+    /// `cobalt_should_drop`, where `count` is decremented).
     fn step_down(&mut self, law: &Law) {
         self.count -= 1;
         self.invsqrt();

@@ -41,7 +41,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Without a rate: deficit round robin among the tins. A tin that is skipped gets its quantum even if it
-    /// has nothing to send.
+    /// has nothing to send (`cake_dequeue`, with `rate_ns` 0).
     fn next_tin(&mut self) -> Option<u32> {
         let tin = &self.tins[self.cur_tin as usize];
         if tin.deficit >= 0 && tin.is_busy() {
@@ -50,6 +50,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.turn_tins()
     }
 
+    /// The loop of [`Cake::next_tin`], from a tin that may not send.
     fn turn_tins(&mut self) -> Option<u32> {
         let (mut is_second_round, mut is_any_busy) = (false, false);
         loop {
@@ -74,7 +75,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// With a rate: of the tins with something to send the last one whose clock has passed, otherwise the one
-    /// whose clock passes first.
+    /// whose clock passes first (`cake_dequeue`, with a rate).
     fn due_tin(&mut self, now: u64) -> Option<u32> {
         let mut best = None;
         let mut least = i64::MAX;
@@ -92,7 +93,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Checks the first decaying flow of a tin, which is empty: it goes to the end of the list, or becomes
-    /// idle and leaves it.
+    /// idle and leaves it (`cake_dequeue`, the end of its loop over flows, for `decaying_flows`).
     fn decay_one(&mut self, now: u64, tin: u32) {
         let lists = &mut self.tins[tin as usize];
         let index = lists.decaying_flows.head;
@@ -115,7 +116,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// The next packet of a tin. `None`: all its flows are empty, or drops used up shaper time before a
-    /// packet was found.
+    /// packet was found (`cake_dequeue`, its part for one class).
     fn deliver_of(&mut self, now: Nanos, tin: u32, observer: &mut impl Owner<P>) -> Option<P> {
         let mut is_charged = false;
         loop {
@@ -170,8 +171,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Decides on a packet taken from a flow, and on those after it as long as they are dropped (the last
-    /// loop of
-    /// `cake_dequeue`).
+    /// loop of `cake_dequeue`).
     fn drop_or_deliver(
         &mut self,
         now: Nanos,
@@ -245,7 +245,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
 }
 
 /// The first new flow with a positive deficit; [`NIL`] if there is none. Those before it get another quantum
-/// and go to the end of the old flows. An empty one still counts as sparse while it waits there.
+/// and go to the end of the old flows. An empty one still counts as sparse while it waits there
+/// (`cake_dequeue`).
 #[inline]
 fn next_new(
     lists: &mut Tin,
@@ -280,7 +281,7 @@ fn next_new(
 }
 
 /// The first old flow with a positive deficit; those before it get another quantum and go to the end. There
-/// is always such a flow: rounding can grant zero several times, but not for ever.
+/// is always such a flow: rounding can grant zero several times, but not for ever (`cake_dequeue`).
 #[inline]
 fn next_old(lists: &mut Tin, hosts: &[Host], flows: &mut [Flow], first: u32, draws: &mut impl Draws) -> u32 {
     let (mut index, mut tail) = (lists.old_flows.head, lists.old_flows.tail);
@@ -295,7 +296,8 @@ fn next_old(lists: &mut Tin, hosts: &[Host], flows: &mut [Flow], first: u32, dra
     }
 }
 
-/// A new or old flow was found empty: it decays until its control state is at rest, and is then idle.
+/// A new or old flow was found empty: it decays until its control state is at rest, and is then idle
+/// (`cake_dequeue`).
 #[allow(clippy::too_many_arguments)]
 fn leave(
     lists: &mut Tin,

@@ -71,7 +71,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         heap::heapify_up(heap, flows, at);
     }
 
-    /// A classifier refused the packet. Stolen packets do not count as drops.
+    /// A classifier refused the packet (`cake_enqueue`). Stolen packets do not count as drops.
     fn refuse(
         &mut self,
         now: Nanos,
@@ -84,7 +84,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         Verdict::Dropped(Reason::Filter)
     }
 
-    /// Sets clocks that stopped while nothing was queued to the present, so that no credit builds up.
+    /// Sets clocks that stopped while nothing was queued to the present, so that no credit builds up
+    /// (the beginning of `cake_enqueue`).
     #[inline]
     fn open_clocks(&mut self, tin: u32, now: u64) {
         let tin = &mut self.tins[tin as usize];
@@ -110,6 +111,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         grown.backlog = grown.backlog.wrapping_add(packet.len());
     }
 
+    /// No kernel has this: Linux allocates. The longest queue loses a packet, as in `cake_drop`.
     #[inline(never)]
     fn push_into_full(
         &mut self,
@@ -142,7 +144,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.autorate.window_bytes = self.autorate.window_bytes.wrapping_add_signed(change);
     }
 
-    /// Queues a packet as it is, and filters an acknowledgement that it makes redundant.
+    /// Queues a packet as it is, and filters an acknowledgement that it makes redundant (`cake_enqueue`).
     #[inline]
     fn queue_packet(
         &mut self,
@@ -185,7 +187,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.add_bytes(tin, len, change);
     }
 
-    /// Queues the segments of a super-packet.
+    /// Queues the segments of a super-packet (`cake_enqueue`, under `CAKE_FLAG_SPLIT_GSO`).
     #[inline(never)]
     fn queue_segments(
         &mut self,
@@ -218,7 +220,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// An arrival activates its flow: an idle or decaying flow becomes sparse; an empty flow that still waits
-    /// for its turn becomes bulk.
+    /// for its turn becomes bulk (`cake_enqueue`).
     #[inline]
     fn wake_flow(&mut self, tin: u32, index: u32) {
         let lists = &mut self.tins[tin as usize];
@@ -245,7 +247,8 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// Estimates the arriving traffic and sets the rate accordingly. When the gap before a packet is longer
-    /// than the average, the bytes since the last such gap form one sample.
+    /// than the average, the bytes since the last such gap form one sample (`cake_enqueue`,
+    /// `avg_peak_bandwidth`).
     fn estimate(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         let auto = &mut self.autorate;
         let shift = |sample: u64, average: u64| if sample > average { 2 } else { 8 };
@@ -269,7 +272,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
     }
 
     /// More memory is in use than ever before or than the limit: records the maximum, and drops from the
-    /// longest queues down to the limit.
+    /// longest queues down to the limit (the end of `cake_enqueue`).
     #[inline(never)]
     fn use_more(&mut self, now: Nanos, tin: u32, index: u32, observer: &mut impl Owner<P>) -> Verdict {
         self.memory_max = self.memory_max.max(self.memory_used);

@@ -5,27 +5,32 @@
 
 use super::ways::{Flow, Ranked};
 
+/// The flow at `at`.
 fn entry(heap: &[Ranked], at: u32) -> u32 {
     heap[at as usize].flow
 }
 
-/// Bytes of the flow at `at`; 0 for a flow of a tin without storage.
+/// Bytes of the flow at `at`; 0 for a flow of a tin without storage (Linux
+/// `sch_cake.c:cake_heap_get_backlog`).
 fn get_backlog(heap: &[Ranked], flows: &[Flow], at: u32) -> u32 {
     flows.get(entry(heap, at) as usize).map_or(0, |flow| flow.backlog)
 }
 
+/// Puts a flow at `at`.
 fn put(heap: &mut [Ranked], at: u32, index: u32) {
     heap[at as usize].flow = index;
     heap[index as usize].position = at;
 }
 
+/// Swaps two entries (Linux `sch_cake.c:cake_heap_swap`).
 fn swap(heap: &mut [Ranked], a: u32, b: u32) {
     let (at_a, at_b) = (entry(heap, a), entry(heap, b));
     put(heap, a, at_b);
     put(heap, b, at_a);
 }
 
-/// The initial arrangement: place by place, the flows with that index in the order of the tins.
+/// The initial arrangement: place by place, the flows with that index in the order of the tins (Linux
+/// `sch_cake.c:cake_init`).
 pub(super) fn arrange(heap: &mut [Ranked], tins: u32, flows: u32) {
     for place in 0..flows {
         for tin in 0..tins {
@@ -44,16 +49,17 @@ pub(super) fn top(heap: &[Ranked]) -> u32 {
     entry(heap, 0)
 }
 
-/// Puts the whole heap in order, from its current arrangement.
+/// Puts the whole heap in order, from its current arrangement (Linux `sch_cake.c:cake_drop`).
 pub(super) fn build(heap: &mut [Ranked], flows: &[Flow]) {
     for at in (0..=heap.len() as u32 / 2).rev() {
         heapify(heap, flows, at);
     }
 }
 
-/// The entry at `at` has become smaller: swaps it with its largest child if that is strictly larger. Linux
-/// continues below only while it finds an entry larger than the one it moved up, instead of the one it moves
-/// down. So in a heap in order it stops after one step and leaves the heap out of order.
+/// Linux `sch_cake.c:cake_heapify`: the entry at `at` has become smaller: swaps it with its largest child if
+/// that is strictly larger. Linux continues below only while it finds an entry larger than the one it moved
+/// up, instead of the one it moves down. So in a heap in order it stops after one step and leaves the heap
+/// out of order.
 pub(super) fn heapify(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
     let mut most = get_backlog(heap, flows, at);
     loop {
@@ -74,7 +80,8 @@ pub(super) fn heapify(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
     }
 }
 
-/// The entry at `at` has become larger: moves it up above strictly smaller ones.
+/// The entry at `at` has become larger: moves it up above strictly smaller ones (Linux
+/// `sch_cake.c:cake_heapify_up`).
 pub(super) fn heapify_up(heap: &mut [Ranked], flows: &[Flow], mut at: u32) {
     while at > 0 {
         let parent = (at - 1) / 2;

@@ -49,7 +49,8 @@ impl Default for Lengths {
     }
 }
 
-/// Bytes on the link for a packet of `len` bytes including the overhead.
+/// Bytes on the link for a packet of `len` bytes including the overhead (Linux
+/// `sch_cake.c:cake_calc_overhead`, `CAKE_ATM_ATM` and `CAKE_ATM_PTM`).
 pub(super) const fn framed(framing: Framing, len: u32) -> u32 {
     match framing {
         Framing::None => len,
@@ -105,17 +106,20 @@ impl Lengths {
         last.adjusted
     }
 
+    /// [`Lengths::overhead`] for another length than the last.
     fn adjust_anew(&mut self, params: &Params, len: u32, offset: u16, last: &mut Adjusted) {
         let adjusted = self.calc_overhead(params, len, offset.into()).min(LONGEST);
         *last = Adjusted { len, offset, adjusted };
     }
 
+    /// The mean number of bytes before the network header (Linux `sch_cake.c:cake_overhead`, `avg_netoff`).
     #[allow(clippy::cast_possible_truncation)]
     fn average(&mut self, offset: u16) {
         self.avg_netoff = ewma(u64::from(self.avg_netoff), u64::from(u32::from(offset) << 16), 8) as u32;
     }
 
-    /// Bytes that a super-packet queued whole takes on the link: the sum over its segments.
+    /// Bytes that a super-packet queued whole takes on the link: the sum over its segments (Linux
+    /// `sch_cake.c:cake_overhead`, from `shinfo->gso_size` on).
     pub(super) fn adjusted_whole(&mut self, params: &Params, len: u32, offset: u16, gso: Gso) -> u32 {
         self.average(offset);
         let offset = offset.into();

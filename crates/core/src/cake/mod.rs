@@ -201,7 +201,7 @@ impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
         self.last = Adjusted::default();
     }
 
-    /// Applies the isolation mode.
+    /// Applies the isolation mode. Linux asks for it at each packet instead (`cake_dsrc`, `cake_ddst`).
     fn share_out(&mut self) {
         self.sharing = Sharing::new(self.params.isolation, self.flows);
         let (_, hosts, _) = self.tables.split();
@@ -364,7 +364,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
     /// does not use are empty.
     type Parts = (D, Tables<M>, M::Of<Slot<Queued<P>>>);
 
-    /// The clocks of the shaper start at 0.
+    /// The clocks of the shaper start at 0 (Linux `cake_init`).
     fn new(now: Nanos, params: Params, _: Link, parts: Self::Parts) -> Result<Self, BuildError> {
         let (draws, mut tables, slots) = parts;
         let places = tables.heap().0.len();
@@ -452,10 +452,12 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Cake<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
+    /// Linux `cake_enqueue`.
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.cake_enqueue(now, packet, observer)
     }
 
+    /// Linux `cake_dequeue`.
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         self.cake_dequeue(now, observer)
     }
@@ -477,7 +479,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
         Stats { packets: sent_packets, bytes: sent_bytes, drops, marks, overlimits }
     }
 
-    /// Drops everything queued. Clocks, control state, lists and tags stay, as in Linux.
+    /// Drops everything queued. Clocks, control state, lists and tags stay (Linux `cake_reset`).
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for tin in 0..TINS {
             self.clear_tin(now, tin, Reason::Reset, observer);

@@ -116,7 +116,9 @@ pub enum AckFilter {
     Aggressive,
 }
 
-/// Parameters of `cake`. The number of flows of a tin follows from the storage.
+/// The parameters that tc computes from those of [`super::Setup`] and gives to the kernel (Linux
+/// `sch_cake.c:cake_policy`): the target beside the round trip, and overhead, `mpu` and framing instead of
+/// the kind of link. The number of flows of a tin follows from the storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Rate of the shaper, kept as whole bytes per second (Linux); 0: unlimited. Default 0.

@@ -1,8 +1,12 @@
 //! `cake` with the keywords of tc for links, round trips and so on.
 
-use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params};
+use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS};
+use super::{Cake, CakeMq, Instance, Queued, Seat, Tables};
+use crate::arena::Slot;
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, Properties, params, words};
-use crate::{Rate, Span};
+use crate::{Configurable, Lcg, Packet, Queue, Rate, Span};
 
 words! { Diffserv:
     Diffserv3 = "diffserv3", Diffserv4 = "diffserv4", Diffserv8 = "diffserv8", Besteffort = "besteffort",
@@ -191,6 +195,14 @@ impl Properties for MqSetup {
         Some(self.flows)
     }
 
+    fn all_flows(&self) -> u64 {
+        self.instance().all_flows() * u64::from(self.queues)
+    }
+
+    fn instances(&self) -> u32 {
+        self.queues
+    }
+
     fn shaped_rate(&self) -> Option<Rate> {
         self.bandwidth
     }
@@ -242,7 +254,60 @@ impl Properties for Setup {
         Some(self.flows)
     }
 
+    fn all_flows(&self) -> u64 {
+        u64::from(self.flows) * u64::from(TINS)
+    }
+
     fn shaped_rate(&self) -> Option<Rate> {
         self.bandwidth
+    }
+}
+
+impl Build for Setup {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Cake<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, link: Link) -> Result<Params, BuildError> {
+        Ok(self.params(link))
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(Lcg, Tables<R::Memory>, <R::Memory as Memory>::Of<Slot<Queued<P>>>), R::Error> {
+        let tables = Tables::new(room, self.diffserv.tins(), self.flows)?;
+        Ok((context.draws.into(), tables, room.packets(context.places)?))
+    }
+}
+
+impl Build for MqSetup {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = CakeMq<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, link: Link) -> Result<Params, BuildError> {
+        Ok(self.instance().params(link))
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<Seat<Instance<P, R::Memory>>>, R::Error> {
+        let (instance, count) = (self.instance(), u64::from(self.queues));
+        let mut context = BuildContext { places: context.places / count, ..context };
+        room.admit(count, context.places)?;
+        room.classes(count, |room| {
+            // The first one draws what a `cake` would.
+            let draws = context.draws.clone().into();
+            context.draws.next_u64();
+            let tables = Tables::new(room, self.diffserv.tins(), self.flows)?;
+            let slots = room.packets(context.places)?;
+            let cake =
+                Cake::new(context.now, instance.params(context.link), context.link, (draws, tables, slots))?;
+            Ok(Seat::new(Instance::new(cake)))
+        })
     }
 }

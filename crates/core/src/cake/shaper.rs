@@ -14,7 +14,7 @@ pub(super) struct Shaper {
 }
 
 impl Shaper {
-    /// When the shaper opens, if it is closed now, that is if both clocks are in the future.
+    /// When the shaper opens, if it is closed now, that is if both clocks are in the future (`cake_dequeue`).
     pub(super) fn opens(&self, now: u64) -> Option<u64> {
         let is_closed = self.time_next > now && self.failsafe_next > now;
         is_closed.then(|| self.time_next.min(self.failsafe_next))
@@ -25,8 +25,8 @@ impl Shaper {
         self.byte_time.ns == 0
     }
 
-    /// An arrival finds the whole queue empty: the idle time gives no credit. Returns whether the shaper is
-    /// closed.
+    /// An arrival finds the whole queue empty: the idle time gives no credit (`cake_enqueue`). Returns
+    /// whether the shaper is closed.
     pub(super) fn start(&mut self, now: u64) -> bool {
         if self.time_next < now {
             self.time_next = now;

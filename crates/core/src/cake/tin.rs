@@ -151,7 +151,8 @@ impl Tin {
     }
 }
 
-/// Sets thresholds and quanta of the tins in use for a rate in bytes per second.
+/// Sets thresholds and quanta of the tins in use for a rate in bytes per second (Linux 6.1
+/// `sch_cake.c:cake_reconfigure`).
 pub(super) fn configure(tins: &mut [Tin; super::TINS as usize], rate: u64, params: &Params) {
     each(tins, rate, params.diffserv, |tin, rate, quantum| {
         tin.set_rate(rate, params);
@@ -164,7 +165,9 @@ pub(super) fn divide(tins: &mut [Tin; super::TINS as usize], rate: u64, diffserv
     each(tins, rate, diffserv, |tin, rate, _| tin.set_share(rate));
 }
 
-/// Calls `set` with each tin in use, its threshold and its quantum.
+/// Calls `set` with each tin in use, its threshold and its quantum (Linux 6.1
+/// `sch_cake.c:cake_config_besteffort`, `cake_config_diffserv3`, `cake_config_diffserv4`,
+/// `cake_config_diffserv8`, `cake_config_precedence`).
 fn each(
     tins: &mut [Tin; super::TINS as usize],
     rate: u64,
@@ -194,7 +197,7 @@ fn each(
     }
 }
 
-/// The tin of a codepoint.
+/// The tin of a codepoint (Linux 6.1 `sch_cake.c:cake_select_tin`, `tin_index`).
 pub(super) const fn of_dscp(diffserv: Diffserv, dscp: u8) -> u32 {
     let dscp = (dscp & 63) as usize;
     let digit = match diffserv {
@@ -208,7 +211,8 @@ pub(super) const fn of_dscp(diffserv: Diffserv, dscp: u8) -> u32 {
 }
 
 /// The tin for the `number` in a mark or a priority. Numbers count from 1 in the order of `tc -s qdisc`, in
-/// which bulk comes before best effort. `None` for a number without a tin.
+/// which bulk comes before best effort (Linux 6.1 `sch_cake.c:cake_select_tin`, `tin_order`). `None` for a
+/// number without a tin.
 pub(super) const fn of_number(diffserv: Diffserv, number: u32) -> Option<u32> {
     if number == 0 || number > diffserv.tins() {
         return None;

@@ -227,7 +227,7 @@ pub(super) struct Line {
 impl Line {
     pub(super) const EMPTY: Line = Line { head: NIL, tail: NIL };
 
-    /// Puts a flow that is on no list at the tail.
+    /// Puts a flow that is on no list at the tail (Linux `list_add_tail`).
     pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
         flows[index as usize].next = NIL;
         if self.head == NIL {
@@ -251,7 +251,7 @@ pub(super) struct Ring {
 impl Ring {
     pub(super) const EMPTY: Ring = Ring { head: NIL, tail: NIL };
 
-    /// Puts a flow that is on no list at the tail.
+    /// Puts a flow that is on no list at the tail (Linux `list_add_tail`).
     pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
         if self.head == NIL {
             self.head = index;
@@ -283,7 +283,7 @@ pub(super) struct Chain {
 impl Chain {
     pub(super) const EMPTY: Chain = Chain { head: NIL };
 
-    /// Puts a flow that is on no list at the tail.
+    /// Puts a flow that is on no list at the tail (Linux `list_add_tail`).
     pub(super) fn push(&mut self, flows: &mut [Flow], index: u32) {
         if self.head == NIL {
             let alone = &mut flows[index as usize];

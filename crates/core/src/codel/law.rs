@@ -1,9 +1,10 @@
 //! The control law of `CoDel` (RFC 8289 section 5), in the integers of Linux, apart from how packets
 //! are stored: `codel` and every bucket of `fq_codel` run this one body over their own [`Source`].
 
+use super::Params;
 use super::tick::Tick;
 use crate::spec::words;
-use crate::{Packet, Reason, Span};
+use crate::{Packet, Reason};
 
 /// Whether the corners in which Linux departs from the algorithm are kept as Linux has them.
 ///
@@ -33,50 +34,6 @@ pub enum Parity {
 
 words! { Parity: Sane = "sane", Linux = "linux", LinuxStale = "linux-stale" }
 
-/// Parameters of the control law.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Params {
-    /// Acceptable standing sojourn time (RFC 8289 section 4.3); above 0 ns, kept in whole ticks of
-    /// 1024 ns. Default 5 ms.
-    pub target: Span,
-    /// Time that the sojourn time must stay above target before the first drop, of the order of the
-    /// longest usual round-trip time (RFC 8289 section 4.3). Default 100 ms.
-    pub interval: Span,
-    /// Whether ECN-capable packets are marked instead of dropped. Default: no in `codel`, yes in `fq_codel`.
-    pub ecn: bool,
-    /// Sojourn time above which every ECN-capable packet is marked, whatever [`Params::ecn`] says; none
-    /// by default.
-    pub ce_threshold: Option<Span>,
-    /// With a [`Params::ce_threshold_mask`] other than 0, `ce_threshold` is for packets alone whose DS
-    /// byte has this value under the mask. 0 to 255.
-    pub ce_threshold_selector: u8,
-    /// Bits of the DS byte compared with the selector; 0, the default, selects every packet.
-    pub ce_threshold_mask: u8,
-    /// No dropping while the backlog, without the packet in hand, is at most this many bytes: the
-    /// device's MTU with its link header (RFC 8289 section 5.2 "MAXPACKET"; Linux `psched_mtu`). Default
-    /// 1514.
-    pub mtu: u32,
-    /// See [`Parity`]. Default [`Parity::Sane`].
-    pub parity: Parity,
-}
-
-impl Params {
-    /// Linux's defaults for `codel`, ECN off.
-    #[must_use]
-    pub const fn new() -> Params {
-        Params {
-            target: Span::from_millis(5),
-            interval: Span::from_millis(100),
-            ecn: false,
-            ce_threshold: None,
-            ce_threshold_selector: 0,
-            ce_threshold_mask: 0,
-            mtu: crate::ETHERNET_FRAME,
-            parity: Parity::Sane,
-        }
-    }
-}
-
 /// Times of [`Params`] as Linux keeps them, in ticks of 1024 ns, rounded down, modulo 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticks {
@@ -88,39 +45,27 @@ pub struct Ticks {
     pub ce_threshold: u32,
 }
 
-impl Params {
-    /// The times in ticks.
-    #[must_use]
-    pub const fn ticks(&self) -> Ticks {
-        let law = Law::new(self);
-        Ticks { target: law.target.0, interval: law.interval.0, ce_threshold: law.ce_threshold.0 }
-    }
-}
-
-impl Default for Params {
-    fn default() -> Self {
-        Params::new()
-    }
-}
-
 /// `ce_threshold` that is off: still a threshold, of 2199 s (Linux `CODEL_DISABLED_THRESHOLD`).
 const DISABLED_THRESHOLD: Tick = Tick(i32::MAX.cast_unsigned());
 
-/// [`Params`] in ticks.
+/// What the law needs of [`Params`], in ticks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
     target: Tick,
     interval: Tick,
     ce_threshold: Tick,
+    /// Nothing is dropped while the backlog, without the packet in hand, is at most this many bytes: the
+    /// device's MTU with its link header (RFC 8289 section 5.2 "MAXPACKET"; Linux `psched_mtu`).
     mtu: u64,
     ecn: bool,
-    selector: u8,
-    mask: u8,
+    /// With a mask other than 0, `ce_threshold` is for packets alone whose DS byte has this value under it.
+    ce_threshold_selector: u8,
+    ce_threshold_mask: u8,
     parity: Parity,
 }
 
 impl Law {
-    pub(crate) const fn new(params: &Params) -> Law {
+    pub(crate) const fn new(params: &Params, mtu: u32) -> Law {
         Law {
             target: Tick::of(params.target),
             interval: Tick::of(params.interval),
@@ -128,12 +73,22 @@ impl Law {
                 Some(span) => Tick::of(span),
                 None => DISABLED_THRESHOLD,
             },
-            mtu: params.mtu as u64,
+            mtu: mtu as u64,
             ecn: params.ecn,
-            selector: params.ce_threshold_selector,
-            mask: params.ce_threshold_mask,
+            ce_threshold_selector: 0,
+            ce_threshold_mask: 0,
             parity: params.parity,
         }
+    }
+
+    /// The same with `ce_threshold` for some packets alone.
+    pub(crate) const fn with_selector(self, ce_threshold_selector: u8, ce_threshold_mask: u8) -> Law {
+        Law { ce_threshold_selector, ce_threshold_mask, ..self }
+    }
+
+    /// The times in ticks.
+    pub(crate) const fn ticks(&self) -> Ticks {
+        Ticks { target: self.target.0, interval: self.interval.0, ce_threshold: self.ce_threshold.0 }
     }
 
     /// `first_above_time` of a packet that is above target at `now`. Zero means "not above", so
@@ -264,7 +219,8 @@ impl Vars {
         now.is_after(self.first_above_time)
     }
 
-    /// The next packet, and whether it may be dropped. An empty queue is below target.
+    /// The next packet, and whether it may be dropped. An empty queue is below target (Linux 6.1
+    /// `codel_impl.h:codel_should_drop` without a packet).
     fn next<P: Packet>(
         &mut self,
         law: &Law,
@@ -281,7 +237,8 @@ impl Vars {
         Some((packet, drop))
     }
 
-    /// Whether `drop_next` is less than 16 intervals ago, or ahead.
+    /// Whether `drop_next` is less than 16 intervals ago, or ahead (Linux 6.1 `codel_impl.h:codel_dequeue`,
+    /// where it enters the dropping state).
     fn left_dropping_lately(&self, law: &Law, now: Tick) -> bool {
         let since = now.minus(self.drop_next);
         match law.parity {
@@ -326,7 +283,7 @@ impl Vars {
     }
 
     /// Whether the packet in hand is neither dropped nor marked, by the answer of [`Vars::should_drop`]: the
-    /// ordinary case.
+    /// ordinary case (Linux 6.1 `codel_impl.h:codel_dequeue`, where no branch is taken).
     #[inline(always)]
     pub(crate) fn passes(&mut self, law: &Law, now: Tick, drop: bool) -> bool {
         let is_due = drop && (!self.dropping || !now.is_before(self.drop_next));
@@ -392,7 +349,8 @@ impl Vars {
             packet = next?;
         }
         if self.ldelay.is_after(law.ce_threshold)
-            && (law.mask == 0 || packet.dsfield() & law.mask == law.selector)
+            && (law.ce_threshold_mask == 0
+                || packet.dsfield() & law.ce_threshold_mask == law.ce_threshold_selector)
             && packet.set_ce()
         {
             counters.ce_mark += 1;
@@ -405,6 +363,10 @@ impl Vars {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn law(parity: Parity) -> Law {
+        Law::new(&Params { parity, ..Params::default() }, crate::ETHERNET_FRAME)
+    }
 
     #[test]
     fn newton_steps_reach_the_root() {
@@ -423,13 +385,13 @@ mod tests {
     #[test]
     fn the_first_spacing_is_a_little_below_one_interval() {
         let vars = Vars { rec_inv_sqrt: u16::MAX, ..Vars::default() };
-        assert_eq!(vars.control_law(&Law::new(&Params::new()), Tick(0)), Tick(97_654));
+        assert_eq!(vars.control_law(&law(Parity::Sane), Tick(0)), Tick(97_654));
     }
 
     #[test]
     fn sane_and_linux_differ_after_half_a_clock_period() {
-        let linux = Law::new(&Params { parity: Parity::Linux, ..Params::new() });
-        let sane = Law::new(&Params::new());
+        let linux = law(Parity::Linux);
+        let sane = law(Parity::Sane);
         let vars = Vars { drop_next: Tick(1000), rec_inv_sqrt: 100, ..Vars::default() };
         let interval = 97_656_u32;
         for (since, in_linux, in_sane) in [
@@ -450,10 +412,8 @@ mod tests {
     fn sane_and_linux_differ_on_a_root_of_zero() {
         let vars = Vars { count: 64, ..Vars::default() };
         let now = Tick(97_656);
-        assert!(
-            vars.left_dropping_lately(&Law::new(&Params { parity: Parity::Linux, ..Params::new() }), now)
-        );
-        assert!(!vars.left_dropping_lately(&Law::new(&Params::new()), now));
+        assert!(vars.left_dropping_lately(&law(Parity::Linux), now));
+        assert!(!vars.left_dropping_lately(&law(Parity::Sane), now));
     }
 
     /// A queue with nothing in it, or with what is left of one packet.
@@ -474,7 +434,7 @@ mod tests {
     fn an_empty_queue_disarms_the_law_but_for_stale_state() {
         let find_empty = |parity| {
             let mut vars = Vars { first_above_time: Tick(7), dropping: true, ..Vars::default() };
-            let law = Law::new(&Params { parity, ..Params::new() });
+            let law = law(parity);
             assert_eq!(vars.dequeue(&law, &mut Counters::default(), Tick(9), &mut Packets([None])), None);
             (vars.first_above_time.0, vars.dropping)
         };
@@ -485,7 +445,6 @@ mod tests {
 
     #[test]
     fn the_clock_of_stale_is_that_of_linux() {
-        let law = |parity| Law::new(&Params { parity, ..Params::new() });
         let vars = Vars { drop_next: Tick(1000), rec_inv_sqrt: 100, ..Vars::default() };
         let now = Tick(1000).plus(Tick(0x8020_0000));
         assert!(vars.left_dropping_lately(&law(Parity::LinuxStale), now));
@@ -496,7 +455,7 @@ mod tests {
     fn sane_and_linux_differ_where_the_armed_tick_is_zero() {
         let now = Tick(97_656_u32.wrapping_neg());
         let arm = |parity| {
-            let law = Law::new(&Params { parity, ..Params::new() });
+            let law = law(parity);
             let mut vars = Vars::default();
             let mut queue = Packets([Some((crate::Header::default(), now.minus(Tick(5000))))]);
             assert!(vars.dequeue(&law, &mut Counters::default(), now, &mut queue).is_some());

@@ -45,9 +45,6 @@ use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
 use crate::{Backlog, Configurable, Nanos, Observer, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 
-/// Parameters of the control law alone, which `codel` and `fq_codel` share.
-pub use law::Params as LawParams;
-
 /// The longest time: half the period of the 32-bit clock, in whole seconds. Longer times read as past.
 pub(crate) const MAX_TIME: Span = Span::from_secs(2199);
 
@@ -83,6 +80,7 @@ struct Head<'a, P, S, O> {
 }
 
 impl<P: Packet, S: Storage<Stamped<P>>, O: Observer<P>> Source<P> for Head<'_, P, S, O> {
+    /// Linux `sch_codel.c:dequeue_func`.
     fn pop(&mut self) -> Option<(P, Tick)> {
         let Stamped { packet, tick } = self.ring.pop()?;
         *self.bytes -= u64::from(packet.len());
@@ -91,6 +89,7 @@ impl<P: Packet, S: Storage<Stamped<P>>, O: Observer<P>> Source<P> for Head<'_, P
     fn backlog(&self) -> u64 {
         *self.bytes
     }
+    /// Linux `sch_codel.c:drop_func`.
     fn drop(&mut self, packet: P) {
         self.observer.dropped(self.now, packet, Reason::Codel);
     }
@@ -125,10 +124,11 @@ impl<P: Packet, M: Memory> Configurable<P> for Codel<P, M> {
     type Params = Params;
     type Parts = M::Of<Stamped<P>>;
 
+    /// Linux `sch_codel.c:codel_init`.
     fn new(_: Nanos, params: Params, link: Link, places: M::Of<Stamped<P>>) -> Result<Self, BuildError> {
         let ring = Ring::new(places);
         Ok(Codel {
-            law: Law::new(&params.law(link)),
+            law: Law::new(&params, link.mtu),
             limit: params.limit.min(ring.capacity()),
             params,
             vars: Vars::default(),
@@ -141,9 +141,10 @@ impl<P: Packet, M: Memory> Configurable<P> for Codel<P, M> {
         })
     }
 
+    /// Linux `sch_codel.c:codel_change`, without its drops.
     fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         self.params = params;
-        self.law = Law::new(&params.law(link));
+        self.law = Law::new(&params, link.mtu);
         self.limit = params.limit.min(self.ring.capacity());
         Ok(())
     }
@@ -160,6 +161,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Codel<P, M> {
 }
 
 impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
+    /// Linux `sch_codel.c:codel_qdisc_enqueue`.
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let len = packet.len();
         if self.ring.len() < self.limit && self.ring.push(Stamped { packet, tick: Tick::at(now).0 }) {
@@ -171,6 +173,7 @@ impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
         Verdict::Dropped(Reason::Limit)
     }
 
+    /// Linux `sch_codel.c:codel_qdisc_dequeue`.
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         let mut head = Head { ring: &mut self.ring, bytes: &mut self.bytes, now, observer };
         let packet = self.vars.dequeue(&self.law, &mut self.counters, Tick::at(now), &mut head)?;
@@ -193,6 +196,7 @@ impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
         )
     }
 
+    /// Linux `sch_codel.c:codel_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         while let Some(Stamped { packet, .. }) = self.ring.pop() {
             observer.dropped(now, packet, Reason::Reset);

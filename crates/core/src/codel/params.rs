@@ -1,8 +1,10 @@
 //! Parameters of `codel`.
 
-use super::{LawParams, MAX_TIME, Parity};
-use crate::Span;
+use super::{Codel, Law, MAX_TIME, Parity, Stamped, Ticks};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Span};
 
 params! {
     /// Parameters of `codel` (tc-codel(8)).
@@ -24,23 +26,33 @@ params! {
 }
 
 impl Params {
-    /// The control law on a link.
+    /// The times as the control law uses them.
     #[must_use]
-    pub const fn law(&self, link: Link) -> LawParams {
-        LawParams {
-            target: self.target,
-            interval: self.interval,
-            ecn: self.ecn,
-            ce_threshold: self.ce_threshold,
-            mtu: link.mtu,
-            parity: self.parity,
-            ..LawParams::new()
-        }
+    pub const fn ticks(&self) -> Ticks {
+        Law::new(self, 0).ticks()
     }
 }
 
 impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Codel<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<Stamped<P>>, R::Error> {
+        room.packets(context.places)
     }
 }

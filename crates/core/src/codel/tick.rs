@@ -8,7 +8,7 @@ use crate::{Nanos, Span};
 pub(crate) struct Tick(pub(crate) u32);
 
 impl Tick {
-    /// The tick that contains `now`.
+    /// The tick that contains `now` (Linux `codel.h:codel_get_time`).
     #[allow(clippy::cast_possible_truncation)]
     pub(crate) const fn at(now: Nanos) -> Tick {
         Tick((now.0 >> 10) as u32)
@@ -20,20 +20,23 @@ impl Tick {
         Tick((span.0 >> 10) as u32)
     }
 
+    /// `self + other`, modulo 2^32.
     pub(crate) const fn plus(self, other: Tick) -> Tick {
         Tick(self.0.wrapping_add(other.0))
     }
 
+    /// `self - other`, modulo 2^32.
     pub(crate) const fn minus(self, other: Tick) -> Tick {
         Tick(self.0.wrapping_sub(other.0))
     }
 
-    /// Whether `self` is later than `other`: the signed distance is above zero.
+    /// Whether `self` is later than `other`: the signed distance is above zero (Linux
+    /// `codel.h:codel_time_after`).
     pub(crate) const fn is_after(self, other: Tick) -> bool {
         other.minus(self).0.cast_signed() < 0
     }
 
-    /// Whether `self` is earlier than `other`.
+    /// Whether `self` is earlier than `other` (Linux `codel.h:codel_time_before`).
     pub(crate) const fn is_before(self, other: Tick) -> bool {
         self.minus(other).0.cast_signed() < 0
     }

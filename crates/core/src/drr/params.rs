@@ -1,7 +1,10 @@
 //! Parameters of `drr`.
 
-use super::By;
+use super::{By, Class, Drr};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, Properties, params, words};
+use crate::{Packet, Queue};
 
 words! { By: Flow = "flow", Dscp = "dscp" }
 
@@ -37,5 +40,25 @@ impl Properties for Params {
 
     fn places(&self, _: Link, leaf: u64) -> Result<u64, BuildError> {
         Ok(leaf.saturating_mul(self.classes.into()))
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Drr<P, Q, M>;
+    type InForce = Params;
+    const IS_FIXED: bool = true;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        mut context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<Class<P, Q>>, R::Error> {
+        room.admit(self.classes.into(), context.places_of_class)?;
+        room.classes(self.classes.into(), |room| Ok(Class::new(context.class(room)?)))
     }
 }

@@ -179,6 +179,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         }
     }
 
+    /// Linux `dualpi2_timer`, with the delays that `get_qdelays` finds.
     fn run_timer(&mut self, now: Nanos) {
         let heads = self.halves.iter().filter_map(|half| self.arena.slot(half.head()));
         self.law.run_timer(now, heads.map(|slot| slot.packet.arrived).min());
@@ -222,7 +223,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         self.classic_marking(packet)
     }
 
-    /// The coupled probability, and whether the queue is overloaded, so that marks do not suffice.
+    /// The coupled probability, and whether the queue is overloaded, so that marks do not suffice (Linux
+    /// `must_drop`, `overload`).
     fn coupled(&self) -> (u64, bool) {
         let coupled = self.law.vars.coupled(self.params.coupling_factor);
         (coupled, self.params.drop_overload && coupled >= MAX_PROB)
@@ -249,7 +251,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
     }
 
     /// The marking probability from the length of the L queue only, with `packets` packets in it: a step or a
-    /// ramp (RFC 9332 appendix A.1, `laqm`).
+    /// ramp (RFC 9332 appendix A.1, `laqm`; Linux `do_step_aqm` has the step alone).
     fn native(&self, now: Nanos, arrived: u64, packets: u32) -> u64 {
         match self.params.step_thresh {
             Threshold::Packets(most) => u64::from(packets > most) * MAX_PROB,
@@ -264,7 +266,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         }
     }
 
-    /// Drops or marks a packet of the classic queue. Returns the packet that is finally delivered.
+    /// Drops or marks a packet of the classic queue. Returns the packet that is finally delivered (Linux
+    /// `drop_and_retry` and what follows it in `dualpi2_qdisc_dequeue`).
     fn signal(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Option<P> {
         match self.classic_marking(&packet) {
             Fate::Pass => {}
@@ -279,7 +282,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         Some(packet)
     }
 
-    /// The next packet to deliver, from either queue.
+    /// The next packet to deliver, from either queue (Linux `dualpi2_qdisc_dequeue`).
     fn serve(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         loop {
             let (which, Stamped { mut packet, arrived }, is_stepped) = self.dequeue_packet()?;
@@ -299,6 +302,7 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         }
     }
 
+    /// Linux `dualpi2_mark`.
     fn mark(&mut self, now: Nanos, packet: &mut P, reason: Reason, observer: &mut impl Owner<P>) {
         if packet.set_ce() {
             let counters = &mut self.counters;
@@ -309,13 +313,15 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         }
     }
 
+    /// A limit is reached: the first tests of Linux `dualpi2_enqueue_skb`.
     fn refuse(&mut self, now: Nanos, packet: P, reason: Reason, observer: &mut impl Observer<P>) -> Verdict {
         self.counters.overlimit += 1;
         observer.dropped(now, packet, reason);
         Verdict::Dropped(reason)
     }
 
-    /// Enqueues a packet that has passed all checks; `memory_used` includes it.
+    /// Enqueues a packet that has passed all checks; `memory_used` includes it (the end of Linux
+    /// `dualpi2_enqueue_skb`).
     fn append(&mut self, now: Nanos, which: usize, packet: P, memory_used: u64) {
         self.packets += 1;
         self.memory_used = memory_used;
@@ -376,7 +382,8 @@ impl<P: Packet, M: Memory, D: Draws> DualPi2<P, M, D> {
         self.enqueue_one(now, packet, observer)
     }
 
-    /// Enqueues the segments of a super-packet one by one, or the whole packet if it cannot be segmented.
+    /// Enqueues the segments of a super-packet one by one, or the whole packet if it cannot be segmented
+    /// (Linux `dualpi2_qdisc_enqueue`).
     fn enqueue_segments(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let segments = observer.details(&packet).gso.map_or(0, |gso| gso.segments);
         for number in 0..segments {
@@ -403,6 +410,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for DualPi2<P, M, D> {
     type Params = Params;
     type Parts = (D, M::Of<Slot<Stamped<P>>>);
 
+    /// Linux `dualpi2_init`.
     fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
         let (draws, slots) = parts;
         let (arena, params) = (Arena::new(slots), params.resolved());
@@ -428,6 +436,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for DualPi2<P, M, D> {
         Ok(queue)
     }
 
+    /// Linux `dualpi2_change`, without its drops.
     fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         self.advance(now);
         (self.params, self.link) = (params.resolved(), link);
@@ -437,7 +446,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for DualPi2<P, M, D> {
         Ok(())
     }
 
-    /// The packets above a limit are dequeued as if they were sent, and dropped.
+    /// The packets above a limit are dequeued as if they were sent, and dropped (Linux `dualpi2_change`).
     fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
         let most = u64::from(self.params.memory_limit(self.link));
         while self.packets > self.limit || self.memory_used > most {
@@ -449,6 +458,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for DualPi2<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
+    /// Linux `dualpi2_qdisc_enqueue`.
     // Inlined: without it a packet takes 4 % more instructions.
     #[inline]
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
@@ -462,6 +472,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         Verdict::Enqueued
     }
 
+    /// Linux `dualpi2_qdisc_dequeue`.
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now);
         if !self.halves[L].is_empty() {
@@ -501,6 +512,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         )
     }
 
+    /// Linux `dualpi2_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         while let Some((_, stamped, _)) = self.dequeue_packet() {

@@ -1,9 +1,13 @@
 //! Parameters of `dualpi2`, with the names of tc-dualpi2(8). Flags without a value there have a value here.
 
-use crate::Span;
+use super::{DualPi2, Stamped};
+use crate::arena::Slot;
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{
     BuildError, Field, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Properties, Unit, Value, params, words,
 };
+use crate::{Packet, Queue, Rng, Span};
 
 /// The length of the L queue above which all its packets are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,5 +134,23 @@ impl Params {
 impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = DualPi2<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(Rng, <R::Memory as Memory>::Of<Slot<Stamped<P>>>), R::Error> {
+        Ok((context.draws, room.packets(context.places)?))
     }
 }

@@ -1,8 +1,10 @@
 //! Parameters of `pfifo`, `bfifo` and `fifo`.
 
-use super::Limit;
-use crate::Span;
+use super::{Fifo, Limit};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, depth, packets_in, params};
+use crate::{Packet, Queue, Span};
 
 params! {
     /// Parameters of `pfifo`.
@@ -48,6 +50,10 @@ impl Properties for BfifoParams {
         Ok(packets_in(self.limit.into()))
     }
 
+    fn limit_bytes(&self, _: Link) -> Option<u64> {
+        Some(self.limit.into())
+    }
+
     fn too_small_for(&self, frame: u32) -> Option<&'static str> {
         (self.limit < frame).then_some("limit")
     }
@@ -56,5 +62,63 @@ impl Properties for BfifoParams {
 impl Properties for FifoParams {
     fn places(&self, link: Link, _: u64) -> Result<u64, BuildError> {
         Ok(packets_in(depth(self.time, link)?.0))
+    }
+
+    fn limit_bytes(&self, link: Link) -> Option<u64> {
+        Some(depth(self.time, link).ok()?.0)
+    }
+}
+
+impl Build for PfifoParams {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Fifo<P, M>;
+    type InForce = Limit;
+
+    fn in_force(&self, _: Link) -> Result<Limit, BuildError> {
+        Ok(Limit::Packets(self.limit))
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
+        room.packets(context.places)
+    }
+}
+
+impl Build for BfifoParams {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Fifo<P, M>;
+    type InForce = Limit;
+
+    fn in_force(&self, _: Link) -> Result<Limit, BuildError> {
+        Ok(Limit::Bytes(self.limit.into()))
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
+        room.packets(context.places)
+    }
+}
+
+impl Build for FifoParams {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Fifo<P, M>;
+    type InForce = Limit;
+
+    fn in_force(&self, link: Link) -> Result<Limit, BuildError> {
+        self.limit(link)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
+        room.packets(context.places)
     }
 }

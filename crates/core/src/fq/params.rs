@@ -1,8 +1,11 @@
 //! Parameters and counters of `fq`.
 
+use super::{Flow, Fq, Node};
 use crate::jiffies::{self, HZ};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_MICROS, MAX_PACKETS, Properties, params};
-use crate::{Rate, Span};
+use crate::{Packet, Queue, Rate, Span};
 
 /// The largest rate in tc's 32 bits of bytes per second.
 const MAX_RATE: Rate = Rate((u32::MAX as u64 - 1) * 8);
@@ -117,4 +120,27 @@ pub struct FlowCounts {
     pub inactive: u32,
     /// Those that wait for the time of their next packet.
     pub throttled: u32,
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Fq<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<
+        (<R::Memory as Memory>::Of<u32>, <R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Node<P>>),
+        R::Error,
+    > {
+        let buckets = room.places("buckets", self.buckets.into())?;
+        let flows = room.places("flows", self.flows.into())?;
+        Ok((buckets, flows, room.packets(context.places)?))
+    }
 }

@@ -144,6 +144,7 @@ impl<P: Packet, S: Storage<Slot<P>>, O: Observer<P>> Source<P> for Head<'_, P, S
     fn backlog(&self) -> u64 {
         self.totals.bytes
     }
+    /// Linux `drop_func`.
     fn drop(&mut self, packet: P) {
         self.observer.dropped(self.now, packet, Reason::Codel);
     }
@@ -238,6 +239,7 @@ impl<P: Packet, M: Memory> Configurable<P> for FqCodel<P, M> {
     /// Buckets, at most 65536 of them in Linux, and slots, at least two.
     type Parts = (M::Of<Flow>, M::Of<Slot<P>>);
 
+    /// Linux `fq_codel_init`.
     fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
         let (mut flows, slots) = parts;
         if flows.as_ref().is_empty() || slots.as_ref().len() < 2 {
@@ -252,7 +254,7 @@ impl<P: Packet, M: Memory> Configurable<P> for FqCodel<P, M> {
             sent_packets: 0,
             limit: 0,
             quantum: 0,
-            law: Law::new(&params.law(link)),
+            law: params.law(link),
             codel: Counters::default(),
             fq: FqCounters::default(),
             params,
@@ -261,12 +263,13 @@ impl<P: Packet, M: Memory> Configurable<P> for FqCodel<P, M> {
         Ok(queue)
     }
 
+    /// Linux `fq_codel_change`, without its drops.
     fn set_params(&mut self, _: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         let (qlen, memory) = (self.qlen(), self.memory_usage());
         let room = params.limit.min(self.arena.capacity().saturating_sub(1));
         self.limit = i32::try_from(room).unwrap_or(i32::MAX);
         self.quantum = params.quantum(link).cast_signed();
-        self.law = Law::new(&params.law(link));
+        self.law = params.law(link);
         self.params = params;
         self.totals.packets_left = self.limit.wrapping_sub_unsigned(qlen);
         self.totals.memory_left = i64::from(params.memory_limit) - memory.cast_signed();
@@ -350,6 +353,7 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
         }
     }
 
+    /// Linux `fq_codel_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         for flow in self.flows.as_mut() {
             while let Some((packet, _)) = self.arena.pop(&mut flow.packets) {

@@ -1,8 +1,12 @@
 //! Parameters of `fq_codel`.
 
-use crate::Span;
-use crate::codel::{LawParams, MAX_TIME, Parity};
+use super::{Flow, FqCodel};
+use crate::arena::Slot;
+use crate::codel::{self, Law, MAX_TIME, Parity};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Span};
 
 params! {
     /// Parameters of `fq_codel` (tc-fq_codel(8)).
@@ -37,19 +41,23 @@ params! {
 }
 
 impl Params {
-    /// The control law of every bucket on a link.
+    /// What applies to every bucket as to a `codel`.
     #[must_use]
-    pub const fn law(&self, link: Link) -> LawParams {
-        LawParams {
+    pub const fn codel(&self) -> codel::Params {
+        codel::Params {
+            limit: self.limit,
             target: self.target,
             interval: self.interval,
             ecn: self.ecn,
             ce_threshold: self.ce_threshold,
-            ce_threshold_selector: self.ce_threshold_selector,
-            ce_threshold_mask: self.ce_threshold_mask,
-            mtu: link.mtu,
             parity: self.parity,
         }
+    }
+
+    /// The control law of every bucket on a link.
+    pub(super) const fn law(&self, link: Link) -> Law {
+        let law = Law::new(&self.codel(), link.mtu);
+        law.with_selector(self.ce_threshold_selector, self.ce_threshold_mask)
     }
 
     /// The quantum in force on a link, bytes: 1 to 2^20. Linux raises what a user gives to 256.
@@ -70,5 +78,25 @@ impl Properties for Params {
 
     fn memory_limit(&self) -> Option<u32> {
         Some(self.memory_limit)
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = FqCodel<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(<R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Slot<P>>), R::Error> {
+        // One slot more than packets: an arrival above the limit takes a slot before another packet is
+        // dropped.
+        Ok((room.places("flows", self.flows.into())?, room.packets(context.places + 1)?))
     }
 }

@@ -250,7 +250,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for FqPie<P, M, D> {
             flows,
             arena: Arena::new(slots),
             lists: RoundRobin::EMPTY,
-            law: Law::new(&params.law(link)),
+            law: Law::new(&params.pie(), link.mtu),
             timer: Timer::new(params.hz, now, u64::from(params.hz / 2)),
             flows_cursor: 0,
             limit: 0,
@@ -273,7 +273,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for FqPie<P, M, D> {
         self.advance(now);
         let qlen = self.qlen();
         self.params = Params { hz: self.params.hz, ..params };
-        self.law = Law::new(&self.params.law(link));
+        self.law = Law::new(&self.params.pie(), link.mtu);
         self.flows.as_mut().iter_mut().for_each(|flow| flow.is_at_rest = false);
         self.limit = params.limit.min(self.arena.capacity());
         self.held.left = self.limit.wrapping_sub(qlen);

@@ -1,9 +1,13 @@
 //! Parameters of `fq_pie`.
 
-use crate::Span;
+use super::{Flow, FqPie};
+use crate::arena::Slot;
 use crate::jiffies::HZ;
-use crate::pie::LawParams;
+use crate::memory::{Memory, Room};
+use crate::pie::{self, Stamped};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Rng, Span};
 
 params! {
     /// Parameters of `fq_pie` (tc-fq_pie(8)).
@@ -37,10 +41,11 @@ params! {
 }
 
 impl Params {
-    /// The control law of every bucket on a link.
+    /// What applies to every bucket as to a `pie`.
     #[must_use]
-    pub const fn law(&self, link: Link) -> LawParams {
-        LawParams {
+    pub const fn pie(&self) -> pie::Params {
+        pie::Params {
+            limit: self.limit,
             target: self.target,
             tupdate: self.tupdate,
             alpha: self.alpha,
@@ -48,7 +53,6 @@ impl Params {
             ecn: self.ecn,
             bytemode: self.bytemode,
             dq_rate_estimator: self.dq_rate_estimator,
-            mtu: link.mtu,
             hz: self.hz,
         }
     }
@@ -71,5 +75,25 @@ impl Properties for Params {
 
     fn memory_limit(&self) -> Option<u32> {
         Some(self.memory_limit)
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = FqPie<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(Rng, <R::Memory as Memory>::Of<Flow>, <R::Memory as Memory>::Of<Slot<Stamped<P>>>), R::Error>
+    {
+        let flows = room.places("flows", self.flows.into())?;
+        Ok((context.draws, flows, room.packets(context.places)?))
     }
 }

@@ -1,9 +1,11 @@
 //! Parameters of `htb` by name: the trees of sqm-scripts.
 
-use super::{ClassParams, Map};
-use crate::Rate;
+use super::{Class, ClassParams, Htb, Map};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, Properties, params, words};
 use crate::tbf::LinkLayer;
+use crate::{Packet, Queue, Rate};
 
 /// A tree of sqm-scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,5 +109,31 @@ impl Properties for Params {
 
     fn shaped_rate(&self) -> Option<Rate> {
         Some(self.rate)
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Htb<P, Q, M>;
+    type InForce = Map;
+    const IS_FIXED: bool = true;
+
+    fn in_force(&self, link: Link) -> Result<Map, BuildError> {
+        Ok(self.tree(link).map)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        mut context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<Class<Q>>, R::Error> {
+        let tree = self.tree(context.link);
+        room.admit(tree.leaves.iter().filter(|&&is_leaf| is_leaf).count() as u64, context.places_of_class)?;
+        let mut classes = tree.classes.into_iter().zip(tree.leaves);
+        room.classes(tree.number as u64, |room| match classes.next() {
+            Some((params, true)) => Ok(Class::leaf(params, context.class(room)?)),
+            Some((params, false)) => Ok(Class::inner(params)),
+            None => Err(BuildError::NoPlace.into()),
+        })
     }
 }

@@ -9,8 +9,8 @@
 //! * The burst allowance shrinks at each dequeue by the time since the last one, idle or not. It is only
 //!   renewed when the delay, the old delay and the probability are small.
 
-use crate::jiffies::{self, HZ};
-use crate::{Draws, Nanos, Packet, Span};
+use super::Params;
+use crate::{Draws, Nanos, Packet};
 
 /// A probability of one, 2^56 - 1 (Linux `MAX_PROB`).
 pub const MAX_PROB: u64 = u64::MAX >> 8;
@@ -24,85 +24,25 @@ const BURST: u64 = 150_000_000 >> TICK_SHIFT;
 /// The delay from which on the probability rises faster, 250 ms in ticks.
 const LONG_DELAY: u64 = 250_000_000 >> TICK_SHIFT;
 /// A tick is 2^6 ns (Linux `PSCHED_SHIFT`).
-const TICK_SHIFT: u32 = 6;
+pub(super) const TICK_SHIFT: u32 = 6;
 const TICKS_PER_SEC: u64 = 1_000_000_000 >> TICK_SHIFT;
 const PERCENT_2: u64 = MAX_PROB / 50;
 /// Below each of these the probability changes at a quarter of the speed.
 const LOW: [u64; 5] =
     [MAX_PROB / 100, MAX_PROB / 1000, MAX_PROB / 10_000, MAX_PROB / 100_000, MAX_PROB / 1_000_000];
 
-/// Parameters of the control law, which `pie` and `fq_pie` share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LawParams {
-    /// Target delay, stored in ticks of 64 ns. Default 15 ms.
-    pub target: Span,
-    /// Time between two updates of the probability, kept in jiffies, rounded up: 15 ms, the default, are 16
-    /// at `hz` 250. 0 stops the updates for good.
-    pub tupdate: Span,
-    /// Weight of the distance from the target, in sixteenths of 1/s; 0 to 32. Default 2.
-    pub alpha: u32,
-    /// Weight of the change of the delay, in sixteenths of 1/s; 0 to 32. Default 20.
-    pub beta: u32,
-    /// Marks ECN-capable packets while the probability is low. Default off.
-    pub ecn: bool,
-    /// Scales the probability with the length of the packet. Default off.
-    pub bytemode: bool,
-    /// Takes the delay from backlog and drain rate, as RFC 8033 section 4.3, instead of from the packets'
-    /// times of arrival. Default off.
-    pub dq_rate_estimator: bool,
-    /// The longest packet with its link header, bytes (Linux `psched_mtu`). Default 1514.
-    pub mtu: u32,
-    /// Jiffies per second, the unit of the timer. Default 250.
-    pub hz: u32,
-}
-
-impl LawParams {
-    /// The defaults.
-    #[must_use]
-    pub const fn new() -> LawParams {
-        LawParams {
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(15),
-            alpha: 2,
-            beta: 20,
-            ecn: false,
-            bytemode: false,
-            dq_rate_estimator: false,
-            mtu: crate::ETHERNET_FRAME,
-            hz: HZ,
-        }
-    }
-
-    /// The target in ticks of 64 ns, whole microseconds of it (Linux `PSCHED_NS2TICKS`).
-    #[must_use]
-    pub const fn target_ticks(&self) -> u64 {
-        (self.target.0 / 1000 * 1000) >> TICK_SHIFT
-    }
-
-    /// The time between two updates in jiffies.
-    #[must_use]
-    pub const fn tupdate_jiffies(&self) -> u64 {
-        jiffies::in_span(self.tupdate, self.hz)
-    }
-}
-
-impl Default for LawParams {
-    fn default() -> Self {
-        LawParams::new()
-    }
-}
-
 /// The time of `now` in ticks.
 pub(crate) const fn ticks(now: Nanos) -> u64 {
     now.0 >> TICK_SHIFT
 }
 
-/// The parameters in the form that the law uses.
+/// What the law needs of [`Params`], in ticks and jiffies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
     target: u64,
     alpha: u64,
     beta: u64,
+    /// The longest packet with its link header, bytes (Linux `psched_mtu`).
     mtu: u32,
     /// With fewer bytes queued nothing is dropped.
     two_mtu: u32,
@@ -119,8 +59,8 @@ pub(crate) struct Law {
 }
 
 impl Law {
-    pub(crate) const fn new(params: &LawParams) -> Law {
-        let mtu = if params.mtu == 0 { 1 } else { params.mtu };
+    pub(crate) const fn new(params: &Params, mtu: u32) -> Law {
+        let mtu = if mtu == 0 { 1 } else { mtu };
         let mut law = Law {
             target: params.target_ticks(),
             alpha: gain(params.alpha),

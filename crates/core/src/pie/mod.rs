@@ -28,7 +28,7 @@ mod law;
 mod params;
 
 pub(crate) use law::{Law, mark};
-pub use law::{LawParams, MAX_PROB, Stamped, Vars};
+pub use law::{MAX_PROB, Stamped, Vars};
 pub use params::Params;
 
 use crate::arena::Ring;
@@ -140,7 +140,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Pie<P, M, D> {
         let (draws, places) = parts;
         let ring = Ring::new(places);
         Ok(Pie {
-            law: Law::new(&params.law(link)),
+            law: Law::new(&params, link.mtu),
             limit: params.limit.min(ring.capacity()),
             params,
             vars: Vars::default(),
@@ -158,7 +158,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Pie<P, M, D> {
     fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         self.advance(now);
         self.params = Params { hz: self.params.hz, ..params };
-        self.law = Law::new(&self.params.law(link));
+        self.law = Law::new(&self.params, link.mtu);
         self.limit = params.limit.min(self.ring.capacity());
         Ok(())
     }

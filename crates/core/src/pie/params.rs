@@ -1,9 +1,12 @@
 //! Parameters of `pie`.
 
-use super::LawParams;
-use crate::Span;
-use crate::jiffies::HZ;
+use super::law::TICK_SHIFT;
+use super::{Pie, Stamped};
+use crate::jiffies::{self, HZ};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_MICROS, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Rng, Span};
 
 params! {
     /// Parameters of `pie` (tc-pie(8)).
@@ -30,25 +33,39 @@ params! {
 }
 
 impl Params {
-    /// The control law on a link.
+    /// The target in ticks of 64 ns, whole microseconds of it (Linux `PSCHED_NS2TICKS`).
     #[must_use]
-    pub const fn law(&self, link: Link) -> LawParams {
-        LawParams {
-            target: self.target,
-            tupdate: self.tupdate,
-            alpha: self.alpha,
-            beta: self.beta,
-            ecn: self.ecn,
-            bytemode: self.bytemode,
-            dq_rate_estimator: self.dq_rate_estimator,
-            mtu: link.mtu,
-            hz: self.hz,
-        }
+    pub const fn target_ticks(&self) -> u64 {
+        (self.target.0 / 1000 * 1000) >> TICK_SHIFT
+    }
+
+    /// The time between two updates in jiffies, rounded up: 15 ms are 4 at `hz` 250.
+    #[must_use]
+    pub const fn tupdate_jiffies(&self) -> u64 {
+        jiffies::in_span(self.tupdate, self.hz)
     }
 }
 
 impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Pie<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(Rng, <R::Memory as Memory>::Of<Stamped<P>>), R::Error> {
+        Ok((context.draws, room.packets(context.places)?))
     }
 }

@@ -17,6 +17,30 @@
 //!
 //! `Nanos(u64::MAX)` means "never".
 //!
+//! # Example
+//!
+//! Two packets of 1250 bytes on a line of 10 Mbit/s take 1 ms each.
+//!
+//! ```
+//! use goodqueue::{Header, Ignore, Line, Nanos, Port, QueueSpec, Rate, Serializer, Span};
+//!
+//! let (rate, spec) = (Rate(10_000_000), "fq_codel".parse::<QueueSpec>()?);
+//! let queue = spec.build::<Header>(rate, 1514, Nanos::ZERO)?;
+//! let mut port = Port::new(queue, None, Line::from(Serializer::new(rate)));
+//! for cookie in 1..=2 {
+//!     let packet = Header { cookie, len: 1250, truesize: 2304, ..Header::default() };
+//!     port.arrive(Nanos::ZERO, packet, &mut Ignore);
+//! }
+//! let mut left = Vec::new();
+//! while let Some(now) = port.next_wake() {
+//!     while let Some(departure) = port.poll(now, &mut Ignore) {
+//!         left.push((departure.packet.cookie, departure.at.since(Nanos::ZERO)));
+//!     }
+//! }
+//! assert_eq!(left, [(1, Span::from_millis(1)), (2, Span::from_millis(2))]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Order of events
 //!
 //! Events are handled in order of time. At the same time:

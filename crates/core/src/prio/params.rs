@@ -1,7 +1,11 @@
 //! Parameters of `prio` and `pfifo_fast`.
 
-use super::{MAX_BANDS, Priomap};
+use super::{MAX_BANDS, Prio, Priomap};
+use crate::fifo::Limit;
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, MAX_PACKETS, Properties, params};
+use crate::{Configurable, Fifo, Packet, Queue};
 
 params! {
     /// Parameters of `pfifo_fast`.
@@ -43,5 +47,48 @@ impl Properties for Params {
 
     fn places(&self, _: Link, leaf: u64) -> Result<u64, BuildError> {
         Ok(leaf.saturating_mul(self.bands.into()))
+    }
+}
+
+impl Build for PfifoFastParams {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Prio<P, Fifo<P, M>, M>;
+    type InForce = Priomap;
+    const IS_FIXED: bool = true;
+
+    fn in_force(&self, _: Link) -> Result<Priomap, BuildError> {
+        Ok(Priomap::default())
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<Fifo<P, R::Memory>>, R::Error> {
+        let limit = Limit::Packets(self.limit);
+        room.classes(PFIFO_FAST_BANDS.into(), |room| {
+            let places = room.packets(self.limit.into())?;
+            Ok(Fifo::new(context.now, limit, context.link, places)?)
+        })
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Prio<P, Q, M>;
+    type InForce = Priomap;
+    const IS_FIXED: bool = true;
+
+    fn in_force(&self, _: Link) -> Result<Priomap, BuildError> {
+        Ok(Priomap(self.priomap))
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        mut context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<Q>, R::Error> {
+        room.admit(self.bands.into(), context.places_of_class)?;
+        room.classes(self.bands.into(), |room| context.class(room))
     }
 }

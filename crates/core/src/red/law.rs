@@ -6,7 +6,8 @@
 
 use crate::Draws;
 
-/// Parameters of the law.
+/// Parameters of the law in the kernel's units (Linux `red.h:red_set_parms`), which `red` and `sfq` compute
+/// from those of tc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LawParams {
     /// Average queue from which packets are dropped or marked with a probability, bytes.
@@ -77,6 +78,7 @@ pub struct Law {
 }
 
 impl Law {
+    /// Linux `red.h:red_set_parms`.
     pub(crate) const fn new(params: LawParams) -> Law {
         let wlog = if params.wlog > 31 { 31 } else { params.wlog as u32 };
         let delta = Law::delta(&params);
@@ -108,12 +110,12 @@ impl Law {
         Law { max_p, max_p_reciprocal: Reciprocal::new(per_byte), ..self }
     }
 
-    /// Whether [`Action::Probable`] marks.
+    /// Whether [`Action::Probable`] marks (Linux `sch_red.c:red_use_ecn`).
     pub(crate) const fn marks_probable(&self) -> bool {
         self.params.ecn
     }
 
-    /// Whether [`Action::Forced`] marks.
+    /// Whether [`Action::Forced`] marks (Linux `sch_red.c:red_use_harddrop`).
     pub(crate) const fn marks_forced(&self) -> bool {
         self.params.ecn && !self.params.harddrop
     }
@@ -137,7 +139,7 @@ impl Default for Vars {
 }
 
 impl Vars {
-    /// Resets all but the random number.
+    /// Resets all but the random number (Linux `red.h:red_restart`).
     pub(crate) const fn reset(&mut self) {
         self.qavg = 0;
         self.qcount = -1;

@@ -58,7 +58,9 @@ const MAX_P_MIN: u32 = u32::MAX / 100;
 const MAX_P_MAX: u32 = u32::MAX / 2;
 const MAX_P_STEP: u32 = u32::MAX / 100;
 
-/// Parameters of `red` in the form that it uses. [`Setup`] computes them from those of tc.
+/// The parameters that tc computes from those of [`Setup`] and gives to the kernel (Linux
+/// `pkt_sched.h:tc_red_qopt`): the weight instead of the burst, a fraction of 2^32 instead of a percentage,
+/// and a time instead of the rate and the average packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// Most bytes queued.
@@ -147,7 +149,7 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
         u64::try_from((u128::from(self.vars.qavg) * u128::from(left)) >> 62).unwrap_or(u64::MAX)
     }
 
-    /// Adjusts the probability once for each half second that has passed.
+    /// Adjusts the probability once for each half second that has passed (Linux `red_adaptative_timer`).
     fn advance(&mut self, now: Nanos) {
         if self.params.adaptive && now >= self.next_step {
             self.adaptative_algo(now);
@@ -176,7 +178,7 @@ impl<P: Packet, M: Memory, D: Draws> Red<P, M, D> {
     }
 
     /// Applies the law to an arrival and marks the packet if it can be marked instead. Returns whether the
-    /// packet must be dropped.
+    /// packet must be dropped (Linux `red_enqueue` before the limit).
     fn drops(&mut self, now: Nanos, packet: &mut P, observer: &mut impl Owner<P>) -> bool {
         let backlog = u32::try_from(self.inner.backlog().bytes).unwrap_or(u32::MAX);
         if self.idle_since.is_some() {
@@ -239,6 +241,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Red<P, M, D> {
     type Params = Params;
     type Parts = (D, M::Of<P>);
 
+    /// Linux `red_init`.
     fn new(now: Nanos, params: Params, link: Link, parts: Self::Parts) -> Result<Self, BuildError> {
         let (draws, places) = parts;
         Ok(Red {
@@ -266,6 +269,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Red<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
+    /// Linux `red_enqueue`.
     fn enqueue(&mut self, now: Nanos, mut packet: P, observer: &mut impl Owner<P>) -> Verdict {
         self.advance(now);
         if self.drops(now, &mut packet, observer) {
@@ -275,6 +279,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         self.inner.enqueue(now, packet, observer)
     }
 
+    /// Linux `red_dequeue`, and `red_start_of_idle_period` where the queue is empty.
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         self.advance(now);
         let packet = self.inner.dequeue(now, observer);
@@ -299,6 +304,7 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         Stats { drops: inner.drops + drops, marks, overlimits: drops + marks, ..inner }
     }
 
+    /// Linux `red_reset`.
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
         self.advance(now);
         self.inner.reset(now, observer);

@@ -1,9 +1,11 @@
 //! The parameters of tc, and what is computed from them.
 
 use super::error::ParamsError;
-use super::{LawParams, Params, remaining};
+use super::{LawParams, Params, Red, remaining};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, MAX_BYTES, Parameters, Properties, packets_in, params};
-use crate::{Bytes, Rate};
+use crate::{Bytes, Packet, Queue, Rate, Rng};
 
 params! {
     /// `red` with the parameters of tc-red(8).
@@ -83,6 +85,10 @@ impl Properties for Setup {
         Ok(packets_in(self.limit.into()))
     }
 
+    fn limit_bytes(&self, _: Link) -> Option<u64> {
+        Some(self.limit.into())
+    }
+
     fn too_small_for(&self, frame: u32) -> Option<&'static str> {
         (self.limit < frame).then_some("limit")
     }
@@ -99,4 +105,22 @@ fn weight(min: u32, burst: u64, avpkt: u32) -> Option<u8> {
         average.saturating_mul(avpkt.into()) < u128::from(min) << 62
     };
     (1..=31).find(passes)
+}
+
+impl Build for Setup {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Red<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        self.params().map_err(BuildError::Red)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<(Rng, <R::Memory as Memory>::Of<P>), R::Error> {
+        Ok((context.draws, room.packets(context.places)?))
+    }
 }

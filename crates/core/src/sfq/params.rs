@@ -1,10 +1,12 @@
-//! Parameters of `sfq`: those of tc, and the form that the queue uses.
+//! Parameters of `sfq`: those of tc, and those that tc gives to the kernel.
 
-use super::MAX_DEPTH;
-use crate::Span;
+use super::{MAX_DEPTH, Node, Sfq, Slot};
 use crate::jiffies::HZ;
+use crate::memory::{Memory, Room};
 use crate::red::LawParams;
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Rng, Span};
 
 params! {
     /// `sfq` with the parameters of tc-sfq(8).
@@ -74,7 +76,11 @@ impl Properties for Setup {
     }
 }
 
-/// Parameters of `sfq`. The number of buckets is the length of the bucket storage, rounded down to a power of
+/// The parameters that tc computes from those of [`Setup`] for a link and gives to the kernel (Linux
+/// `pkt_sched.h:tc_sfq_qopt_v1`). RED's probability is a fraction of 2^32 here and a percentage there, and
+/// its thresholds are one optional law.
+///
+/// The number of buckets is the length of the bucket storage, rounded down to a power of
 /// two; the default of Linux is 1024. The number of slots is the length of the slot storage; the default of
 /// Linux is 128.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,5 +112,34 @@ impl Default for Params {
             red: None,
             hz: HZ,
         }
+    }
+}
+
+impl Build for Setup {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Sfq<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, link: Link) -> Result<Params, BuildError> {
+        Ok(self.params(link))
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<
+        (
+            Rng,
+            <R::Memory as Memory>::Of<u32>,
+            <R::Memory as Memory>::Of<Slot>,
+            <R::Memory as Memory>::Of<Node<P>>,
+        ),
+        R::Error,
+    > {
+        let buckets = room.places("buckets", self.divisor.into())?;
+        let slots = room.places("flows", self.flows.into())?;
+        let nodes = room.packets(u64::from(self.params(context.link).limit) + 1)?;
+        Ok((context.draws, buckets, slots, nodes))
     }
 }

@@ -1,8 +1,8 @@
-//! The list of queues. The name, description and parameters of each are declared in its own folder.
+//! The catalogue of queues. The name, description and parameters of each are declared in its own folder.
 
 use super::parameter::{Parameter, Parameters, Properties};
 use super::value::Unit;
-use crate::{cake, codel, drr, dualpi2, fifo, fq, fq_codel, fq_pie, htb, pie, prio, red, sfq, tbf, wheel};
+use crate::queues::queues;
 
 /// One queue of the catalogue.
 #[derive(Clone, Copy, Debug)]
@@ -45,8 +45,15 @@ impl QueueInfo {
     }
 }
 
-macro_rules! queues {
-    ($($(#[$doc:meta])+ $kind:ident: $params:ty;)+) => {
+/// Declares the catalogue, its kinds and their parameters.
+macro_rules! catalogue {
+    (
+        $fifo:ident: $fifo_queue:ty { $($(#[$name_doc:meta])+ $name:ident: $name_params:ty;)+ }
+        $($(#[$doc:meta])+ $kind:ident: $queue:ty, $params:ty;)+
+    ) => {
+        catalogue! { @ $($(#[$name_doc])+ $name: $name_params;)+ $($(#[$doc])+ $kind: $params;)+ }
+    };
+    (@ $($(#[$doc:meta])+ $kind:ident: $params:ty;)+) => {
         /// Which queue.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
@@ -98,46 +105,7 @@ macro_rules! queues {
     };
 }
 
-queues! {
-    /// First in, first out, limited in packets.
-    Pfifo: fifo::PfifoParams;
-    /// First in, first out, limited in bytes.
-    Bfifo: fifo::BfifoParams;
-    /// `bfifo` with a limit of the bytes that the link sends in a given time.
-    Fifo: fifo::FifoParams;
-    /// One queue under `CoDel`.
-    Codel: codel::Params;
-    /// Fair queueing with `CoDel` in every bucket.
-    FqCodel: fq_codel::Params;
-    /// One queue under PIE.
-    Pie: pie::Params;
-    /// Fair queueing with PIE in every bucket.
-    FqPie: fq_pie::Params;
-    /// Two queues, one for L4S, with one controller.
-    DualPi2: dualpi2::Params;
-    /// Stochastic fair queueing.
-    Sfq: sfq::Setup;
-    /// A queue per flow with pacing.
-    Fq: fq::Params;
-    /// A timing wheel: packets leave at the times with which the host has stamped them.
-    Wheel: wheel::Params;
-    /// One queue under RED.
-    Red: red::Setup;
-    /// Three bands by priority.
-    PfifoFast: prio::PfifoFastParams;
-    /// Bands by priority, each with a queue.
-    Prio: prio::Params;
-    /// Classes served in turn, each with a queue.
-    Drr: drr::Params;
-    /// A tree of classes with rates, each leaf with a queue.
-    Htb: htb::Params;
-    /// A token bucket over `bfifo`.
-    Tbf: tbf::Params;
-    /// Fair queueing among hosts and flows, with classes and a shaper.
-    Cake: cake::Setup;
-    /// Several instances of `cake` that share one rate.
-    CakeMq: cake::MqSetup;
-}
+queues! { catalogue }
 
 impl QueueKind {
     /// The queue's entry in the catalogue.

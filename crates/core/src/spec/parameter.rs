@@ -154,6 +154,12 @@ pub trait Word: Copy + PartialEq + 'static {
     const WORDS: &'static [&'static str];
     /// The values.
     const ALL: &'static [Self];
+
+    /// The word of this value.
+    fn word(self) -> Option<&'static str> {
+        let at = Self::ALL.iter().position(|known| *known == self)?;
+        Self::WORDS.get(at).copied()
+    }
 }
 
 /// Assigns words to the values of an enum.
@@ -232,8 +238,7 @@ pub(crate) fn digits_of(number: u64) -> [u8; 16] {
 impl<T: Word> Field for T {
     const UNSET: Self = T::ALL[0];
     fn value(self, _: Unit) -> Option<Value> {
-        let at = T::ALL.iter().position(|known| *known == self)?;
-        Some(Value::Word(T::WORDS[at]))
+        self.word().map(Value::Word)
     }
     fn of(value: Value) -> Option<Self> {
         let Value::Word(word) = value else { return None };
@@ -297,6 +302,23 @@ pub trait Properties: Access {
 
     /// Number of buckets, or of flows for which there is memory; of each tin if the queue has tins.
     fn flows(&self) -> Option<u32> {
+        None
+    }
+
+    /// The same in all its tins and instances.
+    fn all_flows(&self) -> u64 {
+        self.flows().unwrap_or(0).into()
+    }
+
+    /// Number of equal queues of which it consists, at least 1. Where a port has several lanes, each lane has
+    /// one of them.
+    fn instances(&self) -> u32 {
+        1
+    }
+
+    /// The limit in bytes on this link; `None` if the limit is not in bytes, or if there is none for this
+    /// link.
+    fn limit_bytes(&self, _link: Link) -> Option<u64> {
         None
     }
 

@@ -1,8 +1,10 @@
 //! Parameters of `tbf`.
 
-use super::Effective;
-use crate::Rate;
+use super::{Effective, Tbf};
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, MAX_BYTES, Properties, packets_in, params, words};
+use crate::{Packet, Queue, Rate};
 
 /// How a link frames packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +55,10 @@ impl Properties for Params {
         Ok(packets_in(self.limit))
     }
 
+    fn limit_bytes(&self, _: Link) -> Option<u64> {
+        Some(self.limit)
+    }
+
     fn shaped_rate(&self) -> Option<Rate> {
         Some(self.rate)
     }
@@ -63,5 +69,23 @@ impl Properties for Params {
             .into_iter()
             .find(|&(_, depth)| depth < frame)
             .map(|(name, _)| name)
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Tbf<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<<R::Memory as Memory>::Of<P>, R::Error> {
+        room.packets(context.places)
     }
 }

@@ -1,8 +1,11 @@
 //! Parameters of `wheel`.
 
-use super::MAX_SLOTS;
-use crate::Span;
+use super::{List, MAX_SLOTS, Wheel, words};
+use crate::arena::Slot;
+use crate::memory::{Memory, Room};
+use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_PACKETS, Properties, params};
+use crate::{Packet, Queue, Span};
 
 params! {
     /// Parameters of `wheel`.
@@ -40,5 +43,28 @@ impl Params {
 impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
+    }
+}
+
+impl Build for Params {
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory> = Wheel<P, M>;
+    type InForce = Params;
+
+    fn in_force(&self, _: Link) -> Result<Params, BuildError> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<
+        (<R::Memory as Memory>::Of<u64>, <R::Memory as Memory>::Of<List>, <R::Memory as Memory>::Of<Slot<P>>),
+        R::Error,
+    > {
+        let words = room.places("words", words(self.slots() as usize) as u64)?;
+        let slots = room.places("slots", self.slots().into())?;
+        Ok((words, slots, room.packets(context.places)?))
     }
 }

@@ -15,7 +15,38 @@
 //! [`TxStack::register_airtime`] with the airtime, [`TxStack::tx_completed`] for each packet,
 //! [`TxStack::set_rate`] with the rate used.
 //!
-//! Some of the behaviour is not in any paper:
+//! # Example
+//!
+//! A packet of one station, from the host to the completion of its transmission.
+//!
+//! ```
+//! use goodqueue::wifi::{Ac, Capacity, InterfaceId, StationId, Tid, TxStack, TxqId, WifiParams};
+//! use goodqueue::{Header, Ignore, Nanos, Verdict};
+//!
+//! let mut stack = TxStack::<Header>::new(WifiParams::default(), Capacity::default())?;
+//! let (station, tid) = (StationId(7), Tid::new(0).ok_or("a TID is 0 to 15")?);
+//! stack.add_station(station, InterfaceId(0))?;
+//!
+//! let packet = Header { cookie: 1, len: 1500, truesize: 2304, ..Header::default() };
+//! let verdict = stack.enqueue(Nanos::ZERO, TxqId::new(station, tid), packet, &mut Ignore);
+//! assert_eq!(verdict, Verdict::Enqueued);
+//!
+//! let now = Nanos(1_000_000);
+//! stack.schedule_start(Ac::Be);
+//! let txq = stack.next_txq(Ac::Be).ok_or("the station has a packet")?;
+//! let sent = stack.tx_dequeue(now, txq, &mut Ignore).ok_or("the packet")?;
+//! stack.return_txq(now, txq, false);
+//! assert_eq!((txq.station(), sent.packet.cookie), (Some(station), 1));
+//!
+//! // It took 300 us of airtime.
+//! stack.register_airtime(now, station, tid, 300, 0);
+//! stack.tx_completed(station, Ac::Be, sent.estimate);
+//! assert!(stack.next_txq(Ac::Be).is_none(), "nothing is left");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # What is in no paper
+//!
 //!
 //! * There is one pool of flows for the radio. A packet whose flow belongs to another queue at the moment
 //!   goes to the fall-back flow of its own queue. A flow keeps its control state when it changes its queue.

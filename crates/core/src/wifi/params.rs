@@ -4,7 +4,7 @@
 use super::WifiError;
 use super::aql::AqlLimits;
 use super::duration::Band;
-use crate::codel::{Law, LawParams, MAX_TIME, Parity};
+use crate::codel::{self, Law, MAX_TIME, Parity};
 use crate::spec::{Access, Field, MAX_BYTES, MAX_PACKETS, Parameter, Parameters, Unit, Value, params, words};
 use crate::{Rate, Span};
 
@@ -153,23 +153,18 @@ impl WifiParams {
         super::Ac::ALL.into_iter().try_for_each(|ac| check_aql(self.aql_limits(ac)))
     }
 
-    /// The control law's parameters for an ordinary or a slow station. Its "too small to drop" test applies
-    /// only to an empty flow, because mac80211 leaves `CoDel`'s MTU at 0.
-    pub(super) const fn law_params(&self, is_slow: bool) -> LawParams {
+    /// The control law's parameters for an ordinary or a slow station.
+    pub(super) const fn codel(&self, is_slow: bool) -> codel::Params {
         let (target, interval) =
             if is_slow { (self.slow_target, self.slow_interval) } else { (self.target, self.interval) };
-        LawParams {
-            target,
-            interval,
-            ecn: self.ecn && !is_slow,
-            mtu: 0,
-            parity: self.parity,
-            ..LawParams::new()
-        }
+        let ecn = self.ecn && !is_slow;
+        codel::Params { target, interval, ecn, parity: self.parity, ..codel::Params::DEFAULT }
     }
 
+    /// The control law of an ordinary and of a slow station. Its "too small to drop" test applies only to an
+    /// empty flow, because mac80211 leaves `CoDel`'s MTU at 0.
     pub(super) const fn laws(&self) -> [Law; 2] {
-        [Law::new(&self.law_params(false)), Law::new(&self.law_params(true))]
+        [Law::new(&self.codel(false), 0), Law::new(&self.codel(true), 0)]
     }
 
     /// `aql_threshold` in us, rounded down.
@@ -215,10 +210,10 @@ mod tests {
     #[test]
     fn times_of_codel_in_its_ticks() {
         let default = WifiParams::default();
-        let ticks = default.law_params(false).ticks();
+        let ticks = default.codel(false).ticks();
         assert_eq!((ticks.target, ticks.interval), (19_531, 97_656));
-        let ticks = default.law_params(true).ticks();
+        let ticks = default.codel(true).ticks();
         assert_eq!((ticks.target, ticks.interval), (48_828, 292_968));
-        assert!(default.law_params(false).ecn && !default.law_params(true).ecn);
+        assert!(default.codel(false).ecn && !default.codel(true).ecn);
     }
 }

@@ -112,7 +112,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
     /// A station's parameters; `None` for an unknown station.
     pub fn station_stats(&self, station: StationId) -> Option<StationStats> {
         let station = &self.stations[self.present(station)?];
-        let params = self.params.law_params(station.is_slow);
+        let params = self.params.codel(station.is_slow);
         Some(StationStats {
             interface: station.interface,
             weight: station.weight,

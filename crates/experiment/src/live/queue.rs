@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use goodqueue::fifo::Limit;
-use goodqueue::spec::{Link, QueueParams};
+use goodqueue::spec::Link;
 use goodqueue::{
     AnyQueue, Backlog, Bytes, ETHERNET_FRAME, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span, Stats, Verdict,
 };
@@ -90,17 +89,9 @@ impl LineQueue {
         let LineQueue::Catalogue(queue) = self else { return LONGEST };
         let frames = |packets: u64| packets.saturating_mul(ETHERNET_FRAME.into());
         let link = Link::ethernet(rate);
-        let bytes = match queue.params() {
-            QueueParams::Fifo(params) => match params.limit(link) {
-                Ok(Limit::Bytes(bytes)) => bytes,
-                _ => u64::MAX,
-            },
-            // Their limits are in bytes, and their places for packets of the smallest size.
-            QueueParams::Bfifo(params) => params.limit.into(),
-            QueueParams::Tbf(params) => params.limit,
-            QueueParams::Red(params) => params.limit.into(),
-            _ => frames(queue.places(link).unwrap_or(u64::MAX)),
-        };
+        // Where a limit is in bytes, the places are for packets of the smallest size.
+        let bytes = queue.params().properties().limit_bytes(link);
+        let bytes = bytes.unwrap_or_else(|| frames(queue.places(link).unwrap_or(u64::MAX)));
         let rate = queue.shaped_rate().map_or(rate, |shaped| shaped.min(rate));
         rate.tx_time(Bytes(bytes.saturating_add(frames(u64::from(ring) + 1))))
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue::Span;
+use goodqueue::{ETHERNET_FRAME, ETHERNET_MTU, Span};
 use goodqueue_path::clocks::Step;
 use goodqueue_probe::talk::{INPUT, STATE};
 use goodqueue_probe::{Direction as Way, UdpFlow};
@@ -27,9 +27,9 @@ const FEW: f64 = 300e3;
 /// packets the other way.
 const ON_THE_LINE: f64 = FULL_PACKET / SEGMENT;
 const ACKNOWLEDGED: f64 = 66.0 / SEGMENT;
-/// A full segment on the line, and its payload, bytes.
-const FULL_PACKET: f64 = 1514.0;
-const SEGMENT: f64 = 1448.0;
+/// A full segment on the line, and its payload, bytes: IPv4 and TCP take 20 bytes each, the timestamps 12.
+const FULL_PACKET: f64 = ETHERNET_FRAME as f64;
+const SEGMENT: f64 = (ETHERNET_MTU - 52) as f64;
 /// The interface that counts all that this machine sends to itself as received, too.
 const LOOPBACK: &str = "lo";
 /// Share of replies with another TTL than the first from which the path has changed. A path that spreads its

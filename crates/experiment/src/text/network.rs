@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use goodqueue::port::Schedule;
-use goodqueue::spec::QueueParams;
 use goodqueue::{ClassTree, ETHERNET_FRAME, Line, Rate, RingSpec, Serializer, Span, SpecError};
 use goodqueue_sim::switch::Buffers;
 use goodqueue_sim::{Discipline, Loss, PortSpec, Scenario};
@@ -267,9 +266,8 @@ fn port(way: &OneWay, context: &Context<'_>, slowest: Option<Rate>) -> Read<(Opt
 /// The number of instances that was given for `cake_mq`.
 fn instances(queue: &Discipline) -> Option<u64> {
     let Discipline::Queue(spec) = queue else { return None };
-    let QueueParams::CakeMq(setup) = spec.params() else { return None };
     let parameter = spec.info().parameters.iter().find(|parameter| parameter.name == "queues")?;
-    spec.given(parameter).map(|_| setup.queues.into())
+    spec.given(parameter).map(|_| spec.params().properties().instances().into())
 }
 
 /// The same for an output of a switch.

@@ -9,10 +9,10 @@ mod page;
 pub use page::{Results, fair, page, picture, results, table};
 
 use goodqueue::cake::{Member, MqSetup};
-use goodqueue::{Cake, Configurable, Header, Ignore, Lcg, Link, Nanos, Queue, Rate, Rng, Span};
+use goodqueue::{
+    Cake, Configurable, ETHERNET_FRAME, Header, Ignore, Lcg, Link, Nanos, Queue, Rate, Rng, Span,
+};
 
-/// Bytes of a frame.
-const FRAME: u32 = 1514;
 /// Flows of an instance in the table of rates.
 const FLOWS: usize = 2;
 /// What is offered, in parts of the rate.
@@ -88,7 +88,7 @@ struct Source {
 
 impl Source {
     fn new(queue: usize, hash: u32, rate: f64, bursts: Option<Span>, draws: Rng) -> Source {
-        let gap = f64::from(FRAME) * 1e9 / rate;
+        let gap = f64::from(ETHERNET_FRAME) * 1e9 / rate;
         let mut source = Source {
             queue,
             hash,
@@ -157,7 +157,7 @@ fn run<Q: Queue<Header>>(mut queues: Vec<Q>, mut sources: Vec<Source>, time: Spa
         let queue = match sources.get_mut(at) {
             Some(source) => {
                 let (cookie, flow_hash) = (at as u64, source.hash);
-                let packet = Header { cookie, len: FRAME, truesize: 2304, flow_hash, dsfield: 0 };
+                let packet = Header { cookie, len: ETHERNET_FRAME, truesize: 2304, flow_hash, dsfield: 0 };
                 queues[source.queue].enqueue(Nanos(now), packet, &mut Ignore);
                 source.advance();
                 next[at] = source.next as u64;

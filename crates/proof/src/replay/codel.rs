@@ -48,7 +48,7 @@ impl Subject for CodelSubject {
             "limit" => Some(params.limit.into()),
             "ecn" => Some(params.ecn.into()),
             "mtu_backlog" => Some(self.link.mtu.into()),
-            _ => law_effective(params.law(self.link).ticks(), key),
+            _ => law_effective(params.ticks(), key),
         }
     }
 
@@ -117,7 +117,7 @@ impl Subject for FqCodelSubject {
             "drop_batch_size" => params.drop_batch.into(),
             "ce_threshold_selector" => params.ce_threshold_selector.into(),
             "ce_threshold_mask" => params.ce_threshold_mask.into(),
-            _ => return law_effective(params.law(self.link).ticks(), key),
+            _ => return law_effective(params.codel().ticks(), key),
         })
     }
 

@@ -64,7 +64,7 @@ impl Subject for FqPieSubject {
             "quantum" => params.quantum(self.link).into(),
             "memory_limit" => params.memory_limit.into(),
             "ecn_prob" => params.ecn_prob.into(),
-            _ => return law_effective(&params.law(self.link), key),
+            _ => return law_effective(&params.pie(), key),
         })
     }
 

@@ -1,6 +1,6 @@
 //! `pie` under replay, and what `fq_pie` shares with it.
 
-use goodqueue::pie::{LawParams, Params, Vars};
+use goodqueue::pie::{Params, Vars};
 use goodqueue::{Configurable, Header, Heap, Link, Nanos, Pie, Queue};
 
 use super::Fault;
@@ -9,11 +9,11 @@ use super::subject::{Recorded, Results, Setup, Subject, call, call_timer, change
 use super::text::{Number, field};
 
 /// The effective parameters of the control law.
-pub(super) fn law_effective(law: &LawParams, key: &str) -> Option<Number> {
+pub(super) fn law_effective(params: &Params, key: &str) -> Option<Number> {
     Some(match key {
-        "target_ticks" => law.target_ticks().into(),
-        "tupdate_jiffies" => law.tupdate_jiffies().into(),
-        _ => return field!(key, law, alpha, beta, ecn, bytemode, dq_rate_estimator),
+        "target_ticks" => params.target_ticks().into(),
+        "tupdate_jiffies" => params.tupdate_jiffies().into(),
+        _ => return field!(key, params, alpha, beta, ecn, bytemode, dq_rate_estimator),
     })
 }
 
@@ -44,7 +44,7 @@ impl Subject for PieSubject {
     fn effective(&self, key: &str) -> Option<Number> {
         match key {
             "limit" => Some(self.queue.params().limit.into()),
-            _ => law_effective(&self.queue.params().law(self.link), key),
+            _ => law_effective(self.queue.params(), key),
         }
     }
 

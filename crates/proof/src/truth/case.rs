@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use goodqueue::spec::{QueueKind, SpecError};
+use goodqueue::codel::Parity;
+use goodqueue::spec::{QueueKind, SpecError, Word};
 use goodqueue::{ETHERNET_MTU, QueueSpec, Rate, Span};
 use serde_json::Value;
 
 use goodqueue_report::Direction;
 
-use super::CodelParity;
 use super::input::{InputError, Object, Place, lines};
 use super::qdisc::queue_of;
 
@@ -52,11 +52,13 @@ impl Bottleneck {
     ///
     /// # Errors
     /// If a part of it is not understood or not built.
-    pub fn queue_under(&self, parity: CodelParity) -> Result<QueueSpec, String> {
+    pub fn queue_under(&self, parity: Parity) -> Result<QueueSpec, String> {
         let queue = self.queue.clone()?;
-        match (parity, queue.kind()) {
-            (CodelParity::Stale, QueueKind::Codel | QueueKind::FqCodel) => {
-                format!("{queue},parity=linux-stale").parse().map_err(|error: SpecError| error.to_string())
+        let known = queue.info().parameters.iter().find(|parameter| parameter.name == "parity");
+        match known.zip(parity.word()) {
+            Some((parameter, word)) if parity != Parity::default() => {
+                let text = format!("{queue},{}={word}", parameter.name);
+                text.parse().map_err(|error: SpecError| error.to_string())
             }
             _ => Ok(queue),
         }
@@ -131,7 +133,7 @@ impl Case {
         bottlenecks.find_map(|bottleneck| bottleneck.queue.as_ref().err()).map(String::as_str)
     }
 
-    /// Whether the stale state of [`CodelParity::Stale`] can occur, which is only in `fq_codel`. After the
+    /// Whether the stale state of [`Parity::LinuxStale`] can occur, which is only in `fq_codel`. After the
     /// last packet of `codel` no byte is queued, which clears that state.
     #[must_use]
     pub fn can_be_stale(&self) -> bool {

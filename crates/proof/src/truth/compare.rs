@@ -3,12 +3,14 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::bars::{Comparison, Verdict, compare};
 use super::case::{Case, span};
 use super::summary::{Outcome, Runs};
-use super::{CodelParity, Options, Simulate, SimulateError};
+use super::{Options, PARITIES, Simulate, SimulateError};
+use goodqueue::codel::Parity;
+use goodqueue::spec::Word;
 use goodqueue_report::Direction;
 
 /// Smallest number of our seeds: three show a spread.
@@ -18,7 +20,7 @@ pub(super) const LEAST_SEEDS: u64 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tried {
     /// One.
-    Only(CodelParity),
+    Only(Parity),
     /// The fixed one; and if a case with `fq_codel` is outside its bars, the stale one too.
     Either,
 }
@@ -27,11 +29,18 @@ pub enum Tried {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Run {
     /// How `CoDel` decided.
-    pub codel_parity: CodelParity,
+    #[serde(serialize_with = "parity_word")]
+    pub codel_parity: Parity,
     /// Seeds 1 to this.
     pub seeds: u64,
     /// Every figure.
     pub comparisons: Vec<Comparison>,
+}
+
+/// Writes the word of [`PARITIES`], or that of the parameter.
+fn parity_word<S: Serializer>(parity: &Parity, serializer: S) -> Result<S::Ok, S::Error> {
+    let known = PARITIES.iter().find(|(_, known)| known == parity).map(|(word, _)| *word);
+    known.or(parity.word()).serialize(serializer)
 }
 
 impl Run {
@@ -256,7 +265,7 @@ impl Plan<'_> {
         let case = &on_path(case, kernel);
         let first = match self.tried {
             Tried::Only(parity) => parity,
-            Tried::Either => CodelParity::Mended,
+            Tried::Either => Parity::Sane,
         };
         let run = self.seeds(case, kernel, first, simulate)?;
         if !run.has_misses() {
@@ -266,7 +275,7 @@ impl Plan<'_> {
         if self.tried != Tried::Either || !case.can_be_stale() {
             return Ok(Ending::Outside { run, stale: None });
         }
-        let stale = self.seeds(case, kernel, CodelParity::Stale, simulate)?;
+        let stale = self.seeds(case, kernel, Parity::LinuxStale, simulate)?;
         Ok(if stale.has_misses() {
             Ending::Outside { run, stale: Some(stale) }
         } else {
@@ -278,7 +287,7 @@ impl Plan<'_> {
         &self,
         case: &Case,
         kernel: &[&Outcome],
-        codel_parity: CodelParity,
+        codel_parity: Parity,
         simulate: &Simulate<'_>,
     ) -> Result<Run, SimulateError> {
         let of_kernel = u64::try_from(kernel.len()).unwrap_or(u64::MAX);

@@ -18,25 +18,20 @@ pub use input::InputError;
 pub use simulate::simulate;
 pub use table::brief;
 
+use goodqueue::codel::Parity;
+
 use case::Case;
 use summary::Outcome;
 
-/// How the control law of `CoDel` decides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CodelParity {
-    /// As the algorithm intends, and as Linux does since its fix of March 2026.
-    #[default]
-    Mended,
-    /// As Linux before it, which leaves `first_above_time` armed on an empty queue (`parity=linux-stale`).
-    Stale,
-}
+/// The words for the parities of `CoDel` that are tried, on the command line and in results: as Linux since
+/// its fix of March 2026, whose rare corners with the wrapping clock no case reaches, and as Linux before it.
+pub const PARITIES: [(&str, Parity); 2] = [("mended", Parity::Sane), ("stale", Parity::LinuxStale)];
 
 /// Options of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// How `CoDel` decides.
-    pub codel_parity: CodelParity,
+    pub codel_parity: Parity,
 }
 
 /// Why there is no outcome.

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use goodqueue::codel::Parity;
 use goodqueue::{Rate, Span};
 use goodqueue_experiment::Error;
 use goodqueue_proof::truth::case::{Case, Shaper};
 use goodqueue_proof::truth::summary::{Outcome, Runs};
 use goodqueue_proof::truth::{
-    CodelParity, Ending, Options, Report, Selection, SimulateError, Tried, case, compare_folder, summary,
+    Ending, Options, Report, Selection, SimulateError, Tried, case, compare_folder, summary,
 };
 use goodqueue_report::Direction;
 
@@ -62,9 +63,9 @@ fn a_case_says_what_the_file_says() {
     assert!(case.ecn && !case.offload && case.owd);
     let down = case.down.as_ref().expect("a bottleneck");
     assert_eq!((down.shaper, down.rate), (Shaper::Tbf, Rate(2_500_000)));
-    assert_eq!(down.queue_under(CodelParity::Mended).expect("built").to_string(), "fq_codel,ecn=on");
+    assert_eq!(down.queue_under(Parity::Sane).expect("built").to_string(), "fq_codel,ecn=on");
     assert_eq!(
-        down.queue_under(CodelParity::Stale).expect("built").to_string(),
+        down.queue_under(Parity::LinuxStale).expect("built").to_string(),
         "fq_codel,ecn=on,parity=linux-stale"
     );
     let flow = &case.flows[3];
@@ -135,7 +136,7 @@ fn a_difference_that_chance_explains_is_undecided_and_no_failure() {
 fn stale_state_is_tried_where_fq_codel_is_outside() {
     let double = |outcome: &mut Outcome| outcome.up.queue.as_mut().expect("a queue").marks *= 2;
     let report = compare(|case, options, outcome| {
-        if case.name == LONG && options.codel_parity == CodelParity::Mended {
+        if case.name == LONG && options.codel_parity == Parity::Sane {
             double(outcome);
         }
     });
@@ -204,7 +205,7 @@ fn table_and_page_equal_the_golden_files() {
             outcome.up.ping.as_mut().expect("probes").steady.as_mut().expect("answers").p50 = 121.0;
             outcome.up.goodput.as_mut().expect("flows").mbit = 7.35;
         }
-        LONG if options.codel_parity == CodelParity::Mended => {
+        LONG if options.codel_parity == Parity::Sane => {
             outcome.flows[1].mbit_steady = Some(1.5);
         }
         _ => {}

@@ -7,7 +7,8 @@ use crate::record::{Direction, Record, Run};
 use crate::stats::{known, percentile};
 use crate::summary::load_span;
 
-/// Bytes of a full frame, and of its payload with TCP's timestamps.
+/// Bytes of a full Ethernet frame, and of its payload with TCP's timestamps. They are constants of the core,
+/// on which this crate does not depend.
 pub(super) const FRAME: f64 = 1514.0;
 pub(super) const PAYLOAD: f64 = 1448.0;
 

@@ -1,0 +1,63 @@
+//! How a queue is built and configured by name: what its folder declares beside its parameters.
+
+use super::{BuildError, Link};
+use crate::memory::{Memory, Room};
+use crate::{Configurable, Nanos, Packet, Queue, Rng};
+
+/// The parameters of a queue by name, which say what queue they are for and of what it is made.
+pub(crate) trait Build: Copy {
+    /// The queue for packets `P` in the storage `M`, with a queue `Q` in each of its classes if it has
+    /// classes.
+    type Queue<P: Packet, Q: Queue<P> + 'static, M: Memory>: Configurable<P, Params = Self::InForce> + 'static;
+
+    /// The parameters in the form that the queue takes.
+    type InForce;
+
+    /// Whether the queue cannot get other parameters, because they are spread over its classes.
+    const IS_FIXED: bool = false;
+
+    /// The parameters in force on a link.
+    ///
+    /// # Errors
+    /// If there are none for this link.
+    fn in_force(&self, link: Link) -> Result<Self::InForce, BuildError>;
+
+    /// The storage, the random numbers and the classes of the queue. All are inlined, so that what builds a
+    /// queue stays in one codegen unit: scenario A takes 17 instructions a packet more if they are not.
+    ///
+    /// # Errors
+    /// If the room has no storage for it.
+    fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
+        &self,
+        context: BuildContext<'_, Q, R>,
+        room: &mut R,
+    ) -> Result<PartsOf<Self, P, Q, R::Memory>, R::Error>;
+}
+
+/// The storage, the random numbers and the classes of the queue with the parameters `B`.
+type PartsOf<B, P, Q, M> = <<B as Build>::Queue<P, Q, M> as Configurable<P>>::Parts;
+
+/// What builds the queue of a class.
+type BuildClass<'a, Q, R> = dyn Fn(Rng, &mut R) -> Result<Q, <R as Room>::Error> + 'a;
+
+/// What is known when a queue is built.
+pub(crate) struct BuildContext<'a, Q, R: Room> {
+    pub(crate) now: Nanos,
+    pub(crate) link: Link,
+    /// Number of packets for which the queue needs places ([`super::QueueSpec::places`]), in all its classes.
+    pub(crate) places: u64,
+    /// The same for the queue of each of its classes; 0 if it has no classes.
+    pub(crate) places_of_class: u64,
+    /// The queue's random numbers.
+    pub(crate) draws: Rng,
+    /// Builds the queue of a class with the random numbers given.
+    pub(crate) build_class: &'a BuildClass<'a, Q, R>,
+}
+
+impl<Q, R: Room> BuildContext<'_, Q, R> {
+    /// The queue of the next class, with random numbers of its own.
+    #[inline]
+    pub(crate) fn class(&mut self, room: &mut R) -> Result<Q, R::Error> {
+        (self.build_class)(Rng::new(self.draws.next_u64()), room)
+    }
+}
