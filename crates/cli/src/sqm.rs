@@ -3,8 +3,6 @@
 use std::path::Path;
 
 use goodqueue::Rate;
-use goodqueue::cake::LinkKind;
-use goodqueue::spec::Word;
 use goodqueue_experiment::Error;
 use goodqueue_router::sqm::{self, Layout, Outcome, Queues, Settings, Standing};
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
@@ -206,13 +204,7 @@ pub(crate) fn shaped(
         (None, Some(queue)) => Queues::Written { up: queue.clone(), down: queue.clone() },
         (None, None) => Queues::Layout(Layout::PieceOfCake),
     };
-    let link = args.link.as_ref().map(|word| {
-        let at = LinkKind::WORDS.iter().position(|known| known == word);
-        at.map(|at| LinkKind::ALL[at]).ok_or_else(|| {
-            let known = LinkKind::WORDS.join(", ");
-            Error::Usage(format!("--link {word}: there is no such link; the links are {known}"))
-        })
-    });
+    let link = args.link.as_ref().map(|words| words.parse().map_err(|why| Error::Usage(format!("--link {why}"))));
     let interface = interface.unwrap_or_default().to_owned();
     let multi_queue = sqm::has_cake_mq();
     Ok(Settings {
@@ -221,7 +213,7 @@ pub(crate) fn shaped(
         up,
         down,
         queues,
-        link: link.transpose()?,
+        link: link.transpose()?.unwrap_or_default(),
         overhead: args.overhead,
         mpu: args.mpu,
     })

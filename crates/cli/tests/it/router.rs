@@ -14,6 +14,11 @@ fn wrong_words_are_refused_before_anything_is_touched() {
         &["cake.qos", "piece_of_cake, layer_cake, simple, simplest"],
     );
     refused("sqm lo --up 5mbit --link dsl", &["--link dsl", "docsis"]);
+    refused("shape lo --up 5mbit --down 5mbit --link atm,ptm", &["--link atm,ptm: ptm is too much"]);
+    refused(
+        "shape lo --up 5mbit --down 5mbit --link ether-vlan",
+        &["name the link, too, as in --link ethernet,ether-vlan"],
+    );
     refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);
     refused("autorate nope0 --up 1mbit --down 1mbit", &["there is no interface nope0"]);
     refused("autorate lo --up 5mbit..1mbit --down 1mbit", &["--up 5mbit..1mbit", "the lower one"]);
@@ -50,11 +55,11 @@ fn in_namespace(script: &str) -> Option<std::process::Output> {
 #[test]
 fn a_dry_run_needs_no_right_and_prints_commands_of_tc() {
     let script = "ip link add q0 type veth peer name q1
-        $GOODQUEUE sqm q0 --up 5mbit --down 20mbit --link docsis --dry-run";
+        $GOODQUEUE sqm q0 --up 5mbit --down 20mbit --link docsis,ether-vlan --dry-run";
     let Some(output) = in_namespace(script) else { return };
     let text = stdout(&output);
     assert!(text.starts_with("tc qdisc add dev q0 root handle 1: cake bandwidth 5mbit besteffort"), "{text}");
-    assert!(text.contains("overhead 18 mpu 64"), "{text}");
+    assert!(text.contains("overhead 22 mpu 64"), "{text}");
     assert!(text.contains("matchall action mirred egress redirect dev ifb4q0"), "{text}");
 }
 

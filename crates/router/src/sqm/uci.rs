@@ -7,7 +7,7 @@ use goodqueue::Rate;
 use goodqueue::cake::LinkKind;
 use goodqueue::spec::Word;
 
-use super::plan::{Layout, Queues, Settings};
+use super::plan::{Layout, LinkWords, Queues, Settings};
 use crate::{Error, Result};
 
 /// A section of the file.
@@ -151,7 +151,7 @@ fn section(
             up: rate("upload")?,
             down: rate("download")?,
             queues,
-            link,
+            link: LinkWords { kind: link, ..LinkWords::default() },
             overhead: bytes(overhead, 256)?,
             mpu: mpu.map(i16::unsigned_abs),
             multi_queue: false,
@@ -246,7 +246,7 @@ config queue
         );
         assert_eq!(*queues, Queues::Written { up: up.into(), down: down.into() });
         assert_eq!((*overhead, cake.is_enabled), (Some(44), true));
-        assert_eq!((simple.is_enabled, simple.settings.link), (false, Some(LinkKind::Conservative)));
+        assert_eq!((simple.is_enabled, simple.settings.link.kind), (false, Some(LinkKind::Conservative)));
         assert_eq!((simple.settings.down, &simple.name), (None, &"in line 17".to_owned()));
         assert_eq!(simple.settings.queues, Queues::Layout(Layout::Simple));
     }
