@@ -63,6 +63,42 @@ fn a_dry_run_needs_no_right_and_prints_commands_of_tc() {
     assert!(text.contains("matchall action mirred egress redirect dev ifb4q0"), "{text}");
 }
 
+/// A file of sqm-scripts: what is not obeyed is told, and what is not enabled is not started.
+#[test]
+fn options_of_sqm_scripts_without_effect_are_told() {
+    let scratch = Scratch::new("uci-told");
+    let path = scratch.path("sqm");
+    let text = "config queue wan
+\toption enabled 1
+\toption interface q0
+\toption upload 2000
+\toption script simplest_tbf.qos
+\toption ilimit 300
+config queue other
+\toption interface q1
+\toption upload 9000
+";
+    std::fs::write(&path, text).expect("a file");
+    let script = format!(
+        "ip link add q0 type veth peer name q1
+        $GOODQUEUE sqm --uci {} --dry-run",
+        path.display()
+    );
+    let Some(output) = in_namespace(&script) else { return };
+    let (text, told) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(text.contains("dev q0 parent 1:1 handle 10: fq_codel") && !text.contains("dev q1"), "{text}");
+    assert!(text.contains(" target 6056us interval 101056us ") && text.contains(" noecn "), "{text}");
+    for words in [
+        "sqm, line 5: option script 'simplest_tbf.qos' has no effect: htb with one class takes the place of tbf",
+        "sqm, line 6: option ilimit '300' has no effect: it needs option qdisc_really_really_advanced '1'",
+        "queue other is not enabled",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    assert_eq!(told.lines().count(), 3, "{told}");
+}
+
 #[test]
 fn queues_are_watched_as_json() {
     let script = "ip link set lo up

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use goodqueue::cake::{Framing, LinkKind};
 use goodqueue::spec::{QueueParams, Word};
 use goodqueue::tbf::LinkLayer;
-use goodqueue::{Direction, Link, QueueSpec, Rate};
+use goodqueue::{Direction, Link, QueueSpec, Rate, Span};
 use goodqueue_wire::netlink::Interface;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl Layout {
         }
     }
 
-    /// The queue of both directions.
+    /// The queue of both directions, without what follows from the rate.
     const fn queue(self) -> &'static str {
         match self {
             Layout::PieceOfCake => "cake:besteffort",
@@ -49,6 +49,75 @@ impl Layout {
             Layout::Simple => "htb,sqm=simple",
             Layout::Simplest => "htb,sqm=simplest",
         }
+    }
+
+    /// Whether `fq_codel` waits in its classes.
+    pub(super) const fn has_leaves(self) -> bool {
+        matches!(self, Layout::Simple | Layout::Simplest)
+    }
+
+    /// The queue with `htb` of a direction with these leaves.
+    pub(super) fn with(self, leaf: &Leaf) -> String {
+        format!("{}{leaf}", self.queue())
+    }
+
+    /// The queue of a direction at this rate.
+    fn written(self, rate: Rate, is_up: bool) -> String {
+        if self.has_leaves() { self.with(&Leaf::at(rate, is_up)) } else { self.queue().to_owned() }
+    }
+}
+
+/// What sqm-scripts give to the `fq_codel` of each class, in the layouts with `htb`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leaf {
+    /// Acceptable standing delay.
+    pub target: Span,
+    /// Whether packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Largest number of packets, if not that of `fq_codel`.
+    pub limit: Option<u32>,
+    /// Whether a flow sends [`SMALL_QUANTUM`] in a turn, and not a full packet.
+    is_slow: bool,
+}
+
+/// The target of `fq_codel` (RFC 8290 section 5.2.2).
+pub(super) const TARGET: Span = Span::from_millis(5);
+/// The interval of `fq_codel` that belongs to [`TARGET`] (RFC 8290 section 5.2.2).
+const INTERVAL: Span = Span::from_millis(100);
+/// A full packet of Ethernet, bytes (RFC 8290 section 5.2.1).
+const FULL_PACKET: u64 = 1514;
+/// Bytes that a flow sends in a turn on slow links: packets of interactive flows pass full ones (bufferbloat.net,
+/// "Best practices for benchmarking CoDel and FQ CoDel", which takes it below [`SLOW`]).
+const SMALL_QUANTUM: u32 = 300;
+/// Links below are slow.
+const SLOW: Rate = Rate(100_000_000);
+
+impl Leaf {
+    /// The one for a direction at this rate. sqm-scripts mark what arrives alone: a mark on what leaves a slow
+    /// line keeps the packet in front of all others there (`ingress_ecn`, `egress_ecn`).
+    pub(super) fn at(rate: Rate, is_up: bool) -> Leaf {
+        // "The target should be at least the time to send one full packet" (RFC 8290 section 5.2.2), in whole
+        // microseconds, which the kernel counts in.
+        let packet = Span::from_micros((FULL_PACKET * 8_000_000).div_ceil(rate.0.max(1)));
+        Leaf { target: packet.max(TARGET), ecn: !is_up, limit: None, is_slow: rate.0 < SLOW.0 }
+    }
+}
+
+impl fmt::Display for Leaf {
+    /// As parameters of a queue with classes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.target != TARGET {
+            // As much more as the target (`cake_set_rate` in `sch_cake.c`).
+            let interval = Span(INTERVAL.0 + self.target.0.saturating_sub(TARGET.0));
+            write!(f, ",leaf.target={},leaf.interval={interval}", self.target)?;
+        }
+        if let Some(limit) = self.limit {
+            write!(f, ",leaf.limit={limit}")?;
+        }
+        if self.is_slow {
+            write!(f, ",leaf.quantum={SMALL_QUANTUM}")?;
+        }
+        f.write_str(if self.ecn { "" } else { ",leaf.ecn=off" })
     }
 }
 
@@ -75,6 +144,17 @@ pub enum Queues {
         /// For what arrives.
         down: String,
     },
+}
+
+impl Queues {
+    /// The text of a direction, without its rate.
+    fn written(&self, rate: Rate, is_up: bool) -> String {
+        match self {
+            Queues::Layout(layout) => layout.written(rate, is_up),
+            Queues::Written { up, .. } if is_up => up.clone(),
+            Queues::Written { down, .. } => down.clone(),
+        }
+    }
 }
 
 /// What is wanted.
@@ -334,10 +414,8 @@ impl Plan {
 impl Settings {
     /// The queue of a direction, with its rate.
     fn queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
-        let (text, is_layout) = match &self.queues {
-            Queues::Layout(layout) => (layout.queue(), true),
-            Queues::Written { up, down } => (if is_up { up.as_str() } else { down.as_str() }, false),
-        };
+        let text = self.queues.written(rate, is_up);
+        let is_layout = matches!(self.queues, Queues::Layout(_));
         let name = text.split([',', ':']).next().unwrap_or_default();
         let (parameter, hosts) = match name {
             "htb" => ("rate", ""),
@@ -363,16 +441,7 @@ impl Settings {
     /// # Errors
     /// `Refused` if there is no such queue, or it cannot count what the link adds.
     pub fn own_queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
-        let written = match &self.queues {
-            Queues::Layout(layout) => layout.queue(),
-            Queues::Written { up, down } => {
-                if is_up {
-                    up
-                } else {
-                    down
-                }
-            }
-        };
+        let written = self.queues.written(rate, is_up);
         let number =
             |name: &str, value: Option<i64>| value.map_or(String::new(), |value| format!(",{name}={value}"));
         let text = match written.split([',', ':']).next().unwrap_or_default() {
@@ -404,7 +473,7 @@ impl Settings {
                      and --mpu out, and take a lower rate"
                 )));
             }
-            _ => written.to_owned(),
+            _ => written,
         };
         text.parse().map_err(|error| Error::Refused(format!("--queue {text}: {error}")))
     }
@@ -649,7 +718,7 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred 
             "\
 tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 18mbit ceil 18mbit burst 2250b cburst 2250b quantum 2250 prio 0 overhead 34 linklayer atm
-tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 target 5000us interval 100000us memory_limit 33554432 ecn drop_batch 64
+tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 target 5000us interval 100000us memory_limit 33554432 noecn drop_batch 64 quantum 300
 "
         );
         let ppp = plan(&settings, &interface(0)).expect("a plan").to_string();
@@ -657,6 +726,40 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
     }
 
     /// The words of tc-cake(8), each as tc itself would set it, and what our own `cake` makes of them.
+    #[test]
+    fn leaves_know_the_rate_and_the_direction() {
+        let leaves = |up: u64, down: u64| {
+            let queues = Queues::Layout(Layout::Simplest);
+            let settings = Settings { up: Some(Rate(up)), down: Some(Rate(down)), queues, ..settings() };
+            let text = commands(&settings);
+            let mut leaves =
+                text.lines().filter_map(|line| line.split_once(" fq_codel ")).map(|(_, leaf)| leaf);
+            [0, 1].map(|_| leaves.next().expect("a leaf").replace("memory_limit 33554432 ", ""))
+        };
+        let [up, down] = leaves(1_000_000, 200_000_000);
+        // 1514 bytes at 1 Mbit/s.
+        assert_eq!(
+            up,
+            "limit 10240 flows 1024 target 12112us interval 107112us noecn drop_batch 64 quantum 300"
+        );
+        assert_eq!(down, "limit 10240 flows 1024 target 5000us interval 100000us ecn drop_batch 64");
+        let [up, down] = leaves(2_422_400, 99_999_999);
+        assert!(up.contains("target 5000us interval 100000us"), "just one packet's time: {up}");
+        assert!(down.ends_with(" quantum 300"), "{down}");
+        // Ours has the same, and a queue that was written out is as it was written.
+        let of = |queues: Queues| {
+            let settings = Settings { queues, ..settings() };
+            settings.own_queue(Rate(1_000_000), true).expect("a queue").to_string()
+        };
+        let own = of(Queues::Layout(Layout::Simple));
+        assert!(
+            own.contains("leaf.target=12112us,leaf.interval=107112us,leaf.quantum=300,leaf.ecn=off"),
+            "{own}"
+        );
+        let written = of(Queues::Written { up: "htb,sqm=simple".into(), down: String::new() });
+        assert!(!written.contains("leaf."), "{written}");
+    }
+
     #[test]
     fn links_are_the_words_of_tc() {
         for (words, kernel, own) in [
@@ -730,10 +833,7 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
             (Settings { queues: own("cake_mq"), ..settings() }, "has one transmit queue"),
             (Settings { queues: own("cake_mq,queues=4"), ..settings() }, "leave `queues` out"),
             (Settings { queues: own("htb,leaf=codel"), ..settings() }, "leave `leaf` out"),
-            (
-                Settings { queues: simple.clone(), link: link("pppoe-ptm"), ..settings() },
-                "a rate 1.6% lower",
-            ),
+            (Settings { queues: simple.clone(), link: link("pppoe-ptm"), ..settings() }, "a rate 1.6% lower"),
             (Settings { queues: simple, overhead: Some(4), ..settings() }, "fewer than the 14"),
             (Settings { link: link("ether-vlan"), ..settings() }, "--link ethernet,ether-vlan"),
         ] {
