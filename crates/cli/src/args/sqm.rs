@@ -86,14 +86,14 @@ pub struct ShaperArgs {
     /// pppoe-ptm, atm, ...
     ///
     /// Which to take on which line:
-    ///   fibre or Ethernet to the provider   ethernet; with a VLAN tag: ethernet,ether-vlan
-    ///   cable                               docsis
-    ///   VDSL2, G.fast                       pppoe-ptm with PPPoE, else bridged-ptm; with a VLAN tag: pppoe-ptm,ether-vlan
-    ///   ADSL, VDSL over ATM                 pppoe-llcsnap, pppoe-vcmux, bridged-llcsnap, ..., as the modem shows it
-    ///   not known, ADSL                     conservative
-    ///   not known, else                     ethernet
-    /// A framing (atm, ptm, noatm) alone, or behind a kind in place of its own, goes with --overhead and --mpu:
-    /// --link atm --overhead 44.
+    ///   fibre, Ethernet       ethernet
+    ///   cable                 docsis
+    ///   VDSL2, G.fast         pppoe-ptm with PPPoE, otherwise bridged-ptm
+    ///   ADSL, VDSL over ATM   pppoe-llcsnap, bridged-llcsnap, ...; the modem knows
+    ///   not known             conservative on ADSL, otherwise ethernet
+    ///   behind a VLAN tag     with ,ether-vlan: pppoe-ptm,ether-vlan
+    /// A framing (atm, ptm, noatm) alone, or behind a kind in place of its own:
+    /// --link atm --overhead 44
     #[arg(long, value_name = "LINK[,WORD]...", verbatim_doc_comment)]
     pub link: Option<String>,
     /// Bytes that the link adds to a packet, without VLAN tags, in place of those of --link
