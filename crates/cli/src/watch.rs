@@ -303,8 +303,8 @@ fn prometheus(watched: &[Watched]) -> String {
     out
 }
 
-/// Those of the flows of `--by`, at most [`MOST_SERIES`] of each queue: those with the most packets that wait, and
-/// then those that sent the most.
+/// Those of the flows of `--by`, at most [`MOST_SERIES`] of each queue: those with the most packets that
+/// wait, and then those that sent the most.
 fn flow_metrics(watched: &[Watched]) -> String {
     let mut rows: Vec<(String, &Flow)> = Vec::new();
     for watched in watched {

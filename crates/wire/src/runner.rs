@@ -616,8 +616,8 @@ impl Enqueue {
         // There are two directions.
         #[allow(clippy::cast_possible_truncation)]
         let (dsfield, host) = (meta.dsfield, host_of(server));
-        // As `cake_update_flowkeys` has it, the flow is that of the hosts behind address translation, too: pings
-        // and fragments of all of them would be one, since no ports tell them apart.
+        // As `cake_update_flowkeys` has it, the flow is that of the hosts behind address translation, too:
+        // pings and fragments of all of them would be one, since no ports tell them apart.
         let [source, destination] =
             inside.map_or([meta.source, meta.destination], |hosts| hosts.map(IpAddr::V4));
         let flow = FlowKey {

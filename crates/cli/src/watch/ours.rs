@@ -79,7 +79,8 @@ fn queue(place: &str, name: &str, now: &SeenLine, then: Option<(&SeenLine, f64)>
     }
 }
 
-/// The connections, or the hosts at the near end, that wait or sent something since `then`; all if there is no `then`.
+/// The connections, or the hosts at the near end, that wait or sent something since `then`; all if there is
+/// no `then`.
 fn flows(now: &SeenLine, then: Option<(&SeenLine, f64)>, by: By) -> Vec<Flow> {
     let sums = |line: &SeenLine| {
         let mut sums: BTreeMap<String, [u64; 7]> = BTreeMap::new();

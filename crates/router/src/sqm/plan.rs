@@ -86,15 +86,15 @@ pub(super) const TARGET: Span = Span::from_millis(5);
 const INTERVAL: Span = Span::from_millis(100);
 /// A full packet of Ethernet, bytes (RFC 8290 section 5.2.1).
 const FULL_PACKET: u64 = 1514;
-/// Bytes that a flow sends in a turn on slow links: packets of interactive flows pass full ones (bufferbloat.net,
-/// "Best practices for benchmarking CoDel and FQ CoDel", which takes it below [`SLOW`]).
+/// Bytes that a flow sends in a turn on slow links: packets of interactive flows pass full ones
+/// (bufferbloat.net, "Best practices for benchmarking CoDel and FQ CoDel", which takes it below [`SLOW`]).
 const SMALL_QUANTUM: u32 = 300;
 /// Links below are slow.
 const SLOW: Rate = Rate(100_000_000);
 
 impl Leaf {
-    /// The one for a direction at this rate. sqm-scripts mark what arrives alone: a mark on what leaves a slow
-    /// line keeps the packet in front of all others there (`ingress_ecn`, `egress_ecn`).
+    /// The one for a direction at this rate. sqm-scripts mark what arrives alone: a mark on what leaves a
+    /// slow line keeps the packet in front of all others there (`ingress_ecn`, `egress_ecn`).
     pub(super) fn at(rate: Rate, is_up: bool) -> Leaf {
         // "The target should be at least the time to send one full packet" (RFC 8290 section 5.2.2), in whole
         // microseconds, which the kernel counts in.
@@ -200,8 +200,8 @@ impl LinkWords {
         (overhead, mpu, self.framing.unwrap_or(framing))
     }
 
-    /// Fails if VLAN tags are all that is known of what the link adds. tc would count 4 bytes from the network
-    /// header then, without the Ethernet header before them (`q_cake.c`).
+    /// Fails if VLAN tags are all that is known of what the link adds. tc would count 4 bytes from the
+    /// network header then, without the Ethernet header before them (`q_cake.c`).
     fn check(self, overhead: Option<i16>) -> Result<()> {
         if self.tags > 0 && overhead.or(self.meaning().0).is_none() {
             return Err(Error::Refused(

@@ -328,7 +328,8 @@ fn live_the_exit_code_of_the_program_is_kept() {
     assert_eq!(no_program.status.code(), Some(126), "{}", stderr(&no_program));
 }
 
-/// `--shell` runs $SHELL in the program's place: what is typed into it goes over the link, and its exit code is kept.
+/// `--shell` runs $SHELL in the program's place: what is typed into it goes over the link, and its exit code
+/// is kept.
 #[test]
 fn live_a_shell_runs_behind_a_link() {
     let Some(_turn) = live("live_a_shell_runs_behind_a_link") else { return };
@@ -617,7 +618,8 @@ while ping.recv(100)[0] != 129:
 print("neighbour discovery passed", flush=True)
 "#;
 
-/// What passes besides IPv4: IPv6 with its neighbour discovery, which asks a group, and frames that are not IP.
+/// What passes besides IPv4: IPv6 with its neighbour discovery, which asks a group, and frames that are not
+/// IP.
 const OTHER_FRAMES: &str = "
     mount -t tmpfs tmpfs /run
     mkdir /run/netns
