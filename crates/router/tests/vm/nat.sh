@@ -72,13 +72,13 @@ answers() {
 echo 0 >/tmp/host2
 queue=cake,isolation=dual-srchost
 for bytes in 1400 2800; do
-  case $bytes in 1400) what=pings ;; *) what="pings in fragments" ;; esac
+  case $bytes in 1400) pings=pings ;; *) pings="pings in fragments" ;; esac
   takes $queue,nat=on; ours=$(answers $bytes); ends_well
   goodqueue sqm wan0 --up 4500kbit --down 9mbit --queue $queue,nat=on --quiet
   theirs=$(answers $bytes); goodqueue sqm stop wan0 --quiet
   takes $queue; without=$(answers $bytes); ends_well
-  ok "nat: $what, $ours of 15 beside a host that floods (the kernel's cake: $theirs)" between 14 "$ours" 15
-  ok "nat: $what, without nat: $without of 15" between 0 "$without" 12
+  ok "nat: $pings, $ours of 15 beside a host that floods (the kernel's cake: $theirs)" between 14 "$ours" 15
+  ok "nat: $pings, without nat: $without of 15" between 0 "$without" 12
 done
 shown >/tmp/after
 ok "nat: everything is back" same /tmp/before /tmp/after
