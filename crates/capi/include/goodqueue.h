@@ -241,9 +241,9 @@ struct gq_wifi;
 #define GQ_WAKE 1
 
 /** A packet as a queue sees it. The frame stays with the caller. The fields after dsfield are for
- * GQ_CAKE; GQ_DUALPI2 reads those of a super-packet, GQ_FQ and GQ_WHEEL read priority and the
- * fields from socket on. Set unknown fields to 0. Classes read what their queues read. gq_dequeue
- * fills the fields up to link_header and leaves the others unchanged.
+ * GQ_CAKE; GQ_DUALPI2 and GQ_TBF read those of a super-packet, GQ_FQ and GQ_WHEEL read priority
+ * and the fields from socket on. Set unknown fields to 0. Classes read what their queues read.
+ * gq_dequeue fills the fields up to link_header and leaves the others unchanged.
  */
 struct gq_packet {
 	/** sizeof(struct gq_packet) */

@@ -83,7 +83,8 @@ impl Questions {
     fn of(spec: &QueueSpec) -> Questions {
         let mut all = spec.leaf().map_or_else(Questions::default, |leaf| Questions::of(&leaf));
         match spec.params() {
-            QueueParams::DualPi2(_) => all.segments = true,
+            // `tbf` cuts what is longer than its bucket (`sch_tbf.c:tbf_segment`).
+            QueueParams::DualPi2(_) | QueueParams::Tbf(_) => all.segments = true,
             QueueParams::Cake(setup) => {
                 all.segments = true;
                 all.tcp |= setup.ack_filter != AckFilter::Off;

@@ -3,8 +3,6 @@
 use std::path::Path;
 
 use goodqueue::Rate;
-use goodqueue::cake::LinkKind;
-use goodqueue::spec::Word;
 use goodqueue_experiment::Error;
 use goodqueue_router::sqm::{self, Layout, Outcome, Queues, Settings, Standing};
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
@@ -172,7 +170,7 @@ fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
     let sections = sqm::read_uci(&text, &name).map_err(told)?;
     let (enabled, off): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.is_enabled);
     for section in off {
-        eprintln!("goodqueue: {name}: queue {} is not enabled", section.name);
+        eprintln!("goodqueue: {name}: queue {} is not enabled (option enabled '1')", section.name);
     }
     if enabled.is_empty() {
         return Err(Error::Usage(format!(
@@ -181,7 +179,7 @@ fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
     }
     for section in enabled {
         for ignored in section.ignored {
-            eprintln!("goodqueue: {name}: queue {}: {ignored}", section.name);
+            eprintln!("goodqueue: {name}, {ignored}");
         }
         one(&section.settings, false, args)?;
     }
@@ -206,13 +204,8 @@ pub(crate) fn shaped(
         (None, Some(queue)) => Queues::Written { up: queue.clone(), down: queue.clone() },
         (None, None) => Queues::Layout(Layout::PieceOfCake),
     };
-    let link = args.link.as_ref().map(|word| {
-        let at = LinkKind::WORDS.iter().position(|known| known == word);
-        at.map(|at| LinkKind::ALL[at]).ok_or_else(|| {
-            let known = LinkKind::WORDS.join(", ");
-            Error::Usage(format!("--link {word}: there is no such link; the links are {known}"))
-        })
-    });
+    let link =
+        args.link.as_ref().map(|words| words.parse().map_err(|why| Error::Usage(format!("--link {why}"))));
     let interface = interface.unwrap_or_default().to_owned();
     let multi_queue = sqm::has_cake_mq();
     Ok(Settings {
@@ -221,7 +214,7 @@ pub(crate) fn shaped(
         up,
         down,
         queues,
-        link: link.transpose()?,
+        link: link.transpose()?.unwrap_or_default(),
         overhead: args.overhead,
         mpu: args.mpu,
     })

@@ -28,6 +28,8 @@ const TINS: [&[&str]; 3] =
 
 /// Most flows of a queue in the table.
 const SHOWN: usize = 10;
+/// Most flows of a queue among the metrics for Prometheus, each of which becomes series of its own.
+const MOST_SERIES: usize = 100;
 
 /// All queues at one moment.
 struct All {
@@ -254,25 +256,34 @@ fn prometheus(watched: &[Watched]) -> String {
             }
         }
     }
-    type OfTin = fn(&goodqueue_router::tc::Tin) -> u32;
-    let of_tins: [(&str, &str, OfTin); 2] = [
-        ("average", "Mean of the recent sojourn times in a tin of cake.", |tin| tin.average_us),
-        ("peak", "Peak of the recent sojourn times in a tin of cake.", |tin| tin.peak_us),
+    type OfTin = fn(&goodqueue_router::tc::Tin) -> f64;
+    let of_tins: [(&str, &str, &str, OfTin); 6] = [
+        ("average_seconds", "gauge", "Mean of the recent sojourn times in a tin of cake.", |tin| {
+            f64::from(tin.average_us) / 1e6
+        }),
+        ("peak_seconds", "gauge", "Peak of the recent sojourn times in a tin of cake.", |tin| {
+            f64::from(tin.peak_us) / 1e6
+        }),
+        ("sent_bytes_total", "counter", "Bytes that a tin of cake sent.", |tin| tin.bytes as f64),
+        ("waiting_bytes", "gauge", "Bytes in a tin of cake.", |tin| tin.backlog.into()),
+        ("drops_total", "counter", "Packets that a tin of cake dropped.", |tin| tin.drops.into()),
+        ("marks_total", "counter", "Packets that a tin of cake marked with CE.", |tin| tin.marks.into()),
     ];
-    for (name, help, of) in of_tins {
-        let name = format!("goodqueue_tin_{name}_seconds");
-        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n");
+    for (name, kind, help, of) in of_tins {
+        let name = format!("goodqueue_tin_{name}");
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
         for watched in watched {
             for queue in &watched.queues {
                 for (number, tin) in queue.tins.iter().enumerate() {
                     let (interface, place) = (escaped(&watched.interface), &queue.place);
-                    let seconds = f64::from(of(tin)) / 1e6;
+                    let value = of(tin);
                     let labels = format!("interface=\"{interface}\",place=\"{place}\",tin=\"{number}\"");
-                    let _ = writeln!(out, "{name}{{{labels}}} {seconds}");
+                    let _ = writeln!(out, "{name}{{{labels}}} {value}");
                 }
             }
         }
     }
+    out += &flow_metrics(watched);
     for (name, help) in [("limit", "Bytes that may be in flight."), ("inflight", "Bytes in flight.")] {
         let _ = write!(
             out,
@@ -287,6 +298,49 @@ fn prometheus(watched: &[Watched]) -> String {
                     "goodqueue_bql_{name}_bytes{{interface=\"{interface}\",queue=\"{number}\"}} {value}"
                 );
             }
+        }
+    }
+    out
+}
+
+/// Those of the flows of `--by`, at most [`MOST_SERIES`] of each queue: those with the most packets that
+/// wait, and then those that sent the most.
+fn flow_metrics(watched: &[Watched]) -> String {
+    let mut rows: Vec<(String, &Flow)> = Vec::new();
+    for watched in watched {
+        for queue in &watched.queues {
+            let mut flows: Vec<&Flow> = queue.waiting.iter().collect();
+            flows.sort_by_key(|flow| std::cmp::Reverse((flow.waiting_packets, flow.sent_bytes)));
+            for flow in flows.into_iter().take(MOST_SERIES) {
+                let (interface, kind, place) = (escaped(&watched.interface), &queue.kind, &queue.place);
+                let name = escaped(&flow.name);
+                let labels =
+                    format!("interface=\"{interface}\",kind=\"{kind}\",place=\"{place}\",flow=\"{name}\"");
+                rows.push((labels, flow));
+            }
+        }
+    }
+    let mut out = String::new();
+    if rows.is_empty() {
+        return out;
+    }
+    type Of = fn(&Flow) -> Option<f64>;
+    let metrics: [(&str, &str, &str, Of); 5] = [
+        ("sent_bytes_total", "counter", "Bytes of a flow that the queue sent.", |f| {
+            f.sent_bytes.map(|n| n as f64)
+        }),
+        ("waiting_bytes", "gauge", "Bytes of a flow in the queue.", |f| f.waiting_bytes.map(|n| n as f64)),
+        ("waiting_packets", "gauge", "Packets of a flow in the queue.", |f| Some(f.waiting_packets as f64)),
+        ("drops_total", "counter", "Packets of a flow that were dropped.", |f| Some(f.drops as f64)),
+        ("marks_total", "counter", "Packets of a flow that were marked with CE.", |f| {
+            f.marks.map(|n| n as f64)
+        }),
+    ];
+    for (name, kind, help, of) in metrics {
+        let name = format!("goodqueue_flow_{name}");
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+        for (labels, value) in rows.iter().filter_map(|(labels, flow)| Some((labels, of(flow)?))) {
+            let _ = writeln!(out, "{name}{{{labels}}} {value}");
         }
     }
     out
@@ -374,6 +428,37 @@ eth0             cake root                 18.25        3.2          4.5      2.
         assert!(text.contains(
             "goodqueue_tin_average_seconds{interface=\"a\\\"b\",place=\"root\",tin=\"1\"} 0.00325"
         ));
+    }
+
+    #[test]
+    fn tins_and_flows_have_bytes_in_prometheus_and_flows_are_bounded() {
+        let mut all = watched();
+        let flow = |number: u64| Flow {
+            name: format!("10.0.0.{number}"),
+            waiting_bytes: Some(3000),
+            waiting_packets: 2,
+            sent_bytes: Some(number),
+            ..Flow::default()
+        };
+        all.queues[1].waiting = (0..250).map(flow).collect();
+        all.queues[0].waiting.clear();
+        let text = prometheus(&[all]);
+        let tin = "goodqueue_tin_waiting_bytes{interface=\"eth0\",place=\"root\",tin=\"2\"} 1500";
+        assert!(text.lines().any(|line| line == tin), "{text}");
+        let labels =
+            |name: &str| format!("{{interface=\"eth0\",kind=\"pfifo\",place=\"1:11\",flow=\"{name}\"}}");
+        let most = labels("10.0.0.249");
+        for line in [
+            format!("goodqueue_flow_sent_bytes_total{most} 249"),
+            format!("goodqueue_flow_waiting_bytes{most} 3000"),
+        ] {
+            assert!(text.lines().any(|known| known == line), "{line}");
+        }
+        let of = |name: &str| text.lines().filter(|line| line.starts_with(name)).count();
+        assert_eq!(of("goodqueue_flow_sent_bytes_total{"), 100);
+        assert_eq!(of("goodqueue_flow_marks_total{"), 0, "these are not counted here");
+        let least = format!("goodqueue_flow_sent_bytes_total{}", labels("10.0.0.149"));
+        assert!(!text.contains(&least), "those that sent the most are there");
     }
 
     #[test]

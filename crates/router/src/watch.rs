@@ -104,6 +104,8 @@ pub struct Flow {
     pub waiting_bytes: Option<u64>,
     /// Packets that wait.
     pub waiting_packets: u64,
+    /// Bytes sent since it came, if they are counted.
+    pub sent_bytes: Option<u64>,
     /// Packets dropped, since it came (`cake`: since the queue was made).
     pub drops: u64,
     /// Packets marked with CE, if they are counted.
@@ -121,6 +123,7 @@ impl Flow {
             name: format!("{:x}:{:x}", class.handle, class.minor),
             waiting_bytes: Some(class.counts.backlog.into()),
             waiting_packets: class.counts.qlen.into(),
+            sent_bytes: None,
             drops: class.counts.drops.into(),
             marks: None,
             rate_bps: None,

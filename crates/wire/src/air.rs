@@ -87,7 +87,7 @@ impl Exit for Landing<'_> {
         let side = &mut self.sides[usize::from(note.way)];
         side.account.drops[place(reason)] += 1;
         if let Some(flows) = &mut side.flows {
-            flows.dropped(note.flow);
+            flows.dropped(note.flow, note.len);
         }
         self.pool.give(frame);
     }

@@ -142,7 +142,7 @@ impl Observer<Header> for FrameObserver<'_> {
         self.account.drops[place(reason)] += 1;
         let frame = frame_of(packet.cookie);
         if let Some(flows) = &mut self.flows {
-            flows.dropped(self.pool.note(frame).flow);
+            flows.dropped(self.pool.note(frame).flow, packet.len);
         }
         self.pool.give(frame);
     }

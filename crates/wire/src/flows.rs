@@ -86,11 +86,20 @@ pub struct Flow {
     pub longest: Span,
     /// What happened in each step in which something did, in their order.
     pub steps: Vec<Step>,
+    /// Bytes dropped by the queue.
+    dropped_bytes: u64,
     /// The latest acknowledgement number.
     ack: Option<u32>,
 }
 
 impl Flow {
+    /// Bytes of the packets that wait in the queue, or are on the line. While a queue has cut a part of a
+    /// super-packet, the headers of its segments count as they come.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> u64 {
+        self.arrived.bytes.saturating_sub(self.sent.bytes).saturating_sub(self.dropped_bytes)
+    }
+
     /// Packets that wait in the queue, or are on the line.
     #[must_use]
     pub fn waiting(&self) -> u64 {
@@ -188,6 +197,7 @@ impl Flows {
             waited: Span::ZERO,
             longest: Span::ZERO,
             steps: Vec::new(),
+            dropped_bytes: 0,
             ack: None,
         };
         let number = if self.flows.len() < MOST_FLOWS {
@@ -265,9 +275,11 @@ impl Flows {
         self.flows.get_mut(usize::from(number)).map_or(&mut self.others, |flow| &mut flow.arrived)
     }
 
-    pub(crate) fn dropped(&mut self, number: u16) {
+    /// A queue dropped a packet of `len` bytes.
+    pub(crate) fn dropped(&mut self, number: u16, len: u32) {
         if let Some(flow) = self.flows.get_mut(usize::from(number)) {
             flow.drops += 1;
+            flow.dropped_bytes += u64::from(len);
         }
     }
 
@@ -379,13 +391,17 @@ mod tests {
         assert_eq!((flow, payload), (0, 1000));
         let of = |is_lost| Sent { len: 1054, payload, entered: Nanos(1_050), is_lost };
         flows.sent(flow, Nanos(1_080), Nanos(1_190), of(false));
+        for _ in 0..4 {
+            flows.arrived(Nanos(1_060), false, &data, &hasher);
+        }
         flows.sent(flow, Nanos(1_150), Nanos(1_210), of(true));
-        flows.dropped(flow);
+        flows.dropped(flow, 1054);
         flows.marked(flow);
         // Of no connection.
-        flows.dropped(NONE);
+        flows.dropped(NONE, 1054);
         flows.marked(NONE);
         let flow = &flows.end().0[0];
+        assert_eq!((flow.waiting(), flow.waiting_bytes()), (2, 2 * 1054), "of five");
         let waited = (flow.waited, flow.longest);
         assert_eq!((flow.sent.packets, flow.drops, flow.marks, waited), (2, 2, 1, (Span(130), Span(100))));
         assert_eq!(flow.steps, [Step { number: 1, payload: 1000, acked: 0 }]);

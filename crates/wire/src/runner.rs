@@ -616,9 +616,13 @@ impl Enqueue {
         // There are two directions.
         #[allow(clippy::cast_possible_truncation)]
         let (dsfield, host) = (meta.dsfield, host_of(server));
+        // As `cake_update_flowkeys` has it, the flow is that of the hosts behind address translation, too:
+        // pings and fragments of all of them would be one, since no ports tell them apart.
+        let [source, destination] =
+            inside.map_or([meta.source, meta.destination], |hosts| hosts.map(IpAddr::V4));
         let flow = FlowKey {
-            source: meta.source,
-            destination: meta.destination,
+            source,
+            destination,
             protocol: meta.protocol,
             source_port: meta.source_port,
             destination_port: meta.destination_port,
@@ -686,5 +690,33 @@ fn link_error(operation: &'static str, socket: &PacketSocket, errno: io::Error) 
         Error::LinkGone { interface, errno }
     } else {
         Error::io(operation, interface, errno)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    /// A ping that leaves a router which translates addresses: no port tells the hosts apart.
+    #[test]
+    fn a_flow_is_that_of_the_host_behind_translation() {
+        let [router, server] = [Ipv4Addr::new(10, 0, 1, 1), Ipv4Addr::new(10, 0, 2, 2)];
+        let meta = Meta {
+            source: router.into(),
+            destination: server.into(),
+            protocol: 1,
+            source_port: 0,
+            destination_port: 0,
+            dsfield: 0,
+            fragment: true,
+        };
+        let hasher = FlowHasher::new(1);
+        let hash = |inside| Enqueue::of(UP, &meta, inside, Partial::default(), &hasher).flow_hash;
+        let host = |number| Some([Ipv4Addr::new(10, 3, number, 2), server]);
+        assert_ne!(hash(host(1)), hash(host(2)));
+        assert_eq!(hash(host(1)), hash(host(1)));
+        assert_eq!(hash(None), hash(Some([router, server])), "what is not translated");
     }
 }

@@ -225,6 +225,61 @@ static void parameters_change(void)
 	free(place.raw);
 }
 
+/* A super-packet of 3 segments, 934 + 934 + 100 bytes with 66 of headers each. */
+static struct gq_packet super_packet(void)
+{
+	struct gq_packet packet = packet_of(7, 3 * 66 + 2 * 934 + 100, 0);
+
+	packet.truesize = packet.len + 3 * 700;
+	packet.gso_segments = 3;
+	packet.gso_size = 934;
+	packet.gso_headers = 66;
+	return packet;
+}
+
+/* tbf cuts a super-packet that is longer than its bucket, and drops one whose segments are, too. */
+static void shaper_cuts(void)
+{
+	struct gq_config config = config_of("tbf rate=8mbit burst=1500 limit=10k");
+	struct place place = place_of(&config);
+	struct gq_packet in = super_packet(), out;
+	struct gq_drop drop;
+	uint64_t wake = 0;
+	uint16_t at;
+
+	out.size = sizeof out;
+	EXPECT(0, gq_enqueue(place.queue, 0, &in));
+	CHECK(stats_of(place.queue).backlog_packets == 3 && stats_of(place.queue).backlog_bytes == in.len);
+	for (at = 0; at < 3; at++) {
+		if (at == 1) {
+			EXPECT(0, gq_dequeue(place.queue, wake, &out));
+			EXPECT(1, gq_next_wake(place.queue, wake, &wake));
+			CHECK(wake == 500000);
+		}
+		EXPECT(GQ_PACKET, gq_dequeue(place.queue, at < 2 ? wake : 2 * wake, &out));
+		CHECK(out.cookie == 7 && out.segment == at && out.len == (at < 2 ? 1000u : 166u));
+		CHECK(out.truesize == out.len + 700 && out.gso_segments == 0);
+	}
+	in.len += 2 * 600;
+	in.gso_size += 600;
+	EXPECT(GQ_REASON_TOOBIG | GQ_DROPS, gq_enqueue(place.queue, 2 * wake, &in));
+	drop.size = sizeof drop;
+	EXPECT(1, gq_take_drops(place.queue, &drop, 1));
+	CHECK(drop.cookie == 7 && drop.len == in.len && drop.reason == GQ_REASON_TOOBIG);
+	in.gso_size = 5000;
+	EXPECT(GQ_EPACKET, gq_enqueue(place.queue, 2 * wake, &in));
+
+	/* What fits into the bucket stays whole. */
+	free(place.raw);
+	config = config_of("tbf rate=8mbit burst=5000 limit=10k");
+	place = place_of(&config);
+	in = super_packet();
+	EXPECT(0, gq_enqueue(place.queue, 0, &in));
+	EXPECT(GQ_PACKET, gq_dequeue(place.queue, 0, &out));
+	CHECK(out.len == in.len && out.gso_segments == 3 && out.segment == 0);
+	free(place.raw);
+}
+
 static void shaper_says_when(void)
 {
 	struct gq_config config = config_of("tbf rate=8mbit burst=1500 limit=10k");
@@ -278,6 +333,7 @@ int main(void)
 	codel_drops_and_marks();
 	parameters_change();
 	shaper_says_when();
+	shaper_cuts();
 	counters_have_names();
 	return 0;
 }

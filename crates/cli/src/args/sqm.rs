@@ -82,11 +82,21 @@ pub struct ShaperArgs {
     /// cake or htb
     #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
     pub queue: Option<String>,
-    /// What the link behind the interface adds to packets: ethernet, docsis, pppoe-ptm, bridged-ptm,
-    /// conservative, ...; the words of tc-cake(8)
-    #[arg(long, value_name = "LINK")]
+    /// What the link behind the interface adds to packets, in the words of tc-cake(8): ethernet, docsis,
+    /// pppoe-ptm, atm, ...
+    ///
+    /// Which to take on which line:
+    ///   fibre, Ethernet       ethernet
+    ///   cable                 docsis
+    ///   VDSL2, G.fast         pppoe-ptm with PPPoE, otherwise bridged-ptm
+    ///   ADSL, VDSL over ATM   pppoe-llcsnap, bridged-llcsnap, ...; the modem knows
+    ///   not known             conservative on ADSL, otherwise ethernet
+    ///   behind a VLAN tag     with ,ether-vlan: pppoe-ptm,ether-vlan
+    /// A framing (atm, ptm, noatm) alone, or behind a kind in place of its own:
+    /// --link atm --overhead 44
+    #[arg(long, value_name = "LINK[,WORD]...", verbatim_doc_comment)]
     pub link: Option<String>,
-    /// Bytes that the link adds to a packet, in place of those of --link
+    /// Bytes that the link adds to a packet, without VLAN tags, in place of those of --link
     #[arg(
         long,
         value_name = "BYTES",

@@ -79,25 +79,34 @@ fn queue(place: &str, name: &str, now: &SeenLine, then: Option<(&SeenLine, f64)>
     }
 }
 
-/// The connections, or the hosts at the near end, that wait or sent something since `then`.
+/// The connections, or the hosts at the near end, that wait or sent something since `then`; all if there is
+/// no `then`.
 fn flows(now: &SeenLine, then: Option<(&SeenLine, f64)>, by: By) -> Vec<Flow> {
     let sums = |line: &SeenLine| {
-        let mut sums: BTreeMap<String, [u64; 6]> = BTreeMap::new();
+        let mut sums: BTreeMap<String, [u64; 7]> = BTreeMap::new();
         for one in &line.connections {
             let sum = sums.entry(name(one, by)).or_default();
-            let counts =
-                [one.sent_bytes, one.sent_packets, one.waiting_packets, one.drops, one.marks, one.waited_ns];
+            let counts = [
+                one.sent_bytes,
+                one.sent_packets,
+                one.waiting_packets,
+                one.drops,
+                one.marks,
+                one.waited_ns,
+                one.waiting_bytes,
+            ];
             sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
         }
         sums
     };
     let (before, span) = then.map(|(line, span)| (sums(line), span)).unwrap_or_default();
-    let flow = |(name, sum): (String, [u64; 6])| {
-        let [bytes, packets, waiting, drops, marks, waited] = sum;
+    let flow = |(name, sum): (String, [u64; 7])| {
+        let [bytes, packets, waiting, drops, marks, waited, waiting_bytes] = sum;
         let old = before.get(&name).copied().unwrap_or_default();
         Flow {
-            waiting_bytes: None,
+            waiting_bytes: Some(waiting_bytes),
             waiting_packets: waiting,
+            sent_bytes: Some(bytes),
             drops,
             marks: Some(marks),
             rate_bps: (span > 0.0).then(|| 8.0 * per_second(bytes, old[0], span)),
@@ -105,7 +114,7 @@ fn flows(now: &SeenLine, then: Option<(&SeenLine, f64)>, by: By) -> Vec<Flow> {
             name,
         }
     };
-    let is_there = |flow: &Flow| flow.waiting_packets > 0 || flow.rate_bps.is_some_and(|rate| rate > 0.0);
+    let is_there = |flow: &Flow| flow.waiting_packets > 0 || flow.rate_bps.is_none_or(|rate| rate > 0.0);
     sums(now).into_iter().map(flow).filter(is_there).collect()
 }
 
@@ -144,6 +153,7 @@ mod tests {
             sent_bytes: 1000 * sent,
             sent_packets: sent,
             waiting_packets: waiting,
+            waiting_bytes: 1000 * waiting,
             drops: 1,
             marks: 2,
             waited_ns,
@@ -185,6 +195,10 @@ mod tests {
             ]
         );
         assert_eq!(down.waiting[1].wait_ms, Some(2.0));
+        assert_eq!((down.waiting[0].sent_bytes, down.waiting[0].waiting_bytes), (Some(135_000), Some(3000)));
+        // One look alone has all of them.
+        let first = &now.since(&now, Some(By::Flow))[0].queues[1].waiting;
+        assert_eq!((first.len(), first[1].rate_bps), (3, None));
         let hosts = &now.since(&before, Some(By::Host))[0].queues[1].waiting;
         let hosts: Vec<_> = hosts.iter().map(|host| (host.name.as_str(), host.rate_bps)).collect();
         assert_eq!(hosts, [("10.0.0.1", Some(1_080_000.0)), ("10.0.0.9", Some(0.0))]);

@@ -14,6 +14,11 @@ fn wrong_words_are_refused_before_anything_is_touched() {
         &["cake.qos", "piece_of_cake, layer_cake, simple, simplest"],
     );
     refused("sqm lo --up 5mbit --link dsl", &["--link dsl", "docsis"]);
+    refused("shape lo --up 5mbit --down 5mbit --link atm,ptm", &["--link atm,ptm: ptm is too much"]);
+    refused(
+        "shape lo --up 5mbit --down 5mbit --link ether-vlan",
+        &["name the link, too, as in --link ethernet,ether-vlan"],
+    );
     refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);
     refused("autorate nope0 --up 1mbit --down 1mbit", &["there is no interface nope0"]);
     refused("autorate lo --up 5mbit..1mbit --down 1mbit", &["--up 5mbit..1mbit", "the lower one"]);
@@ -50,12 +55,48 @@ fn in_namespace(script: &str) -> Option<std::process::Output> {
 #[test]
 fn a_dry_run_needs_no_right_and_prints_commands_of_tc() {
     let script = "ip link add q0 type veth peer name q1
-        $GOODQUEUE sqm q0 --up 5mbit --down 20mbit --link docsis --dry-run";
+        $GOODQUEUE sqm q0 --up 5mbit --down 20mbit --link docsis,ether-vlan --dry-run";
     let Some(output) = in_namespace(script) else { return };
     let text = stdout(&output);
     assert!(text.starts_with("tc qdisc add dev q0 root handle 1: cake bandwidth 5mbit besteffort"), "{text}");
-    assert!(text.contains("overhead 18 mpu 64"), "{text}");
+    assert!(text.contains("overhead 22 mpu 64"), "{text}");
     assert!(text.contains("matchall action mirred egress redirect dev ifb4q0"), "{text}");
+}
+
+/// A file of sqm-scripts: what is not obeyed is told, and what is not enabled is not started.
+#[test]
+fn options_of_sqm_scripts_without_effect_are_told() {
+    let scratch = Scratch::new("uci-told");
+    let path = scratch.path("sqm");
+    let text = "config queue wan
+\toption enabled 1
+\toption interface q0
+\toption upload 2000
+\toption script simplest_tbf.qos
+\toption ilimit 300
+config queue other
+\toption interface q1
+\toption upload 9000
+";
+    std::fs::write(&path, text).expect("a file");
+    let script = format!(
+        "ip link add q0 type veth peer name q1
+        $GOODQUEUE sqm --uci {} --dry-run",
+        path.display()
+    );
+    let Some(output) = in_namespace(&script) else { return };
+    let (text, told) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(text.contains("dev q0 parent 1:1 handle 10: fq_codel") && !text.contains("dev q1"), "{text}");
+    assert!(text.contains(" target 6056us interval 101056us ") && text.contains(" noecn "), "{text}");
+    for words in [
+        "sqm, line 5: option script 'simplest_tbf.qos' has no effect: htb with one class takes the place of tbf",
+        "sqm, line 6: option ilimit '300' has no effect: it needs option qdisc_really_really_advanced '1'",
+        "queue other is not enabled",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    assert_eq!(told.lines().count(), 3, "{told}");
 }
 
 #[test]

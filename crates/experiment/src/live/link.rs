@@ -140,6 +140,8 @@ pub struct SeenConnection {
     pub sent_packets: u64,
     /// Packets that wait.
     pub waiting_packets: u64,
+    /// Their bytes.
+    pub waiting_bytes: u64,
     /// Packets dropped or lost.
     pub drops: u64,
     /// Packets marked with CE.
@@ -168,6 +170,7 @@ impl SeenConnection {
             sent_bytes: flow.sent.bytes,
             sent_packets: flow.sent.packets,
             waiting_packets: flow.waiting(),
+            waiting_bytes: flow.waiting_bytes(),
             drops: flow.drops,
             marks: flow.marks,
             waited_ns: flow.waited.0,

@@ -12,5 +12,5 @@ mod uci;
 pub(crate) use apply::follow;
 pub use apply::{Outcome, Standing, find, start, status, stop};
 pub(crate) use plan::HANDLE;
-pub use plan::{Both, Layout, Plan, Queues, Settings, Shaper, has_cake_mq, plan, without_cake_mq};
+pub use plan::{Both, Layout, LinkWords, Plan, Queues, Settings, Shaper, has_cake_mq, plan, without_cake_mq};
 pub use uci::{Section, read as read_uci};

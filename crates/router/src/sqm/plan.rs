@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use goodqueue::cake::LinkKind;
+use goodqueue::cake::{Framing, LinkKind};
 use goodqueue::spec::{QueueParams, Word};
 use goodqueue::tbf::LinkLayer;
-use goodqueue::{Direction, Link, QueueSpec, Rate};
+use goodqueue::{Direction, Link, QueueSpec, Rate, Span};
 use goodqueue_wire::netlink::Interface;
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl Layout {
         }
     }
 
-    /// The queue of both directions.
+    /// The queue of both directions, without what follows from the rate.
     const fn queue(self) -> &'static str {
         match self {
             Layout::PieceOfCake => "cake:besteffort",
@@ -49,6 +49,75 @@ impl Layout {
             Layout::Simple => "htb,sqm=simple",
             Layout::Simplest => "htb,sqm=simplest",
         }
+    }
+
+    /// Whether `fq_codel` waits in its classes.
+    pub(super) const fn has_leaves(self) -> bool {
+        matches!(self, Layout::Simple | Layout::Simplest)
+    }
+
+    /// The queue with `htb` of a direction with these leaves.
+    pub(super) fn with(self, leaf: &Leaf) -> String {
+        format!("{}{leaf}", self.queue())
+    }
+
+    /// The queue of a direction at this rate.
+    fn written(self, rate: Rate, is_up: bool) -> String {
+        if self.has_leaves() { self.with(&Leaf::at(rate, is_up)) } else { self.queue().to_owned() }
+    }
+}
+
+/// What sqm-scripts give to the `fq_codel` of each class, in the layouts with `htb`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leaf {
+    /// Acceptable standing delay.
+    pub target: Span,
+    /// Whether packets are marked instead of dropped.
+    pub ecn: bool,
+    /// Largest number of packets, if not that of `fq_codel`.
+    pub limit: Option<u32>,
+    /// Whether a flow sends [`SMALL_QUANTUM`] in a turn, and not a full packet.
+    is_slow: bool,
+}
+
+/// The target of `fq_codel` (RFC 8290 section 5.2.2).
+pub(super) const TARGET: Span = Span::from_millis(5);
+/// The interval of `fq_codel` that belongs to [`TARGET`] (RFC 8290 section 5.2.2).
+const INTERVAL: Span = Span::from_millis(100);
+/// A full packet of Ethernet, bytes (RFC 8290 section 5.2.1).
+const FULL_PACKET: u64 = 1514;
+/// Bytes that a flow sends in a turn on slow links: packets of interactive flows pass full ones
+/// (bufferbloat.net, "Best practices for benchmarking CoDel and FQ CoDel", which takes it below [`SLOW`]).
+const SMALL_QUANTUM: u32 = 300;
+/// Links below are slow.
+const SLOW: Rate = Rate(100_000_000);
+
+impl Leaf {
+    /// The one for a direction at this rate. sqm-scripts mark what arrives alone: a mark on what leaves a
+    /// slow line keeps the packet in front of all others there (`ingress_ecn`, `egress_ecn`).
+    pub(super) fn at(rate: Rate, is_up: bool) -> Leaf {
+        // "The target should be at least the time to send one full packet" (RFC 8290 section 5.2.2), in whole
+        // microseconds, which the kernel counts in.
+        let packet = Span::from_micros((FULL_PACKET * 8_000_000).div_ceil(rate.0.max(1)));
+        Leaf { target: packet.max(TARGET), ecn: !is_up, limit: None, is_slow: rate.0 < SLOW.0 }
+    }
+}
+
+impl fmt::Display for Leaf {
+    /// As parameters of a queue with classes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.target != TARGET {
+            // As much more as the target (`cake_set_rate` in `sch_cake.c`).
+            let interval = Span(INTERVAL.0 + self.target.0.saturating_sub(TARGET.0));
+            write!(f, ",leaf.target={},leaf.interval={interval}", self.target)?;
+        }
+        if let Some(limit) = self.limit {
+            write!(f, ",leaf.limit={limit}")?;
+        }
+        if self.is_slow {
+            write!(f, ",leaf.quantum={SMALL_QUANTUM}")?;
+        }
+        f.write_str(if self.ecn { "" } else { ",leaf.ecn=off" })
     }
 }
 
@@ -77,6 +146,17 @@ pub enum Queues {
     },
 }
 
+impl Queues {
+    /// The text of a direction, without its rate.
+    fn written(&self, rate: Rate, is_up: bool) -> String {
+        match self {
+            Queues::Layout(layout) => layout.written(rate, is_up),
+            Queues::Written { up, .. } if is_up => up.clone(),
+            Queues::Written { down, .. } => down.clone(),
+        }
+    }
+}
+
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -89,14 +169,96 @@ pub struct Settings {
     /// The queues.
     pub queues: Queues,
     /// The link behind the interface: how many bytes it adds to a packet, and how it frames it.
-    pub link: Option<LinkKind>,
-    /// Bytes that the link adds to a packet, in place of those of `link`.
+    pub link: LinkWords,
+    /// Bytes that the link adds to a packet, without VLAN tags, in place of those of `link`.
     pub overhead: Option<i16>,
     /// The smallest length that a packet counts as on the link, bytes, in place of that of `link`.
     pub mpu: Option<u16>,
     /// Whether an interface with several queues gets a `cake` in each (`cake_mq`), in layouts: see
     /// [`has_cake_mq`].
     pub multi_queue: bool,
+}
+
+/// The link behind an interface, in the words of tc-cake(8): `pppoe-ptm`, `atm`, `docsis,ether-vlan`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkWords {
+    /// The kind of link.
+    pub kind: Option<LinkKind>,
+    /// The framing, in place of that of `kind`.
+    pub framing: Option<Framing>,
+    /// VLAN tags that the link adds, 4 bytes each: 0 to 3.
+    pub tags: u8,
+}
+
+impl LinkWords {
+    /// The most VLAN tags (`ether-vlan` of the library's `cake`).
+    const MOST_TAGS: u8 = 3;
+
+    /// Overhead without VLAN tags and minimum length, both in bytes, and framing, as far as the words say.
+    fn meaning(self) -> (Option<i16>, u16, Framing) {
+        let (overhead, mpu, framing) = self.kind.map_or((None, 0, Framing::None), LinkKind::meaning);
+        (overhead, mpu, self.framing.unwrap_or(framing))
+    }
+
+    /// Fails if VLAN tags are all that is known of what the link adds. tc would count 4 bytes from the
+    /// network header then, without the Ethernet header before them (`q_cake.c`).
+    fn check(self, overhead: Option<i16>) -> Result<()> {
+        if self.tags > 0 && overhead.or(self.meaning().0).is_none() {
+            return Err(Error::Refused(
+                "--link ether-vlan: a VLAN tag comes on top of what the link adds, so name the link, too, as in --link \
+                 ethernet,ether-vlan, or give --overhead"
+                    .into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// As parameters of the library's `cake`.
+    fn parameters(self) -> String {
+        let mut text = String::new();
+        if let Some(at) = LinkKind::ALL.iter().position(|known| Some(*known) == self.kind) {
+            text += &format!(",link={}", LinkKind::WORDS[at]);
+        }
+        if let Some(at) = Framing::ALL.iter().position(|known| Some(*known) == self.framing) {
+            text += &format!(",atm={}", Framing::WORDS[at]);
+        }
+        if self.tags > 0 {
+            text += &format!(",ether-vlan={}", self.tags);
+        }
+        text
+    }
+}
+
+impl FromStr for LinkWords {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<LinkWords, String> {
+        let mut link = LinkWords::default();
+        for word in text.split(',') {
+            let of = |words: &[&str]| words.iter().position(|known| *known == word);
+            let is_second = if let Some(at) = of(LinkKind::WORDS) {
+                link.kind.replace(LinkKind::ALL[at]).is_some()
+            } else if let Some(at) = of(Framing::WORDS) {
+                link.framing.replace(Framing::ALL[at]).is_some()
+            } else if word == "ether-vlan" {
+                link.tags += 1;
+                link.tags > LinkWords::MOST_TAGS
+            } else {
+                let (kinds, framings) = (LinkKind::WORDS.join(", "), Framing::WORDS.join(", "));
+                return Err(format!(
+                    "{text}: there is no such link as {word}; the links are {kinds}; behind one, or alone, its framing \
+                     ({framings}), and ether-vlan for each VLAN tag"
+                ));
+            };
+            if is_second {
+                return Err(format!(
+                    "{text}: {word} is too much; take one kind of link, one framing, and at most {} times ether-vlan",
+                    LinkWords::MOST_TAGS
+                ));
+            }
+        }
+        Ok(link)
+    }
 }
 
 /// Whether this kernel may have `cake_mq`: Linux 7.0 and later.
@@ -252,10 +414,8 @@ impl Plan {
 impl Settings {
     /// The queue of a direction, with its rate.
     fn queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
-        let (text, is_layout) = match &self.queues {
-            Queues::Layout(layout) => (layout.queue(), true),
-            Queues::Written { up, down } => (if is_up { up.as_str() } else { down.as_str() }, false),
-        };
+        let text = self.queues.written(rate, is_up);
+        let is_layout = matches!(self.queues, Queues::Layout(_));
         let name = text.split([',', ':']).next().unwrap_or_default();
         let (parameter, hosts) = match name {
             "htb" => ("rate", ""),
@@ -281,23 +441,14 @@ impl Settings {
     /// # Errors
     /// `Refused` if there is no such queue, or it cannot count what the link adds.
     pub fn own_queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
-        let written = match &self.queues {
-            Queues::Layout(layout) => layout.queue(),
-            Queues::Written { up, down } => {
-                if is_up {
-                    up
-                } else {
-                    down
-                }
-            }
-        };
+        let written = self.queues.written(rate, is_up);
         let number =
             |name: &str, value: Option<i64>| value.map_or(String::new(), |value| format!(",{name}={value}"));
         let text = match written.split([',', ':']).next().unwrap_or_default() {
             "cake" | "cake_mq" => {
                 let ingress = if is_up || written.contains("ingress=") { "" } else { ",ingress=on" };
-                let at = self.link.and_then(|link| LinkKind::ALL.iter().position(|known| *known == link));
-                let link = at.map_or(String::new(), |at| format!(",link={}", LinkKind::WORDS[at]));
+                self.link.check(self.overhead)?;
+                let link = self.link.parameters();
                 let (overhead, mpu) = (self.overhead.map(i64::from), self.mpu.map(i64::from));
                 format!(
                     "{written},bandwidth={rate}{ingress}{link}{}{}",
@@ -316,13 +467,13 @@ impl Settings {
                     number("mpu", link.mpu.map(i64::from))
                 )
             }
-            other if self.link.is_some() || self.overhead.is_some() || self.mpu.is_some() => {
+            other if self.link != LinkWords::default() || self.overhead.is_some() || self.mpu.is_some() => {
                 return Err(Error::Refused(format!(
                     "--queue {other}: only cake and htb count what the link adds to a packet; leave --link, --overhead \
                      and --mpu out, and take a lower rate"
                 )));
             }
-            _ => written.to_owned(),
+            _ => written,
         };
         text.parse().map_err(|error| Error::Refused(format!("--queue {text}: {error}")))
     }
@@ -367,7 +518,10 @@ fn shape(
             if is_written {
                 check_written(queue, is_up, interface)?;
             }
-            setup.link = settings.link.unwrap_or(setup.link);
+            settings.link.check(settings.overhead)?;
+            setup.link = settings.link.kind.unwrap_or(setup.link);
+            setup.atm = settings.link.framing.or(setup.atm);
+            setup.ether_vlan = if settings.link.tags > 0 { settings.link.tags } else { setup.ether_vlan };
             setup.overhead = settings.overhead.or(setup.overhead);
             setup.mpu = settings.mpu.or(setup.mpu);
             // What arrives has passed the bottleneck.
@@ -440,8 +594,8 @@ struct LinkBytes {
 
 impl LinkBytes {
     fn of(settings: &Settings) -> Result<LinkBytes> {
-        use goodqueue::cake::Framing;
-        let (overhead, mpu, framing) = settings.link.map_or((None, 0, Framing::None), LinkKind::meaning);
+        settings.link.check(settings.overhead)?;
+        let (overhead, mpu, framing) = settings.link.meaning();
         if framing == Framing::Ptm {
             return Err(Error::Refused(
                 "htb cannot count the 64b/65b coding of PTM links; use --layout piece_of_cake, or give --overhead and \
@@ -450,7 +604,7 @@ impl LinkBytes {
             ));
         }
         Ok(LinkBytes {
-            overhead: settings.overhead.or(overhead),
+            overhead: settings.overhead.or(overhead).map(|bytes| bytes + 4 * i16::from(settings.link.tags)),
             mpu: settings.mpu.or((mpu > 0).then_some(mpu)),
             is_atm: framing == Framing::Atm,
         })
@@ -474,7 +628,7 @@ mod tests {
             up: Some(Rate(18_000_000)),
             down: Some(Rate(90_000_000)),
             queues: Queues::Layout(Layout::PieceOfCake),
-            link: None,
+            link: LinkWords::default(),
             overhead: None,
             mpu: None,
             multi_queue: true,
@@ -494,6 +648,10 @@ mod tests {
             tx_queues: 1,
             tx_queue_len: 1000,
         }
+    }
+
+    fn link(words: &str) -> LinkWords {
+        words.parse().expect(words)
     }
 
     fn commands(settings: &Settings) -> String {
@@ -553,18 +711,92 @@ tc filter add dev eth0 parent ffff: protocol all prio 10 matchall action mirred 
     #[test]
     fn htb_counts_the_link_beyond_the_interfaces_own_header() {
         let queues = Queues::Layout(Layout::Simplest);
-        let link = Some(LinkKind::Conservative);
+        let link = link("conservative");
         let settings = Settings { down: None, queues, link, ..settings() };
         assert_eq!(
             commands(&settings),
             "\
 tc qdisc add dev eth0 root handle 1: htb default 1
 tc class add dev eth0 parent 1: classid 1:1 htb rate 18mbit ceil 18mbit burst 2250b cburst 2250b quantum 2250 prio 0 overhead 34 linklayer atm
-tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 target 5000us interval 100000us memory_limit 33554432 ecn drop_batch 64
+tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 target 5000us interval 100000us memory_limit 33554432 noecn drop_batch 64 quantum 300
 "
         );
         let ppp = plan(&settings, &interface(0)).expect("a plan").to_string();
         assert!(ppp.contains(" overhead 48 linklayer atm"), "{ppp}");
+    }
+
+    /// The words of tc-cake(8), each as tc itself would set it, and what our own `cake` makes of them.
+    #[test]
+    fn leaves_know_the_rate_and_the_direction() {
+        let leaves = |up: u64, down: u64| {
+            let queues = Queues::Layout(Layout::Simplest);
+            let settings = Settings { up: Some(Rate(up)), down: Some(Rate(down)), queues, ..settings() };
+            let text = commands(&settings);
+            let mut leaves =
+                text.lines().filter_map(|line| line.split_once(" fq_codel ")).map(|(_, leaf)| leaf);
+            [0, 1].map(|_| leaves.next().expect("a leaf").replace("memory_limit 33554432 ", ""))
+        };
+        let [up, down] = leaves(1_000_000, 200_000_000);
+        // 1514 bytes at 1 Mbit/s.
+        assert_eq!(
+            up,
+            "limit 10240 flows 1024 target 12112us interval 107112us noecn drop_batch 64 quantum 300"
+        );
+        assert_eq!(down, "limit 10240 flows 1024 target 5000us interval 100000us ecn drop_batch 64");
+        let [up, down] = leaves(2_422_400, 99_999_999);
+        assert!(up.contains("target 5000us interval 100000us"), "just one packet's time: {up}");
+        assert!(down.ends_with(" quantum 300"), "{down}");
+        // Ours has the same, and a queue that was written out is as it was written.
+        let of = |queues: Queues| {
+            let settings = Settings { queues, ..settings() };
+            settings.own_queue(Rate(1_000_000), true).expect("a queue").to_string()
+        };
+        let own = of(Queues::Layout(Layout::Simple));
+        assert!(
+            own.contains("leaf.target=12112us,leaf.interval=107112us,leaf.quantum=300,leaf.ecn=off"),
+            "{own}"
+        );
+        let written = of(Queues::Written { up: "htb,sqm=simple".into(), down: String::new() });
+        assert!(!written.contains("leaf."), "{written}");
+    }
+
+    #[test]
+    fn links_are_the_words_of_tc() {
+        for (words, kernel, own) in [
+            ("atm", "atm raw", "atm=atm"),
+            ("ptm", "ptm raw", "atm=ptm"),
+            ("noatm", "noatm raw", "atm=noatm"),
+            ("ethernet,ether-vlan", "noatm overhead 42 mpu 84", "link=ethernet,ether-vlan=1"),
+            ("pppoe-ptm,ether-vlan,ether-vlan", "ptm overhead 38", "link=pppoe-ptm,ether-vlan=2"),
+            ("docsis,ptm", "ptm overhead 18 mpu 64", "link=docsis,atm=ptm"),
+        ] {
+            let settings = Settings { down: None, link: link(words), ..settings() };
+            let text = commands(&settings);
+            assert!(text.trim_end().ends_with(kernel), "{words}: {text}");
+            let queue = settings.own_queue(Rate(18_000_000), true).expect(words).to_string();
+            for parameter in own.split(',') {
+                assert!(queue.contains(parameter), "{words}: {queue}");
+            }
+        }
+        let given = Settings { down: None, link: link("ether-vlan"), overhead: Some(22), ..settings() };
+        assert!(commands(&given).trim_end().ends_with("noatm overhead 26"), "{}", commands(&given));
+        let queues = Queues::Layout(Layout::Simplest);
+        let htb = Settings { down: None, queues, link: link("pppoe-vcmux,noatm,ether-vlan"), ..settings() };
+        assert!(commands(&htb).contains(" overhead 22\n"), "32 + 4 - 14: {}", commands(&htb));
+    }
+
+    #[test]
+    fn words_that_are_no_link_are_refused_with_the_words_that_are() {
+        for (words, told) in [
+            ("dsl", "no such link as dsl; the links are raw, conservative, ethernet"),
+            ("atm,ptm", "ptm is too much; take one kind of link, one framing"),
+            ("docsis,ethernet", "ethernet is too much"),
+            ("docsis,ether-vlan,ether-vlan,ether-vlan,ether-vlan", "at most 3 times ether-vlan"),
+            ("", "no such link as ;"),
+        ] {
+            let error = words.parse::<LinkWords>().expect_err(words);
+            assert!(error.contains(told), "{error}");
+        }
     }
 
     #[test]
@@ -601,11 +833,9 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
             (Settings { queues: own("cake_mq"), ..settings() }, "has one transmit queue"),
             (Settings { queues: own("cake_mq,queues=4"), ..settings() }, "leave `queues` out"),
             (Settings { queues: own("htb,leaf=codel"), ..settings() }, "leave `leaf` out"),
-            (
-                Settings { queues: simple.clone(), link: Some(LinkKind::PppoePtm), ..settings() },
-                "a rate 1.6% lower",
-            ),
+            (Settings { queues: simple.clone(), link: link("pppoe-ptm"), ..settings() }, "a rate 1.6% lower"),
             (Settings { queues: simple, overhead: Some(4), ..settings() }, "fewer than the 14"),
+            (Settings { link: link("ether-vlan"), ..settings() }, "--link ethernet,ether-vlan"),
         ] {
             let error = plan(&settings, &interface(14)).expect_err(words).to_string();
             assert!(error.contains(words), "{error}");

@@ -3,11 +3,11 @@
 
 use std::fmt::Display;
 
-use goodqueue::Rate;
 use goodqueue::cake::LinkKind;
 use goodqueue::spec::Word;
+use goodqueue::{ParseUnitError, QueueSpec, Rate};
 
-use super::plan::{Layout, Queues, Settings};
+use super::plan::{Layout, Leaf, LinkWords, Queues, Settings, TARGET};
 use crate::{Error, Result};
 
 /// A section of the file.
@@ -19,7 +19,7 @@ pub struct Section {
     pub is_enabled: bool,
     /// What it asks for.
     pub settings: Settings,
-    /// Options that have no effect here, and why.
+    /// Options that have no effect here: the line of each, its name, and why.
     pub ignored: Vec<String>,
 }
 
@@ -100,6 +100,8 @@ fn section(
     };
     let layout = match text("script") {
         None => Layout::PieceOfCake,
+        // tbf and htb with one class send the same at the same time.
+        Some((_, "simplest_tbf" | "simplest_tbf.qos")) => Layout::Simplest,
         Some((number, script)) => script.parse().map_err(|why: String| wrong(number, &why))?,
     };
     let (linklayer, overhead, mpu) = (text("linklayer"), text("overhead"), text("tcMPU"));
@@ -119,45 +121,172 @@ fn section(
         },
     };
     let advanced = is_on("qdisc_advanced");
-    let mut ignored = Vec::new();
-    let queues = if matches!(layout, Layout::PieceOfCake | Layout::LayerCake) && advanced {
-        let own = is_on("qdisc_really_really_advanced");
-        let queue = |options: &str, extra: &str| -> Result<String> {
+    let choices = Choices {
+        layout,
+        advanced,
+        more: advanced && is_on("qdisc_really_really_advanced"),
+        has_link: link.is_some(),
+    };
+    let (up, down) = (rate("upload")?, rate("download")?);
+    let squash = |option: &str| advanced && is_on(option);
+    let queues = if layout.has_leaves() {
+        let leaf = |rate: Option<Rate>, is_up: bool| leaf(rate, is_up, choices, &text, wrong);
+        // All that arrives is in one class.
+        let arriving = if squash("squash_ingress") { Layout::Simplest } else { layout };
+        Queues::Written { up: layout.with(&leaf(up, true)?), down: arriving.with(&leaf(down, false)?) }
+    } else if advanced {
+        let queue = |layout: Layout, options: &str, extra: &str| -> Result<String> {
             let diffserv = if layout == Layout::LayerCake { "cake:diffserv3" } else { "cake:besteffort" };
-            let own = text(options).filter(|_| own).map(|(number, value)| {
+            let own = text(options).filter(|_| choices.more).map(|(number, value)| {
                 cake_words(value).map_err(|why| wrong(number, &format!("{options}: {why}")))
             });
             Ok(format!("{diffserv}{extra}{}", own.transpose()?.unwrap_or_default()))
         };
-        let wash = if is_on("squash_dscp") { ",wash=on" } else { "" };
-        Queues::Written { up: queue("eqdisc_opts", "")?, down: queue("iqdisc_opts", wash)? }
+        let wash = if squash("squash_dscp") { ",wash=on" } else { "" };
+        let arriving = if squash("squash_ingress") { Layout::PieceOfCake } else { layout };
+        Queues::Written { up: queue(layout, "eqdisc_opts", "")?, down: queue(arriving, "iqdisc_opts", wash)? }
     } else {
         Queues::Layout(layout)
     };
-    for name in ["ilimit", "elimit", "itarget", "etarget", "ingress_ecn", "egress_ecn"] {
-        if advanced
-            && text(name)
-                .is_some_and(|(_, value)| !matches!(value, "" | "auto" | "default" | "ECN" | "NOECN"))
-        {
-            ignored.push(format!("{name}: Goodqueue keeps the default"));
-        }
-    }
+    let ignored = lines.iter().filter_map(|line| {
+        let (option, value) = (line.words[1], line.words[2]);
+        let why = choices.without_effect(option, value)?;
+        Some(format!("line {}: option {option} '{value}' has no effect: {why}", line.number))
+    });
+    let ignored = ignored.collect();
     let mpu = bytes(mpu, 256)?.filter(|mpu| *mpu > 0);
     Ok(Section {
         name,
-        is_enabled: text("enabled").is_none_or(|(_, value)| value == "1"),
+        // sqm-scripts start a section only if this is 1.
+        is_enabled: is_on("enabled"),
         settings: Settings {
             interface: interface.to_owned(),
-            up: rate("upload")?,
-            down: rate("download")?,
+            up,
+            down,
             queues,
-            link,
+            link: LinkWords { kind: link, ..LinkWords::default() },
             overhead: bytes(overhead, 256)?,
             mpu: mpu.map(i16::unsigned_abs),
             multi_queue: false,
         },
         ignored,
     })
+}
+
+/// What a section chooses, as far as it decides which of its options have an effect.
+#[derive(Clone, Copy)]
+struct Choices {
+    layout: Layout,
+    /// `qdisc_advanced`
+    advanced: bool,
+    /// `qdisc_really_really_advanced`
+    more: bool,
+    /// Whether `linklayer` names one.
+    has_link: bool,
+}
+
+impl Choices {
+    /// Why an option with this value has no effect; `None` if it has, or asks for nothing.
+    fn without_effect(self, option: &str, value: &str) -> Option<&'static str> {
+        let has_leaves = self.layout.has_leaves();
+        let asks = !matches!(value, "" | "0" | "auto" | "default");
+        let of_cake = if has_leaves { None } else { Some("cake has no such parameter") };
+        // Who reads them, and whether they ask for something: see `section` and `leaf`.
+        let (is_allowed, needs, otherwise) = match option {
+            "enabled"
+            | "interface"
+            | "upload"
+            | "download"
+            | "linklayer"
+            | "linklayer_advanced"
+            | "qdisc_advanced"
+            | "qdisc_really_really_advanced" => return None,
+            "script" if value.starts_with("simplest_tbf") => {
+                return Some("htb with one class takes the place of tbf, at the same rate");
+            }
+            "script" => return None,
+            "overhead" | "tcMPU" => (self.has_link, "linklayer is none", None),
+            "squash_dscp" => (
+                self.advanced,
+                "it needs option qdisc_advanced '1'",
+                has_leaves.then_some("only cake can clear the DSCP (wash); use script layer_cake.qos"),
+            ),
+            "squash_ingress" => (self.advanced, "it needs option qdisc_advanced '1'", None),
+            "ingress_ecn" | "egress_ecn" if value == "ECN" && !has_leaves => return None,
+            "ingress_ecn" | "egress_ecn" => (
+                self.advanced,
+                "it needs option qdisc_advanced '1'",
+                if has_leaves { None } else { Some("cake always marks") },
+            ),
+            "ilimit" | "elimit" | "itarget" | "etarget" => {
+                (self.more, "it needs option qdisc_really_really_advanced '1'", of_cake)
+            }
+            "iqdisc_opts" | "eqdisc_opts" => (
+                self.more,
+                "it needs option qdisc_really_really_advanced '1'",
+                has_leaves
+                    .then_some("only the layouts with cake have options of their own; use --queue htb,..."),
+            ),
+            "qdisc" if value == if has_leaves { "fq_codel" } else { "cake" } => return None,
+            "qdisc" if has_leaves => return asks.then_some("the classes of this layout have fq_codel"),
+            "qdisc" => return asks.then_some("this layout has cake"),
+            "linklayer_adaptation_mechanism" if value == if has_leaves { "htb_private" } else { "cake" } => {
+                return None;
+            }
+            "linklayer_adaptation_mechanism" => {
+                return asks.then_some("the shaper itself counts what the link adds");
+            }
+            "tcMTU" | "tcTSIZE" => return Some("the kernel computes lengths, and needs no table"),
+            "debug_logging" | "verbosity" => {
+                return Some("messages go to the standard error, and to no file");
+            }
+            other if other.starts_with("shaper_") => {
+                return Some("bursts take 1 ms, as those of sqm-scripts");
+            }
+            _ => return Some("Goodqueue does not know this option"),
+        };
+        if !asks {
+            return None;
+        }
+        if is_allowed { otherwise } else { Some(needs) }
+    }
+}
+
+/// The leaves of a direction: what follows from its rate, unless an option says otherwise.
+fn leaf<'a>(
+    rate: Option<Rate>,
+    is_up: bool,
+    choices: Choices,
+    text: &dyn Fn(&str) -> Option<(usize, &'a str)>,
+    wrong: &dyn Fn(usize, &dyn Display) -> Error,
+) -> Result<Leaf> {
+    let mut leaf = Leaf::at(rate.unwrap_or(Rate(u64::MAX)), is_up);
+    let [ecn, target, limit] =
+        if is_up { ["egress_ecn", "etarget", "elimit"] } else { ["ingress_ecn", "itarget", "ilimit"] };
+    match text(ecn).filter(|_| choices.advanced) {
+        None | Some((_, "")) => {}
+        Some((_, "ECN")) => leaf.ecn = true,
+        Some((_, "NOECN")) => leaf.ecn = false,
+        Some((number, other)) => return Err(wrong(number, &format!("{ecn} is ECN or NOECN, not {other}"))),
+    }
+    // `fq_codel` knows the bounds of its parameters.
+    let check = |number, parameter: String| {
+        let queue = format!("fq_codel,{parameter}").parse::<QueueSpec>();
+        queue.map(|_| ()).map_err(|why| wrong(number, &why))
+    };
+    match text(target).filter(|_| choices.more) {
+        None | Some((_, "" | "auto")) => {}
+        Some((_, "default")) => leaf.target = TARGET,
+        Some((number, value)) => {
+            check(number, format!("target={value}"))?;
+            leaf.target = value.parse().map_err(|why: ParseUnitError| wrong(number, &why))?;
+        }
+    }
+    if let Some((number, value)) = text(limit).filter(|(_, value)| choices.more && !value.is_empty()) {
+        check(number, format!("limit={value}"))?;
+        leaf.limit = value.parse().ok();
+    }
+    Ok(leaf)
 }
 
 /// tc's words for `cake` in the form `,parameter=value`.
@@ -246,9 +375,104 @@ config queue
         );
         assert_eq!(*queues, Queues::Written { up: up.into(), down: down.into() });
         assert_eq!((*overhead, cake.is_enabled), (Some(44), true));
-        assert_eq!((simple.is_enabled, simple.settings.link), (false, Some(LinkKind::Conservative)));
+        assert_eq!((simple.is_enabled, simple.settings.link.kind), (false, Some(LinkKind::Conservative)));
         assert_eq!((simple.settings.down, &simple.name), (None, &"in line 17".to_owned()));
-        assert_eq!(simple.settings.queues, Queues::Layout(Layout::Simple));
+        // A slow line: the target is the time of 1514 bytes at 900 kbit/s.
+        let (up, down) = (
+            "htb,sqm=simple,leaf.target=13458us,leaf.interval=108458us,leaf.quantum=300,leaf.ecn=off",
+            "htb,sqm=simple",
+        );
+        assert_eq!(simple.settings.queues, Queues::Written { up: up.into(), down: down.into() });
+        assert!(cake.ignored.is_empty() && simple.ignored.is_empty(), "{cake:?} {simple:?}");
+    }
+
+    /// The options of a section of its own, behind those that each needs.
+    fn with(options: &str) -> Section {
+        let text =
+            format!("config queue\noption interface a\noption upload 9000\noption download 9000\n{options}");
+        read(&text, "sqm").expect(options).remove(0)
+    }
+
+    #[test]
+    fn leaves_of_htb_are_what_the_options_say() {
+        let of = |options: &str| match with(options).settings.queues {
+            Queues::Written { up, down } => [up, down],
+            other @ Queues::Layout(_) => panic!("{other:?}"),
+        };
+        let script =
+            "option script simple.qos\noption qdisc_advanced 1\noption qdisc_really_really_advanced 1\n";
+        assert_eq!(
+            of(&format!("{script}option egress_ecn ECN\noption ingress_ecn NOECN\noption squash_ingress 1")),
+            ["htb,sqm=simple,leaf.quantum=300", "htb,sqm=simplest,leaf.quantum=300,leaf.ecn=off"]
+        );
+        assert_eq!(
+            of(&format!("{script}option etarget 15ms\noption itarget auto\noption elimit 700")),
+            [
+                "htb,sqm=simple,leaf.target=15ms,leaf.interval=110ms,leaf.limit=700,leaf.quantum=300,leaf.ecn=off",
+                "htb,sqm=simple,leaf.quantum=300"
+            ]
+        );
+        // Cake in one class for what arrives.
+        let cake = "option script layer_cake.qos\noption qdisc_advanced 1\noption squash_ingress 1";
+        assert_eq!(of(cake), ["cake:diffserv3", "cake:besteffort"]);
+    }
+
+    #[test]
+    fn a_section_that_is_not_enabled_is_not_started() {
+        assert!(!with("").is_enabled, "as in sqm-scripts");
+        assert!(!with("option enabled 0").is_enabled);
+        assert!(with("option enabled 1").is_enabled);
+    }
+
+    #[test]
+    fn options_without_effect_are_named_with_line_and_reason() {
+        let advanced = "option qdisc_advanced 1\noption qdisc_really_really_advanced 1\n";
+        let simple = format!("option script simple.qos\n{advanced}");
+        for (before, option, why) in [
+            ("", "script simplest_tbf.qos", "takes the place of tbf, at the same rate"),
+            ("", "overhead 44", "linklayer is none"),
+            ("", "tcMPU 64", "linklayer is none"),
+            ("", "squash_dscp 1", "it needs option qdisc_advanced '1'"),
+            ("", "squash_ingress 1", "it needs option qdisc_advanced '1'"),
+            (&*simple, "squash_dscp 1", "only cake can clear the DSCP"),
+            (advanced, "egress_ecn NOECN", "cake always marks"),
+            ("option script simple.qos\n", "ingress_ecn NOECN", "it needs option qdisc_advanced '1'"),
+            (advanced, "ilimit 1000", "cake has no such parameter"),
+            (advanced, "etarget 10ms", "cake has no such parameter"),
+            ("option script simple.qos\n", "elimit 1000", "qdisc_really_really_advanced '1'"),
+            (&*simple, "iqdisc_opts nat", "only the layouts with cake"),
+            (&*simple, "qdisc cake", "the classes of this layout have fq_codel"),
+            ("", "qdisc fq_codel", "this layout has cake"),
+            ("", "linklayer_adaptation_mechanism tc_stab", "the shaper itself counts"),
+            ("", "tcMTU 2047", "needs no table"),
+            ("", "tcTSIZE 128", "needs no table"),
+            ("", "debug_logging 1", "standard error"),
+            ("", "verbosity 5", "standard error"),
+            ("", "shaper_burst_dur 1000", "bursts take 1 ms"),
+            ("", "use_magic 1", "does not know this option"),
+        ] {
+            let section = with(&format!("{before}option {option}"));
+            let [told] = &section.ignored[..] else { panic!("{option}: {:?}", section.ignored) };
+            let number = 5 + before.lines().count();
+            let name = option.split(' ').next().expect("a name");
+            assert!(
+                told.starts_with(&format!("line {number}: option {name} ")) && told.contains(why),
+                "{told}"
+            );
+        }
+        // Those that have an effect, or ask for nothing.
+        for options in [
+            "option overhead 0\noption qdisc cake\noption linklayer_adaptation_mechanism default",
+            "option linklayer ethernet\noption overhead 44\noption tcMPU 64",
+            &format!(
+                "{advanced}option ingress_ecn ECN\noption squash_dscp 1\noption squash_ingress 1\noption itarget auto"
+            ),
+            &format!(
+                "{simple}option qdisc fq_codel\noption egress_ecn NOECN\noption itarget 7ms\noption ilimit 900"
+            ),
+        ] {
+            assert_eq!(with(options).ignored, [""; 0], "{options}");
+        }
     }
 
     #[test]
@@ -264,6 +488,15 @@ config queue
             (
                 "config queue\noption interface a\noption script x.qos",
                 "the layouts are piece_of_cake, layer_cake",
+            ),
+            (
+                "config queue\noption interface a\noption script simple.qos\noption qdisc_advanced 1\noption egress_ecn yes",
+                "sqm, line 5: egress_ecn is ECN or NOECN, not yes",
+            ),
+            (
+                "config queue\noption interface a\noption script simple.qos\noption qdisc_advanced 1\n\
+                 option qdisc_really_really_advanced 1\noption elimit 0",
+                "sqm, line 6: ",
             ),
             ("config network", "sqm, line 1: neither `config queue NAME` nor"),
         ] {

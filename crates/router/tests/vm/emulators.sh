@@ -17,6 +17,7 @@ for mbit in 1 10 100 500; do
   ip netns exec client ping -q -c 2 10.9.0.2 >/dev/null  # their addresses are known then
   echo "  $mbit Mbit/s, goodqueue bridge: $(/job/paths client server 10.9.0.2 ${mbit}000000 10000 2>&1)"
   kill -INT $bridge; wait $bridge
+  sed -n 's/^this was not the link that you asked for: /    it says: /p' /tmp/bridge
   # Theirs: the router forwards. TBF's bucket is what its rate brings in 4 ms, and one packet at least.
   burst=$((mbit * 1000000 / 8 / 250)); [ $burst -ge 1514 ] || burst=1514
   ip -n client addr flush dev eth0; ip -n server addr flush dev eth0

@@ -37,6 +37,7 @@ layout piece_of_cake --up 20mbit --down 50mbit
 layout layer_cake --up 20mbit --down 50mbit --layout layer_cake --link docsis
 layout simple --up 20mbit --down 50mbit --layout simple
 layout simplest --up 1500kbit --down 12gbit --layout simplest --link pppoe-llcsnap --mpu 64
+layout "cake behind a VLAN tag" --up 4mbit --down 45mbit --link pppoe-ptm,ether-vlan
 layout "cake with every option" --up 20mbit --down 50mbit --queue \
   cake:diffserv4,isolation=hosts,nat=on,wash=on,ack-filter=aggressive,split-gso=off,rtt=30ms,overhead=-4,mpu=64,atm=ptm,memlimit=1m,fwmark=255
 
@@ -281,3 +282,26 @@ ip link del ppp7
 goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/out 2>&1
 ok "doctor: our own shaper is no fault" ends 0 'nothing found' goodqueue doctor
 goodqueue sqm stop wan0 >/tmp/out
+
+# Faults of the host: a web server without a limit for what TCP has not sent, and a processor that has lost packets. The
+# latter is last, since what processors have lost is counted for ever.
+lowat=/proc/sys/net/ipv4/tcp_notsent_lowat
+nc -l -p 80 >/tmp/web 2>&1 </dev/null & web=$!
+sleep 0.2
+found notsent-lowat 0
+before=$(cat $lowat)
+$(goodqueue doctor | sed -n 's/.*\(sysctl -w net.ipv4.tcp_notsent_lowat=131072\).*/\1/p' | head -1) >/tmp/out
+ok "doctor: the limit that it prints is set" test "$(cat $lowat)" -eq 131072
+ok "doctor: a web server with a limit" ends 0 'nothing found' goodqueue doctor
+echo "$before" >$lowat
+kill $web; wait $web
+ok "doctor: no web server" ends 0 'nothing found' goodqueue doctor
+ip addr add 10.77.0.1/24 dev wan0
+ip neigh add 10.77.0.2 lladdr 02:00:00:00:00:02 dev wan0
+echo 1 >/proc/sys/net/core/netdev_max_backlog
+# Fragments that netem holds for the same time come out together, and the backlog has room for one.
+tc qdisc replace dev wan0 root netem delay 10ms
+ping -q -c 1 -W 1 -s 20000 10.77.0.2 >/tmp/out
+tc qdisc del dev wan0 root
+echo 1000 >/proc/sys/net/core/netdev_max_backlog
+found backlog-drops 0

@@ -60,22 +60,25 @@ for way in up down; do
   ok "nat: $way, without nat: $flows %, a share by flow" between 8 "$flows" 15
 done
 
-# answers: of 15 pings of host 1 the answers that it gets, while host 2 sends more pings than the line takes. No ping
-# has ports.
+# answers BYTES: of 15 pings of host 1 with so many bytes, the answers that it gets, while host 2 sends more such
+# pings than the line takes. No ping has ports.
 answers() {
-  for n in 1 2 3 4; do ip netns exec host2 ping -q -s 1400 -i 0.01 10.0.2.2 >/dev/null & eval ping$n=$!; done
+  for n in 1 2 3 4; do ip netns exec host2 ping -q -s "$1" -i 0.01 10.0.2.2 >/dev/null & eval ping$n=$!; done
   sleep 1
-  ip netns exec host1 ping -q -s 1400 -c 15 -i 0.2 -W 1 10.0.2.2 >/tmp/host1 2>&1
+  ip netns exec host1 ping -q -s "$1" -c 15 -i 0.2 -W 1 10.0.2.2 >/tmp/host1 2>&1
   kill $ping1 $ping2 $ping3 $ping4; wait $ping1 $ping2 $ping3 $ping4
   sed -nE 's/.* ([0-9]+) packets received.*/\1/p' /tmp/host1
 }
 echo 0 >/tmp/host2
 queue=cake,isolation=dual-srchost
-takes $queue,nat=on; ours=$(answers); ends_well
-goodqueue sqm wan0 --up 4500kbit --down 9mbit --queue $queue,nat=on --quiet
-theirs=$(answers); goodqueue sqm stop wan0 --quiet
-takes $queue; without=$(answers); ends_well
-ok "nat: pings, $ours of 15 beside a host that floods (the kernel's cake: $theirs)" between 14 "$ours" 15
-ok "nat: pings, without nat: $without of 15" between 0 "$without" 12
+for bytes in 1400 2800; do
+  case $bytes in 1400) pings=pings ;; *) pings="pings in fragments" ;; esac
+  takes $queue,nat=on; ours=$(answers $bytes); ends_well
+  goodqueue sqm wan0 --up 4500kbit --down 9mbit --queue $queue,nat=on --quiet
+  theirs=$(answers $bytes); goodqueue sqm stop wan0 --quiet
+  takes $queue; without=$(answers $bytes); ends_well
+  ok "nat: $pings, $ours of 15 beside a host that floods (the kernel's cake: $theirs)" between 14 "$ours" 15
+  ok "nat: $pings, without nat: $without of 15" between 0 "$without" 12
+done
 shown >/tmp/after
 ok "nat: everything is back" same /tmp/before /tmp/after

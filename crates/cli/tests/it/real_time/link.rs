@@ -1,8 +1,8 @@
 //! `goodqueue link`: a program behind an emulated link meets what was asked for, and its exit code is kept.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Output};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::process::{Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -328,6 +328,70 @@ fn live_the_exit_code_of_the_program_is_kept() {
     assert_eq!(no_program.status.code(), Some(126), "{}", stderr(&no_program));
 }
 
+/// `--shell` runs $SHELL in the program's place: what is typed into it goes over the link, and its exit code
+/// is kept.
+#[test]
+fn live_a_shell_runs_behind_a_link() {
+    let Some(_turn) = live("live_a_shell_runs_behind_a_link") else { return };
+    let mut command = goodqueue();
+    command.args("link --quiet --rtt 10ms --shell".split(' ')).env("SHELL", "/bin/sh");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut shell = command.spawn().expect("it starts");
+    let typed = "echo $GOODQUEUE_SERVER\nip -o -4 route show | cut -d' ' -f1\nexit 9\n";
+    shell.stdin.take().expect("a pipe").write_all(typed.as_bytes()).expect("it reads");
+    let output = shell.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(9), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "10.73.0.2\n10.73.0.0/24\n", "{}", stderr(&output));
+    let mut nowhere = goodqueue();
+    nowhere.args("link --quiet --shell".split(' ')).env("SHELL", "/nowhere/sh");
+    let output = nowhere.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(127), "{}", stderr(&output));
+}
+
+/// As a test suite reads it: the record comes through a pipe, and the program keeps its own output.
+#[test]
+fn live_the_record_comes_through_a_file_descriptor() {
+    let Some(_turn) = live("live_the_record_comes_through_a_file_descriptor") else { return };
+    let script = "$GOODQUEUE link --quiet --rtt 10ms --json /dev/fd/3 -- sh -c 'echo out; echo err >&2; exit 5' \
+                  3>&1 1>&2";
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).env("GOODQUEUE", goodqueue().get_program());
+    let output = command.output().expect("it starts");
+    assert_eq!((output.status.code(), &*stderr(&output)), (Some(5), "out\nerr\n"));
+    let answer: Value = serde_json::from_str(&stdout(&output)).expect("JSON alone");
+    assert_eq!(answer["exit_code"], 5);
+    assert_eq!(answer["record"]["link"]["rtt_ns"][0], 10_000_000, "{}", answer["record"]["link"]);
+}
+
+/// Which of 300 datagrams arrive behind a link that loses a fifth.
+fn arrived(seed: u32) -> Vec<u32> {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let port = socket.local_addr().expect("an address").port();
+    // None is lost for want of room: the line takes 60 bytes each 0.5 ms.
+    let send = "exec 3>/dev/udp/$GOODQUEUE_SERVER/9; for n in $(seq 300); do echo $n >&3; done";
+    let words = format!("--rate 1mbit --rtt 4ms --loss 20% --seed {seed} --quiet --expose 9:{port}/udp");
+    let output = link(&words, &["bash", "-c", send]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    socket.set_nonblocking(true).expect("a socket");
+    let mut all = Vec::new();
+    let mut datagram = [0; 16];
+    while let Ok(length) = socket.recv(&mut datagram) {
+        let text = String::from_utf8_lossy(&datagram[..length]);
+        all.push(text.trim().parse().expect("a number"));
+    }
+    all
+}
+
+#[test]
+fn live_a_seed_loses_the_same_packets_again() {
+    let Some(_turn) = live("live_a_seed_loses_the_same_packets_again") else { return };
+    let [first, again, other] = [7, 7, 8].map(arrived);
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+    // 240 of 300 but for five standard deviations.
+    assert!((205..=275).contains(&first.len()), "{first:?}");
+}
+
 #[test]
 fn live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_does() {
     let test = "live_a_program_behind_a_link_sees_one_other_host_and_prints_where_it_always_does";
@@ -505,4 +569,92 @@ fn live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for() {
     assert!((30.0..30.5).contains(&least), "{line}");
     let down = &run["path"][1];
     assert!(number(&down["sent_bytes"]) > 8e6 && number(&down["drop_reasons"]["codel"]) > 0.0, "{down}");
+}
+
+/// Sends frames that are not IP from each of two hosts, and reads at the other what came. Frames of other
+/// stations come in between.
+const FRAMES: &str = r#"
+import ctypes, os, socket, time
+def enter(host):
+    descriptor = os.open("/run/netns/" + host, os.O_RDONLY)
+    assert ctypes.CDLL(None, use_errno=True).setns(descriptor, 0) == 0, ctypes.get_errno()
+def of(host):
+    enter(host)
+    end = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    end.bind(("eth0", 0))
+    end.settimeout(0.2)
+    return end
+ends = [of("host1"), of("host2")]
+other = bytes.fromhex("020000000099")
+kinds = {
+    "PPPoE discovery": (b"\xff" * 6, "8863" "1109000000040101" "0000"),
+    "PPPoE session, LCP": (other, "8864" "11000007000a" "c021" "0905000812345678"),
+    "LLDP": (bytes.fromhex("0180c200000e"), "88cc" "020704020000000001" "0403" "0265" "060200780000"),
+    "spanning tree, 802.3 with LLC": (bytes.fromhex("0180c2000000"), "0026" "424203" "00000000" + "5a" * 31),
+    "experimental": (other, "88b5" + "a5" * 1500),
+    "MPLS": (other, "8847" "0001f140" "45" + "00" * 40),
+}
+for number, (sender, receiver) in enumerate([ends, ends[::-1]]):
+    source = bytes([2, 0, 0, 0, 1, number])
+    for name, (destination, rest) in kinds.items():
+        frame = destination + source + bytes.fromhex(rest)
+        frame += bytes(max(0, 60 - len(frame)))
+        sender.send(frame)
+        until, got = time.monotonic() + 5, None
+        while time.monotonic() < until and got is None:
+            try:
+                read = receiver.recv(4096)
+                got = read if read[6:12] == source else None
+            except TimeoutError:
+                pass
+        print(name, "passed" if got == frame else f"sent {frame.hex()}, came {got and got.hex()}", flush=True)
+# A ping over IPv6 (RFC 4443 section 4), to a neighbour whose address is not known yet.
+enter("host1")
+ping = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+ping.settimeout(5)
+ping.sendto(bytes([128, 0, 0, 0, 0, 7, 0, 1]), ("fd73::2", 0))
+while ping.recv(100)[0] != 129:
+    pass
+print("neighbour discovery passed", flush=True)
+"#;
+
+/// What passes besides IPv4: IPv6 with its neighbour discovery, which asks a group, and frames that are not
+/// IP.
+const OTHER_FRAMES: &str = "
+    mount -t tmpfs tmpfs /run
+    mkdir /run/netns
+    for host in 1 2; do
+        ip netns add host$host
+        ip link add br$host type veth peer name eth0 netns host$host
+        ip link set br$host up
+        ip -n host$host link set lo up
+        ip -n host$host link set eth0 up
+        ip -n host$host addr add fd73::$host/64 dev eth0 nodad
+    done
+    $GOODQUEUE bridge br1 br2 --rate 50mbit --rtt 10ms --queue fq_codel --quiet &
+    bridge=$!
+    sleep 0.5
+    python3 -c \"$FRAMES\"
+    ip -n host1 -6 neigh show fd73::2 dev eth0
+    kill -INT $bridge
+    wait $bridge";
+
+#[test]
+fn live_frames_that_are_not_ip_pass_a_bridge_unchanged() {
+    let test = "live_frames_that_are_not_ip_pass_a_bridge_unchanged";
+    let Some(_turn) = live(test) else { return };
+    if Command::new("python3").arg("--version").output().is_err() {
+        skipped(test, "python3 is not installed");
+        return;
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", OTHER_FRAMES]);
+    command.env("GOODQUEUE", goodqueue().get_program()).env("FRAMES", FRAMES);
+    let output = command.output().expect("it starts");
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    let text = stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    let passed = lines.iter().filter(|line| line.ends_with(" passed")).count();
+    assert_eq!(passed, 2 * 6 + 1, "{text}");
+    assert!(lines.last().is_some_and(|line| line.contains("lladdr")), "{text}");
 }
