@@ -22,7 +22,10 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
                 name: row.what.clone(),
                 words: format!("{short} · {}", row.value),
                 dot: ours.map(|ours| ours.median / by),
-                bar: ours.and_then(|ours| ours.interval).map(|(low, high)| (low / by, high / by)),
+                bar: ours.filter(|ours| ours.interval.is_some()).map(|ours| {
+                    let (low, high) = ours.range();
+                    (low / by, high / by)
+                }),
                 band: Some(band),
                 mark: is_value.then_some(1.0),
                 colour: match row.verdict {
