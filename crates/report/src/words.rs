@@ -144,8 +144,8 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
 /// The rise of the round trip: its mean, of which the grade is, and its 95th percentile, which a standing
 /// queue reaches.
 fn adds(mean: i64, s: &Summary) -> String {
-    let p95 = s.rtt.added_p95_ns.map(|p95| format!(", {} (p95)", ms(p95))).unwrap_or_default();
-    format!("adds {} (mean){p95}", ms(mean))
+    let p95 = s.rtt.added_p95_ns.map(|p95| format!(", {} p95", ms(p95))).unwrap_or_default();
+    format!("adds {} mean{p95}", ms(mean))
 }
 
 /// A part of a sentence; a queue's name has the index of its run.

@@ -342,7 +342,7 @@ mod tests {
     }
 
     fn order(values: &[&[f64]]) -> Verdict {
-        let values: Vec<Vec<Option<f64>>> =
+        let values: Vec<Vec<Option<Bounds>>> =
             values.iter().map(|values| values.iter().map(|&value| Some((value, value))).collect()).collect();
         Sample { variants: (0..values.len()).collect(), values }.order().1
     }
