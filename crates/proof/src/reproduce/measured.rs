@@ -18,6 +18,9 @@ pub struct Measured {
     /// Whether the true upper end is above that of the interval.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_open: bool,
+    /// The true upper end, where it is above that of the interval.
+    #[serde(skip)]
+    upper: Option<f64>,
 }
 
 /// Largest probability that the median is outside the interval.
@@ -31,7 +34,7 @@ impl Measured {
         let n = values.len();
         let median = f64::midpoint(*values.get(n.checked_sub(1)? / 2)?, *values.get(n / 2)?);
         let interval = rank(n).and_then(|k| Some((*values.get(k - 1)?, *values.get(n - k)?)));
-        Some(Measured { median, interval, is_above: false, is_open: false })
+        Some(Measured { median, interval, is_above: false, is_open: false, upper: None })
     }
 
     /// The same of values that are known as the least and the most that each can be. The shown ones are the
@@ -40,8 +43,8 @@ impl Measured {
     pub fn of_bounds(bounds: &[(f64, f64)]) -> Option<Measured> {
         let least = Measured::of(bounds.iter().map(|of| of.0).collect())?;
         let most = Measured::of(bounds.iter().map(|of| of.1).collect())?;
-        let is_open = most.ends().1 == f64::INFINITY;
-        Some(Measured { is_above: most.median == f64::INFINITY, is_open, ..least })
+        let upper = Some(most.ends().1).filter(|&upper| upper > least.ends().1);
+        Some(Measured { is_above: most.median > least.median, is_open: upper.is_some(), upper, ..least })
     }
 
     /// The ends of the interval that shown values have; without one, the median twice.
@@ -53,7 +56,7 @@ impl Measured {
     #[must_use]
     pub fn range(&self) -> (f64, f64) {
         let (low, high) = self.ends();
-        (low, if self.is_open { f64::INFINITY } else { high })
+        (low, self.upper.unwrap_or(high))
     }
 }
 
