@@ -20,7 +20,7 @@ pub struct Measured {
     pub is_open: bool,
     /// The true upper end, where it is above that of the interval.
     #[serde(skip)]
-    upper: Option<f64>,
+    pub(super) upper: Option<f64>,
 }
 
 /// Largest probability that the median is outside the interval.
