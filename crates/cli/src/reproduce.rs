@@ -97,12 +97,14 @@ fn write(folder: &Folder, reproduced: &Reproduced) -> Result<(), Error> {
     let headline = reproduced.headline.as_deref();
     let figures = reproduced.figures.clone().unwrap_or_default();
     let written = match &reproduced.shown {
-        Shown::Runs(record, Picture::Overview) => goodqueue_report::write_overview(record, headline, path),
-        Shown::Runs(record, Picture::Histogram) => goodqueue_report::write_histogram(record, path),
+        Shown::Runs(record, Picture::Overview) => {
+            goodqueue_report::write_overview(record, headline, &reproduced.marks, path)
+        }
+        Shown::Runs(record, Picture::Histogram) => goodqueue_report::write_histogram(record, headline, path),
         Shown::Runs(record, Picture::Airtime) => goodqueue_report::write_airtime(record, headline, path),
         Shown::Runs(record, Picture::Shares) => goodqueue_report::write_shares(record, headline, path),
         Shown::Runs(_, Picture::Dots) => goodqueue_report::write_dots(&figures, path),
-        Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, path),
+        Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, headline, path),
         Shown::Counts { curves, .. } => goodqueue_report::write_curves(curves, path),
     };
     let quotients = |dots| goodqueue_report::write_dots(dots, folder.at(format!("{name}-published.png")));

@@ -45,11 +45,21 @@ impl Experiment {
                     loads(&self.test).iter().map(move |&(load, _)| labelled(&variant.label, load))
                 })
                 .collect(),
-            test: TestPlan { traffic: self.traffic_plans(), ..test_plan(&self.test.clone().with_rpm()) },
+            test: TestPlan {
+                traffic: self.traffic_plans(),
+                sources: self.sources(),
+                ..test_plan(&self.test.clone().with_rpm())
+            },
             link: self.variants.first().map(Variant::link).unwrap_or_default(),
             warnings: self.warnings.clone(),
             ..own
         }
+    }
+
+    /// Senders of UDP of the first variant, without the test's own, which are flows of the record.
+    fn sources(&self) -> u32 {
+        let all = self.variants.first().map_or(0, |variant| variant.scenario.sources.len());
+        u32::try_from(all.saturating_sub(self.test.udp.len())).unwrap_or(u32::MAX)
     }
 
     /// The traffic of the first variant.
@@ -211,6 +221,7 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
         load_ns: test.load.0,
         step_ns: test.step.0,
         flows: flows.chain(udp).collect(),
+        sources: 0,
         probes: test.probes.iter().map(stream).collect(),
         voip: test.voip.iter().map(stream).collect(),
         web: pages.collect(),

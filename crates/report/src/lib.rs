@@ -29,6 +29,7 @@ pub mod flent;
 mod folder;
 mod json;
 mod kind;
+mod marks;
 mod merge;
 mod mos;
 mod output;
@@ -59,6 +60,7 @@ pub use error::Error;
 pub use files::write_new;
 pub use folder::Folder;
 pub use kind::queue_kind;
+pub use marks::Mark;
 pub use merge::merge;
 pub use output::{SUFFIXES, overview_svg, write_all, write_all_in, write_as, write_new_as};
 #[cfg(feature = "png")]

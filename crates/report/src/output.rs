@@ -161,18 +161,24 @@ fn overview_png(record: &Record, path: &Path) -> Result<Vec<u8>, Error> {
 /// # Errors
 /// [`Error::Draw`] if it cannot be drawn, [`Error::Write`] with the system's cause.
 #[cfg(feature = "png")]
-pub fn write_histogram(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
-    write_scene(&charts::round_trip_histogram(record), path.as_ref())
+pub fn write_histogram(record: &Record, headline: Option<&str>, path: impl AsRef<Path>) -> Result<(), Error> {
+    write_scene(&charts::round_trip_histogram(record, headline), path.as_ref())
 }
 
-/// Writes goodput over round trips in time as PNG, under this headline; without one, that of the record. The
-/// file appears complete or not at all; an existing file is replaced.
+/// Writes goodput over round trips in time as PNG, under this headline; without one, that of the record. Each
+/// mark is a line across the round trips of its run. The file appears complete or not at all; an existing
+/// file is replaced.
 ///
 /// # Errors
 /// [`Error::Draw`] if it cannot be drawn, [`Error::Write`] with the system's cause.
 #[cfg(feature = "png")]
-pub fn write_overview(record: &Record, headline: Option<&str>, path: impl AsRef<Path>) -> Result<(), Error> {
-    write_scene(&charts::overview_under(record, headline), path.as_ref())
+pub fn write_overview(
+    record: &Record,
+    headline: Option<&str>,
+    marks: &[crate::Mark],
+    path: impl AsRef<Path>,
+) -> Result<(), Error> {
+    write_scene(&charts::overview_under(record, headline, marks), path.as_ref())
 }
 
 /// Writes who used the medium as PNG, a row for each run. The file appears complete or not at all; an
@@ -215,10 +221,10 @@ pub(crate) fn write_scene(scene: &charts::Scene, path: &Path) -> Result<(), Erro
 /// [`Error::Draw`] if it cannot be drawn, for example without a video, [`Error::Write`] with the system's
 /// cause.
 #[cfg(feature = "png")]
-pub fn write_video(record: &Record, path: impl AsRef<Path>) -> Result<(), Error> {
+pub fn write_video(record: &Record, headline: Option<&str>, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
     let none = || Error::Draw { path: path.to_owned(), detail: "the record has no video".into() };
-    write_scene(&charts::first_video(record).ok_or_else(none)?, path)
+    write_scene(&charts::first_video(record, headline).ok_or_else(none)?, path)
 }
 
 #[cfg(feature = "png")]

@@ -198,6 +198,14 @@ pub struct TestPlan {
     /// Groups of flows, each flow with a size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficPlan>,
+    /// Senders of UDP beside the flows (`[[udp]]` of an experiment), in number.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sources: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // As serde calls it.
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// One flow as planned.

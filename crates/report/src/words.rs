@@ -46,7 +46,10 @@ pub(crate) fn experiment(record: &Record) -> String {
             let names = (0..record.test.traffic.len()).map(|index| traffic_name(record, index));
             names.collect::<Vec<_>>().join(" and ")
         }
-        (0, 0) => "no load".to_owned(),
+        (0, 0) => match record.test.sources {
+            0 => "no load".to_owned(),
+            sources => udp(sources),
+        },
         (n, 0) => format!("{} up", flows(n)),
         (0, n) => format!("{} down", flows(n)),
         (n, m) => format!("{} up and {m} down", flows(n)),
@@ -56,6 +59,11 @@ pub(crate) fn experiment(record: &Record) -> String {
         parts.push(record.arm.clone());
     }
     parts.join(" · ")
+}
+
+/// Senders of UDP beside the flows.
+fn udp(sources: u32) -> String {
+    if sources == 1 { "UDP from 1 source".to_owned() } else { format!("UDP from {sources} sources") }
 }
 
 /// The link in one line.
@@ -120,8 +128,8 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
         return "not valid".into();
     }
     match (s.grade, s.rtt.added_mean_ns, s.rtt.p50_ns) {
-        (Some(g), _, _) => format!("adds {}, grade {}", ms(g.mean_rise_ns), g.letter.as_str()),
-        (None, Some(rise), _) if !s.flows.is_empty() => format!("adds {}, no grade", ms(rise)),
+        (Some(g), _, _) => format!("{}, grade {}", adds(g.mean_rise_ns, s), g.letter.as_str()),
+        (None, Some(rise), _) if !s.flows.is_empty() => format!("{}, no grade", adds(rise, s)),
         (None, _, Some(p50)) => format!("median {}", ms(p50)),
         // A program has connections, and no probes.
         _ => {
@@ -131,6 +139,13 @@ pub(crate) fn result(run: &Run, s: &Summary) -> String {
             if ways.is_empty() { "nothing was measured".into() } else { ways.join(", ") }
         }
     }
+}
+
+/// The rise of the round trip: its mean, of which the grade is, and its 95th percentile, which a standing
+/// queue reaches.
+fn adds(mean: i64, s: &Summary) -> String {
+    let p95 = s.rtt.added_p95_ns.map(|p95| format!(", {} p95", ms(p95))).unwrap_or_default();
+    format!("adds {} mean{p95}", ms(mean))
 }
 
 /// A part of a sentence; a queue's name has the index of its run.

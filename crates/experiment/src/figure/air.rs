@@ -1,7 +1,7 @@
 //! Figures of the air and of stations.
 
 use goodqueue_report::wifi::{Radio, Station};
-use goodqueue_report::{CallWay, GameSummary, Record, Run, Summary, VideoSummary, Voice};
+use goodqueue_report::{CallWay, GameSummary, Loads, Record, Run, Summary, VideoSummary, Voice};
 
 /// The selected stations, by number; none: all.
 type Stations<'a> = &'a [usize];
@@ -140,10 +140,24 @@ pub(super) fn mos(record: &Record, summary: &Summary, stations: Stations<'_>, is
     voices.map(|voice: Voice| voice.mos).min_by(f64::total_cmp)
 }
 
-/// The median page load time of their pages, the worst of several.
-pub(super) fn page_load(record: &Record, summary: &Summary, stations: Stations<'_>) -> Option<f64> {
+/// How their pages loaded under load.
+fn pages<'a>(record: &Record, summary: &'a Summary, stations: Stations<'_>) -> Vec<&'a Loads> {
     let pages = record.test.web.iter().zip(&summary.web).filter(|(plan, _)| is_at(plan.host, stations));
-    pages.filter_map(|(_, page)| page.load.p50_ns).max().map(|ns| ns as f64)
+    pages.map(|(_, page)| &page.load).collect()
+}
+
+/// The median page load time of their pages, the worst of several; `None` if that of one is not known.
+pub(super) fn page_load(record: &Record, summary: &Summary, stations: Stations<'_>) -> Option<f64> {
+    let medians: Option<Vec<i64>> = pages(record, summary, stations).iter().map(|load| load.p50_ns).collect();
+    medians?.into_iter().max().map(|ns| ns as f64)
+}
+
+/// What the worst median is above, where that of one page is not known: it had not ended after so long.
+pub(super) fn page_watched(record: &Record, summary: &Summary, stations: Stations<'_>) -> Option<f64> {
+    let times =
+        pages(record, summary, stations).into_iter().map(|load| load.p50_ns.or(load.incomplete_max_ns));
+    // A page that never began has neither.
+    times.collect::<Option<Vec<i64>>>()?.into_iter().max().map(|ns| ns as f64)
 }
 
 /// Summaries of their videos, over the window or over the load.

@@ -115,6 +115,8 @@ pub struct Figure {
     pub has_base: bool,
     window: Window,
     value: fn(&From<'_>) -> Option<f64>,
+    /// What it is above, where it has no value because something had not ended; none: it always ends.
+    above: fn(&From<'_>) -> Option<f64>,
 }
 
 /// A figure of the whole network and the whole load.
@@ -124,7 +126,8 @@ const fn figure(
     meaning: &'static str,
     value: fn(&From<'_>) -> Option<f64>,
 ) -> Figure {
-    Figure { name, unit, meaning, is_of_stations: false, has_base: false, window: Window::Never, value }
+    let (is_of_stations, has_base, window) = (false, false, Window::Never);
+    Figure { name, unit, meaning, is_of_stations, has_base, window, value, above: |_| None }
 }
 
 impl Figure {
@@ -136,6 +139,11 @@ impl Figure {
     /// It includes the base delay of the path.
     const fn with_base(self) -> Figure {
         Figure { has_base: true, ..self }
+    }
+
+    /// It may be known only as above a value.
+    const fn above(self, above: fn(&From<'_>) -> Option<f64>) -> Figure {
+        Figure { above, ..self }
     }
 
     /// A claim may, or must, name a window.
@@ -345,10 +353,12 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "page_load",
         Unit::Time,
-        "median page load time under load; of several pages, the slowest",
+        "median page load time under load, with pages that did not end as longer than they were watched \
+         (product-limit estimate); of several pages, the slowest",
         |of| air::page_load(of.record, of.summary, of.stations),
     )
-    .of_stations(),
+    .of_stations()
+    .above(|of| air::page_watched(of.record, of.summary, of.stations)),
     figure(
         "video_bitrate",
         Unit::Rate,
@@ -512,6 +522,21 @@ impl Figure {
         window: Option<(i64, i64)>,
     ) -> Option<f64> {
         (self.value)(&From { record, run, summary: &Summary::of(record, run), stations, window })
+    }
+
+    /// The same as the least and the most that it can be: both are the value, but where it is not known
+    /// because something had not ended, the least is how long that was watched, and the most is infinite.
+    #[must_use]
+    pub fn bounds(
+        &self,
+        record: &Record,
+        run: &Run,
+        stations: &[usize],
+        window: Option<(i64, i64)>,
+    ) -> Option<(f64, f64)> {
+        let from = From { record, run, summary: &Summary::of(record, run), stations, window };
+        let known = (self.value)(&from).map(|value| (value, value));
+        known.or_else(|| (self.above)(&from).map(|least| (least, f64::INFINITY)))
     }
 }
 

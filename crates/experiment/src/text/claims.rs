@@ -148,9 +148,12 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
     };
     let picture = picture(&section)?;
     let (headline, dots) = (section.plain("headline", read::text)?, columns(&section, far)?);
-    let is_dots = picture == Picture::Dots;
-    if is_dots == dots.is_empty() || (is_dots && headline.is_none()) {
-        return Err(Wrong::new(section.at, "picture = \"dots\", `dots` and `headline` go together"));
+    if (picture == Picture::Dots) == dots.is_empty() {
+        return Err(Wrong::new(section.at, "picture = \"dots\" and `dots` go together"));
+    }
+    if picture != Picture::Overview && headline.is_none() {
+        let what = "`headline` is missing: a sentence that says what the picture shows (of \"overview\" the figures say it)";
+        return Err(Wrong::new(section.at, what));
     }
     Ok(Some(Reproduction {
         title: needed(&section, "title")?.value,

@@ -62,6 +62,8 @@ enum Counts {
 #[serde(deny_unknown_fields)]
 struct Reproduction {
     title: String,
+    /// What the picture shows, in a sentence.
+    headline: String,
     source: String,
     text: String,
 }
@@ -171,7 +173,7 @@ pub(super) fn run() -> Counted {
         let row = claim.judge(&scenario.queues[kind], scenario.buckets, measured);
         claims.push(Row { seeds: counts[kind].len(), ..row });
     }
-    let Reproduction { title, source, text } = &scenario.reproduction;
+    let Reproduction { title, source, text, .. } = &scenario.reproduction;
     Counted {
         outcome: Outcome {
             name: NAME.into(),
@@ -290,7 +292,7 @@ impl Scenario {
             }
         });
         Curves {
-            title: self.reproduction.title.clone(),
+            title: self.reproduction.headline.clone(),
             about: format!(
                 "{} queues. Lines: the closed form. Dots: counted in the queues, {} trials each",
                 self.buckets,

@@ -1,6 +1,6 @@
 //! The pictures of values: each published one with ours as a quotient of it, and figures of variants.
 
-use goodqueue_report::{DotPanel, DotRow, Dots, Record, Run};
+use goodqueue_report::{DotPanel, DotRow, Dots, Mark, Record, Run};
 
 use super::judge::{Outcome, Verdict};
 use super::measured::Measured;
@@ -22,7 +22,10 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
                 name: row.what.clone(),
                 words: format!("{short} · {}", row.value),
                 dot: ours.map(|ours| ours.median / by),
-                bar: ours.and_then(|ours| ours.interval).map(|(low, high)| (low / by, high / by)),
+                bar: ours.filter(|ours| ours.interval.is_some()).map(|ours| {
+                    let (low, high) = ours.range();
+                    (low / by, high / by)
+                }),
                 band: Some(band),
                 mark: is_value.then_some(1.0),
                 colour: match row.verdict {
@@ -109,6 +112,33 @@ pub(super) fn figures(
     })
 }
 
+/// Published and computed round trips of the variants that the picture shows.
+pub(super) fn marks(reproduction: &Reproduction) -> Vec<Mark> {
+    let of = |claim: &Claim| {
+        let Held::Value { variant, over: None, value } = claim.held else { return None };
+        let (is_rise, which) = match claim.figure.name {
+            "rise_p50" => (true, "median"),
+            "rise_p95" => (true, "95th percentile"),
+            "rtt_p50" | "ping_p50" => (false, "median"),
+            "ping_p95" => (false, "95th percentile"),
+            _ => return None,
+        };
+        let whose = match claim.kind {
+            ClaimKind::Measured => "published",
+            ClaimKind::Model => "computed",
+            ClaimKind::Construction | ClaimKind::Expectation => return None,
+        };
+        if !claim.stations.is_empty() || claim.window.is_some() {
+            return None;
+        }
+        let run = reproduction.show.iter().position(|&shown| shown == variant)?;
+        let more = if is_rise { " added" } else { "" };
+        let words = format!("{whose} {which}: {}{more}", claim.figure.unit.words(value, false));
+        Some(Mark { run, ns: value as i64, is_rise, words })
+    };
+    reproduction.claims.iter().filter_map(of).collect()
+}
+
 /// Colours of the pictures.
 const COLOURS: usize = 8;
 
@@ -166,6 +196,16 @@ fn axis(rows: &[DotRow]) -> (bool, (f64, f64)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_published_or_computed_is_a_mark_of_its_run() {
+        let text = super::super::catalogue::text("square-wave");
+        let experiment = Experiment::parse(text, "square-wave.toml", std::path::Path::new("")).expect("good");
+        let words = "computed 95th percentile: 121 ms added".into();
+        // The expectations of this file, which nobody published, are none.
+        let want = vec![Mark { run: 2, ns: 121_000_000, is_rise: true, words }];
+        assert_eq!(marks(&experiment.reproduction.expect("claims")), want);
+    }
 
     #[test]
     fn an_axis_is_logarithmic_where_values_differ_tenfold() {

@@ -36,7 +36,7 @@ impl Verdict {
 
     /// The verdict on a range of values, both ends included: is the interval of `ours` in it?
     pub(super) fn within((least, most): (f64, f64), ours: &Measured) -> Verdict {
-        let (low, high) = ours.interval.unwrap_or((ours.median, ours.median));
+        let (low, high) = ours.range();
         if least <= low && high <= most {
             Verdict::Holds
         } else if least > most || high < least || low > most {
@@ -125,10 +125,13 @@ pub struct Outcome {
     pub claims: Vec<Row>,
 }
 
+/// The least and the most that a value can be: equal, unless something had not ended.
+type Bounds = (f64, f64);
+
 /// The figures of one claim: for each of its variants a value from each seed, `None` where a run has none.
 pub(super) struct Sample {
     variants: Vec<usize>,
-    values: Vec<Vec<Option<f64>>>,
+    values: Vec<Vec<Option<Bounds>>>,
 }
 
 impl Sample {
@@ -151,7 +154,7 @@ impl Sample {
     /// Adds the figures of more seeds. `runs(variant)` has a run for each of them, in `record`.
     pub(super) fn add<'a>(&mut self, claim: &Claim, record: &Record, runs: impl Fn(usize) -> &'a [Run]) {
         for (&variant, values) in self.variants.iter().zip(&mut self.values) {
-            let of = |run| claim.figure.of(record, run, &claim.stations, claim.window);
+            let of = |run| claim.figure.bounds(record, run, &claim.stations, claim.window);
             values.extend(runs(variant).iter().map(of));
         }
     }
@@ -161,29 +164,35 @@ impl Sample {
     }
 
     /// The values of the variant in this place, if every run has one.
-    fn all(&self, place: usize) -> Option<Vec<f64>> {
+    fn all(&self, place: usize) -> Option<Vec<Bounds>> {
         self.values.get(place)?.iter().copied().collect()
     }
 
     /// Median and interval of what `join` makes of two variants, seed by seed.
     fn joined(&self, first: usize, second: usize, join: fn(f64, f64) -> f64) -> Option<Measured> {
         let pairs = self.all(first)?.into_iter().zip(self.all(second)?);
-        finite(Measured::of(pairs.map(|(first, second)| join(first, second)).collect()))
+        let all: Vec<Bounds> = pairs.map(|(first, second)| joined(first, second, join)).collect();
+        Measured::of_bounds(&all)
     }
 
     fn one(&self, place: usize) -> Option<Measured> {
-        finite(Measured::of(self.all(place)?))
+        finite(Measured::of_bounds(&self.all(place)?))
     }
 
     /// Our figures, and the verdict. If a run lacks the figure, the claim is missed.
     pub(super) fn judge(&self, claim: &Claim) -> (Vec<Measured>, Verdict) {
         let range = match &claim.held {
             Held::Value { value, .. } => claim.class.range(unit_of(claim), *value),
-            Held::Bounds { least, most, .. } => (least.unwrap_or(f64::MIN), most.unwrap_or(f64::MAX)),
+            Held::Bounds { least, most, .. } => {
+                (least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY))
+            }
             Held::Order(_) => return self.order(),
         };
-        let ours =
-            if self.variants.len() == 2 { self.joined(0, 1, |own, over| own / over) } else { self.one(0) };
+        let ours = if self.variants.len() == 2 {
+            finite(self.joined(0, 1, |own, over| own / over))
+        } else {
+            self.one(0)
+        };
         match ours {
             Some(ours) => (vec![ours], Verdict::within(range, &ours)),
             None => (Vec::new(), Verdict::Missed),
@@ -198,11 +207,20 @@ impl Sample {
         };
         let verdict =
             places.skip(1).map(|place| match self.joined(place - 1, place, |less, more| more - less) {
-                Some(more) => Verdict::within((f64::MIN_POSITIVE, f64::MAX), &more),
+                Some(more) => Verdict::within((f64::MIN_POSITIVE, f64::INFINITY), &more),
                 None => Verdict::Missed,
             });
         (all, verdict.max().unwrap_or(Verdict::Missed))
     }
+}
+
+/// What `join` makes of two values, for which it is monotonic in each.
+fn joined(first: Bounds, second: Bounds, join: fn(f64, f64) -> f64) -> Bounds {
+    let ends = [(first.0, second.0), (first.0, second.1), (first.1, second.0), (first.1, second.1)];
+    // Infinite by infinite is no number, and neither bound.
+    let all = ends.map(|(first, second)| join(first, second));
+    let known = || all.iter().copied().filter(|value| !value.is_nan());
+    (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max))
 }
 
 fn finite(ours: Option<Measured>) -> Option<Measured> {
@@ -288,9 +306,13 @@ fn unit_of(claim: &Claim) -> Unit {
 
 /// `119 ms [118, 120]`.
 fn words(unit: Unit, measured: &Measured) -> String {
-    let median = unit.words(measured.median, false);
+    let above = |is_above| if is_above { "> " } else { "" };
+    let median = format!("{}{}", above(measured.is_above), unit.words(measured.median, false));
     match measured.interval {
-        Some((low, high)) => format!("{median} [{}, {}]", unit.words(low, true), unit.words(high, true)),
+        Some((low, high)) => {
+            let open = above(measured.is_open);
+            format!("{median} [{}, {open}{}]", unit.words(low, true), unit.words(high, true))
+        }
         None => median,
     }
 }
@@ -300,7 +322,7 @@ mod tests {
     use super::*;
 
     fn ours(low: f64, high: f64) -> Measured {
-        Measured { median: f64::midpoint(low, high), interval: Some((low, high)) }
+        Measured { interval: Some((low, high)), ..Measured::of(vec![f64::midpoint(low, high)]).expect("one") }
     }
 
     #[test]
@@ -320,8 +342,8 @@ mod tests {
     }
 
     fn order(values: &[&[f64]]) -> Verdict {
-        let values: Vec<Vec<Option<f64>>> =
-            values.iter().map(|values| values.iter().map(|&value| Some(value)).collect()).collect();
+        let values: Vec<Vec<Option<Bounds>>> =
+            values.iter().map(|values| values.iter().map(|&value| Some((value, value))).collect()).collect();
         Sample { variants: (0..values.len()).collect(), values }.order().1
     }
 
@@ -339,9 +361,33 @@ mod tests {
         assert_eq!(order(&[&less, &more, &less]), Verdict::Missed, "the worst pair decides");
     }
 
+    /// Six seeds of a value that had not ended after 9, beside one that is known.
+    #[test]
+    fn what_had_not_ended_decides_only_what_its_time_decides() {
+        let open = vec![Some((9.0, f64::INFINITY)); 6];
+        let ended = |value: f64| vec![Some((value, value)); 6];
+        let order = |less: &[Option<Bounds>], more: &[Option<Bounds>]| {
+            Sample { variants: vec![0, 1], values: vec![less.to_vec(), more.to_vec()] }.order().1
+        };
+        assert_eq!(order(&ended(8.0), &open), Verdict::Holds);
+        assert_eq!(order(&open, &ended(8.0)), Verdict::Missed);
+        assert_eq!(order(&open, &ended(10.0)), Verdict::Undecided, "it may have ended at 9.5 or at 20");
+        assert_eq!(order(&ended(10.0), &open), Verdict::Undecided);
+        assert_eq!(order(&open, &open), Verdict::Undecided);
+        let ratio = |over: f64| {
+            let sample = Sample { variants: vec![0, 1], values: vec![open.clone(), ended(over)] };
+            sample.joined(0, 1, |own, over| own / over).expect("six seeds")
+        };
+        assert_eq!(ratio(3.0).range(), (3.0, f64::INFINITY));
+        assert_eq!(Verdict::within((2.0, f64::INFINITY), &ratio(3.0)), Verdict::Holds, "at least 2");
+        assert_eq!(Verdict::within((5.0, 20.0), &ratio(3.0)), Verdict::Undecided);
+        assert_eq!(Verdict::within((1.0, 2.0), &ratio(3.0)), Verdict::Missed);
+        assert_eq!(words(Unit::Number, &ratio(3.0)), "> 3.00 [3.00, > 3.00]");
+    }
+
     #[test]
     fn a_run_without_the_figure_is_a_miss() {
-        let sample = Sample { variants: vec![0], values: vec![vec![Some(1.0), None]] };
+        let sample = Sample { variants: vec![0], values: vec![vec![Some((1.0, 1.0)), None]] };
         assert_eq!(sample.all(0), None);
     }
 }

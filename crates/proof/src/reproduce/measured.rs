@@ -12,6 +12,15 @@ pub struct Measured {
     pub median: f64,
     /// The ends of the interval; absent for fewer than six values.
     pub interval: Option<(f64, f64)>,
+    /// Whether the true median is above `median`: what was measured had not ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_above: bool,
+    /// Whether the true upper end is above that of the interval.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_open: bool,
+    /// The true upper end, where it is above that of the interval.
+    #[serde(skip)]
+    pub(super) upper: Option<f64>,
 }
 
 /// Largest probability that the median is outside the interval.
@@ -25,7 +34,29 @@ impl Measured {
         let n = values.len();
         let median = f64::midpoint(*values.get(n.checked_sub(1)? / 2)?, *values.get(n / 2)?);
         let interval = rank(n).and_then(|k| Some((*values.get(k - 1)?, *values.get(n - k)?)));
-        Some(Measured { median, interval })
+        Some(Measured { median, interval, is_above: false, is_open: false, upper: None })
+    }
+
+    /// The same of values that are known as the least and the most that each can be. The shown ones are the
+    /// least; the interval reaches from the lower end of the least to the upper end of the most.
+    #[must_use]
+    pub fn of_bounds(bounds: &[(f64, f64)]) -> Option<Measured> {
+        let least = Measured::of(bounds.iter().map(|of| of.0).collect())?;
+        let most = Measured::of(bounds.iter().map(|of| of.1).collect())?;
+        let upper = Some(most.ends().1).filter(|&upper| upper > least.ends().1);
+        Some(Measured { is_above: most.median > least.median, is_open: upper.is_some(), upper, ..least })
+    }
+
+    /// The ends of the interval that shown values have; without one, the median twice.
+    fn ends(&self) -> (f64, f64) {
+        self.interval.unwrap_or((self.median, self.median))
+    }
+
+    /// The range in which the median is: an open end is infinite.
+    #[must_use]
+    pub fn range(&self) -> (f64, f64) {
+        let (low, high) = self.ends();
+        (low, self.upper.unwrap_or(high))
     }
 }
 
@@ -62,8 +93,21 @@ mod tests {
     #[test]
     fn interval_of_six_values() {
         let measured = Measured::of(vec![5.0, 1.0, 9.0, 2.0, 4.0, 3.0]).expect("six");
-        assert_eq!(measured, Measured { median: 3.5, interval: Some((1.0, 9.0)) });
-        assert_eq!(Measured::of(vec![2.0]), Some(Measured { median: 2.0, interval: None }));
+        assert_eq!((measured.median, measured.interval), (3.5, Some((1.0, 9.0))));
+        assert_eq!(Measured::of(vec![2.0]).map(|one| (one.median, one.interval)), Some((2.0, None)));
         assert_eq!(Measured::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn what_had_not_ended_opens_the_upper_end() {
+        let mut bounds =
+            vec![(1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (4.0, 4.0), (5.0, 5.0), (9.0, f64::INFINITY)];
+        let one = Measured::of_bounds(&bounds).expect("six");
+        assert_eq!((one.median, one.is_above, one.range()), (3.5, false, (1.0, f64::INFINITY)));
+        assert_eq!(one.interval, Some((1.0, 9.0)), "what is shown, with a sign");
+        bounds[3].1 = f64::INFINITY;
+        assert!(Measured::of_bounds(&bounds).expect("six").is_above);
+        let ended: Vec<_> = bounds.iter().map(|&(least, _)| (least, least)).collect();
+        assert_eq!(Measured::of_bounds(&ended), Measured::of(ended.iter().map(|of| of.0).collect()));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodqueue_report::{Curves, Dots, Record, Repetition, Run, SCHEMA};
+use goodqueue_report::{Curves, Dots, Mark, Record, Repetition, Run, SCHEMA};
 
 use super::catalogue::Entry;
 use super::collisions::{self, Counted};
@@ -24,6 +24,8 @@ pub struct Reproduced {
     pub figures: Option<Dots>,
     /// Ours divided by what was published.
     pub quotients: Option<Dots>,
+    /// Published and computed round trips, lines of the picture over time.
+    pub marks: Vec<Mark>,
 }
 
 /// What a page shows in addition to verdicts.
@@ -56,6 +58,7 @@ pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error
                 headline: None,
                 figures: None,
                 quotients: None,
+                marks: Vec::new(),
             })
         }
     }
@@ -99,6 +102,7 @@ fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> R
         headline,
         figures,
         quotients,
+        marks: dots::marks(reproduction),
     })
 }
 

@@ -138,13 +138,13 @@ pub(crate) fn above_rate(record: &Record) -> Option<String> {
 
 /// The picture of the whole comparison; goes into a README.
 pub(crate) fn overview(record: &Record) -> Scene {
-    overview::draw(&Context::new(record), None)
+    overview::draw(&Context::new(record), None, &[])
 }
 
-/// The same under another headline.
+/// The same under another headline, with lines at these delays.
 #[cfg(feature = "png")]
-pub(crate) fn overview_under(record: &Record, headline: Option<&str>) -> Scene {
-    overview::draw(&Context::new(record), headline)
+pub(crate) fn overview_under(record: &Record, headline: Option<&str>, marks: &[crate::Mark]) -> Scene {
+    overview::draw(&Context::new(record), headline, marks)
 }
 
 /// Goodput over latency, one drawing per queue with common axes.
@@ -306,25 +306,37 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
     out
 }
 
-/// The histogram of the round trips under load as a self-contained drawing.
+/// The histogram of the round trips under load as a self-contained drawing under this headline.
 #[cfg(feature = "png")]
-pub(crate) fn round_trip_histogram(record: &Record) -> Scene {
+pub(crate) fn round_trip_histogram(record: &Record, headline: Option<&str>) -> Scene {
     let log = wide_range(record, Delay::RoundTrip);
-    titled(record, &histogram(record, Delay::RoundTrip, log))
+    headed(record, &histogram(record, Delay::RoundTrip, log), headline, "lower is better")
 }
 
-/// The bit rates of the first video as a self-contained drawing; `None` if there is none.
+/// The bit rates of the first video as a self-contained drawing under this headline; `None` if there is none.
 #[cfg(feature = "png")]
-pub(crate) fn first_video(record: &Record) -> Option<Scene> {
-    videos(record).first().map(|chart| titled(record, chart))
+pub(crate) fn first_video(record: &Record, headline: Option<&str>) -> Option<Scene> {
+    videos(record).first().map(|chart| headed(record, chart, headline, "higher is better"))
 }
 
 /// The chart under its title and a line with the experiment.
 fn titled(record: &Record, chart: &Chart) -> Scene {
+    under_title(chart, &chart.title, &words::experiment(record))
+}
+
+/// The chart under the headline, if there is one, and a line with its title, what is better, and the
+/// experiment.
+#[cfg(feature = "png")]
+fn headed(record: &Record, chart: &Chart, headline: Option<&str>, better: &str) -> Scene {
+    let Some(headline) = headline else { return titled(record, chart) };
+    under_title(chart, headline, &format!("{}, {better} · {}", chart.title, words::experiment(record)))
+}
+
+fn under_title(chart: &Chart, title: &str, about: &str) -> Scene {
     const MARGIN: f64 = 16.0;
     let width = chart.scene.width;
-    let title = wrap(Type::Title, &chart.title, width - 2.0 * MARGIN);
-    let about = wrap(Type::Subtitle, &words::experiment(record), width - 2.0 * MARGIN);
+    let title = wrap(Type::Title, title, width - 2.0 * MARGIN);
+    let about = wrap(Type::Subtitle, about, width - 2.0 * MARGIN);
     let mut y = 30.0;
     let mut out = Scene::new(width, 0.0, chart.scene.description.clone());
     for line in title {

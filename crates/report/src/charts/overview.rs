@@ -11,6 +11,7 @@ use super::time::{
     Tails, delay_scale, draw_rate, draw_spread, extent, flow_lines, largest_goodput, rate_mbit, time_title,
 };
 use super::{Chart, Context, Hover, HoverSeries, slug};
+use crate::marks::Mark;
 use crate::record::{Direction, Run};
 use crate::summary::{Summary, direction_name, loaded_directions};
 use crate::words;
@@ -37,10 +38,19 @@ struct Shared {
     tops: Vec<f64>,
     delays: Vec<Vec<Option<Spread>>>,
     extent: Option<(f64, f64)>,
+    /// Lines across the delays of each run: the round trip before the load, then the marks.
+    lines: Vec<Vec<Across>>,
+}
+
+/// A line across the delays of a run.
+struct Across {
+    /// Where on the axis, ms.
+    at: f64,
+    words: String,
 }
 
 impl Shared {
-    fn of(ctx: &Context<'_>) -> Self {
+    fn of(ctx: &Context<'_>, marks: &[Mark]) -> Self {
         let directions = loaded_directions(ctx.record);
         let top = |&d: &Direction| {
             let together = largest_goodput(ctx, d).1;
@@ -52,11 +62,15 @@ impl Shared {
             .iter()
             .map(|r| delays_over_time(r, Delay::RoundTrip, ctx.rise, &ctx.fine))
             .collect();
+        let runs = ctx.record.runs.iter().enumerate();
+        let lines: Vec<_> = runs.map(|(queue, run)| across(ctx, queue, run, marks)).collect();
+        let most = lines.iter().flatten().map(|line| line.at).fold(0.0, f64::max);
         Self {
             tops: directions.iter().map(top).collect(),
-            extent: extent(delays.iter().flatten()),
+            extent: extent(delays.iter().flatten()).map(|(low, high)| (low, high.max(most))),
             directions,
             delays,
+            lines,
         }
     }
 
@@ -65,6 +79,22 @@ impl Shared {
         let latency = if self.extent.is_some() { LATENCY } else { -BETWEEN };
         NAME + self.directions.len() as f64 * (GOODPUT + BETWEEN) + latency + 46.0
     }
+}
+
+/// The lines across the delays of a run.
+fn across(ctx: &Context<'_>, queue: usize, run: &Run, marks: &[Mark]) -> Vec<Across> {
+    let idle = Summary::of(ctx.record, run).rtt.idle_ns;
+    let ms = |ns: i64| ns as f64 / 1e6;
+    let base = idle.filter(|_| !ctx.rise).map(|ns| Across { at: ms(ns), words: "before the load".into() });
+    let mark = |mark: &Mark| {
+        let at = match (mark.is_rise, ctx.rise) {
+            (true, false) => mark.ns.checked_add(idle?)?,
+            (false, true) => mark.ns.checked_sub(idle?)?,
+            _ => mark.ns,
+        };
+        (at > 0).then(|| Across { at: ms(at), words: mark.words.clone() })
+    };
+    base.into_iter().chain(marks.iter().filter(|of| of.run == queue).filter_map(mark)).collect()
 }
 
 /// Draws one queue's panels with their left edge at `left`; returns the values for the pointer.
@@ -113,6 +143,7 @@ fn column(
         let what = if ctx.rise { "round-trip rise over idle" } else { "round-trip time" };
         let title = format!("{what} (ms{scale})");
         frame.draw(scene, Sides { x: Some(time_title(ctx)), y: axes.then_some(title.as_str()) });
+        draw_across(scene, &frame, &shared.lines[queue]);
         let delays = &shared.delays[queue];
         draw_spread(scene, &frame, &ctx.fine, queue, delays);
         series.push(HoverSeries {
@@ -131,6 +162,19 @@ fn column(
     let bins = &ctx.coarse;
     let places = (bins.middle_s(0), bins.middle_s(bins.count.saturating_sub(1)));
     Hover { area, domain: (from, to), log: false, places, unit: "s", series }
+}
+
+/// Lines across the delays, each with its words above its right end, a line of text apart at least.
+fn draw_across(scene: &mut Scene, frame: &Frame, lines: &[Across]) {
+    const APART: f64 = 14.0;
+    let mut lowest = f64::INFINITY;
+    for line in lines {
+        let y = frame.y.at(line.at).clamp(frame.top, frame.bottom());
+        scene.line(Ink::Limit, (frame.left, y), (frame.right(), y));
+        lowest = (y - 5.0).min(lowest - APART);
+        let words = fit_text(Type::Note, &line.words, frame.width);
+        scene.text(Type::Note, (frame.right(), lowest), Anchor::End, words);
+    }
 }
 
 /// Values of the fine bins at the middles of the coarse ones.
@@ -219,7 +263,7 @@ fn name_area(
 
 /// A drawing per queue.
 pub(crate) fn side_by_side(ctx: &Context<'_>) -> Vec<Chart> {
-    let shared = Shared::of(ctx);
+    let shared = Shared::of(ctx, &[]);
     ctx.record
         .runs
         .iter()
@@ -241,8 +285,8 @@ pub(crate) fn side_by_side(ctx: &Context<'_>) -> Vec<Chart> {
 }
 
 /// All queues in one drawing under the headline; without one, that of the record.
-pub(crate) fn draw(ctx: &Context<'_>, headline: Option<&str>) -> Scene {
-    let shared = Shared::of(ctx);
+pub(crate) fn draw(ctx: &Context<'_>, headline: Option<&str>, marks: &[Mark]) -> Scene {
+    let shared = Shared::of(ctx, marks);
     let n = ctx.record.runs.len().max(1) as f64;
     let (margin, gap) = (20.0, 20.0);
     let panel = if n > 3.0 { 290.0 } else { 360.0 };
@@ -290,6 +334,60 @@ fn notes(ctx: &Context<'_>) -> Vec<String> {
     }
     let width = ctx.fine.width / 1_000_000;
     let version = &ctx.record.version;
-    out.push(format!("Line: median of {width} ms; band: 5th to 95th percentile. goodqueue {version}"));
+    let better = "Goodput: higher is better; round trip: lower is better.";
+    out.push(format!(
+        "{better} Line: median of {width} ms; band: 5th to 95th percentile. goodqueue {version}"
+    ));
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scene::Item;
+    use super::*;
+    use crate::record::{FlowPlan, ProbePlan, ProbeSeries, Record, Validity};
+
+    const MS: i64 = 1_000_000;
+
+    /// A second of probes of 20 ms, then ten of 60 ms under load.
+    fn record() -> Record {
+        let mut record = Record::default();
+        record.test.idle_ns = 1_000_000_000;
+        record.test.load_ns = 10_000_000_000;
+        record.test.step_ns = 200_000_000;
+        record.test.flows = vec![FlowPlan { stop_ns: 10_000 * MS, ..FlowPlan::default() }];
+        record.test.probes = vec![ProbePlan { interval_ns: 20_000_000, ..ProbePlan::default() }];
+        let sent_ns: Vec<i64> = (-50..500).map(|i| i * 20 * MS).collect();
+        let rtt_ns: Vec<i64> = sent_ns.iter().map(|&t| if t < 0 { 20 * MS } else { 60 * MS }).collect();
+        let probes = vec![ProbeSeries { sent_ns, rtt_ns, ..ProbeSeries::default() }];
+        let validity = Validity { valid: true, ..Validity::default() };
+        record.runs = vec![Run { queue: "a".into(), complete: true, validity, probes, ..Run::default() }];
+        record
+    }
+
+    #[test]
+    fn published_round_trips_are_lines_beside_ours() {
+        let record = record();
+        let ctx = Context::new(&record);
+        let mark = |run, ns, is_rise, words: &str| Mark { run, ns: ns * MS, is_rise, words: words.into() };
+        let marks =
+            [mark(0, 121, true, "added"), mark(0, 99, false, "whole"), mark(1, 5, true, "of another run")];
+        let lines = across(&ctx, 0, &record.runs[0], &marks);
+        let places: Vec<(f64, &str)> = lines.iter().map(|line| (line.at, line.words.as_str())).collect();
+        assert_eq!(places, [(20.0, "before the load"), (141.0, "added"), (99.0, "whole")]);
+        // The axis reaches to the highest, and every line has its words.
+        let said = |marks: &[Mark]| -> Vec<String> {
+            let items = draw(&ctx, Some("headline"), marks).items;
+            let words = items.into_iter().filter_map(|item| match item {
+                Item::Text { words, .. } => Some(words),
+                _ => None,
+            });
+            words.collect()
+        };
+        assert!(said(&marks).iter().any(|words| words == "150"), "{:?}", said(&marks));
+        assert!(!said(&[]).iter().any(|words| words == "150" || words == "added"));
+        assert!(
+            ["before the load", "added", "whole"].iter().all(|one| said(&marks).iter().any(|w| w == one))
+        );
+    }
 }

@@ -5,7 +5,7 @@ use crate::applications::{Loads, PageSummary};
 use crate::charts::escape;
 use crate::record::Record;
 use crate::summary::Summary;
-use crate::table::applications::{count, median, mos};
+use crate::table::applications::{count, mos, took};
 use crate::table::ms;
 use crate::table::transfers::{count as count_flows, times};
 use crate::table::videos::mbit;
@@ -16,10 +16,10 @@ use crate::voice::Voice;
 /// A row for each queue and page.
 pub(super) fn pages(record: &Record, all: &[Summary]) -> String {
     let row = |s: &Summary, page: &PageSummary| {
-        let Loads { p95_ns, max_ns, first_byte_p50_ns, .. } = page.load;
-        let times = [p95_ns, max_ns, page.idle.first_byte_p50_ns, first_byte_p50_ns].map(ms);
-        let [p95, max, byte_idle, byte] = times;
-        let (idle, p50) = (median(&page.idle), median(&page.load));
+        let Loads { p50_ns, p95_ns, max_ns, first_byte_p50_ns, .. } = page.load;
+        let [p50, p95, max] = [p50_ns, p95_ns, max_ns].map(|time| took(&page.load, time));
+        let [byte_idle, byte] = [page.idle.first_byte_p50_ns, first_byte_p50_ns].map(ms);
+        let idle = took(&page.idle, page.idle.p50_ns);
         let cells = [idle, p50, p95, max, count(&page.load), byte_idle, byte];
         [&s.queue, &page.name].map(|c| escape(c)).into_iter().chain(cells.map(|c| escape(&c))).collect()
     };

@@ -6,8 +6,7 @@ use crate::voice::Voice;
 use crate::{Record, Summary};
 
 /// The meaning of `12+1` in the column of pages.
-pub(super) const INCOMPLETE: &str =
-    "after + those incomplete when the load ended, in no percentile; > is how long the longest had taken";
+pub(super) const INCOMPLETE: &str = "after + those incomplete when the load ended; > a figure among these, and how long the longest had taken";
 
 /// As many tables as necessary so that none is wider than `width`.
 pub(super) fn blocks(record: &Record, all: &[Summary], width: usize) -> Vec<Vec<Group>> {
@@ -70,10 +69,10 @@ fn page(record: &Record, all: &[Summary], i: usize) -> Group {
         Column::new(head, all.iter().map(|s| of(s.web.get(i).unwrap_or(&none))).collect())
     };
     let columns = vec![
-        column("idle", |page| median(&page.idle)),
-        column("p50", |page| median(&page.load)),
-        column("p95", |page| ms(page.load.p95_ns)),
-        column("max", |page| ms(page.load.max_ns)),
+        column("idle", |page| took(&page.idle, page.idle.p50_ns)),
+        column("p50", |page| took(&page.load, page.load.p50_ns)),
+        column("p95", |page| took(&page.load, page.load.p95_ns)),
+        column("max", |page| took(&page.load, page.load.max_ns)),
         column("pages", |page| count(&page.load)),
     ];
     let title = format!("{} page, ms: idle, {}", page_name(record, i), then(record));
@@ -85,11 +84,11 @@ pub(crate) fn mos(voice: Option<Voice>) -> String {
     voice.map_or_else(|| "–".into(), |v| format!("{:.2}", v.mos))
 }
 
-/// The median in ms; if no page was complete, the time that was not enough.
-pub(crate) fn median(loads: &Loads) -> String {
-    match (loads.p50_ns, loads.incomplete_max_ns) {
+/// A percentile or the maximum in ms; if it falls among incomplete pages, the time that was not enough.
+pub(crate) fn took(loads: &Loads, time: Option<i64>) -> String {
+    match (time, loads.incomplete_max_ns) {
         (None, Some(longest)) => format!(">{}", ms(Some(longest))),
-        (median, _) => ms(median),
+        _ => ms(time),
     }
 }
 

@@ -9,7 +9,7 @@
 //! * Below 30 ms the rise is of grade A or better, and there is nothing to cure.
 
 use super::{NBSP, Piece, firm, plain};
-use crate::record::{Direction, Record, Run};
+use crate::record::{Direction, PathPlan, Record, Run};
 use crate::summary::{Latency, Summary, loaded_directions, verdict};
 use crate::transfers::TransferSummary;
 
@@ -81,7 +81,7 @@ pub(crate) fn headline_pieces(record: &Record, all: &[Summary]) -> Vec<Piece> {
         return vec![plain(if loaded { "No queue gave a valid result." } else { "Nothing was measured." })];
     };
     let mut out = match (loaded, measured.len()) {
-        (false, _) => idle(least, worst),
+        (false, _) => unloaded(record, least, worst),
         (true, 1) => alone(record, worst),
         (true, n) => compared(record, &measured, worst, least, n),
     };
@@ -137,9 +137,10 @@ fn of_program(program: &str, run: &Run) -> String {
     )
 }
 
-/// Without load.
-fn idle(least: Measured<'_>, most: Measured<'_>) -> Vec<Piece> {
-    let mut out = vec![plain(format!("Without load a round trip takes {}", firm(least.ns)))];
+/// Without flows whose load could be told from the time before it.
+fn unloaded(record: &Record, least: Measured<'_>, most: Measured<'_>) -> Vec<Piece> {
+    let when = beside(record).map_or_else(|| "Without load".to_owned(), |others| format!("Beside {others},"));
+    let mut out = vec![plain(format!("{when} a round trip takes {}", firm(least.ns)))];
     if firm(least.ns) != firm(most.ns) {
         out.push(plain(" ("));
         out.push(least.piece());
@@ -149,6 +150,19 @@ fn idle(least: Measured<'_>, most: Measured<'_>) -> Vec<Piece> {
     }
     out.push(plain(", in the median."));
     out
+}
+
+/// What else the test sends, in words; `None`: nothing but probes and calls, which load no line.
+fn beside(record: &Record) -> Option<String> {
+    let test = &record.test;
+    let all = [
+        (test.sources > 0).then(|| super::udp(test.sources)),
+        (!test.web.is_empty()).then(|| "pages".to_owned()),
+        (!test.dash.is_empty()).then(|| "videos".to_owned()),
+        (!test.talks.is_empty()).then(|| "video calls or games".to_owned()),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join(" and "))
 }
 
 /// One queue.
@@ -184,13 +198,24 @@ fn compared(
         out.push(plain("."));
         return out;
     }
-    let highest = measured.iter().map(Measured::goodput).max().unwrap_or(0) as f64;
-    let fast = measured.iter().filter(|m| m.goodput() as f64 >= highest * FAST);
-    let best = fast.min_by_key(|m| m.ns).copied().filter(|m| m.ns <= worst.ns / 2).unwrap_or(least);
+    // A queue is no cure of another line's delay.
+    let peers: Vec<_> = measured.iter().filter(|m| on_its_link(record, m, &worst)).collect();
     out.extend(adds(record, worst));
     out.push(plain(". "));
+    if peers.len() < 2 {
+        out.push(plain(if n == 2 { "The other has another link." } else { "The others have other links." }));
+        return out;
+    }
+    let highest = peers.iter().map(|m| m.goodput()).max().unwrap_or(0) as f64;
+    let fast = peers.iter().copied().filter(|m| m.goodput() as f64 >= highest * FAST);
+    let least = peers.iter().copied().min_by_key(|m| m.ns).copied().unwrap_or(least);
+    let best = fast.min_by_key(|m| m.ns).copied().filter(|m| m.ns <= worst.ns / 2).unwrap_or(least);
     if best.ns > worst.ns / 2 {
-        out.push(plain(if n == 2 { "The other is no cure: " } else { "None of the others is a cure: " }));
+        out.push(plain(if peers.len() == 2 {
+            "The other is no cure: "
+        } else {
+            "None of the others is a cure: "
+        }));
         out.push(best.piece());
         out.push(plain(format!(" adds {}.", firm(best.ns))));
         return out;
@@ -204,6 +229,29 @@ fn compared(
     out.extend(loss(best));
     out.push(plain("."));
     out
+}
+
+/// Whether a run is over the link of the worst one: distance, loss and rate of the line, or the rates of the
+/// stations, are the same. A shaper may be slower than the line: it is a cure. Rings, queues and their limits
+/// are what is compared.
+fn on_its_link(record: &Record, of: &Measured<'_>, worst: &Measured<'_>) -> bool {
+    let (Some(own), Some(other)) = (record.runs.get(of.index), record.runs.get(worst.index)) else {
+        return false;
+    };
+    fn stations(run: &Run) -> impl Iterator<Item = &str> {
+        run.radios.iter().flat_map(|radio| &radio.stations).map(|station| station.rate.as_str())
+    }
+    let (link, its) = (own.link_in(record), other.link_in(record));
+    let is_shaped = |way| own.path.iter().any(|queue| queue.direction == way && queue.shaped_bps.is_some());
+    let one_line = |way, line: &PathPlan, its: &PathPlan| {
+        let slower = line.rate_bps.unwrap_or(u64::MAX) < its.rate_bps.unwrap_or(u64::MAX);
+        line.loss.total_cmp(&its.loss).is_eq()
+            && (line.rate_bps == its.rate_bps || (slower && is_shaped(way)))
+    };
+    one_line(Direction::Up, &link.up, &its.up)
+        && one_line(Direction::Down, &link.down, &its.down)
+        && link.rtt_ns == its.rtt_ns
+        && stations(own).eq(stations(other))
 }
 
 /// `, but lost 9.2 % of the probes`, which a grade would not show.

@@ -76,6 +76,44 @@ fn only_a_cure_is_called_one() {
 }
 
 #[test]
+fn a_queue_is_no_cure_of_another_links_delay() {
+    let link = |rate: u64| {
+        let mut link = crate::LinkPlan::default();
+        link.up.rate_bps = Some(rate);
+        Some(link)
+    };
+    let mut sweep = made(&[("a, 1 Mbit/s", 300, 1), ("a, 20 Mbit/s", 10, 20)]);
+    sweep.0.runs[1].link = link(20_000_000);
+    let sole = said(&sweep);
+    assert!(sole.ends_with("enough to make calls stutter. The other has another link."), "{sole}");
+    // Of the same link, the best one is the cure, even if another link's run adds less.
+    let mut both = made(&[("a, 1 Mbit/s", 300, 1), ("b, 1 Mbit/s", 20, 1), ("b, 20 Mbit/s", 10, 20)]);
+    both.0.runs[2].link = link(20_000_000);
+    assert!(said(&both).ends_with("b, 1 Mbit/s cures it (20 ms) at the same speed."), "{}", said(&both));
+    // A shaper makes the line slower, and is a cure.
+    let mut shaped = made(&[("modem", 300, 20), ("shaped", 10, 19)]);
+    shaped.0.link.up.rate_bps = Some(20_000_000);
+    shaped.0.runs[1].link = link(19_000_000);
+    assert!(said(&shaped).ends_with("The other has another link."), "{}", said(&shaped));
+    let shaper = crate::PathQueue { shaped_bps: Some(19_000_000), ..crate::PathQueue::default() };
+    shaped.0.runs[1].path = vec![shaper];
+    assert!(said(&shaped).ends_with("shaped cures it (10 ms) at the same speed."), "{}", said(&shaped));
+    // Over Wi-Fi the rates of the stations make the link. A ring with BQL is a cure and no other link.
+    let mut air = made(&[("a, MCS 0", 300, 1), ("b, MCS 15", 10, 20)]);
+    for (run, rate) in air.0.runs.iter_mut().zip(["MCS0, 7.2 Mbit/s", "MCS15, 144.4 Mbit/s"]) {
+        let station = crate::wifi::Station { rate: rate.into(), ..Default::default() };
+        run.radios = vec![crate::wifi::Radio { stations: vec![station], ..Default::default() }];
+    }
+    assert!(said(&air).ends_with("The other has another link."), "{}", said(&air));
+    let mut ring = made(&[("ring", 300, 20), ("ring, BQL", 10, 20)]);
+    ring.0.runs[1].link = link(0).map(|mut link| {
+        (link.up.rate_bps, link.up.bql) = (None, true);
+        link
+    });
+    assert!(said(&ring).ends_with("ring, BQL cures it (10 ms) at the same speed."), "{}", said(&ring));
+}
+
+#[test]
 fn effects_follow_their_bounds() {
     let effect = |rise| said(&made(&[("a", rise, 20)]));
     assert_eq!(effect(2), "With a, an upload adds 2.0 ms to the round trip: nothing to cure.");
@@ -143,6 +181,13 @@ fn without_load_it_is_the_round_trip() {
     assert_eq!(said(&record), "Without load a round trip takes 20 ms (a) to 21 ms (b), in the median.");
     record.1[1].rtt.p50_ns = record.1[0].rtt.p50_ns;
     assert_eq!(said(&record), "Without load a round trip takes 20 ms, in the median.");
+    // What sends beside the probes is a load, though no flow of the test.
+    record.0.test.sources = 3;
+    assert_eq!(said(&record), "Beside UDP from 3 sources, a round trip takes 20 ms, in the median.");
+    assert!(super::super::experiment(&record.0).contains("UDP from 3 sources"), "not \"no load\"");
+    record.0.test.sources = 0;
+    record.0.test.web = vec![crate::record::PagePlan::default()];
+    assert_eq!(said(&record), "Beside pages, a round trip takes 20 ms, in the median.");
 }
 
 #[test]

@@ -36,8 +36,8 @@ pub(crate) static REPRODUCTION: Table = Table {
         key(
             "headline",
             Kind::Text,
-            "overview: what the runs say; otherwise none",
-            "what the picture shows, in a sentence; for overview, airtime, shares and dots",
+            "overview: what the runs say; otherwise required",
+            "what the picture shows, in a sentence",
         ),
         key(
             "dots",
@@ -100,6 +100,7 @@ pub(crate) static CLAIM: Table = Table {
                 Kind::Word("MODEL"),
                 Kind::Word("TIGHT"),
                 Kind::Word("MED"),
+                Kind::Word("SCORE"),
                 Kind::Word("SHAPE"),
                 Kind::Word("ORDER"),
             ]),

@@ -376,3 +376,27 @@ fn outputs_of_a_switch_that_are_not_plain_lines() {
         "7:9: `sw` is a switch: its packets wait in no queue of an output: give [[switch]] the `queue`",
     );
 }
+
+/// Goodput and round trips over time have figures that say what they show; other pictures have none.
+#[test]
+fn a_picture_without_figures_in_words_needs_a_headline() {
+    let reproduction = |more: &str| {
+        network(&format!(
+            "[reproduction]\ntitle = \"t\"\nsource = \"s\"\ntext = \"x\"\n{more}\n[[claim]]\nid = \"1\"\nwhat = \"w\"\n\
+             kind = \"expectation\"\nbasis = \"b\"\nclass = \"SHAPE\"\nfigure = \"rtt_p50\"\nvariant = \"all\"\nat_most = \"1s\"\n\
+             [[variant]]\nname = \"all\""
+        ))
+    };
+    let said = |more: &str| parse(&reproduction(more)).map(|_| ()).expect_err(more).to_string();
+    for picture in ["histogram", "airtime", "shares", "video"] {
+        let error = said(&format!("picture = \"{picture}\""));
+        assert!(
+            error.contains("`headline` is missing: a sentence that says what the picture shows"),
+            "{error}"
+        );
+        right(&reproduction(&format!("picture = \"{picture}\"\nheadline = \"It waits\"")));
+    }
+    right(&reproduction("picture = \"overview\""));
+    let error = said("picture = \"dots\"\nheadline = \"It waits\"");
+    assert!(error.contains("picture = \"dots\" and `dots` go together"), "{error}");
+}

@@ -232,3 +232,12 @@ to = "server2"
     assert_eq!((link.up.rate_bps, link.down.rate_bps), (Some(100_000_000), Some(100_000_000)));
     assert!(link.up.bypassed && !link.down.bypassed);
 }
+
+/// Otherwise a report would say that there is no load.
+#[test]
+fn senders_of_udp_are_in_the_record() {
+    let text = "test = \"ping\"\n[[link]]\nbetween = [\"client\", \"server\"]\nrate = \"1mbit\"\n";
+    let sources = |text: &str| right(text).head(Record::default()).test.sources;
+    assert_eq!(sources(text), 0);
+    assert_eq!(sources(&format!("{text}[[udp]]\nrate = \"100kbit\"\n[[udp]]\nrate = \"10kbit\"\n")), 2);
+}
