@@ -6,7 +6,7 @@ use std::sync::Arc;
 use goodqueue::{ClassTree, ETHERNET_MTU, Span};
 use goodqueue_probe::Test;
 use goodqueue_sim::Discipline;
-use goodqueue_sim::tcp::Config;
+use goodqueue_sim::tcp::{Config, Kernel, NotAKernel};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -446,6 +446,11 @@ pub(super) fn plain_tcp(ipv6: bool) -> Config {
 fn tcp(root: &Section<'_>, ipv6: bool) -> Read<Config> {
     let mut config = plain_tcp(ipv6);
     if let Some(section) = root.section("tcp", &TCP)? {
+        if let Some(text) = section.read("kernel", read::text)? {
+            let kernel: Kernel =
+                text.value.parse().map_err(|error: NotAKernel| Wrong::new(text.at, error.to_string()))?;
+            config = Config { mss: config.mss, tso: config.tso, ..Config::of(kernel) };
+        }
         config.ecn = section.plain("ecn", read::switch)?.unwrap_or(config.ecn);
         config.gro = section.plain("gro", read::span)?;
         config.tso = section.plain("tso", read::switch)?.unwrap_or(config.tso);

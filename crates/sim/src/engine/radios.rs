@@ -175,6 +175,7 @@ fn on_air(
         place.ok_or_else(|| format!("link {index} ends at node {node}, which has no device on it"))
     };
     let (from, to) = (device(link.from)?, device(link.to)?);
-    let tx_sk_pacing_shift = spec.spec.devices[usize::from(from)].tx_sk_pacing_shift;
+    let own = spec.spec.devices[usize::from(from)].tx_sk_pacing_shift;
+    let tx_sk_pacing_shift = own.unwrap_or_else(|| scenario.tcp.kernel.tx_sk_pacing_shift());
     Ok(AirEnds { radio: radio as u32, from, to, tx_sk_pacing_shift })
 }

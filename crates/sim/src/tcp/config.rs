@@ -1,5 +1,6 @@
 //! The TCP settings of a host and its network card, and the kernel's clock of timers.
 
+use super::kernel::Kernel;
 use super::rtt::RTO_MAX;
 use goodqueue::{Nanos, Rate, Span};
 
@@ -24,6 +25,8 @@ pub enum Opening {
 /// Linux 6.1 with HZ 250 and an MTU of 1500.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// The version of Linux whose rules apply. [`Config::of`] has its defaults too.
+    pub kernel: Kernel,
     /// Payload bytes of a full segment, 88 to 65483 (values outside are clamped).
     pub mss: u32,
     /// Initial congestion window in segments (RFC 6928), at least 1.
@@ -51,7 +54,8 @@ pub struct Config {
     pub pacing_ss_ratio: u32,
     /// Pacing rate otherwise, percent of window by round-trip time.
     pub pacing_ca_ratio: u32,
-    /// Most bytes (truesize) an unpaced connection may have in its host's queue and device.
+    /// Most bytes (truesize) an unpaced connection may have in its host's queue and device; a paced one too
+    /// before Linux 5.0.
     pub limit_output_bytes: u32,
     /// A super-packet lasts 2^-`sk_pacing_shift` s at the pacing rate. About as much of the connection may be
     /// in its host's queue and device (TCP small queues). 1 to 20.
@@ -83,6 +87,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
+            kernel: Kernel::NEWEST,
             mss: 1448,
             initial_cwnd: 10,
             ecn: false,

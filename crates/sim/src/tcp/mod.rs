@@ -3,6 +3,7 @@
 mod accecn;
 pub mod cc;
 mod config;
+mod kernel;
 mod negotiate;
 mod rack;
 mod rtt;
@@ -17,6 +18,7 @@ mod tests;
 
 pub use accecn::{AccEcnHost, EcnBytes, EcnCounts};
 pub use config::{Config, Opening, truesize};
+pub use kernel::{Kernel, NotAKernel};
 pub use rx::Rx;
 pub(crate) use segment::Header;
 pub use segment::{Blocks, ECT0, ECT1, Flags, Rest, Sack, Segment};

@@ -45,5 +45,5 @@ pub use radio::{AirAccount, PacketAccount, Radio, RadioError};
 pub use rates::RateSpec;
 pub use spec::{
     ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, DeviceSpec, DriverSpec, GroupSpec, Lower, PeerSpec,
-    PolicySpec, RadioSpec, Role, TX_SK_PACING_SHIFT, Upper,
+    PolicySpec, RadioSpec, Role, Upper,
 };

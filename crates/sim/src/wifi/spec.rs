@@ -36,14 +36,10 @@ pub struct DeviceSpec {
     /// The policy that sets the weights of an access point's stations; `None`: they do not change.
     pub policy: Option<PolicySpec>,
     /// What the host of this device lets TCP keep in the device and its queue: some 2^-`tx_sk_pacing_shift` s
-    /// of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). The default is
-    /// [`TX_SK_PACING_SHIFT`].
-    pub tx_sk_pacing_shift: u32,
+    /// of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). `None`: as in the hosts'
+    /// version of Linux, [`crate::tcp::Kernel::tx_sk_pacing_shift`].
+    pub tx_sk_pacing_shift: Option<u32>,
 }
-
-/// 8 ms, so that TCP has enough for aggregates (Linux since 2018, `mac80211/main.c:ieee80211_alloc_hw_nm`).
-/// Before, a host with Wi-Fi had 10, as one with a wire: 1 ms.
-pub const TX_SK_PACING_SHIFT: u32 = 7;
 
 /// Groups of stations that share the air by weight, whichever of them are active. With [`Upper::Mac80211`]
 /// only.
@@ -289,7 +285,7 @@ impl DeviceSpec {
             driver,
             rts_threshold: None,
             policy: None,
-            tx_sk_pacing_shift: TX_SK_PACING_SHIFT,
+            tx_sk_pacing_shift: None,
         }
     }
 
@@ -303,7 +299,7 @@ impl DeviceSpec {
             driver,
             rts_threshold: None,
             policy: None,
-            tx_sk_pacing_shift: TX_SK_PACING_SHIFT,
+            tx_sk_pacing_shift: None,
         }
     }
 }

@@ -150,6 +150,12 @@ pub(crate) static TCP: Table = Table {
     name: "tcp",
     doc: "TCP of all hosts.",
     keys: &[
+        key(
+            "kernel",
+            Kind::Text,
+            "6.1",
+            "the version of Linux whose TCP all hosts have, 3.18 to 6.1. docs/kernels.md lists what changes",
+        ),
         key("ecn", Kind::Switch, "false", "whether it negotiates ECN"),
         key(
             "tso",

@@ -157,9 +157,9 @@ pub(crate) static WIFI: Table = Table {
         key(
             "tx_sk_pacing_shift",
             count(1, 20),
-            "7",
+            "that of `kernel` in [tcp]: 7",
             "how much of its own uploads TCP may keep in a Wi-Fi device and its queue: 2^-n s of each connection's rate. 7 (8 \
-             ms): Linux since 2018; 10 (1 ms): before",
+             ms): Linux since 5.1; 8 (4 ms): since 4.17; 10 (1 ms): before",
         ),
         key(
             "aggregate_frames",

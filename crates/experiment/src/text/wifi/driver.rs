@@ -4,7 +4,7 @@ use goodqueue::wifi::{self, Ac, PerAc, WifiParams};
 use goodqueue::{QueueSpec, Span};
 use goodqueue_sim::wifi::{
     ACCESS_POINT, ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, Band, DeviceSpec, DriverSpec, EdcaParams,
-    Format, Lower, PeerSpec, Role, STATION, TX_SK_PACING_SHIFT, Upper,
+    Format, Lower, PeerSpec, Role, STATION, Upper,
 };
 use toml::Spanned;
 use toml::de::DeValue;
@@ -248,9 +248,9 @@ fn rts_threshold(chain: &Chain<'_>) -> Read<Option<u32>> {
     Ok(chain.plain("rts", bytes)?.flatten().map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)))
 }
 
-fn tx_sk_pacing_shift(chain: &Chain<'_>) -> Read<u32> {
+fn tx_sk_pacing_shift(chain: &Chain<'_>) -> Read<Option<u32>> {
     let given = chain.plain("tx_sk_pacing_shift", read::count)?;
-    Ok(given.map_or(TX_SK_PACING_SHIFT, |shift| u32::try_from(shift).unwrap_or(TX_SK_PACING_SHIFT)))
+    Ok(given.map(|shift| u32::try_from(shift).unwrap_or(u32::MAX)))
 }
 
 fn edca(chain: &Chain<'_>) -> Read<[EdcaParams; 4]> {

@@ -209,10 +209,11 @@ impl Rx {
             || (self.ack.pushed && is_in_order && self.unread.is_none())
     }
 
-    /// While data is out of order, ACKs after the third are compressed to one in 5 % of a round trip.
+    /// While data is out of order, ACKs after the third are compressed to one in 5 % of a round trip; before
+    /// Linux 4.18 each is sent.
     fn compress(&mut self, now: Nanos) {
         let ack = &mut self.ack;
-        if ack.compressed >= COMP_SACK_NR {
+        if ack.compressed >= COMP_SACK_NR || !self.window.kernel.compresses_sacks() {
             ack.now = true;
             return;
         }

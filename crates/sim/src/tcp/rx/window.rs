@@ -2,6 +2,7 @@
 //! `tcp_rcv_space_adjust`, `tcp_grow_window`, `__tcp_select_window`; dynamic right-sizing).
 
 use crate::tcp::config::{Config, timestamp};
+use crate::tcp::kernel::Kernel;
 use crate::tcp::segment::Header;
 use goodqueue::{Nanos, Span};
 
@@ -17,12 +18,12 @@ fn win_from_space(space: u32) -> u32 {
 
 /// Window in a SYN: unscaled, so 16 bits, and whole segments. The side that answers a SYN knows that segments
 /// will carry timestamps (Linux `tcp_openreq_init_rwin`); the side that sends it does not. With an MTU of
-/// 1500 the windows are 65160 and 64240.
+/// 1500 the windows are 65160 and 64240; before Linux 4.20 they are 28960 and 29200.
 pub(crate) fn initial_window(config: &Config, is_active: bool) -> u32 {
     let space = win_from_space(config.tcp_rmem[1]);
     let mss = if is_active { config.advmss() } else { config.mss };
     let whole = if space > mss { space / mss * mss } else { space };
-    whole.min(65_535)
+    whole.min(config.kernel.init_rcv_wnd().saturating_mul(mss)).min(65_535)
 }
 
 /// Throughput measured over a round trip.
@@ -60,6 +61,7 @@ pub(super) struct ReceiveWindow {
     /// Payload of a full segment, timestamps taken off (Linux `advmss` of an established connection).
     advmss: u32,
     scale: u8,
+    pub(super) kernel: Kernel,
     space: Space,
     rtt: RttEstimate,
 }
@@ -81,6 +83,7 @@ impl ReceiveWindow {
             advmss: config.mss,
             #[allow(clippy::cast_possible_truncation)]
             scale: bits.saturating_sub(15).min(MAX_SCALE) as u8,
+            kernel: config.kernel,
             space: Space { seq: 1, time: Nanos::ZERO, bytes: 0 },
             rtt: RttEstimate { us8: 0, last_ecr: 0, seq: 0, time: None },
         }
@@ -125,11 +128,13 @@ impl ReceiveWindow {
 
     /// Takes one sample. The passing of a window gives only an upper bound. A shorter time is used at once, a
     /// longer one is smoothed; otherwise the queue of one round trip would delay the growth of the next
-    /// (Linux 6.1 `tcp_rcv_rtt_update` since "always seek for minimal rtt" of May 2025).
+    /// (Linux 6.1 `tcp_rcv_rtt_update` since "always seek for minimal rtt" of May 2025). Before, a sample of
+    /// a timestamp was smoothed in both directions.
     fn take_rtt(&mut self, sample_us: u64, is_bound: bool) {
         let sample = u32::try_from(sample_us).unwrap_or(u32::MAX >> 4).min(u32::MAX >> 4);
         let old = self.rtt.us8;
-        if old == 0 || sample << 3 < old {
+        let is_least = sample << 3 < old && (is_bound || self.kernel.seeks_least_rtt());
+        if old == 0 || is_least {
             self.rtt.us8 = sample << 3;
         } else if !is_bound {
             self.rtt.us8 = old - (old >> 3) + sample;
@@ -176,7 +181,8 @@ impl ReceiveWindow {
     }
 
     /// Once per round trip: if more was read than in any round trip before, the buffer grows to hold twice
-    /// that, and also the growth, since the sender may be in slow start.
+    /// that, and also the growth, since the sender may be in slow start. Before Linux 4.16 the growth counted
+    /// in steps: from a quarter on as a half, from a half on as the double (`tcp_rcv_space_adjust`).
     // What the inline attributes of this file gain: docs/performance.md, "Inlining".
     #[inline(always)]
     pub(super) fn space_adjust(&mut self, now: Nanos, copied_seq: u64) {
@@ -197,9 +203,15 @@ impl ReceiveWindow {
     fn enlarge(&mut self, copied: u64) {
         let advmss = u64::from(self.advmss);
         let mut window = copied.saturating_mul(2).saturating_add(16 * advmss);
-        let growth = u128::from(window) * u128::from(copied - self.space.bytes);
-        let growth = growth / u128::from(self.space.bytes.max(1));
-        window = window.saturating_add(u64::try_from(growth * 2).unwrap_or(u64::MAX));
+        if self.kernel.tunes_smoothly() {
+            let growth = u128::from(window) * u128::from(copied - self.space.bytes);
+            let growth = growth / u128::from(self.space.bytes.max(1));
+            window = window.saturating_add(u64::try_from(growth * 2).unwrap_or(u64::MAX));
+        } else if copied >= self.space.bytes + self.space.bytes / 2 {
+            window = window.saturating_mul(2);
+        } else if copied >= self.space.bytes + self.space.bytes / 4 {
+            window = window.saturating_add(window / 2);
+        }
         let rcvbuf = (window / advmss).saturating_mul(u64::from(self.segment_memory()));
         let rcvbuf = rcvbuf.min(u64::from(self.rcvbuf_max)) as u32;
         if rcvbuf > self.rcvbuf {
@@ -262,5 +274,40 @@ mod tests {
         assert_eq!(after(50_000, false), Span::from_millis(50));
         assert_eq!(after(58_000, true), Span::from_millis(50));
         assert_eq!(after(40_000, true), Span::from_millis(40));
+    }
+
+    /// Before Linux 6.1 a shorter sample of a timestamp is smoothed too: 51 - 51 / 8 + 50 / 8 = 50.875 ms.
+    #[test]
+    fn old_kernels_smooth_a_shorter_round_trip_too() {
+        let config = Config::of("5.19".parse().expect("a version"));
+        let mut window = ReceiveWindow::new(&config, false);
+        for us in [50_000, 58_000, 50_000] {
+            window.take_rtt(us, false);
+        }
+        assert_eq!(window.rtt(), Span::from_micros(50_875));
+        window.take_rtt(40_000, true);
+        assert_eq!(window.rtt(), Span::from_millis(40));
+    }
+
+    /// A buffer for twice what was read and 16 segments, and for the growth: by its doubled share since Linux
+    /// 4.16; before, from a quarter on by a half, from a half on to the double.
+    #[test]
+    fn the_buffer_grows_by_the_rule_of_the_version() {
+        const SPACE: u64 = 100_000;
+        let segments = |kernel: &str, copied: u64| {
+            let mut config = Config::of(kernel.parse().expect("a version"));
+            config.tcp_rmem = [4096, 4096, i32::MAX as u32];
+            let mut window = ReceiveWindow::new(&config, false);
+            window.space.bytes = SPACE;
+            window.enlarge(copied);
+            window.rcvbuf / window.segment_memory()
+        };
+        let base = |copied: u64| 2 * copied + 16 * 1448;
+        let of = |bytes: u64| u32::try_from(bytes / 1448).expect("small");
+        for (copied, half_steps) in [(110_000, 2), (124_999, 2), (125_000, 3), (149_999, 3), (150_000, 4)] {
+            assert_eq!(segments("4.15", copied), of(base(copied) * half_steps / 2), "{copied}");
+            let growth = base(copied) * (copied - SPACE) / SPACE;
+            assert_eq!(segments("4.16", copied), of(base(copied) + 2 * growth), "{copied}");
+        }
     }
 }

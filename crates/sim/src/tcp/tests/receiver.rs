@@ -1,7 +1,7 @@
 //! The receiver alone: when it acknowledges.
 
 use crate::tcp::ECT0;
-use crate::tcp::{Config, Flags, Opening, Rx, Segment};
+use crate::tcp::{Config, Flags, Kernel, Opening, Rx, Segment};
 use goodqueue::{Nanos, Span};
 
 const MSS: u64 = 1448;
@@ -12,7 +12,11 @@ fn at(us: u64) -> Nanos {
 
 /// A receiver after its quick ACKs and the growth of its window.
 fn settled() -> (Rx, u64, u64) {
-    let config = Config { ecn: true, tcp_rmem: [4096, 131_072, 131_072], ..Config::default() };
+    settled_in(Kernel::NEWEST)
+}
+
+fn settled_in(kernel: Kernel) -> (Rx, u64, u64) {
+    let config = Config { ecn: true, tcp_rmem: [4096, 131_072, 131_072], kernel, ..Config::default() };
     let mut rx = Rx::new(&config, Opening::Passive);
     let syn = Flags::SYN.with(Flags::ECE).with(Flags::CWR);
     rx.on_segment(at(0), &Segment { flags: syn, ..Segment::default() }, false);
@@ -104,6 +108,16 @@ fn out_of_order_segments_are_acknowledged_at_once_then_compressed() {
     assert_eq!(filled.len(), 1);
     assert_eq!(filled[0].ack, 1 + (number + 11) * MSS);
     assert_eq!(filled[0].sacks, 0);
+}
+
+/// Before Linux 4.18 each of them is acknowledged at once.
+#[test]
+fn old_kernels_compress_no_acknowledgements() {
+    let acks = |kernel: &str| {
+        let (mut rx, number, us) = settled_in(kernel.parse().expect("a version"));
+        (1..=10).map(|n| give(&mut rx, number + n, us + n).len()).sum::<usize>()
+    };
+    assert_eq!([acks("4.17"), acks("4.18")], [10, 3]);
 }
 
 /// RFC 2883 section 4.1: a duplicate is reported at once.

@@ -68,7 +68,7 @@ impl Tx {
             return most.min((GSO_MAX_SIZE / self.w.mss).max(1));
         }
         let rtt_shift = (self.w.min_rtt().0 / 1000) >> TSO_RTT_LOG;
-        let near = if rtt_shift < 32 { u64::from(GSO_MAX_SIZE >> rtt_shift) } else { 0 };
+        let near = if rtt_shift < 32 && self.config.kernel.sizes_by_rtt() { u64::from(GSO_MAX_SIZE >> rtt_shift) } else { 0 };
         let bytes = (self.pacing_quantum() + near).min(u64::from(GSO_MAX_SIZE)) as u32;
         let most = (GSO_MAX_SIZE / self.w.mss).max(1);
         (bytes / self.w.mss).max(self.min_tso_segs()).min(most)
@@ -148,7 +148,7 @@ impl Tx {
         }
         let truesize = u64::from(truesize(segs.saturating_mul(self.w.mss).saturating_add(HEADERS)));
         let mut limit = (2 * truesize).max(self.pacing_quantum());
-        if !self.w.pacing {
+        if !self.w.pacing || self.config.kernel.limits_paced() {
             limit = limit.min(u64::from(self.config.limit_output_bytes));
         }
         limit <<= u32::from(is_retransmission);
@@ -247,5 +247,43 @@ mod tests {
         assert_eq!(tx.wmem_queued(), 2 * 1448 + 1280);
         tx.on_segment(Nanos(52_000_000), &Segment { ack: 1 + 10 * 1448, ..ack });
         assert_eq!(tx.wmem_queued(), 0);
+    }
+
+    fn sender(kernel: &str) -> Tx {
+        let cc = Cc::new(CcKind::Reno, Rng::stream(1, 0, "cc"));
+        let config = Config::of(kernel.parse().expect("a version"));
+        Tx::established(&config, cc, Nanos::ZERO, Some(Span::from_millis(1)))
+    }
+
+    /// 100 Mbit/s are 12 207 bytes in 2^-10 s: 8 segments. Since Linux 5.18 a path of 1 ms adds 2^-1 of the
+    /// largest super-packet: (12 207 + 32 607) / 1448 = 30.
+    #[test]
+    fn super_packets_are_larger_on_short_paths_since_5_18() {
+        let segments = |kernel| {
+            let mut tx = sender(kernel);
+            tx.w.sample_min_rtt(Nanos::ZERO, Span::from_millis(1));
+            tx.w.sk_pacing_rate = Rate(100_000_000);
+            tx.tso_segs()
+        };
+        // Before 4.17 only a device that takes super-packets has them, and this one does.
+        assert_eq!(["4.6", "5.17", "5.18"].map(segments), [8, 8, 30]);
+    }
+
+    /// 40 Gbit/s are 4.9 MB in 2^-10 s, above `tcp_limit_output_bytes`, which is for all connections before
+    /// Linux 5.0 and for those without pacing since.
+    #[test]
+    fn a_paced_connection_has_a_limit_in_bytes_before_5_0() {
+        let is_full = |kernel, bytes, pacing| {
+            let mut tx = sender(kernel);
+            (tx.w.sk_pacing_rate, tx.w.pacing, tx.wmem_alloc) = (Rate(40_000_000_000), pacing, bytes);
+            tx.last_skb = u64::MAX;
+            tx.is_queue_full(1, false)
+        };
+        for (kernel, limit, pacing) in
+            [("4.0", 131_072, true), ("4.19", 262_144, true), ("5.0", 4_882_812, true), ("5.0", 1 << 20, false)]
+        {
+            let full = [limit, limit + 1].map(|bytes| is_full(kernel, bytes, pacing));
+            assert_eq!(full, [false, true], "{kernel}, pacing {pacing}");
+        }
     }
 }
