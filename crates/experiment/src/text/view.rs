@@ -49,6 +49,8 @@ struct TestWords {
 #[derive(Clone, Debug, Serialize)]
 struct VariantWords {
     name: String,
+    /// The version of Linux whose TCP the hosts have.
+    kernel: String,
     ecn: bool,
     tso: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,6 +194,7 @@ fn variant_words(variant: &Variant) -> VariantWords {
     let name = |link: usize| variant.notes.get(link).map_or_else(String::new, |note| note.name.clone());
     VariantWords {
         name: variant.label.clone(),
+        kernel: variant.scenario.tcp.kernel.to_string(),
         ecn: variant.scenario.tcp.ecn,
         tso: variant.scenario.tcp.tso,
         gro: variant.scenario.tcp.gro.as_ref().map(Span::to_string),

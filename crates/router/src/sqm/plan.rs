@@ -725,7 +725,6 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
         assert!(ppp.contains(" overhead 48 linklayer atm"), "{ppp}");
     }
 
-    /// The words of tc-cake(8), each as tc itself would set it, and what our own `cake` makes of them.
     #[test]
     fn leaves_know_the_rate_and_the_direction() {
         let leaves = |up: u64, down: u64| {
@@ -760,6 +759,7 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
         assert!(!written.contains("leaf."), "{written}");
     }
 
+    /// The words of tc-cake(8), each as tc itself would set it, and what our own `cake` makes of them.
     #[test]
     fn links_are_the_words_of_tc() {
         for (words, kernel, own) in [

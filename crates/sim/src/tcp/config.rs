@@ -1,6 +1,6 @@
 //! The TCP settings of a host and its network card, and the kernel's clock of timers.
 
-use super::kernel::Kernel;
+use super::kernel::{Kernel, SK_PACING_SHIFT};
 use super::rtt::RTO_MAX;
 use goodqueue::{Nanos, Rate, Span};
 
@@ -8,9 +8,6 @@ use goodqueue::{Nanos, Rate, Span};
 const MIN_MSS: u32 = 88;
 /// Largest MSS: the IPv4 total length of 65535 less both headers and the timestamp option.
 const MAX_MSS: u32 = 65_483;
-
-/// [`Config::sk_pacing_shift`] of a host with a wire: a millisecond (Linux `sock.c:sock_init_data`).
-pub(crate) const SK_PACING_SHIFT: u32 = 10;
 
 /// Who sends the SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,6 +114,16 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The defaults of `kernel`, with HZ 250 and an MTU of 1500.
+    #[must_use]
+    pub fn of(kernel: Kernel) -> Config {
+        let mut config = Config { kernel, ..Config::default() };
+        config.limit_output_bytes = kernel.limit_output_bytes();
+        config.tcp_rmem[1] = kernel.initial_rcvbuf();
+        config.gso = kernel.has_gso_always();
+        config
+    }
+
     /// The same settings, with every value clamped to its range.
     pub(crate) fn clamped(&self) -> Config {
         Config {

@@ -3,7 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::config::Config;
+/// [`super::Config::sk_pacing_shift`] of a host with a wire: a millisecond (Linux `sock.c:sock_init_data`).
+pub(crate) const SK_PACING_SHIFT: u32 = 10;
 
 /// A version of Linux, from [`Kernel::OLDEST`] to [`Kernel::NEWEST`]. What a version changes is in
 /// docs/kernels.md, each with its commit.
@@ -35,7 +36,8 @@ impl FromStr for Kernel {
         let kernel = kernel.and_then(|(major, minor)| {
             Some(Kernel { major: major.parse().ok()?, minor: minor.parse().ok()? })
         });
-        let is_known = |kernel: &Kernel| (Kernel::OLDEST..=Kernel::NEWEST).contains(kernel) && kernel.existed();
+        let is_known =
+            |kernel: &Kernel| (Kernel::OLDEST..=Kernel::NEWEST).contains(kernel) && kernel.existed();
         kernel.filter(is_known).ok_or_else(|| NotAKernel(text.into()))
     }
 }
@@ -67,7 +69,7 @@ impl Kernel {
     }
 
     /// `tcp_limit_output_bytes`: doubled by c39c4c6abb89 (4.1), and 1 MiB since c73e5807e4f6 (5.0).
-    fn limit_output_bytes(self) -> u32 {
+    pub(super) fn limit_output_bytes(self) -> u32 {
         match self {
             _ if self.is_from(5, 0) => 1 << 20,
             _ if self.is_from(4, 1) => 262_144,
@@ -81,7 +83,7 @@ impl Kernel {
     }
 
     /// `tcp_rmem[1]`: a337531b942b (4.20).
-    fn initial_rcvbuf(self) -> u32 {
+    pub(super) fn initial_rcvbuf(self) -> u32 {
         if self.is_from(4, 20) { 131_072 } else { 87_380 }
     }
 
@@ -91,7 +93,7 @@ impl Kernel {
     }
 
     /// Whether super-packets are built above a device that takes none: 0a6b2a1dc2a2 (4.17).
-    fn has_gso_always(self) -> bool {
+    pub(super) fn has_gso_always(self) -> bool {
         self.is_from(4, 17)
     }
 
@@ -124,26 +126,15 @@ impl Kernel {
         match self {
             _ if self.is_from(5, 1) => 7,
             _ if self.is_from(4, 17) => 8,
-            _ => super::config::SK_PACING_SHIFT,
+            _ => SK_PACING_SHIFT,
         }
-    }
-}
-
-impl Config {
-    /// The defaults of `kernel`, with HZ 250 and an MTU of 1500.
-    #[must_use]
-    pub fn of(kernel: Kernel) -> Config {
-        let mut config = Config { kernel, ..Config::default() };
-        config.limit_output_bytes = kernel.limit_output_bytes();
-        config.tcp_rmem[1] = kernel.initial_rcvbuf();
-        config.gso = kernel.has_gso_always();
-        config
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tcp::Config;
 
     fn kernel(text: &str) -> Kernel {
         text.parse().expect("a version")
@@ -154,7 +145,9 @@ mod tests {
         for text in ["3.18", "3.19", "4.0", "4.20", "5.19", "6.0", "6.1"] {
             assert_eq!(kernel(text).to_string(), text);
         }
-        for text in ["", "4", "4.", ".4", "4.6.1", "3.17", "3.20", "4.21", "5.20", "6.2", "v4.6", "+4.6", "4.256"] {
+        for text in
+            ["", "4", "4.", ".4", "4.6.1", "3.17", "3.20", "4.21", "5.20", "6.2", "v4.6", "+4.6", "4.256"]
+        {
             assert_eq!(text.parse::<Kernel>(), Err(NotAKernel(text.into())), "{text}");
         }
     }

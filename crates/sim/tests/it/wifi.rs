@@ -6,9 +6,7 @@ use goodqueue_probe::Sample;
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::wifi::model::{Constants, Sharing, Station, airtime};
-use goodqueue_sim::wifi::{
-    Band, DeviceSpec, DriverSpec, Errors, PeerSpec, RadioSpec, RateSpec, Role, Upper,
-};
+use goodqueue_sim::wifi::{Band, DeviceSpec, DriverSpec, Errors, PeerSpec, RadioSpec, RateSpec, Role, Upper};
 use goodqueue_sim::{
     Flow, Link, Opener, Pattern, PortSpec, Probe, ProbeKind, Radio, Scenario, Simulation, Source,
 };

@@ -22,6 +22,11 @@ fn text_that_is_not_toml() {
 }
 
 #[test]
+fn versions_of_linux_that_are_not_modelled() {
+    refused("[tcp]\nkernel = \"7.0\"\n", "2:10: `7.0` is no version of Linux from 3.18 to 6.1, such as 4.14");
+}
+
+#[test]
 fn unknown_keys_with_the_nearest_known_one() {
     refused(
         "about = \"x\"\nseeeds = [1]\n",
@@ -35,7 +40,7 @@ fn unknown_keys_with_the_nearest_known_one() {
     );
     refused(
         "[tcp]\nseeds = [1]\n",
-        "2:1: [tcp] has no key `seeds`; it has ecn, tso, gro; write `seeds` above the first table",
+        "2:1: [tcp] has no key `seeds`; it has kernel, ecn, tso, gro; write `seeds` above the first table",
     );
     refused(
         &network("[link.up]\npause = { hihg = 1, low = 0 }"),

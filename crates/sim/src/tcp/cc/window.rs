@@ -4,7 +4,7 @@
 use super::Windowed;
 use goodqueue::{Nanos, Rate, Span};
 
-use crate::tcp::config::SK_PACING_SHIFT;
+use crate::tcp::kernel::SK_PACING_SHIFT;
 
 /// State of the sender's loss recovery (Linux `enum tcp_ca_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

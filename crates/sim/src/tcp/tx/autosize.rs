@@ -68,7 +68,11 @@ impl Tx {
             return most.min((GSO_MAX_SIZE / self.w.mss).max(1));
         }
         let rtt_shift = (self.w.min_rtt().0 / 1000) >> TSO_RTT_LOG;
-        let near = if rtt_shift < 32 && self.config.kernel.sizes_by_rtt() { u64::from(GSO_MAX_SIZE >> rtt_shift) } else { 0 };
+        let near = if rtt_shift < 32 && self.config.kernel.sizes_by_rtt() {
+            u64::from(GSO_MAX_SIZE >> rtt_shift)
+        } else {
+            0
+        };
         let bytes = (self.pacing_quantum() + near).min(u64::from(GSO_MAX_SIZE)) as u32;
         let most = (GSO_MAX_SIZE / self.w.mss).max(1);
         (bytes / self.w.mss).max(self.min_tso_segs()).min(most)
@@ -279,9 +283,12 @@ mod tests {
             tx.last_skb = u64::MAX;
             tx.is_queue_full(1, false)
         };
-        for (kernel, limit, pacing) in
-            [("4.0", 131_072, true), ("4.19", 262_144, true), ("5.0", 4_882_812, true), ("5.0", 1 << 20, false)]
-        {
+        for (kernel, limit, pacing) in [
+            ("4.0", 131_072, true),
+            ("4.19", 262_144, true),
+            ("5.0", 4_882_812, true),
+            ("5.0", 1 << 20, false),
+        ] {
             let full = [limit, limit + 1].map(|bytes| is_full(kernel, bytes, pacing));
             assert_eq!(full, [false, true], "{kernel}, pacing {pacing}");
         }
