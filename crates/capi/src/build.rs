@@ -1,9 +1,8 @@
 //! Builds a queue in the caller's memory from a configuration. The same code measures the memory and sets up
 //! the queue.
 
-use goodqueue::cake::AckFilter;
 use goodqueue::spec::{BuildError, MAX_PACKETS, QueueParams};
-use goodqueue::{AnyQueue, Header, Lent, Nanos, QueueSpec, Rng};
+use goodqueue::{AnyQueue, Header, Lent, Nanos, Needs, QueueSpec, Rng};
 
 use crate::abi::{Config, GQ_DEFAULT, GQ_DROPS_ALL, GQ_MAX_SEGMENTS};
 use crate::code::{Code, GQ_EVALUE};
@@ -65,38 +64,6 @@ impl goodqueue::Room for Room {
     }
 }
 
-/// Which data beyond the descriptor a queue needs of a packet.
-#[derive(Clone, Copy, Default)]
-struct Questions {
-    /// Segments of a super-packet.
-    segments: bool,
-    /// Its TCP header.
-    tcp: bool,
-    /// The rate of its socket.
-    rate: bool,
-    /// Its departure time, only on arrival.
-    origin: bool,
-}
-
-impl Questions {
-    /// The needs of a queue and of the queue of its classes.
-    fn of(spec: &QueueSpec) -> Questions {
-        let mut all = spec.leaf().map_or_else(Questions::default, |leaf| Questions::of(&leaf));
-        match spec.params() {
-            // `tbf` cuts what is longer than its bucket (`sch_tbf.c:tbf_segment`).
-            QueueParams::DualPi2(_) | QueueParams::Tbf(_) => all.segments = true,
-            QueueParams::Cake(setup) => {
-                all.segments = true;
-                all.tcp |= setup.ack_filter != AckFilter::Off;
-            }
-            QueueParams::Fq(_) => all.rate = true,
-            QueueParams::Wheel(_) => all.origin = true,
-            _ => {}
-        }
-        all
-    }
-}
-
 /// A queue with the packet data beyond descriptors, and slots for drops.
 pub(crate) struct Parts {
     pub(crate) queue: Queue,
@@ -119,26 +86,26 @@ pub(crate) fn build(config: &Config, spec: &QueueSpec, now: Nanos, room: &mut Ro
     room.slots = slots;
     let queue = spec.build_in(config.link(), now, Rng::stream(seed, 0, "queue"), room)?;
     let packets = room.packets;
-    let asks = Questions::of(spec);
-    let extras = extras(asks, packets, room)?;
+    let needs = spec.needs();
+    let extras = extras(needs, packets, room)?;
     // A super-packet becomes this many.
-    let more = if asks.segments { u64::from(GQ_MAX_SEGMENTS) } else { 1 };
+    let more = if needs.segments { u64::from(GQ_MAX_SEGMENTS) } else { 1 };
     let drops = Room::places(room, drop_places(config.drop_slots, packets + more))?;
     Ok(Parts { queue, extras, drops })
 }
 
 /// Storage for packet data beyond descriptors, if the queue needs it: for all packets that it holds, one that
 /// arrives and a segment of it.
-fn extras(asks: Questions, packets: u64, room: &mut Room) -> Result<Option<&'static mut Extras>, Code> {
-    let is_kept = asks.segments || asks.rate;
-    if !is_kept && !asks.origin {
+fn extras(needs: Needs, packets: u64, room: &mut Room) -> Result<Option<&'static mut Extras>, Code> {
+    let is_kept = needs.segments || needs.pacing_rate;
+    if !is_kept && !needs.departure {
         return Ok(None);
     }
     let many = |is_kept| if is_kept { packets + 2 } else { 0 };
     let storage = Storage {
         places: Room::places(room, many(is_kept))?,
-        tcp: Room::places(room, many(asks.tcp))?,
-        rates: Room::places(room, many(asks.rate))?,
+        tcp: Room::places(room, many(needs.tcp))?,
+        rates: Room::places(room, many(needs.pacing_rate))?,
     };
     room.put(|| Ok(Extras::new(storage)))
 }

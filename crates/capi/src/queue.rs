@@ -2,8 +2,7 @@
 
 use core::ffi::c_char;
 
-use goodqueue::cake::AckFilter;
-use goodqueue::spec::{QueueKind, QueueParams};
+use goodqueue::spec::QueueKind;
 use goodqueue::{AnyQueue, Backlog, Header, Nanos, Queue as _, QueueSpec, Verdict};
 
 use crate::abi::{Config, Counter, GQ_DEFAULT, GQ_FULL, GQ_MARKED, GQ_MAX_LEN, GQ_PACKET, Stats};
@@ -164,11 +163,9 @@ impl Queue {
         }
         self.admit(now, 0)?;
         let drops = &mut self.guard.drops;
-        if let QueueParams::Cake(setup) = spec.params() {
-            let has_tcp = drops.extras.as_ref().is_some_and(|extras| extras.has_tcp());
-            if setup.ack_filter != AckFilter::Off && !has_tcp {
-                return Err(GQ_EVALUE);
-            }
+        let has_tcp = drops.extras.as_ref().is_some_and(|extras| extras.has_tcp());
+        if spec.needs().tcp && !has_tcp {
+            return Err(GQ_EVALUE);
         }
         self.kind.configure(now, spec.params(), config.link(), drops)?;
         self.full_above = config.full_above();

@@ -103,7 +103,7 @@ pub use htb::Htb;
 pub use memory::Heap;
 pub use memory::{Lent, Memory, Part, Room};
 pub use packet::{Ecn, Header, Packet};
-pub use packet_info::{Origin, Owner, PacketInfo, Socket};
+pub use packet_info::{Needs, Origin, Owner, PacketInfo, Socket};
 pub use pie::Pie;
 #[cfg(feature = "alloc")]
 pub use port::{Departure, FlowControl, Line, MultiPort, Port, PortStats, RingSpec, Watermarks};

@@ -43,6 +43,20 @@ pub trait PacketInfo<P> {
     }
 }
 
+/// What a queue asks of [`PacketInfo`], besides the details of a packet. An owner that stores the answers can
+/// leave out what its queue never asks ([`crate::QueueSpec::needs`]).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// [`PacketInfo::segment`]: it cuts super-packets.
+    pub segments: bool,
+    /// [`PacketInfo::tcp`].
+    pub tcp: bool,
+    /// [`PacketInfo::pacing_rate`].
+    pub pacing_rate: bool,
+    /// [`Origin::departure`], only on arrival.
+    pub departure: bool,
+}
+
 /// Who owns the packets of a queue: an [`Observer`] that also answers for them ([`PacketInfo`]). It is
 /// implemented for everything that is both.
 pub trait Owner<P>: Observer<P> + PacketInfo<P> {}

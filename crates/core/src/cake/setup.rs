@@ -6,7 +6,7 @@ use crate::arena::Slot;
 use crate::memory::{Memory, Room};
 use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_BYTES, Properties, params, words};
-use crate::{Configurable, Lcg, Packet, Queue, Rate, Span};
+use crate::{Configurable, Lcg, Needs, Packet, Queue, Rate, Span};
 
 words! { Diffserv:
     Diffserv3 = "diffserv3", Diffserv4 = "diffserv4", Diffserv8 = "diffserv8", Besteffort = "besteffort",
@@ -206,6 +206,10 @@ impl Properties for MqSetup {
     fn shaped_rate(&self) -> Option<Rate> {
         self.bandwidth
     }
+
+    fn needs(&self) -> Needs {
+        self.instance().needs()
+    }
 }
 
 impl Setup {
@@ -260,6 +264,10 @@ impl Properties for Setup {
 
     fn shaped_rate(&self) -> Option<Rate> {
         self.bandwidth
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { segments: true, tcp: self.ack_filter != AckFilter::Off, ..Needs::default() }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::spec::build::{Build, BuildContext};
 use crate::spec::{
     BuildError, Field, Link, MAX_BYTES, MAX_MICROS, MAX_PACKETS, Properties, Unit, Value, params, words,
 };
-use crate::{Packet, Queue, Rng, Span};
+use crate::{Needs, Packet, Queue, Rng, Span};
 
 /// The length of the L queue above which all its packets are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +134,10 @@ impl Params {
 impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { segments: true, ..Needs::default() }
     }
 }
 

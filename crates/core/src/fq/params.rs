@@ -5,7 +5,7 @@ use crate::jiffies::{self, HZ};
 use crate::memory::{Memory, Room};
 use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_MICROS, MAX_PACKETS, Properties, params};
-use crate::{Packet, Queue, Rate, Span};
+use crate::{Needs, Packet, Queue, Rate, Span};
 
 /// The largest rate in tc's 32 bits of bytes per second.
 const MAX_RATE: Rate = Rate((u32::MAX as u64 - 1) * 8);
@@ -78,6 +78,10 @@ impl Properties for Params {
 
     fn flows(&self) -> Option<u32> {
         Some(self.flows)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { pacing_rate: true, ..Needs::default() }
     }
 
     /// It shapes each flow by itself.

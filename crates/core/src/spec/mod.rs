@@ -44,7 +44,7 @@ pub use value::{Unit, Value};
 
 use reader::SpecReader;
 
-use crate::Rate;
+use crate::{Needs, Rate};
 
 /// One queue and the parameters given for it. `Display` writes the canonical text: tc's names in the order of
 /// the catalogue, with the shortest exact values. Parsing this text gives an equal `QueueSpec`.
@@ -164,6 +164,19 @@ impl QueueSpec {
             (Some(leaf), _) => Some(leaf.alone()),
             (None, Default::Queue(text)) => SpecReader::start(text).ok().map(|reader| reader.spec),
             (None, _) => None,
+        }
+    }
+
+    /// What the queue and that of its classes ask of their packets.
+    #[must_use]
+    pub fn needs(&self) -> Needs {
+        let (own, leaf) = (self.params().properties().needs(), self.leaf());
+        let leaf = leaf.map_or_else(Needs::default, |leaf| leaf.params().properties().needs());
+        Needs {
+            segments: own.segments || leaf.segments,
+            tcp: own.tcp || leaf.tcp,
+            pacing_rate: own.pacing_rate || leaf.pacing_rate,
+            departure: own.departure || leaf.departure,
         }
     }
 

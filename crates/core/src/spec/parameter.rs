@@ -2,7 +2,7 @@
 
 use super::value::{Unit, Value};
 use super::{BuildError, Conflict, Link, ValueError};
-use crate::{Bytes, Rate, Span};
+use crate::{Bytes, Needs, Rate, Span};
 
 /// What applies if a parameter is not given.
 #[derive(Clone, Copy, Debug)]
@@ -335,6 +335,11 @@ pub trait Properties: Access {
     /// Whether the queue can hold a packet back while it has some.
     fn is_shaper(&self) -> bool {
         self.shaped_rate().is_some()
+    }
+
+    /// What it asks of its packets, without the queue of its classes.
+    fn needs(&self) -> Needs {
+        Needs::default()
     }
 
     /// The parameter, a limit in bytes, into which no packet of so many bytes fits.

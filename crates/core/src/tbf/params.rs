@@ -4,7 +4,7 @@ use super::{Effective, Tbf};
 use crate::memory::{Memory, Room};
 use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Conflict, Link, MAX_BYTES, Properties, packets_in, params, words};
-use crate::{Packet, Queue, Rate};
+use crate::{Needs, Packet, Queue, Rate};
 
 /// How a link frames packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +61,11 @@ impl Properties for Params {
 
     fn shaped_rate(&self) -> Option<Rate> {
         Some(self.rate)
+    }
+
+    /// It cuts what is longer than its bucket (`sch_tbf.c:tbf_segment`).
+    fn needs(&self) -> Needs {
+        Needs { segments: true, ..Needs::default() }
     }
 
     fn too_small_for(&self, frame: u32) -> Option<&'static str> {

@@ -5,7 +5,7 @@ use crate::arena::Slot;
 use crate::memory::{Memory, Room};
 use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, MAX_PACKETS, Properties, params};
-use crate::{Packet, Queue, Span};
+use crate::{Needs, Packet, Queue, Span};
 
 params! {
     /// Parameters of `wheel`.
@@ -43,6 +43,10 @@ impl Params {
 impl Properties for Params {
     fn places(&self, _: Link, _: u64) -> Result<u64, BuildError> {
         Ok(self.limit.into())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { departure: true, ..Needs::default() }
     }
 }
 
