@@ -279,7 +279,6 @@ impl Build for Setup {
         Ok(self.params(link))
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,
@@ -298,7 +297,6 @@ impl Build for MqSetup {
         Ok(self.instance().params(link))
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,

@@ -52,7 +52,6 @@ impl Build for Params {
         Ok(*self)
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         mut context: BuildContext<'_, Q, R>,

@@ -77,7 +77,6 @@ impl Build for PfifoParams {
         Ok(Limit::Packets(self.limit))
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,
@@ -95,7 +94,6 @@ impl Build for BfifoParams {
         Ok(Limit::Bytes(self.limit.into()))
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,
@@ -113,7 +111,6 @@ impl Build for FifoParams {
         self.limit(link)
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,

@@ -89,7 +89,6 @@ impl Build for Params {
         Ok(*self)
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,

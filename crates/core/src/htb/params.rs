@@ -121,7 +121,6 @@ impl Build for Params {
         Ok(self.tree(link).map)
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         mut context: BuildContext<'_, Q, R>,

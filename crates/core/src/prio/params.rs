@@ -59,7 +59,6 @@ impl Build for PfifoFastParams {
         Ok(Priomap::default())
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,
@@ -82,7 +81,6 @@ impl Build for Params {
         Ok(Priomap(self.priomap))
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         mut context: BuildContext<'_, Q, R>,

@@ -115,7 +115,6 @@ impl Build for Setup {
         self.params().map_err(BuildError::Red)
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,

@@ -123,7 +123,6 @@ impl Build for Setup {
         Ok(self.params(link))
     }
 
-    #[inline]
     fn parts<P: Packet, Q: Queue<P> + 'static, R: Room>(
         &self,
         context: BuildContext<'_, Q, R>,

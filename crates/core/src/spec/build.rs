@@ -22,8 +22,7 @@ pub(crate) trait Build: Copy {
     /// If there are none for this link.
     fn in_force(&self, link: Link) -> Result<Self::InForce, BuildError>;
 
-    /// The storage, the random numbers and the classes of the queue. All are inlined, so that what builds a
-    /// queue stays in one codegen unit: scenario A takes 17 instructions a packet more if they are not.
+    /// The storage, the random numbers and the classes of the queue.
     ///
     /// # Errors
     /// If the room has no storage for it.
@@ -56,7 +55,6 @@ pub(crate) struct BuildContext<'a, Q, R: Room> {
 
 impl<Q, R: Room> BuildContext<'_, Q, R> {
     /// The queue of the next class, with random numbers of its own.
-    #[inline]
     pub(crate) fn class(&mut self, room: &mut R) -> Result<Q, R::Error> {
         (self.build_class)(Rng::new(self.draws.next_u64()), room)
     }
