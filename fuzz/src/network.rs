@@ -21,13 +21,13 @@ pub const END: Span = Span::from_secs(2);
 pub struct Numbers {
     seed: u64,
     switches: u8,
-    ways: [Way; 2 * JOINS.len()],
+    ways: [OneDirection; 2 * JOINS.len()],
     load: Vec<Load>,
 }
 
 /// One direction of a link.
 #[derive(Arbitrary, Clone, Debug)]
-struct Way {
+struct OneDirection {
     line: u8,
     rate: u32,
     queue: u8,
@@ -65,7 +65,7 @@ const QUEUES: [&str; 15] = [
     "htb,rate=1mbit",
 ];
 
-impl Way {
+impl OneDirection {
     fn link(&self, from: usize, to: usize) -> Link {
         let loss = match self.loss {
             0..128 => Loss::None,

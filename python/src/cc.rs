@@ -278,12 +278,12 @@ struct Class {
 type Make = Arc<dyn Fn() -> Box<dyn CcCalls> + Send + Sync>;
 
 /// What a definition makes connections of at present; nothing between two runs.
-type Place = Arc<Mutex<Option<Make>>>;
+type Factory = Arc<Mutex<Option<Make>>>;
 
 /// A definition, which lives as long as the process, for one run at a time.
 struct Definition {
     kind: CcKind,
-    place: Place,
+    place: Factory,
 }
 
 /// Those that no run has.
@@ -314,7 +314,7 @@ impl Lease {
         let found = free.iter().position(is_it).map(|index| free.swap_remove(index));
         drop(free);
         let definition = found.unwrap_or_else(|| {
-            let place = Place::default();
+            let place = Factory::default();
             let used = Arc::clone(&place);
             let kind = own_cc(name, is_scalable, move || {
                 let make = used.lock().unwrap_or_else(PoisonError::into_inner).clone();

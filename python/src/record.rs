@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use goodqueue_report::table::{self, Layout};
-use goodqueue_report::{Place, RunRow, data, html};
+use goodqueue_report::{Destination, RunRow, data, html};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -138,9 +138,9 @@ impl Record {
     /// Writes the record into a new folder, or into one new file in the form of its suffix.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<PathBuf> {
         let written = py.detach(|| {
-            let place = Place::claim(&path, self.0.runs.len(), "")?;
+            let place = Destination::claim(&path, self.0.runs.len(), "")?;
             place.write(&self.0).inspect_err(|_| {
-                if let Place::Folder(folder, true) = &place {
+                if let Destination::Folder(folder, true) = &place {
                     // Nothing half-written: this call created it.
                     let _ = std::fs::remove_dir_all(folder.path());
                 }

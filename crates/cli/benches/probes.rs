@@ -59,13 +59,13 @@ impl Drop for Pair {
 }
 
 /// Where programs run and what they ask.
-struct Place<'a> {
+struct Setting<'a> {
     name: &'static str,
     host: &'static str,
     pair: Option<&'a Pair>,
 }
 
-impl Place<'_> {
+impl Setting<'_> {
     /// At the near end (`a`) or at the far one (`b`).
     fn command(&self, end: &str, program: &str) -> Command {
         let Some(pair) = self.pair else { return Command::new(program) };
@@ -99,7 +99,7 @@ fn json(command: &mut Command) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-fn goodqueue(place: &Place) -> Figures {
+fn goodqueue(place: &Setting) -> Figures {
     let length = format!("{}ms", PROBES * 10);
     let mut command = place.command("a", env!("CARGO_BIN_EXE_goodqueue"));
     command.args(["probe", place.host, "--interval", "10ms", "--length", &length, "--json", "--quiet"]);
@@ -108,7 +108,7 @@ fn goodqueue(place: &Place) -> Figures {
     ["median", "mean", "p99", "stddev", "max"].map(|key| rtt[key].as_f64().expect("a figure") / 1e3)
 }
 
-fn irtt(place: &Place, program: &str, port: u16) -> Figures {
+fn irtt(place: &Setting, program: &str, port: u16) -> Figures {
     let (length, at) = (format!("{}ms", PROBES * 10), format!("{}:{port}", place.host));
     let mut command = place.command("a", program);
     let out = json(command.args(["client", "-Q", "-o", "-", "-i", "10ms", "-d", &length, &at]));
@@ -117,7 +117,7 @@ fn irtt(place: &Place, program: &str, port: u16) -> Figures {
     figures(trips.iter().filter_map(|trip| trip["delay"]["rtt"].as_i64()).map(|ns| ns as f64 / 1e3).collect())
 }
 
-fn fping(place: &Place) -> Figures {
+fn fping(place: &Setting) -> Figures {
     let mut command = place.command("a", "fping");
     command.args(["-q", "-p", "10", "-C", &PROBES.to_string(), place.host]);
     let output = command.output().expect("it starts");
@@ -141,7 +141,7 @@ fn irtts() -> Vec<(String, String)> {
 }
 
 /// The figures of all programs over one path: goodqueue, fping, and each irtt.
-fn measure(place: &Place, irtts: &[(String, String)]) -> Vec<(String, Figures)> {
+fn measure(place: &Setting, irtts: &[(String, String)]) -> Vec<(String, Figures)> {
     let mut command = place.command("b", env!("CARGO_BIN_EXE_goodqueue"));
     let mut ours = command.args(["server", "--json"]).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut line = String::new();
@@ -182,9 +182,9 @@ fn measure(place: &Place, irtts: &[(String, String)]) -> Vec<(String, Figures)> 
 
 fn main() -> ExitCode {
     let (irtts, pair) = (irtts(), Pair::new());
-    let mut places = vec![Place { name: "loopback", host: "127.0.0.1", pair: None }];
+    let mut places = vec![Setting { name: "loopback", host: "127.0.0.1", pair: None }];
     match &pair {
-        Some(pair) => places.push(Place { name: "veth pair", host: "10.77.0.2", pair: Some(pair) }),
+        Some(pair) => places.push(Setting { name: "veth pair", host: "10.77.0.2", pair: Some(pair) }),
         None => println!("SKIPPED: the veth pair: this user may not make namespaces"),
     }
     let mut is_met = true;

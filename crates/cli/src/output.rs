@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use goodqueue::Span;
 use goodqueue_report::table;
 use goodqueue_report::trace::{self, Trace};
-use goodqueue_report::{Error as ReportError, Place, Record};
+use goodqueue_report::{Destination, Error as ReportError, Record};
 use serde::Serialize;
 
 use goodqueue_experiment::Error;
@@ -29,7 +29,7 @@ pub(crate) struct Target {
     /// Held while the run works, so that no other run writes to the same place. It is released before the
     /// folder, through which its file is found.
     mark: Lock,
-    place: Place,
+    place: Destination,
     /// Where the record was saved instead, if it could not be written there.
     refuge: RefCell<Option<PathBuf>>,
 }
@@ -46,9 +46,9 @@ impl Target {
         }
         // Checked before the lock, so that a folder that is not empty is not touched; and after it, since
         // another run may have ended meanwhile.
-        let place = Place::claim(path, sides, MARK).map_err(refused)?;
+        let place = Destination::claim(path, sides, MARK).map_err(refused)?;
         let mark = mark(path, &mark_of(&place)).inspect_err(|_| {
-            if let Place::Folder(_, true) = place {
+            if let Destination::Folder(_, true) = place {
                 // A faster run may have put files into it.
                 let _ = std::fs::remove_dir(path);
             }
@@ -60,18 +60,18 @@ impl Target {
     /// The file, if it is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         match &self.place {
-            Place::Folder(..) => None,
-            Place::File(path) => Some(path),
+            Destination::Folder(..) => None,
+            Destination::File(path) => Some(path),
         }
     }
 
     /// Saves the record of what was measured so far.
     pub(crate) fn keep(&self, record: &Record) -> Result<(), Error> {
         match &self.place {
-            Place::Folder(folder, _) => {
+            Destination::Folder(folder, _) => {
                 self.or_elsewhere(record, record.write_in(folder, RECORD)).map(|_| ())
             }
-            Place::File(_) => Ok(()),
+            Destination::File(_) => Ok(()),
         }
     }
 
@@ -82,7 +82,7 @@ impl Target {
 
     /// Writes the traced flows, if `-o` names a folder.
     pub(crate) fn write_traces(&self, traces: &[Trace]) -> Result<(), Error> {
-        let Place::Folder(folder, _) = &self.place else { return Ok(()) };
+        let Destination::Folder(folder, _) = &self.place else { return Ok(()) };
         for Trace { queue, flow, cut_ns, .. } in traces {
             if let Some(ns) = cut_ns {
                 let at = Span(*ns);
@@ -119,7 +119,7 @@ impl Target {
     pub(crate) fn give_back(self) {
         let Target { place, mark, .. } = self;
         drop(mark);
-        if let Place::Folder(folder, true) = place {
+        if let Destination::Folder(folder, true) = place {
             // It does not matter if it is not empty or already gone.
             let _ = std::fs::remove_dir(folder.path());
         }
@@ -137,10 +137,10 @@ fn refused(error: ReportError) -> Error {
 }
 
 /// The lock file of a place.
-fn mark_of(place: &Place) -> PathBuf {
+fn mark_of(place: &Destination) -> PathBuf {
     match place {
-        Place::Folder(folder, _) => folder.at(MARK),
-        Place::File(path) => {
+        Destination::Folder(folder, _) => folder.at(MARK),
+        Destination::File(path) => {
             let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
             // Names may be 255 bytes long.
             let short: String = name.chars().take(50).collect();

@@ -1,6 +1,6 @@
 //! What became of DSCP, ECN and TTL on each way, in sentences.
 
-use goodqueue_path::marks::{Ecn, Marks, Way};
+use goodqueue_path::marks::{Ecn, Marks, ReceivedMarks};
 use goodqueue_probe::Dscp;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ pub(crate) fn findings(marks: &Marks) -> Vec<String> {
     out
 }
 
-fn dscp(name: &str, what: &str, way: &Way) -> Option<String> {
+fn dscp(name: &str, what: &str, way: &ReceivedMarks) -> Option<String> {
     let (seen, _) = way.most_changed(|tos| tos >> 2)?;
     let (n, known, seen) = (way.dscp_changed, way.known(), Dscp::of_tos(seen << 2));
     let how = if seen == Dscp::CS0 { "bleaches" } else { "remarks" };
@@ -44,7 +44,7 @@ fn dscp(name: &str, what: &str, way: &Way) -> Option<String> {
     ))
 }
 
-fn ecn(name: &str, what: &str, way: &Way) -> Vec<String> {
+fn ecn(name: &str, what: &str, way: &ReceivedMarks) -> Vec<String> {
     let (known, sent) = (way.known(), Ecn::of(way.sent_tos));
     let mut out = Vec::new();
     if way.ce > 0 {
@@ -76,7 +76,7 @@ fn ecn(name: &str, what: &str, way: &Way) -> Vec<String> {
 }
 
 /// The most frequent ECN field that is another than sent, marks not among them.
-fn other(way: &Way) -> &'static str {
+fn other(way: &ReceivedMarks) -> &'static str {
     let sent = Ecn::of(way.sent_tos);
     let is_other = |ecn: &Ecn| {
         let is_mark = *ecn == Ecn::Ce && matches!(sent, Ecn::Ect0 | Ecn::Ect1);
@@ -92,7 +92,7 @@ fn other(way: &Way) -> &'static str {
 /// Routers on each way, and ways that changed.
 fn hops(marks: &Marks) -> Vec<String> {
     let mut out = Vec::new();
-    let passed = |way: &Way| Some(i16::from(way.sent_ttl?) - i16::from(way.ttl_max?));
+    let passed = |way: &ReceivedMarks| Some(i16::from(way.sent_ttl?) - i16::from(way.ttl_max?));
     if let (Some(up), Some(down)) = (passed(&marks.up), passed(&marks.down))
         && (up, down) != (0, 0)
     {
@@ -110,7 +110,7 @@ fn hops(marks: &Marks) -> Vec<String> {
 
 /// For programs.
 pub(crate) fn json(marks: &Marks) -> Value {
-    let way = |way: &Way| {
+    let way = |way: &ReceivedMarks| {
         let received = |(&tos, n): (&u8, &u64)| json!({ "tos": tos, "dscp": Dscp::of_tos(tos).to_string(), "ecn": Ecn::of(tos).name(), "n": n });
         json!({
             "sent": { "tos": way.sent_tos, "ttl": way.sent_ttl },
@@ -131,12 +131,12 @@ mod tests {
     use super::*;
 
     /// So many packets of each ToS byte, of those sent with the first one.
-    fn way(sent_tos: u8, received: &[(u8, u64)]) -> Way {
+    fn way(sent_tos: u8, received: &[(u8, u64)]) -> ReceivedMarks {
         let all = || received.iter();
         let is_ect = matches!(Ecn::of(sent_tos), Ecn::Ect0 | Ecn::Ect1);
         let is_mark = |tos: u8| is_ect && Ecn::of(tos) == Ecn::Ce;
         let sum = |pick: &dyn Fn(u8) -> bool| all().filter(|(tos, _)| pick(*tos)).map(|(_, n)| n).sum();
-        Way {
+        ReceivedMarks {
             sent_tos,
             received_tos: all().copied().collect(),
             dscp_changed: sum(&|tos| tos >> 2 != sent_tos >> 2),
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    fn said(up: Way, down: Way) -> String {
+    fn said(up: ReceivedMarks, down: ReceivedMarks) -> String {
         findings(&Marks { up, down }).join("\n")
     }
 
@@ -178,9 +178,9 @@ mod tests {
         );
         let text = said(way(0, &[]), way(0xb8, &[(0xb8, 9)]));
         assert!(text.contains("is not known: a goodqueue server tells"), "{text}");
-        let plain = Way { ttl_max: Some(64), ttl_min: Some(64), ..way(0, &[(0, 9)]) };
+        let plain = ReceivedMarks { ttl_max: Some(64), ttl_min: Some(64), ..way(0, &[(0, 9)]) };
         assert_eq!(said(plain.clone(), plain.clone()), "", "nothing to say of an ordinary path");
-        let moved = Way { ttl_min: Some(60), ..plain.clone() };
+        let moved = ReceivedMarks { ttl_min: Some(60), ..plain.clone() };
         assert_eq!(said(moved, plain), "up: the TTL of probes went from 60 to 64: the path changed");
     }
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use goodqueue::Span;
 use goodqueue_experiment::path::{self, PathHost, PathTest, RpmTest};
 use goodqueue_experiment::{Arm, Error, Request};
-use goodqueue_path::rpm::client::Place;
+use goodqueue_path::rpm::client::Server;
 use goodqueue_path::rpm::trust::{Fingerprint, Trust};
 use goodqueue_probe::IpVersion;
 use goodqueue_probe::rpm::Settings;
@@ -151,7 +151,7 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     let settings = Settings { interval, most, limit, idle: span("idle", &args.idle)?, ..Settings::default() };
     let version = asked_version(args.ipv4, args.ipv6);
     let step: Span = positive("step", &args.step)?;
-    let place = Place { address: resolve(name, port, version)?, host: name.to_owned(), trust };
+    let place = Server { address: resolve(name, port, version)?, host: name.to_owned(), trust };
     RpmTest::discover(&args.host, &place, settings, step, &|host, port| resolve(host, port, version))
 }
 

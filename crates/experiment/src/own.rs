@@ -76,9 +76,9 @@ impl fmt::Debug for Simulated {
 }
 
 /// Passes on what a queue tells its owner.
-struct Told<'a, 'b>(&'a mut Report<'b>);
+struct Forward<'a, 'b>(&'a mut Report<'b>);
 
-impl Observer<Token> for Told<'_, '_> {
+impl Observer<Token> for Forward<'_, '_> {
     fn dropped(&mut self, _: Nanos, packet: Token, reason: Reason) {
         self.0.drop(packet, reason);
     }
@@ -89,16 +89,16 @@ impl Observer<Token> for Told<'_, '_> {
     }
 }
 
-impl PacketInfo<Token> for Told<'_, '_> {}
+impl PacketInfo<Token> for Forward<'_, '_> {}
 
 impl OwnQueue for Simulated {
     fn enqueue(&mut self, now: Nanos, packet: Token, report: &mut Report<'_>) {
         let queue = self.queue.as_mut().expect("seeded before the first packet");
-        queue.enqueue(now, packet, &mut Told(report));
+        queue.enqueue(now, packet, &mut Forward(report));
     }
 
     fn dequeue(&mut self, now: Nanos, report: &mut Report<'_>) -> Option<Token> {
-        self.queue.as_mut()?.dequeue(now, &mut Told(report))
+        self.queue.as_mut()?.dequeue(now, &mut Forward(report))
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {

@@ -3,10 +3,9 @@
 use goodqueue::{ETHERNET_MTU, Span};
 use goodqueue_probe::rpm::LOADS;
 use goodqueue_probe::talk::App;
-use goodqueue_probe::{Direction as Way, Dscp, Probe, Test, Transport};
+use goodqueue_probe::{Direction, Dscp, Probe, Test, Transport};
 use goodqueue_report::{
-    Direction, FlowPlan, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, TalkPlan, TestPlan, TrafficPlan,
-    VideoPlan,
+    FlowPlan, LinkPlan, PagePlan, PathPlan, ProbePlan, Record, TalkPlan, TestPlan, TrafficPlan, VideoPlan,
 };
 use goodqueue_sim::{Link, Opener, Scenario, route};
 
@@ -85,7 +84,7 @@ impl Experiment {
         let of = |variant: &Variant| {
             let link = Some(variant.link()).filter(|link| Some(link) != first.as_ref());
             let path = variant.path(&self.test);
-            let job = |(load, direction): (&str, Way), seed: u64| Job {
+            let job = |(load, direction): (&str, Direction), seed: u64| Job {
                 scenario: loaded(variant.with_seed(seed), direction),
                 traffic: variant.traffic_runs(seed),
                 test: test.clone(),
@@ -107,8 +106,8 @@ impl Experiment {
 }
 
 /// The loads of a test of responsiveness. Another has one, which needs no name.
-pub(crate) fn loads(test: &Test) -> &'static [(&'static str, Way)] {
-    if test.rpm.is_some() { &LOADS } else { &[("", Way::Up)] }
+pub(crate) fn loads(test: &Test) -> &'static [(&'static str, Direction)] {
+    if test.rpm.is_some() { &LOADS } else { &[("", Direction::Up)] }
 }
 
 /// The run of a variant with this load: `fq_codel download`.
@@ -117,7 +116,7 @@ pub(crate) fn labelled(variant: &str, load: &str) -> String {
 }
 
 /// The scenario whose test of responsiveness, if it has one, loads this direction.
-fn loaded(mut scenario: Scenario, direction: Way) -> Scenario {
+fn loaded(mut scenario: Scenario, direction: Direction) -> Scenario {
     let seed = scenario.seed;
     scenario.rpm.iter_mut().for_each(|rpm| (rpm.config.direction, rpm.config.seed) = (direction, seed));
     scenario
@@ -126,13 +125,13 @@ fn loaded(mut scenario: Scenario, direction: Way) -> Scenario {
 impl Variant {
     /// The bottlenecks as the record has them.
     fn link(&self) -> LinkPlan {
-        let path = |link: usize, direction: Way| PathPlan {
+        let path = |link: usize, direction: Direction| PathPlan {
             bypassed: self.is_bypassed(link, direction),
             ..self.scenario.links.get(link).map(path).unwrap_or_default()
         };
         LinkPlan {
-            up: path(self.up, Way::Up),
-            down: path(self.down, Way::Down),
+            up: path(self.up, Direction::Up),
+            down: path(self.down, Direction::Down),
             rtt_ns: self.rtt.iter().map(|rtt| rtt.0).collect(),
             mtu_bytes: ETHERNET_MTU,
             ecn: self.scenario.tcp.ecn,
@@ -142,9 +141,9 @@ impl Variant {
     }
 
     /// Whether some flow of `direction` does not cross `link`.
-    fn is_bypassed(&self, link: usize, direction: Way) -> bool {
+    fn is_bypassed(&self, link: usize, direction: Direction) -> bool {
         // The client opens, whoever sends.
-        let opener = if direction == Way::Up { Opener::Sender } else { Opener::Receiver };
+        let opener = if direction == Direction::Up { Opener::Sender } else { Opener::Receiver };
         let mut flows = self.scenario.flows.iter().filter(|flow| flow.opener == opener);
         flows.any(|flow| route(&self.scenario, flow.from, flow.to).is_ok_and(|way| !way.contains(&link)))
     }
@@ -232,10 +231,10 @@ pub(crate) fn test_plan(test: &Test) -> TestPlan {
 }
 
 /// A direction in the record's words.
-pub(crate) fn direction(way: Way) -> Direction {
-    match way {
-        Way::Up => Direction::Up,
-        Way::Down => Direction::Down,
+pub(crate) fn direction(direction: Direction) -> goodqueue_report::Direction {
+    match direction {
+        Direction::Up => goodqueue_report::Direction::Up,
+        Direction::Down => goodqueue_report::Direction::Down,
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Traffic {
     /// Flows come from this time of the simulation on, and before that.
     pub(crate) from: Span,
     pub(crate) until: Span,
-    pub(crate) way: Way,
+    pub(crate) way: Least,
 }
 
 /// When flows come.
@@ -74,7 +74,7 @@ impl Viewing {
 
 /// What a flow needs at the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct Least {
     /// Delays of the links from the opening of the connection until the last byte is there, without the
     /// bytes: handshake, then data.
     pub(crate) delay: Span,
@@ -87,7 +87,7 @@ pub(crate) struct Way {
     pub(crate) headers: u32,
 }
 
-impl Way {
+impl Least {
     /// The delay of a handshake and of the data behind it, and that over a kept connection, from the delays
     /// forth (the way of the data) and back. If the sender opens, SYN, SYN-ACK and data go forth, back and
     /// forth. If the receiver does, SYN, SYN-ACK, ACK and data go back, forth, back and forth. Over a kept

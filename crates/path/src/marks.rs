@@ -42,7 +42,7 @@ impl Ecn {
 
 /// What was seen of the packets of one direction. Of a packet that did not arrive nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Way {
+pub struct ReceivedMarks {
     /// ToS byte as sent: the last one that was.
     pub sent_tos: u8,
     /// TTL as sent, where it is known.
@@ -62,7 +62,7 @@ pub struct Way {
     pub ttl_max: Option<u8>,
 }
 
-impl Way {
+impl ReceivedMarks {
     /// Takes note of a packet.
     pub(crate) fn note(&mut self, sent: IpFields, received: IpFields) {
         self.sent_tos = sent.tos;
@@ -99,9 +99,9 @@ impl Way {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Marks {
     /// To the server. Only a server of ours tells how probes came.
-    pub up: Way,
+    pub up: ReceivedMarks,
     /// To the client.
-    pub down: Way,
+    pub down: ReceivedMarks,
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn changes_are_counted_by_what_they_are() {
-        let mut way = Way::default();
+        let mut way = ReceivedMarks::default();
         let sent = ip(0xba, 64);
         for received in [ip(0xba, 60), ip(0x02, 60), ip(0x20, 59), ip(0xbb, 60), ip(0xb8, 60), ip(0, 0)] {
             way.note(sent, received);
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!((way.dscp_changed, way.ecn_changed, way.ce), (2, 2, 1));
         assert_eq!((way.ttl_min, way.ttl_max), (Some(59), Some(60)));
         assert_eq!(way.most_changed(|tos| tos & 3), Some((0, 2)));
-        let mut way = Way::default();
+        let mut way = ReceivedMarks::default();
         way.note(ip(0, 0), ip(3, 60));
         assert_eq!((way.ce, way.ecn_changed, way.sent_ttl), (0, 1, None), "nobody may mark Not-ECT");
         assert_eq!([0, 1, 2, 3].map(|bits| Ecn::of(bits).bits()), [0, 1, 2, 3]);

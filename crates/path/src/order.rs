@@ -11,7 +11,7 @@ use goodqueue_probe::echo::wire::{Layout, Packet, StampAt};
 const MOST: usize = 128;
 
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Reply {
     seq: u32,
     place: i64,
     /// Whether it is known that it was reordered on its way up.
@@ -20,11 +20,11 @@ struct Seen {
 
 /// The last replies.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Order(VecDeque<Seen>);
+pub(crate) struct Order(VecDeque<Reply>);
 
 /// What one more reply tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Outcome {
     /// An earlier reply answered the same probe. Probe or reply was doubled, where that is known.
     pub(crate) doubled: Option<Direction>,
     /// These probes were overtaken on their way up; the last of them may be this one.
@@ -45,28 +45,28 @@ fn place(layout: Layout, packet: &Packet) -> Option<i64> {
 
 impl Order {
     /// Takes note of a reply.
-    pub(crate) fn note(&mut self, layout: Layout, packet: &Packet) -> Told {
-        let mut told = Told::default();
-        let (seq, Some(place)) = (packet.seq, place(layout, packet)) else { return told };
+    pub(crate) fn note(&mut self, layout: Layout, packet: &Packet) -> Outcome {
+        let mut outcome = Outcome::default();
+        let (seq, Some(place)) = (packet.seq, place(layout, packet)) else { return outcome };
         let before = self.0.iter().find(|seen| seen.seq == seq);
-        told.doubled =
+        outcome.doubled =
             before.map(|before| if before.place == place { Direction::Down } else { Direction::Up });
-        if told.doubled.is_some() {
-            return told;
+        if outcome.doubled.is_some() {
+            return outcome;
         }
         // Those that it overtook on the way up, though they came back before it.
         for seen in self.0.iter_mut().filter(|seen| seen.seq < seq && seen.place > place && !seen.late_up) {
             seen.late_up = true;
-            told.late_up.push(seen.seq);
+            outcome.late_up.push(seen.seq);
         }
         let late_up = self.0.iter().any(|seen| seen.seq > seq && seen.place < place);
-        told.late_up.extend(late_up.then_some(seq));
-        told.late_down = self.0.iter().any(|seen| seen.place > place);
-        self.0.push_back(Seen { seq, place, late_up });
+        outcome.late_up.extend(late_up.then_some(seq));
+        outcome.late_down = self.0.iter().any(|seen| seen.place > place);
+        self.0.push_back(Reply { seq, place, late_up });
         if self.0.len() > MOST {
             self.0.pop_front();
         }
-        told
+        outcome
     }
 }
 
@@ -76,34 +76,34 @@ mod tests {
 
     /// Replies as they come: number and place at the server. Gives those late up, those late down, and the
     /// ways of duplicates.
-    fn told(replies: &[(u32, u32)]) -> (Vec<u32>, Vec<u32>, Vec<(u32, Direction)>) {
+    fn outcome(replies: &[(u32, u32)]) -> (Vec<u32>, Vec<u32>, Vec<(u32, Direction)>) {
         let (mut order, mut out) = (Order::default(), (Vec::new(), Vec::new(), Vec::new()));
         for &(seq, received) in replies {
-            let told = order.note(Layout::FULL, &Packet { seq, received, ..Packet::default() });
-            out.0.extend(told.late_up);
-            out.1.extend(told.late_down.then_some(seq));
-            out.2.extend(told.doubled.map(|way| (seq, way)));
+            let outcome = order.note(Layout::FULL, &Packet { seq, received, ..Packet::default() });
+            out.0.extend(outcome.late_up);
+            out.1.extend(outcome.late_down.then_some(seq));
+            out.2.extend(outcome.doubled.map(|way| (seq, way)));
         }
         out
     }
 
     #[test]
     fn each_way_has_its_own_order() {
-        assert_eq!(told(&[(0, 1), (1, 2), (2, 3)]), (vec![], vec![], vec![]));
-        assert_eq!(told(&[(0, 1), (2, 2), (1, 3)]), (vec![1], vec![], vec![]), "overtaken on the way up");
-        assert_eq!(told(&[(0, 1), (2, 3), (1, 2)]), (vec![], vec![1], vec![]), "on the way down");
-        assert_eq!(told(&[(0, 1), (1, 3), (2, 2)]), (vec![1], vec![2], vec![]), "up, and back again");
+        assert_eq!(outcome(&[(0, 1), (1, 2), (2, 3)]), (vec![], vec![], vec![]));
+        assert_eq!(outcome(&[(0, 1), (2, 2), (1, 3)]), (vec![1], vec![], vec![]), "overtaken on the way up");
+        assert_eq!(outcome(&[(0, 1), (2, 3), (1, 2)]), (vec![], vec![1], vec![]), "on the way down");
+        assert_eq!(outcome(&[(0, 1), (1, 3), (2, 2)]), (vec![1], vec![2], vec![]), "up, and back again");
     }
 
     #[test]
     fn a_doubled_probe_is_no_doubled_reply() {
         let (up, down) = (Direction::Up, Direction::Down);
-        assert_eq!(told(&[(0, 1), (0, 1), (1, 2)]).2, [(0, down)]);
-        assert_eq!(told(&[(0, 1), (0, 2), (1, 3)]).2, [(0, up)]);
+        assert_eq!(outcome(&[(0, 1), (0, 1), (1, 2)]).2, [(0, down)]);
+        assert_eq!(outcome(&[(0, 1), (0, 2), (1, 3)]).2, [(0, up)]);
         let none = Layout { count: false, stamps: StampAt::None, ..Layout::FULL };
         let mut order = Order::default();
-        assert_eq!(order.note(none, &Packet::default()), Told::default());
-        assert_eq!(order.note(none, &Packet::default()), Told::default(), "nobody knows");
+        assert_eq!(order.note(none, &Packet::default()), Outcome::default());
+        assert_eq!(order.note(none, &Packet::default()), Outcome::default(), "nobody knows");
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub enum Error {
     },
     /// No results can be written to this name.
     #[error("{}: {detail}", path.display())]
-    Place {
+    Destination {
         /// The name.
         path: PathBuf,
         /// Why, and what would work.

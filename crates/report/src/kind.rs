@@ -36,7 +36,7 @@ use crate::record::{Direction, DoubtKind, FoundKind, FoundQueue, Record, Run};
 use crate::stats::percentile;
 use crate::summary::loaded_in;
 use crate::words::{firm, rate};
-use seen::{FRAME, PAYLOAD, Seen, Step};
+use seen::{DirectionLoad, FRAME, PAYLOAD, Step};
 
 /// By how much a rate varies that is not CUBIC's doing: between 1/0.7 = 1.43, one reduction of its window
 /// (RFC 9438, section 4.6), and 2, a line at half its rate.
@@ -86,14 +86,14 @@ fn of(record: &Record, run: &Run, direction: Direction) -> FoundQueue {
     if limits.any(|limits| limits.network() < 0.8) {
         return unknown("the sender or the receiver, not the network, limited the flows");
     }
-    let figures = Seen::of(record, run, direction).and_then(Figures::of);
+    let figures = DirectionLoad::of(record, run, direction).and_then(Figures::of);
     let Some(figures) = figures else { return unknown("too little was measured") };
     FoundQueue { direction, ..figures.judge() }
 }
 
 /// Figures of a load. Times in ns.
 struct Figures {
-    seen: Seen,
+    seen: DirectionLoad,
     /// Frames on the line, bit/s: the median of all seconds but the first.
     bps: f64,
     /// A packet's time at the rate of the better seconds: TCP recovers from losses in others.
@@ -143,7 +143,7 @@ fn mean(values: impl Iterator<Item = i64>) -> Option<f64> {
 }
 
 impl Figures {
-    fn of(seen: Seen) -> Option<Figures> {
+    fn of(seen: DirectionLoad) -> Option<Figures> {
         // Whole seconds; the first one is slow start.
         let mut seconds: BTreeMap<i64, f64> = BTreeMap::new();
         for step in &seen.steps {

@@ -21,6 +21,7 @@ pub mod csv;
 #[cfg(feature = "png")]
 mod curves;
 pub mod data;
+mod destination;
 #[cfg(feature = "png")]
 mod dots;
 mod error;
@@ -36,7 +37,6 @@ mod output;
 mod page;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod place;
 mod record;
 mod run_row;
 mod stats;
@@ -54,6 +54,7 @@ mod words;
 pub use applications::{CallSummary, Loads, PageSummary};
 #[cfg(feature = "png")]
 pub use curves::{Curve, Curves, write_curves};
+pub use destination::{Destination, check_parent};
 #[cfg(feature = "png")]
 pub use dots::{DotPanel, DotRow, Dots, write_dots};
 pub use error::Error;
@@ -69,7 +70,6 @@ pub use page::html;
 pub use page::sweep::html as sweep_html;
 #[cfg(feature = "parquet")]
 pub use parquet::column as parquet_column;
-pub use place::{Place, check_parent};
 pub use record::{
     CallSeries, Direction, Doubt, DoubtKind, EngineHealth, Fate, FlowPlan, FlowQueue, FlowSeries, FoundKind,
     FoundQueue, HopRise, Host, LinkPlan, Located, LossCount, MISSING, PagePlan, PageSeries, PathPlan,

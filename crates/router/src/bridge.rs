@@ -4,7 +4,7 @@
 //! large packet, so both are off while the interfaces are linked.
 
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
-use goodqueue_wire::{Between, Ethtool};
+use goodqueue_wire::{Ethtool, Interfaces};
 use serde::{Deserialize, Serialize};
 
 use crate::kept::States;
@@ -61,9 +61,9 @@ impl Pair {
 
     /// For the engine: up is from the first to the second.
     #[must_use]
-    pub fn between(&self) -> Between {
+    pub fn between(&self) -> Interfaces {
         let [client, server] = &self.interfaces;
-        Between::bridge(&client.name, &server.name, client.mtu.max(server.mtu))
+        Interfaces::bridge(&client.name, &server.name, client.mtu.max(server.mtu))
     }
 
     /// Puts both interfaces back.

@@ -16,7 +16,7 @@ use goodqueue::QueueSpec;
 use goodqueue::spec::QueueParams;
 use goodqueue_wire::lab::set_offloads;
 use goodqueue_wire::netlink::{Interface, Route, Tracking, interfaces};
-use goodqueue_wire::{Between, Lock};
+use goodqueue_wire::{Interfaces, Lock};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ENOENT, EOPNOTSUPP};
@@ -156,14 +156,14 @@ impl Detour {
 
     /// For the engine.
     #[must_use]
-    pub fn between(&self) -> Between {
+    pub fn between(&self) -> Interfaces {
         let Interface { name, index, mtu, .. } = &self.interface;
         let [up, down] = dummies(*index);
         let read = |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).ok();
         // A port of a bridge takes frames for all stations.
         let is_port = fs::exists(format!("/sys/class/net/{name}/master")).unwrap_or(false);
         let station = read("address").filter(|_| !is_port).and_then(|text| mac(&text));
-        Between::detour(name, [&up, &down], MARK, *mtu, station)
+        Interfaces::detour(name, [&up, &down], MARK, *mtu, station)
     }
 
     /// The number of the interface, for [`clean`].

@@ -2,7 +2,7 @@
 
 use goodqueue::Nanos;
 
-use crate::path::Place;
+use crate::path::Position;
 use crate::tap::{Tap, What};
 use crate::tcp::{Blocks, Flags, Header, Sack};
 use crate::token::{FrameId, Token};
@@ -58,7 +58,7 @@ pub(crate) struct Frame {
     /// The flow, source or probe it belongs to.
     pub(crate) owner: u32,
     /// Its place on its path: the link that it has entered; on a chain, the first link of the chain.
-    pub(crate) place: Place,
+    pub(crate) place: Position,
     /// See [`Token::len`].
     pub(crate) len: u32,
     /// See [`Token::flow_hash`].

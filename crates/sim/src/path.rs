@@ -6,7 +6,7 @@ use crate::error::BuildError;
 use crate::scenario::{NodeId, Scenario};
 
 /// A place on a path: how far a frame has come. The place before the first link identifies the path.
-pub(crate) type Place = u32;
+pub(crate) type Position = u32;
 
 /// What comes after the last link of a path.
 pub(crate) const END: u32 = u32::MAX;
@@ -75,7 +75,7 @@ fn chosen(hash: u32, node: NodeId, count: usize) -> usize {
 pub(crate) struct Paths {
     /// All paths, each followed by [`END`].
     links: Vec<u32>,
-    known: BTreeMap<(NodeId, NodeId), Place>,
+    known: BTreeMap<(NodeId, NodeId), Position>,
     /// Links that leave each node.
     leaving: Vec<Vec<u32>>,
     ends: Vec<NodeId>,
@@ -83,7 +83,7 @@ pub(crate) struct Paths {
     /// pairs of hosts share one end.
     searched: Option<(NodeId, Vec<Option<u32>>)>,
     /// With equal-cost multipath: every path by its links, with its ends.
-    balanced: BTreeMap<Vec<u32>, (Place, [NodeId; 2])>,
+    balanced: BTreeMap<Vec<u32>, (Position, [NodeId; 2])>,
     /// Then also the number of links from every node to a destination.
     distances: BTreeMap<NodeId, Vec<u32>>,
 }
@@ -106,12 +106,12 @@ impl Paths {
         from: NodeId,
         to: NodeId,
         hash: u32,
-    ) -> Result<Place, BuildError> {
+    ) -> Result<Position, BuildError> {
         if scenario.ecmp { self.by_hash(scenario, [from, to], hash) } else { self.first(scenario, from, to) }
     }
 
     /// One of the paths with the fewest links, by the hash.
-    fn by_hash(&mut self, scenario: &Scenario, ends: [NodeId; 2], hash: u32) -> Result<Place, BuildError> {
+    fn by_hash(&mut self, scenario: &Scenario, ends: [NodeId; 2], hash: u32) -> Result<Position, BuildError> {
         let [from, to] = ends;
         if !self.distances.contains_key(&to) {
             let found = self.distances_to(scenario, to);
@@ -162,15 +162,15 @@ impl Paths {
 
     /// Adds a path.
     #[allow(clippy::cast_possible_truncation)]
-    fn add(&mut self, links: &[u32]) -> Place {
-        let place = self.links.len() as Place;
+    fn add(&mut self, links: &[u32]) -> Position {
+        let place = self.links.len() as Position;
         self.links.extend(links);
         self.links.push(END);
         place
     }
 
     /// The path from one node to another with the fewest links; of several, that with the first links.
-    fn first(&mut self, scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Place, BuildError> {
+    fn first(&mut self, scenario: &Scenario, from: NodeId, to: NodeId) -> Result<Position, BuildError> {
         if let Some(&known) = self.known.get(&(from, to)) {
             return Ok(known);
         }
@@ -217,7 +217,7 @@ impl Paths {
     }
 
     /// The link after `place`; [`END`] behind the last.
-    pub(crate) fn link(&self, place: Place) -> u32 {
+    pub(crate) fn link(&self, place: Position) -> u32 {
         self.links[place as usize]
     }
 
@@ -233,7 +233,7 @@ impl Paths {
     }
 
     /// The links of a path.
-    pub(crate) fn links(&self, path: Place) -> impl Iterator<Item = u32> {
+    pub(crate) fn links(&self, path: Position) -> impl Iterator<Item = u32> {
         self.links[path as usize..].iter().copied().take_while(|&link| link != END)
     }
 }

@@ -16,19 +16,19 @@ pub(crate) const KEPT: usize = 64 << 10;
 /// files. If that has no room, all are in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    place: Mutex<Place>,
+    place: Mutex<Store>,
     len: u64,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Store {
     Memory { bytes: Vec<u8>, is_last_resort: bool },
     File(File),
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place::Memory { bytes: Vec::new(), is_last_resort: false }
+impl Default for Store {
+    fn default() -> Store {
+        Store::Memory { bytes: Vec::new(), is_last_resort: false }
     }
 }
 
@@ -60,25 +60,25 @@ impl Scratch {
     pub(crate) fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Error> {
         let place = self.place.get_mut().unwrap_or_else(PoisonError::into_inner);
         let len = self.len.max(at + bytes.len() as u64);
-        if let Place::Memory { bytes, is_last_resort: false } = place
+        if let Store::Memory { bytes, is_last_resort: false } = place
             && len > KEPT as u64
         {
             // A file that cannot be made is as good as none.
             match unnamed().and_then(|mut file| file.write_all(bytes).map(|()| file)) {
-                Ok(file) => *place = Place::File(file),
-                Err(_) => *place = Place::Memory { bytes: std::mem::take(bytes), is_last_resort: true },
+                Ok(file) => *place = Store::File(file),
+                Err(_) => *place = Store::Memory { bytes: std::mem::take(bytes), is_last_resort: true },
             }
         }
-        if let Place::File(file) = place
+        if let Store::File(file) = place
             && file.seek(SeekFrom::Start(at)).and_then(|_| file.write_all(bytes)).is_err()
         {
             // No room: what is there comes back into memory.
             let mut all = vec![0; self.len as usize];
             let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_exact(&mut all));
             read.map_err(|error| wrong(&error))?;
-            *place = Place::Memory { bytes: all, is_last_resort: true };
+            *place = Store::Memory { bytes: all, is_last_resort: true };
         }
-        if let Place::Memory { bytes: all, .. } = place {
+        if let Store::Memory { bytes: all, .. } = place {
             all.resize(len as usize, 0);
             all[at as usize..at as usize + bytes.len()].copy_from_slice(bytes);
         }
@@ -93,11 +93,11 @@ impl Scratch {
     pub(crate) fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Error> {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *place {
-            Place::Memory { bytes, .. } => {
+            Store::Memory { bytes, .. } => {
                 into.copy_from_slice(&bytes[at as usize..at as usize + into.len()]);
                 Ok(())
             }
-            Place::File(file) => {
+            Store::File(file) => {
                 let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(into));
                 read.map_err(|error| wrong(&error))
             }
@@ -227,7 +227,7 @@ mod tests {
             assert!(!index.insert(hash(n), (n + 1, 2)).expect("room"));
         }
         assert!(index.slots.len() > KEPT as u64);
-        assert!(matches!(*index.slots.place.lock().expect("a lock"), Place::File(_)));
+        assert!(matches!(*index.slots.place.lock().expect("a lock"), Store::File(_)));
         for n in 0..10_000 {
             assert_eq!(index.get(hash(n)).expect("read"), Some((n, 1)));
         }
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn without_room_all_is_in_memory() {
         let full = File::options().read(true).write(true).open("/dev/full").expect("Linux has it");
-        let mut scratch = Scratch { place: Mutex::new(Place::File(full)), len: 8 };
+        let mut scratch = Scratch { place: Mutex::new(Store::File(full)), len: 8 };
         scratch.write(8, b"and more").expect("memory");
         let mut all = [1; 16];
         scratch.read(0, &mut all).expect("memory");

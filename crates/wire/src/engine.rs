@@ -21,9 +21,9 @@ use std::time::Duration;
 use goodqueue::{Direction, FlowHasher, Nanos, Queue, Rng, Span};
 
 use crate::air::Air;
-use crate::between::Between;
 use crate::channel::Channel;
 use crate::flows::{Flow, FlowSpec};
+use crate::interfaces::Interfaces;
 use crate::lab::{Lab, Taken};
 use crate::medium::{Medium, MediumSpec};
 use crate::netns::{Counters, Netns};
@@ -118,7 +118,7 @@ impl Engine {
     where
         Q: Queue<Frame> + Send + 'static,
     {
-        Engine::start_with(Place::of(lab)?, spec.settings(), spec.into_paths())
+        Engine::start_with(Environment::of(lab)?, spec.settings(), spec.into_paths())
     }
 
     /// [`Engine::start`], with something to do before a destination gets its first packet.
@@ -129,19 +129,24 @@ impl Engine {
     where
         Q: Queue<Frame> + Send + 'static,
     {
-        Engine::start_with(Place { act: Some(act), ..Place::of(lab)? }, spec.settings(), spec.into_paths())
+        Engine::start_with(
+            Environment { act: Some(act), ..Environment::of(lab)? },
+            spec.settings(),
+            spec.into_paths(),
+        )
     }
 
-    /// Starts the engine between interfaces of the calling thread's namespace. See [`Between`].
+    /// Starts the engine between interfaces of the calling thread's namespace. See [`Interfaces`].
     ///
     /// # Errors
     /// Those of [`Engine::start`].
-    pub fn start_between<Q>(between: Between, spec: EngineSpec<Q>) -> Result<EngineHandle>
+    pub fn start_between<Q>(interfaces: Interfaces, spec: EngineSpec<Q>) -> Result<EngineHandle>
     where
         Q: Queue<Frame> + Send + 'static,
     {
-        let place = Place { between, namespaces: Vec::new(), router: None, act: None, taken: None };
-        Engine::start_with(place, spec.settings(), spec.into_paths())
+        let environment =
+            Environment { interfaces, namespaces: Vec::new(), router: None, act: None, taken: None };
+        Engine::start_with(environment, spec.settings(), spec.into_paths())
     }
 
     /// [`Engine::start`], with a medium instead of the two lines. With `act` there is something to do before
@@ -157,12 +162,12 @@ impl Engine {
         let MediumSpec { medium, up, down, seed, frames, spin, flows } = spec;
         let settings = Settings { seed, frames, spin, around: None };
         let make = move || Ok(Air::new(medium, [up, down], frames, FlowHasher::new(seed), flows));
-        Engine::start_with(Place { act, ..Place::of(lab)? }, settings, vec![make])
+        Engine::start_with(Environment { act, ..Environment::of(lab)? }, settings, vec![make])
     }
 
     /// Starts the engine with a thread for each of `makes`, which creates its channel.
     fn start_with<C: Channel>(
-        Place { between, namespaces, router, act, taken }: Place,
+        Environment { interfaces, namespaces, router, act, taken }: Environment,
         settings: Settings,
         makes: Vec<impl FnOnce() -> Result<C> + Send + 'static>,
     ) -> Result<EngineHandle> {
@@ -171,12 +176,12 @@ impl Engine {
             return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
         }
         let mut counters = namespaces.iter().map(Netns::counters).collect::<Result<Vec<_>>>()?;
-        let others = (1..makes.len()).map(|_| between.another()).collect::<Result<Vec<_>>>()?;
+        let others = (1..makes.len()).map(|_| interfaces.another()).collect::<Result<Vec<_>>>()?;
         // The first thread serves the client's packets, alone or with those to the client.
         let mut destinations = act.map(Destinations::new);
         let stop = Arc::new(AtomicBool::new(false));
         let mut threads = Running::default();
-        for (between, make) in iter::once(between).chain(others).zip(makes) {
+        for (interfaces, make) in iter::once(interfaces).chain(others).zip(makes) {
             let shared = Arc::new(Shared {
                 stop: Arc::clone(&stop),
                 sample: Mutex::new(EngineSample::default()),
@@ -189,7 +194,7 @@ impl Engine {
             let (router, destinations) = (router.clone(), destinations.take());
             threads.start(shared, settings.around, move |shared| {
                 router.map_or(Ok(()), |router| router.enter())?;
-                Runner::new(make()?, between, settings, destinations, shared)
+                Runner::new(make()?, interfaces, settings, destinations, shared)
             })?;
         }
         let drops_before = interface_drops(&mut counters)?;
@@ -290,8 +295,8 @@ impl Drop for Running {
 }
 
 /// Where an engine works.
-struct Place {
-    between: Between,
+struct Environment {
+    interfaces: Interfaces,
     /// Those whose interfaces could lose frames unseen.
     namespaces: Vec<Netns>,
     /// The one to work in; `None`: that of the calling thread.
@@ -300,10 +305,10 @@ struct Place {
     taken: Option<Taken>,
 }
 
-impl Place {
-    fn of(lab: &Lab) -> Result<Place> {
-        Ok(Place {
-            between: Between::of_lab(lab.mtu(), lab.has_super_packets()),
+impl Environment {
+    fn of(lab: &Lab) -> Result<Environment> {
+        Ok(Environment {
+            interfaces: Interfaces::of_lab(lab.mtu(), lab.has_super_packets()),
             taken: Some(lab.take_router()?),
             namespaces: [lab.client(), lab.router(), lab.server()].map(Netns::clone).to_vec(),
             router: Some(lab.router().clone()),

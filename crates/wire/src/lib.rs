@@ -1,5 +1,5 @@
 //! The live arm of Goodqueue, on Linux: a lab of three network namespaces, and a real-time engine that
-//! sends the kernel's own TCP, or the traffic of real interfaces ([`Between`]), through Goodqueue's queues.
+//! sends the kernel's own TCP, or the traffic of real interfaces ([`Interfaces`]), through Goodqueue's queues.
 //!
 //! * [`Lab`] creates client, router and server from anonymous namespaces that disappear with the process.
 //! * [`Engine`] is the wire between client and server: queue, device ring, line, loss and delay in each
@@ -17,7 +17,6 @@
 #![cfg(target_os = "linux")]
 
 mod air;
-mod between;
 mod channel;
 mod delay;
 pub mod engine;
@@ -25,6 +24,7 @@ mod error;
 pub mod flows;
 pub mod frame;
 mod gso;
+mod interfaces;
 pub mod lab;
 mod lock;
 pub mod medium;
@@ -41,11 +41,11 @@ mod sys;
 mod tcp_header;
 mod ways;
 
-pub use between::Between;
 pub use engine::{Engine, EngineHandle, EngineSpec, OnDestination, Threads};
 pub use error::{Error, Result};
 pub use flows::{Ends, Flow, FlowSpec};
 pub use goodqueue::Histogram;
+pub use interfaces::Interfaces;
 pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
 pub use lock::Lock;
 pub use medium::{Delays, Exit, Medium, MediumSpec};

@@ -10,12 +10,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 
-use crate::between::{Between, Way};
 use crate::channel::Channel;
 use crate::engine::OnDestination;
 use crate::flows::Flow;
 use crate::frame::{self, Meta, TCP, UDP};
 use crate::gso::{Partial, SuperPacket};
+use crate::interfaces::{Interfaces, Route};
 use crate::nat::Inside;
 use crate::netlink::Tracking;
 use crate::path::Change;
@@ -81,8 +81,8 @@ pub(crate) struct Runner<C> {
     /// By direction, for those that the channel serves.
     from: Ways<PacketSocket>,
     to: Ways<PacketSocket>,
-    /// See [`Between`].
-    between: Between,
+    /// See [`Interfaces`].
+    interfaces: Interfaces,
     channel: C,
     pool: Pool,
     /// Free frames to read into, per socket.
@@ -190,30 +190,30 @@ impl<C: Channel> Runner<C> {
     /// Opens the sockets in the calling thread's namespace and allocates all memory.
     pub(crate) fn new(
         channel: C,
-        between: Between,
+        interfaces: Interfaces,
         settings: Settings,
         destinations: Option<Destinations>,
         shared: Arc<Shared>,
     ) -> Result<Runner<C>> {
         let Settings { seed, frames, spin, .. } = settings;
-        let longest_frame = between.longest_frame();
+        let longest_frame = interfaces.longest_frame();
         let pool = Pool::new(frames);
         let one_frame =
             channel.slowest().map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
         let whole = |socket: PacketSocket| {
-            if between.has_super_packets { socket.with_super_packets() } else { Ok(socket) }
+            if interfaces.has_super_packets { socket.with_super_packets() } else { Ok(socket) }
         };
-        let from = |way: &Way| whole(PacketSocket::receiving(&way.from, way.which)?);
-        let to = |way: &Way| whole(PacketSocket::sending(&way.to, way.mark)?);
-        let from = Ways::make(channel.ways(), |way| from(&between.ways[way]))?;
-        let to = Ways::make(channel.ways(), |way| to(&between.ways[way]))?;
+        let from = |way: &Route| whole(PacketSocket::receiving(&way.from, way.which)?);
+        let to = |way: &Route| whole(PacketSocket::sending(&way.to, way.mark)?);
+        let from = Ways::make(channel.ways(), |way| from(&interfaces.routes[way]))?;
+        let to = Ways::make(channel.ways(), |way| to(&interfaces.routes[way]))?;
         let receive_buffer = from.iter().map(PacketSocket::receive_buffer).min().unwrap_or_default();
         let awake = thread::keep_processors_awake();
         let (scheduling, margin) = schedule(spin, &pool, receive_buffer, awake.is_some());
         Ok(Runner {
             from,
             to,
-            between,
+            interfaces,
             channel,
             pool,
             inbox: [Vec::with_capacity(BATCH), Vec::with_capacity(BATCH)],
@@ -262,7 +262,7 @@ impl<C: Channel> Runner<C> {
         let mut got = 0;
         for way in self.channel.ways() {
             let (count, is_empty) =
-                if self.between.has_super_packets { self.take_super(way)? } else { self.take(way)? };
+                if self.interfaces.has_super_packets { self.take_super(way)? } else { self.take(way)? };
             // Everything that had arrived when the turn began has been handed in.
             if is_empty {
                 self.channel.advance(way, began, &mut self.pool);
@@ -277,7 +277,7 @@ impl<C: Channel> Runner<C> {
             self.publish(began);
             self.change();
             self.tell_flows();
-            self.between.tracking().into_iter().for_each(|tracking| tracking.keep_up(began));
+            self.interfaces.tracking().into_iter().for_each(|tracking| tracking.keep_up(began));
         }
         if self.scheduling.real_time
             && let Some(missing) = self.rest.due(began)
@@ -331,7 +331,7 @@ impl<C: Channel> Runner<C> {
         let socket = &mut self.from[way];
         let got = socket.receive_super(ask).map_err(|errno| link_error("recvmmsg", socket, errno))?;
         let clocks = Clocks::now();
-        self.between.tracking().into_iter().for_each(Tracking::packets_came);
+        self.interfaces.tracking().into_iter().for_each(Tracking::packets_came);
         for place in 0..got {
             self.admit_super(way, &clocks, place);
         }
@@ -343,7 +343,7 @@ impl<C: Channel> Runner<C> {
     fn admit_super(&mut self, way: usize, clocks: &Clocks, place: usize) {
         let Some(arrival) = self.from[way].arrival(place) else { return };
         let (header, bytes) = (arrival.header, arrival.bytes);
-        let Some(meta) = self.between.meta(way, bytes) else {
+        let Some(meta) = self.interfaces.meta(way, bytes) else {
             self.trouble.foreign += 1;
             return;
         };
@@ -357,7 +357,7 @@ impl<C: Channel> Runner<C> {
         if let (UP, Some(destinations)) = (way, &mut self.destinations) {
             destinations.see(&meta);
         }
-        let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, bytes));
+        let inside = self.interfaces.tracking().and_then(|tracking| tracking.inside(way, bytes));
         let enqueue = Enqueue::of(way, &meta, inside, header.partial(), &self.hasher);
         let kept = match &whole {
             Some(whole) => whole.keep(&mut self.pool, enqueue.note),
@@ -382,7 +382,7 @@ impl<C: Channel> Runner<C> {
         let ask = self.ask[way].min(inbox.len());
         let socket = &mut self.from[way];
         let got = match socket.receive(&mut self.pool, &mut inbox[..ask]) {
-            Err(errno) if self.between.outlives(&errno) => 0,
+            Err(errno) if self.interfaces.outlives(&errno) => 0,
             got => got.map_err(|errno| link_error("recvmmsg", socket, errno))?,
         };
         self.ask[way] = if got == ask { BATCH } else { FEW };
@@ -394,7 +394,7 @@ impl<C: Channel> Runner<C> {
     /// changes no decision of a queue.
     fn admit(&mut self, way: usize, count: usize) {
         let clocks = Clocks::now();
-        self.between.tracking().into_iter().for_each(Tracking::packets_came);
+        self.interfaces.tracking().into_iter().for_each(Tracking::packets_came);
         for place in 0..count {
             let slot = self.inbox[way][place];
             if slot.len > self.longest_frame {
@@ -403,7 +403,7 @@ impl<C: Channel> Runner<C> {
                 continue;
             }
             let bytes = &self.pool.slot_mut(slot.frame)[..slot.len as usize];
-            match self.between.meta(way, bytes) {
+            match self.interfaces.meta(way, bytes) {
                 Some(meta) => {
                     if way == UP
                         && let Some(destinations) = &mut self.destinations
@@ -411,7 +411,7 @@ impl<C: Channel> Runner<C> {
                         destinations.see(&meta);
                     }
                     let arrived = clocks.logical(slot.stamp).max(self.channel.clock(way));
-                    let inside = self.between.tracking().and_then(|tracking| tracking.inside(way, bytes));
+                    let inside = self.interfaces.tracking().and_then(|tracking| tracking.inside(way, bytes));
                     let enqueue = Enqueue::of(way, &meta, inside, Partial::default(), &self.hasher);
                     self.pool.set_note(slot.frame, Note { len: slot.len, held: slot.len, ..enqueue.note });
                     enqueue.hand_in(arrived, slot.frame, &mut self.channel, &mut self.pool);
@@ -451,7 +451,7 @@ impl<C: Channel> Runner<C> {
     /// Sends what is in the outbox, and frees its frames. Frames that the kernel refuses are lost and
     /// counted.
     fn send_outbox(&mut self, way: usize) -> Result<()> {
-        let Runner { to, pool, channel, trouble, between, outbox, .. } = self;
+        let Runner { to, pool, channel, trouble, interfaces, outbox, .. } = self;
         let socket = &mut to[way];
         for slots in outbox.chunks(SEND) {
             let sent = socket.send(pool, slots, |pool, slots, answer| {
@@ -462,7 +462,7 @@ impl<C: Channel> Runner<C> {
                             slots.iter().map(|slot| pool.note(slot.frame).len).filter(|&len| len > 0);
                         packets.for_each(|len| channel.count_sent(way, len));
                     }
-                    Err(errno) if is_link_gone(&errno) && !between.outlives(&errno) => return Err(errno),
+                    Err(errno) if is_link_gone(&errno) && !interfaces.outlives(&errno) => return Err(errno),
                     Err(_) => trouble.send_failures += slots.len() as u64,
                 }
                 Ok(())

@@ -61,7 +61,7 @@ struct Reflector {
 }
 
 #[derive(Clone, Debug)]
-struct Way {
+struct OneDirection {
     direction: Direction,
     limits: Limits,
     rate: u64,
@@ -71,7 +71,7 @@ struct Way {
     raised_at: Nanos,
 }
 
-impl Way {
+impl OneDirection {
     /// The rate after a sample.
     fn adjust(&mut self, now: Nanos, rise: i64, reflector: usize, load: u64) -> Option<Decision> {
         self.rises.rotate_left(1);
@@ -126,7 +126,7 @@ fn part(value: i64, low: i64, high: i64, whole: u64) -> u64 {
 /// The rules of cake-autorate.
 #[derive(Clone, Debug)]
 pub struct CakeAutorate {
-    ways: [Way; 2],
+    ways: [OneDirection; 2],
     reflectors: [Reflector; MOST_REFLECTORS],
     count: usize,
     carried: Carried,
@@ -146,7 +146,7 @@ impl CakeAutorate {
         for reflector in &mut list[..count.min(IN_USE)] {
             reflector.is_in_use = true;
         }
-        let way = |way: usize| Way {
+        let way = |way: usize| OneDirection {
             direction: Direction::BOTH[way],
             limits: limits[way],
             rate: limits[way].clamp(limits[way].start.0),

@@ -130,7 +130,7 @@ enum State {
 
 /// A direction.
 #[derive(Clone, Debug)]
-struct Way {
+struct OneDirection {
     direction: Direction,
     limits: Limits,
     rate: u64,
@@ -157,9 +157,9 @@ struct Way {
     drained_at: i64,
 }
 
-impl Way {
-    fn new(direction: Direction, limits: Limits, params: &Params) -> Way {
-        Way {
+impl OneDirection {
+    fn new(direction: Direction, limits: Limits, params: &Params) -> OneDirection {
+        OneDirection {
             direction,
             limits,
             rate: limits.clamp(limits.start.0),
@@ -375,7 +375,7 @@ impl Way {
 #[derive(Clone, Debug)]
 pub struct Follow {
     params: Params,
-    ways: [Way; 2],
+    ways: [OneDirection; 2],
     reflectors: Reflectors,
     carried: Carried,
     /// The time of the last input.
@@ -397,7 +397,7 @@ impl Follow {
     pub fn new(limits: [Limits; 2], reflectors: usize, params: Params) -> Follow {
         Follow {
             params,
-            ways: [0, 1].map(|way: usize| Way::new(Direction::BOTH[way], limits[way], &params)),
+            ways: [0, 1].map(|way: usize| OneDirection::new(Direction::BOTH[way], limits[way], &params)),
             reflectors: Reflectors::new(reflectors, params.reflectors),
             carried: Carried::new(),
             now: Nanos::ZERO,
@@ -447,7 +447,7 @@ impl Follow {
     /// With round trips alone, delay is blamed on the direction that is fuller.
     fn is_spared(&self, way: usize) -> bool {
         let fullness = |way: usize| {
-            let Way { direction, rate, .. } = self.ways[way];
+            let OneDirection { direction, rate, .. } = self.ways[way];
             self.carried.rate(direction, self.now, LOAD).saturating_mul(1000) / rate.max(1)
         };
         !self.tells_ways && fullness(way) < fullness(1 - way) / 2

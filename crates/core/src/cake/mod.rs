@@ -63,7 +63,7 @@ use length::Adjusted;
 pub use length::Lengths;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 pub use mq::Member;
-pub use mq::{CakeMq, Instance, SYNC_TIME, Seat};
+pub use mq::{CakeMq, Child, Instance, SYNC_TIME};
 pub use params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS};
 pub use setup::{LinkKind, MqSetup, Setup};
 pub use stats::{State, TinCounters, TinState};

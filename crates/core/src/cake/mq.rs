@@ -107,18 +107,18 @@ impl<P: Packet, M: Memory, D: Draws> fmt::Debug for Instance<P, M, D> {
     }
 }
 
-/// An instance in [`CakeMq`].
+/// A child of [`CakeMq`]: an instance with its watchdog.
 #[derive(Clone, Debug)]
-pub struct Seat<I> {
+pub struct Child<I> {
     instance: I,
     /// Before that time it has nothing to send (the watchdog of its queueing discipline in Linux).
     wakes: u64,
 }
 
-impl<I> Seat<I> {
-    /// A seat for an instance with an empty queue.
+impl<I> Child<I> {
+    /// A child for an instance with an empty queue.
     pub const fn new(instance: I) -> Self {
-        Seat { instance, wakes: 0 }
+        Child { instance, wakes: 0 }
     }
 }
 
@@ -159,7 +159,7 @@ impl<I> Seat<I> {
 /// ```
 #[derive(Clone)]
 pub struct CakeMq<P: 'static, M: Memory = crate::memory::Usual, D: 'static = Lcg> {
-    seats: M::Of<Seat<Instance<P, M, D>>>,
+    children: M::Of<Child<Instance<P, M, D>>>,
     /// The instance served last.
     served: usize,
     backlog: Backlog,
@@ -168,16 +168,16 @@ pub struct CakeMq<P: 'static, M: Memory = crate::memory::Usual, D: 'static = Lcg
 impl<P: Packet, M: Memory, D: Draws + 'static> CakeMq<P, M, D> {
     /// The instances.
     pub fn instances(&self) -> impl ExactSizeIterator<Item = &Instance<P, M, D>> {
-        self.seats.iter().map(|seat| &seat.instance)
+        self.children.iter().map(|child| &child.instance)
     }
 
     /// The instance of flows with this hash: floor(mixed hash * instances / 2^32).
     pub fn instance_of(&self, flow_hash: u32) -> usize {
-        reciprocal_scale(mix(flow_hash), self.seats.len()) as usize
+        reciprocal_scale(mix(flow_hash), self.children.len()) as usize
     }
 
     fn cakes(&self) -> impl Iterator<Item = &Cake<P, M, D>> {
-        self.seats.iter().map(|seat| &seat.instance.cake)
+        self.children.iter().map(|child| &child.instance.cake)
     }
 }
 
@@ -192,11 +192,11 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Configurable<P> for CakeMq<P, M, 
     /// it.
     type Params = Params;
     /// The instances, at least one.
-    type Parts = M::Of<Seat<Instance<P, M, D>>>;
+    type Parts = M::Of<Child<Instance<P, M, D>>>;
 
-    fn new(now: Nanos, params: Params, link: Link, seats: Self::Parts) -> Result<Self, BuildError> {
-        let served = seats.as_ref().len().checked_sub(1).ok_or(BuildError::NoPlace)?;
-        let mut queue = CakeMq { seats, served, backlog: Backlog::default() };
+    fn new(now: Nanos, params: Params, link: Link, children: Self::Parts) -> Result<Self, BuildError> {
+        let served = children.as_ref().len().checked_sub(1).ok_or(BuildError::NoPlace)?;
+        let mut queue = CakeMq { children, served, backlog: Backlog::default() };
         queue.set_params(now, params, link)?;
         Ok(queue)
     }
@@ -205,17 +205,17 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Configurable<P> for CakeMq<P, M, 
     fn set_params(&mut self, now: Nanos, params: Params, link: Link) -> Result<(), BuildError> {
         let params = Params { autorate_ingress: false, ..params };
         // All or none: they have equal storage, so it is the first that fails.
-        for seat in self.seats.iter_mut() {
-            seat.instance.cake.set_params(now, params, link)?;
-            seat.instance.active = 1;
-            seat.wakes = 0;
+        for child in self.children.iter_mut() {
+            child.instance.cake.set_params(now, params, link)?;
+            child.instance.active = 1;
+            child.wakes = 0;
         }
         Ok(())
     }
 
     fn drop_excess(&mut self, now: Nanos, owner: &mut impl Owner<P>) {
-        for seat in self.seats.iter_mut() {
-            let cake = &mut seat.instance.cake;
+        for child in self.children.iter_mut() {
+            let cake = &mut child.instance.cake;
             let before = cake.backlog();
             cake.drop_excess(now, owner);
             self.backlog.change(before, cake.backlog());
@@ -226,34 +226,34 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Configurable<P> for CakeMq<P, M, 
 impl<P: Packet, M: Memory, D: Draws + 'static> Queue<P> for CakeMq<P, M, D> {
     fn enqueue(&mut self, now: Nanos, packet: P, observer: &mut impl Owner<P>) -> Verdict {
         let at = self.instance_of(packet.flow_hash());
-        let seat = &mut self.seats[at];
-        let cake = &mut seat.instance.cake;
+        let child = &mut self.children[at];
+        let cake = &mut child.instance.cake;
         let before = cake.backlog();
         let verdict = cake.cake_enqueue(now, packet, observer);
         self.backlog.change(before, cake.backlog());
-        seat.wakes = 0;
+        child.wakes = 0;
         verdict
     }
 
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
-        let count = self.seats.len();
+        let count = self.children.len();
         for at in (self.served + 1..count).chain(0..=self.served) {
-            let (before, rest) = self.seats.split_at_mut(at);
-            let Some((seat, after)) = rest.split_first_mut() else { continue };
-            let held = seat.instance.cake.backlog();
-            if held.packets == 0 || seat.wakes > now.0 {
+            let (before, rest) = self.children.split_at_mut(at);
+            let Some((child, after)) = rest.split_first_mut() else { continue };
+            let held = child.instance.cake.backlog();
+            if held.packets == 0 || child.wakes > now.0 {
                 continue;
             }
             let others = |since| {
                 before.iter().chain(after.iter()).filter(|other| other.instance.is_active(since)).count()
             };
-            let packet = seat.instance.dequeue(now, others, observer);
-            self.backlog.change(held, seat.instance.cake.backlog());
+            let packet = child.instance.dequeue(now, others, observer);
+            self.backlog.change(held, child.instance.cake.backlog());
             if packet.is_some() {
                 self.served = at;
                 return packet;
             }
-            seat.wakes = seat.instance.cake.next_wake(now).map_or(0, |wake| wake.0);
+            child.wakes = child.instance.cake.next_wake(now).map_or(0, |wake| wake.0);
         }
         None
     }
@@ -271,8 +271,8 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Queue<P> for CakeMq<P, M, D> {
     }
 
     fn reset(&mut self, now: Nanos, observer: &mut impl Owner<P>) {
-        for seat in self.seats.iter_mut() {
-            seat.instance.cake.reset(now, observer);
+        for child in self.children.iter_mut() {
+            child.instance.cake.reset(now, observer);
         }
         self.backlog = Backlog::default();
     }
@@ -422,12 +422,12 @@ mod tests {
     }
 
     fn queue(params: Params, instances: usize) -> CakeMq<Header> {
-        let seat = |_| {
+        let child = |_| {
             let slots = alloc::vec![crate::arena::Slot::default(); 64];
             let cake = Cake::new(Nanos(0), params, LINK, (Lcg::new(1), Tables::on_heap(3, 8), slots));
-            Seat::new(Instance::new(cake.expect("storage")))
+            Child::new(Instance::new(cake.expect("storage")))
         };
-        CakeMq::new(Nanos(0), params, LINK, (0..instances).map(seat).collect()).expect("instances")
+        CakeMq::new(Nanos(0), params, LINK, (0..instances).map(child).collect()).expect("instances")
     }
 
     /// A packet of 100 bytes for an instance.

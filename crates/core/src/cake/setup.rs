@@ -1,7 +1,7 @@
 //! `cake` with the keywords of tc for links, round trips and so on.
 
 use super::params::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS};
-use super::{Cake, CakeMq, Instance, Queued, Seat, Tables};
+use super::{Cake, CakeMq, Child, Instance, Queued, Tables};
 use crate::arena::Slot;
 use crate::memory::{Memory, Room};
 use crate::spec::build::{Build, BuildContext};
@@ -301,7 +301,7 @@ impl Build for MqSetup {
         &self,
         context: BuildContext<'_, Q, R>,
         room: &mut R,
-    ) -> Result<<R::Memory as Memory>::Of<Seat<Instance<P, R::Memory>>>, R::Error> {
+    ) -> Result<<R::Memory as Memory>::Of<Child<Instance<P, R::Memory>>>, R::Error> {
         let (instance, count) = (self.instance(), u64::from(self.queues));
         let mut context = BuildContext { places: context.places / count, ..context };
         room.admit(count, context.places)?;
@@ -313,7 +313,7 @@ impl Build for MqSetup {
             let slots = room.packets(context.places)?;
             let cake =
                 Cake::new(context.now, instance.params(context.link), context.link, (draws, tables, slots))?;
-            Ok(Seat::new(Instance::new(cake)))
+            Ok(Child::new(Instance::new(cake)))
         })
     }
 }

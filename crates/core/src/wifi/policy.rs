@@ -28,7 +28,7 @@ const HEAVIEST: u64 = 1024;
 
 /// A station, for a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct StationActivity {
     /// The station.
     pub station: StationId,
     /// Whether packets waited for it recently.
@@ -38,7 +38,7 @@ pub struct Member {
 /// Decides weights. Implement this for a policy of your own.
 pub trait Policy {
     /// Calls `set` with the weight, 1 to 65535, of each station whose weight it sets.
-    fn weigh(&mut self, now: Nanos, members: &[Member], set: &mut dyn FnMut(StationId, u32));
+    fn weigh(&mut self, now: Nanos, members: &[StationActivity], set: &mut dyn FnMut(StationId, u32));
 }
 
 /// The kind of a group.
@@ -121,17 +121,17 @@ pub struct Groups {
     root: Level,
     groups: Vec<Group>,
     /// Group and weight of each station, by number.
-    places: Vec<Option<Place>>,
+    memberships: Vec<Option<Membership>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Membership {
     group: Option<usize>,
     weight: u32,
 }
 
-/// The place of a station without a group.
-const OUTSIDE: Place = Place { group: None, weight: 1 };
+/// The membership of a station without a group.
+const OUTSIDE: Membership = Membership { group: None, weight: 1 };
 
 const fn check_weight(weight: u32) -> Result<(), GroupError> {
     if matches!(weight, 1..=65_535) { Ok(()) } else { Err(GroupError::Weight(weight)) }
@@ -172,10 +172,10 @@ impl Groups {
             return Err(GroupError::NoSuchStation(station));
         }
         let at = station.0 as usize;
-        if at >= self.places.len() {
-            self.places.resize(at + 1, None);
+        if at >= self.memberships.len() {
+            self.memberships.resize(at + 1, None);
         }
-        self.places[at] = Some(Place { group, weight });
+        self.memberships[at] = Some(Membership { group, weight });
         Ok(())
     }
 
@@ -184,8 +184,8 @@ impl Groups {
         if index < self.groups.len() { Ok(index) } else { Err(GroupError::UnknownGroup(group)) }
     }
 
-    fn place(&self, station: StationId) -> Place {
-        self.places.get(station.0 as usize).copied().flatten().unwrap_or(OUTSIDE)
+    fn place(&self, station: StationId) -> Membership {
+        self.memberships.get(station.0 as usize).copied().flatten().unwrap_or(OUTSIDE)
     }
 
     fn level(&mut self, at: Option<usize>) -> &mut Level {
@@ -196,7 +196,7 @@ impl Groups {
     }
 
     /// Counts active stations, up to the root.
-    fn count(&mut self, members: &[Member]) {
+    fn count(&mut self, members: &[StationActivity]) {
         self.root = Level::default();
         self.groups.iter_mut().for_each(|group| group.level = Level::default());
         for member in members.iter().filter(|member| member.is_active) {
@@ -259,7 +259,7 @@ fn part(whole: u64, weight: u64, weights: u64) -> u64 {
 }
 
 impl Policy for Groups {
-    fn weigh(&mut self, _now: Nanos, members: &[Member], set: &mut dyn FnMut(StationId, u32)) {
+    fn weigh(&mut self, _now: Nanos, members: &[StationActivity], set: &mut dyn FnMut(StationId, u32)) {
         self.count(members);
         self.root.share = WHOLE;
         self.divide(None);
@@ -312,7 +312,7 @@ pub struct PolicyTimer<T> {
     next: Nanos,
     /// When packets were last seen to wait for a station.
     seen: Vec<Option<Nanos>>,
-    members: Vec<Member>,
+    members: Vec<StationActivity>,
 }
 
 impl<T: Policy> PolicyTimer<T> {
@@ -349,7 +349,7 @@ impl<T: Policy> PolicyTimer<T> {
                 *seen = Some(now);
             }
             let is_active = seen.is_some_and(|at| now.since(at).0 <= expiry);
-            self.members.push(Member { station, is_active });
+            self.members.push(StationActivity { station, is_active });
         }
         self.policy.weigh(now, &self.members, &mut |station, weight| stations.set_weight(station, weight));
     }
@@ -360,8 +360,8 @@ mod tests {
     use super::*;
 
     fn weights(groups: &mut Groups, active: &[u32]) -> Vec<u32> {
-        let member = |&number| Member { station: StationId(number), is_active: true };
-        let members: Vec<Member> = active.iter().map(member).collect();
+        let member = |&number| StationActivity { station: StationId(number), is_active: true };
+        let members: Vec<StationActivity> = active.iter().map(member).collect();
         let mut weights = Vec::new();
         groups.weigh(Nanos(0), &members, &mut |_, weight| weights.push(weight));
         weights

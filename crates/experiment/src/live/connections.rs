@@ -31,7 +31,7 @@ pub(super) fn connections(
 type Steps = BTreeMap<u64, u64>;
 
 /// A connection, seen from one direction.
-struct Seen<'a> {
+struct OneWay<'a> {
     there: &'a Flow,
     /// The other direction; absent if nothing came back.
     back: Option<&'a Flow>,
@@ -39,15 +39,15 @@ struct Seen<'a> {
     bytes: u64,
 }
 
-impl<'a> Seen<'a> {
-    fn new(there: &'a Flow, back: Option<&'a Flow>) -> Seen<'a> {
+impl<'a> OneWay<'a> {
+    fn new(there: &'a Flow, back: Option<&'a Flow>) -> OneWay<'a> {
         let is_tcp = there.ends.protocol == TCP;
         // TCP's payload may be sent twice: what counts is acknowledged.
         let arrived = |step: &Step| if is_tcp { step.acked } else { step.payload };
         let of = if is_tcp { back } else { Some(there) };
         let steps = of.into_iter().flat_map(|flow| &flow.steps).map(|step| (step.number, arrived(step)));
         let steps: Steps = steps.filter(|&(_, bytes)| bytes > 0).collect();
-        Seen { there, back, bytes: steps.values().sum(), steps }
+        OneWay { there, back, bytes: steps.values().sum(), steps }
     }
 
     /// When the first and the last packet of either direction came.
@@ -65,9 +65,9 @@ fn directed(
     started: Nanos,
 ) -> Vec<(FlowPlan, FlowSeries)> {
     let back: BTreeMap<Ends, &Flow> = back.iter().map(|flow| (flow.ends, flow)).collect();
-    let seen = there.iter().map(|flow| Seen::new(flow, back.get(&flow.ends).copied()));
+    let seen = there.iter().map(|flow| OneWay::new(flow, back.get(&flow.ends).copied()));
     // One byte is the end of a connection.
-    let mut all: Vec<Seen<'_>> = seen.filter(|seen| seen.bytes > 1).collect();
+    let mut all: Vec<OneWay<'_>> = seen.filter(|seen| seen.bytes > 1).collect();
     all.sort_by_key(|seen| std::cmp::Reverse(seen.bytes));
     let smaller = all.split_off(all.len().min(MOST));
     let mut names = BTreeMap::<String, u32>::new();
@@ -109,7 +109,7 @@ fn name(ends: &Ends, direction: Direction) -> String {
 }
 
 /// These connections as one flow, which lives from the first packet to the last.
-fn one(name: String, direction: Direction, started: Nanos, all: &[Seen<'_>]) -> (FlowPlan, FlowSeries) {
+fn one(name: String, direction: Direction, started: Nanos, all: &[OneWay<'_>]) -> (FlowPlan, FlowSeries) {
     let at = |time: Nanos| signed(time.since(started));
     let start_ns = all.iter().map(|seen| at(seen.life().0)).min().unwrap_or(0);
     let stop_ns = all.iter().map(|seen| at(seen.life().1)).max().unwrap_or(0);
@@ -140,7 +140,7 @@ fn one(name: String, direction: Direction, started: Nanos, all: &[Seen<'_>]) -> 
 }
 
 /// What the queue did with the packets of these connections.
-fn queue(all: &[Seen<'_>]) -> FlowQueue {
+fn queue(all: &[OneWay<'_>]) -> FlowQueue {
     let sum = |of: fn(&Flow) -> u64| all.iter().map(|seen| of(seen.there)).sum::<u64>();
     let sent_packets = sum(|flow| flow.sent.packets);
     FlowQueue {

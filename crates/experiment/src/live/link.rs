@@ -17,8 +17,8 @@ use goodqueue_probe::Test;
 use goodqueue_report::{Direction, EngineHealth, LinkPlan, QueueSeries, Record, Run, TestPlan, Validity};
 use goodqueue_wire::flows::{Flow, MOST_FLOWS, MOST_STEPS};
 use goodqueue_wire::{
-    Between, Change, Engine, EngineHandle, EngineSample, EngineSpec, FlowSpec, Lab, PathReport, PathSample,
-    PathSpec,
+    Change, Engine, EngineHandle, EngineSample, EngineSpec, FlowSpec, Interfaces, Lab, PathReport,
+    PathSample, PathSpec,
 };
 use serde::{Deserialize, Serialize};
 
@@ -241,7 +241,7 @@ impl Link {
     ///
     /// # Errors
     /// Those of [`Link::start`].
-    pub fn between(plan: &Plan, between: Between) -> Result<Link, Error> {
+    pub fn between(plan: &Plan, between: Interfaces) -> Result<Link, Error> {
         let (queue, started) = (queue_of(plan)?, goodqueue_wire::now());
         let spec = lines(&plan.link, &queue, seed_of(plan), flows(started))?;
         let faults = Faults::of([&spec.up.queue, &spec.down.queue]);
@@ -254,7 +254,7 @@ impl Link {
     ///
     /// # Errors
     /// Those of [`Link::start`].
-    pub fn shaping(plan: &Plan, queues: [&QueueSpec; 2], between: Between) -> Result<Link, Error> {
+    pub fn shaping(plan: &Plan, queues: [&QueueSpec; 2], between: Interfaces) -> Result<Link, Error> {
         let (seed, started) = (seed_of(plan), goodqueue_wire::now());
         let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
         let path = |way: usize| {

@@ -16,7 +16,7 @@ mod worker;
 
 use std::ffi::OsString;
 
-use goodqueue_probe::{Direction as Way, Test};
+use goodqueue_probe::{Direction, Test};
 use goodqueue_report::Record;
 use goodqueue_wire::MAX_HOSTS;
 
@@ -89,7 +89,7 @@ fn over_lines(test: &Test, plan: &Plan) -> Result<Vec<Turn>, Error> {
         let name = &plan.test.name;
         return Err(Error::Usage(format!("{name} needs {need} server hosts; with --live there are {have}")));
     }
-    let order = |queue: &String, name: &str, load: Option<Way>| Order {
+    let order = |queue: &String, name: &str, load: Option<Direction>| Order {
         work: Work::Lines {
             queue: queue.clone(),
             text: plan.own.get(queue).cloned(),

@@ -15,7 +15,7 @@ use goodqueue_report::wifi::SHARE_STEP_NS;
 use goodqueue_sim::wifi::{AirEvent, DeviceId, Frame, Radio, Sink, tid_of};
 use goodqueue_wire::{self as wire, Exit, Medium};
 
-use crate::radio::{Fates, Moment, Place};
+use crate::radio::{Fates, Moment, RadioStation};
 
 /// The access point.
 const ACCESS_POINT: DeviceId = 0;
@@ -57,7 +57,7 @@ impl LoadStart {
 pub(super) struct OnAir {
     pub(super) radio: Radio,
     /// The stations, in the order of the lab's hosts.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<RadioStation>,
     /// When the radio's time began.
     pub(super) origin: Nanos,
     /// The way on which packets go to stations.

@@ -60,9 +60,9 @@ trait Boxed: Send {
 }
 
 /// Passes on what happens to packets. What CAKE and `fq` ask of a packet is known to no queue of one's own.
-struct Told<'a>(&'a mut dyn Owner<Frame>);
+struct Forward<'a>(&'a mut dyn Owner<Frame>);
 
-impl Observer<Header> for Told<'_> {
+impl Observer<Header> for Forward<'_> {
     fn dropped(&mut self, now: Nanos, packet: Header, reason: Reason) {
         self.0.dropped(now, packet, reason);
     }
@@ -72,15 +72,15 @@ impl Observer<Header> for Told<'_> {
     }
 }
 
-impl PacketInfo<Header> for Told<'_> {}
+impl PacketInfo<Header> for Forward<'_> {}
 
 impl<Q: Queue<Frame> + Send> Boxed for Q {
     fn enqueue(&mut self, now: Nanos, packet: Frame, owner: &mut dyn Owner<Frame>) -> Verdict {
-        Queue::enqueue(self, now, packet, &mut Told(owner))
+        Queue::enqueue(self, now, packet, &mut Forward(owner))
     }
 
     fn dequeue(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>) -> Option<Frame> {
-        Queue::dequeue(self, now, &mut Told(owner))
+        Queue::dequeue(self, now, &mut Forward(owner))
     }
 
     fn next_wake(&self, now: Nanos) -> Option<Nanos> {
@@ -96,7 +96,7 @@ impl<Q: Queue<Frame> + Send> Boxed for Q {
     }
 
     fn reset(&mut self, now: Nanos, owner: &mut dyn Owner<Frame>) {
-        Queue::reset(self, now, &mut Told(owner));
+        Queue::reset(self, now, &mut Forward(owner));
     }
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use goodqueue::Direction;
-use goodqueue_path::rpm::client::{Ended, Failure, Place, Run};
+use goodqueue_path::rpm::client::{Ended, Failure, Run, Server};
 use goodqueue_path::rpm::server::{Bounds, RpmServer};
 use goodqueue_path::rpm::trust::{Identity, Trust};
 use goodqueue_probe::Sample;
@@ -40,7 +40,7 @@ pub(super) fn run(
     server.set_congestion_control(&plan.cc).map_err(|error| words(&plan.cc, &error))?;
     let address = server.addresses().first().copied().ok_or_else(|| words("the server", &"no address"))?;
     let run = Run {
-        place: Place { address, host: address.ip().to_string(), trust },
+        place: Server { address, host: address.ip().to_string(), trust },
         document: RpmServer::document(&address.to_string()).map_err(|error| words("its URLs", &error))?,
         direction,
         settings: plan.settings,

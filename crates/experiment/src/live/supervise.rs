@@ -11,9 +11,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use goodqueue_probe::{Direction as Way, Test};
+use goodqueue_probe::{Direction, Test};
 use goodqueue_report::wifi::Radio;
-use goodqueue_report::{Direction, EngineHealth, LinkPlan, Record, Responsiveness, Run};
+use goodqueue_report::{EngineHealth, LinkPlan, Record, Responsiveness, Run};
 
 use super::message::{Finish, Message, Order};
 use super::rate::LineClock;
@@ -84,7 +84,7 @@ pub(crate) struct Turn {
     /// Its own link, where that is not the record's.
     pub(crate) link: Option<LinkPlan>,
     /// What a test of responsiveness loads.
-    pub(crate) load: Option<Way>,
+    pub(crate) load: Option<Direction>,
 }
 
 /// Runs `turns` one after the other and puts what was measured into `record`, calling `keep` after each.
@@ -236,7 +236,7 @@ struct Memory {
     lines: [Option<(LineClock, u64)>; 2],
     engine: Option<EngineHealth>,
     link: Option<LinkPlan>,
-    loads: Vec<Direction>,
+    loads: Vec<goodqueue_report::Direction>,
     rpm: Option<Responsiveness>,
     radios: Vec<Radio>,
 }

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use goodqueue::{ETHERNET_FRAME, ETHERNET_MTU, Span};
 use goodqueue_path::clocks::Step;
 use goodqueue_probe::talk::{INPUT, STATE};
-use goodqueue_probe::{Direction as Way, UdpFlow};
+use goodqueue_probe::{Direction, UdpFlow};
 use goodqueue_report::{Doubt, DoubtKind, FlowSeries, MISSING, ProbeSeries, Run, TalkWay};
 
-use super::machine::{Look, Machine};
+use super::machine::{Machine, Snapshot};
 use super::probes::Outcome;
 use super::seconds::{START, range, second};
 use super::wifi::Wifi;
@@ -53,7 +53,7 @@ const CODEL_INTERVAL: i64 = 100_000_000;
 /// flows, which are the last of the run's.
 pub(super) fn of(
     run: &Run,
-    ways: &[Way],
+    ways: &[Direction],
     udp: &[UdpFlow],
     machine: &Machine,
     probes: &[Outcome],
@@ -65,7 +65,7 @@ pub(super) fn of(
         out.extend(processor(from, to));
         let lost = lost(run, udp, from.t, to.t);
         let other = |way| other_traffic(run, ways, sent, lost, [from, to], way);
-        out.extend(Way::BOTH.into_iter().find_map(other));
+        out.extend(Direction::BOTH.into_iter().find_map(other));
     }
     if out.iter().all(|doubt| doubt.kind != DoubtKind::OtherTraffic) {
         let rates = looks.map_or(sent, |[from, to]| sent.map(|bytes| bytes / (to.t - from.t) as f64));
@@ -74,19 +74,21 @@ pub(super) fn of(
     out.extend(path_changed(probes));
     out.extend(interrupted(run));
     let carrier = looks.and_then(|[from, to]| carrier(sent, [from, to]));
-    let varied = Way::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way, carrier, &machine.wifi));
-    let air = || Way::BOTH.into_iter().find_map(|way| air_varied(run, ways, way, carrier?, &machine.wifi));
+    let varied =
+        Direction::BOTH.into_iter().find_map(|way| rate_varied(run, ways, way, carrier, &machine.wifi));
+    let air =
+        || Direction::BOTH.into_iter().find_map(|way| air_varied(run, ways, way, carrier?, &machine.wifi));
     out.extend(varied.or_else(air));
     out
 }
 
 /// The flows of one direction.
-fn flows<'a>(run: &'a Run, ways: &'a [Way], way: Way) -> impl Iterator<Item = &'a FlowSeries> {
+fn flows<'a>(run: &'a Run, ways: &'a [Direction], way: Direction) -> impl Iterator<Item = &'a FlowSeries> {
     run.flows.iter().zip(ways).filter(move |(_, its)| **its == way).map(|(flow, _)| flow)
 }
 
 /// The ends of their steps, and the payload in each.
-fn steps<'a>(run: &'a Run, ways: &'a [Way], way: Way) -> impl Iterator<Item = (i64, f64)> {
+fn steps<'a>(run: &'a Run, ways: &'a [Direction], way: Direction) -> impl Iterator<Item = (i64, f64)> {
     flows(run, ways, way)
         .flat_map(|flow| flow.t_ns.iter().zip(&flow.rx_bytes))
         .map(|(&t, &bytes)| (t, bytes as f64))
@@ -100,7 +102,7 @@ fn percent(share: f64) -> f64 {
     (share * 100.0).round()
 }
 
-fn processor(from: &Look, to: &Look) -> Option<Doubt> {
+fn processor(from: &Snapshot, to: &Snapshot) -> Option<Doubt> {
     let time = (to.t - from.t) as f64;
     let shares = to.threads.iter().filter_map(|(id, after)| {
         let before = from.threads.get(id)?;
@@ -170,12 +172,12 @@ fn lost(run: &Run, udp: &[UdpFlow], from: i64, to: i64) -> f64 {
         let received: u64 = inside.map(|(_, bytes)| bytes).sum();
         (flow.rate.0 as f64 / 8e9 * time as f64 - received as f64).max(0.0)
     };
-    series.filter(|(_, flow)| flow.direction == Way::Up).map(of).sum()
+    series.filter(|(_, flow)| flow.direction == Direction::Up).map(of).sum()
 }
 
 /// Payload of flows up and down between two times.
-fn payload(run: &Run, ways: &[Way], from: i64, to: i64) -> [f64; 2] {
-    [Way::Up, Way::Down].map(|way| {
+fn payload(run: &Run, ways: &[Direction], from: i64, to: i64) -> [f64; 2] {
+    [Direction::Up, Direction::Down].map(|way| {
         steps(run, ways, way)
             .filter(|(t, _)| (from + 1..=to).contains(t))
             .map(|(_, bytes)| bytes)
@@ -184,7 +186,7 @@ fn payload(run: &Run, ways: &[Way], from: i64, to: i64) -> [f64; 2] {
 }
 
 /// Of each interface, the bytes between two looks that it received (0) or sent (1).
-fn counted([from, to]: [&Look; 2], which: usize) -> impl Iterator<Item = (&str, f64)> {
+fn counted([from, to]: [&Snapshot; 2], which: usize) -> impl Iterator<Item = (&str, f64)> {
     to.interfaces.iter().map(move |(name, after)| {
         let before = from.interfaces.get(name).map_or(0, |before| before[which]);
         (name.as_str(), after[which].saturating_sub(before) as f64)
@@ -192,7 +194,7 @@ fn counted([from, to]: [&Look; 2], which: usize) -> impl Iterator<Item = (&str, 
 }
 
 /// The interface that carried so much payload up and down: the one with the fewest bytes that are enough.
-fn carrier([up, down]: [f64; 2], looks: [&Look; 2]) -> Option<&str> {
+fn carrier([up, down]: [f64; 2], looks: [&Snapshot; 2]) -> Option<&str> {
     let enough = up.max(down) * 0.95;
     let all = counted(looks, usize::from(up > down)).filter(|(_, bytes)| *bytes >= enough);
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, _)| name)
@@ -202,24 +204,24 @@ fn carrier([up, down]: [f64; 2], looks: [&Look; 2]) -> Option<&str> {
 /// sent over UDP and did not arrive.
 fn other_traffic(
     run: &Run,
-    ways: &[Way],
+    ways: &[Direction],
     [up, down]: [f64; 2],
     lost: f64,
-    [from, to]: [&Look; 2],
-    way: Way,
+    [from, to]: [&Snapshot; 2],
+    way: Direction,
 ) -> Option<Doubt> {
     let [apps_up, apps_down] = of_applications(run, from.t, to.t);
     let (own, back, which) = match way {
-        Way::Up => (up + apps_up + lost + resent(run, ways, from.t, to.t), down + apps_down, 1),
-        Way::Down => (down + apps_down, up + apps_up, 0),
+        Direction::Up => (up + apps_up + lost + resent(run, ways, from.t, to.t), down + apps_down, 1),
+        Direction::Down => (down + apps_down, up + apps_up, 0),
     };
     if up + down < FEW {
         return None;
     }
     // What a queue holds has left this machine and has not been received.
     let held = match way {
-        Way::Up => up / ((to.t - from.t) as f64) * waits(run),
-        Way::Down => 0.0,
+        Direction::Up => up / ((to.t - from.t) as f64) * waits(run),
+        Direction::Down => 0.0,
     };
     let name = carrier([up, down], [from, to])?;
     let (own, back) = if name == LOOPBACK { (own + back, own + back) } else { (own, back) };
@@ -279,7 +281,7 @@ fn not_idle(run: &Run, rates: [f64; 2]) -> Option<Doubt> {
 }
 
 /// Payload that senders here have sent again between two times: behind a policer, that is a good part of all.
-fn resent(run: &Run, ways: &[Way], from: i64, to: i64) -> f64 {
+fn resent(run: &Run, ways: &[Direction], from: i64, to: i64) -> f64 {
     let segments = |flow: &FlowSeries| {
         let by = |time: i64| {
             let place = flow.t_ns.partition_point(|&t| t <= time);
@@ -287,7 +289,7 @@ fn resent(run: &Run, ways: &[Way], from: i64, to: i64) -> f64 {
         };
         by(to).saturating_sub(by(from))
     };
-    flows(run, ways, Way::Up).map(|flow| f64::from(segments(flow)) * SEGMENT).sum()
+    flows(run, ways, Direction::Up).map(|flow| f64::from(segments(flow)) * SEGMENT).sum()
 }
 
 /// Payload of pages, videos, calls with video and games, up and down, between two times: at most.
@@ -379,7 +381,13 @@ fn interrupted(run: &Run) -> Option<Doubt> {
 /// Whether what the network carried changed by more than TCP does. Nothing is known of traffic both ways:
 /// there the queue of one direction delays the ACKs of the other, whose rate then varies on a line that does
 /// not change. If Wi-Fi carried the load, its bit rate tells whether that changed, or what is behind it.
-fn rate_varied(run: &Run, ways: &[Way], way: Way, carrier: Option<&str>, wifi: &Wifi) -> Option<Doubt> {
+fn rate_varied(
+    run: &Run,
+    ways: &[Direction],
+    way: Direction,
+    carrier: Option<&str>,
+    wifi: &Wifi,
+) -> Option<Doubt> {
     if ways.iter().any(|&its| its != way) {
         return None;
     }
@@ -397,7 +405,7 @@ fn rate_varied(run: &Run, ways: &[Way], way: Way, carrier: Option<&str>, wifi: &
     if !varied([slow, fast]) {
         return None;
     }
-    let name = if way == Way::Up { "up" } else { "down" };
+    let name = if way == Direction::Up { "up" } else { "down" };
     let cause = match carrier.and_then(|carrier| Some((carrier, wifi.range(carrier, way)?))) {
         Some((carrier, rates @ [slow, fast])) if varied(rates) => format!(
             ", and the bit rate of this machine's Wi-Fi ({carrier}) between {slow:.1} and {fast:.1} Mbit/s: measure again \
@@ -421,7 +429,7 @@ fn rate_varied(run: &Run, ways: &[Way], way: Way, carrier: Option<&str>, wifi: &
 /// Whether the bit rate of the Wi-Fi that carried the load changed, though goodput does not show it: because
 /// the change came late or is smaller there, or because both directions were loaded. Of no matter is an air
 /// that has room at its slowest: see [`OF_THE_AIR`].
-fn air_varied(run: &Run, ways: &[Way], way: Way, carrier: &str, wifi: &Wifi) -> Option<Doubt> {
+fn air_varied(run: &Run, ways: &[Direction], way: Direction, carrier: &str, wifi: &Wifi) -> Option<Doubt> {
     flows(run, ways, way).next()?;
     let rates = wifi.range(carrier, way)?;
     let [slow, fast] = rates;
@@ -431,11 +439,11 @@ fn air_varied(run: &Run, ways: &[Way], way: Way, carrier: &str, wifi: &Wifi) -> 
     // What both directions carried while it was slow: they share the air.
     let seconds = wifi.seconds(carrier, way);
     let is_slow = |second: i64| seconds.get(&second).is_some_and(|rate| varied([*rate, fast]));
-    let all = Way::BOTH.into_iter().flat_map(|way| steps(run, ways, way));
+    let all = Direction::BOTH.into_iter().flat_map(|way| steps(run, ways, way));
     let carried: f64 = all.filter(|(t, _)| is_slow(second(*t))).map(|(_, bytes)| bytes * 8.0 / 1e6).sum();
     let carried = carried / seconds.keys().filter(|second| is_slow(**second)).count() as f64;
     (carried >= slow * OF_THE_AIR).then(|| {
-        let name = if way == Way::Up { "up" } else { "down" };
+        let name = if way == Direction::Up { "up" } else { "down" };
         doubt(
             DoubtKind::RateVaried,
             format!(
@@ -467,16 +475,16 @@ mod tests {
             rx_bytes: (0..100).map(|step| mbit(step / 10) * 12_500).collect(),
             ..FlowSeries::default()
         };
-        let limits = SenderLimits { direction: direction(Way::Up), ..SenderLimits::default() };
+        let limits = SenderLimits { direction: direction(Direction::Up), ..SenderLimits::default() };
         let probe = ProbeSeries { rtt_ns: vec![20_000_000; 10], ..ProbeSeries::default() };
         Run { flows: vec![flow], probes: vec![probe], limits: vec![limits], ..Run::default() }
     }
 
     /// What the machine shows at the start and after ten seconds: bytes that eth0 sent, and seconds that the
     /// thread ran and waited.
-    fn looks(sent: u64, ran: f64, waited: f64) -> [Look; 2] {
+    fn looks(sent: u64, ran: f64, waited: f64) -> [Snapshot; 2] {
         let ns = |seconds: f64| (seconds * 1e9) as u64;
-        let look = |t, bytes, ran, waited| Look {
+        let look = |t, bytes, ran, waited| Snapshot {
             t,
             threads: [(7, [ran, waited])].into(),
             interfaces: [("eth0".to_owned(), [1_000, bytes]), ("lo".to_owned(), [5, 5])].into(),
@@ -484,12 +492,12 @@ mod tests {
         [look(0, 9, 3, 4), look(10 * S, 9 + sent, 3 + ns(ran), 4 + ns(waited))]
     }
 
-    fn machine(looks: &[Look; 2]) -> Machine {
+    fn machine(looks: &[Snapshot; 2]) -> Machine {
         Machine { looks: Some(looks.clone()), wifi: Wifi::open() }
     }
 
-    fn kinds(run: &Run, looks: &[Look; 2], probes: &[Outcome]) -> Vec<DoubtKind> {
-        of(run, &[Way::Up], &[], &machine(looks), probes).into_iter().map(|doubt| doubt.kind).collect()
+    fn kinds(run: &Run, looks: &[Snapshot; 2], probes: &[Outcome]) -> Vec<DoubtKind> {
+        of(run, &[Direction::Up], &[], &machine(looks), probes).into_iter().map(|doubt| doubt.kind).collect()
     }
 
     #[test]
@@ -587,7 +595,7 @@ mod tests {
         assert_eq!(kinds(&run(|_| 20), &looks(26_200_000, 1.0, 2.5), &[]), [DoubtKind::Processor]);
         let halved = run(|second| if second < 5 { 28 } else { 12 });
         assert_eq!(kinds(&halved, &quiet(), &[]), [DoubtKind::RateVaried]);
-        let both = of(&halved, &[Way::Up, Way::Down], &[], &machine(&quiet()), &[]);
+        let both = of(&halved, &[Direction::Up, Direction::Down], &[], &machine(&quiet()), &[]);
         assert_eq!(both, [], "ACKs wait behind the data of the other direction");
         // TCP recovers from one loss; that is no other rate.
         let dip = run(|second| if second == 5 { 5 } else { 20 });
@@ -603,8 +611,8 @@ mod tests {
     fn the_bit_rate_of_wifi_tells_what_varied() {
         let halved = run(|second| if second < 5 { 28 } else { 12 });
         let looks = looks(26_200_000, 0.3, 0.1);
-        let words = |looks: &[Look; 2], wifi| {
-            let all = of(&halved, &[Way::Up], &[], &Machine { looks: Some(looks.clone()), wifi }, &[]);
+        let words = |looks: &[Snapshot; 2], wifi| {
+            let all = of(&halved, &[Direction::Up], &[], &Machine { looks: Some(looks.clone()), wifi }, &[]);
             all.into_iter().map(|doubt| doubt.evidence).collect::<String>()
         };
         let falls = |look| if look > 25 { 26.0 } else { 65.0 };
@@ -618,7 +626,7 @@ mod tests {
     }
 
     /// A load over wlan0: what the machine shows of one of 20 Mbit/s.
-    fn over_wlan0() -> [Look; 2] {
+    fn over_wlan0() -> [Snapshot; 2] {
         looks(26_200_000, 0.3, 0.1).map(|mut look| {
             let eth0 = look.interfaces.remove("eth0").unwrap();
             look.interfaces.insert("wlan0".to_owned(), eth0);
@@ -628,13 +636,13 @@ mod tests {
 
     #[test]
     fn a_bit_rate_that_goodput_does_not_show_is_named() {
-        let words = |mbit: fn(i64) -> u64, ways: &[Way], wifi| {
+        let words = |mbit: fn(i64) -> u64, ways: &[Direction], wifi| {
             let mut run = run(mbit);
             if ways.len() > 1 {
                 run.flows.push(run.flows[0].clone());
             }
             let mut looks = over_wlan0();
-            if ways.contains(&Way::Down) {
+            if ways.contains(&Direction::Down) {
                 looks[1].interfaces.entry("wlan0".to_owned()).and_modify(|bytes| bytes[0] = bytes[1]);
             }
             let machine = Machine { looks: Some(looks), wifi };
@@ -643,7 +651,7 @@ mod tests {
             of_rate.map(|doubt| doubt.evidence).collect::<String>()
         };
         let falls = |look| if look > 30 { 26.0 } else { 65.0 };
-        let up = [Way::Up].as_slice();
+        let up = [Direction::Up].as_slice();
         let want = "the bit rate up of this machine's Wi-Fi (wlan0) varied between 26.0 and 65.0 Mbit/s, and the load was";
         // By less than a factor of 2, and in the last seconds alone.
         let by_less = words(|second| if second < 6 { 23 } else { 14 }, up, wlan0(falls));
@@ -655,13 +663,14 @@ mod tests {
         );
         assert!(late.contains(want), "{late}");
         // Both directions share the air.
-        let both = words(|second| if second < 6 { 14 } else { 6 }, &[Way::Up, Way::Down], wlan0(falls));
+        let both =
+            words(|second| if second < 6 { 14 } else { 6 }, &[Direction::Up, Direction::Down], wlan0(falls));
         assert!(both.contains(want) && both.contains("12.0 Mbit/s while it was slow"), "{both}");
         // A line of 20 Mbit/s behind an air that has room for it; one that does not change; one that other
         // frames had.
         assert_eq!(words(|_| 20, up, wlan0(|look| if look > 30 { 390.0 } else { 866.7 })), "");
         assert_eq!(words(|_| 20, up, wlan0(|_| 65.0)), "");
-        assert_eq!(words(|_| 20, &[Way::Down], wlan0(falls)), "", "acknowledgements alone go up");
+        assert_eq!(words(|_| 20, &[Direction::Down], wlan0(falls)), "", "acknowledgements alone go up");
         assert_eq!(words(|_| 20, up, wlan0(|look| if look % 5 == 0 { 6.0 } else { 65.0 })), "");
         let [mut from, to] = over_wlan0();
         from.interfaces.insert("eth0".to_owned(), [0, 0]);

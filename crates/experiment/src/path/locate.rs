@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use goodqueue_path::hops::Answer;
-use goodqueue_probe::Direction as Way;
+use goodqueue_probe::Direction;
 use goodqueue_report::{HopRise, Located, Run};
 
 use crate::record::direction;
@@ -40,7 +40,7 @@ fn rise(trips: &[(i64, i64)]) -> Option<(i64, i64)> {
 
 /// What the answers say of a run that loads one direction. `at`: the start of the load on the clock of the
 /// answers; `length`: its length.
-pub(super) fn locate(way: Way, run: &Run, answers: &[Answer], at: i64, length: i64) -> Located {
+pub(super) fn locate(way: Direction, run: &Run, answers: &[Answer], at: i64, length: i64) -> Located {
     let probes = run.probes.iter().flat_map(|probe| probe.sent_ns.iter().zip(&probe.rtt_ns));
     let trips: Vec<(i64, i64)> =
         probes.filter(|(t, rtt)| **t < length && **rtt >= 0).map(|(&t, &rtt)| (t, rtt)).collect();
@@ -121,7 +121,7 @@ mod tests {
                 rtt: i64::from(hop) * MS + if t >= 0 { rise * MS } else { t.rem_euclid(3) * MS / 10 },
             }))
         });
-        locate(Way::Up, &run, &answers.flatten().collect::<Vec<_>>(), 7 * S, 10 * S)
+        locate(Direction::Up, &run, &answers.flatten().collect::<Vec<_>>(), 7 * S, 10 * S)
     }
 
     fn place(rises: &[Option<i64>], total: i64) -> Option<(u8, Option<u8>)> {

@@ -10,7 +10,7 @@ const INTERVAL: i64 = 200_000_000;
 
 /// What this machine has done and counted, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct Snapshot {
     /// Nanoseconds of the load.
     pub(super) t: i64,
     /// Of each thread of this process: nanoseconds it has run, and waited for a processor.
@@ -19,10 +19,10 @@ pub(super) struct Look {
     pub(super) interfaces: BTreeMap<String, [u64; 2]>,
 }
 
-impl Look {
+impl Snapshot {
     /// Looks now. What this kernel does not tell is left out.
-    fn now(t: i64) -> Look {
-        let mut look = Look { t, ..Look::default() };
+    fn now(t: i64) -> Snapshot {
+        let mut look = Snapshot { t, ..Snapshot::default() };
         if !cfg!(target_os = "linux") {
             return look;
         }
@@ -43,7 +43,7 @@ impl Look {
 /// What was seen of this machine under load.
 pub(super) struct Machine {
     /// Near the start and near the end of the load.
-    pub(super) looks: Option<[Look; 2]>,
+    pub(super) looks: Option<[Snapshot; 2]>,
     pub(super) wifi: Wifi,
 }
 
@@ -59,7 +59,7 @@ impl Machine {
             return;
         }
         self.wifi.look(t);
-        let now = Look::now(t);
+        let now = Snapshot::now(t);
         match &mut self.looks {
             Some([_, last]) => *last = now,
             none => *none = Some([now.clone(), now]),
@@ -103,7 +103,7 @@ mod tests {
                     eth0:825 2 0 0 0 0 0 0 11 1 0 0 0 0 0 0\nifb4eth0:825 2 0 0 0 0 0 0 11 1 0 0 0 0 0 0\n";
         let want = [("eth0".to_owned(), [825, 11]), ("lo".to_owned(), [8, 9])];
         assert_eq!(interfaces(text), want.into());
-        let look = Look::now(3);
+        let look = Snapshot::now(3);
         assert!(look.t == 3 && look.interfaces.contains_key("lo"), "{look:?}");
     }
 }

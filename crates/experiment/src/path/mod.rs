@@ -19,7 +19,7 @@ use goodqueue_own::Library;
 use goodqueue_path::load::Secret;
 use goodqueue_probe::net::{LACKS, NetError, check_cc, default_congestion_control};
 use goodqueue_probe::web::CONNECTIONS;
-use goodqueue_probe::{Direction as Way, IpVersion, Params, Test, Transport};
+use goodqueue_probe::{Direction, IpVersion, Params, Test, Transport};
 use goodqueue_report::{LinkPlan, Record};
 
 use crate::plan::TestOrder;
@@ -68,7 +68,7 @@ pub struct PathTest {
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     label: String,
-    directions: Vec<Way>,
+    directions: Vec<Direction>,
     /// Whether videos are played. A video loads the way down: it would blur what an upload does, and take
     /// some of what a download shows of the line.
     has_video: bool,
@@ -203,7 +203,7 @@ impl Needs {
         let videos = test.dash.iter().filter(|video| video.host == host).count();
         // The connections of a page that was given up may overlap with those of the next.
         let udp = || test.udp.iter().filter(|flow| flow.host == host);
-        let rate = |way: Way| udp().filter(|flow| flow.direction == way).map(|flow| flow.rate.0).sum();
+        let rate = |way: Direction| udp().filter(|flow| flow.direction == way).map(|flow| flow.rate.0).sum();
         let of_pages = if pages > 0 { 4 * CONNECTIONS } else { 0 };
         let flows = || test.flows.iter().filter(|flow| flow.host == host);
         Needs {
@@ -212,10 +212,10 @@ impl Needs {
             web: many(of_pages + 2 * videos),
             talks: many(test.talks.iter().filter(|talk| talk.host == host).count()),
             paced: many(
-                flows().filter(|flow| flow.direction == Way::Down && flow.max_rate.is_some()).count(),
+                flows().filter(|flow| flow.direction == Direction::Down && flow.max_rate.is_some()).count(),
             ),
             udp: many(udp().count()),
-            udp_bps: Way::BOTH.into_iter().map(rate).max().unwrap_or(0),
+            udp_bps: Direction::BOTH.into_iter().map(rate).max().unwrap_or(0),
         }
     }
 
@@ -233,7 +233,7 @@ fn own_choice(test: &mut Test, choose: impl Fn(&str) -> Result<(), NetError>) ->
     if test.flows.iter().any(|flow| flow.transport != Transport::Tcp || flow.cc != usual) {
         return None;
     }
-    let mut uploads = test.flows.iter_mut().filter(|flow| flow.direction == Way::Up).peekable();
+    let mut uploads = test.flows.iter_mut().filter(|flow| flow.direction == Direction::Up).peekable();
     let why = match uploads.peek().map(|_| choose(usual))? {
         Ok(()) => return None,
         Err(NetError::NoCongestionControl { available, .. })
@@ -259,9 +259,9 @@ fn named(request: &Request) -> Result<(Test, Vec<Load>), Error> {
         return Err(Error::Usage(format!("{}: {cure}", test.name)));
     }
     let ways = test.flows.iter().map(|flow| flow.direction).chain(test.udp.iter().map(|flow| flow.direction));
-    let ways: Vec<Way> = ways.collect();
-    let is_loaded = |way: &Way| ways.contains(way);
-    let directions = Way::BOTH.into_iter().filter(is_loaded).collect();
+    let ways: Vec<Direction> = ways.collect();
+    let is_loaded = |way: &Direction| ways.contains(way);
+    let directions = Direction::BOTH.into_iter().filter(is_loaded).collect();
     let load = Load { label: test.name.clone(), directions, has_video: true };
     Ok((test, vec![load]))
 }
@@ -283,13 +283,16 @@ fn three_loads(request: &Request) -> Result<(Test, Vec<Load>), Error> {
         ..up
     };
     test.flows.splice(0..0, down.flows);
-    let load = |label: &str, directions: &[Way]| Load {
+    let load = |label: &str, directions: &[Direction]| Load {
         label: label.into(),
         directions: directions.to_vec(),
-        has_video: directions.len() == Way::BOTH.len(),
+        has_video: directions.len() == Direction::BOTH.len(),
     };
-    let loads =
-        vec![load("download", &[Way::Down]), load("upload", &[Way::Up]), load("both", &[Way::Up, Way::Down])];
+    let loads = vec![
+        load("download", &[Direction::Down]),
+        load("upload", &[Direction::Up]),
+        load("both", &[Direction::Up, Direction::Down]),
+    ];
     Ok((test, loads))
 }
 
@@ -320,8 +323,8 @@ mod tests {
         };
         let odd = own_choice(&mut test(""), denies).unwrap();
         assert!(odd.ends_with("and not cubic: no program can choose one here"), "{odd}");
-        assert_eq!(ccs(&loads, Way::Up), [""; 4]);
-        assert_eq!(ccs(&loads, Way::Down), ["cubic"; 4], "the server's kernel is another");
+        assert_eq!(ccs(&loads, Direction::Up), [""; 4]);
+        assert_eq!(ccs(&loads, Direction::Down), ["cubic"; 4], "the server's kernel is another");
         assert_eq!(own_choice(&mut test(""), |_| Ok(())), None);
         // A test of congestion controls against each other would be another test.
         let mut fight = test("cubic_bbr");

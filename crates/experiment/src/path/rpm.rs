@@ -7,12 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 use goodqueue::Span;
-use goodqueue_path::rpm::client::{self, Ended, Event, Failure, Place};
+use goodqueue_path::rpm::client::{self, Ended, Event, Failure, Server};
 use goodqueue_path::rpm::document::Document;
 use goodqueue_path::rpm::trust::Trust;
 use goodqueue_probe::net::{LACKS, random_u64};
 use goodqueue_probe::rpm::{Confidence, LOADS, Plan, Settings, Tls, lost, samples};
-use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test};
+use goodqueue_probe::{Direction, Sample, TcpSample, Test};
 use goodqueue_report::{LinkPlan, Record, Run, SenderLimits};
 
 use super::doubts;
@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct RpmTest {
     /// The server as typed.
     url: String,
-    place: Place,
+    place: Server,
     document: Document,
     settings: Settings,
     test: Test,
@@ -45,7 +45,7 @@ impl RpmTest {
     /// not trusted; both name the cure.
     pub fn discover(
         url: &str,
-        place: &Place,
+        place: &Server,
         settings: Settings,
         step: Span,
         resolve: &dyn Fn(&str, u16) -> Result<SocketAddr, Error>,
@@ -55,7 +55,7 @@ impl RpmTest {
         let host = document.small.host().unwrap_or_default().to_owned();
         let is_same = document.host().eq_ignore_ascii_case(&place.host) && document.port() == port;
         let address = if is_same { place.address } else { resolve(document.host(), document.port())? };
-        let place = Place { address, host, trust: place.trust };
+        let place = Server { address, host, trust: place.trust };
         let test = test(&settings, step, settings.limit);
         Ok(RpmTest { url: url.to_owned(), place, document, settings, test })
     }
@@ -63,7 +63,7 @@ impl RpmTest {
     /// How many loads there are.
     #[must_use]
     pub fn loads(&self) -> usize {
-        Way::BOTH.len()
+        Direction::BOTH.len()
     }
 
     /// The record before anything has run: `own`, and what is known.
@@ -89,7 +89,7 @@ impl RpmTest {
     /// # Errors
     /// The first reason to stop.
     pub fn run(&self, record: &mut Record, monitor: &mut dyn Monitor) -> Result<(), Error> {
-        let turn = |(name, _): &(&str, Way)| Turn {
+        let turn = |(name, _): &(&str, Direction)| Turn {
             label: (*name).into(),
             idle: self.test.idle,
             load: self.test.load,
@@ -124,7 +124,7 @@ impl RpmTest {
         &self,
         number: usize,
         name: &str,
-        way: Way,
+        way: Direction,
         monitor: &mut dyn Monitor,
     ) -> (Option<Run>, Result<(), Error>) {
         let run = client::Run {
@@ -137,7 +137,7 @@ impl RpmTest {
             length: None,
             cc: None,
         };
-        let mut seen = Seen {
+        let mut seen = LoadOutcome {
             collector: Collector::new(name, &self.test),
             first: self.test.rpm.as_ref().map_or(0, |plan| plan.first_flow(way)),
             flows: self.test.flows.len(),
@@ -166,7 +166,7 @@ impl RpmTest {
         let faults = failure.iter().map(ended).chain(faults(&outcome, is_complete)).collect();
         let mut run = seen.run(way, is_complete, faults);
         run.rpm = Some(responsiveness(&outcome, &self.settings, tls));
-        let ways: Vec<Way> = self.test.flows.iter().map(|flow| flow.direction).collect();
+        let ways: Vec<Direction> = self.test.flows.iter().map(|flow| flow.direction).collect();
         run.doubts = doubts::of(&run, &ways, &[], &seen.machine, &[]);
         // While connections are added, a rate that grows says nothing of the line.
         if outcome.goodput_confidence == Confidence::High {
@@ -220,7 +220,7 @@ pub(crate) fn each_sample(event: &Event, first: u32, flows: usize, take: &mut dy
 }
 
 /// What was seen of a load.
-struct Seen {
+struct LoadOutcome {
     collector: Collector,
     first: u32,
     flows: usize,
@@ -228,7 +228,7 @@ struct Seen {
     machine: Machine,
 }
 
-impl Seen {
+impl LoadOutcome {
     fn take(&mut self, event: &Event) {
         each_sample(event, self.first, self.flows, &mut |sample| {
             if let Sample::Tcp { flow, info, .. } = sample {
@@ -242,7 +242,7 @@ impl Seen {
         }
     }
 
-    fn run(&mut self, way: Way, is_complete: bool, faults: Vec<String>) -> Run {
+    fn run(&mut self, way: Direction, is_complete: bool, faults: Vec<String>) -> Run {
         let nothing =
             Test { flows: Vec::new(), probes: Vec::new(), ..test(&Settings::default(), Span(1), 1) };
         let mut collector = std::mem::replace(&mut self.collector, Collector::new("", &nothing));
@@ -263,7 +263,7 @@ impl Seen {
 }
 
 /// A failure, with its cure.
-fn explain(url: &str, place: &Place, failure: &Failure) -> Error {
+fn explain(url: &str, place: &Server, failure: &Failure) -> Error {
     let at = place.address;
     let why = match failure {
         Failure::Connect(error) => match error.kind() {

@@ -16,7 +16,7 @@ use goodqueue_path::params::Refusal;
 use goodqueue_probe::net::{
     ClockWatch, Far, FlowOutcome, LoadSummary, NetError, SharedClock, check, run_load,
 };
-use goodqueue_probe::{Direction as Way, Sample, TcpSample, Test, Transport};
+use goodqueue_probe::{Direction, Sample, TcpSample, Test, Transport};
 use goodqueue_report::{DoubtKind, Record, Run, SenderLimits, queue_kind};
 
 use super::clocks::Delays;
@@ -75,7 +75,7 @@ pub fn run(asked: &PathTest, record: &mut Record, monitor: &mut dyn Monitor) -> 
 /// without one: a server of irtt has none.
 fn connect(asked: &PathTest) -> Result<Vec<Option<Control>>, Error> {
     // The congestion control of downloads, pages and videos is the server's, which says what it lacks.
-    let flows = asked.test.flows.iter().filter(|flow| flow.direction == Way::Up).cloned().collect();
+    let flows = asked.test.flows.iter().filter(|flow| flow.direction == Direction::Up).cloned().collect();
     let own = Test { flows, web: Vec::new(), dash: Vec::new(), ..asked.test.clone() };
     check(&own, asked.hosts.len()).map_err(Error::machine)?;
     let open = |(number, host): (usize, &PathHost)| {
@@ -177,7 +177,7 @@ fn is_untold<'a>(
     tcp: &[TcpSample],
 ) -> bool {
     let mut uploads = part.flows.iter().zip(flows).zip(tcp).filter(|((plan, flow), _)| {
-        plan.direction == Way::Up && plan.transport == Transport::Tcp && flow.connected.is_some()
+        plan.direction == Direction::Up && plan.transport == Transport::Tcp && flow.connected.is_some()
     });
     uploads.clone().next().is_some() && uploads.all(|(_, last)| *last == TcpSample::default())
 }
@@ -186,7 +186,7 @@ fn is_untold<'a>(
 /// full size do not.
 fn black_hole(run: &Run, part: &Test, numbers: &[u32], gathered: &Gathered) -> Option<String> {
     let Some(Ok(LoadSummary { flows, .. })) = &gathered.load else { return None };
-    let way = Way::BOTH.into_iter().find(|way| {
+    let way = Direction::BOTH.into_iter().find(|way| {
         let mut of_way =
             part.flows.iter().zip(flows).zip(numbers).filter(|((plan, _), _)| plan.direction == *way);
         let received =
@@ -195,7 +195,7 @@ fn black_hole(run: &Run, part: &Test, numbers: &[u32], gathered: &Gathered) -> O
         of_way.clone().next().is_some()
             && of_way.all(|((_, flow), &number)| flow.connected.is_some() && is_empty(number))
     })?;
-    let who = if way == Way::Up { "uploads" } else { "downloads" };
+    let who = if way == Direction::Up { "uploads" } else { "downloads" };
     Some(format!(
         "{who} connected, but no data arrived: packets of full size are lost on the way (an MTU black hole); lower the \
          MTU of the interface, or let ICMP through where it is filtered"
@@ -435,7 +435,7 @@ impl<'a> Underway<'a> {
     }
 
     /// The direction whose queue is to be located.
-    fn one_way(&self) -> Option<Way> {
+    fn one_way(&self) -> Option<Direction> {
         match self.load.directions[..] {
             [way] if self.asked.locate => Some(way),
             _ => None,
@@ -477,7 +477,7 @@ impl<'a> Underway<'a> {
     }
 
     /// What limited the senders of one direction.
-    fn limits(&self, way: Way) -> Option<SenderLimits> {
+    fn limits(&self, way: Direction) -> Option<SenderLimits> {
         let flows = self.part.flows.iter().zip(&self.tcp).filter(|(flow, _)| flow.direction == way);
         let sum = |of: fn(&TcpSample) -> u64| flows.clone().map(|(_, info)| of(info)).sum::<u64>() as f64;
         let busy = sum(|info| info.busy_us);
@@ -506,13 +506,14 @@ impl<'a> Underway<'a> {
         // What both ends already took for the difference of their clocks is not taken out once more.
         self.collector.shift_talks(&|t| corrections[0].ahead(t).saturating_sub(self.ahead));
         self.collector.finished(end.is_ok(), faults, QueueEnd::default(), QueueEnd::default());
-        let limits = Way::BOTH.into_iter().filter_map(|way| self.limits(way)).collect();
+        let limits = Direction::BOTH.into_iter().filter_map(|way| self.limits(way)).collect();
         let loads = self.load.directions.iter().map(|&way| direction(way)).collect();
         let (at, length, one_way) = (self.at, self.length(), self.one_way());
         let peer = self.peer.finish();
         let mut run = Run { loads, limits, peer, ..self.collector.into_run() };
         let udp = self.asked.test.udp.iter().map(|flow| flow.direction);
-        let ways: Vec<Way> = self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
+        let ways: Vec<Direction> =
+            self.asked.test.flows.iter().map(|flow| flow.direction).chain(udp).collect();
         run.doubts = doubts::of(&run, &ways, &self.asked.test.udp, &self.machine, &gathered.probes);
         run.doubts.extend(doubts::stood_still(self.still));
         let jumps = self.asked.hosts.iter().zip(&corrections);

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use goodqueue_probe::Direction as Way;
+use goodqueue_probe::Direction;
 
 use super::seconds::{START, range, second};
 
@@ -32,14 +32,14 @@ impl Wifi {
 
     /// The slow and the fast end of an interface's bit rate in one direction, Mbit/s: of the medians of
     /// seconds.
-    pub(super) fn range(&self, interface: &str, way: Way) -> Option<[f64; 2]> {
+    pub(super) fn range(&self, interface: &str, way: Direction) -> Option<[f64; 2]> {
         range(self.seconds(interface, way).into_values().collect())
     }
 
     /// The median bit rate in each second of the load, Mbit/s, since rate control tries other rates with
     /// single frames (minstrel).
-    pub(super) fn seconds(&self, interface: &str, way: Way) -> BTreeMap<i64, f64> {
-        let which = usize::from(way == Way::Up);
+    pub(super) fn seconds(&self, interface: &str, way: Direction) -> BTreeMap<i64, f64> {
+        let which = usize::from(way == Direction::Up);
         let mut seconds: BTreeMap<i64, Vec<f64>> = BTreeMap::new();
         for (t, rates) in self.seen.get(interface).into_iter().flatten().filter(|(t, _)| *t > START) {
             seconds.entry(second(*t)).or_default().extend(rates[which]);
@@ -117,19 +117,19 @@ pub(super) mod tests {
     #[test]
     fn frames_that_try_another_rate_do_not_count() {
         let tried = wlan0(|look| if look % 5 == 0 { 6.0 } else { 130.0 });
-        assert_eq!(tried.range("wlan0", Way::Up), Some([130.0, 130.0]));
-        assert_eq!(tried.range("wlan0", Way::Down), Some([400.0, 400.0]));
-        assert_eq!(tried.range("wlan1", Way::Up), None);
+        assert_eq!(tried.range("wlan0", Direction::Up), Some([130.0, 130.0]));
+        assert_eq!(tried.range("wlan0", Direction::Down), Some([400.0, 400.0]));
+        assert_eq!(tried.range("wlan1", Direction::Up), None);
     }
 
     #[test]
     fn a_rate_that_falls_for_long_does() {
         assert_eq!(
-            wlan0(|look| if look > 30 { 26.0 } else { 130.0 }).range("wlan0", Way::Up),
+            wlan0(|look| if look > 30 { 26.0 } else { 130.0 }).range("wlan0", Direction::Up),
             Some([26.0, 130.0])
         );
         assert_eq!(
-            wlan0(|look| if look < 10 { 6.0 } else { 130.0 }).range("wlan0", Way::Up),
+            wlan0(|look| if look < 10 { 6.0 } else { 130.0 }).range("wlan0", Direction::Up),
             Some([130.0, 130.0]),
             "TCP starts"
         );

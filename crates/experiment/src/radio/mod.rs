@@ -16,7 +16,7 @@ const WINDOW_NS: i64 = 300_000_000;
 
 /// A station of a radio.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct RadioStation {
     pub(crate) access_point: DeviceId,
     pub(crate) station: DeviceId,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Moment {
 
 /// A radio while it is measured.
 pub(crate) struct Measured {
-    places: Vec<Place>,
+    places: Vec<RadioStation>,
     /// The start of the load.
     first: Option<Moment>,
     last: Moment,
@@ -72,15 +72,15 @@ pub(crate) fn signed(ns: u64) -> i64 {
 }
 
 /// The stations of a radio, in the order of its devices.
-pub(crate) fn places(spec: &RadioSpec) -> Vec<Place> {
+pub(crate) fn places(spec: &RadioSpec) -> Vec<RadioStation> {
     let place = |(device, spec): (usize, &wifi::DeviceSpec)| {
         let Role::Station { access_point, .. } = &spec.role else { return None };
-        Some(Place { access_point: *access_point, station: DeviceId::try_from(device).ok()? })
+        Some(RadioStation { access_point: *access_point, station: DeviceId::try_from(device).ok()? })
     };
     spec.devices.iter().enumerate().filter_map(place).collect()
 }
 
-impl Place {
+impl RadioStation {
     fn used(&self, now: Nanos, radio: &wifi::Radio, fates: Fates) -> Used {
         let (ap, station) = (self.access_point, self.station);
         let air = |from, to| radio.airtime(now, from, to).unwrap_or(Span::ZERO).0;
@@ -102,11 +102,11 @@ impl Moment {
     pub(crate) fn of(
         now: Nanos,
         radio: &wifi::Radio,
-        places: &[Place],
+        places: &[RadioStation],
         fates: impl Fn(usize) -> Fates,
     ) -> Moment {
         let account = radio.air_account(now);
-        let used = |(number, place): (usize, &Place)| place.used(now, radio, fates(number));
+        let used = |(number, place): (usize, &RadioStation)| place.used(now, radio, fates(number));
         Moment {
             at: now.0,
             stations: places.iter().enumerate().map(used).collect(),
@@ -119,7 +119,7 @@ impl Moment {
 
 impl Measured {
     /// For a run whose load lasts so long.
-    pub(crate) fn new(places: Vec<Place>, load: Span) -> Measured {
+    pub(crate) fn new(places: Vec<RadioStation>, load: Span) -> Measured {
         let (load, step) = (signed(load.0), signed(SHARE_STEP_NS));
         let from = load / 2 / step * step;
         let shares =
@@ -129,7 +129,7 @@ impl Measured {
     }
 
     /// The stations.
-    pub(crate) fn places(&self) -> &[Place] {
+    pub(crate) fn places(&self) -> &[RadioStation] {
         &self.places
     }
 
@@ -169,7 +169,7 @@ impl Measured {
 
     /// An event as the record has it.
     fn recorded(&self, event: &wifi::AirEvent, origin: i64) -> Option<AirEvent> {
-        let is_of = |place: &Place| {
+        let is_of = |place: &RadioStation| {
             let ends = (event.from, event.to);
             ends == (place.access_point, place.station) || ends == (place.station, place.access_point)
         };
@@ -251,7 +251,7 @@ pub(crate) fn faults(recorded: &Recorded, radio: &wifi::Radio, now: Nanos) -> Ve
 fn station(
     radio: &wifi::Radio,
     spec: Option<&wifi::DeviceSpec>,
-    place: &Place,
+    place: &RadioStation,
     owner: Owner,
     [first, last]: [&Used; 2],
 ) -> Station {

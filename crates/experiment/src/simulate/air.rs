@@ -68,7 +68,11 @@ impl Airs {
 }
 
 /// The node of a station, and the link to it from its access point.
-fn ends(job: &Job, radio: &goodqueue_sim::Radio, place: &crate::radio::Place) -> Option<(usize, usize)> {
+fn ends(
+    job: &Job,
+    radio: &goodqueue_sim::Radio,
+    place: &crate::radio::RadioStation,
+) -> Option<(usize, usize)> {
     let node = |device: DeviceId| radio.nodes.get(usize::from(device)).copied();
     let (from, node) = (node(place.access_point)?, node(place.station)?);
     let is_down = |&&link: &&usize| {

@@ -40,7 +40,7 @@ pub(super) struct Simple {
 
 /// Which side of a comparison a network is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place<'a> {
+pub(super) enum Side<'a> {
     /// The queue under comparison is the line's own.
     OwnQueue,
     /// The line with its own buffer, and no other queue.
@@ -155,11 +155,11 @@ impl Simple {
     }
 
     /// Where this queue under comparison is; without one the line is alone.
-    pub(super) fn place<'a>(&self, queue: Option<&'a QueueText>) -> Place<'a> {
+    pub(super) fn place<'a>(&self, queue: Option<&'a QueueText>) -> Side<'a> {
         match queue {
-            None => Place::Alone,
-            Some(queue) if self.is_shaped() => Place::Router(queue),
-            Some(_) => Place::OwnQueue,
+            None => Side::Alone,
+            Some(queue) if self.is_shaped() => Side::Router(queue),
+            Some(_) => Side::OwnQueue,
         }
     }
 
@@ -167,7 +167,7 @@ impl Simple {
     /// client of its own, so that the delay of either direction follows its bottleneck, and host by host. The
     /// clients' TCP does not feel the queue as its own device's: a free link lies between. Where a router
     /// shapes, the modem is a node of its own.
-    pub(super) fn links(&self, test: &Test, place: Place<'_>) -> Read<Vec<Link>> {
+    pub(super) fn links(&self, test: &Test, place: Side<'_>) -> Read<Vec<Link>> {
         let link = |name: &str, ends: [&str; 2], up: OneWay, down: OneWay| Link {
             at: 0,
             name: name.into(),
@@ -181,7 +181,7 @@ impl Simple {
         let mut links = vec![link("bottleneck", [near, "isp"], up, down)];
         if self.is_shaped() {
             let (up, down) = match place {
-                Place::Router(queue) => {
+                Side::Router(queue) => {
                     (self.shaped(Direction::Up, queue)?, self.shaped(Direction::Down, queue)?)
                 }
                 _ => (free(), free()),
@@ -219,11 +219,11 @@ impl Simple {
         Ok(At { at: self.line.map_or(0, |line| line.at), value })
     }
 
-    fn way(&self, direction: Direction, place: Place<'_>) -> Read<OneWay> {
+    fn way(&self, direction: Direction, place: Side<'_>) -> Read<OneWay> {
         let line = self.line_of(direction);
         let queue = match place {
-            Place::OwnQueue => At { at: line.at, value: QueueWords::Compared },
-            Place::Alone | Place::Router(_) => {
+            Side::OwnQueue => At { at: line.at, value: QueueWords::Compared },
+            Side::Alone | Side::Router(_) => {
                 let buffer = self.buffer_of(direction)?;
                 At { at: buffer.at, value: QueueWords::Spec(buffer.value) }
             }

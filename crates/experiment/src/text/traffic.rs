@@ -15,7 +15,7 @@ use super::read::{self, At, Read, Section, Wrong, check_name};
 use super::share::RateWords;
 use crate::arrivals::{self, Arrival};
 use crate::own_cc::CcText;
-use crate::traffic::{Come, Pace, Traffic, Viewing, Way};
+use crate::traffic::{Come, Least, Pace, Traffic, Viewing};
 
 /// Largest file of arrivals or of a distribution, bytes.
 const MOST_BYTES: u64 = 64 << 20;
@@ -327,8 +327,8 @@ impl Written {
         let delay = |links: &[usize]| {
             links.iter().fold(Span::ZERO, |sum, &link| sum + network.scenario.links[link].delay)
         };
-        let [fresh, kept_delay] = Way::delays(opener, [delay(&forth), delay(&back)]);
-        let way = Way {
+        let [fresh, kept_delay] = Least::delays(opener, [delay(&forth), delay(&back)]);
+        let way = Least {
             delay: fresh,
             kept_delay,
             rate: forth.iter().filter_map(|&link| network.notes[link].rate).min(),
@@ -353,7 +353,7 @@ impl Written {
     }
 
     /// When flows come, also in words.
-    fn come(&self, way: &Way) -> Read<(Come, String)> {
+    fn come(&self, way: &Least) -> Read<(Come, String)> {
         let (gaps, often) = match &self.arrivals {
             Arrivals::Random { gaps, often } => (*gaps, *often),
             Arrivals::Listed { file, all } => {

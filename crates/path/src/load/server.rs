@@ -193,7 +193,7 @@ struct Shared<'a> {
     server: &'a LoadServer,
     stop: &'a AtomicBool,
     events: &'a (dyn Fn(Event) + Sync),
-    seats: Mutex<Seats>,
+    connections: Mutex<Connections>,
 }
 
 /// Where the connections and datagrams of a load go.
@@ -302,7 +302,7 @@ impl LoadServer {
     /// # Errors
     /// The kernel's error if it cannot wait for connections or datagrams.
     pub fn serve(&self, stop: &AtomicBool, events: &(dyn Fn(Event) + Sync)) -> io::Result<()> {
-        let shared = Shared { server: self, stop, events, seats: Mutex::default() };
+        let shared = Shared { server: self, stop, events, connections: Mutex::default() };
         thread::scope(|scope| {
             let (mut pending, mut ready) = (Vec::<Pending>::new(), Vec::new());
             let quic = self.quic.as_ref().map(|(server, keys)| {
@@ -329,8 +329,8 @@ impl LoadServer {
                         Purpose::Control if is_waiting => kept.push(one),
                         Purpose::Control => {
                             let shared = &shared;
-                            let place = match Place::claim(shared, &one.stream, one.peer) {
-                                Claim::Granted(place) => place,
+                            let permit = match Permit::claim(shared, &one.stream, one.peer) {
+                                Claim::Granted(permit) => permit,
                                 Claim::Wait => {
                                     kept.push(one);
                                     is_waiting = true;
@@ -338,7 +338,7 @@ impl LoadServer {
                                 }
                                 Claim::Refused => continue,
                             };
-                            let control = move || control(shared, one.stream, one.peer, place);
+                            let control = move || control(shared, one.stream, one.peer, permit);
                             // Without a thread the connection is closed.
                             let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, control);
                         }
@@ -445,90 +445,94 @@ impl Shared<'_> {
     }
 }
 
-/// The places of control connections, oldest first.
+/// The control connections that are open, oldest first.
 #[derive(Default)]
-struct Seats {
-    taken: Vec<Seat>,
+struct Connections {
+    open: Vec<Connection>,
     /// The number of the next one.
     next: u64,
-    /// Connections that lost their places and have not ended yet.
+    /// Connections that lost their permits and have not ended yet.
     leaving: usize,
 }
 
-struct Seat {
+struct Connection {
     number: u64,
     from: IpAddr,
     /// The connection, until its client has proved the secret.
     unproved: Option<TcpStream>,
 }
 
-/// A control connection's place among those that are allowed; given back with its value.
-struct Place<'a> {
+/// A control connection's permit to be one of those that are allowed; given back with its value.
+struct Permit<'a> {
     shared: &'a Shared<'a>,
     number: u64,
 }
 
-/// The answer to a request for a place.
+/// The answer to a request for a permit.
 enum Claim<'a> {
-    Granted(Place<'a>),
+    Granted(Permit<'a>),
     /// There will be one once the replaced connections have ended.
     Wait,
     /// All who have one have proved the secret.
     Refused,
 }
 
-impl<'a> Place<'a> {
-    /// If all places are taken, the oldest connection that has not proved the secret is replaced: one of the
+impl<'a> Permit<'a> {
+    /// If all places are open, the oldest connection that has not proved the secret is replaced: one of the
     /// same network, if the network has reached its limit.
     fn claim(shared: &'a Shared<'a>, stream: &TcpStream, peer: SocketAddr) -> Claim<'a> {
         let bounds = &shared.server.bounds;
-        let mut seats = shared.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = shared.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let prefix = bounds.prefix.of(peer.ip());
-        let is_near = |seat: &Seat| bounds.prefix.of(seat.from) == prefix;
-        let is_network_full =
-            seats.taken.iter().filter(|seat| is_near(seat)).count() >= bounds.controls_per_prefix;
-        if is_network_full || seats.taken.len() >= bounds.controls {
-            let may_go = |seat: &Seat| seat.unproved.is_some() && (!is_network_full || is_near(seat));
-            let oldest = seats.taken.iter().position(may_go);
-            if oldest.is_some() && seats.leaving >= bounds.controls {
+        let is_near = |connection: &Connection| bounds.prefix.of(connection.from) == prefix;
+        let is_network_full = connections.open.iter().filter(|connection| is_near(connection)).count()
+            >= bounds.controls_per_prefix;
+        if is_network_full || connections.open.len() >= bounds.controls {
+            let may_go = |connection: &Connection| {
+                connection.unproved.is_some() && (!is_network_full || is_near(connection))
+            };
+            let oldest = connections.open.iter().position(may_go);
+            if oldest.is_some() && connections.leaving >= bounds.controls {
                 return Claim::Wait;
             }
             let Some(oldest) = oldest else {
-                drop(seats);
+                drop(connections);
                 shared.server.count(|stats| stats.refused_busy += 1);
                 shared.tell(Event::Refused { from: peer, why: Why::Busy });
                 return Claim::Refused;
             };
-            if let Some(stream) = seats.taken.remove(oldest).unproved {
+            if let Some(stream) = connections.open.remove(oldest).unproved {
                 // Its thread finds the end.
                 let _ = stream.shutdown(Shutdown::Both);
             }
-            seats.leaving += 1;
+            connections.leaving += 1;
             shared.server.count(|stats| stats.displaced += 1);
         }
-        let number = seats.next;
-        seats.next += 1;
+        let number = connections.next;
+        connections.next += 1;
         // Without another descriptor it keeps its place until its time is over.
-        seats.taken.push(Seat { number, from: peer.ip(), unproved: stream.try_clone().ok() });
+        connections.open.push(Connection { number, from: peer.ip(), unproved: stream.try_clone().ok() });
         shared.server.count(|stats| stats.controls += 1);
-        Claim::Granted(Place { shared, number })
+        Claim::Granted(Permit { shared, number })
     }
 
     /// The secret was proved.
     fn keep(&self) {
-        let mut seats = self.shared.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(seat) = seats.taken.iter_mut().find(|seat| seat.number == self.number) {
-            seat.unproved = None;
+        let mut connections = self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(connection) =
+            connections.open.iter_mut().find(|connection| connection.number == self.number)
+        {
+            connection.unproved = None;
         }
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        let mut seats = self.shared.seats.lock().unwrap_or_else(PoisonError::into_inner);
-        match seats.taken.iter().position(|seat| seat.number == self.number) {
-            Some(index) => drop(seats.taken.remove(index)),
-            None => seats.leaving -= 1,
+        let mut connections = self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        match connections.open.iter().position(|connection| connection.number == self.number) {
+            Some(index) => drop(connections.open.remove(index)),
+            None => connections.leaving -= 1,
         }
         self.shared.server.count(|stats| stats.controls -= 1);
     }
@@ -569,13 +573,13 @@ struct Control<'a> {
     peer: SocketAddr,
     stream: StreamOwned<ServerConnection, Timed>,
     lines: Lines,
-    place: Place<'a>,
+    permit: Permit<'a>,
     /// Whether the client has shown that it has the secret.
     is_proved: bool,
 }
 
 /// Serves one control connection to its end. The client always notices the end.
-fn control(shared: &Shared<'_>, stream: TcpStream, peer: SocketAddr, place: Place<'_>) {
+fn control(shared: &Shared<'_>, stream: TcpStream, peer: SocketAddr, permit: Permit<'_>) {
     let set_up = || {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
@@ -587,7 +591,7 @@ fn control(shared: &Shared<'_>, stream: TcpStream, peer: SocketAddr, place: Plac
         let timed = Timed { stream, until: Some(Instant::now() + HANDSHAKE) };
         let stream = StreamOwned::new(tls, timed);
         let mut control =
-            Control { shared, peer, stream, lines: Lines::new(MOST_ASKED), place, is_proved: false };
+            Control { shared, peer, stream, lines: Lines::new(MOST_ASKED), permit, is_proved: false };
         let ended = control.serve();
         if ended.is_err() && !control.is_proved {
             shared.server.count(|stats| stats.unproved += 1);
@@ -634,7 +638,7 @@ impl Control<'_> {
             return self.refuse(Why::Key);
         }
         self.is_proved = true;
-        self.place.keep();
+        self.permit.keep();
         let bounds = self.shared.server.bounds;
         self.say(&Tell::Welcome(Welcome {
             version: VERSION,

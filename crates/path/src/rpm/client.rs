@@ -67,7 +67,7 @@ pub enum Failure {
 
 /// A server: where, by what name, and whose certificate counts.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Server {
     /// Its address.
     pub address: SocketAddr,
     /// The name in its certificate, as in an address of the web.
@@ -144,7 +144,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 ///
 /// # Errors
 /// How it failed.
-pub fn discover(place: &Place, port: u16) -> Result<Document, Failure> {
+pub fn discover(place: &Server, port: u16) -> Result<Document, Failure> {
     let tls = place.trust.client().map_err(|error| Failure::Tls(error.to_string()))?;
     let authority = authority(&place.host, port);
     let uri: Uri = format!("https://{authority}{}", document::PATH)
@@ -196,7 +196,7 @@ struct Opened {
 impl Connection {
     /// With a congestion control other than the system's, if `cc` names one.
     async fn open(
-        place: &Place,
+        place: &Server,
         config: &Arc<ClientConfig>,
         window: u32,
         cc: Option<&str>,
@@ -315,7 +315,7 @@ struct Load {
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The server; the address of the document's host.
-    pub place: Place,
+    pub place: Server,
     /// What to ask for.
     pub document: Document,
     /// Whether to load the way to the server or from it.

@@ -137,20 +137,20 @@ struct Shared {
     bounds: Bounds,
     identity: Identity,
     stats: Mutex<Stats>,
-    seats: Mutex<Seats>,
+    connections: Mutex<Connections>,
     transfers: Mutex<HashMap<Prefix, usize>>,
     pacer: Pacer,
 }
 
-/// The places of connections, the oldest first.
+/// The connections that are open, the oldest first.
 #[derive(Debug, Default)]
-struct Seats {
-    taken: Vec<Seat>,
+struct Connections {
+    open: Vec<Connection>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct Connection {
     number: u64,
     prefix: Prefix,
     /// Whether it has asked for something.
@@ -200,7 +200,7 @@ impl RpmServer {
             bounds,
             identity,
             stats: Mutex::default(),
-            seats: Mutex::default(),
+            connections: Mutex::default(),
             transfers: Mutex::default(),
             pacer,
         };
@@ -255,8 +255,8 @@ impl RpmServer {
             while !stop.load(Ordering::Relaxed) {
                 sleep(LOOK).await;
             }
-            let seats = std::mem::take(&mut self.shared.lock_seats().taken);
-            seats.iter().for_each(|seat| seat.task.abort());
+            let connections = std::mem::take(&mut self.shared.lock_connections().open);
+            connections.iter().for_each(|connection| connection.task.abort());
             Ok(())
         })
     }
@@ -268,7 +268,7 @@ async fn accept(shared: Arc<Shared>, listener: tokio::net::TcpListener, paces: A
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             // No more files, or a connection that is gone: those who wait go first.
-            if !shared.lock_seats().displace(|_| true) {
+            if !shared.lock_connections().displace(|_| true) {
                 sleep(Duration::from_millis(10)).await;
             }
             continue;
@@ -280,15 +280,17 @@ async fn accept(shared: Arc<Shared>, listener: tokio::net::TcpListener, paces: A
             shared.count(|stats| stats.too_often += 1);
             continue;
         }
-        shared.seat(stream, prefix);
+        shared.admit(stream, prefix);
     }
 }
 
-impl Seats {
+impl Connections {
     /// The oldest connection of those that has asked for nothing makes room, if there is one.
-    fn displace(&mut self, of: impl Fn(&Seat) -> bool) -> bool {
-        let Some(at) = self.taken.iter().position(|seat| !seat.has_asked && of(seat)) else { return false };
-        self.taken.remove(at).task.abort();
+    fn displace(&mut self, of: impl Fn(&Connection) -> bool) -> bool {
+        let Some(at) = self.open.iter().position(|connection| !connection.has_asked && of(connection)) else {
+            return false;
+        };
+        self.open.remove(at).task.abort();
         true
     }
 }
@@ -298,35 +300,35 @@ impl Shared {
         count(&mut self.stats.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    fn lock_seats(&self) -> std::sync::MutexGuard<'_, Seats> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_connections(&self) -> std::sync::MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives a connection a place, or closes it.
-    fn seat(self: &Arc<Self>, stream: TcpStream, prefix: Prefix) {
-        let mut seats = self.lock_seats();
-        let near = seats.taken.iter().filter(|seat| seat.prefix == prefix).count();
+    fn admit(self: &Arc<Self>, stream: TcpStream, prefix: Prefix) {
+        let mut connections = self.lock_connections();
+        let near = connections.open.iter().filter(|connection| connection.prefix == prefix).count();
         let has_room = if near >= self.bounds.connections_per_prefix {
-            seats.displace(|seat| seat.prefix == prefix)
+            connections.displace(|connection| connection.prefix == prefix)
         } else {
-            seats.taken.len() < self.bounds.connections || seats.displace(|_| true)
+            connections.open.len() < self.bounds.connections || connections.displace(|_| true)
         };
         if !has_room {
-            drop(seats);
+            drop(connections);
             self.count(|stats| stats.full += 1);
             return;
         }
-        let number = seats.next;
-        seats.next += 1;
+        let number = connections.next;
+        connections.next += 1;
         // It is the task's from the start, so that it is given back even if the task never runs.
-        let place = Place { shared: Arc::clone(self), number };
+        let permit = Permit { shared: Arc::clone(self), number };
         let task = tokio::spawn(async move {
-            if connection(&place, stream, prefix).await.is_none() {
-                place.shared.count(|stats| stats.failed += 1);
+            if connection(&permit, stream, prefix).await.is_none() {
+                permit.shared.count(|stats| stats.failed += 1);
             }
         });
-        seats.taken.push(Seat { number, prefix, has_asked: false, task: task.abort_handle() });
-        drop(seats);
+        connections.open.push(Connection { number, prefix, has_asked: false, task: task.abort_handle() });
+        drop(connections);
         self.count(|stats| stats.connections += 1);
     }
 
@@ -347,28 +349,30 @@ impl Shared {
     }
 }
 
-/// A connection's place; given back with its value.
-struct Place {
+/// A connection's permit; given back with its value.
+struct Permit {
     shared: Arc<Shared>,
     number: u64,
 }
 
-impl Place {
+impl Permit {
     fn has_asked(&self) {
-        let mut seats = self.shared.lock_seats();
-        if let Some(seat) = seats.taken.iter_mut().find(|seat| seat.number == self.number) {
-            seat.has_asked = true;
+        let mut connections = self.shared.lock_connections();
+        if let Some(connection) =
+            connections.open.iter_mut().find(|connection| connection.number == self.number)
+        {
+            connection.has_asked = true;
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let mut seats = self.shared.lock_seats();
-        let before = seats.taken.len();
-        seats.taken.retain(|seat| seat.number != self.number);
-        let is_displaced = seats.taken.len() == before;
-        drop(seats);
+        let mut connections = self.shared.lock_connections();
+        let before = connections.open.len();
+        connections.open.retain(|connection| connection.number != self.number);
+        let is_displaced = connections.open.len() == before;
+        drop(connections);
         self.shared.count(|stats| {
             stats.connections -= 1;
             stats.displaced += u64::from(is_displaced);
@@ -376,7 +380,7 @@ impl Drop for Place {
     }
 }
 
-/// A transfer's place.
+/// A transfer's permit.
 struct Transfer {
     shared: Arc<Shared>,
     prefix: Prefix,
@@ -397,9 +401,9 @@ impl Drop for Transfer {
 }
 
 /// Serves one connection; `None` if it never got as far as a request.
-async fn connection(place: &Place, stream: TcpStream, prefix: Prefix) -> Option<()> {
+async fn connection(permit: &Permit, stream: TcpStream, prefix: Prefix) -> Option<()> {
     let since = Instant::now();
-    let shared = &place.shared;
+    let shared = &permit.shared;
     let socket = Socket::new(stream).ok()?;
     let tls = TlsAcceptor::from(shared.identity.config()).accept(socket);
     let lean = Lean::new(tokio_rustls::TlsStream::from(timeout(HANDSHAKE, tls).await.ok()?.ok()?));
@@ -430,7 +434,7 @@ async fn connection(place: &Place, stream: TcpStream, prefix: Prefix) -> Option<
                     break;
                 }
                 if !has_asked {
-                    place.has_asked();
+                    permit.has_asked();
                     has_asked = true;
                 }
                 asked_at = Instant::now();

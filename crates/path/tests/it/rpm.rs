@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use goodqueue::Span;
-use goodqueue_path::rpm::client::{self, Ended, Event, Failure, Place, Run};
+use goodqueue_path::rpm::client::{self, Ended, Event, Failure, Run, Server};
 use goodqueue_path::rpm::server::{Bounds, RpmServer, Stats};
 use goodqueue_path::rpm::trust::{Fingerprint, Identity, Trust};
 use goodqueue_probe::Direction;
@@ -37,8 +37,8 @@ fn with_server(bounds: Bounds, body: impl FnOnce(SocketAddr, Fingerprint)) -> St
     })
 }
 
-fn place(address: SocketAddr, trust: Trust) -> Place {
-    Place { address, host: "127.0.0.1".into(), trust }
+fn place(address: SocketAddr, trust: Trust) -> Server {
+    Server { address, host: "127.0.0.1".into(), trust }
 }
 
 /// Short intervals: the definition is the same.
@@ -48,13 +48,13 @@ fn settings() -> Settings {
 }
 
 /// A run against the server at `place`, whose document it asks for.
-fn run(place: &Place, direction: Direction, settings: Settings) -> Run {
+fn run(place: &Server, direction: Direction, settings: Settings) -> Run {
     let document = client::discover(place, place.address.port()).unwrap();
     let (place, step) = (place.clone(), Span::from_millis(100));
     Run { place, document, direction, settings, step, seed: 1, length: None, cc: None }
 }
 
-fn measure(place: &Place, direction: Direction) -> (Ended, Vec<Event>) {
+fn measure(place: &Server, direction: Direction) -> (Ended, Vec<Event>) {
     let run = run(place, direction, settings());
     let mut events = Vec::new();
     let ended = run.run(&AtomicBool::new(false), &mut |event| events.push(event)).unwrap();

@@ -12,4 +12,4 @@ mod run;
 pub use links::{Line, Path, Trouble, all};
 pub use page::{bars, page, shares, spread};
 pub use picture::picture;
-pub use run::{Outcome, Way, Who, run};
+pub use run::{DirectionOutcome, Outcome, Who, run};

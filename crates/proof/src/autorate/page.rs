@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::run::ORACLE;
-use super::{Outcome, Path, Way, Who};
+use super::{DirectionOutcome, Outcome, Path, Who};
 
 /// The least goodput that is asked of ours, as a share of the oracle's.
 const GOODPUT: f64 = 0.85;
@@ -12,7 +12,7 @@ const RISE: f64 = 1.5;
 
 /// Goodput and 95th percentile of a direction, as shares of the oracle's.
 #[must_use]
-pub fn shares(way: &Way, oracle: &Way) -> [f64; 2] {
+pub fn shares(way: &DirectionOutcome, oracle: &DirectionOutcome) -> [f64; 2] {
     [way.goodput / oracle.goodput, way.rise[1] / oracle.rise[1]]
 }
 
@@ -25,7 +25,7 @@ pub fn bars([goodput, rise]: [f64; 2]) -> [bool; 2] {
 /// The spread of the rates of a shaper from second 30 on: the least and the largest, as a share of the
 /// median, with the most extreme hundredth at each end left out.
 #[must_use]
-pub fn spread(way: &Way) -> [f64; 2] {
+pub fn spread(way: &DirectionOutcome) -> [f64; 2] {
     let mut rates: Vec<u64> = way.rates.iter().skip(300).map(|rate| rate.0).collect();
     rates.sort_unstable();
     let at = |percent: usize| rates[(rates.len() * percent / 100).min(rates.len() - 1)] as f64;

@@ -67,7 +67,7 @@ const SHOWN: Span = Span::from_millis(100);
 
 /// What came of one direction of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct DirectionOutcome {
     /// Payload that arrived from second 12 on, bit/s.
     pub goodput: f64,
     /// How much longer a small packet took one way than the median without load, ms: median and 95th
@@ -81,7 +81,7 @@ pub struct Way {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Up and down.
-    pub ways: [Way; 2],
+    pub ways: [DirectionOutcome; 2],
     /// What the controller decided.
     pub decisions: Vec<Decision>,
     /// The hash of all events.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use goodqueue_report::Direction;
 
-use super::input::{InputError, Object, Place, lines};
+use super::input::{InputError, Line, Object, lines};
 use super::qdisc::queue_of;
 
 pub(super) fn direction_of(word: &str) -> Option<Direction> {
@@ -176,7 +176,7 @@ pub fn read(path: &Path, warnings: &mut BTreeSet<String>) -> Result<Vec<Case>, I
             return Err(place.fault(format!("the case {} is here a second time", case.name)));
         }
     }
-    Ok(cases.into_iter().map(|(case, _): (Case, Place)| case).collect())
+    Ok(cases.into_iter().map(|(case, _): (Case, Line)| case).collect())
 }
 
 fn case(object: &Object<'_>) -> Result<Case, InputError> {

@@ -44,12 +44,12 @@ pub enum InputError {
 
 /// One line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Line {
     file: String,
     line: usize,
 }
 
-impl Place {
+impl Line {
     pub(super) fn fault(&self, reason: impl Into<String>) -> InputError {
         InputError::Line { file: self.file.clone(), line: self.line, reason: reason.into() }
     }
@@ -69,7 +69,7 @@ pub(super) fn lines<T>(
         .map_err(|reason| InputError::File { file: file.clone(), reason })?;
     let mut all = Vec::new();
     for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
-        let place = Place { file: file.clone(), line };
+        let place = Line { file: file.clone(), line };
         let value: Value = serde_json::from_slice(text.as_bytes())
             .map_err(|error| place.fault(format!("no JSON: {error}")))?;
         let Value::Object(map) = value else { return Err(place.fault("no JSON object")) };
@@ -85,7 +85,7 @@ pub(super) fn lines<T>(
 
 /// A JSON object whose keys are read one by one. When it is dropped, it notes the keys that were never read.
 pub(super) struct Object<'a> {
-    place: &'a Place,
+    place: &'a Line,
     prefix: String,
     map: &'a Map<String, Value>,
     read: RefCell<BTreeSet<&'a str>>,
@@ -104,7 +104,7 @@ impl Drop for Object<'_> {
 
 impl<'a> Object<'a> {
     fn new(
-        place: &'a Place,
+        place: &'a Line,
         prefix: String,
         map: &'a Map<String, Value>,
         unread: &'a RefCell<BTreeSet<String>>,
@@ -112,7 +112,7 @@ impl<'a> Object<'a> {
         Object { place, prefix, map, read: RefCell::default(), unread }
     }
 
-    pub(super) fn place(&self) -> &'a Place {
+    pub(super) fn place(&self) -> &'a Line {
         self.place
     }
 

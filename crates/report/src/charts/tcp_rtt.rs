@@ -1,7 +1,7 @@
 //! The round trip that TCP's senders measured, over time.
 
 use super::data::{Bins, Spread, spread};
-use super::time::{Look, overlay};
+use super::time::{Style, overlay};
 use super::{Chart, Context};
 use crate::record::Run;
 
@@ -21,7 +21,7 @@ fn over_time(run: &Run, bins: &Bins) -> Vec<Option<Spread>> {
 /// One line and band per queue, on common axes from zero.
 pub(super) fn draw(ctx: &Context<'_>) -> Chart {
     let data: Vec<_> = ctx.record.runs.iter().map(|run| over_time(run, &ctx.coarse)).collect();
-    let look = Look {
+    let look = Style {
         id: "tcp-rtt".into(),
         title: "TCP's own round-trip time".into(),
         unit: "ms",

@@ -121,7 +121,7 @@ fn spread_series(name: &str, queue: usize, unit: &'static str, data: &[Option<Sp
 }
 
 /// What differs between overlays of queues.
-pub(super) struct Look {
+pub(super) struct Style {
     pub(super) id: String,
     pub(super) title: String,
     pub(super) unit: &'static str,
@@ -132,9 +132,9 @@ pub(super) struct Look {
 }
 
 /// One line and band per queue on common axes.
-pub(super) fn overlay(ctx: &Context<'_>, look: Look, bins: &Bins, data: &[Vec<Option<Spread>>]) -> Chart {
+pub(super) fn overlay(ctx: &Context<'_>, look: Style, bins: &Bins, data: &[Vec<Option<Spread>>]) -> Chart {
     let (width, height) = (960.0, look.height);
-    let Look { id, title, unit, .. } = look;
+    let Style { id, title, unit, .. } = look;
     let room = room_for(ctx.record.runs.iter().map(|r| r.queue.as_str()));
     let (left, top, low) = (72.0, 14.0, height - 46.0);
     let (from, to) = bins.domain_s();
@@ -182,7 +182,7 @@ pub(crate) fn delays(ctx: &Context<'_>, delay: Delay, log: bool) -> Chart {
         ctx.record.runs.iter().map(|r| delays_over_time(r, delay, ctx.rise, &ctx.fine)).collect();
     let id = format!("latency-{}-{}", delay.key(), if log { "log" } else { "linear" });
     let title = words::capital(&ctx.delay_words(delay));
-    let look = Look { id, title, unit: "ms", height: 340.0, log, floor: ctx.rise.then_some(RISE_FLOOR) };
+    let look = Style { id, title, unit: "ms", height: 340.0, log, floor: ctx.rise.then_some(RISE_FLOOR) };
     overlay(ctx, look, &ctx.fine, &data)
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn backlog(ctx: &Context<'_>, direction: Direction) -> Chart {
     let data: Vec<_> = ctx.record.runs.iter().map(of).collect();
     let name = direction_name(direction);
     let (id, title) = (format!("backlog-{name}"), format!("Backlog {name}"));
-    overlay(ctx, Look { id, title, unit: "kB", height: 300.0, log: false, floor: None }, &ctx.queue, &data)
+    overlay(ctx, Style { id, title, unit: "kB", height: 300.0, log: false, floor: None }, &ctx.queue, &data)
 }
 
 /// What to do with data that the queue releases after a flow's stop.

@@ -42,7 +42,7 @@ pub(super) struct Probe {
 
 /// A load in one direction, as its ends see it. Times in ns.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct DirectionLoad {
     /// Number of flows.
     pub(super) flows: usize,
     /// Length of a step.
@@ -59,9 +59,9 @@ pub(super) struct Seen {
     pub(super) idle_probes: [u64; 2],
 }
 
-impl Seen {
+impl DirectionLoad {
     /// What is seen of `run`; `None` without probes, an idle time, or flows in that direction alone.
-    pub(super) fn of(record: &Record, run: &Run, way: Direction) -> Option<Seen> {
+    pub(super) fn of(record: &Record, run: &Run, way: Direction) -> Option<DirectionLoad> {
         let span = load_span(record, run);
         let plans = record.test.flows.iter().zip(&run.flows);
         let flows: Vec<_> = plans.filter(|(plan, _)| plan.direction == way).map(|(_, flow)| flow).collect();
@@ -89,7 +89,8 @@ impl Seen {
                 Step { srtt: percentile(&srtt, 50).unwrap_or(0), ..row }
             })
             .collect();
-        let mut seen = Seen { flows: flows.len(), step, end: span.to, steps, ..Seen::default() };
+        let mut seen =
+            DirectionLoad { flows: flows.len(), step, end: span.to, steps, ..DirectionLoad::default() };
         seen.take_probes(run, way)?;
         Some(seen).filter(|seen| seen.flows > 0 && !seen.steps.is_empty())
     }

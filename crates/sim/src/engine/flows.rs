@@ -17,7 +17,7 @@ use crate::error::BuildError;
 use crate::frame::{Frame, Kind};
 use crate::implementation::Implementation;
 use crate::owner::LaneOwner;
-use crate::path::Place;
+use crate::path::Position;
 use crate::propagation::Fate;
 use crate::scenario::{After, Opener, Scenario};
 use crate::tap::What;
@@ -110,7 +110,7 @@ pub(crate) enum Role {
 pub(crate) struct NewFlow {
     pub(crate) conversation: Conversation,
     /// The path of the data, and that of the acknowledgements.
-    pub(crate) paths: [Place; 2],
+    pub(crate) paths: [Position; 2],
     pub(crate) dsfield: u8,
     pub(crate) opener: Opener,
     pub(crate) cc: CcKind,
@@ -122,7 +122,7 @@ pub(crate) struct NewFlow {
 /// One direction of a flow, as the network sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
-    path: Place,
+    path: Position,
     /// The first link of the path. For data it is the device of the sender's host, which belongs to the
     /// sender's queue.
     link: u32,
@@ -151,7 +151,7 @@ impl Flow {
 
 impl Wire {
     /// The path of its frames.
-    pub(super) fn path(&self) -> Place {
+    pub(super) fn path(&self) -> Position {
         self.path
     }
 

@@ -18,7 +18,7 @@ use crate::implementation::Implementation;
 use crate::lanes::{Lane, NEVER};
 use crate::link::{FAR, Link, NEAR};
 use crate::owner::LaneOwner;
-use crate::path::{Paths, Place};
+use crate::path::{Paths, Position};
 use crate::propagation::Fate;
 use crate::scenario::{self, NodeId, Scenario};
 use crate::tap::What;
@@ -115,7 +115,7 @@ impl Network {
         scenario: &Scenario,
         (from, to): (NodeId, NodeId),
         hashes: [u32; 2],
-    ) -> Result<[Place; 2], BuildError> {
+    ) -> Result<[Position; 2], BuildError> {
         let there = self.paths.between(scenario, from, to, hashes[0])?;
         let back = self.paths.between(scenario, to, from, hashes[1])?;
         let mut links = self.paths.links(there).chain(self.paths.links(back));

@@ -13,7 +13,7 @@ use crate::address::{Conversation, ICMP, UDP, udp_headers};
 use crate::error::BuildError;
 use crate::frame::{Frame, Frames, Kind};
 use crate::owner::LaneOwner;
-use crate::path::Place;
+use crate::path::Position;
 use crate::scenario::{ProbeKind, Scenario};
 use crate::tcp::Header;
 
@@ -27,8 +27,8 @@ pub(crate) struct Probes {
 #[derive(Debug)]
 struct Probe {
     client: Client,
-    forward: Place,
-    backward: Place,
+    forward: Position,
+    backward: Position,
     hashes: [u32; 2],
     dsfield: u8,
     len: u32,

@@ -14,7 +14,7 @@ use crate::address::{Conversation, UDP, udp_headers};
 use crate::error::BuildError;
 use crate::frame::{Frame, Frames, Kind};
 use crate::owner::LaneOwner;
-use crate::path::Place;
+use crate::path::Position;
 use crate::scenario::{Opener, Scenario};
 use crate::tcp::{Header, TxStats};
 
@@ -32,7 +32,7 @@ struct QuicFlow {
     /// The flow's number at the client and at the server, once it has one.
     numbers: [Option<usize>; 2],
     addresses: [SocketAddr; 2],
-    paths: [Place; 2],
+    paths: [Position; 2],
     hashes: [u32; 2],
     dsfield: u8,
     /// Headers of a datagram as a queue counts them.

@@ -9,7 +9,7 @@ use crate::draw;
 use crate::error::BuildError;
 use crate::frame::{Frame, Kind};
 use crate::owner::LaneOwner;
-use crate::path::Place;
+use crate::path::Position;
 use crate::scenario::{Pattern, Scenario};
 use crate::tcp::Header;
 
@@ -55,7 +55,7 @@ pub(crate) struct Sources {
 #[derive(Debug)]
 struct Source {
     pattern: Pattern,
-    path: Place,
+    path: Position,
     hash: u32,
     dsfield: u8,
     len: u32,

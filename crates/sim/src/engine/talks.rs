@@ -10,7 +10,7 @@ use crate::address::{Conversation, UDP, udp_headers};
 use crate::error::BuildError;
 use crate::frame::{Frame, Frames, Kind};
 use crate::owner::LaneOwner;
-use crate::path::Place;
+use crate::path::Position;
 use crate::scenario::Scenario;
 use crate::tcp::Header;
 
@@ -27,7 +27,7 @@ struct Talk {
     client: Box<dyn Peer>,
     /// Exists from the first hello on.
     server: Option<Box<dyn Peer>>,
-    paths: [Place; 2],
+    paths: [Position; 2],
     hashes: [u32; 2],
     dsfield: u8,
     /// Headers of a datagram as a queue counts them.

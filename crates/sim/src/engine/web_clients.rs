@@ -23,7 +23,7 @@ use crate::address::{Conversation, TCP, UDP, udp_headers};
 use crate::error::BuildError;
 use crate::frame::{Frame, Kind};
 use crate::owner::LaneOwner;
-use crate::path::Place;
+use crate::path::Position;
 use crate::scenario::{NodeId, Opener, Scenario};
 use crate::tcp::Header;
 use crate::tcp::cc::CcKind;
@@ -32,7 +32,7 @@ use crate::tcp::cc::CcKind;
 #[derive(Debug)]
 pub(crate) struct WebClients {
     list: Vec<WebClient>,
-    /// Place of the first test.
+    /// Position of the first test.
     first_test: usize,
 }
 
@@ -56,7 +56,7 @@ struct WebClient {
 struct Server {
     node: NodeId,
     ipv6: bool,
-    paths: [Place; 2],
+    paths: [Position; 2],
     cc: CcKind,
 }
 

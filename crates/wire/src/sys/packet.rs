@@ -447,7 +447,7 @@ fn vector_of<T>(memory: &mut [T]) -> libc::iovec {
 
 /// What the kernel tells about a frame.
 #[derive(Clone, Copy, Default)]
-struct Told {
+struct FrameInfo {
     /// The receive time, `CLOCK_REALTIME` ns; 0 if unknown.
     stamp: u64,
     /// A VLAN tag that is not in the frame.
@@ -455,8 +455,8 @@ struct Told {
 }
 
 /// What the control messages of a message say that the kernel has filled.
-fn told(message: &libc::msghdr) -> Told {
-    let mut told = Told::default();
+fn told(message: &libc::msghdr) -> FrameInfo {
+    let mut told = FrameInfo::default();
     // SAFETY: the kernel has set `msg_controllen` to what it wrote into the live control buffer, and
     // CMSG_FIRSTHDR returns null if that is less than one header.
     let mut entry = unsafe { libc::CMSG_FIRSTHDR(message) };

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use goodqueue::arena::Slot;
-use goodqueue::cake::{Diffserv, Instance, Isolation, Member, Params, Seat, Tables};
+use goodqueue::cake::{Child, Diffserv, Instance, Isolation, Member, Params, Tables};
 use goodqueue::{Cake, CakeMq, Configurable, Header, Ignore, Lcg, Nanos, Queue, Rate, Span, Stats, Verdict};
 use proptest::prelude::*;
 
@@ -57,8 +57,8 @@ fn cakes(params: Params, count: u64) -> impl Iterator<Item = Cake<Header>> {
 }
 
 fn cake_mq(params: Params, count: u64) -> CakeMq<Header> {
-    let seats = cakes(params, count).map(|cake| Seat::new(Instance::new(cake))).collect();
-    CakeMq::new(Nanos(0), params, LINK, seats).expect("instances")
+    let children = cakes(params, count).map(|cake| Child::new(Instance::new(cake))).collect();
+    CakeMq::new(Nanos(0), params, LINK, children).expect("instances")
 }
 
 /// Linux's time for a length: a factor of 34 bits and a shift.

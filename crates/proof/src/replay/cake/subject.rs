@@ -12,8 +12,6 @@ use super::owner::{Arrival, Log, Owner, Recorded};
 use crate::replay::Fault;
 use crate::replay::text::{Entry, Fields, Number, Step, field};
 
-type Place = Slot<Queued<Header>>;
-
 pub(super) struct Subject {
     queue: Cake<Header, Heap, Recorded>,
     owner: Owner,
@@ -109,7 +107,7 @@ impl Subject {
         }
         params.overhead.from_network = !is_raw;
         let log = Rc::new(RefCell::new(Log::default()));
-        let slots = vec![Place::default(); packets(steps)? + 1];
+        let slots = vec![Slot::<Queued<Header>>::default(); packets(steps)? + 1];
         let tables = Tables::on_heap(TINS, if flows <= 1 << 16 { flows } else { 0 });
         let parts = (Recorded(Rc::clone(&log)), tables, slots);
         let queue = Cake::new(Nanos(0), params, Link::ethernet(Rate(0)), parts);

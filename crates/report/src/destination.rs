@@ -10,21 +10,21 @@ const PAGE: &str = "report.html";
 
 /// A place for the results of a run, checked before anything is written.
 #[derive(Debug)]
-pub enum Place {
+pub enum Destination {
     /// A folder that was new or empty, and whether it was created.
     Folder(Folder, bool),
     /// A file that does not exist yet.
     File(PathBuf),
 }
 
-impl Place {
+impl Destination {
     /// Checks a name, and creates the folder if it names one. With a known suffix ([`SUFFIXES`]) it is a
     /// file, otherwise a folder. `sides` is the number of runs to write. A folder may have a file called
     /// `mark`, and must be empty otherwise.
     ///
     /// # Errors
-    /// [`Error::Place`] if the name is taken, has an unknown suffix, or cannot be created.
-    pub fn claim(path: &Path, sides: usize, mark: &str) -> Result<Place, Error> {
+    /// [`Error::Destination`] if the name is taken, has an unknown suffix, or cannot be created.
+    pub fn claim(path: &Path, sides: usize, mark: &str) -> Result<Destination, Error> {
         let refuse = |why: &str| refused(path, why);
         let name =
             path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
@@ -33,7 +33,7 @@ impl Place {
             if sides > 1 && name.ends_with(".flent.gz") {
                 return Err(refuse("a .flent.gz holds one queue: name a folder, or compare one"));
             }
-            let place = Place::File(path.to_owned());
+            let place = Destination::File(path.to_owned());
             place.check(mark)?;
             check_parent(path)?;
             return Ok(place);
@@ -56,7 +56,7 @@ impl Place {
             }
             Err(error) => return Err(refuse(&format!("cannot make the folder: {error}"))),
         };
-        let place = Place::Folder(folder, made);
+        let place = Destination::Folder(folder, made);
         place.check(mark)?;
         Ok(place)
     }
@@ -64,16 +64,16 @@ impl Place {
     /// Whether the place is still free: a file that does not exist, a folder without files but `mark`.
     ///
     /// # Errors
-    /// [`Error::Place`] if it is not.
+    /// [`Error::Destination`] if it is not.
     pub fn check(&self, mark: &str) -> Result<(), Error> {
         let path = self.path();
         match self {
             // A dangling link counts as an existing name too.
-            Place::File(path) if path.symlink_metadata().is_ok() => {
+            Destination::File(path) if path.symlink_metadata().is_ok() => {
                 Err(refused(path, "it exists, and nothing is ever overwritten: name a new file"))
             }
-            Place::File(_) => Ok(()),
-            Place::Folder(folder, _) => match folder.names() {
+            Destination::File(_) => Ok(()),
+            Destination::Folder(folder, _) => match folder.names() {
                 Ok(names) if names.iter().all(|name| name == mark) => Ok(()),
                 Ok(_) => {
                     Err(refused(path, "it is not empty, and nothing is ever overwritten: name a new folder"))
@@ -87,8 +87,8 @@ impl Place {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Place::Folder(folder, _) => folder.path(),
-            Place::File(path) => path,
+            Destination::Folder(folder, _) => folder.path(),
+            Destination::File(path) => path,
         }
     }
 
@@ -99,14 +99,14 @@ impl Place {
     /// Those of [`write_all_in`] and [`write_new_as`].
     pub fn write(&self, record: &Record) -> Result<PathBuf, Error> {
         match self {
-            Place::Folder(folder, _) => write_all_in(record, folder).map(|_| folder.path().join(PAGE)),
-            Place::File(path) => write_new_as(record, path).map(|()| path.clone()),
+            Destination::Folder(folder, _) => write_all_in(record, folder).map(|_| folder.path().join(PAGE)),
+            Destination::File(path) => write_new_as(record, path).map(|()| path.clone()),
         }
     }
 }
 
 fn refused(path: &Path, why: &str) -> Error {
-    Error::Place { path: path.to_owned(), detail: why.to_owned() }
+    Error::Destination { path: path.to_owned(), detail: why.to_owned() }
 }
 
 /// Whether it ends in a separator.
@@ -125,7 +125,7 @@ fn suffix(path: &Path) -> Option<String> {
 /// Refuses a path if its folder is missing, and names the first missing folder.
 ///
 /// # Errors
-/// [`Error::Place`].
+/// [`Error::Destination`].
 pub fn check_parent(path: &Path) -> Result<(), Error> {
     let parents = path.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty());
     match parents.take_while(|parent| !parent.is_dir()).last() {

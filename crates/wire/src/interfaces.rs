@@ -15,7 +15,7 @@ const TAGS: u32 = 8;
 
 /// Where the frames of a direction come from, and where they go.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     pub(crate) from: String,
     pub(crate) which: Receive,
     pub(crate) to: String,
@@ -25,17 +25,17 @@ pub(crate) struct Way {
     pub(crate) only_to: Option<[u8; 6]>,
 }
 
-impl Way {
-    fn new(from: &str, which: Receive, to: &str) -> Way {
-        Way { from: from.into(), which, to: to.into(), mark: None, only_to: None }
+impl Route {
+    fn new(from: &str, which: Receive, to: &str) -> Route {
+        Route { from: from.into(), which, to: to.into(), mark: None, only_to: None }
     }
 }
 
-/// Both directions.
+/// The interfaces between which an engine works, for both directions.
 #[derive(Debug)]
-pub struct Between {
+pub struct Interfaces {
     /// Up, down.
-    pub(crate) ways: [Way; 2],
+    pub(crate) routes: [Route; 2],
     mtu: u32,
     /// Whether super-packets of TCP are taken, and cut; they leave whole where they may.
     pub(crate) has_super_packets: bool,
@@ -45,21 +45,21 @@ pub struct Between {
     tracking: Option<Tracking>,
 }
 
-impl Between {
+impl Interfaces {
     /// The router of a lab: IP from station to station, and nothing else.
-    pub(crate) fn of_lab(mtu: u32, has_super_packets: bool) -> Between {
-        let way = |from, to| Way::new(from, Receive::Arriving, to);
-        let ways = [way(ROUTER_TO_CLIENT, ROUTER_TO_SERVER), way(ROUTER_TO_SERVER, ROUTER_TO_CLIENT)];
-        Between { ways, mtu, has_super_packets, is_transparent: false, tracking: None }
+    pub(crate) fn of_lab(mtu: u32, has_super_packets: bool) -> Interfaces {
+        let route = |from, to| Route::new(from, Receive::Arriving, to);
+        let routes = [route(ROUTER_TO_CLIENT, ROUTER_TO_SERVER), route(ROUTER_TO_SERVER, ROUTER_TO_CLIENT)];
+        Interfaces { routes, mtu, has_super_packets, is_transparent: false, tracking: None }
     }
 
     /// A bridge: what arrives at `client` leaves at `server` (up), and the other way round (down). `mtu`: the
     /// larger one of both, bytes.
     #[must_use]
-    pub fn bridge(client: &str, server: &str, mtu: u32) -> Between {
-        let way = |from, to| Way::new(from, Receive::Promiscuous, to);
-        let ways = [way(client, server), way(server, client)];
-        Between { ways, mtu, has_super_packets: false, is_transparent: true, tracking: None }
+    pub fn bridge(client: &str, server: &str, mtu: u32) -> Interfaces {
+        let route = |from, to| Route::new(from, Receive::Promiscuous, to);
+        let routes = [route(client, server), route(server, client)];
+        Interfaces { routes, mtu, has_super_packets: false, is_transparent: true, tracking: None }
     }
 
     /// A detour of one interface's frames: the kernel sends out through `taken[0]` what is to leave
@@ -73,24 +73,24 @@ impl Between {
         mark: u32,
         mtu: u32,
         station: Option<[u8; 6]>,
-    ) -> Between {
-        let way =
-            |from, to, only_to| Way { mark: Some(mark), only_to, ..Way::new(from, Receive::Leaving, to) };
-        let ways = [way(taken[0], interface, None), way(taken[1], taken[1], station)];
-        Between { ways, mtu, has_super_packets: false, is_transparent: true, tracking: None }
+    ) -> Interfaces {
+        let route =
+            |from, to, only_to| Route { mark: Some(mark), only_to, ..Route::new(from, Receive::Leaving, to) };
+        let routes = [route(taken[0], interface, None), route(taken[1], taken[1], station)];
+        Interfaces { routes, mtu, has_super_packets: false, is_transparent: true, tracking: None }
     }
 
     /// The same, where hosts are told apart by the addresses that they have behind address translation.
     #[must_use]
-    pub fn tracked(self, tracking: Option<Tracking>) -> Between {
-        Between { tracking, ..self }
+    pub fn tracked(self, tracking: Option<Tracking>) -> Interfaces {
+        Interfaces { tracking, ..self }
     }
 
     /// The same for another thread, with a table of address translation of its own: a packet that is looked
     /// up waits for no other thread.
-    pub(crate) fn another(&self) -> Result<Between> {
+    pub(crate) fn another(&self) -> Result<Interfaces> {
         let tracking = self.tracking.as_ref().map(Tracking::another).transpose()?;
-        Ok(Between { ways: self.ways.clone(), tracking, ..*self })
+        Ok(Interfaces { routes: self.routes.clone(), tracking, ..*self })
     }
 
     /// Whoever knows of address translation.
@@ -114,7 +114,7 @@ impl Between {
         if !self.is_transparent {
             return if frame::is_group(bytes) { None } else { frame::parse(bytes) };
         }
-        let is_other = self.ways[way].only_to.is_some_and(|station| !bytes.starts_with(&station));
+        let is_other = self.routes[way].only_to.is_some_and(|station| !bytes.starts_with(&station));
         if is_other && !frame::is_group(bytes) {
             return None;
         }
