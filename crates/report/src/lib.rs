@@ -55,7 +55,7 @@ pub use applications::{CallSummary, Loads, PageSummary};
 #[cfg(feature = "png")]
 pub use curves::{Curve, Curves, write_curves};
 #[cfg(feature = "png")]
-pub use dots::{DotPanel, DotRow, Dots, write_dots};
+pub use dots::{Dot, DotPanel, DotRow, Dots, write_dots};
 pub use error::Error;
 pub use files::write_new;
 pub use folder::Folder;

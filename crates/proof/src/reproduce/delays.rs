@@ -1,0 +1,56 @@
+//! The picture of how long two kinds of stations wait: the distributions of their round trips.
+
+use goodqueue_report::{Curve, Curves, Record, Run};
+
+use goodqueue_experiment::Experiment;
+use goodqueue_experiment::figure::pings;
+use goodqueue_experiment::text::{Delays, Reproduction};
+
+/// Percentiles of the line, and of the dots.
+const LINE: std::ops::RangeInclusive<usize> = 1..=99;
+const DOTS: usize = 10;
+
+/// The curves that the file asks for. `runs[variant]` has a run for each seed; their round trips are taken
+/// together.
+pub(super) fn curves(
+    experiment: &Experiment,
+    reproduction: &Reproduction,
+    record: &Record,
+    runs: &[Vec<Run>],
+) -> Option<Curves> {
+    let Delays { line, dots, variants } = reproduction.delays.as_ref()?;
+    let points = |variant: usize, stations: &[usize], step: usize| -> Vec<(f64, f64)> {
+        let mut all: Vec<i64> =
+            runs.get(variant).into_iter().flatten().flat_map(|run| pings(record, run, stations)).collect();
+        all.sort_unstable();
+        let at = |percent: usize| {
+            let rank = (all.len() * percent).div_ceil(100).max(1);
+            Some((*all.get(rank - 1)? as f64 / 1e6, percent as f64))
+        };
+        LINE.filter(|percent| percent % step == 0).filter_map(at).collect()
+    };
+    let series: Vec<Curve> = variants
+        .iter()
+        .map(|&variant| Curve {
+            name: experiment.variants.get(variant).map_or_else(String::new, |variant| variant.label.clone()),
+            line: points(variant, &line.1, 1),
+            dots: points(variant, &dots.1, DOTS),
+        })
+        .collect();
+    let all = || series.iter().flat_map(|curve| curve.line.iter().chain(&curve.dots)).map(|point| point.0);
+    let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+    Some(Curves {
+        title: format!("How long pings take: {} and {}", line.0, dots.0),
+        about: format!(
+            "Lines: the stations {}. Dots: {}, a dot for every tenth of its pings. Of all seeds together; the first and the \
+             last hundredth are left out. Further left is better.",
+            line.0, dots.0
+        ),
+        x_title: "round trip under load (ms, logarithmic)".into(),
+        y_title: "pings at or below (%)".into(),
+        x: (least / 1.1, most * 1.1),
+        y: (0.0, 100.0),
+        y_log: false,
+        series,
+    })
+}
