@@ -264,7 +264,8 @@ fn unit(figure: Figure) -> String {
 fn axis(rows: &[DotRow], line: Option<f64>) -> (bool, (f64, f64)) {
     let of_dot = |dot: &Dot| [dot.at, dot.bar.map(|bar| bar.0), dot.bar.map(|bar| bar.1), dot.mark];
     let of_dots = rows.iter().flat_map(|row| &row.dots).flat_map(of_dot).flatten();
-    let values: Vec<f64> = of_dots.chain(rows.iter().flat_map(|row| row.others.iter().copied())).chain(line).collect();
+    let values: Vec<f64> =
+        of_dots.chain(rows.iter().flat_map(|row| row.others.iter().copied())).chain(line).collect();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
     if least > 0.0 && most > 10.0 * least {
@@ -293,7 +294,11 @@ mod tests {
         let row = |at| DotRow { dots: vec![Dot { at: Some(at), ..Dot::default() }], ..DotRow::default() };
         assert_eq!(axis(&[row(1.0), row(100.0)], None), (true, (1.0 / 1.2, 120.0)));
         assert_eq!(axis(&[row(1.0), row(8.0)], None), (false, (0.0, 8.0 * 1.05)));
-        assert_eq!(axis(&[row(1.0), row(8.0)], Some(100.0)), (true, (1.0 / 1.2, 120.0)), "the line is inside");
+        assert_eq!(
+            axis(&[row(1.0), row(8.0)], Some(100.0)),
+            (true, (1.0 / 1.2, 120.0)),
+            "the line is inside"
+        );
         assert!(!axis(&[row(0.0), row(100.0)], None).0);
     }
 }

@@ -70,7 +70,8 @@ mod tests {
             line: vec![(1.0, 0.001), (10.0, 1.0), (100.0, 10.0)],
             dots: vec![(1.0, 0.0), (10.0, 1.0)],
         };
-        let curves = Curves { x: (1.0, 100.0), y: (0.1, 10.0), y_log: true, series: vec![curve], ..Curves::default() };
+        let curves =
+            Curves { x: (1.0, 100.0), y: (0.1, 10.0), y_log: true, series: vec![curve], ..Curves::default() };
         let scene = draw(&curves);
         let parts: Vec<(bool, usize)> = scene
             .items

@@ -67,7 +67,8 @@ fn draw_panel(scene: &mut Scene, panel: &DotPanel, (left, right): (f64, f64), to
         let at = x.at(*value).clamp(left, right);
         scene.line(Ink::Limit, (at, first - 4.0), (at, bottom));
         // Above the axis, on the side where there is more room.
-        let (place, anchor) = if at > f64::midpoint(left, right) { (at - 5.0, Anchor::End) } else { (at + 5.0, Anchor::Start) };
+        let (place, anchor) =
+            if at > f64::midpoint(left, right) { (at - 5.0, Anchor::End) } else { (at + 5.0, Anchor::Start) };
         scene.text(Type::Note, (place, first + 1.0), anchor, words.clone());
     }
     for (number, row) in panel.rows.iter().enumerate() {
@@ -156,7 +157,11 @@ mod tests {
             let panel = DotPanel { ends: (0.0, 10.0), rows: vec![row], line, ..DotPanel::default() };
             let scene = draw(&Dots { panels: vec![panel], ..Dots::default() });
             let of = |wanted: fn(&Ink) -> bool| {
-                scene.items.iter().filter(|item| matches!(item, Item::Shape { ink, .. } if wanted(ink))).count()
+                scene
+                    .items
+                    .iter()
+                    .filter(|item| matches!(item, Item::Shape { ink, .. } if wanted(ink)))
+                    .count()
             };
             (of(|ink| matches!(ink, Ink::Axis)), of(|ink| matches!(ink, Ink::Limit)))
         };
