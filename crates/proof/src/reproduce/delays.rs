@@ -54,3 +54,45 @@ pub(super) fn curves(
         series,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use goodqueue_report::ProbeSeries;
+    use goodqueue_report::wifi::{Radio, Station};
+
+    use super::super::catalogue::text;
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Station 0 is slow and waits 900 ms; the others wait 1 to 29 ms. Two seeds count together.
+    #[test]
+    fn each_kind_of_station_has_its_own_distribution() {
+        let parsed = Experiment::parse(text("wifi-30"), "wifi-30.toml", std::path::Path::new(""));
+        let experiment = parsed.expect("a file of ours");
+        let reproduction = experiment.reproduction.as_ref().expect("claims");
+        let mut record = Record::default();
+        record.test.load_ns = 30_000_000_000;
+        let probe = |ms: i64| ProbeSeries {
+            sent_ns: vec![15_000 * MS],
+            rtt_ns: vec![ms * MS],
+            ..ProbeSeries::default()
+        };
+        let station = |at: u32| Station { probes: vec![at], ..Station::default() };
+        let run = Run {
+            complete: true,
+            radios: vec![Radio { stations: (0..30).map(station).collect(), ..Radio::default() }],
+            probes: [900].into_iter().chain(1..=29).map(probe).collect(),
+            ..Run::default()
+        };
+        let runs = vec![vec![run.clone(), run]; experiment.variants.len()];
+        let curves = curves(&experiment, reproduction, &record, &runs).expect("it asks for them");
+        let names: Vec<&str> = curves.series.iter().map(|curve| curve.name.as_str()).collect();
+        assert_eq!(names, ["FIFO", "FQ-CoDel", "FQ-MAC", "Airtime"]);
+        let Curve { line, dots, .. } = &curves.series[0];
+        assert_eq!(line[49], (15.0, 50.0), "the median of 1 to 29");
+        assert_eq!((line.len(), dots.len()), (99, 9));
+        assert!(dots.iter().all(|dot| dot.0 == 900.0), "{dots:?}");
+        assert!(curves.x.0 < 1.0 && curves.x.1 > 900.0);
+    }
+}

@@ -277,6 +277,8 @@ fn axis(rows: &[DotRow], line: Option<f64>) -> (bool, (f64, f64)) {
 
 #[cfg(test)]
 mod tests {
+    use goodqueue_report::wifi::{Radio, Station};
+
     use super::*;
 
     #[test]
@@ -300,5 +302,40 @@ mod tests {
             "the line is inside"
         );
         assert!(!axis(&[row(0.0), row(100.0)], None).0);
+    }
+
+    fn parse(name: &str) -> Experiment {
+        let text = super::super::catalogue::text(name);
+        Experiment::parse(text, &format!("{name}.toml"), std::path::Path::new("")).expect("a file of ours")
+    }
+
+    #[test]
+    fn a_pair_has_one_row() {
+        let experiment = parse("bql");
+        let reproduction = experiment.reproduction.as_ref().expect("claims");
+        let record = Record::default();
+        let values = Values { experiment: &experiment, reproduction, record: &record, runs: &[] };
+        let rows = values.rows();
+        let names =
+            |row: &Vec<usize>| row.iter().map(|&one| values.label(one).to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(&rows[1]), ["100 Mbit/s", "100 Mbit/s, BQL"]);
+        assert_eq!((rows.len(), rows.iter().flatten().count()), (5, 10));
+    }
+
+    /// The share of one of 30 stations has a line at a thirtieth, and that of 29 has none.
+    #[test]
+    fn an_equal_share_is_a_line() {
+        let experiment = parse("wifi-30");
+        let reproduction = experiment.reproduction.as_ref().expect("claims");
+        let record = Record::default();
+        let radio = Radio { stations: vec![Station::default(); 30], ..Default::default() };
+        let runs = [vec![Run { radios: vec![radio], ..Run::default() }]];
+        let values = Values { experiment: &experiment, reproduction, record: &record, runs: &runs };
+        let mut column = reproduction.dots[0].clone();
+        assert_eq!(column.each.len(), 29);
+        let (share, words) = values.equal_share(&column).expect("one station");
+        assert!((share - 100.0 / 30.0).abs() < 1e-9 && words == "an equal share, 1/30", "{share} {words}");
+        column.stations = column.each.clone();
+        assert_eq!(values.equal_share(&column), None);
     }
 }
