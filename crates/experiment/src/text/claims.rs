@@ -172,6 +172,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
         let what = "`headline` is missing: a sentence that says what the picture shows (of \"overview\" the figures say it)";
         return Err(Wrong::new(section.at, what));
     }
+    let pair = pair(&section, &show, labels, picture)?;
     Ok(Some(Reproduction {
         title: needed(&section, "title")?.value,
         source: needed(&section, "source")?.value,
@@ -180,7 +181,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
         picture,
         headline,
         dots,
-        pair: section.plain("pair", read::text)?,
+        pair,
         delays: delays(&section, labels, far)?,
         claims: claims.iter().map(|section| claim(section, labels, far, load)).collect::<Read<_>>()?,
     }))
@@ -204,6 +205,21 @@ fn picture(section: &Section<'_>) -> Read<Picture> {
             Err(Wrong::new(word.at, what))
         }
     }
+}
+
+/// The word by which two variants share a row of dots; one pair at least is shown.
+fn pair(section: &Section<'_>, show: &[usize], labels: &[&str], picture: Picture) -> Read<Option<String>> {
+    let Some(At { value, at }) = section.read("pair", read::text)? else { return Ok(None) };
+    let word = value.escape_debug();
+    if picture != Picture::Dots {
+        return Err(Wrong::new(at, format!("pair = \"{word}\" is for picture = \"dots\"")));
+    }
+    let is_shown = |name: &str| show.iter().any(|&one| labels[one] == name);
+    if !show.iter().any(|&one| is_shown(&format!("{}, {value}", labels[one]))) {
+        let what = format!("pair = \"{word}\": no two variants are shown as NAME and \"NAME, {word}\"");
+        return Err(Wrong::new(at, what));
+    }
+    Ok(Some(value))
 }
 
 /// The stations whose delays a further picture shows, and the variants.

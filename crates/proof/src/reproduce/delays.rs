@@ -40,10 +40,10 @@ pub(super) fn curves(
     let all = || series.iter().flat_map(|curve| curve.line.iter().chain(&curve.dots)).map(|point| point.0);
     let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     Some(Curves {
-        title: format!("How long pings take: {} and {}", line.0, dots.0),
+        title: format!("How long pings of {} and {} stations take", line.0, dots.0),
         about: format!(
-            "Lines: the stations {}. Dots: {}, a dot for every tenth of its pings. Of all seeds together; the first and the \
-             last hundredth are left out. Further left is better.",
+            "Lines: stations called {}. Dots: stations called {}, at every tenth of their pings. Of all seeds together; the \
+             first and the last hundredth are left out. Further left is better.",
             line.0, dots.0
         ),
         x_title: "round trip under load (ms, logarithmic)".into(),

@@ -92,7 +92,9 @@ pub(super) fn figures(
         "Dot and bar: ours, median and 95 % interval. Diamond: the published value, where there is one."
             .to_owned();
     if let Some(pair) = &reproduction.pair {
-        about += &format!(" A row has both: orange without {pair}, blue with it.");
+        about += &format!(
+            " A row has both: orange and the first number without {pair}, blue and the second with it."
+        );
     }
     if reproduction.dots.iter().any(|column| !column.each.is_empty()) {
         about += " Strokes: each of the other stations.";

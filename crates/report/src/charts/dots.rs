@@ -47,7 +47,8 @@ pub(crate) fn draw(dots: &Dots) -> Scene {
 fn draw_panel(scene: &mut Scene, panel: &DotPanel, (left, right): (f64, f64), top: f64) -> f64 {
     let (from, to) = panel.ends;
     let x = if panel.log { Scale::log(from, to, left, right) } else { Scale::linear(from, to, left, right) };
-    let first = top + 22.0;
+    // The words of a line are above the rows.
+    let first = top + if panel.line.is_some() { 36.0 } else { 22.0 };
     let bottom = first + panel.rows.len() as f64 * ROW + 4.0;
     let title = fit_text(Type::Result, &panel.title, WIDTH - 2.0 * MARGIN);
     scene.text(Type::Result, (MARGIN, top + 10.0), Anchor::Start, title);
@@ -69,7 +70,7 @@ fn draw_panel(scene: &mut Scene, panel: &DotPanel, (left, right): (f64, f64), to
         // Above the axis, on the side where there is more room.
         let (place, anchor) =
             if at > f64::midpoint(left, right) { (at - 5.0, Anchor::End) } else { (at + 5.0, Anchor::Start) };
-        scene.text(Type::Note, (place, first + 1.0), anchor, words.clone());
+        scene.text(Type::Note, (place, first - 5.0), anchor, words.clone());
     }
     for (number, row) in panel.rows.iter().enumerate() {
         draw_row(scene, row, &x, (left, right), first + (number as f64 + 0.5) * ROW);
