@@ -159,7 +159,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
     if claims.is_empty() {
         return Err(Wrong::new(section.at, "[reproduction] without a [[claim]]: nothing would be judged"));
     }
-    let show = match section.plain("show", read::list(read::text))? {
+    let show: Vec<usize> = match section.plain("show", read::list(read::text))? {
         None => (0..labels.len()).collect(),
         Some(names) => names.iter().map(|name| variant(name, labels)).collect::<Read<_>>()?,
     };
