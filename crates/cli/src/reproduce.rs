@@ -107,6 +107,8 @@ fn write(folder: &Folder, reproduced: &Reproduced) -> Result<(), Error> {
         Shown::Runs(record, Picture::Video) => goodqueue_report::write_video(record, headline, path),
         Shown::Counts { curves, .. } => goodqueue_report::write_curves(curves, path),
     };
+    let delays = |curves| goodqueue_report::write_curves(curves, folder.at(format!("{name}-delays.png")));
+    let written = written.and_then(|()| reproduced.delays.as_ref().map_or(Ok(()), delays));
     let quotients = |dots| goodqueue_report::write_dots(dots, folder.at(format!("{name}-published.png")));
     let written = written.and_then(|()| reproduced.quotients.as_ref().map_or(Ok(()), quotients));
     written.map_err(|error| Error::Machine(format!("--output {}: {error}", folder.path().display())))

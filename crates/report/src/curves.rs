@@ -1,10 +1,10 @@
-//! A picture of computed values beside counted ones.
+//! A picture of lines and dots: computed values beside counted ones, or two distributions.
 
 use std::path::Path;
 
 use crate::{Error, charts};
 
-/// Lines with dots on them, over logarithmic axes.
+/// Lines with dots, over a logarithmic horizontal axis.
 #[derive(Clone, Debug, Default)]
 pub struct Curves {
     /// What it is.
@@ -17,8 +17,10 @@ pub struct Curves {
     pub y_title: String,
     /// Ends of the horizontal axis, above zero.
     pub x: (f64, f64),
-    /// Ends of the vertical axis, above zero.
+    /// Ends of the vertical axis; above zero if it is logarithmic.
     pub y: (f64, f64),
+    /// Whether the vertical axis is logarithmic.
+    pub y_log: bool,
     /// One for each colour.
     pub series: Vec<Curve>,
 }
@@ -28,9 +30,9 @@ pub struct Curves {
 pub struct Curve {
     /// The label at its end.
     pub name: String,
-    /// Computed points.
+    /// Points of the line.
     pub line: Vec<(f64, f64)>,
-    /// Counted points.
+    /// Single points.
     pub dots: Vec<(f64, f64)>,
 }
 

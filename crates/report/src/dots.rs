@@ -26,24 +26,35 @@ pub struct DotPanel {
     pub ends: (f64, f64),
     /// From top to bottom.
     pub rows: Vec<DotRow>,
+    /// A dashed line through all rows, and what it is.
+    pub line: Option<(f64, String)>,
 }
 
-/// A dot with its interval.
+/// Dots beside a name: one, or two to be compared.
 #[derive(Clone, Debug, Default)]
 pub struct DotRow {
     /// Left of the axis.
     pub name: String,
     /// Right of the axis.
     pub words: String,
-    /// The dot; none without a value.
-    pub dot: Option<f64>,
-    /// The ends of the bar through the dot.
-    pub bar: Option<(f64, f64)>,
-    /// A grey range behind it.
+    /// A grey range behind them.
     pub band: Option<(f64, f64)>,
+    /// The dots, with a line between two of them.
+    pub dots: Vec<Dot>,
+    /// Values of others, each a short stroke.
+    pub others: Vec<f64>,
+}
+
+/// A dot with its interval.
+#[derive(Clone, Debug, Default)]
+pub struct Dot {
+    /// The value; without one there is no dot.
+    pub at: Option<f64>,
+    /// The ends of the bar through it.
+    pub bar: Option<(f64, f64)>,
     /// The published value.
     pub mark: Option<f64>,
-    /// Number of the dot's colour.
+    /// Number of its colour.
     pub colour: usize,
 }
 

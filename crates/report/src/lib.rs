@@ -56,7 +56,7 @@ pub use applications::{CallSummary, Loads, PageSummary};
 pub use curves::{Curve, Curves, write_curves};
 pub use destination::{Destination, check_parent};
 #[cfg(feature = "png")]
-pub use dots::{DotPanel, DotRow, Dots, write_dots};
+pub use dots::{Dot, DotPanel, DotRow, Dots, write_dots};
 pub use error::Error;
 pub use files::write_new;
 pub use folder::Folder;

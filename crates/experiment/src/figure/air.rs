@@ -117,6 +117,19 @@ pub(super) fn ping(
     window: Option<Window>,
     permille: usize,
 ) -> Option<f64> {
+    let rtts = pings(run, summary, stations, window);
+    let rank = (rtts.len() * permille).div_ceil(1000).max(1);
+    rtts.get(rank - 1).map(|&rtt| rtt as f64)
+}
+
+/// The round trips of their probes under load, or in the window, ns, the shortest first. Without stations, of
+/// all probes.
+pub(super) fn pings(
+    run: &Run,
+    summary: &Summary,
+    stations: Stations<'_>,
+    window: Option<Window>,
+) -> Vec<i64> {
     let loaded = window.map_or(summary.loaded_from_ns..summary.loaded_to_ns, |(from, to)| from..to);
     let chosen = chosen(run, stations);
     let of_stations =
@@ -129,8 +142,7 @@ pub(super) fn ping(
         .map(|(_, &rtt)| rtt)
         .collect();
     rtts.sort_unstable();
-    let rank = (rtts.len() * permille).div_ceil(1000).max(1);
-    rtts.get(rank - 1).map(|&rtt| rtt as f64)
+    rtts
 }
 
 /// The mean opinion score of their calls, the worst of several. `is_down` selects the client's side.

@@ -492,6 +492,12 @@ pub const FIGURES: &[Figure] = &[
     }),
 ];
 
+/// The round trips of the probes of these stations (none: all probes) under load, ns, the shortest first.
+#[must_use]
+pub fn pings(record: &Record, run: &Run, stations: &[usize]) -> Vec<i64> {
+    air::pings(run, &Summary::of(record, run), stations, None)
+}
+
 /// A time in nanoseconds as a figure.
 fn time(ns: Option<i64>) -> Option<f64> {
     ns.map(|ns| ns as f64)

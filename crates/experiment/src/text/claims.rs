@@ -30,6 +30,10 @@ pub struct Reproduction {
     pub headline: Option<String>,
     /// The figures of which the picture has dots.
     pub dots: Vec<Column>,
+    /// A variant NAME, WORD is on the row of dots of NAME: that word.
+    pub pair: Option<String>,
+    /// The distributions of delays of a further picture.
+    pub delays: Option<Delays>,
     /// The claims, in the order of the file.
     pub claims: Vec<Claim>,
 }
@@ -60,6 +64,19 @@ pub struct Column {
     pub station: Option<String>,
     /// Their numbers; none: all.
     pub stations: Vec<usize>,
+    /// Numbers of other stations, each of which the picture shows by itself.
+    pub each: Vec<usize>,
+}
+
+/// Distributions of the round trips of two kinds of stations.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    /// Names and numbers of the stations that have a line.
+    pub line: (String, Vec<usize>),
+    /// Of those that have dots.
+    pub dots: (String, Vec<usize>),
+    /// Numbers of the variants.
+    pub variants: Vec<usize>,
 }
 
 /// A published figure or relation.
@@ -142,7 +159,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
     if claims.is_empty() {
         return Err(Wrong::new(section.at, "[reproduction] without a [[claim]]: nothing would be judged"));
     }
-    let show = match section.plain("show", read::list(read::text))? {
+    let show: Vec<usize> = match section.plain("show", read::list(read::text))? {
         None => (0..labels.len()).collect(),
         Some(names) => names.iter().map(|name| variant(name, labels)).collect::<Read<_>>()?,
     };
@@ -155,6 +172,7 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
         let what = "`headline` is missing: a sentence that says what the picture shows (of \"overview\" the figures say it)";
         return Err(Wrong::new(section.at, what));
     }
+    let pair = pair(&section, &show, labels, picture)?;
     Ok(Some(Reproduction {
         title: needed(&section, "title")?.value,
         source: needed(&section, "source")?.value,
@@ -163,6 +181,8 @@ pub(super) fn read(root: &Section<'_>, labels: &[&str], far: &Far, load: Span) -
         picture,
         headline,
         dots,
+        pair,
+        delays: delays(&section, labels, far)?,
         claims: claims.iter().map(|section| claim(section, labels, far, load)).collect::<Read<_>>()?,
     }))
 }
@@ -187,20 +207,58 @@ fn picture(section: &Section<'_>) -> Read<Picture> {
     }
 }
 
-/// The figures of which the picture has dots: `FIGURE`, or `FIGURE STATION`.
+/// The word by which two variants share a row of dots; one pair at least is shown.
+fn pair(section: &Section<'_>, show: &[usize], labels: &[&str], picture: Picture) -> Read<Option<String>> {
+    let Some(At { value, at }) = section.read("pair", read::text)? else { return Ok(None) };
+    let word = value.escape_debug();
+    if picture != Picture::Dots {
+        return Err(Wrong::new(at, format!("pair = \"{word}\" is for picture = \"dots\"")));
+    }
+    let is_shown = |name: &str| show.iter().any(|&one| labels[one] == name);
+    if !show.iter().any(|&one| is_shown(&format!("{}, {value}", labels[one]))) {
+        let what = format!("pair = \"{word}\": no two variants are shown as NAME and \"NAME, {word}\"");
+        return Err(Wrong::new(at, what));
+    }
+    Ok(Some(value))
+}
+
+/// The stations whose delays a further picture shows, and the variants.
+fn delays(section: &Section<'_>, labels: &[&str], far: &Far) -> Read<Option<Delays>> {
+    let names = section.read("delays", read::list(read::text))?;
+    let of = section.read("delays_of", read::list(read::text))?;
+    let (names, of) = match (names, of) {
+        (None, None) => return Ok(None),
+        (Some(names), Some(of)) => (names, of),
+        (Some(At { at, .. }), None) | (None, Some(At { at, .. })) => {
+            return Err(Wrong::new(at, "`delays` and `delays_of` go together: stations, and variants"));
+        }
+    };
+    let [line, dots] = names.value.as_slice() else {
+        return Err(Wrong::new(names.at, "delays = [\"LINE\", \"DOTS\"]: two names of stations"));
+    };
+    let stations = |name: &At<String>| -> Read<(String, Vec<usize>)> {
+        let Far::Stations(stations) = far else {
+            return Err(Wrong::new(name.at, "there are no stations without [wifi]"));
+        };
+        Ok((name.value.clone(), stations.find(name)?))
+    };
+    let variants = of.value.iter().map(|name| variant(name, labels)).collect::<Read<_>>()?;
+    Ok(Some(Delays { line: stations(line)?, dots: stations(dots)?, variants }))
+}
+
+/// The figures of which the picture has dots: `FIGURE`, `FIGURE STATION` or `FIGURE STATION, each STATION`.
 fn columns(section: &Section<'_>, far: &Far) -> Read<Vec<Column>> {
     let names = section.plain("dots", read::list(read::text))?.unwrap_or_default();
     let column = |name: &At<String>| {
-        let (figure, station) = match name.value.split_once(' ') {
-            Some((figure, station)) => (figure, Some(station.to_owned())),
-            None => (name.value.as_str(), None),
-        };
+        let (figure, of) = name.value.split_once(' ').unwrap_or((&name.value, ""));
+        let (station, each) = of.split_once(", each ").unwrap_or((of, ""));
         let figure = figure.parse::<Figure>().map_err(|why| Wrong::new(name.at, why))?;
-        let stations = match &station {
-            Some(station) => of_stations(&At { value: station.clone(), at: name.at }, figure, far)?,
-            None => Vec::new(),
+        let numbers = |station: &str| match station {
+            "" => Ok(Vec::new()),
+            station => of_stations(&At { value: station.to_owned(), at: name.at }, figure, far),
         };
-        Ok(Column { figure, station, stations })
+        let (stations, each) = (numbers(station)?, numbers(each)?);
+        Ok(Column { figure, station: (!station.is_empty()).then(|| station.to_owned()), stations, each })
     };
     names.iter().map(column).collect()
 }

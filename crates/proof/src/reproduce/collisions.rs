@@ -302,6 +302,7 @@ impl Scenario {
             y_title: "has to share a queue (%, logarithmic)".into(),
             x: (10.0, 1000.0),
             y: (0.001, 100.0),
+            y_log: true,
             series: series.collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! The pictures of values: each published one with ours as a quotient of it, and figures of variants.
 
-use goodqueue_report::{DotPanel, DotRow, Dots, Mark, Record, Run};
+use goodqueue_report::{Dot, DotPanel, DotRow, Dots, Mark, Record, Run};
 
 use super::judge::{Outcome, Verdict};
 use super::measured::Measured;
@@ -21,18 +21,21 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
             Some(DotRow {
                 name: row.what.clone(),
                 words: format!("{short} · {}", row.value),
-                dot: ours.map(|ours| ours.median / by),
-                bar: ours.filter(|ours| ours.interval.is_some()).map(|ours| {
-                    let (low, high) = ours.range();
-                    (low / by, high / by)
-                }),
                 band: Some(band),
-                mark: is_value.then_some(1.0),
-                colour: match row.verdict {
-                    Verdict::Holds => 2,
-                    Verdict::Undecided => 4,
-                    Verdict::Missed => 0,
-                },
+                dots: vec![Dot {
+                    at: ours.map(|ours| ours.median / by),
+                    bar: ours.filter(|ours| ours.interval.is_some()).map(|ours| {
+                        let (low, high) = ours.range();
+                        (low / by, high / by)
+                    }),
+                    mark: is_value.then_some(1.0),
+                    colour: match row.verdict {
+                        Verdict::Holds => 2,
+                        Verdict::Undecided => 4,
+                        Verdict::Missed => 0,
+                    },
+                }],
+                others: Vec::new(),
             })
         })
         .collect();
@@ -49,7 +52,13 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
         about: "Dot and bar: ours, median and 95 % interval, as a quotient of the published value (diamond). Grey: what the \
                 class or the bound allows. Green holds, brown is undecided, red is missed. Right: ours · published."
             .into(),
-        panels: vec![DotPanel { title: "ours divided by the published value".into(), log: true, ends: ENDS, rows }],
+        panels: vec![DotPanel {
+            title: "ours divided by the published value".into(),
+            log: true,
+            ends: ENDS,
+            rows,
+            line: None,
+        }],
     })
 }
 
@@ -77,39 +86,113 @@ pub(super) fn figures(
     record: &Record,
     runs: &[Vec<Run>],
 ) -> Option<Dots> {
-    let panel = |column: &Column| {
-        let rows: Vec<DotRow> = reproduction
-            .show
-            .iter()
-            .enumerate()
-            .filter_map(|(colour, &variant)| {
-                let of = |run| column.figure.of(record, run, &column.stations, None);
-                let ours = Measured::of(runs.get(variant)?.iter().map(of).collect::<Option<_>>()?)?;
-                let by = scale(column.figure.unit).0;
-                Some(DotRow {
-                    name: experiment.variants.get(variant)?.label.clone(),
-                    words: column.figure.unit.words(ours.median, false),
-                    dot: Some(ours.median / by),
-                    bar: ours.interval.map(|(low, high)| (low / by, high / by)),
-                    band: None,
-                    mark: published(reproduction, column, variant).map(|value| value / by),
-                    colour: colour % COLOURS,
-                })
-            })
-            .collect();
-        let (log, ends) = axis(&rows);
-        let of = column.station.as_ref().map(|station| format!(", {station}")).unwrap_or_default();
-        let Figure { name, meaning, .. } = column.figure;
-        DotPanel { title: format!("{name}{of}: {meaning} ({})", unit(column.figure)), log, ends, rows }
-    };
     let headline = reproduction.headline.clone()?;
+    let values = Values { experiment, reproduction, record, runs };
+    let mut about =
+        "Dot and bar: ours, median and 95 % interval. Diamond: the published value, where there is one."
+            .to_owned();
+    if let Some(pair) = &reproduction.pair {
+        about += &format!(
+            " A row has both: orange and the first number without {pair}, blue and the second with it."
+        );
+    }
+    if reproduction.dots.iter().any(|column| !column.each.is_empty()) {
+        about += " Strokes: each of the other stations.";
+    }
     (!reproduction.dots.is_empty()).then(|| Dots {
         headline,
-        about:
-            "Dot and bar: ours, median and 95 % interval. Diamond: the published value, where there is one."
-                .into(),
-        panels: reproduction.dots.iter().map(panel).collect(),
+        about,
+        panels: reproduction.dots.iter().map(|column| values.panel(column)).collect(),
     })
+}
+
+/// What the dots are made of.
+struct Values<'a> {
+    experiment: &'a Experiment,
+    reproduction: &'a Reproduction,
+    record: &'a Record,
+    runs: &'a [Vec<Run>],
+}
+
+impl Values<'_> {
+    fn label(&self, variant: usize) -> &str {
+        self.experiment.variants.get(variant).map_or("", |variant| &variant.label)
+    }
+
+    /// The variants of each row: one, or one and that which has the word of the pair more.
+    fn rows(&self) -> Vec<Vec<usize>> {
+        let show = &self.reproduction.show;
+        let Some(pair) = &self.reproduction.pair else { return show.iter().map(|&one| vec![one]).collect() };
+        let with = |one: usize| {
+            let name = format!("{}, {pair}", self.label(one));
+            show.iter().copied().find(|&other| self.label(other) == name)
+        };
+        let second: Vec<usize> = show.iter().filter_map(|&one| with(one)).collect();
+        let first = show.iter().filter(|one| !second.contains(one));
+        first.map(|&one| [one].into_iter().chain(with(one)).collect()).collect()
+    }
+
+    fn panel(&self, column: &Column) -> DotPanel {
+        let is_paired = self.reproduction.pair.is_some();
+        let row = |(number, variants): (usize, &Vec<usize>)| {
+            let colour = |place: usize| if is_paired { place } else { number % COLOURS };
+            let dots: Vec<(Dot, String)> = variants
+                .iter()
+                .enumerate()
+                .filter_map(|(place, &variant)| self.dot(column, variant, colour(place)))
+                .collect();
+            let first = *variants.first().filter(|_| !dots.is_empty())?;
+            let words: Vec<&str> = dots.iter().map(|(_, words)| words.as_str()).collect();
+            Some(DotRow {
+                name: self.label(first).to_owned(),
+                words: words.join(", "),
+                band: None,
+                others: self.others(column, first),
+                dots: dots.into_iter().map(|(dot, _)| dot).collect(),
+            })
+        };
+        let rows: Vec<DotRow> = self.rows().iter().enumerate().filter_map(row).collect();
+        let line = self.equal_share(column);
+        let (log, ends) = axis(&rows, line.as_ref().map(|line| line.0));
+        let of = column.station.as_ref().map(|station| format!(", {station}")).unwrap_or_default();
+        let Figure { name, meaning, .. } = column.figure;
+        DotPanel { title: format!("{name}{of}: {meaning} ({})", unit(column.figure)), log, ends, rows, line }
+    }
+
+    /// Ours of this variant with its interval, and in words.
+    fn dot(&self, column: &Column, variant: usize, colour: usize) -> Option<(Dot, String)> {
+        let ours = self.measured(column, &column.stations, variant)?;
+        let by = scale(column.figure.unit).0;
+        let dot = Dot {
+            at: Some(ours.median / by),
+            bar: ours.interval.map(|(low, high)| (low / by, high / by)),
+            mark: published(self.reproduction, column, variant).map(|value| value / by),
+            colour,
+        };
+        Some((dot, column.figure.unit.words(ours.median, false)))
+    }
+
+    fn measured(&self, column: &Column, stations: &[usize], variant: usize) -> Option<Measured> {
+        let of = |run| column.figure.of(self.record, run, stations, None);
+        Measured::of(self.runs.get(variant)?.iter().map(of).collect::<Option<_>>()?)
+    }
+
+    /// The medians of the other stations, each by itself.
+    fn others(&self, column: &Column, variant: usize) -> Vec<f64> {
+        let by = scale(column.figure.unit).0;
+        let of = |&station: &usize| Some(self.measured(column, &[station], variant)?.median / by);
+        column.each.iter().filter_map(of).collect()
+    }
+
+    /// The share that one station has if all have the same.
+    fn equal_share(&self, column: &Column) -> Option<(f64, String)> {
+        if column.figure.name != "airtime_share" || column.stations.len() != 1 {
+            return None;
+        }
+        let stations = self.runs.first()?.first()?.radios.first()?.stations.len();
+        let share = 100.0 / stations as f64;
+        Some((share, format!("an equal share, 1/{stations}")))
+    }
 }
 
 /// Published and computed round trips of the variants that the picture shows.
@@ -179,13 +262,14 @@ fn unit(figure: Figure) -> String {
     format!("{}{better}", scale(figure.unit).1)
 }
 
-/// Whether an axis for these rows is logarithmic, and its ends.
-fn axis(rows: &[DotRow]) -> (bool, (f64, f64)) {
-    let values = || {
-        rows.iter().flat_map(|row| [row.dot, row.bar.map(|bar| bar.0), row.bar.map(|bar| bar.1), row.mark])
-    };
-    let least = values().flatten().fold(f64::INFINITY, f64::min);
-    let most = values().flatten().fold(0.0, f64::max);
+/// Whether an axis for these rows and a line is logarithmic, and its ends.
+fn axis(rows: &[DotRow], line: Option<f64>) -> (bool, (f64, f64)) {
+    let of_dot = |dot: &Dot| [dot.at, dot.bar.map(|bar| bar.0), dot.bar.map(|bar| bar.1), dot.mark];
+    let of_dots = rows.iter().flat_map(|row| &row.dots).flat_map(of_dot).flatten();
+    let values: Vec<f64> =
+        of_dots.chain(rows.iter().flat_map(|row| row.others.iter().copied())).chain(line).collect();
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
     if least > 0.0 && most > 10.0 * least {
         (true, (least / 1.2, most * 1.2))
     } else {
@@ -195,6 +279,8 @@ fn axis(rows: &[DotRow]) -> (bool, (f64, f64)) {
 
 #[cfg(test)]
 mod tests {
+    use goodqueue_report::wifi::{Radio, Station};
+
     use super::*;
 
     #[test]
@@ -209,9 +295,49 @@ mod tests {
 
     #[test]
     fn an_axis_is_logarithmic_where_values_differ_tenfold() {
-        let row = |dot| DotRow { dot: Some(dot), ..DotRow::default() };
-        assert_eq!(axis(&[row(1.0), row(100.0)]), (true, (1.0 / 1.2, 120.0)));
-        assert_eq!(axis(&[row(1.0), row(8.0)]), (false, (0.0, 8.0 * 1.05)));
-        assert!(!axis(&[row(0.0), row(100.0)]).0);
+        let row = |at| DotRow { dots: vec![Dot { at: Some(at), ..Dot::default() }], ..DotRow::default() };
+        assert_eq!(axis(&[row(1.0), row(100.0)], None), (true, (1.0 / 1.2, 120.0)));
+        assert_eq!(axis(&[row(1.0), row(8.0)], None), (false, (0.0, 8.0 * 1.05)));
+        assert_eq!(
+            axis(&[row(1.0), row(8.0)], Some(100.0)),
+            (true, (1.0 / 1.2, 120.0)),
+            "the line is inside"
+        );
+        assert!(!axis(&[row(0.0), row(100.0)], None).0);
+    }
+
+    fn parse(name: &str) -> Experiment {
+        let text = super::super::catalogue::text(name);
+        Experiment::parse(text, &format!("{name}.toml"), std::path::Path::new("")).expect("a file of ours")
+    }
+
+    #[test]
+    fn a_pair_has_one_row() {
+        let experiment = parse("bql");
+        let reproduction = experiment.reproduction.as_ref().expect("claims");
+        let record = Record::default();
+        let values = Values { experiment: &experiment, reproduction, record: &record, runs: &[] };
+        let rows = values.rows();
+        let names =
+            |row: &Vec<usize>| row.iter().map(|&one| values.label(one).to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(&rows[1]), ["100 Mbit/s", "100 Mbit/s, BQL"]);
+        assert_eq!((rows.len(), rows.iter().flatten().count()), (5, 10));
+    }
+
+    /// The share of one of 30 stations has a line at a thirtieth, and that of 29 has none.
+    #[test]
+    fn an_equal_share_is_a_line() {
+        let experiment = parse("wifi-30");
+        let reproduction = experiment.reproduction.as_ref().expect("claims");
+        let record = Record::default();
+        let radio = Radio { stations: vec![Station::default(); 30], ..Default::default() };
+        let runs = [vec![Run { radios: vec![radio], ..Run::default() }]];
+        let values = Values { experiment: &experiment, reproduction, record: &record, runs: &runs };
+        let mut column = reproduction.dots[0].clone();
+        assert_eq!(column.each.len(), 29);
+        let (share, words) = values.equal_share(&column).expect("one station");
+        assert!((share - 100.0 / 30.0).abs() < 1e-9 && words == "an equal share, 1/30", "{share} {words}");
+        column.stations = column.each.clone();
+        assert_eq!(values.equal_share(&column), None);
     }
 }

@@ -12,6 +12,7 @@
 
 mod catalogue;
 mod collisions;
+mod delays;
 mod dots;
 mod judge;
 mod measured;

@@ -13,10 +13,13 @@ use goodqueue_experiment::text::{ClaimKind, Class};
 pub const MARK: &str = "<!-- Written by `goodqueue reproduce -o`; not edited by hand. -->\n";
 
 /// The page of one reproduction.
-pub fn page(Reproduced { outcome, shown, quotients, .. }: &Reproduced) -> String {
+pub fn page(Reproduced { outcome, shown, delays, quotients, .. }: &Reproduced) -> String {
     let Outcome { name, title, source, text, claims, .. } = outcome;
     let mut out = format!("{MARK}# {title}\n\n{}\n\nSource: {source}\n\n", text.trim());
     let _ = writeln!(out, "![{title}]({name}.png)\n");
+    if let Some(delays) = delays {
+        let _ = writeln!(out, "![{}]({name}-delays.png)\n", delays.title);
+    }
     if let Some(quotients) = quotients {
         let _ = writeln!(out, "![{}]({name}-published.png)\n", quotients.headline);
     }
@@ -49,7 +52,7 @@ pub fn page(Reproduced { outcome, shown, quotients, .. }: &Reproduced) -> String
     for class in Class::ALL.iter().filter(|class| claims.iter().any(|row| row.class == class.name())) {
         let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
     }
-    let _ = writeln!(out, "* Bounds (≥, ≤, from ... to) have no tolerance, whatever the class.\n");
+    let _ = writeln!(out, "* {BOUNDS}\n");
     match shown {
         Shown::Runs(record, _) => {
             out + "## The runs\n\n" + goodqueue_report::table::markdown(record).trim_start()
@@ -112,6 +115,11 @@ fn simulated(outcome: &Outcome) -> String {
 const LOOKS: &str =
     "A median is outside an interval with a probability of at most 5 %; over three looks, 15 %.";
 
+/// Of which claims a cell has a bound instead of a value.
+const BOUNDS: &str = "Bounds (≥, ≤, from ... to) have no tolerance, whatever the class. Of measured claims they are \
+                      how we read a range or words of the source, such as \"an order of magnitude\"; each page \
+                      quotes them in its last column.";
+
 /// A claim without the end of its line.
 fn line(row: &Row) -> String {
     let verdict = if row.is_expected() { row.words() } else { format!("**{}**", row.words()) };
@@ -144,6 +152,7 @@ pub fn index(outcomes: &[Outcome]) -> String {
     for class in Class::ALL {
         let _ = writeln!(out, "* {}: {}.", class.name(), class.meaning());
     }
+    let _ = writeln!(out, "* {BOUNDS}");
     let changed = outcomes.iter().filter(|outcome| outcome.claims.iter().any(|row| row.history.is_some()));
     let changed: Vec<String> =
         changed.map(|outcome| format!("[{}]({}.md)", outcome.title, outcome.name)).collect();

@@ -6,6 +6,7 @@ use goodqueue_report::{Curves, Dots, Mark, Record, Repetition, Run, SCHEMA};
 
 use super::catalogue::Entry;
 use super::collisions::{self, Counted};
+use super::delays;
 use super::dots;
 use super::judge::{Outcome, Sample, Verdict, outcome};
 use goodqueue_experiment::simulate::{self, Options};
@@ -22,6 +23,8 @@ pub struct Reproduced {
     pub headline: Option<String>,
     /// Figures of variants, the picture of pages that ask for it.
     pub figures: Option<Dots>,
+    /// Distributions of delays, a further picture.
+    pub delays: Option<Curves>,
     /// Ours divided by what was published.
     pub quotients: Option<Dots>,
     /// Published and computed round trips, lines of the picture over time.
@@ -57,6 +60,7 @@ pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error
                 shown: Shown::Counts { curves, table, how },
                 headline: None,
                 figures: None,
+                delays: None,
                 quotients: None,
                 marks: Vec::new(),
             })
@@ -92,6 +96,7 @@ fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> R
     decide(experiment, reproduction, &record, &mut samples, monitor)?;
     let outcome = outcome(name, experiment, reproduction, &samples);
     let figures = dots::figures(experiment, reproduction, &record, &runs);
+    let delays = delays::curves(experiment, reproduction, &record, &runs);
     let quotients = dots::quotients(&outcome, &reproduction.claims);
     record.runs = runs.into_iter().filter_map(|runs| together(&record, experiment, runs)).collect();
     show(&mut record, &reproduction.show);
@@ -101,6 +106,7 @@ fn simulate(name: &str, experiment: &Experiment, monitor: &mut dyn Monitor) -> R
         shown: Shown::Runs(Box::new(record), reproduction.picture),
         headline,
         figures,
+        delays,
         quotients,
         marks: dots::marks(reproduction),
     })

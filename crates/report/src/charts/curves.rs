@@ -1,4 +1,4 @@
-//! Computed values as lines, counted values as dots on them.
+//! Values as lines, others as dots.
 
 use super::frame::{EndLabel, Frame, Sides, end_labels};
 use super::scale::Scale;
@@ -13,7 +13,7 @@ const HEIGHT: f64 = 340.0;
 /// Radius of a dot.
 const DOT: f64 = 3.6;
 
-/// Both axes are logarithmic; values below the bottom of the vertical axis are left out.
+/// Values below the bottom of the vertical axis are left out.
 pub(crate) fn draw(curves: &Curves) -> Scene {
     let mut scene = Scene::new(WIDTH, 0.0, curves.about.clone());
     let mut y = 30.0;
@@ -32,7 +32,11 @@ pub(crate) fn draw(curves: &Curves) -> Scene {
         width: right - left,
         height: HEIGHT,
         x: Scale::log(curves.x.0, curves.x.1, left, right),
-        y: Scale::log(curves.y.0, curves.y.1, top + HEIGHT, top),
+        y: if curves.y_log {
+            Scale::log(curves.y.0, curves.y.1, top + HEIGHT, top)
+        } else {
+            Scale::linear(curves.y.0, curves.y.1, top + HEIGHT, top)
+        },
     };
     frame.draw(&mut scene, Sides { x: Some(&curves.x_title), y: Some(&curves.y_title) });
     let mut labels = Vec::new();
@@ -66,7 +70,8 @@ mod tests {
             line: vec![(1.0, 0.001), (10.0, 1.0), (100.0, 10.0)],
             dots: vec![(1.0, 0.0), (10.0, 1.0)],
         };
-        let curves = Curves { x: (1.0, 100.0), y: (0.1, 10.0), series: vec![curve], ..Curves::default() };
+        let curves =
+            Curves { x: (1.0, 100.0), y: (0.1, 10.0), y_log: true, series: vec![curve], ..Curves::default() };
         let scene = draw(&curves);
         let parts: Vec<(bool, usize)> = scene
             .items

@@ -26,8 +26,9 @@ const SPIKE: f64 = 1.5;
 const OUTLINED: f64 = 6.0;
 /// Room between panels.
 const BETWEEN: f64 = 22.0;
-/// Room above the panels for the queue's name and result.
+/// Room above the panels for the queue's name and result, and for the words of each mark below them.
 const NAME: f64 = 46.0;
+const WORDS: f64 = 15.0;
 /// Room for the vertical axes.
 const AXES: f64 = 66.0;
 
@@ -47,6 +48,8 @@ struct Across {
     /// Where on the axis, ms.
     at: f64,
     words: String,
+    /// Whether its words are above the panels, where they cover no data.
+    is_mark: bool,
 }
 
 impl Shared {
@@ -74,10 +77,16 @@ impl Shared {
         }
     }
 
+    /// Room above the panels.
+    fn above(&self) -> f64 {
+        let marks = |lines: &Vec<Across>| lines.iter().filter(|line| line.is_mark).count();
+        NAME + WORDS * self.lines.iter().map(marks).max().unwrap_or(0) as f64
+    }
+
     /// Height of a column: name, panels, time axis. A program's record has no probes, and no panel for them.
     fn height(&self) -> f64 {
         let latency = if self.extent.is_some() { LATENCY } else { -BETWEEN };
-        NAME + self.directions.len() as f64 * (GOODPUT + BETWEEN) + latency + 46.0
+        self.above() + self.directions.len() as f64 * (GOODPUT + BETWEEN) + latency + 46.0
     }
 }
 
@@ -85,14 +94,18 @@ impl Shared {
 fn across(ctx: &Context<'_>, queue: usize, run: &Run, marks: &[Mark]) -> Vec<Across> {
     let idle = Summary::of(ctx.record, run).rtt.idle_ns;
     let ms = |ns: i64| ns as f64 / 1e6;
-    let base = idle.filter(|_| !ctx.rise).map(|ns| Across { at: ms(ns), words: "before the load".into() });
+    let base = idle.filter(|_| !ctx.rise).map(|ns| Across {
+        at: ms(ns),
+        words: "before the load".into(),
+        is_mark: false,
+    });
     let mark = |mark: &Mark| {
         let at = match (mark.is_rise, ctx.rise) {
             (true, false) => mark.ns.checked_add(idle?)?,
             (false, true) => mark.ns.checked_sub(idle?)?,
             _ => mark.ns,
         };
-        (at > 0).then(|| Across { at: ms(at), words: mark.words.clone() })
+        (at > 0).then(|| Across { at: ms(at), words: mark.words.clone(), is_mark: true })
     };
     base.into_iter().chain(marks.iter().filter(|of| of.run == queue).filter_map(mark)).collect()
 }
@@ -121,7 +134,13 @@ fn column(
     let result = fit_text(Type::Result, &words::result(run, &summary), width);
     scene.text(Type::Result, (left, top + 33.0), Anchor::Start, result);
     scene.close();
-    let mut y_top = top + NAME;
+    for (number, mark) in shared.lines[queue].iter().filter(|line| line.is_mark).enumerate() {
+        let y = top + NAME - 2.0 + WORDS * number as f64;
+        scene.line(Ink::Limit, (left, y), (left + 22.0, y));
+        let words = fit_text(Type::Note, &mark.words, width - 28.0);
+        scene.text(Type::Note, (left + 28.0, y + 4.0), Anchor::Start, words);
+    }
+    let mut y_top = top + shared.above();
     let mut series = Vec::new();
     let last = shared.directions.last().filter(|_| shared.extent.is_none());
     for (&direction, &most) in shared.directions.iter().zip(&shared.tops) {
@@ -158,22 +177,21 @@ fn column(
     } else {
         y_top -= BETWEEN;
     }
-    let area = [left, top + NAME, width, y_top - top - NAME];
+    let area = [left, top + shared.above(), width, y_top - top - shared.above()];
     let bins = &ctx.coarse;
     let places = (bins.middle_s(0), bins.middle_s(bins.count.saturating_sub(1)));
     Hover { area, domain: (from, to), log: false, places, unit: "s", series }
 }
 
-/// Lines across the delays, each with its words above its right end, a line of text apart at least.
+/// Lines across the delays; that of no mark has its words above its right end.
 fn draw_across(scene: &mut Scene, frame: &Frame, lines: &[Across]) {
-    const APART: f64 = 14.0;
-    let mut lowest = f64::INFINITY;
     for line in lines {
         let y = frame.y.at(line.at).clamp(frame.top, frame.bottom());
         scene.line(Ink::Limit, (frame.left, y), (frame.right(), y));
-        lowest = (y - 5.0).min(lowest - APART);
-        let words = fit_text(Type::Note, &line.words, frame.width);
-        scene.text(Type::Note, (frame.right(), lowest), Anchor::End, words);
+        if !line.is_mark {
+            let words = fit_text(Type::Note, &line.words, frame.width);
+            scene.text(Type::Note, (frame.right(), y - 5.0), Anchor::End, words);
+        }
     }
 }
 
@@ -375,6 +393,15 @@ mod tests {
         let lines = across(&ctx, 0, &record.runs[0], &marks);
         let places: Vec<(f64, &str)> = lines.iter().map(|line| (line.at, line.words.as_str())).collect();
         assert_eq!(places, [(20.0, "before the load"), (141.0, "added"), (99.0, "whole")]);
+        // The words of marks are above the panels: none of them covers a line of the data.
+        let shared = Shared::of(&ctx, &marks);
+        assert_eq!(shared.above() - Shared::of(&ctx, &[]).above(), 2.0 * WORDS);
+        let panels = 24.0 + 27.0 + 48.0 + shared.above();
+        let of_marks = draw(&ctx, Some("headline"), &marks).items.into_iter().filter_map(|item| match item {
+            Item::Text { words, at, .. } if words == "added" || words == "whole" => Some(at.1),
+            _ => None,
+        });
+        assert!(of_marks.clone().all(|y| y < panels) && of_marks.count() == 2);
         // The axis reaches to the highest, and every line has its words.
         let said = |marks: &[Mark]| -> Vec<String> {
             let items = draw(&ctx, Some("headline"), marks).items;

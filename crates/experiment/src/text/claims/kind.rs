@@ -65,7 +65,7 @@ impl Kind {
     #[must_use]
     pub fn column(self) -> &'static str {
         match self {
-            Kind::Measured => "published",
+            Kind::Measured => "published, or the bound read from it",
             Kind::Model => "computed",
             Kind::Construction | Kind::Expectation => "expected",
         }

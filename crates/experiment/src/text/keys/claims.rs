@@ -43,8 +43,22 @@ pub(crate) static REPRODUCTION: Table = Table {
             "dots",
             Kind::List(&Kind::Text),
             "none",
-            "for dots: the figures, each as \"FIGURE\" or, of stations, as \"FIGURE STATION\"",
+            "for dots: the figures, each as \"FIGURE\" or, of stations, as \"FIGURE STATION\" or \"FIGURE STATION, each STATION\", \
+             where each of the others has a stroke",
         ),
+        key(
+            "pair",
+            Kind::Text,
+            "none",
+            "for dots: a word; the variant \"NAME, WORD\" is on the row of the variant NAME",
+        ),
+        key(
+            "delays",
+            Kind::List(&Kind::Text),
+            "none",
+            "a further picture, the distributions of round trips: the stations that have a line, and those that have dots",
+        ),
+        key("delays_of", Kind::List(&Kind::Text), "none", "the variants of that picture"),
     ],
     also: None,
 };

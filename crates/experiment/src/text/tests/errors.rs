@@ -404,4 +404,16 @@ fn a_picture_without_figures_in_words_needs_a_headline() {
     right(&reproduction("picture = \"overview\""));
     let error = said("picture = \"dots\"\nheadline = \"It waits\"");
     assert!(error.contains("picture = \"dots\" and `dots` go together"), "{error}");
+    let error = said("pair = \"BQL\"");
+    assert!(error.contains("pair = \"BQL\" is for picture = \"dots\""), "{error}");
+    let error = said("picture = \"dots\"\nheadline = \"It waits\"\ndots = [\"rtt_p50\"]\npair = \"BQL\"");
+    assert!(error.contains("no two variants are shown as NAME and \"NAME, BQL\""), "{error}");
+    let error = said("delays = [\"fast\", \"slow\"]");
+    assert!(error.contains("`delays` and `delays_of` go together: stations, and variants"), "{error}");
+    let error = said("delays = [\"fast\"]\ndelays_of = [\"all\"]");
+    assert!(error.contains("delays = [\"LINE\", \"DOTS\"]: two names of stations"), "{error}");
+    let error = said("delays = [\"fast\", \"slow\"]\ndelays_of = [\"all\"]");
+    assert!(error.contains("there are no stations without [wifi]"), "{error}");
+    let error = said("delays = [\"fast\", \"slow\"]\ndelays_of = [\"al\"]");
+    assert!(error.contains("no variant is called `al`"), "{error}");
 }
