@@ -10,8 +10,12 @@ use crate::args::DoctorArgs;
 use crate::output::print;
 use crate::sqm::told;
 
-/// Where each rule has its section.
-const PAGE: &str = "docs/doctor.md";
+/// The page on which each rule has a section.
+const PAGE: &str = include_str!("../../../docs/doctor.md");
+/// How the paragraph of a section begins that says what was measured.
+const MEASURED: &str = "Measured here: ";
+/// The part of the page with what commands print.
+const MEASUREMENTS: &str = "Measurements";
 
 /// Looks, mends or puts back.
 ///
@@ -24,6 +28,9 @@ pub fn command(args: &DoctorArgs) -> Result<(), Error> {
             print(&format!("{line}\n"))?;
         }
         return Ok(());
+    }
+    if let Some(rule) = &args.explain {
+        return explain(rule);
     }
     let only = args.interface.as_deref();
     let mut found = doctor::findings(&look(only)?, only);
@@ -69,10 +76,64 @@ fn text_of(finding: &Finding) -> String {
     let place = finding.interface.as_deref().unwrap_or("this host");
     let (name, rule) = (finding.severity.name(), finding.rule);
     let mut text = format!("{name}: {place}: {}\n  why:  {}\n", finding.what, finding.why);
+    if let Some(measured) = measured(rule) {
+        text += &format!("  here: {measured}\n");
+    }
     if let Some(fix) = &finding.fix {
         text += &format!("  mend: {}\n  undo: {}\n", fix.command, fix.undo);
     }
-    text + &format!("  page: {PAGE}#{rule}\n")
+    text + &format!("  more: goodqueue doctor --explain {rule}\n")
+}
+
+/// The sections of a part of the page, by their headings.
+fn sections_of(part: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let (_, rest) = PAGE.split_once(&format!("\n## {part}\n")).unwrap_or_default();
+    let sections = rest.split_once("\n## ").map_or(rest, |(sections, _)| sections);
+    sections.split("\n### ").skip(1).filter_map(|section| section.split_once('\n'))
+}
+
+/// The rules and their sections.
+fn sections() -> impl Iterator<Item = (&'static str, &'static str)> {
+    sections_of("Rules")
+}
+
+/// The link to a measurement on the page itself, as it is written there.
+fn link_to(measurement: &str) -> String {
+    format!(" ([below](#{}))", measurement.to_lowercase().replace(' ', "-"))
+}
+
+/// What was measured of what a rule finds, in one line without the page's links.
+fn measured(rule: &str) -> Option<String> {
+    let (_, section) = sections().find(|(name, _)| *name == rule)?;
+    let words = section.split("\n\n").find_map(|paragraph| paragraph.trim().strip_prefix(MEASURED))?;
+    let words = words.replace('\n', " ");
+    Some(plain(&sections_of(MEASUREMENTS).fold(words, |words, (name, _)| words.replace(&link_to(name), ""))))
+}
+
+/// The text without its links: `[text](place)` is `text`.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('[') {
+        out += before;
+        let Some((word, link)) = behind.split_once("](") else { return out + "[" + behind };
+        let Some((_, after)) = link.split_once(')') else { return out + "[" + behind };
+        (out, rest) = (out + word, after);
+    }
+    out + rest
+}
+
+/// Prints the section of a rule, and the measurement on the same page that it names.
+fn explain(rule: &str) -> Result<(), Error> {
+    let Some((_, section)) = sections().find(|(name, _)| *name == rule) else {
+        let names: Vec<&str> = sections().map(|(name, _)| name).collect();
+        let names = names.join(", ");
+        return Err(Error::Usage(format!("--explain {rule}: there is no such rule; the rules are {names}")));
+    };
+    let words = section.replace('\n', " ");
+    let named = sections_of(MEASUREMENTS).find(|(name, _)| words.contains(&link_to(name)));
+    let named = named.map_or(String::new(), |(name, text)| format!("\n{name}\n\n{}\n", plain(text.trim())));
+    print(&format!("{rule}: {}\n{named}", plain(section.trim())))
 }
 
 fn json_of(finding: &Finding) -> Value {
@@ -82,7 +143,7 @@ fn json_of(finding: &Finding) -> Value {
         .map(|fix| json!({ "command": fix.command, "undo": fix.undo, "by_hand": fix.steps.is_empty() }));
     json!({
         "rule": finding.rule, "interface": finding.interface, "severity": finding.severity.name(),
-        "what": finding.what, "why": finding.why, "page": format!("{PAGE}#{}", finding.rule), "fix": fix,
+        "what": finding.what, "why": finding.why, "measured": measured(finding.rule), "page": format!("docs/doctor.md#{}", finding.rule), "fix": fix,
     })
 }
 
@@ -143,6 +204,32 @@ fn ask() -> Result<Answer, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_rule_says_what_was_measured_or_why_nothing_was() {
+        let mut unmeasured = Vec::new();
+        for (rule, section) in sections() {
+            match measured(rule) {
+                Some(words) => {
+                    assert!(words.chars().any(|c| c.is_ascii_digit()), "{rule}: a figure");
+                    assert!(!words.contains(['[', '\n']) && !words.contains("below"), "{rule}: {words}");
+                }
+                None => {
+                    assert!(section.contains("\nNot measured here: "), "{rule} says nothing");
+                    unmeasured.push(rule);
+                }
+            }
+        }
+        assert_eq!(sections().count(), 19);
+        assert_eq!(unmeasured, ["one-processor", "backlog-drops", "notsent-lowat"]);
+        assert_eq!(measured("no rule"), None);
+    }
+
+    #[test]
+    fn links_become_their_words() {
+        assert_eq!(plain("see [this page](a/b.md), `[x]`"), "see this page, `[x]`");
+        assert_eq!(plain("[below](#a) and [open"), "below and [open");
+    }
 
     #[test]
     fn answers_are_words_or_letters() {

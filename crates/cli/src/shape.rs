@@ -4,10 +4,12 @@ use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use goodqueue::{QueueSpec, Span};
 use goodqueue_experiment::live::link::Link;
 use goodqueue_experiment::{Error, Plan, Request};
 use goodqueue_report::TestPlan;
-use goodqueue_router::shape::{Detour, clean, tracking};
+use goodqueue_router::bridge::Pair;
+use goodqueue_router::shape::{Detour, clean, tracking, tracks};
 use goodqueue_wire::Interrupt;
 
 use crate::args::ShapeArgs;
@@ -36,7 +38,9 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
         let rights = "CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE CAP_IPC_LOCK";
         return print(&unit(&args.interface, "shape", kind, rights, "")?);
     }
-    let queue = down.name().to_owned();
+    // The name alone says too little of a queue that has no default for a parameter, such as `rate` of `htb`.
+    let name = down.name().to_owned();
+    let queue = if name.parse::<QueueSpec>().is_ok() { name } else { down.to_string() };
     let plan = Plan::resolve(&Request {
         test: "ping".into(),
         live: true,
@@ -48,6 +52,9 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
     })?;
     // Before the first thread, which would otherwise take the signals.
     let interrupt = Interrupt::new().map_err(Error::machine)?;
+    if let Some(inside) = &args.inside {
+        return between(args, inside, &plan, [&up, &down], length, &interrupt);
+    }
     let tracking = tracking([&up, &down]).map_err(told)?;
     let mut detour = Detour::prepare(&args.interface).map_err(told)?;
     let link = Link::shaping(&plan, [&up, &down], detour.between().tracked(tracking))?;
@@ -57,20 +64,57 @@ pub fn command(args: &ShapeArgs) -> Result<(), Error> {
     if !args.told.quiet {
         eprintln!("goodqueue: {name}: up {}, down {}, {queue}; Ctrl-C ends it", args.up, args.down);
     }
-    let session = Session {
-        plan: &plan,
-        test: TestPlan { name: "shape".into(), about: format!("{name} shaped"), ..TestPlan::default() },
-        told: &args.told,
-        json: args.json,
-        length,
-        interfaces: &[name],
-        schedule: Schedule::default(),
-        is_changed_by_others: false,
-    };
-    let end = session.run(link, &interrupt, || detour.release().map_err(told));
+    let end = session(args, &plan, &[name], length).run(link, &interrupt, || detour.release().map_err(told));
     drop(detour);
     guard.dismiss();
     end
+}
+
+/// Shapes what passes between two interfaces, until it is interrupted.
+fn between(
+    args: &ShapeArgs,
+    inside: &str,
+    plan: &Plan,
+    queues: [&QueueSpec; 2],
+    length: Option<Span>,
+    interrupt: &Interrupt,
+) -> Result<(), Error> {
+    if tracks(queues) {
+        return Err(Error::Usage(format!(
+            "--inside {inside}: nobody translates addresses between two interfaces, so hosts have their own there; leave \
+             `nat` out of the queue"
+        )));
+    }
+    let name = &args.interface;
+    let pair = Pair::prepare([inside, name]).map_err(told)?;
+    let link = Link::shaping(plan, queues, pair.between())?;
+    if !args.told.quiet {
+        let queue = queues[1].name();
+        eprintln!(
+            "goodqueue: {inside} to {name}: up {}, down {}, {queue}; Ctrl-C ends it",
+            args.up, args.down
+        );
+    }
+    session(args, plan, &[inside, name], length).run(link, interrupt, || pair.give_back().map_err(told))
+}
+
+fn session<'a>(
+    args: &'a ShapeArgs,
+    plan: &'a Plan,
+    interfaces: &'a [&'a str],
+    length: Option<Span>,
+) -> Session<'a> {
+    let about = format!("{} shaped", args.interface);
+    Session {
+        plan,
+        test: TestPlan { name: "shape".into(), about, ..TestPlan::default() },
+        told: &args.told,
+        json: args.json,
+        length,
+        interfaces,
+        schedule: Schedule::default(),
+        is_changed_by_others: false,
+    }
 }
 
 /// Another process, which puts the interface back if this one is killed.

@@ -167,7 +167,10 @@ fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error
 fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{name}: {error}")))?;
-    let sections = sqm::read_uci(&text, &name).map_err(told)?;
+    let (sections, left_out) = sqm::read_uci(&text, &name).map_err(told)?;
+    for why in left_out {
+        eprintln!("goodqueue: left out, since it is not enabled: {why}");
+    }
     let (enabled, off): (Vec<_>, Vec<_>) = sections.into_iter().partition(|section| section.is_enabled);
     for section in off {
         eprintln!("goodqueue: {name}: queue {} is not enabled (option enabled '1')", section.name);

@@ -139,7 +139,8 @@ fn tins(queue: &Queue) -> String {
     if queue.tins.len() < 2 {
         return out;
     }
-    let names = TINS.iter().find(|names| names.len() == queue.tins.len());
+    let is_cake = |_: &&&[&str]| queue.kind == "cake";
+    let names = TINS.iter().find(|names| names.len() == queue.tins.len()).filter(is_cake);
     for (number, tin) in queue.tins.iter().enumerate() {
         let name = names.map_or_else(|| format!("tin {number}"), |names| names[number].to_owned());
         let _ = writeln!(

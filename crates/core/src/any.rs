@@ -6,6 +6,7 @@ use core::fmt;
 
 #[cfg(feature = "alloc")]
 use crate::Rate;
+use crate::cake::TinState;
 use crate::fifo::Limit;
 #[cfg(feature = "alloc")]
 use crate::memory::{Ledger, Part};
@@ -125,6 +126,20 @@ macro_rules! any {
                 match self {
                     AnyQueue::$fifo(queue) => queue.counters(each),
                     $(AnyQueue::$kind(queue) => queue.counters(each),)+
+                }
+            }
+
+            fn waiting_flows(&self) -> Option<(u32, u32)> {
+                match self {
+                    AnyQueue::$fifo(queue) => queue.waiting_flows(),
+                    $(AnyQueue::$kind(queue) => queue.waiting_flows(),)+
+                }
+            }
+
+            fn tins(&self, each: &mut dyn FnMut(TinState)) {
+                match self {
+                    AnyQueue::$fifo(queue) => queue.tins(each),
+                    $(AnyQueue::$kind(queue) => queue.tins(each),)+
                 }
             }
         }

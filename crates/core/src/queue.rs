@@ -1,5 +1,6 @@
 //! The interface of every queue.
 
+use crate::cake::TinState;
 use crate::spec::{BuildError, Link};
 use crate::{Nanos, Owner, Packet, Verdict};
 
@@ -79,6 +80,11 @@ pub struct Stats {
     pub overlimits: u64,
 }
 
+/// The sums of [`Queue::waiting_flows`] of several queues; `None` if none of them tells.
+pub(crate) fn sum_of_flows(all: impl Iterator<Item = Option<(u32, u32)>>) -> Option<(u32, u32)> {
+    all.flatten().reduce(|(new, old), (more_new, more_old)| (new + more_new, old + more_old))
+}
+
 /// The sum over several queues.
 impl core::iter::Sum for Stats {
     fn sum<I: Iterator<Item = Stats>>(all: I) -> Stats {
@@ -128,6 +134,20 @@ pub trait Queue<P: Packet> {
     /// Calls `each` with the name and value of every counter that this kind of queue has beyond [`Stats`], in
     /// a fixed order and with the names of `tc -s qdisc`: `drop_overlimit`, `maxpacket` ...
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
+        let _ = each;
+    }
+
+    /// Flows that wait: new ones (sparse), and those with a backlog (bulk). Linux shows them as
+    /// `new_flows_len` and `old_flows_len` of `fq_codel` and `fq_pie`, and as `sparse_flows` and `bulk_flows`
+    /// of `cake`. `None` if the queue does not tell the two apart. It may count them, so do not call it for
+    /// every packet.
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        None
+    }
+
+    /// Calls `each` with the state of every tin of `cake`, in the order of `tc -s qdisc`: bulk comes first.
+    /// Other queues have none.
+    fn tins(&self, each: &mut dyn FnMut(TinState)) {
         let _ = each;
     }
 }

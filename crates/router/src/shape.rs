@@ -66,6 +66,12 @@ pub fn plan(interface: &Interface) -> Vec<Change> {
     changes
 }
 
+/// Whether one of the queues is to tell hosts apart behind address translation (`nat` of `cake`).
+#[must_use]
+pub fn tracks(queues: [&QueueSpec; 2]) -> bool {
+    queues.into_iter().any(is_behind_translation)
+}
+
 /// Opens a view of connection tracking if one of the queues, up and down, is to tell hosts apart behind
 /// address translation (`nat` of `cake`). It changes nothing.
 ///

@@ -6,10 +6,10 @@ use goodqueue::{Direction, FlowHasher, Header, Nanos, PortStats, Rate, Reason};
 
 use crate::channel::{Account, Channel, Ready, Rest, frame_of, is_marked};
 use crate::delay::DelayLines;
-use crate::flows::{Flow, FlowSpec, Flows, Sent};
+use crate::flows::{FlowSpec, Flows, Sent};
 use crate::medium::{Delays, Exit, Medium};
 use crate::pool::{Note, Pool};
-use crate::sample::{Count, PathReport, PathSample, place};
+use crate::sample::{Contents, Count, PathReport, PathSample, place};
 use crate::ways::{BOTH, DOWN, UP};
 
 /// One direction around the medium.
@@ -240,8 +240,9 @@ impl<M: Medium> Channel for Air<M> {
         self.medium.look(now);
     }
 
-    fn flows(&self, way: usize) -> Vec<Flow> {
-        self.sides[way].flows.as_ref().map(Flows::look).unwrap_or_default()
+    fn contents(&self, way: usize) -> Contents {
+        let connections = self.sides[way].flows.as_ref().map(Flows::look).unwrap_or_default();
+        Contents { connections, ..Contents::default() }
     }
 
     fn report(mut self, now: Nanos) -> Vec<PathReport> {

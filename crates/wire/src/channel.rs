@@ -6,11 +6,11 @@ use std::ops::Range;
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{FlowHasher, Header, Nanos, Observer, PacketInfo, Queue, Rate, Reason};
 
-use crate::flows::{Flow, Flows};
+use crate::flows::Flows;
 use crate::frame;
 use crate::path::{Change, Path};
 use crate::pool::{Note, Pool};
-use crate::sample::{PathReport, PathSample, place};
+use crate::sample::{Contents, PathReport, PathSample, place};
 use crate::sys::packet::Slot;
 use crate::tcp_header;
 use crate::ways::{DOWN, UP, Ways};
@@ -75,9 +75,9 @@ pub(crate) trait Channel {
     fn look(&mut self, now: Nanos);
     /// Makes something different in direction `way`.
     fn change(&mut self, _way: usize, _change: Change) {}
-    /// The connections of direction `way` as they are; none of a direction which it does not serve.
-    fn flows(&self, _way: usize) -> Vec<Flow> {
-        Vec::new()
+    /// What is inside direction `way`; nothing of a direction which it does not serve.
+    fn contents(&self, _way: usize) -> Contents {
+        Contents::default()
     }
     /// Measures sojourn times of packets whose transmission begins from `from` on and before `to`.
     fn measure_sojourn(&mut self, _from: Nanos, _to: Nanos) {}
@@ -265,8 +265,8 @@ impl<Q: Queue<Header>> Channel for Ways<Path<Q>> {
 
     fn look(&mut self, _now: Nanos) {}
 
-    fn flows(&self, way: usize) -> Vec<Flow> {
-        self.get(way).map(Path::flows).unwrap_or_default()
+    fn contents(&self, way: usize) -> Contents {
+        self.get(way).map(Path::contents).unwrap_or_default()
     }
 
     fn change(&mut self, way: usize, change: Change) {

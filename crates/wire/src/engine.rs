@@ -22,7 +22,7 @@ use goodqueue::{Direction, FlowHasher, Nanos, Queue, Rng, Span};
 
 use crate::air::Air;
 use crate::channel::Channel;
-use crate::flows::{Flow, FlowSpec};
+use crate::flows::FlowSpec;
 use crate::interfaces::Interfaces;
 use crate::lab::{Lab, Taken};
 use crate::medium::{Medium, MediumSpec};
@@ -30,7 +30,7 @@ use crate::netns::{Counters, Netns};
 use crate::path::{Change, Path, PathSpec};
 use crate::pool::{DEFAULT_FRAMES, Frame};
 use crate::runner::{Destinations, Part, Runner, Settings, Shared, period};
-use crate::sample::{EngineReport, EngineSample, PathReport, ProcStat};
+use crate::sample::{Contents, EngineReport, EngineSample, PathReport, ProcStat};
 use crate::sys::thread::cpus;
 use crate::ways::Ways;
 use crate::{Error, Result};
@@ -188,7 +188,7 @@ impl Engine {
                 sojourns: [AtomicU64::new(u64::MAX), AtomicU64::new(0)],
                 changes: Mutex::default(),
                 is_changed: AtomicBool::new(false),
-                flows: Mutex::default(),
+                contents: Mutex::default(),
                 is_asked: AtomicBool::new(false),
             });
             let (router, destinations) = (router.clone(), destinations.take());
@@ -394,15 +394,15 @@ impl EngineHandle {
         Ok(())
     }
 
-    /// The connections of each direction as they are, without their steps; none if they are not counted, or
-    /// if the engine does not answer within 100 ms. It takes about 20 ms.
+    /// What is inside each direction; nothing if the engine does not answer within 100 ms. It takes about 20
+    /// ms.
     #[must_use]
-    pub fn flows(&self) -> [Vec<Flow>; 2] {
+    pub fn contents(&self) -> [Contents; 2] {
         for shared in self.threads.shared() {
             shared.told();
             shared.is_asked.store(true, Ordering::Release);
         }
-        let mut flows: [Vec<Flow>; 2] = Default::default();
+        let mut contents: [Contents; 2] = Default::default();
         let mut waiting: Vec<&Shared> = self.threads.shared().collect();
         for _ in 0..50 {
             thread::sleep(Duration::from_millis(2));
@@ -410,8 +410,10 @@ impl EngineHandle {
                 let told = shared.told();
                 let is_silent = told.is_none();
                 // A thread tells of nothing in a direction that it does not serve.
-                for (all, these) in flows.iter_mut().zip(told.into_iter().flatten()) {
-                    all.extend(these);
+                for (all, these) in contents.iter_mut().zip(told.into_iter().flatten()) {
+                    all.connections.extend(these.connections);
+                    all.waiting_flows = all.waiting_flows.or(these.waiting_flows);
+                    all.tins.extend(these.tins);
                 }
                 is_silent
             });
@@ -419,7 +421,7 @@ impl EngineHandle {
                 break;
             }
         }
-        flows
+        contents
     }
 
     /// Whether the engine still runs; `false` after an interface has disappeared

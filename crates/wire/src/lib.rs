@@ -53,8 +53,8 @@ pub use netns::{Netns, enter_user_namespace};
 pub use path::{Change, PathSpec};
 pub use pool::{DEFAULT_FRAMES, Frame};
 pub use sample::{
-    Count, CpuUse, EngineReport, EngineSample, HostLoad, PathReport, PathSample, Scheduling, Summary,
-    Trouble, Validity,
+    Contents, Count, CpuUse, EngineReport, EngineSample, HostLoad, PathReport, PathSample, Scheduling,
+    Summary, Trouble, Validity,
 };
 pub use sys::ethtool::{Coalescing, Ethtool, Feature};
 pub use sys::process::{Interrupt, die_with_parent, raise_open_files, send_signal};

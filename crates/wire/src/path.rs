@@ -4,10 +4,10 @@ use goodqueue::{FlowHasher, Header, Histogram, Line, Nanos, Port, Queue, Rate, R
 
 use crate::channel::{Account, FrameObserver, Ready, frame_of, is_marked};
 use crate::delay::DelayLines;
-use crate::flows::{self, Flow, FlowSpec, Flows, Sent};
+use crate::flows::{self, FlowSpec, Flows, Sent};
 use crate::lab::MAX_HOSTS;
 use crate::pool::{Note, Pool};
-use crate::sample::{Count, PathReport, PathSample, place};
+use crate::sample::{Contents, Count, PathReport, PathSample, place};
 use crate::ways::UP;
 use crate::{Error, Result};
 
@@ -214,9 +214,13 @@ impl<Q: Queue<Header>> Path<Q> {
         self.delayed.take_due(now)
     }
 
-    /// The connections as they are.
-    pub(crate) fn flows(&self) -> Vec<Flow> {
-        self.flows.as_ref().map(Flows::look).unwrap_or_default()
+    /// What is inside.
+    pub(crate) fn contents(&self) -> Contents {
+        let queue = self.port.queue();
+        let mut tins = Vec::new();
+        queue.tins(&mut |tin| tins.push(tin));
+        let connections = self.flows.as_ref().map(Flows::look).unwrap_or_default();
+        Contents { connections, waiting_flows: queue.waiting_flows(), tins }
     }
 
     pub(crate) fn measure_sojourn(&mut self, from: Nanos, to: Nanos) {

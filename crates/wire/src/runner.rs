@@ -12,7 +12,6 @@ use goodqueue::{Bytes, FlowHasher, FlowKey, Header, Nanos, Span};
 
 use crate::channel::Channel;
 use crate::engine::OnDestination;
-use crate::flows::Flow;
 use crate::frame::{self, Meta, TCP, UDP};
 use crate::gso::{Partial, SuperPacket};
 use crate::interfaces::{Interfaces, Route};
@@ -20,7 +19,7 @@ use crate::nat::Inside;
 use crate::netlink::Tracking;
 use crate::path::Change;
 use crate::pool::{Note, Pool};
-use crate::sample::{CpuUse, EngineSample, PathReport, Scheduling, Summary, Trouble};
+use crate::sample::{Contents, CpuUse, EngineSample, PathReport, Scheduling, Summary, Trouble};
 use crate::sys::packet::{BATCH, PacketSocket, SEND, SUPER_BATCH, Slot};
 use crate::sys::thread;
 use crate::ways::{DOWN, UP, Ways};
@@ -37,8 +36,8 @@ pub(crate) struct Shared {
     /// What is to be different, by direction, and whether there is something.
     pub(crate) changes: Mutex<Vec<(usize, Change)>>,
     pub(crate) is_changed: AtomicBool,
-    /// Connections by direction, once somebody has asked for them.
-    pub(crate) flows: Mutex<Option<[Vec<Flow>; 2]>>,
+    /// What is inside each direction, once somebody has asked.
+    pub(crate) contents: Mutex<Option<[Contents; 2]>>,
     pub(crate) is_asked: AtomicBool,
 }
 
@@ -48,9 +47,9 @@ impl Shared {
         *self.sample.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connections, if the thread has told of them since it was asked.
-    pub(crate) fn told(&self) -> Option<[Vec<Flow>; 2]> {
-        self.flows.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// What is inside, if the thread has told of it since it was asked.
+    pub(crate) fn told(&self) -> Option<[Contents; 2]> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -276,7 +275,7 @@ impl<C: Channel> Runner<C> {
         if period(began) > period(self.published) {
             self.publish(began);
             self.change();
-            self.tell_flows();
+            self.tell_contents();
             self.interfaces.tracking().into_iter().for_each(|tracking| tracking.keep_up(began));
         }
         if self.scheduling.real_time
@@ -302,12 +301,12 @@ impl<C: Channel> Runner<C> {
         }
     }
 
-    /// Tells of the connections if somebody has asked.
-    fn tell_flows(&mut self) {
+    /// Tells what is inside if somebody has asked.
+    fn tell_contents(&mut self) {
         if self.shared.is_asked.swap(false, Ordering::Acquire)
-            && let Ok(mut place) = self.shared.flows.lock()
+            && let Ok(mut place) = self.shared.contents.lock()
         {
-            *place = Some([UP, DOWN].map(|way| self.channel.flows(way)));
+            *place = Some([UP, DOWN].map(|way| self.channel.contents(way)));
         }
     }
 

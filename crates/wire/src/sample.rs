@@ -1,5 +1,6 @@
 //! The engine's results: samples during a run, a report at its end, and their validity.
 
+use goodqueue::cake::TinState;
 use goodqueue::{Backlog, Nanos, PortStats, Reason, Span, Stats};
 
 use crate::flows::Flow;
@@ -209,6 +210,18 @@ impl EngineSample {
         }
         Validity { valid: reasons.is_empty(), reasons }
     }
+}
+
+/// What is inside a direction at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// The connections in the order in which they began, without their steps; none if they are not counted.
+    pub connections: Vec<Flow>,
+    /// Flows that wait in the queue: new ones, and those with a backlog. See
+    /// [`goodqueue::Queue::waiting_flows`].
+    pub waiting_flows: Option<(u32, u32)>,
+    /// The tins of the queue ([`goodqueue::Queue::tins`]).
+    pub tins: Vec<TinState>,
 }
 
 /// One direction of a finished run.

@@ -10,9 +10,10 @@ Examples:
   goodqueue doctor --fix             # mend what was found, one by one, with confirmation
   goodqueue doctor --fix --yes       # without
   goodqueue doctor --undo            # put back what --fix has changed
+  goodqueue doctor --explain fifo    # this rule: why, with its source and what was measured
 
 Exit code 1 if a fault was found; advice and notes alone give 0. Looking needs no privileges; --fix
-and --undo need root. docs/doctor.md has each rule with its source.";
+and --undo need root. --explain prints the section of docs/doctor.md on a rule.";
 
 /// `goodqueue doctor`.
 #[derive(Args, Clone, Debug)]
@@ -32,4 +33,7 @@ pub struct DoctorArgs {
     /// Put back everything that --fix has changed since the last boot
     #[arg(long, conflicts_with_all = ["fix", "interface"])]
     pub undo: bool,
+    /// Explain a rule: why, with its source and what was measured
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["interface", "json", "fix", "undo"])]
+    pub explain: Option<String>,
 }

@@ -12,12 +12,14 @@ Examples:
   goodqueue shape eth0 --up 4mbit --down 45mbit --link pppoe-ptm --watch
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue dualpi2 --length 10min -o result
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue cake,isolation=dual-srchost,nat=on   # fair to hosts
+  goodqueue shape eth0 --inside eth1 --up 18mbit --down 90mbit        # a box between the modem and all others
   goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run            # what it changes, as commands of tc
   goodqueue shape eth0 --up 18mbit --down 90mbit --systemd            # a systemd unit, so that it survives a reboot
 
 IFACE is the interface towards the modem. Its frames take a detour through this program, whose queues are
 those of the simulator; where the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends it,
-puts back what was there before, and prints what passed.
+puts back what was there before, and prints what passed. With --inside there is no detour: frames pass from one
+interface to the other, as over a cable, and no address is needed.
 
 It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has. If packets left too late, because
 the machine could not keep up, the report says so.";
@@ -28,6 +30,9 @@ pub struct ShapeArgs {
     /// The interface towards the modem
     #[arg(value_name = "IFACE")]
     pub interface: String,
+    /// The other interface of a box in the line: what arrives there leaves at IFACE, and the other way round
+    #[arg(long, value_name = "IF2", conflicts_with = "dry_run")]
+    pub inside: Option<String>,
     /// Rate for what leaves
     #[arg(long, value_name = "RATE")]
     pub up: Rate,

@@ -49,7 +49,6 @@ fn queue(place: &str, name: &str, now: &SeenLine, then: Option<(&SeenLine, f64)>
     let rate =
         |of: fn(&SeenLine) -> u64| then.map_or(0.0, |(then, span)| per_second(of(now), of(then), span));
     let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let waits = now.connections.iter().filter(|one| one.waiting_packets > 0);
     let waited = |line: &SeenLine| line.connections.iter().map(|one| one.waited_ns).sum::<u64>();
     let packets = |line: &SeenLine| line.connections.iter().map(|one| one.sent_packets).sum::<u64>();
     let mean = then.and_then(|(then, _)| {
@@ -68,9 +67,8 @@ fn queue(place: &str, name: &str, now: &SeenLine, then: Option<(&SeenLine, f64)>
             ..Counts::default()
         },
         marks: Some(now.marks),
-        // New flows and old ones are not told apart: those that wait.
-        flows: Some((0, small(waits.count() as u64))),
-        tins: Vec::new(),
+        flows: now.waiting_flows,
+        tins: now.tins.clone(),
         waiting: by.map(|by| flows(now, then, by)).unwrap_or_default(),
         rate_bps: 8.0 * rate(|line| line.sent_bytes),
         drop_rate: rate(|line| line.drops),
@@ -142,6 +140,7 @@ fn mean_ms(nanos: u64, packets: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use goodqueue_experiment::live::link::Seen;
+    use goodqueue_router::tc::Tin;
 
     use super::*;
 
@@ -166,10 +165,12 @@ mod tests {
             sent_bytes: sum(|one| one.sent_bytes),
             sent_packets: sum(|one| one.sent_packets),
             waiting_packets: sum(|one| one.waiting_packets),
+            waiting_flows: Some((1, 2)),
+            tins: vec![Tin { average_us: 300, bulk: 2, ..Tin::default() }],
             connections,
             ..SeenLine::default()
         };
-        let seen = Seen { at_ns, queue: "pfifo:1000".into(), lines: [SeenLine::default(), down] };
+        let seen = Seen { at_ns, queue: "cake,besteffort".into(), lines: [SeenLine::default(), down] };
         Ours(vec![("7".into(), Told { name: "link curl".into(), interfaces: Vec::new(), seen })])
     }
 
@@ -183,7 +184,9 @@ mod tests {
         assert_eq!(watched.interface, "link 7 curl");
         let [up, down] = &watched.queues[..] else { panic!("two directions") };
         assert_eq!((up.place.as_str(), up.is_idle(), up.waiting.len()), ("up", true, 0));
-        assert_eq!((down.kind.as_str(), down.rate_bps, down.flows), ("pfifo", 1_080_000.0, Some((0, 2))));
+        assert_eq!((down.kind.as_str(), down.rate_bps, down.flows), ("cake", 1_080_000.0, Some((1, 2))));
+        assert_eq!(down.tins.iter().map(|tin| (tin.average_us, tin.bulk)).collect::<Vec<_>>(), [(300, 2)]);
+        assert_eq!((up.flows, up.tins.len()), (None, 0), "a queue that does not tell");
         let flows: Vec<_> =
             down.waiting.iter().map(|f| (f.name.as_str(), f.rate_bps, f.waiting_packets)).collect();
         assert_eq!(

@@ -29,9 +29,11 @@ struct Recipe {
     pictures: Vec<(String, String)>,
 }
 
-/// The page in its parts: what comes before the first recipe, and the recipes.
-fn parse(page: &str) -> (String, Vec<Recipe>) {
-    let mut sections = page.split("\n## ");
+/// The page in its parts: what comes before the first recipe, and the recipes, whose headings begin with
+/// `mark`.
+fn parse(page: &str, mark: &str) -> (String, Vec<Recipe>) {
+    let between = format!("\n{mark} ");
+    let mut sections = page.split(&between);
     let head = sections.next().expect("a beginning").trim_end().to_owned();
     let recipe = |section: &str| {
         let (prose, rest) = section.split_once("\n```sh\n").expect("every recipe has its command");
@@ -42,7 +44,7 @@ fn parse(page: &str) -> (String, Vec<Recipe>) {
             (name.expect("a picture has its name").to_owned(), line.to_owned())
         });
         Recipe {
-            prose: format!("## {}", prose.trim_end()),
+            prose: format!("{mark} {}", prose.trim_end()),
             commands: commands.lines().map(str::to_owned).collect(),
             pictures: pictures.collect(),
         }
@@ -90,18 +92,53 @@ fn is_time(line: &str) -> bool {
     line.starts_with("It takes ") && line.ends_with(" s.")
 }
 
+/// A folder with the files that the recipes read: experiments and traces of the tree, by the names that the
+/// page uses.
+fn kitchen(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    for name in ["scenarios", "docs"] {
+        std::os::unix::fs::symlink(docs().join("..").join(name), scratch.path(name)).expect("a link");
+    }
+    scratch
+}
+
+/// The section "Measurements" of `docs/doctor.md` has what its commands print; `GOODQUEUE_BLESS=1` writes it.
+#[test]
+fn what_doctor_says_was_measured_is_what_its_commands_print() {
+    let page = docs().join("doctor.md");
+    let old = std::fs::read_to_string(&page).expect("the page");
+    let (before, rest) = old.split_once("\n## Measurements\n").expect("the section");
+    let (section, after) = rest.split_once("\n## ").expect("a section behind it");
+    let (head, recipes) = parse(section, "###");
+    assert!(recipes.len() >= 5, "only {} measurements found", recipes.len());
+    let scratch = kitchen("doctor");
+    let mut new = format!("{before}\n## Measurements\n{head}\n");
+    for recipe in &recipes {
+        let (printed, _) = cook(recipe, &scratch.path(""));
+        let command = recipe.commands.join("\n");
+        let _ = write!(
+            new,
+            "\n{}\n\n```sh\n{command}\n```\n\n```text\n{}\n```\n",
+            recipe.prose,
+            printed.trim_end()
+        );
+    }
+    let _ = write!(new, "\n## {after}");
+    if std::env::var_os("GOODQUEUE_BLESS").is_some() {
+        std::fs::write(&page, &new).expect("written");
+        return;
+    }
+    assert!(old == new, "docs/doctor.md is not current: see the head of this test");
+}
+
 #[test]
 fn every_recipe_of_the_cookbook_does_what_the_page_shows() {
     let bless = std::env::var_os("GOODQUEUE_BLESS").is_some();
     let page = docs().join("cookbook.md");
     let old = std::fs::read_to_string(&page).expect("the page");
-    let (head, recipes) = parse(&old);
+    let (head, recipes) = parse(&old, "##");
     assert!(recipes.len() >= 10, "only {} recipes found", recipes.len());
-    let scratch = Scratch::new("cookbook");
-    // The files that the recipes read: experiments and traces of the tree, by the names that the page uses.
-    for name in ["scenarios", "docs"] {
-        std::os::unix::fs::symlink(docs().join("..").join(name), scratch.path(name)).expect("a link");
-    }
+    let scratch = kitchen("cookbook");
     let mut new = head + "\n";
     for recipe in &recipes {
         let (printed, took) = cook(recipe, &scratch.path(""));

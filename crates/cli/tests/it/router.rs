@@ -19,6 +19,16 @@ fn wrong_words_are_refused_before_anything_is_touched() {
         "shape lo --up 5mbit --down 5mbit --link ether-vlan",
         &["name the link, too, as in --link ethernet,ether-vlan"],
     );
+    refused(
+        "shape lo --up 5mbit --down 5mbit --queue cake,link=docsis --link pppoe-ptm",
+        &["--queue cake,link=docsis and --link", "leave `link` out of the queue"],
+    );
+    refused(
+        "shape lo --inside lo --up 5mbit --down 5mbit --queue cake,nat=on",
+        &["--inside lo: nobody translates addresses", "leave `nat` out"],
+    );
+    refused("shape lo --inside nope0 --up 5mbit --down 5mbit", &["there is no interface nope0"]);
+    refused("doctor --explain nope", &["there is no such rule", "fifo, no-queue"]);
     refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);
     refused("autorate nope0 --up 1mbit --down 1mbit", &["there is no interface nope0"]);
     refused("autorate lo --up 5mbit..1mbit --down 1mbit", &["--up 5mbit..1mbit", "the lower one"]);
@@ -32,7 +42,8 @@ fn wrong_words_are_refused_before_anything_is_touched() {
 fn a_wrong_configuration_is_named_with_its_line() {
     let scratch = Scratch::new("uci");
     let path = scratch.path("sqm");
-    std::fs::write(&path, "config queue\n\toption interface lo\n\toption upload 5mbit\n").expect("a file");
+    std::fs::write(&path, "config queue\n\toption interface lo\n\toption upload 5mbit\n\toption enabled 1\n")
+        .expect("a file");
     let output = goodqueue().arg("sqm").arg("--uci").arg(&path).output().expect("the command starts");
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
@@ -61,6 +72,17 @@ fn a_dry_run_needs_no_right_and_prints_commands_of_tc() {
     assert!(text.starts_with("tc qdisc add dev q0 root handle 1: cake bandwidth 5mbit besteffort"), "{text}");
     assert!(text.contains("overhead 22 mpu 64"), "{text}");
     assert!(text.contains("matchall action mirred egress redirect dev ifb4q0"), "{text}");
+}
+
+#[test]
+fn a_rule_of_doctor_is_explained_with_what_was_measured() {
+    let output =
+        goodqueue().args(["doctor", "--explain", "txqueuelen"]).output().expect("the command starts");
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(text.starts_with("txqueuelen: *Fault.*") && text.contains("Measured here: "), "{text}");
+    assert!(text.contains("\nLonger FIFOs\n") && text.contains("pfifo:10000  F"), "its measurement: {text}");
+    assert!(!text.contains("]("), "no link that leads nowhere: {text}");
 }
 
 /// A file of sqm-scripts: what is not obeyed is told, and what is not enabled is not started.

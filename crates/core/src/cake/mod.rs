@@ -500,4 +500,15 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
         each("ecn_mark", sum(|tin| tin.marked));
         each("ack_drop", sum(|tin| tin.ack_drops));
     }
+
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        let tins = &self.tins[..self.tins_in_use as usize];
+        Some(tins.iter().fold((0, 0), |(sparse, bulk), tin| (sparse + tin.sparse, bulk + tin.bulk)))
+    }
+
+    fn tins(&self, each: &mut dyn FnMut(TinState)) {
+        let numbers = 1..=self.tins_in_use;
+        let tins = numbers.filter_map(|number| tin::of_number(self.params.diffserv, number));
+        tins.filter_map(|index| self.tin(index)).for_each(each);
+    }
 }

@@ -15,11 +15,12 @@ use core::fmt;
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::{Cake, Params};
+use super::{Cake, Params, TinState};
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 use super::{MqSetup, Tables};
 use crate::hash::{mix, reciprocal_scale};
 use crate::memory::Memory;
+use crate::queue::sum_of_flows;
 use crate::{
     Backlog, BuildError, Configurable, Draws, Lcg, Link, Nanos, Owner, Packet, Queue, Span, Stats, Verdict,
 };
@@ -290,6 +291,15 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Queue<P> for CakeMq<P, M, D> {
         }
         sums.into_iter().for_each(|(name, value)| each(name, value));
     }
+
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        sum_of_flows(self.cakes().map(Queue::waiting_flows))
+    }
+
+    /// The tins of the first instance, then those of the next.
+    fn tins(&self, each: &mut dyn FnMut(TinState)) {
+        self.cakes().for_each(|cake| cake.tins(each));
+    }
 }
 
 /// What an instance shows the others, in a cache line of its own. Only its own thread writes it. Another one
@@ -404,6 +414,14 @@ impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.instance.cake.counters(each);
+    }
+
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        self.instance.cake.waiting_flows()
+    }
+
+    fn tins(&self, each: &mut dyn FnMut(TinState)) {
+        self.instance.cake.tins(each);
     }
 }
 

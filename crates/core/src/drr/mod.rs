@@ -42,7 +42,7 @@ use crate::classes::reset;
 use crate::hash::{mix, reciprocal_scale};
 use crate::lists::{FlowList, UNLISTED, linked};
 use crate::memory::Memory;
-use crate::queue::Sent;
+use crate::queue::{Sent, sum_of_flows};
 use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// What determines the class of a packet, of N classes.
@@ -284,6 +284,10 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each("active_classes", u64::from(self.active));
         each("turns", self.turns);
+    }
+
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        sum_of_flows(self.classes().iter().map(|class| class.queue().waiting_flows()))
     }
 }
 

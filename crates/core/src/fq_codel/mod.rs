@@ -378,6 +378,10 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
         each("new_flow_count", self.fq.new_flow_count);
         each("memory_usage", self.memory_usage());
     }
+
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        Some(self.listed_flows())
+    }
 }
 
 #[cfg(test)]

@@ -368,6 +368,10 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
         each("new_flow_count", counters.new_flow_count);
         each("memory_usage", u64::from(self.memory_usage));
     }
+
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        Some(self.listed_flows())
+    }
 }
 
 #[cfg(test)]

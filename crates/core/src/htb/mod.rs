@@ -52,6 +52,7 @@ pub use error::ParamsError;
 pub use params::{HtbTree, Params, Sqm};
 
 use crate::memory::Memory;
+use crate::queue::sum_of_flows;
 use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 use class::ROOT;
 use feed::{Feed, PRIOS, bits};
@@ -468,6 +469,10 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
         each("lended", leaves().map(Class::lended).sum());
         each("borrowed", leaves().map(Class::borrowed).sum());
         each("overlimits", self.overlimits);
+    }
+
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        sum_of_flows(self.classes().iter().filter_map(Class::queue).map(Queue::waiting_flows))
     }
 }
 

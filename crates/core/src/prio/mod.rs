@@ -35,6 +35,7 @@ pub use params::{PFIFO_FAST_BANDS, Params, PfifoFastParams};
 
 use crate::classes::{PRIORITIES, tos};
 use crate::memory::Memory;
+use crate::queue::sum_of_flows;
 use crate::spec::digits_of;
 use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 
@@ -186,6 +187,10 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
         for (name, sent) in NAMES.iter().zip(self.sent).take(self.bands().len()) {
             each(name, sent);
         }
+    }
+
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        sum_of_flows(self.bands().iter().map(Queue::waiting_flows))
     }
 }
 

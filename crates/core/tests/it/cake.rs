@@ -5,8 +5,8 @@ use crate::conserve::Seen;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS, Tables};
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{
-    BuildError, Cake, Configurable, Header, Ignore, Lcg, Link, Nanos, Observer, Packet, PacketInfo, Queue,
-    Rate, Reason,
+    AnyQueue, BuildError, Cake, Configurable, Header, Ignore, Lcg, Link, Nanos, Observer, Packet, PacketInfo,
+    Queue, QueueSpec, Rate, Reason,
 };
 use proptest::prelude::*;
 
@@ -193,4 +193,45 @@ fn a_mode_of_more_tins_than_there_are_is_refused_and_changes_nothing() {
     let parts = (Lcg::new(7), Tables::on_heap(4, 16), slots);
     let few = <Cake<Header>>::new(now, of(Diffserv::Diffserv8), LINK, parts);
     assert_eq!(few.err(), Some(BuildError::Tins));
+}
+
+/// A queue made from `text` after one packet of a flow of its own for each DS byte. Their hashes differ in
+/// high bits, which `fq_codel` takes, and in low ones, which `cake` takes.
+fn with_packets(text: &str, dsfields: &[u8]) -> AnyQueue<Header> {
+    let spec: QueueSpec = text.parse().expect("a queue");
+    let mut queue = spec.build(Rate(10_000_000), 1514, Nanos(0)).expect("fits");
+    for (flow_hash, &dsfield) in (0..).map(|flow: u32| flow.wrapping_mul(0x0800_0001)).zip(dsfields) {
+        let packet = Header { cookie: 0, len: 1000, truesize: 1700, flow_hash, dsfield };
+        let _ = queue.enqueue(Nanos(0), packet, &mut Ignore);
+    }
+    queue
+}
+
+#[test]
+fn tins_are_told_in_the_order_of_tc_and_flows_are_new_or_old() {
+    const CS1: u8 = 8 << 2;
+    const EF: u8 = 46 << 2;
+    let tins = |queue: &AnyQueue<Header>| {
+        let mut tins = Vec::new();
+        queue.tins(&mut |tin| tins.push((tin.sparse, tin.backlog)));
+        tins
+    };
+    // Bulk, best effort, voice (Linux `sch_cake.c`, `tin_order` of diffserv3).
+    let mut queue = with_packets("cake,bandwidth=10mbit,diffserv=diffserv3", &[CS1, 0, 0, EF, EF, EF]);
+    assert_eq!(tins(&queue), [(1, 1000), (2, 2000), (3, 3000)]);
+    assert_eq!(queue.waiting_flows(), Some((6, 0)));
+    let _ = queue.dequeue(Nanos(0), &mut Ignore);
+    assert_eq!(
+        queue.waiting_flows().map(|(sparse, bulk)| sparse + bulk),
+        Some(6),
+        "in order until its next turn"
+    );
+
+    let queue = with_packets("fq_codel", &[0, 0]);
+    assert_eq!((queue.waiting_flows(), tins(&queue).len()), (Some((2, 0)), 0));
+    // Those of all classes.
+    assert_eq!(with_packets("prio,leaf=fq_codel", &[0, EF]).waiting_flows(), Some((2, 0)));
+    assert_eq!(with_packets("pfifo", &[0]).waiting_flows(), None);
+    let two = with_packets("cake_mq,queues=2,bandwidth=10mbit,diffserv=besteffort", &[0; 20]);
+    assert_eq!((tins(&two).len(), two.waiting_flows()), (2, Some((20, 0))));
 }

@@ -15,9 +15,10 @@ use std::time::Duration;
 use goodqueue::{Line, Nanos, QueueSpec, Rate, Serializer, Span};
 use goodqueue_probe::Test;
 use goodqueue_report::{Direction, EngineHealth, LinkPlan, QueueSeries, Record, Run, TestPlan, Validity};
+use goodqueue_router::tc::Tin;
 use goodqueue_wire::flows::{Flow, MOST_FLOWS, MOST_STEPS};
 use goodqueue_wire::{
-    Change, Engine, EngineHandle, EngineSample, EngineSpec, FlowSpec, Interfaces, Lab, PathReport,
+    Change, Contents, Engine, EngineHandle, EngineSample, EngineSpec, FlowSpec, Interfaces, Lab, PathReport,
     PathSample, PathSpec,
 };
 use serde::{Deserialize, Serialize};
@@ -120,6 +121,11 @@ pub struct SeenLine {
     pub drops: u64,
     /// Packets marked with CE.
     pub marks: u64,
+    /// Flows that wait in the queue: new ones, and those with a backlog; `None` if it does not tell the two
+    /// apart.
+    pub waiting_flows: Option<(u32, u32)>,
+    /// The tins of `cake`, bulk first; those of `cake_mq`, one instance after the other.
+    pub tins: Vec<Tin>,
     /// The connections that are told apart.
     pub connections: Vec<SeenConnection>,
 }
@@ -336,16 +342,18 @@ impl Link {
     /// What passes, now. It takes about 20 ms.
     #[must_use]
     pub fn seen(&self) -> Seen {
-        let [up, down] = self.engine.flows();
+        let [up, down] = self.engine.contents();
         let sample = self.engine.sample();
-        let line = |path: &PathSample, flows: Vec<Flow>| SeenLine {
+        let line = |path: &PathSample, contents: Contents| SeenLine {
             sent_bytes: path.line.bytes,
             sent_packets: path.line.packets,
             waiting_bytes: path.backlog.bytes + path.ring.bytes,
             waiting_packets: u64::from(path.backlog.packets) + u64::from(path.ring.packets),
             drops: path.dropped_in_all(),
             marks: path.marks,
-            connections: flows.iter().map(SeenConnection::of).collect(),
+            waiting_flows: contents.waiting_flows,
+            tins: contents.tins.into_iter().map(Tin::from).collect(),
+            connections: contents.connections.iter().map(SeenConnection::of).collect(),
         };
         Seen {
             at_ns: sample.at.since(self.started).0,

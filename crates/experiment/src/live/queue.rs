@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use goodqueue::cake::TinState;
 use goodqueue::spec::Link;
 use goodqueue::{
     AnyQueue, Backlog, Bytes, ETHERNET_FRAME, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span, Stats, Verdict,
@@ -178,6 +179,14 @@ impl Queue<Frame> for RunningQueue {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each!(self, queue => queue.counters(each));
+    }
+
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        each!(self, queue => queue.waiting_flows())
+    }
+
+    fn tins(&self, each: &mut dyn FnMut(TinState)) {
+        each!(self, queue => queue.tins(each));
     }
 }
 

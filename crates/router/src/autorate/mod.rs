@@ -20,7 +20,7 @@ use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
 use crate::error::{ENODEV, ENOENT};
 use crate::sqm::{self, Outcome, plan};
-use crate::tc::{Installed, installed};
+use crate::tc::{Change, Installed, installed};
 use crate::{Error, Result};
 use pinger::{Event, Pinger};
 
@@ -118,7 +118,7 @@ impl Autorate {
     /// The next 25 ms; returns what was decided.
     ///
     /// # Errors
-    /// `Kernel` or `Refused` if the interface or a shaper is gone, or has another name.
+    /// `Kernel` or `Refused` if the interface or a shaper is gone, or the IFB has another name.
     pub fn step(&mut self) -> Result<Vec<Decision>> {
         let mut decided = Vec::new();
         let [end, probe] = self.next;
@@ -182,15 +182,35 @@ impl Autorate {
     }
 
     fn set(&mut self, direction: Direction, rate: Rate) -> Result<()> {
-        let (up, down) = if direction == Direction::Up { (Some(rate), None) } else { (None, Some(rate)) };
-        let shaper = sqm::Settings { up, down, ..self.shaper.clone() };
-        let mut changes = plan(&shaper, &self.interface)?.of_standing();
-        changes.try_for_each(|change| change.make(&mut self.route)).map_err(|error| match error {
-            Error::Kernel { ref source, .. } if matches!(source.errno(), Some(ENOENT | ENODEV)) => {
-                self.gone()
-            }
-            other => other,
-        })
+        let before = self.rates[direction as usize];
+        let of = |rate: Rate| {
+            let (up, down) = if direction == Direction::Up { (Some(rate), None) } else { (None, Some(rate)) };
+            plan(&sqm::Settings { up, down, ..self.shaper.clone() }, &self.interface)
+        };
+        let changes = of(rate)?.after(of(before)?);
+        let is_gone = |error: &Error| matches!(error, Error::Kernel { source, .. } if matches!(source.errno(), Some(ENOENT | ENODEV)));
+        match self.make(&changes) {
+            // The kernel takes names.
+            Err(error) if is_gone(&error) && self.has_new_name()? => self.make(&changes),
+            made => made,
+        }
+        .map_err(|error| if is_gone(&error) { self.gone() } else { error })
+    }
+
+    /// Makes changes that were planned for the name that the interface had at the beginning.
+    fn make(&mut self, changes: &[Change]) -> Result<()> {
+        let (then, now) = (&self.shaper.interface, &self.interface.name);
+        changes.iter().try_for_each(|change| change.clone().moved(then, now).make(&mut self.route))
+    }
+
+    /// Whether somebody has renamed the interface; then it goes by its new name.
+    fn has_new_name(&mut self) -> Result<bool> {
+        let all = interfaces(&mut self.route)?;
+        let now = all.into_iter().find(|interface| interface.index == self.interface.index);
+        let now = now.filter(|now| now.name != self.interface.name);
+        let is_new = now.is_some();
+        self.interface.name = now.map_or_else(|| std::mem::take(&mut self.interface.name), |now| now.name);
+        Ok(is_new)
     }
 
     fn gone(&self) -> Error {

@@ -314,6 +314,7 @@ fn on_one(plan: &Plan, name: &str, route: &mut Route) -> Result<()> {
             }
             Change::AddClass { dev, .. }
             | Change::ChangeClass { dev, .. }
+            | Change::ChangeLeaf { dev, .. }
             | Change::ClassifyDscp { dev, .. } => name.clone_into(dev),
             Change::Redirect { dev, to } => {
                 name.clone_into(dev);

@@ -85,7 +85,7 @@ pub(super) const TARGET: Span = Span::from_millis(5);
 /// The interval of `fq_codel` that belongs to [`TARGET`] (RFC 8290 section 5.2.2).
 const INTERVAL: Span = Span::from_millis(100);
 /// A full packet of Ethernet, bytes (RFC 8290 section 5.2.1).
-const FULL_PACKET: u64 = 1514;
+const FULL_PACKET: u32 = 1514;
 /// Bytes that a flow sends in a turn on slow links: packets of interactive flows pass full ones
 /// (bufferbloat.net, "Best practices for benchmarking CoDel and FQ CoDel", which takes it below [`SLOW`]).
 const SMALL_QUANTUM: u32 = 300;
@@ -98,7 +98,7 @@ impl Leaf {
     pub(super) fn at(rate: Rate, is_up: bool) -> Leaf {
         // "The target should be at least the time to send one full packet" (RFC 8290 section 5.2.2), in whole
         // microseconds, which the kernel counts in.
-        let packet = Span::from_micros((FULL_PACKET * 8_000_000).div_ceil(rate.0.max(1)));
+        let packet = Span::from_micros((u64::from(FULL_PACKET) * 8_000_000).div_ceil(rate.0.max(1)));
         Leaf { target: packet.max(TARGET), ecn: !is_up, limit: None, is_slow: rate.0 < SLOW.0 }
     }
 }
@@ -399,13 +399,28 @@ impl Plan {
         self.changes.iter().any(is_mq)
     }
 
-    /// The changes that give queues which are there the parameters of this plan.
-    pub(crate) fn of_standing(self) -> impl Iterator<Item = Change> {
+    /// The changes that give queues which are there, made by the plan `before`, the parameters of this one.
+    pub(crate) fn after(self, before: Plan) -> Vec<Change> {
+        let there: Vec<Change> = before.of_standing().collect();
+        self.of_standing().filter(|change| !there.contains(change)).collect()
+    }
+
+    fn of_standing(self) -> impl Iterator<Item = Change> {
         self.changes.into_iter().filter_map(|change| match change {
             Change::AddQdisc { dev, parent: Parent::Root, handle, qdisc: qdisc @ Qdisc::Cake(_) } => {
                 Some(Change::ReplaceRoot { dev, handle, qdisc })
             }
             Change::AddClass { dev, class, htb, .. } => Some(Change::ChangeClass { dev, class, htb }),
+            // The quantum is named also where it is that of a new one, since the one before stays otherwise.
+            Change::AddQdisc {
+                dev,
+                parent: Parent::Class(_, class),
+                handle,
+                qdisc: Qdisc::FqCodel(mut params),
+            } => {
+                params.quantum.get_or_insert(FULL_PACKET);
+                Some(Change::ChangeLeaf { dev, class, handle, params })
+            }
             _ => None,
         })
     }
@@ -429,8 +444,36 @@ impl Settings {
                 )));
             }
         };
+        self.check_once(&text)?;
         let text = format!("{text}{hosts},{parameter}={rate}");
         text.parse().map_err(|error| Error::Refused(format!("--queue {text}: {error}")))
+    }
+
+    /// Fails if a queue, as it was written, and the flags say the same of the link: only one of them would
+    /// count.
+    fn check_once(&self, written: &str) -> Result<()> {
+        let is_htb = written.starts_with("htb");
+        let (link, overhead, mpu) = (self.link, self.overhead.is_some(), self.mpu.is_some());
+        // What a kind of link says of overhead and framing is all that `htb` knows of it.
+        let of_link = [
+            ("link", link.kind.is_some()),
+            ("atm", link.framing.is_some()),
+            ("ether-vlan", link.tags > 0),
+            ("linklayer", link.kind.is_some() || link.framing.is_some()),
+            ("overhead", is_htb && (link.kind.is_some() || link.tags > 0)),
+            ("mpu", is_htb && link.kind.is_some()),
+        ];
+        let of_link = of_link.map(|(name, is_given)| ("--link", name, is_given));
+        let all = of_link.into_iter().chain([("--overhead", "overhead", overhead), ("--mpu", "mpu", mpu)]);
+        let is_there =
+            |name: &str| written.split(',').any(|word| word.trim().starts_with(&format!("{name}=")));
+        match all.into_iter().find(|(_, name, is_given)| *is_given && is_there(name)) {
+            None => Ok(()),
+            Some((flag, name, _)) => Err(Error::Refused(format!(
+                "--queue {written} and {flag}: both say what the link adds to a packet; leave `{name}` out of the queue, \
+                 or leave {flag} out"
+            ))),
+        }
     }
 }
 
@@ -442,6 +485,7 @@ impl Settings {
     /// `Refused` if there is no such queue, or it cannot count what the link adds.
     pub fn own_queue(&self, rate: Rate, is_up: bool) -> Result<QueueSpec> {
         let written = self.queues.written(rate, is_up);
+        self.check_once(&written)?;
         let number =
             |name: &str, value: Option<i64>| value.map_or(String::new(), |value| format!(",{name}={value}"));
         let text = match written.split([',', ':']).next().unwrap_or_default() {
@@ -759,6 +803,36 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
         assert!(!written.contains("leaf."), "{written}");
     }
 
+    #[test]
+    fn a_rate_that_changes_takes_the_leaves_along_where_they_depend_on_it() {
+        let at = |rate: u64, layout: Layout| {
+            let queues = Queues::Layout(layout);
+            let settings = Settings { up: Some(Rate(rate)), down: None, queues, ..settings() };
+            plan(&settings, &interface(14)).expect("a plan")
+        };
+        let changes = |from: u64, to: u64, layout: Layout| {
+            let changes = at(to, layout).after(at(from, layout));
+            changes.iter().map(|change| format!("{change}\n")).collect::<String>()
+        };
+        assert_eq!(
+            changes(8_000_000, 1_000_000, Layout::Simplest),
+            "\
+tc class change dev eth0 classid 1:1 htb rate 1mbit ceil 1mbit burst 1514b cburst 1514b quantum 1514 prio 0
+tc qdisc change dev eth0 parent 1:1 handle 10: fq_codel limit 10240 target 12112us interval 107112us memory_limit \
+             33554432 noecn drop_batch 64 quantum 300
+"
+        );
+        let back = changes(1_000_000, 200_000_000, Layout::Simplest);
+        assert!(
+            back.contains("target 5000us interval 100000us") && back.contains("quantum 1514\n"),
+            "{back}"
+        );
+        let above = changes(8_000_000, 9_000_000, Layout::Simple);
+        assert!(above.contains("tc class change") && !above.contains("fq_codel"), "{above}");
+        assert_eq!(changes(900_000, 1_000_000, Layout::Simple).matches("target 12112us").count(), 3);
+        assert_eq!(changes(8_000_000, 8_000_000, Layout::Simple), "", "nothing to do");
+    }
+
     /// The words of tc-cake(8), each as tc itself would set it, and what our own `cake` makes of them.
     #[test]
     fn links_are_the_words_of_tc() {
@@ -783,6 +857,14 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
         let queues = Queues::Layout(Layout::Simplest);
         let htb = Settings { down: None, queues, link: link("pppoe-vcmux,noatm,ether-vlan"), ..settings() };
         assert!(commands(&htb).contains(" overhead 22\n"), "32 + 4 - 14: {}", commands(&htb));
+    }
+
+    #[test]
+    fn a_queue_may_say_what_the_flags_leave_open() {
+        let queue = "cake,overhead=22".to_owned();
+        let queues = Queues::Written { up: queue.clone(), down: queue };
+        let text = commands(&Settings { down: None, queues, link: link("docsis"), ..settings() });
+        assert!(text.trim_end().ends_with("noatm overhead 22 mpu 64"), "{text}");
     }
 
     #[test]
@@ -836,9 +918,30 @@ tc qdisc add dev eth0 parent 1:1 handle 10: fq_codel limit 10240 flows 1024 targ
             (Settings { queues: simple.clone(), link: link("pppoe-ptm"), ..settings() }, "a rate 1.6% lower"),
             (Settings { queues: simple, overhead: Some(4), ..settings() }, "fewer than the 14"),
             (Settings { link: link("ether-vlan"), ..settings() }, "--link ethernet,ether-vlan"),
+            (
+                Settings { queues: own("cake,link=docsis"), link: link("pppoe-ptm"), ..settings() },
+                "--queue cake,link=docsis and --link: both say",
+            ),
+            (
+                Settings { queues: own("cake,atm=ptm"), link: link("docsis,noatm"), ..settings() },
+                "leave `atm` out of the queue, or leave --link out",
+            ),
+            (
+                Settings { queues: own("cake,overhead=22"), overhead: Some(44), ..settings() },
+                "--queue cake,overhead=22 and --overhead",
+            ),
+            (
+                Settings { queues: own("htb,linklayer=atm"), link: link("conservative"), ..settings() },
+                "leave `linklayer` out",
+            ),
+            (Settings { queues: own("htb,mpu=64"), mpu: Some(84), ..settings() }, "and --mpu"),
         ] {
             let error = plan(&settings, &interface(14)).expect_err(words).to_string();
             assert!(error.contains(words), "{error}");
+            if words.contains("--link: both") {
+                let error = settings.own_queue(Rate(1_000_000), true).expect_err(words).to_string();
+                assert!(error.contains(words), "{error}");
+            }
         }
     }
 

@@ -29,11 +29,12 @@ struct Line<'a> {
     words: Vec<&'a str>,
 }
 
-/// Reads the text of a file; `name` is for errors.
+/// Reads the text of a file; `name` is for errors. Sections that are not enabled and cannot be had are left
+/// out; the second value says why, with file and line.
 ///
 /// # Errors
 /// `Refused` with file and line.
-pub fn read(text: &str, name: &str) -> Result<Vec<Section>> {
+pub fn read(text: &str, name: &str) -> Result<(Vec<Section>, Vec<String>)> {
     let wrong = |number: usize, why: &dyn Display| Error::Refused(format!("{name}, line {number}: {why}"));
     let mut sections: Vec<(usize, String, Vec<Line<'_>>)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -56,7 +57,20 @@ pub fn read(text: &str, name: &str) -> Result<Vec<Section>> {
             }
         }
     }
-    sections.into_iter().map(|(number, name, lines)| section(number, name, &lines, &wrong)).collect()
+    let (mut read, mut left_out) = (Vec::new(), Vec::new());
+    for (number, name, lines) in sections {
+        let is_enabled = is_enabled(&lines);
+        match section(number, name, &lines, &wrong) {
+            Err(why) if !is_enabled => left_out.push(why.to_string()),
+            section => read.push(section?),
+        }
+    }
+    Ok((read, left_out))
+}
+
+/// Whether sqm-scripts start a section: only if the last `enabled` is 1.
+fn is_enabled(lines: &[Line<'_>]) -> bool {
+    lines.iter().rev().find(|line| line.words[1] == "enabled").is_some_and(|line| line.words[2] == "1")
 }
 
 /// The words of a line, which may be quoted; without its comment.
@@ -129,6 +143,8 @@ fn section(
     };
     let (up, down) = (rate("upload")?, rate("download")?);
     let squash = |option: &str| advanced && is_on(option);
+    let mpu = bytes(mpu, 256)?.filter(|mpu| *mpu > 0).map(i16::unsigned_abs);
+    let mut adds = (link, bytes(overhead, 256)?, mpu);
     let queues = if layout.has_leaves() {
         let leaf = |rate: Option<Rate>, is_up: bool| leaf(rate, is_up, choices, &text, wrong);
         // All that arrives is in one class.
@@ -144,7 +160,15 @@ fn section(
         };
         let wash = if squash("squash_dscp") { ",wash=on" } else { "" };
         let arriving = if squash("squash_ingress") { Layout::PieceOfCake } else { layout };
-        Queues::Written { up: queue(layout, "eqdisc_opts", "")?, down: queue(arriving, "iqdisc_opts", wash)? }
+        let (up, down) = (queue(layout, "eqdisc_opts", "")?, queue(arriving, "iqdisc_opts", wash)?);
+        if [&up, &down].into_iter().any(|queue| says_link(queue)) {
+            // They come last in the command of sqm-scripts, so they count.
+            let (kind, overhead, mpu) = std::mem::take(&mut adds);
+            let with = |queue: String| with_link(queue, kind, overhead, mpu);
+            Queues::Written { up: with(up), down: with(down) }
+        } else {
+            Queues::Written { up, down }
+        }
     } else {
         Queues::Layout(layout)
     };
@@ -154,19 +178,18 @@ fn section(
         Some(format!("line {}: option {option} '{value}' has no effect: {why}", line.number))
     });
     let ignored = ignored.collect();
-    let mpu = bytes(mpu, 256)?.filter(|mpu| *mpu > 0);
+    let (kind, overhead, mpu) = adds;
     Ok(Section {
         name,
-        // sqm-scripts start a section only if this is 1.
-        is_enabled: is_on("enabled"),
+        is_enabled: is_enabled(lines),
         settings: Settings {
             interface: interface.to_owned(),
             up,
             down,
             queues,
-            link: LinkWords { kind: link, ..LinkWords::default() },
-            overhead: bytes(overhead, 256)?,
-            mpu: mpu.map(i16::unsigned_abs),
+            link: LinkWords { kind, ..LinkWords::default() },
+            overhead,
+            mpu,
             multi_queue: false,
         },
         ignored,
@@ -289,6 +312,29 @@ fn leaf<'a>(
     Ok(leaf)
 }
 
+/// Whether a queue says what the link adds to a packet.
+fn says_link(queue: &str) -> bool {
+    [",link=", ",atm=", ",ether-vlan=", ",overhead=", ",mpu="].iter().any(|start| queue.contains(start))
+}
+
+/// The queue with what a section says of the link, as far as the queue does not say it. A word for a kind of
+/// link says all.
+fn with_link(queue: String, kind: Option<LinkKind>, overhead: Option<i16>, mpu: Option<u16>) -> String {
+    if queue.contains(",link=") {
+        return queue;
+    }
+    let place = LinkKind::ALL.iter().position(|known| Some(*known) == kind);
+    let all = [
+        ("link", place.map(|place| LinkKind::WORDS[place].to_owned())),
+        ("overhead", overhead.map(|bytes| bytes.to_string())),
+        ("mpu", mpu.map(|bytes| bytes.to_string())),
+    ];
+    let missing = all.into_iter().filter_map(|(name, value)| Some(format!(",{name}={}", value?)));
+    let missing: String =
+        missing.filter(|words| !queue.contains(&words[..=words.find('=').unwrap_or_default()])).collect();
+    queue + &missing
+}
+
 /// tc's words for `cake` in the form `,parameter=value`.
 fn cake_words(text: &str) -> std::result::Result<String, String> {
     let mut out = String::new();
@@ -362,7 +408,7 @@ config queue
 
     #[test]
     fn a_file_of_sqm_scripts_is_read() {
-        let sections = read(FILE, "sqm").expect("sections");
+        let (sections, _) = read(FILE, "sqm").expect("sections");
         let [cake, simple] = &sections[..] else { panic!("two sections") };
         let Settings { interface, up, down, queues, overhead, .. } = &cake.settings;
         assert_eq!(
@@ -390,7 +436,9 @@ config queue
     fn with(options: &str) -> Section {
         let text =
             format!("config queue\noption interface a\noption upload 9000\noption download 9000\n{options}");
-        read(&text, "sqm").expect(options).remove(0)
+        let (mut sections, left_out) = read(&text, "sqm").expect(options);
+        assert_eq!(left_out, [""; 0], "{options}");
+        sections.remove(0)
     }
 
     #[test]
@@ -418,10 +466,37 @@ config queue
     }
 
     #[test]
+    fn what_the_options_of_cake_say_of_the_link_counts() {
+        let section = with(
+            "option linklayer atm\noption overhead 40\noption qdisc_advanced 1\n\
+             option qdisc_really_really_advanced 1\noption eqdisc_opts 'overhead 22'\noption iqdisc_opts docsis",
+        );
+        let (up, down) = ("cake:besteffort,overhead=22,link=conservative", "cake:besteffort,link=docsis");
+        assert_eq!(section.settings.queues, Queues::Written { up: up.into(), down: down.into() });
+        assert_eq!((section.settings.link, section.settings.overhead), (LinkWords::default(), None));
+    }
+
+    #[test]
     fn a_section_that_is_not_enabled_is_not_started() {
         assert!(!with("").is_enabled, "as in sqm-scripts");
         assert!(!with("option enabled 0").is_enabled);
         assert!(with("option enabled 1").is_enabled);
+    }
+
+    #[test]
+    fn a_section_that_is_not_enabled_stops_no_other() {
+        let text = |enabled: &str| {
+            format!(
+                "config queue old\noption interface a\noption script mine.qos\noption enabled {enabled}\n\
+                 config queue new\noption interface b\noption enabled 1\noption upload 9000"
+            )
+        };
+        let (sections, left_out) = read(&text("0"), "sqm").expect("one section is good");
+        assert_eq!(sections.iter().map(|section| &*section.name).collect::<Vec<_>>(), ["new"]);
+        let [why] = &left_out[..] else { panic!("{left_out:?}") };
+        assert!(why.starts_with("sqm, line 3: mine.qos is not a layout"), "{why}");
+        let error = read(&text("1"), "sqm").expect_err("it is enabled").to_string();
+        assert!(error.starts_with("sqm, line 3: mine.qos is not a layout"), "{error}");
     }
 
     #[test]
@@ -500,7 +575,7 @@ config queue
             ),
             ("config network", "sqm, line 1: neither `config queue NAME` nor"),
         ] {
-            let error = read(text, "sqm").expect_err(text).to_string();
+            let error = read(&format!("{text}\noption enabled 1"), "sqm").expect_err(text).to_string();
             assert!(error.contains(words), "{error}");
         }
     }

@@ -7,11 +7,16 @@ fn micros(nanos: u64) -> u32 {
     u32::try_from(nanos / 1000).unwrap_or(u32::MAX)
 }
 
-/// The elements of `TCA_OPTIONS`.
+/// The elements of `TCA_OPTIONS` for a new one.
 pub(super) fn attributes(params: &Params) -> Vec<TcOption> {
+    let flows = TcOption::FqCodel(Element::Flows(params.flows));
+    std::iter::once(flows).chain(attributes_of_change(params)).collect()
+}
+
+/// Those for one that is there: the number of flows stays (`fq_codel_change` refuses it).
+pub(super) fn attributes_of_change(params: &Params) -> Vec<TcOption> {
     let mut all = vec![
         Element::Limit(params.limit),
-        Element::Flows(params.flows),
         Element::Target(micros(params.target.0)),
         Element::Interval(micros(params.interval.0)),
         Element::MemoryLimit(params.memory_limit),
@@ -23,12 +28,17 @@ pub(super) fn attributes(params: &Params) -> Vec<TcOption> {
     all.into_iter().map(TcOption::FqCodel).collect()
 }
 
-/// The words of tc.
+/// The words of tc for a new one.
 pub(super) fn words(params: &Params) -> String {
+    let words = words_of_change(params);
+    words.replacen(" target ", &format!(" flows {} target ", params.flows), 1)
+}
+
+/// The words of tc for one that is there.
+pub(super) fn words_of_change(params: &Params) -> String {
     let mut words = format!(
-        "limit {} flows {} target {}us interval {}us memory_limit {} {} drop_batch {}",
+        "limit {} target {}us interval {}us memory_limit {} {} drop_batch {}",
         params.limit,
-        params.flows,
         micros(params.target.0),
         micros(params.interval.0),
         params.memory_limit,

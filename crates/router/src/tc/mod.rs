@@ -193,6 +193,17 @@ pub enum Change {
         /// Its rates.
         htb: HtbClass,
     },
+    /// Gives the `fq_codel` in a class of `htb` other parameters, all but the number of its flows.
+    ChangeLeaf {
+        /// The interface.
+        dev: String,
+        /// Minor number of the class.
+        class: u16,
+        /// Major number of its handle.
+        handle: u16,
+        /// Its parameters; without `quantum` it keeps the one that it has.
+        params: goodqueue::fq_codel::Params,
+    },
     /// Sends packets with a DSCP into a class of the root `1:`.
     ClassifyDscp {
         /// The interface.
@@ -260,6 +271,10 @@ impl fmt::Display for Change {
             Change::ChangeClass { dev, class, htb } => {
                 write!(f, "tc class change dev {dev} classid 1:{class:x} htb {htb}")
             }
+            Change::ChangeLeaf { dev, class, handle, params } => {
+                let (parent, words) = (Parent::Class(1, *class), fq_codel::words_of_change(params));
+                write!(f, "tc qdisc change dev {dev} {parent} handle {handle:x}: fq_codel {words}")
+            }
             Change::ClassifyDscp { dev, dscp, is_v6, class } => {
                 let (protocol, field) = if *is_v6 { ("ipv6", "ip6 priority") } else { ("ip", "ip tos") };
                 let tos = dscp << 2;
@@ -295,6 +310,18 @@ impl Change {
     pub fn make(&self, route: &mut Route) -> Result<()> {
         let failed = |source| Error::Kernel { command: self.to_string(), source };
         self.send(route).map_err(failed)
+    }
+
+    /// The same, of parameters, at the interface `to`, if it was to be at `from`.
+    pub(crate) fn moved(mut self, from: &str, to: &str) -> Change {
+        if let Change::ReplaceRoot { dev, .. }
+        | Change::ChangeClass { dev, .. }
+        | Change::ChangeLeaf { dev, .. } = &mut self
+            && dev == from
+        {
+            to.clone_into(dev);
+        }
+        self
     }
 
     /// Makes a change that deletes something, which may be gone.
@@ -355,6 +382,13 @@ impl Change {
                 let mut message = message(index(route, dev)?, handle, TcHandle::UNSPEC);
                 message.attributes = htb.of_class();
                 route.request(NEW_CLASS, &message, 0, dev)
+            }
+            Change::ChangeLeaf { dev, class, handle, params } => {
+                let handle = TcHandle { major: *handle, minor: 0 };
+                let mut message = message(index(route, dev)?, handle, Parent::Class(1, *class).handle());
+                let options = TcAttribute::Options(fq_codel::attributes_of_change(params));
+                message.attributes = vec![TcAttribute::Kind("fq_codel".into()), options];
+                route.request(NEW_QDISC, &message, 0, dev)
             }
             Change::ClassifyDscp { dev, dscp, is_v6, class } => {
                 let protocol = if *is_v6 { ETH_P_IPV6 } else { ETH_P_IP };

@@ -1,8 +1,11 @@
 //! What `fq_codel` and `cake` tell about themselves beyond the counters of all queueing disciplines
 //! (`linux/pkt_sched.h`).
 
+use goodqueue::cake::TinState;
 use netlink_packet_core::{Emitable, NlaBuffer, NlasIterator};
 use netlink_packet_route::tc::{TcFqCodelXstats, TcXstats};
+
+use serde::{Deserialize, Serialize};
 
 use super::word;
 
@@ -41,8 +44,8 @@ pub struct Extra {
     pub tins: Vec<Tin>,
 }
 
-/// A tin of `cake`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A tin of `cake`: the kernel's, or one of ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tin {
     /// Rate from which on it loses its priority, bit/s.
     pub threshold_bps: u64,
@@ -50,7 +53,7 @@ pub struct Tin {
     pub bytes: u64,
     /// Packets sent.
     pub packets: u32,
-    /// Packets dropped, acknowledgements of the filter among them.
+    /// Packets dropped, without the acknowledgements that the filter dropped.
     pub drops: u32,
     /// Acknowledgements that the filter dropped.
     pub acks_dropped: u32,
@@ -111,6 +114,29 @@ impl Extra {
         extra.marks = Some(sum(|tin| tin.marks));
         extra.flows = Some((flows(|tin| tin.sparse), flows(|tin| tin.bulk)));
         extra
+    }
+}
+
+/// Those that `cake_dump_stats` of Linux tells, in its units.
+impl From<TinState> for Tin {
+    fn from(state: TinState) -> Tin {
+        let TinState { rate, backlog, sparse, bulk, counters, .. } = state;
+        let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        Tin {
+            threshold_bps: rate.saturating_mul(8),
+            bytes: counters.bytes,
+            packets: small(counters.packets),
+            drops: small(counters.dropped),
+            acks_dropped: small(counters.ack_drops),
+            marks: small(counters.marked),
+            backlog: small(backlog),
+            peak_us: small(counters.peak_delay / 1000),
+            average_us: small(counters.avg_delay / 1000),
+            base_us: small(counters.base_delay / 1000),
+            sparse,
+            bulk,
+            unresponsive: counters.unresponsive,
+        }
     }
 }
 

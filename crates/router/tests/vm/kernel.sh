@@ -167,7 +167,7 @@ bql=/sys/class/net/wan0/queues/tx-0/byte_queue_limits
 settings="/proc/sys/net/core/default_qdisc /proc/sys/net/ipv4/tcp_ecn $bql/limit_min $bql/limit_max"
 state() { shown; cat $settings /sys/class/net/*/tx_queue_len; }
 # found RULE CODE: it is found, and nothing else of this severity hides it
-found() { ok "doctor: $1: found" ends "$2" "doctor.md#$1" goodqueue doctor; }
+found() { ok "doctor: $1: found" ends "$2" "--explain $1" goodqueue doctor; }
 # mends RULE CODE
 mends() {
   state >/tmp/sick

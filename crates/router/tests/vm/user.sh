@@ -92,6 +92,14 @@ ok "autorate: htb follows, too ($up kbit/s)" between 4000 "$up" 5250
 ok "autorate: the class of htb has the rate" \
   sh -c "/bin/tc class show dev wan0 | grep 'class htb 1:1 root' | grep -E 'ceil ([45][0-9]{3}Kbit|5Mbit)'"
 wait $test
+# leaves TARGET: fq_codel of each class of simple has this target
+leaves() { [ "$(tc qdisc show dev wan0 | grep -c "fq_codel.* target $1 ")" -eq 3 ] || { tc qdisc show dev wan0; return 1; }; }
+ok "autorate: above 2.4 Mbit/s the leaves have a target of 5 ms" leaves 5ms
+ip -n modem link set lan1 down
+sleep 4
+ok "autorate: at 1 Mbit/s it is the time of a full packet" leaves 12.1ms
+ip -n modem link set lan1 up
+sleep 2
 tc qdisc del dev wan0 root
 sleep 1
 ok "autorate: a shaper taken away ends it" sh -c "! grep -q . /proc/$autorate/cmdline"
@@ -100,6 +108,24 @@ ok "autorate: with exit code 3" test $? -eq 3
 ok "autorate: and says so" grep -q 'the shaper of wan0 is gone' /tmp/follow.err
 shown >/tmp/after
 ok "autorate: nothing is left" same /tmp/before /tmp/after
+
+# renamed FROM TO: the interface towards the modem gets another name
+renamed() { ip link set "$1" down; ip link set "$1" name "$2"; ip link set "$2" up; ip route add default via 10.0.1.2
+  # The kernel shows a second later that the cable is plugged in (`linkwatch`).
+  sleep 1.5; }
+follows
+renamed wan0 wan9
+goodqueue test 10.0.2.2 --key $key tcp_8up --length 8s --idle 1s --quiet >/tmp/up 2>&1 &
+test=$!
+sleep 7
+ok "autorate: its interface renamed, it goes on ($(rate up) kbit/s)" between 4000 "$(rate up)" 5250
+ok "autorate: and the shaper has the rate" \
+  sh -c "/bin/tc qdisc show dev wan9 root | grep -E 'bandwidth ([45][0-9]{3}Kbit|5Mbit)'"
+wait $test
+ok "autorate: and it ends well" ends_well
+renamed wan9 wan0
+shown >/tmp/after
+ok "autorate: and puts everything back" same /tmp/before /tmp/after
 
 # Our own queues on the interface, beside the kernel's.
 takes() { goodqueue shape wan0 --up 4500kbit --down 9mbit "$@" >/tmp/shaped 2>/tmp/shape.err & shape=$!; sleep 1.5; }
@@ -161,6 +187,30 @@ ok "shape: link down and up: it goes on" ping -c 2 10.0.2.2
 ends_well $shape
 shown >/tmp/after
 ok "shape: and puts everything back" same /tmp/before /tmp/after
+
+takes
+renamed wan0 wan9
+ok "shape: its interface renamed, it goes on" ping -c 2 10.0.2.2
+ok "shape: and it ends well" ends_well $shape
+renamed wan9 wan0
+shown >/tmp/after
+ok "shape: and puts everything back" same /tmp/before /tmp/after
+
+# The layouts of sqm-scripts, ours and the kernel's. The kernel's htb sends super-packets in one piece, and our detour
+# has none (its interfaces have no offloads): without them both have the same load.
+offloads() { ethtool -K wan0 tso $1 gso $1 gro $1; ip netns exec isp ethtool -K isp1 tso $1 gso $1; }
+offloads off
+for layout in "layer_cake down" "simple up" "simplest down"; do
+  set -- $layout
+  takes --layout $1
+  measured shape tcp_8$2
+  ends_well $shape
+  goodqueue sqm wan0 --up 4500kbit --down 9mbit --layout $1 --quiet
+  measured sqm tcp_8$2
+  goodqueue sqm stop wan0 --quiet
+  ok "shape: $2, our $1 ($(figures shape-tcp_8$2)) is like the kernel's ($(figures sqm-tcp_8$2))" alike tcp_8$2
+done
+offloads on
 
 # The unit of --systemd, when its interface goes and comes back.
 ip netns add far

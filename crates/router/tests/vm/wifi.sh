@@ -59,7 +59,7 @@ station 2 home 10.0.9.12
 station 3 guest 10.0.8.13
 ok "airtime: a station joins the network" until_true 20 says "$(mac 2)" iw dev wlan0 station dump
 ok "doctor: slow-station: a station at 1 Mbit/s" ends 0 'went at 1mbit' goodqueue doctor wlan0
-ok "doctor: wifi-queues: the driver has queues of its own" ends 0 'doctor.md#wifi-queues' goodqueue doctor wlan0
+ok "doctor: wifi-queues: the driver has queues of its own" ends 0 '--explain wifi-queues' goodqueue doctor wlan0
 ok "airtime: another one joins the guests" until_true 20 says "$(mac 3)" iw dev guest0 station dump
 sleep 0.7
 ok "airtime: both are seen, with their interfaces" \

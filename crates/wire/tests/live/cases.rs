@@ -717,7 +717,8 @@ fn an_engine_has_the_threads_that_are_asked_for() -> Outcome {
     let engine = Engine::start(&lab, spec).unwrap();
     let (client, server) = udp_pair(&lab, false);
     ping_pong(&client, &server, 64, 10);
-    let [up, down] = engine.flows().map(|flows| flows.iter().map(|flow| flow.sent.packets).sum::<u64>());
+    let [up, down] =
+        engine.contents().map(|inside| inside.connections.iter().map(|flow| flow.sent.packets).sum::<u64>());
     assert_eq!((up, down), (10, 10));
     // Each direction by itself loses all packets from now on.
     let lossy = || Change { loss: Some(1.0), ..Change::default() };

@@ -185,6 +185,39 @@ fn live_a_link_changes_at_the_times_that_were_set() {
     assert_eq!(notes, expected);
 }
 
+/// Tins, and sparse and bulk flows, of our own queue are told as those of the kernel's.
+#[test]
+fn live_tins_of_a_link_are_watched_while_it_runs() {
+    let test = "live_tins_of_a_link_are_watched_while_it_runs";
+    let Some(_turn) = live(test) else { return };
+    let (port, service) = service(|mut stream| stream.write_all(&vec![7; LOAD]));
+    let goodqueue = goodqueue().get_program().to_string_lossy().into_owned();
+    let program = format!(
+        "cat </dev/tcp/$GOODQUEUE_SERVER/{port} >/dev/null & sleep 0.4
+         {goodqueue} watch --json --count 1 --interval 300ms; {goodqueue} watch --prometheus; wait"
+    );
+    let queue = "cake,bandwidth=8mbit,diffserv=diffserv3";
+    let words = format!("--rate 100mbit --rtt 10ms --queue {queue} --expose {port} --quiet");
+    let output = link(&words, &["bash", "-c", &program]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    service.join().expect("the service").expect("all of it is sent");
+    let text = stdout(&output);
+    let (json, metrics) = text.split_once('\n').expect("a line of JSON");
+    let seen: Value = serde_json::from_str(json).expect("JSON");
+    let queues = seen["interfaces"].as_array().expect("interfaces").iter().map(|one| &one["queues"][1]);
+    // Links of other users and tests may be there, too.
+    let down = queues.into_iter().find(|queue| queue["tins"].as_array().is_some_and(|tins| tins.len() == 3));
+    let down = down.expect("the link");
+    let best_effort = &down["tins"][1];
+    assert_eq!((&down["kind"], number(&best_effort["threshold_bps"])), (&"cake".into(), 8e6), "{down}");
+    assert!(number(&best_effort["sent_bytes"]) > 1e5 && number(&best_effort["average_us"]) > 0.0, "{down}");
+    assert!(number(&down["bulk"]) >= 1.0 && number(&best_effort["bulk"]) >= 1.0, "the download: {down}");
+    assert_eq!(number(&down["tins"][2]["sent_bytes"]), 0.0, "no voice: {down}");
+    let is_tin =
+        |line: &&str| line.starts_with("goodqueue_tin_sent_bytes_total{") && line.contains("place=\"down\"");
+    assert!(metrics.lines().filter(is_tin).count() >= 3, "{metrics}");
+}
+
 #[test]
 fn live_a_link_is_watched_while_it_runs() {
     let test = "live_a_link_is_watched_while_it_runs";
@@ -528,7 +561,7 @@ const BRIDGE: &str = "
         # A wire carries no super-packets, and no checksums that are still to be made.
         ip netns exec host$host ethtool -K eth0 tso off gso off gro off tx off sg off >/dev/null
     done
-    $GOODQUEUE bridge br1 br2 --down 20mbit --up 5mbit --rtt 30ms --queue fq_codel --json --quiet >$OUT/bridge.json &
+    $GOODQUEUE $BETWEEN --json --quiet >$OUT/bridge.json &
     bridge=$!
     sleep 0.5
     key=ny72hcfqmf8ss76td47nbqryea
@@ -553,7 +586,11 @@ fn live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for() {
     let answer = measured(|| {
         let mut command = Command::new("unshare");
         command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", BRIDGE]);
-        command.env("GOODQUEUE", goodqueue().get_program()).env("OUT", scratch.path(""));
+        let bridge = "bridge br1 br2 --down 20mbit --up 5mbit --rtt 30ms --queue fq_codel";
+        command
+            .env("GOODQUEUE", goodqueue().get_program())
+            .env("OUT", scratch.path(""))
+            .env("BETWEEN", bridge);
         let output = command.output().expect("it starts");
         assert!(output.status.success(), "{}", stderr(&output));
         let record = std::fs::read(scratch.path("bridge.json")).expect("a record");
@@ -569,6 +606,38 @@ fn live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for() {
     assert!((30.0..30.5).contains(&least), "{line}");
     let down = &run["path"][1];
     assert!(number(&down["sent_bytes"]) > 8e6 && number(&down["drop_reasons"]["codel"]) > 0.0, "{down}");
+}
+
+#[test]
+fn live_a_shaper_between_two_interfaces_counts_what_the_link_adds() {
+    let test = "live_a_shaper_between_two_interfaces_counts_what_the_link_adds";
+    let Some(_turn) = live(test) else { return };
+    if Command::new("ethtool").arg("--version").output().is_err() {
+        skipped(test, "ethtool is not installed");
+        return;
+    }
+    let scratch = Scratch::new("between");
+    let answer = measured(|| {
+        let mut command = Command::new("unshare");
+        command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", BRIDGE]);
+        let shape = "shape br2 --inside br1 --down 20mbit --up 5mbit --link conservative";
+        command
+            .env("GOODQUEUE", goodqueue().get_program())
+            .env("OUT", scratch.path(""))
+            .env("BETWEEN", shape);
+        let output = command.output().expect("it starts");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let record = std::fs::read(scratch.path("bridge.json")).expect("a record");
+        serde_json::json!({ "record": serde_json::from_slice::<Value>(&record).expect("JSON") })
+    });
+    let down = &answer["record"]["runs"][0]["path"][1];
+    assert!(number(&down["drop_reasons"]["codel"]) > 0.0, "cake decides: {down}");
+    let table = std::fs::read_to_string(scratch.path("test")).expect("a table");
+    let row = table.lines().find(|line| line.starts_with("tcp_1down")).expect("a row");
+    let goodput: f64 = row.split_whitespace().nth(4).and_then(|word| word.parse().ok()).expect("a number");
+    // 1448 bytes of payload in 33 cells of 53 bytes (1500 + 48, by 48) are 16.6 of 20 Mbit/s; without them
+    // 19.1.
+    assert!((15.0..16.6).contains(&goodput), "{table}");
 }
 
 /// Sends frames that are not IP from each of two hosts, and reads at the other what came. Frames of other
