@@ -16,7 +16,8 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(policy) = AirtimePolicy::parse(&text, "p.toml") else { return };
     let (groups, interval) = (policy.groups(), policy.interval());
     let place = move |mac: Mac, interface: &str| policy.place(mac.0, interface);
-    let mut controller = Controller::new(Rules { groups, interval, place: Box::new(place) }, Nanos::ZERO);
+    let mut controller =
+        Controller::new(Rules { groups, interval, membership: Box::new(place) }, Nanos::ZERO);
     let station = |number: u8, interface: &'static str| Standing {
         mac: Mac([2, 0, 0, 0, number, 0]),
         index: 3,

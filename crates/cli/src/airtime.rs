@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use goodqueue_experiment::{AirtimePolicy, Error};
 use goodqueue_router::Error as RouterError;
 use goodqueue_router::airtime::{
-    Controller, Hold, Look, PerAc, Row, Rules, Standing, View, Wireless, left, restore,
+    Controller, Hold, PerAc, Row, Rules, Snapshot, Standing, View, Wireless, left, restore,
 };
 use goodqueue_router::watch::interval;
 use goodqueue_wire::Interrupt;
@@ -34,7 +34,7 @@ pub fn command(args: &AirtimeArgs) -> Result<(), Error> {
     let span = interval(Duration::from_nanos(span.0)).map_err(told)?;
     let policy = args.policy.as_deref().map(read).transpose()?;
     let mut wireless = Wireless::open().map_err(told)?;
-    let first = Look::now(&mut wireless, &args.interfaces).map_err(told)?;
+    let first = Snapshot::now(&mut wireless, &args.interfaces).map_err(told)?;
     if args.restore {
         let lines = restore(&mut wireless, &first).map_err(told)?;
         return output::print(&format!("{}\n", lines.join("\n")));
@@ -63,11 +63,11 @@ fn read(file: &Path) -> Result<AirtimePolicy, Error> {
 /// The policy as rules for a controller.
 fn rules(policy: &AirtimePolicy) -> Rules {
     let (groups, interval, policy) = (policy.groups(), policy.interval(), policy.clone());
-    Rules { groups, interval, place: Box::new(move |mac, interface| policy.place(mac.0, interface)) }
+    Rules { groups, interval, membership: Box::new(move |mac, interface| policy.place(mac.0, interface)) }
 }
 
 /// Prints the commands that would set the weights if packets waited for every station.
-fn dry_run(policy: &AirtimePolicy, look: &Look) -> Result<(), Error> {
+fn dry_run(policy: &AirtimePolicy, look: &Snapshot) -> Result<(), Error> {
     let mut text = String::new();
     for radio in look.radios() {
         if let Err(why) = radio.check_weights(policy.groups().is_some()) {
@@ -103,8 +103,8 @@ struct Session<'a> {
     span: Duration,
     start: Instant,
     /// The look of the table before, and that of now.
-    shown: Look,
-    latest: Look,
+    shown: Snapshot,
+    latest: Snapshot,
     /// When the next table is due.
     due: Instant,
 }
@@ -112,7 +112,7 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     fn start(
         mut wireless: Wireless,
-        first: Look,
+        first: Snapshot,
         policy: Option<&AirtimePolicy>,
         args: &'a AirtimeArgs,
         span: Duration,
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
         let look = if at < self.due {
             self.latest.again(&mut self.wireless)
         } else {
-            Look::now(&mut self.wireless, self.interfaces)
+            Snapshot::now(&mut self.wireless, self.interfaces)
         };
         self.latest = match look {
             // An access point that is started anew is gone for a moment.
@@ -203,7 +203,7 @@ impl<'a> Session<'a> {
     fn stop(self) -> Result<(), Error> {
         let Session { mut wireless, governed, interfaces, latest, .. } = self;
         // Stations may have come since; without an answer, those of the last look are put back.
-        let look = Look::now(&mut wireless, interfaces).unwrap_or(latest);
+        let look = Snapshot::now(&mut wireless, interfaces).unwrap_or(latest);
         let mut end = Ok(());
         for Governed { hold, .. } in governed {
             let released = hold.release(&mut wireless, &look).map_err(told);

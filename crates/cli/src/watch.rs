@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, SystemTime};
 
 use goodqueue_experiment::Error;
-use goodqueue_router::watch::{Flow, Look, Queue, Watched, interval};
+use goodqueue_router::watch::{Flow, Queue, Snapshot, Watched, interval};
 use goodqueue_wire::Interrupt;
 use goodqueue_wire::netlink::Route;
 use serde_json::{Value, json};
@@ -33,13 +33,13 @@ const MOST_SERIES: usize = 100;
 
 /// All queues at one moment.
 struct All {
-    kernel: Look,
+    kernel: Snapshot,
     ours: Ours,
 }
 
 impl All {
     fn now(route: &mut Route, args: &WatchArgs) -> Result<All, Error> {
-        let kernel = Look::now(route, &args.interfaces, args.by == Some(By::Flow)).map_err(told)?;
+        let kernel = Snapshot::now(route, &args.interfaces, args.by == Some(By::Flow)).map_err(told)?;
         Ok(All { kernel, ours: Ours::now(&args.interfaces) })
     }
 

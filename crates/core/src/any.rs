@@ -14,7 +14,7 @@ use crate::memory::{Memory, Room};
 use crate::queues::queues;
 use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
-use crate::{Backlog, Configurable, Fifo, Nanos, Owner, Packet, Queue, Rng, Stats, Verdict};
+use crate::{Backlog, Configurable, Fifo, Inspect, Nanos, Owner, Packet, Queue, Rng, Stats, Verdict};
 
 /// Declares [`AnyQueue`] and what builds and configures it.
 macro_rules! any {
@@ -128,7 +128,9 @@ macro_rules! any {
                     $(AnyQueue::$kind(queue) => queue.counters(each),)+
                 }
             }
+        }
 
+        impl<P: Packet, M: Memory> Inspect for AnyQueue<P, M> {
             fn waiting_flows(&self) -> Option<(u32, u32)> {
                 match self {
                     AnyQueue::$fifo(queue) => queue.waiting_flows(),

@@ -80,7 +80,7 @@ pub struct Stats {
     pub overlimits: u64,
 }
 
-/// The sums of [`Queue::waiting_flows`] of several queues; `None` if none of them tells.
+/// The sums of [`Inspect::waiting_flows`] of several queues; `None` if none of them tells.
 pub(crate) fn sum_of_flows(all: impl Iterator<Item = Option<(u32, u32)>>) -> Option<(u32, u32)> {
     all.flatten().reduce(|(new, old), (more_new, more_old)| (new + more_new, old + more_old))
 }
@@ -136,7 +136,10 @@ pub trait Queue<P: Packet> {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         let _ = each;
     }
+}
 
+/// What a queue shows of its inside to those who watch it. It decides nothing.
+pub trait Inspect {
     /// Flows that wait: new ones (sparse), and those with a backlog (bulk). Linux shows them as
     /// `new_flows_len` and `old_flows_len` of `fq_codel` and `fq_pie`, and as `sparse_flows` and `bulk_flows`
     /// of `cake`. `None` if the queue does not tell the two apart. It may count them, so do not call it for

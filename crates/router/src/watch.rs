@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 /// The interfaces at one moment.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct Snapshot {
     at: Instant,
     interfaces: Vec<(Interface, Vec<Installed>)>,
     bql: Vec<Vec<Bql>>,
@@ -28,13 +28,13 @@ pub struct Bql {
     pub inflight: u64,
 }
 
-impl Look {
+impl Snapshot {
     /// Looks at the interfaces with these names; at all but loopback if there are none. With `flows`, at
     /// the flows that wait in their queues, too.
     ///
     /// # Errors
     /// `Refused` for a name that is not there; those of [`Route::dump`].
-    pub fn now(route: &mut Route, names: &[String], flows: bool) -> Result<Look> {
+    pub fn now(route: &mut Route, names: &[String], flows: bool) -> Result<Snapshot> {
         let all = interfaces(route)?;
         if let Some(unknown) = names.iter().find(|name| all.iter().all(|interface| interface.name != **name))
         {
@@ -63,12 +63,12 @@ impl Look {
             let asked = flows && has_flows(qdiscs);
             waiting.push(if asked { classes(route, interface.index)? } else { Vec::new() });
         }
-        Ok(Look { at, interfaces: meant, bql, flows: waiting })
+        Ok(Snapshot { at, interfaces: meant, bql, flows: waiting })
     }
 
     /// What happened since the look `before`.
     #[must_use]
-    pub fn since(&self, before: &Look) -> Vec<Watched> {
+    pub fn since(&self, before: &Snapshot) -> Vec<Watched> {
         let span = self.at.saturating_duration_since(before.at);
         let watched = |number: usize| {
             let (interface, qdiscs) = &self.interfaces[number];

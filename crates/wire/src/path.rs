@@ -1,6 +1,8 @@
 //! One direction: port (queue, ring, line), loss, delay.
 
-use goodqueue::{FlowHasher, Header, Histogram, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Span};
+use goodqueue::{
+    FlowHasher, Header, Histogram, Inspect, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Span,
+};
 
 use crate::channel::{Account, FrameObserver, Ready, frame_of, is_marked};
 use crate::delay::DelayLines;
@@ -104,7 +106,7 @@ pub(crate) struct Path<Q> {
     sojourn: Histogram,
 }
 
-impl<Q: Queue<Header>> Path<Q> {
+impl<Q: Queue<Header> + Inspect> Path<Q> {
     /// Checks the specification and allocates all memory. `frames` is the size of the pool, which no delay
     /// line can exceed.
     pub(crate) fn new(

@@ -218,7 +218,7 @@ pub struct Contents {
     /// The connections in the order in which they began, without their steps; none if they are not counted.
     pub connections: Vec<Flow>,
     /// Flows that wait in the queue: new ones, and those with a backlog. See
-    /// [`goodqueue::Queue::waiting_flows`].
+    /// [`goodqueue::Inspect::waiting_flows`].
     pub waiting_flows: Option<(u32, u32)>,
     /// The tins of the queue ([`goodqueue::Queue::tins`]).
     pub tins: Vec<TinState>,

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use goodqueue::details::flags;
 use goodqueue::{
-    AnyQueue, Backlog, ETHERNET_FRAME, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span, Stats, Verdict,
+    AnyQueue, Backlog, ETHERNET_FRAME, Inspect, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span, Stats,
+    Verdict,
 };
 use goodqueue_wire::{Engine, EngineHandle, EngineSpec, Frame, Lab, LabSpec, Netns, PathSpec};
 
@@ -161,6 +162,8 @@ impl Queue<Frame> for Logged {
         self.queue.reset(now, owner);
     }
 }
+
+impl Inspect for Logged {}
 
 /// Client, line and server, each in a namespace of its own.
 pub(crate) struct Path {

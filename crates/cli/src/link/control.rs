@@ -2,7 +2,7 @@
 //! looks at it.
 //!
 //! The link listens at a socket in a folder of its own, which only its user may enter. A request is one line:
-//! a [`LinkChange`] as JSON, or [`LOOK`]. The answer is one line: `ok`, or what is wrong; or a [`Told`] as
+//! a [`LinkChange`] as JSON, or [`LOOK`]. The answer is one line: `ok`, or what is wrong; or a [`LinkStatus`] as
 //! JSON.
 
 use std::fs::{DirBuilder, remove_dir_all};
@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use goodqueue_experiment::live::link::{Link, LinkChange, Seen};
+use goodqueue_experiment::live::link::{Link, LinkChange, LinkSnapshot};
 use goodqueue_experiment::{Error, Plan, Request};
 use serde::{Deserialize, Serialize};
 
@@ -37,13 +37,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// A link, as it tells of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Told {
+pub(crate) struct LinkStatus {
     /// The command, and around what: `link curl`, `shape eth0`.
     pub(crate) name: String,
     /// Its interfaces, if it is between some.
     pub(crate) interfaces: Vec<String>,
     /// What passes.
-    pub(crate) seen: Seen,
+    pub(crate) seen: LinkSnapshot,
 }
 
 /// What somebody asks for.
@@ -57,14 +57,14 @@ pub(super) struct Control {
     folder: PathBuf,
     asked: Receiver<(Asked, Sender<String>)>,
     /// Of whom it tells, without what passes.
-    own: Told,
+    own: LinkStatus,
     /// Whether `goodqueue link set` may change it.
     can_change: bool,
 }
 
 impl Control {
     /// Listens for requests. Call it after the link's start: it starts a thread.
-    /// `name` and `interfaces` are those of [`Told`].
+    /// `name` and `interfaces` are those of [`LinkStatus`].
     pub(super) fn listen(name: &str, interfaces: &[&str], can_change: bool) -> Result<Control, Error> {
         let begin = if can_change { FOLDERS[0] } else { FOLDERS[1] };
         let folder = std::env::temp_dir().join(format!("{begin}{}", std::process::id()));
@@ -83,7 +83,7 @@ impl Control {
             }
         });
         let interfaces = interfaces.iter().map(|&name| name.to_owned()).collect();
-        let own = Told { name: name.to_owned(), interfaces, seen: Seen::default() };
+        let own = LinkStatus { name: name.to_owned(), interfaces, seen: LinkSnapshot::default() };
         Ok(Control { folder, asked, own, can_change })
     }
 
@@ -98,7 +98,7 @@ impl Control {
         for (asked, answer) in self.asked.try_iter() {
             let said = match asked {
                 Asked::Look => {
-                    let told = Told { seen: link.seen(), ..self.own.clone() };
+                    let told = LinkStatus { seen: link.seen(), ..self.own.clone() };
                     serde_json::to_string(&told).unwrap_or_else(|error| error.to_string())
                 }
                 Asked::Change(_) if !self.can_change => "what shapes an interface stays as it is".into(),
@@ -188,14 +188,14 @@ fn folders(begin: &str) -> std::io::Result<Vec<(String, PathBuf)>> {
 }
 
 /// What this user's links tell of themselves, with their process ids. One that does not answer is left out.
-pub(crate) fn look() -> Vec<(String, Told)> {
+pub(crate) fn look() -> Vec<(String, LinkStatus)> {
     let told = |(pid, path): (String, PathBuf)| {
         let mut stream = UnixStream::connect(path.join("control")).ok()?;
         writeln!(stream, "{LOOK}").ok()?;
         let line = read(&stream, LONGEST_LOOK).ok()?;
         Some((pid, serde_json::from_slice(line.as_bytes()).ok()?))
     };
-    let mut all: Vec<(String, Told)> =
+    let mut all: Vec<(String, LinkStatus)> =
         FOLDERS.iter().flat_map(|begin| folders(begin).unwrap_or_default()).filter_map(told).collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
     all

@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use goodqueue_experiment::live::link::{SeenConnection, SeenLine};
+use goodqueue_experiment::live::link::{ConnectionSnapshot, LineSnapshot};
 use goodqueue_router::tc::Counts;
 use goodqueue_router::watch::{Flow, Queue, Watched};
 
 use crate::args::By;
-use crate::link::control::{Told, look};
+use crate::link::control::{LinkStatus, look};
 
 /// The links of this user at one moment.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ours(Vec<(String, Told)>);
+pub(super) struct Ours(Vec<(String, LinkStatus)>);
 
 impl Ours {
     /// Looks at those around one of these interfaces; at all if there are none.
     pub(super) fn now(names: &[String]) -> Ours {
         let mut all = look();
-        let is_named = |told: &Told| told.interfaces.iter().any(|name| names.contains(name));
+        let is_named = |told: &LinkStatus| told.interfaces.iter().any(|name| names.contains(name));
         all.retain(|(_, told)| names.is_empty() || is_named(told));
         Ours(all)
     }
 
     /// What happened since the look `before`.
     pub(super) fn since(&self, before: &Ours, by: Option<By>) -> Vec<Watched> {
-        let watched = |(pid, told): &(String, Told)| {
+        let watched = |(pid, told): &(String, LinkStatus)| {
             let then = before.0.iter().find(|(other, _)| other == pid).map(|(_, then)| &then.seen);
             #[allow(clippy::cast_precision_loss)]
             let span = then.map(|then| told.seen.at_ns.saturating_sub(then.at_ns) as f64 / 1e9);
@@ -45,12 +45,18 @@ impl Ours {
 }
 
 /// A direction. `then` is what it was before, and how long ago, in seconds.
-fn queue(place: &str, name: &str, now: &SeenLine, then: Option<(&SeenLine, f64)>, by: Option<By>) -> Queue {
+fn queue(
+    place: &str,
+    name: &str,
+    now: &LineSnapshot,
+    then: Option<(&LineSnapshot, f64)>,
+    by: Option<By>,
+) -> Queue {
     let rate =
-        |of: fn(&SeenLine) -> u64| then.map_or(0.0, |(then, span)| per_second(of(now), of(then), span));
+        |of: fn(&LineSnapshot) -> u64| then.map_or(0.0, |(then, span)| per_second(of(now), of(then), span));
     let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let waited = |line: &SeenLine| line.connections.iter().map(|one| one.waited_ns).sum::<u64>();
-    let packets = |line: &SeenLine| line.connections.iter().map(|one| one.sent_packets).sum::<u64>();
+    let waited = |line: &LineSnapshot| line.connections.iter().map(|one| one.waited_ns).sum::<u64>();
+    let packets = |line: &LineSnapshot| line.connections.iter().map(|one| one.sent_packets).sum::<u64>();
     let mean = then.and_then(|(then, _)| {
         mean_ms(waited(now).saturating_sub(waited(then)), packets(now).saturating_sub(packets(then)))
     });
@@ -79,8 +85,8 @@ fn queue(place: &str, name: &str, now: &SeenLine, then: Option<(&SeenLine, f64)>
 
 /// The connections, or the hosts at the near end, that wait or sent something since `then`; all if there is
 /// no `then`.
-fn flows(now: &SeenLine, then: Option<(&SeenLine, f64)>, by: By) -> Vec<Flow> {
-    let sums = |line: &SeenLine| {
+fn flows(now: &LineSnapshot, then: Option<(&LineSnapshot, f64)>, by: By) -> Vec<Flow> {
+    let sums = |line: &LineSnapshot| {
         let mut sums: BTreeMap<String, [u64; 7]> = BTreeMap::new();
         for one in &line.connections {
             let sum = sums.entry(name(one, by)).or_default();
@@ -116,7 +122,7 @@ fn flows(now: &SeenLine, then: Option<(&SeenLine, f64)>, by: By) -> Vec<Flow> {
     sums(now).into_iter().map(flow).filter(is_there).collect()
 }
 
-fn name(one: &SeenConnection, by: By) -> String {
+fn name(one: &ConnectionSnapshot, by: By) -> String {
     let end = |end: SocketAddr| if end.port() == 0 { end.ip().to_string() } else { end.to_string() };
     match (by, one.protocol) {
         (By::Host, _) => one.client.ip().to_string(),
@@ -139,13 +145,13 @@ fn mean_ms(nanos: u64, packets: u64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use goodqueue_experiment::live::link::Seen;
+    use goodqueue_experiment::live::link::LinkSnapshot;
     use goodqueue_router::tc::Tin;
 
     use super::*;
 
-    fn connection(client: &str, sent: u64, waiting: u64, waited_ns: u64) -> SeenConnection {
-        SeenConnection {
+    fn connection(client: &str, sent: u64, waiting: u64, waited_ns: u64) -> ConnectionSnapshot {
+        ConnectionSnapshot {
             protocol: 6,
             client: client.parse().unwrap(),
             server: "10.73.0.2:80".parse().unwrap(),
@@ -159,19 +165,20 @@ mod tests {
         }
     }
 
-    fn link(at_ns: u64, connections: Vec<SeenConnection>) -> Ours {
-        let sum = |of: fn(&SeenConnection) -> u64| connections.iter().map(of).sum();
-        let down = SeenLine {
+    fn link(at_ns: u64, connections: Vec<ConnectionSnapshot>) -> Ours {
+        let sum = |of: fn(&ConnectionSnapshot) -> u64| connections.iter().map(of).sum();
+        let down = LineSnapshot {
             sent_bytes: sum(|one| one.sent_bytes),
             sent_packets: sum(|one| one.sent_packets),
             waiting_packets: sum(|one| one.waiting_packets),
             waiting_flows: Some((1, 2)),
             tins: vec![Tin { average_us: 300, bulk: 2, ..Tin::default() }],
             connections,
-            ..SeenLine::default()
+            ..LineSnapshot::default()
         };
-        let seen = Seen { at_ns, queue: "cake,besteffort".into(), lines: [SeenLine::default(), down] };
-        Ours(vec![("7".into(), Told { name: "link curl".into(), interfaces: Vec::new(), seen })])
+        let seen =
+            LinkSnapshot { at_ns, queue: "cake,besteffort".into(), lines: [LineSnapshot::default(), down] };
+        Ours(vec![("7".into(), LinkStatus { name: "link curl".into(), interfaces: Vec::new(), seen })])
     }
 
     #[test]

@@ -72,7 +72,8 @@ pub use ways::{Flow, Host, Ranked, Tables, WAYS, Ways};
 use crate::arena::{Arena, Slot};
 use crate::memory::Memory;
 use crate::{
-    Backlog, BuildError, Configurable, Draws, Lcg, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict,
+    Backlog, BuildError, Configurable, Draws, Inspect, Lcg, Link, Nanos, Owner, Packet, Queue, Reason, Stats,
+    Verdict,
 };
 use shaper::Shaper;
 use tin::Tin;
@@ -500,7 +501,9 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Cake<P, M, D> {
         each("ecn_mark", sum(|tin| tin.marked));
         each("ack_drop", sum(|tin| tin.ack_drops));
     }
+}
 
+impl<P: Packet, M: Memory, D: Draws> Inspect for Cake<P, M, D> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         let tins = &self.tins[..self.tins_in_use as usize];
         Some(tins.iter().fold((0, 0), |(sparse, bulk), tin| (sparse + tin.sparse, bulk + tin.bulk)))

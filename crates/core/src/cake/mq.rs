@@ -22,7 +22,8 @@ use crate::hash::{mix, reciprocal_scale};
 use crate::memory::Memory;
 use crate::queue::sum_of_flows;
 use crate::{
-    Backlog, BuildError, Configurable, Draws, Lcg, Link, Nanos, Owner, Packet, Queue, Span, Stats, Verdict,
+    Backlog, BuildError, Configurable, Draws, Inspect, Lcg, Link, Nanos, Owner, Packet, Queue, Span, Stats,
+    Verdict,
 };
 #[cfg(all(feature = "alloc", target_has_atomic = "64"))]
 use crate::{
@@ -291,9 +292,11 @@ impl<P: Packet, M: Memory, D: Draws + 'static> Queue<P> for CakeMq<P, M, D> {
         }
         sums.into_iter().for_each(|(name, value)| each(name, value));
     }
+}
 
+impl<P: Packet, M: Memory, D: Draws + 'static> Inspect for CakeMq<P, M, D> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
-        sum_of_flows(self.cakes().map(Queue::waiting_flows))
+        sum_of_flows(self.cakes().map(Inspect::waiting_flows))
     }
 
     /// The tins of the first instance, then those of the next.
@@ -414,14 +417,6 @@ impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
 
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         self.instance.cake.counters(each);
-    }
-
-    fn waiting_flows(&self) -> Option<(u32, u32)> {
-        self.instance.cake.waiting_flows()
-    }
-
-    fn tins(&self, each: &mut dyn FnMut(TinState)) {
-        self.instance.cake.tins(each);
     }
 }
 

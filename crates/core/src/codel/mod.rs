@@ -43,7 +43,9 @@ use crate::arena::{Ring, Storage};
 use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
-use crate::{Backlog, Configurable, Nanos, Observer, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{
+    Backlog, Configurable, Inspect, Nanos, Observer, Owner, Packet, Queue, Reason, Span, Stats, Verdict,
+};
 
 /// The longest time: half the period of the 32-bit clock, in whole seconds. Longer times read as past.
 pub(crate) const MAX_TIME: Span = Span::from_secs(2199);
@@ -213,3 +215,5 @@ impl<P: Packet, M: Memory> Queue<P> for Codel<P, M> {
         each("maxpacket", u64::from(self.counters.maxpacket));
     }
 }
+
+impl<P: Packet, M: Memory> Inspect for Codel<P, M> {}

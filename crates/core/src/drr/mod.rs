@@ -43,7 +43,9 @@ use crate::hash::{mix, reciprocal_scale};
 use crate::lists::{FlowList, UNLISTED, linked};
 use crate::memory::Memory;
 use crate::queue::{Sent, sum_of_flows};
-use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
+use crate::{
+    Backlog, BuildError, Configurable, Inspect, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict,
+};
 
 /// What determines the class of a packet, of N classes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -285,7 +287,9 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
         each("active_classes", u64::from(self.active));
         each("turns", self.turns);
     }
+}
 
+impl<P: Packet, Q: Queue<P> + Inspect + 'static, M: Memory> Inspect for Drr<P, Q, M> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         sum_of_flows(self.classes().iter().map(|class| class.queue().waiting_flows()))
     }

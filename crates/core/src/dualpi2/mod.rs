@@ -50,7 +50,8 @@ use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
 use crate::{
-    Backlog, Configurable, Draws, Ecn, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict,
+    Backlog, Configurable, Draws, Ecn, Inspect, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats,
+    Verdict,
 };
 
 /// A packet and its arrival time, ns.
@@ -533,3 +534,5 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for DualPi2<P, M, D> {
         each("max_memory_used", counters.max_memory_used);
     }
 }
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for DualPi2<P, M, D> {}

@@ -28,7 +28,9 @@ pub use params::{BfifoParams, FifoParams, PfifoParams};
 use crate::arena::Ring;
 use crate::memory::Memory;
 use crate::queue::Sent;
-use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict};
+use crate::{
+    Backlog, BuildError, Configurable, Inspect, Link, Nanos, Owner, Packet, Queue, Reason, Stats, Verdict,
+};
 
 /// What the limit of a [`Fifo`] counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +137,8 @@ impl<P: Packet, M: Memory> Queue<P> for Fifo<P, M> {
         each("drop_overlimit", self.drops);
     }
 }
+
+impl<P: Packet, M: Memory> Inspect for Fifo<P, M> {}
 
 #[cfg(test)]
 mod tests {

@@ -58,7 +58,7 @@ use crate::lists::{FlowList, RoundRobin, Server};
 use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
-use crate::{Backlog, Configurable, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{Backlog, Configurable, Inspect, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
 use crate::{Origin, Socket};
 
 const SECOND: u64 = 1_000_000_000;
@@ -464,3 +464,5 @@ impl<P: Packet, M: Memory> Queue<P> for Fq<P, M> {
         each("horizon_caps", self.counters.horizon_caps);
     }
 }
+
+impl<P: Packet, M: Memory> Inspect for Fq<P, M> {}

@@ -46,7 +46,7 @@ use crate::hash::reciprocal_scale;
 use crate::lists::{RoundRobin, Server, UNLISTED};
 use crate::memory::Memory;
 use crate::spec::{BuildError, Link};
-use crate::{Backlog, Configurable, Nanos, Observer, Owner, Packet, Queue, Reason, Stats, Verdict};
+use crate::{Backlog, Configurable, Inspect, Nanos, Observer, Owner, Packet, Queue, Reason, Stats, Verdict};
 
 /// Counters of `fq_codel` beyond [`Stats`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -378,7 +378,9 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
         each("new_flow_count", self.fq.new_flow_count);
         each("memory_usage", self.memory_usage());
     }
+}
 
+impl<P: Packet, M: Memory> Inspect for FqCodel<P, M> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         Some(self.listed_flows())
     }

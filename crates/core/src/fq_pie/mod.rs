@@ -48,7 +48,7 @@ use crate::pie::{Law, MAX_PROB, Stamped, mark};
 use crate::queue::{Held, Sent};
 use crate::spec::{BuildError, Link};
 use crate::{
-    Backlog, Configurable, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict,
+    Backlog, Configurable, Draws, Inspect, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict,
 };
 
 /// Buckets that one run of the timer updates.
@@ -368,7 +368,9 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
         each("new_flow_count", counters.new_flow_count);
         each("memory_usage", u64::from(self.memory_usage));
     }
+}
 
+impl<P: Packet, M: Memory, D: Draws> Inspect for FqPie<P, M, D> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         Some(self.listed_flows())
     }

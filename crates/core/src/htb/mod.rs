@@ -53,7 +53,7 @@ pub use params::{HtbTree, Params, Sqm};
 
 use crate::memory::Memory;
 use crate::queue::sum_of_flows;
-use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
+use crate::{Backlog, BuildError, Configurable, Inspect, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 use class::ROOT;
 use feed::{Feed, PRIOS, bits};
 
@@ -470,9 +470,11 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Htb<P, Q, M> {
         each("borrowed", leaves().map(Class::borrowed).sum());
         each("overlimits", self.overlimits);
     }
+}
 
+impl<P: Packet, Q: Queue<P> + Inspect + 'static, M: Memory> Inspect for Htb<P, Q, M> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
-        sum_of_flows(self.classes().iter().filter_map(Class::queue).map(Queue::waiting_flows))
+        sum_of_flows(self.classes().iter().filter_map(Class::queue).map(Inspect::waiting_flows))
     }
 }
 

@@ -37,7 +37,7 @@ use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::spec::{BuildError, Link};
 use crate::{
-    Backlog, Configurable, Draws, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict,
+    Backlog, Configurable, Draws, Inspect, Nanos, Observer, Owner, Packet, Queue, Reason, Rng, Stats, Verdict,
 };
 
 /// Counters of `pie` beyond [`Stats`].
@@ -237,3 +237,5 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Pie<P, M, D> {
         each("ecn_mark", self.counters.ecn_mark);
     }
 }
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for Pie<P, M, D> {}

@@ -37,7 +37,7 @@ use crate::classes::{PRIORITIES, tos};
 use crate::memory::Memory;
 use crate::queue::sum_of_flows;
 use crate::spec::digits_of;
-use crate::{Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
+use crate::{Backlog, BuildError, Configurable, Inspect, Link, Nanos, Owner, Packet, Queue, Stats, Verdict};
 
 /// Most bands (Linux `TCQ_PRIO_BANDS`).
 pub const MAX_BANDS: usize = 16;
@@ -188,9 +188,11 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Prio<P, Q, M> {
             each(name, sent);
         }
     }
+}
 
+impl<P: Packet, Q: Queue<P> + Inspect + 'static, M: Memory> Inspect for Prio<P, Q, M> {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
-        sum_of_flows(self.bands().iter().map(Queue::waiting_flows))
+        sum_of_flows(self.bands().iter().map(Inspect::waiting_flows))
     }
 }
 

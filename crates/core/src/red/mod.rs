@@ -44,8 +44,8 @@ use core::fmt;
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
 use crate::{
-    Backlog, BuildError, Configurable, Draws, Link, Nanos, Owner, Packet, Queue, Reason, Rng, Span, Stats,
-    Verdict,
+    Backlog, BuildError, Configurable, Draws, Inspect, Link, Nanos, Owner, Packet, Queue, Reason, Rng, Span,
+    Stats, Verdict,
 };
 
 /// Time between two steps of adaptive RED (its paper, figure 1).
@@ -321,6 +321,8 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Red<P, M, D> {
         each("pdrop", self.inner.stats().drops);
     }
 }
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for Red<P, M, D> {}
 
 #[cfg(test)]
 mod tests;

@@ -52,8 +52,8 @@ use crate::memory::Memory;
 use crate::queue::{Held, Sent};
 use crate::red::{Action, Law};
 use crate::{
-    Backlog, BuildError, Configurable, Draws, Link, Nanos, Observer, Owner, Packet, Queue, Reason, Rng,
-    Stats, Verdict,
+    Backlog, BuildError, Configurable, Draws, Inspect, Link, Nanos, Observer, Owner, Packet, Queue, Reason,
+    Rng, Stats, Verdict,
 };
 
 /// Counters of `sfq` beyond [`Stats`], with the names of `tc -s qdisc`.
@@ -594,3 +594,5 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for Sfq<P, M, D> {
         each("forced_mark_head", self.counters.forced_mark_head);
     }
 }
+
+impl<P: Packet, M: Memory, D: Draws> Inspect for Sfq<P, M, D> {}

@@ -40,7 +40,9 @@ use crate::details::Gso;
 use crate::fifo::{Fifo, Limit};
 use crate::memory::Memory;
 use crate::spec::Link;
-use crate::{Backlog, BuildError, Configurable, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict};
+use crate::{
+    Backlog, BuildError, Configurable, Inspect, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict,
+};
 
 /// Converts length to time without division: a time is `(length * mult) >> shift` ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -323,6 +325,8 @@ impl<P: Packet, M: Memory> Queue<P> for Tbf<P, M> {
         each("overlimits", self.overlimits);
     }
 }
+
+impl<P: Packet, M: Memory> Inspect for Tbf<P, M> {}
 
 #[cfg(test)]
 mod tests {

@@ -41,7 +41,8 @@ use crate::arena::{Arena, List, Slot};
 use crate::memory::Memory;
 use crate::queue::Sent;
 use crate::{
-    Backlog, BuildError, Configurable, Link, Nanos, Owner, Packet, Queue, Reason, Span, Stats, Verdict,
+    Backlog, BuildError, Configurable, Inspect, Link, Nanos, Owner, Packet, Queue, Reason, Span, Stats,
+    Verdict,
 };
 
 /// Maximum number of slots of a wheel.
@@ -308,3 +309,5 @@ impl<P: Packet, M: Memory> Queue<P> for Wheel<P, M> {
         each("horizon_caps", self.counters.horizon_caps);
     }
 }
+
+impl<P: Packet, M: Memory> Inspect for Wheel<P, M> {}

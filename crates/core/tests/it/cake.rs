@@ -5,8 +5,8 @@ use crate::conserve::Seen;
 use goodqueue::cake::{AckFilter, Diffserv, Framing, Isolation, Overhead, Params, TINS, Tables};
 use goodqueue::details::{Details, TcpHeader};
 use goodqueue::{
-    AnyQueue, BuildError, Cake, Configurable, Header, Ignore, Lcg, Link, Nanos, Observer, Packet, PacketInfo,
-    Queue, QueueSpec, Rate, Reason,
+    AnyQueue, BuildError, Cake, Configurable, Header, Ignore, Inspect, Lcg, Link, Nanos, Observer, Packet,
+    PacketInfo, Queue, QueueSpec, Rate, Reason,
 };
 use proptest::prelude::*;
 

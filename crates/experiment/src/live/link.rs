@@ -96,19 +96,19 @@ impl fmt::Display for LinkChange {
 /// A link as it is, for who watches it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Seen {
+pub struct LinkSnapshot {
     /// When, nanoseconds since the link began.
     pub at_ns: u64,
     /// The queue's name, with its parameters.
     pub queue: String,
     /// Up and down.
-    pub lines: [SeenLine; 2],
+    pub lines: [LineSnapshot; 2],
 }
 
 /// A direction as it is. It counts since the link began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SeenLine {
+pub struct LineSnapshot {
     /// Bytes sent.
     pub sent_bytes: u64,
     /// Packets sent.
@@ -127,13 +127,13 @@ pub struct SeenLine {
     /// The tins of `cake`, bulk first; those of `cake_mq`, one instance after the other.
     pub tins: Vec<Tin>,
     /// The connections that are told apart.
-    pub connections: Vec<SeenConnection>,
+    pub connections: Vec<ConnectionSnapshot>,
 }
 
 /// A connection as it is, in one direction. It counts since its first packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SeenConnection {
+pub struct ConnectionSnapshot {
     /// 6 for TCP, 17 for UDP.
     pub protocol: u8,
     /// Whoever is at the near end: the program, or what is behind the first interface.
@@ -167,9 +167,9 @@ pub struct Moment {
     pub dropped: u64,
 }
 
-impl SeenConnection {
-    fn of(flow: &Flow) -> SeenConnection {
-        SeenConnection {
+impl ConnectionSnapshot {
+    fn of(flow: &Flow) -> ConnectionSnapshot {
+        ConnectionSnapshot {
             protocol: flow.ends.protocol,
             client: flow.ends.client,
             server: flow.ends.server,
@@ -341,10 +341,10 @@ impl Link {
 
     /// What passes, now. It takes about 20 ms.
     #[must_use]
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> LinkSnapshot {
         let [up, down] = self.engine.contents();
         let sample = self.engine.sample();
-        let line = |path: &PathSample, contents: Contents| SeenLine {
+        let line = |path: &PathSample, contents: Contents| LineSnapshot {
             sent_bytes: path.line.bytes,
             sent_packets: path.line.packets,
             waiting_bytes: path.backlog.bytes + path.ring.bytes,
@@ -353,9 +353,9 @@ impl Link {
             marks: path.marks,
             waiting_flows: contents.waiting_flows,
             tins: contents.tins.into_iter().map(Tin::from).collect(),
-            connections: contents.connections.iter().map(SeenConnection::of).collect(),
+            connections: contents.connections.iter().map(ConnectionSnapshot::of).collect(),
         };
-        Seen {
+        LinkSnapshot {
             at_ns: sample.at.since(self.started).0,
             queue: self.run.queue.clone(),
             lines: [line(&sample.up, up), line(&sample.down, down)],

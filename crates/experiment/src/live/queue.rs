@@ -8,7 +8,8 @@ use std::sync::Arc;
 use goodqueue::cake::TinState;
 use goodqueue::spec::Link;
 use goodqueue::{
-    AnyQueue, Backlog, Bytes, ETHERNET_FRAME, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span, Stats, Verdict,
+    AnyQueue, Backlog, Bytes, ETHERNET_FRAME, Inspect, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span,
+    Stats, Verdict,
 };
 use goodqueue_own::{Library, LibraryQueue};
 use goodqueue_wire::Frame;
@@ -180,13 +181,19 @@ impl Queue<Frame> for RunningQueue {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64)) {
         each!(self, queue => queue.counters(each));
     }
+}
 
+/// A queue of one's own tells nothing.
+impl Inspect for RunningQueue {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
-        each!(self, queue => queue.waiting_flows())
+        let RunningQueue::Catalogue(queue) = self else { return None };
+        queue.waiting_flows()
     }
 
     fn tins(&self, each: &mut dyn FnMut(TinState)) {
-        each!(self, queue => queue.tins(each));
+        if let RunningQueue::Catalogue(queue) = self {
+            queue.tins(each);
+        }
     }
 }
 

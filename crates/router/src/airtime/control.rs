@@ -6,12 +6,12 @@ use goodqueue::{Nanos, Span};
 
 use super::{Mac, Weight};
 
-/// The place of a station: its group, and its weight beside the other members.
-pub type Place = (Option<GroupId>, u32);
+/// The membership of a station: its group, and its weight beside the other members.
+pub type Membership = (Option<GroupId>, u32);
 
-/// The place of the station with this address that joined the interface of this name; `None` if the policy
+/// The membership of the station with this address that joined the interface of this name; `None` if the policy
 /// does not know it.
-pub type PlaceOf = Box<dyn Fn(Mac, &str) -> Option<Place>>;
+pub type MembershipOf = Box<dyn Fn(Mac, &str) -> Option<Membership>>;
 
 /// A policy for the stations of a radio.
 pub struct Rules {
@@ -20,7 +20,7 @@ pub struct Rules {
     /// How often the weights of groups are computed.
     pub interval: Span,
     /// Where a station belongs.
-    pub place: PlaceOf,
+    pub membership: MembershipOf,
 }
 
 /// A station at one moment.
@@ -55,7 +55,7 @@ impl Controller {
         Controller { rules, timer, places }
     }
 
-    /// The changes of weights at `now`, for these stations. A station without a place is outside of all
+    /// The changes of weights at `now`, for these stations. A station without a membership is outside of all
     /// groups, with weight 1; its weight does not change under a static policy.
     pub fn update(&mut self, now: Nanos, stations: &[Standing<'_>]) -> Vec<Weight> {
         for slot in &mut self.places.slots {
@@ -90,16 +90,16 @@ impl Controller {
             has_packets: station.has_packets,
             weight: station.weight,
         });
-        let place = (self.rules.place)(station.mac, station.interface);
+        let membership = (self.rules.membership)(station.mac, station.interface);
         match &mut self.timer {
             Some(timer) => {
-                let (group, weight) = place.unwrap_or((None, 1));
+                let (group, weight) = membership.unwrap_or((None, 1));
                 // What read the policy has checked groups and weights; the number of a station below 2^20 is
                 // one that a stack can have.
                 let _ = timer.policy.put(id, group, weight);
             }
             None => {
-                if let Some((_, weight)) = place {
+                if let Some((_, weight)) = membership {
                     self.places.set_weight(id, weight);
                 }
             }
@@ -170,12 +170,12 @@ mod tests {
         let mut groups = Groups::new();
         let main = groups.add(None, 1, Mode::Weighted).expect("a group");
         let guest = groups.add(None, 1, mode).expect("a group");
-        let place = move |of: Mac, interface: &str| match interface {
+        let membership = move |of: Mac, interface: &str| match interface {
             _ if of == mac(1) => Some((Some(main), 1)),
             "wlan0" => Some((Some(guest), 1)),
             _ => None,
         };
-        let rules = Rules { groups: Some(groups), interval: INTERVAL, place: Box::new(place) };
+        let rules = Rules { groups: Some(groups), interval: INTERVAL, membership: Box::new(membership) };
         Controller::new(rules, Nanos(0))
     }
 
@@ -252,8 +252,8 @@ mod tests {
 
     #[test]
     fn a_static_policy_sets_what_is_given_once() {
-        let place = |of: Mac, _: &str| (of == mac(1)).then_some((None, 512));
-        let rules = Rules { groups: None, interval: INTERVAL, place: Box::new(place) };
+        let membership = |of: Mac, _: &str| (of == mac(1)).then_some((None, 512));
+        let rules = Rules { groups: None, interval: INTERVAL, membership: Box::new(membership) };
         let mut controller = Controller::new(rules, Nanos(0));
         let both = [standing(1, false), standing(2, true)];
         assert_eq!(weights(&controller.update(Nanos(0), &both)), [(1, 512)]);

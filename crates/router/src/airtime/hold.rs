@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use goodqueue_wire::Lock;
 use serde::{Deserialize, Serialize};
 
-use super::{Look, Mac, Radio, Weight, Wireless};
+use super::{Mac, Radio, Snapshot, Weight, Wireless};
 use crate::kept::{FOLDER, States};
 use crate::{Error, Result};
 
@@ -71,7 +71,7 @@ impl State {
     }
 
     /// Puts back the weights of the stations that are still there; returns their number.
-    fn put_back(&self, taker: &mut impl Taker, look: &Look, folder: &Path) -> Result<usize> {
+    fn put_back(&self, taker: &mut impl Taker, look: &Snapshot, folder: &Path) -> Result<usize> {
         let mut count = 0;
         for weight in self.weights().filter(|weight| look.has(weight.index, weight.mac)) {
             taker.set_weight(&weight)?;
@@ -96,11 +96,16 @@ impl Hold {
     ///
     /// # Errors
     /// `Refused` if another process sets the radio's weights; `Missing` without the right to do so.
-    pub fn take(wireless: &mut Wireless, radio: &Radio, look: &Look) -> Result<(Hold, usize)> {
+    pub fn take(wireless: &mut Wireless, radio: &Radio, look: &Snapshot) -> Result<(Hold, usize)> {
         Hold::take_in(FOLDER.into(), wireless, radio, look)
     }
 
-    fn take_in(folder: PathBuf, taker: &mut impl Taker, radio: &Radio, look: &Look) -> Result<(Hold, usize)> {
+    fn take_in(
+        folder: PathBuf,
+        taker: &mut impl Taker,
+        radio: &Radio,
+        look: &Snapshot,
+    ) -> Result<(Hold, usize)> {
         let states = States::of_folder(folder.clone())?;
         let lock = states.lock(AIRTIME, radio.index)?.ok_or_else(|| {
             Error::Refused(format!(
@@ -119,11 +124,11 @@ impl Hold {
     ///
     /// # Errors
     /// `Missing` if the driver takes no weights, or without the right to set them.
-    pub fn set(&mut self, wireless: &mut Wireless, look: &Look, weights: &[Weight]) -> Result<()> {
+    pub fn set(&mut self, wireless: &mut Wireless, look: &Snapshot, weights: &[Weight]) -> Result<()> {
         self.set_with(wireless, look, weights)
     }
 
-    fn set_with(&mut self, taker: &mut impl Taker, look: &Look, weights: &[Weight]) -> Result<()> {
+    fn set_with(&mut self, taker: &mut impl Taker, look: &Snapshot, weights: &[Weight]) -> Result<()> {
         if self.state.note(weights, |index, mac| look.weight(index, mac)) {
             States::of_folder(self.folder.clone())?.write(AIRTIME, self.state.index, &self.state)?;
         }
@@ -134,7 +139,7 @@ impl Hold {
     ///
     /// # Errors
     /// Those of [`Hold::set`].
-    pub fn release(self, wireless: &mut Wireless, look: &Look) -> Result<usize> {
+    pub fn release(self, wireless: &mut Wireless, look: &Snapshot) -> Result<usize> {
         self.state.put_back(wireless, look, &self.folder)
     }
 }
@@ -146,7 +151,7 @@ fn of_radio(states: &States, index: u32) -> Result<Option<State>> {
 /// The radios on which a killed process has left its weights: the names of those of `look`. Nobody without
 /// the right to read the files is told.
 #[must_use]
-pub fn left(look: &Look) -> Vec<String> {
+pub fn left(look: &Snapshot) -> Vec<String> {
     let Ok(states) = States::open() else { return Vec::new() };
     let mut names = Vec::new();
     for radio in look.radios() {
@@ -162,7 +167,7 @@ pub fn left(look: &Look) -> Vec<String> {
 ///
 /// # Errors
 /// Those of [`Hold::take`].
-pub fn restore(wireless: &mut Wireless, look: &Look) -> Result<Vec<String>> {
+pub fn restore(wireless: &mut Wireless, look: &Snapshot) -> Result<Vec<String>> {
     let mut lines = Vec::new();
     for radio in look.radios() {
         let is_left = of_radio(&States::open()?, radio.index)?.is_some();
@@ -180,7 +185,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::time::Instant;
 
-    use super::super::{Interface, Seen, Station};
+    use super::super::{Interface, Station, StationSnapshot};
     use super::*;
 
     fn mac(number: u8) -> Mac {
@@ -213,15 +218,15 @@ mod tests {
     }
 
     impl Driver {
-        fn look(&self) -> Look {
+        fn look(&self) -> Snapshot {
             let interface =
                 Interface { index: 3, name: "wlan0".into(), radio: 0, is_access_point: true, ssid: None };
-            let station = |(&mac, &weight)| Seen {
+            let station = |(&mac, &weight)| StationSnapshot {
                 interface: 0,
                 station: Station { mac, weight: Some(weight), ..Station::default() },
                 deficits: None,
             };
-            Look {
+            Snapshot {
                 at: Instant::now(),
                 radios: vec![radio()],
                 interfaces: vec![interface],

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  nl80211: radios, interfaces, stations ─┐
-//!  debugfs: deficits, AQL ────────────────┴► Look ──► View (rates since the last look, who came and went)
+//!  debugfs: deficits, AQL ────────────────┴► Snapshot ──► View (rates since the last look, who came and went)
 //!                                             │
 //!  policy ──► Rules ──────────────────────► Controller ──► Weight ──► Hold ──► nl80211
 //! ```
@@ -19,7 +19,7 @@ mod view;
 use std::fmt;
 use std::time::Instant;
 
-pub use control::{Controller, Place, PlaceOf, Rules, Standing};
+pub use control::{Controller, Membership, MembershipOf, Rules, Standing};
 pub use debugfs::{Deficits, PerAc};
 pub use hold::{Hold, left, restore};
 #[doc(hidden)]
@@ -81,10 +81,10 @@ impl Radio {
     }
 }
 
-/// A station of a [`Look`].
+/// A station of a [`Snapshot`].
 #[derive(Clone, Debug, PartialEq)]
-struct Seen {
-    /// Place of its interface.
+struct StationSnapshot {
+    /// Membership of its interface.
     interface: usize,
     station: Station,
     deficits: Option<Deficits>,
@@ -92,25 +92,25 @@ struct Seen {
 
 /// Radios with their access points and stations at one moment.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct Snapshot {
     at: Instant,
     radios: Vec<Radio>,
     interfaces: Vec<Interface>,
-    stations: Vec<Seen>,
+    stations: Vec<StationSnapshot>,
 }
 
-impl Look {
+impl Snapshot {
     /// Looks at the radios that these interfaces belong to; at all access points if there are none. Of a
     /// radio it takes all access points, and interfaces of other kinds that are named: the air is the
     /// radio's.
     ///
     /// # Errors
     /// `Refused` for a name that is no Wi-Fi interface, `Missing` if there is no access point.
-    pub fn now(wireless: &mut Wireless, names: &[String]) -> Result<Look> {
+    pub fn now(wireless: &mut Wireless, names: &[String]) -> Result<Snapshot> {
         let mut radios = wireless.radios()?;
         let interfaces = chosen(wireless.interfaces()?, names)?;
         radios.retain(|radio| interfaces.iter().any(|interface| interface.radio == radio.index));
-        let look = Look { at: Instant::now(), radios, interfaces, stations: Vec::new() };
+        let look = Snapshot { at: Instant::now(), radios, interfaces, stations: Vec::new() };
         let mut look = look.again(wireless)?;
         for seen in &mut look.stations {
             let interface = &look.interfaces[seen.interface];
@@ -122,23 +122,27 @@ impl Look {
     }
 
     /// The stations of the same interfaces now, without deficits; radios and interfaces as they were. It
-    /// costs less than [`Look::now`], and is enough for a [`Controller`].
+    /// costs less than [`Snapshot::now`], and is enough for a [`Controller`].
     ///
     /// # Errors
     /// `System` if the kernel does not answer.
-    pub fn again(&self, wireless: &mut Wireless) -> Result<Look> {
+    pub fn again(&self, wireless: &mut Wireless) -> Result<Snapshot> {
         let mut look = self.without_stations();
         for (place, interface) in self.interfaces.iter().enumerate() {
             let stations = wireless.stations(interface)?.into_iter();
-            look.stations.extend(stations.map(|station| Seen { interface: place, station, deficits: None }));
+            look.stations.extend(stations.map(|station| StationSnapshot {
+                interface: place,
+                station,
+                deficits: None,
+            }));
         }
         Ok(look)
     }
 
     /// The same radios now, with their stations gone.
     #[must_use]
-    pub fn without_stations(&self) -> Look {
-        Look { at: Instant::now(), stations: Vec::new(), ..self.clone() }
+    pub fn without_stations(&self) -> Snapshot {
+        Snapshot { at: Instant::now(), stations: Vec::new(), ..self.clone() }
     }
 
     /// The radios.
@@ -156,7 +160,7 @@ impl Look {
     /// The stations of one radio, for a [`Controller`].
     #[must_use]
     pub fn standing(&self, radio: u32) -> Vec<Standing<'_>> {
-        let standing = |seen: &'_ Seen| {
+        let standing = |seen: &'_ StationSnapshot| {
             let interface = &self.interfaces[seen.interface];
             let station = &seen.station;
             (interface.radio == radio).then(|| Standing {
@@ -170,8 +174,10 @@ impl Look {
         self.stations.iter().filter_map(standing).collect()
     }
 
-    fn find(&self, index: u32, mac: Mac) -> Option<&Seen> {
-        let is = |seen: &&Seen| (self.interfaces[seen.interface].index, seen.station.mac) == (index, mac);
+    fn find(&self, index: u32, mac: Mac) -> Option<&StationSnapshot> {
+        let is = |seen: &&StationSnapshot| {
+            (self.interfaces[seen.interface].index, seen.station.mac) == (index, mac)
+        };
         self.stations.iter().find(is)
     }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Deficits, Interface, Look, Mac, Radio, Seen, Station, debugfs};
+use super::{Deficits, Interface, Mac, Radio, Snapshot, Station, StationSnapshot, debugfs};
 
 /// Radios and stations between two looks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -86,10 +86,10 @@ impl std::fmt::Display for Event {
     }
 }
 
-impl Look {
+impl Snapshot {
     /// What happened since the look `before`.
     #[must_use]
-    pub fn since(&self, before: &Look) -> View {
+    pub fn since(&self, before: &Snapshot) -> View {
         let seconds = self.at.saturating_duration_since(before.at).as_secs_f64();
         let stations: Vec<Row> = self.stations.iter().map(|seen| self.row(seen, before, seconds)).collect();
         let mut notes = Vec::new();
@@ -105,7 +105,7 @@ impl Look {
         View { radios: self.radios.clone(), stations, events: self.events(before), notes }
     }
 
-    fn row(&self, seen: &Seen, before: &Look, seconds: f64) -> Row {
+    fn row(&self, seen: &StationSnapshot, before: &Snapshot, seconds: f64) -> Row {
         let interface = &self.interfaces[seen.interface];
         let radio = self.radios.iter().find(|radio| radio.index == interface.radio);
         let station = &seen.station;
@@ -143,9 +143,9 @@ impl Look {
 
     /// A station that is on a new interface while the old one still lists it has moved, and is not lost when
     /// the old one forgets it.
-    fn events(&self, before: &Look) -> Vec<Event> {
-        let interface = |look: &Look, seen: &Seen| look.interfaces[seen.interface].clone();
-        let elsewhere = |look: &Look, mac: Mac, here: &Interface| {
+    fn events(&self, before: &Snapshot) -> Vec<Event> {
+        let interface = |look: &Snapshot, seen: &StationSnapshot| look.interfaces[seen.interface].clone();
+        let elsewhere = |look: &Snapshot, mac: Mac, here: &Interface| {
             let others = look.stations.iter().filter(|other| other.station.mac == mac);
             others.map(|other| interface(look, other)).find(|there| there.index != here.index)
         };
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     /// Stations by number, interface, seconds since they joined and kilobytes to them.
-    fn look(after_s: u64, stations: &[(u8, usize, u64, u64)], fairness: bool) -> Look {
+    fn look(after_s: u64, stations: &[(u8, usize, u64, u64)], fairness: bool) -> Snapshot {
         let interfaces = [(3, "wlan0", 0), (4, "wlan1", 1)].map(|(index, name, radio)| Interface {
             index,
             name: name.into(),
@@ -205,9 +205,9 @@ mod tests {
                 tids: vec![Tid { queue: Some(queue), ..Tid::default() }, Tid { tid: 16, ..Tid::default() }],
                 ..Station::default()
             };
-            Seen { interface, station, deficits: None }
+            StationSnapshot { interface, station, deficits: None }
         };
-        Look {
+        Snapshot {
             at: *START.get_or_init(Instant::now) + Duration::from_secs(after_s),
             radios: vec![radio(0), radio(1)],
             interfaces: interfaces.into(),

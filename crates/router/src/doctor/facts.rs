@@ -127,7 +127,7 @@ pub struct Bql {
 
 /// Where a queueing discipline is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Parent {
     /// At the root of its interface.
     Root,
     /// In the class or hardware queue `major:minor`.
@@ -144,7 +144,7 @@ pub struct Queue {
     /// Major number of its handle; 0 for a default that nobody asked for.
     pub handle: u16,
     /// Where it is.
-    pub place: Place,
+    pub parent: Parent,
     /// The limit of `pfifo` (packets) or `bfifo` (bytes).
     pub limit: Option<u32>,
     /// Its rate, if it shapes.
@@ -179,12 +179,12 @@ pub fn facts() -> Result<Facts> {
         let mut facts = of_interface(interface, &world);
         for qdisc in qdiscs.iter().filter(|qdisc| qdisc.index == interface.index) {
             let mut queue = queue(qdisc);
-            if queue.kind == "htb" && queue.place == Place::Root {
+            if queue.kind == "htb" && queue.parent == Parent::Root {
                 queue.shaper = htb(&classes(&mut route, interface.index)?);
             }
             facts.queues.push(queue);
         }
-        if facts.queues.iter().any(|queue| queue.place == Place::Ingress) {
+        if facts.queues.iter().any(|queue| queue.parent == Parent::Ingress) {
             let targets = redirects(&mut route, interface.index)?;
             let named = |index| interfaces.iter().find(|other| other.index == index);
             facts.arrives_in =
@@ -339,10 +339,10 @@ fn listening(line: &str) -> Option<u16> {
 
 fn queue(installed: &Installed) -> Queue {
     let Installed { kind, handle, parent, options, .. } = installed;
-    let place = match *parent {
-        TcHandle::ROOT => Place::Root,
-        TcHandle::INGRESS => Place::Ingress,
-        TcHandle { major, minor } => Place::Class(major, minor),
+    let parent = match *parent {
+        TcHandle::ROOT => Parent::Root,
+        TcHandle::INGRESS => Parent::Ingress,
+        TcHandle { major, minor } => Parent::Class(major, minor),
     };
     let limit = if kind == "pfifo" || kind == "bfifo" { word(options, 0) } else { None };
     let shaper = match kind.as_str() {
@@ -350,7 +350,7 @@ fn queue(installed: &Installed) -> Queue {
         "tbf" => tbf(options),
         _ => None,
     };
-    Queue { kind: kind.clone(), handle: *handle, place, limit, shaper }
+    Queue { kind: kind.clone(), handle: *handle, parent, limit, shaper }
 }
 
 /// A rate in bits a second, from bytes a second.

@@ -8,6 +8,6 @@ mod facts;
 mod mend;
 mod rules;
 
-pub use facts::{Bql, Facts, InterfaceFacts, Place, Queue, ReceiveQueue, Shaper, Softnet, WifiFacts, facts};
+pub use facts::{Bql, Facts, InterfaceFacts, Parent, Queue, ReceiveQueue, Shaper, Softnet, WifiFacts, facts};
 pub use mend::{mend, undo};
 pub use rules::{Finding, Fix, Severity, Step, findings};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use goodqueue::Rate;
 
-use super::facts::{Bql, DEFAULT_QDISC, Facts, InterfaceFacts, Place, Queue, Shaper, TCP_ECN};
+use super::facts::{Bql, DEFAULT_QDISC, Facts, InterfaceFacts, Parent, Queue, Shaper, TCP_ECN};
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,7 +203,7 @@ fn of_interface(interface: &InterfaceFacts, facts: &Facts, found: &mut Vec<Findi
 }
 
 /// A finding of an interface.
-struct Told {
+struct InterfaceFinding {
     rule: &'static str,
     severity: Severity,
     what: String,
@@ -217,7 +217,7 @@ const fn is_exit(interface: &InterfaceFacts) -> bool {
 }
 
 fn root(interface: &InterfaceFacts) -> Option<&Queue> {
-    interface.queues.iter().find(|queue| queue.place == Place::Root)
+    interface.queues.iter().find(|queue| queue.parent == Parent::Root)
 }
 
 /// The FIFOs at the root, or in the hardware queues of `mq` at the root.
@@ -226,11 +226,11 @@ fn fifos(interface: &InterfaceFacts) -> Vec<&Queue> {
     if root.kind != "mq" {
         return if is_fifo(&root.kind) { vec![root] } else { Vec::new() };
     }
-    let is_below = |queue: &&Queue| matches!(queue.place, Place::Class(major, _) if major == root.handle);
+    let is_below = |queue: &&Queue| matches!(queue.parent, Parent::Class(major, _) if major == root.handle);
     interface.queues.iter().filter(is_below).filter(|queue| is_fifo(&queue.kind)).collect()
 }
 
-fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
+fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
     if !is_exit(interface) {
         return None;
     }
@@ -250,12 +250,12 @@ fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
         });
         format!(", with room for {bytes} bytes{}", time.unwrap_or_default())
     });
-    let place = if first.place == Place::Root {
+    let place = if first.parent == Parent::Root {
         "The queue".to_owned()
     } else {
         format!("The queue of {} of its hardware queues", fifos.len())
     };
-    Some(Told {
+    Some(InterfaceFinding {
         rule: "fifo",
         severity: if interface.is_to_the_world { Severity::Fault } else { Severity::Advice },
         what: format!("{place} is {kind}, a FIFO{}.", room.unwrap_or_default()),
@@ -266,7 +266,7 @@ fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
 }
 
 fn fifo_fix(dev: &str, root: &Queue, fifo: &Queue, facts: &Facts) -> Option<Fix> {
-    if fifo.place == Place::Root {
+    if fifo.parent == Parent::Root {
         let undo = match (root.handle, root.limit) {
             (0, _) => format!("tc qdisc del dev {dev} root"),
             (handle, None) => format!("tc qdisc replace dev {dev} root handle {handle:x}: {}", root.kind),
@@ -278,7 +278,7 @@ fn fifo_fix(dev: &str, root: &Queue, fifo: &Queue, facts: &Facts) -> Option<Fix>
         let steps = vec![Step::Root { dev: dev.into(), kind: "fq_codel" }];
         return Some(Fix { command, undo, steps });
     }
-    let Place::Class(major, minor) = fifo.place else { return None };
+    let Parent::Class(major, minor) = fifo.parent else { return None };
     if root.handle != 0 {
         // Each hardware queue has what somebody has chosen for it.
         let parent = format!("tc qdisc replace dev {dev} parent {major:x}:{minor:x}");
@@ -303,14 +303,14 @@ fn fifo_fix(dev: &str, root: &Queue, fifo: &Queue, facts: &Facts) -> Option<Fix>
 }
 
 /// Only where the driver shows a ring: ports of a switch have their queue at the processor's port.
-fn no_queue(interface: &InterfaceFacts) -> Option<Told> {
+fn no_queue(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let root = root(interface).filter(|root| root.kind == "noqueue")?;
     let ring = interface.ring.filter(|ring| *ring > 0)?;
     if !interface.is_device || interface.is_wifi || interface.kind.is_some() || root.handle != 0 {
         return None;
     }
     let name = &interface.name;
-    Some(Told {
+    Some(InterfaceFinding {
         rule: "no-queue",
         severity: Severity::Fault,
         what: format!("There is no queue above the device (noqueue), whose ring holds {ring} packets."),
@@ -324,7 +324,7 @@ fn no_queue(interface: &InterfaceFacts) -> Option<Told> {
 }
 
 /// `pfifo` and `bfifo` have a limit of their own.
-fn queue_length(interface: &InterfaceFacts) -> Option<Told> {
+fn queue_length(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let length = interface.tx_queue_len;
     if length <= TX_QUEUE_LEN
         || !is_exit(interface)
@@ -333,7 +333,7 @@ fn queue_length(interface: &InterfaceFacts) -> Option<Told> {
         return None;
     }
     let (name, value) = (&interface.name, TX_QUEUE_LEN.to_string());
-    Some(Told {
+    Some(InterfaceFinding {
         rule: "txqueuelen",
         severity: Severity::Fault,
         what: format!(
@@ -348,9 +348,9 @@ fn queue_length(interface: &InterfaceFacts) -> Option<Told> {
     })
 }
 
-fn wifi_queues(interface: &InterfaceFacts) -> Option<Told> {
+fn wifi_queues(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let root = root(interface).filter(|root| root.handle == 0 && root.kind != "noqueue")?;
-    interface.is_wifi.then(|| Told {
+    interface.is_wifi.then(|| InterfaceFinding {
         rule: "wifi-queues",
         severity: Severity::Note,
         what: format!(
@@ -365,7 +365,7 @@ fn wifi_queues(interface: &InterfaceFacts) -> Option<Told> {
 }
 
 /// What mac80211's queues need of the driver. Without them `wifi-queues` has said so.
-fn wifi_scheduler(interface: &InterfaceFacts) -> Option<Told> {
+fn wifi_scheduler(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let wifi = interface.wifi.as_ref().filter(|wifi| wifi.is_access_point && wifi.features.txqs)?;
     let (what, why) = match (wifi.features.airtime_fairness, wifi.features.aql) {
         (true, true) => return None,
@@ -383,7 +383,7 @@ fn wifi_scheduler(interface: &InterfaceFacts) -> Option<Told> {
         ),
     };
     let driver = interface.driver.as_deref().unwrap_or("not known");
-    Some(Told {
+    Some(InterfaceFinding {
         rule: "wifi-airtime",
         severity: Severity::Note,
         what: format!("The driver {driver} of {} {what}.", wifi.radio),
@@ -392,11 +392,11 @@ fn wifi_scheduler(interface: &InterfaceFacts) -> Option<Told> {
     })
 }
 
-fn slow_station(interface: &InterfaceFacts) -> Option<Told> {
+fn slow_station(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let wifi = interface.wifi.as_ref().filter(|wifi| wifi.is_access_point)?;
     let (mac, rate) = wifi.slowest.filter(|(_, rate)| *rate <= RATE_11B)?;
     let time = millis(micros(1500, rate));
-    Some(Told {
+    Some(InterfaceFinding {
         rule: "slow-station",
         severity: Severity::Note,
         what: format!(
@@ -410,7 +410,7 @@ fn slow_station(interface: &InterfaceFacts) -> Option<Told> {
 }
 
 /// A processor that takes all packets of a shaper, though there are others.
-fn one_processor(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
+fn one_processor(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
     let processors = facts.processors.len();
     let [queue] = &interface.receive[..] else { return None };
     let is_shaped = shaper(interface).is_some() || arrivals(interface, facts).next().is_some();
@@ -420,7 +420,7 @@ fn one_processor(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
     }
     let (path, old) = (queue.rps.display(), &queue.mask);
     let mask = mask(processors);
-    Some(Told {
+    Some(InterfaceFinding {
         rule: "one-processor",
         severity: Severity::Note,
         what: format!("All packets that arrive here, and their shaper, take one of {processors} processors."),
@@ -443,14 +443,14 @@ fn mask(processors: usize) -> String {
     words.join(",")
 }
 
-fn bql_limit(interface: &InterfaceFacts) -> Option<Told> {
+fn bql_limit(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     if !is_exit(interface) {
         return None;
     }
     let speed = interface.speed_mbit.map(|mbit| mbit.saturating_mul(1_000_000));
     let told = |queue: &Bql, name: &str, value: u64, default: u64, what: String, why| {
         let path = queue.folder.join(name);
-        Told {
+        InterfaceFinding {
             rule: "bql-limit",
             severity: Severity::Advice,
             what,
@@ -504,7 +504,7 @@ fn is_without_bql(interface: &InterfaceFacts) -> bool {
         && interface.bql.iter().all(|queue| queue.limit == 0)
 }
 
-fn ring(interface: &InterfaceFacts) -> Option<Told> {
+fn ring(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let ring = interface.ring.filter(|ring| *ring > 0 && is_without_bql(interface))?;
     let (name, driver) = (&interface.name, interface.driver.as_deref()?);
     let time = interface.speed_mbit.map(|mbit| {
@@ -515,7 +515,7 @@ fn ring(interface: &InterfaceFacts) -> Option<Told> {
     let what =
         format!("The driver {driver} uses no byte queue limits, and its ring holds {ring} packets{time}.");
     if ring <= RING {
-        return Some(Told {
+        return Some(InterfaceFinding {
             rule: "bql-absent",
             severity: Severity::Note,
             what,
@@ -523,7 +523,7 @@ fn ring(interface: &InterfaceFacts) -> Option<Told> {
             fix: None,
         });
     }
-    Some(Told {
+    Some(InterfaceFinding {
         rule: "ring",
         severity: Severity::Advice,
         what,
@@ -537,10 +537,10 @@ fn ring(interface: &InterfaceFacts) -> Option<Told> {
     })
 }
 
-fn interrupts(interface: &InterfaceFacts) -> Option<Told> {
+fn interrupts(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let after = interface.interrupt_after.filter(|after| *after > 1000)?;
     let name = &interface.name;
-    interface.is_device.then(|| Told {
+    interface.is_device.then(|| InterfaceFinding {
         rule: "interrupts",
         severity: Severity::Advice,
         what: format!("The device tells of packets up to {} after they arrived.", millis(after.into())),
@@ -572,7 +572,7 @@ fn arrivals<'f>(
     })
 }
 
-fn above_the_line(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
+fn above_the_line(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
     let leaves = shaper(interface).map(|(kind, shaper)| (kind.to_owned(), shaper));
     let arrives = arrivals(interface, facts)
         .map(|(name, kind, shaper)| (format!("{kind} on {name}, to which what arrives is sent,"), shaper));
@@ -583,7 +583,7 @@ fn above_the_line(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
         .into_iter()
         .chain(arrives)
         .find(|(_, shaper)| shaper.rate_bps > mbit.saturating_mul(1_000_000))?;
-    Some(Told {
+    Some(InterfaceFinding {
         rule: "shaper-above-line",
         severity: Severity::Fault,
         what: format!("{who} shapes to {}, and the line has {mbit} Mbit/s.", Rate(shaper.rate_bps)),
@@ -594,11 +594,11 @@ fn above_the_line(interface: &InterfaceFacts, facts: &Facts) -> Option<Told> {
 
 /// A shaper over another one, where packets leave and where they arrive. One for a part of the traffic, at
 /// a lower rate, is as it should be.
-fn double_shaping(interface: &InterfaceFacts, below: &str, facts: &Facts) -> Vec<Told> {
+fn double_shaping(interface: &InterfaceFacts, below: &str, facts: &Facts) -> Vec<InterfaceFinding> {
     let Some(lower) = facts.interfaces.iter().find(|lower| lower.name == below && lower.is_up) else {
         return Vec::new();
     };
-    let told = |what| Told {
+    let told = |what| InterfaceFinding {
         rule: "double-shaping",
         severity: Severity::Advice,
         what,
@@ -627,7 +627,7 @@ fn double_shaping(interface: &InterfaceFacts, below: &str, facts: &Facts) -> Vec
     leaves.into_iter().chain(arrives).collect()
 }
 
-fn overhead(interface: &InterfaceFacts) -> Option<Told> {
+fn overhead(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let (kind, shaper) = shaper(interface)?;
     let is_ppp = interface.name.starts_with("ppp") || interface.kind.as_deref() == Some("ppp");
     if !is_ppp || shaper.has_overhead {
@@ -639,7 +639,7 @@ fn overhead(interface: &InterfaceFacts) -> Option<Told> {
         undo: format!("tc qdisc change dev {name} root cake noatm mpu 0 raw"),
         steps: Vec::new(),
     });
-    Some(Told {
+    Some(InterfaceFinding {
         rule: "overhead",
         severity: Severity::Advice,
         what: format!(
@@ -652,13 +652,13 @@ fn overhead(interface: &InterfaceFacts) -> Option<Told> {
     })
 }
 
-fn super_packets(interface: &InterfaceFacts) -> Option<Told> {
+fn super_packets(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let (kind, shaper) = shaper(interface)?;
     let name = &interface.name;
     let time = micros(shaper.longest.into(), shaper.rate_bps);
     let is_ifb = interface.kind.as_deref() == Some("ifb");
     let is_long = u64::from(shaper.longest) > 2 * u64::from(interface.frame);
-    (interface.super_packets && is_long && !is_ifb && time > TARGET).then(|| Told {
+    (interface.super_packets && is_long && !is_ifb && time > TARGET).then(|| InterfaceFinding {
         rule: "super-packets",
         severity: Severity::Advice,
         what: format!(

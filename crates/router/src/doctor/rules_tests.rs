@@ -6,13 +6,13 @@ use super::*;
 use crate::airtime::{Features, Mac};
 use crate::doctor::{ReceiveQueue, Softnet, WifiFacts};
 
-fn queue(kind: &str, handle: u16, place: Place) -> Queue {
-    Queue { kind: kind.into(), handle, place, limit: None, shaper: None }
+fn queue(kind: &str, handle: u16, parent: Parent) -> Queue {
+    Queue { kind: kind.into(), handle, parent, limit: None, shaper: None }
 }
 
 fn shaped(kind: &str, rate_bps: u64, has_overhead: bool, longest: u32) -> Vec<Queue> {
     let shaper = Some(Shaper { rate_bps, has_overhead, longest });
-    vec![Queue { shaper, ..queue(kind, 1, Place::Root) }]
+    vec![Queue { shaper, ..queue(kind, 1, Parent::Root) }]
 }
 
 /// An interface as it should be.
@@ -31,7 +31,7 @@ fn interface() -> InterfaceFacts {
         interrupt_after: Some(3),
         super_packets: true,
         bql: vec![Bql { folder: "/sys/q".into(), limit: 9000, min: 0, max: BQL_MAX }],
-        queues: vec![queue("fq_codel", 0, Place::Root)],
+        queues: vec![queue("fq_codel", 0, Parent::Root)],
         ..InterfaceFacts::default()
     }
 }
@@ -80,14 +80,14 @@ fn a_clean_machine_is_silent() {
         name: "lo".into(),
         is_up: true,
         is_loopback: true,
-        queues: vec![queue("noqueue", 0, Place::Root)],
+        queues: vec![queue("noqueue", 0, Parent::Root)],
         ..InterfaceFacts::default()
     };
     let mut all = vec![lo];
     for (kind, root) in
         [("veth", "noqueue"), ("bridge", "noqueue"), ("ifb", "pfifo_fast"), ("dsa", "noqueue")]
     {
-        let (kind, queues) = (Some(kind.to_owned()), vec![queue(root, 0, Place::Root)]);
+        let (kind, queues) = (Some(kind.to_owned()), vec![queue(root, 0, Parent::Root)]);
         all.push(InterfaceFacts {
             name: root.into(),
             kind,
@@ -98,27 +98,27 @@ fn a_clean_machine_is_silent() {
     }
     assert_eq!(rules(&host(all)), []);
     assert_eq!(rules(&Facts::default()), [], "nothing could be read");
-    none(|wifi| (wifi.is_wifi, wifi.queues) = (true, vec![queue("noqueue", 0, Place::Root)]));
-    none(|mq| mq.queues = vec![queue("mq", 0, Place::Root), queue("fq_codel", 0, Place::Class(0, 1))]);
-    none(|fq| fq.queues = vec![queue("fq", 0x8001, Place::Root)]);
-    none(|down| (down.is_up, down.queues) = (false, vec![queue("pfifo", 1, Place::Root)]));
+    none(|wifi| (wifi.is_wifi, wifi.queues) = (true, vec![queue("noqueue", 0, Parent::Root)]));
+    none(|mq| mq.queues = vec![queue("mq", 0, Parent::Root), queue("fq_codel", 0, Parent::Class(0, 1))]);
+    none(|fq| fq.queues = vec![queue("fq", 0x8001, Parent::Root)]);
+    none(|down| (down.is_up, down.queues) = (false, vec![queue("pfifo", 1, Parent::Root)]));
 }
 
 #[test]
 fn a_fifo_at_the_root() {
-    let found = one(|eth| eth.queues = vec![queue("pfifo_fast", 0, Place::Root)]);
+    let found = one(|eth| eth.queues = vec![queue("pfifo_fast", 0, Parent::Root)]);
     assert_eq!((found.rule, found.severity), ("fifo", Fault));
     assert_eq!(
         found.what,
         "The queue is pfifo_fast, a FIFO, with room for 1514000 bytes, 12.1 ms at 1000 Mbit/s."
     );
     assert_eq!(command(&found), ("tc qdisc replace dev eth0 root fq_codel", "tc qdisc del dev eth0 root"));
-    let own = Queue { limit: Some(77), ..queue("pfifo", 5, Place::Root) };
+    let own = Queue { limit: Some(77), ..queue("pfifo", 5, Parent::Root) };
     let found = one(|eth| eth.queues = vec![own]);
     assert_eq!(command(&found).1, "tc qdisc replace dev eth0 root handle 5: pfifo limit 77");
     let found = one(|lan| {
         lan.is_to_the_world = false;
-        lan.queues = vec![queue("pfifo_fast", 0, Place::Root)];
+        lan.queues = vec![queue("pfifo_fast", 0, Parent::Root)];
     });
     assert_eq!(found.severity, Advice, "it is not where most queues are");
 }
@@ -126,8 +126,8 @@ fn a_fifo_at_the_root() {
 #[test]
 fn a_fifo_in_each_hardware_queue() {
     let below = |handle| {
-        let fifo = |minor| queue("pfifo_fast", 0, Place::Class(handle, minor));
-        vec![queue("mq", handle, Place::Root), fifo(1), fifo(2)]
+        let fifo = |minor| queue("pfifo_fast", 0, Parent::Class(handle, minor));
+        vec![queue("mq", handle, Parent::Root), fifo(1), fifo(2)]
     };
     let found = one(|eth| eth.queues = below(0));
     assert!(found.what.starts_with("The queue of 2 of its hardware queues is pfifo_fast"), "{}", found.what);
@@ -144,26 +144,26 @@ fn a_fifo_in_each_hardware_queue() {
 
 #[test]
 fn no_queue_above_a_ring() {
-    let found = one(|eth| eth.queues = vec![queue("noqueue", 0, Place::Root)]);
+    let found = one(|eth| eth.queues = vec![queue("noqueue", 0, Parent::Root)]);
     assert_eq!((found.rule, found.severity), ("no-queue", Fault));
-    none(|port| (port.ring, port.queues) = (None, vec![queue("noqueue", 0, Place::Root)]));
+    none(|port| (port.ring, port.queues) = (None, vec![queue("noqueue", 0, Parent::Root)]));
 }
 
 #[test]
 fn a_long_queue_and_a_fifo() {
     let mut long = InterfaceFacts { tx_queue_len: 10_000, ..interface() };
     assert_eq!(rules(&host(vec![long.clone()])), [], "fq_codel does not use it");
-    long.queues = vec![queue("pfifo_fast", 0, Place::Root)];
+    long.queues = vec![queue("pfifo_fast", 0, Parent::Root)];
     assert_eq!(rules(&host(vec![long.clone()])), [("fifo", Fault), ("txqueuelen", Fault)]);
-    long.queues = vec![Queue { limit: Some(50), ..queue("pfifo", 1, Place::Root) }];
+    long.queues = vec![Queue { limit: Some(50), ..queue("pfifo", 1, Parent::Root) }];
     assert_eq!(rules(&host(vec![long])), [("fifo", Fault)], "pfifo has a limit of its own");
 }
 
 #[test]
 fn wifi_without_the_queues_of_mac80211() {
-    let found = one(|wifi| (wifi.is_wifi, wifi.queues) = (true, vec![queue("fq_codel", 0, Place::Root)]));
+    let found = one(|wifi| (wifi.is_wifi, wifi.queues) = (true, vec![queue("fq_codel", 0, Parent::Root)]));
     assert_eq!((found.rule, found.severity), ("wifi-queues", Note));
-    none(|wifi| (wifi.is_wifi, wifi.queues) = (true, vec![queue("cake", 1, Place::Root)]));
+    none(|wifi| (wifi.is_wifi, wifi.queues) = (true, vec![queue("cake", 1, Parent::Root)]));
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn one_processor_for_a_shaper() {
 fn wifi_drivers_and_slow_stations() {
     let wifi = |airtime_fairness, aql, rate| {
         move |eth: &mut InterfaceFacts| {
-            (eth.is_wifi, eth.queues) = (true, vec![queue("noqueue", 0, Place::Root)]);
+            (eth.is_wifi, eth.queues) = (true, vec![queue("noqueue", 0, Parent::Root)]);
             eth.wifi = Some(WifiFacts {
                 radio: "phy0".into(),
                 is_access_point: true,
@@ -366,7 +366,7 @@ fn settings_of_the_host() {
 #[test]
 fn the_worst_comes_first_and_docs_have_every_rule() {
     let mut facts =
-        host(vec![InterfaceFacts { queues: vec![queue("pfifo", 1, Place::Root)], ..interface() }]);
+        host(vec![InterfaceFacts { queues: vec![queue("pfifo", 1, Parent::Root)], ..interface() }]);
     (facts.tcp_ecn, facts.web_port) = (Some(0), Some(80));
     assert_eq!(rules(&facts), [("fifo", Fault), ("tcp-ecn", Advice), ("notsent-lowat", Note)]);
     let docs = include_str!("../../../../docs/doctor.md");
@@ -393,17 +393,19 @@ fn any_queue() -> impl Strategy<Value = Queue> {
         "fq_codel",
         "",
     ]);
-    let place = prop_oneof![
-        Just(Place::Root),
-        Just(Place::Ingress),
-        (0..2_u16, any::<u16>()).prop_map(|(major, minor)| Place::Class(major, minor)),
+    let parent = prop_oneof![
+        Just(Parent::Root),
+        Just(Parent::Ingress),
+        (0..2_u16, any::<u16>()).prop_map(|(major, minor)| Parent::Class(major, minor)),
     ];
     let shaper = proptest::option::of((any::<u64>(), any::<bool>(), any::<u32>()));
-    (kind, 0..2_u16, place, any::<Option<u32>>(), shaper).prop_map(|(kind, handle, place, limit, shaper)| {
-        let shaper =
-            shaper.map(|(rate_bps, has_overhead, longest)| Shaper { rate_bps, has_overhead, longest });
-        Queue { limit, shaper, ..queue(kind, handle, place) }
-    })
+    (kind, 0..2_u16, parent, any::<Option<u32>>(), shaper).prop_map(
+        |(kind, handle, parent, limit, shaper)| {
+            let shaper =
+                shaper.map(|(rate_bps, has_overhead, longest)| Shaper { rate_bps, has_overhead, longest });
+            Queue { limit, shaper, ..queue(kind, handle, parent) }
+        },
+    )
 }
 
 fn any_interface() -> impl Strategy<Value = InterfaceFacts> {
