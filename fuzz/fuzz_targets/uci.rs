@@ -5,7 +5,7 @@ use goodqueue_router::sqm;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let Ok(sections) = sqm::read_uci(text, "sqm") else { return };
+    let Ok((sections, _)) = sqm::read_uci(text, "sqm") else { return };
     for section in sections {
         let interface = goodqueue_wire::netlink::Interface {
             index: 1,
