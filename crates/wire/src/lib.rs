@@ -1,5 +1,6 @@
 //! The live arm of Goodqueue, on Linux: a lab of three network namespaces, and a real-time engine that
-//! sends the kernel's own TCP, or the traffic of real interfaces ([`Interfaces`]), through Goodqueue's queues.
+//! sends the kernel's own TCP, or the traffic of real interfaces ([`Interfaces`]), through Goodqueue's
+//! queues.
 //!
 //! * [`Lab`] creates client, router and server from anonymous namespaces that disappear with the process.
 //! * [`Engine`] is the wire between client and server: queue, device ring, line, loss and delay in each

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use goodqueue::cake::{Framing, LinkKind};
 use goodqueue::spec::{QueueParams, Word};
 use goodqueue::tbf::LinkLayer;
-use goodqueue::{Direction, Link, QueueSpec, Rate, Span};
+use goodqueue::{Direction, ETHERNET_FRAME, Link, QueueSpec, Rate, Span};
 use goodqueue_wire::netlink::Interface;
 use serde::{Deserialize, Serialize};
 
@@ -84,8 +84,6 @@ pub(super) struct Leaf {
 pub(super) const TARGET: Span = Span::from_millis(5);
 /// The interval of `fq_codel` that belongs to [`TARGET`] (RFC 8290 section 5.2.2).
 const INTERVAL: Span = Span::from_millis(100);
-/// A full packet of Ethernet, bytes (RFC 8290 section 5.2.1).
-const FULL_PACKET: u32 = 1514;
 /// Bytes that a flow sends in a turn on slow links: packets of interactive flows pass full ones
 /// (bufferbloat.net, "Best practices for benchmarking CoDel and FQ CoDel", which takes it below [`SLOW`]).
 const SMALL_QUANTUM: u32 = 300;
@@ -98,7 +96,7 @@ impl Leaf {
     pub(super) fn at(rate: Rate, is_up: bool) -> Leaf {
         // "The target should be at least the time to send one full packet" (RFC 8290 section 5.2.2), in whole
         // microseconds, which the kernel counts in.
-        let packet = Span::from_micros((u64::from(FULL_PACKET) * 8_000_000).div_ceil(rate.0.max(1)));
+        let packet = Span::from_micros((u64::from(ETHERNET_FRAME) * 8_000_000).div_ceil(rate.0.max(1)));
         Leaf { target: packet.max(TARGET), ecn: !is_up, limit: None, is_slow: rate.0 < SLOW.0 }
     }
 }
@@ -418,7 +416,7 @@ impl Plan {
                 handle,
                 qdisc: Qdisc::FqCodel(mut params),
             } => {
-                params.quantum.get_or_insert(FULL_PACKET);
+                params.quantum.get_or_insert(ETHERNET_FRAME);
                 Some(Change::ChangeLeaf { dev, class, handle, params })
             }
             _ => None,
