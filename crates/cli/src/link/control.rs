@@ -2,8 +2,8 @@
 //! looks at it.
 //!
 //! The link listens at a socket in a folder of its own, which only its user may enter. A request is one line:
-//! a [`LinkChange`] as JSON, or [`LOOK`]. The answer is one line: `ok`, or what is wrong; or a [`LinkStatus`] as
-//! JSON.
+//! a [`LinkChange`] as JSON, or [`LOOK`]. The answer is one line: `ok`, or what is wrong; or a [`LinkStatus`]
+//! as JSON.
 
 use std::fs::{DirBuilder, remove_dir_all};
 use std::io::{BufRead, BufReader, Read, Write};

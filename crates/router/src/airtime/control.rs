@@ -9,8 +9,8 @@ use super::{Mac, Weight};
 /// The membership of a station: its group, and its weight beside the other members.
 pub type Membership = (Option<GroupId>, u32);
 
-/// The membership of the station with this address that joined the interface of this name; `None` if the policy
-/// does not know it.
+/// The membership of the station with this address that joined the interface of this name; `None` if the
+/// policy does not know it.
 pub type MembershipOf = Box<dyn Fn(Mac, &str) -> Option<Membership>>;
 
 /// A policy for the stations of a radio.

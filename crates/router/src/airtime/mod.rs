@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!  nl80211: radios, interfaces, stations ─┐
-//!  debugfs: deficits, AQL ────────────────┴► Snapshot ──► View (rates since the last look, who came and went)
-//!                                             │
-//!  policy ──► Rules ──────────────────────► Controller ──► Weight ──► Hold ──► nl80211
+//!  debugfs: deficits, AQL ────────────────┴► Snapshot ──► View (rates since the one before, who came and went)
+//!                                              │
+//!  policy ──► Rules ───────────────────────► Controller ──► Weight ──► Hold ──► nl80211
 //! ```
 //!
 //! The [`Controller`] decides as the simulator's access point does: both run
