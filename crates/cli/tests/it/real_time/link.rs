@@ -574,28 +574,33 @@ const BRIDGE: &str = "
     kill -INT $bridge
     wait $bridge";
 
-#[test]
-fn live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for() {
-    let test = "live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for";
-    let Some(_turn) = live(test) else { return };
+/// The record of `words`, which joins the two hosts, and the folder with what their programs print; `None`,
+/// loudly, without ethtool.
+pub(super) fn between_hosts(test: &str, words: &str) -> Option<(Value, Scratch)> {
     if Command::new("ethtool").arg("--version").output().is_err() {
         skipped(test, "ethtool is not installed");
-        return;
+        return None;
     }
-    let scratch = Scratch::new("bridge");
+    let scratch = Scratch::new(words.split(' ').next().expect("a command"));
     let answer = measured(|| {
         let mut command = Command::new("unshare");
         command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", BRIDGE]);
-        let bridge = "bridge br1 br2 --down 20mbit --up 5mbit --rtt 30ms --queue fq_codel";
-        command
-            .env("GOODQUEUE", goodqueue().get_program())
-            .env("OUT", scratch.path(""))
-            .env("BETWEEN", bridge);
+        let goodqueue = goodqueue();
+        command.env("GOODQUEUE", goodqueue.get_program()).env("OUT", scratch.path("")).env("BETWEEN", words);
         let output = command.output().expect("it starts");
         assert!(output.status.success(), "{}", stderr(&output));
         let record = std::fs::read(scratch.path("bridge.json")).expect("a record");
         serde_json::json!({ "record": serde_json::from_slice::<Value>(&record).expect("JSON") })
     });
+    Some((answer, scratch))
+}
+
+#[test]
+fn live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for() {
+    let test = "live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for";
+    let Some(_turn) = live(test) else { return };
+    let words = "bridge br1 br2 --down 20mbit --up 5mbit --rtt 30ms --queue fq_codel";
+    let Some((answer, scratch)) = between_hosts(test, words) else { return };
     let run = &answer["record"]["runs"][0];
     let engine = &run["engine"];
     let error = number(&engine["rate_error_down"]).abs();
@@ -606,38 +611,6 @@ fn live_a_bridge_between_two_hosts_is_the_link_that_was_asked_for() {
     assert!((30.0..30.5).contains(&least), "{line}");
     let down = &run["path"][1];
     assert!(number(&down["sent_bytes"]) > 8e6 && number(&down["drop_reasons"]["codel"]) > 0.0, "{down}");
-}
-
-#[test]
-fn live_a_shaper_between_two_interfaces_counts_what_the_link_adds() {
-    let test = "live_a_shaper_between_two_interfaces_counts_what_the_link_adds";
-    let Some(_turn) = live(test) else { return };
-    if Command::new("ethtool").arg("--version").output().is_err() {
-        skipped(test, "ethtool is not installed");
-        return;
-    }
-    let scratch = Scratch::new("between");
-    let answer = measured(|| {
-        let mut command = Command::new("unshare");
-        command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", BRIDGE]);
-        let shape = "shape br2 --inside br1 --down 20mbit --up 5mbit --link conservative";
-        command
-            .env("GOODQUEUE", goodqueue().get_program())
-            .env("OUT", scratch.path(""))
-            .env("BETWEEN", shape);
-        let output = command.output().expect("it starts");
-        assert!(output.status.success(), "{}", stderr(&output));
-        let record = std::fs::read(scratch.path("bridge.json")).expect("a record");
-        serde_json::json!({ "record": serde_json::from_slice::<Value>(&record).expect("JSON") })
-    });
-    let down = &answer["record"]["runs"][0]["path"][1];
-    assert!(number(&down["drop_reasons"]["codel"]) > 0.0, "cake decides: {down}");
-    let table = std::fs::read_to_string(scratch.path("test")).expect("a table");
-    let row = table.lines().find(|line| line.starts_with("tcp_1down")).expect("a row");
-    let goodput: f64 = row.split_whitespace().nth(4).and_then(|word| word.parse().ok()).expect("a number");
-    // 1448 bytes of payload in 33 cells of 53 bytes (1500 + 48, by 48) are 16.6 of 20 Mbit/s; without them
-    // 19.1.
-    assert!((15.0..16.6).contains(&goodput), "{table}");
 }
 
 /// Sends frames that are not IP from each of two hosts, and reads at the other what came. Frames of other

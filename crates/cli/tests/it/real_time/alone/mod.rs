@@ -8,6 +8,7 @@ mod flow_marks;
 mod live;
 mod live_wifi;
 mod responsiveness;
+mod shaper;
 mod udp_load;
 
 use std::sync::{PoisonError, RwLockWriteGuard};
