@@ -220,7 +220,7 @@ pub struct Contents {
     /// Flows that wait in the queue: new ones, and those with a backlog. See
     /// [`goodqueue::Inspect::waiting_flows`].
     pub waiting_flows: Option<(u32, u32)>,
-    /// The tins of the queue ([`goodqueue::Queue::tins`]).
+    /// The tins of the queue ([`goodqueue::Inspect::tins`]).
     pub tins: Vec<TinState>,
 }
 
