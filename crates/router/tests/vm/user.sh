@@ -20,6 +20,13 @@ usual() {
   grep '"event":"now"' /tmp/follow | tail -9 | sed -E "s/.*\"$1\":\{[^}]*\"rate_bps\":([0-9]*)[0-9]{3},.*/\1/" |
     sort -n | sed -n 5p
 }
+# uploads: starts a test of 12 s, `test` is its process, and `up` the usual rate near its end
+uploads() {
+  goodqueue test 10.0.2.2 --key $key tcp_8up --length 12s --idle 1s --quiet >/tmp/up 2>&1 &
+  test=$!
+  sleep 11
+  up=$(usual up)
+}
 # between LEAST VALUE MOST
 between() { [ "$2" -ge "$1" ] && [ "$2" -le "$3" ] || { echo "$2 is not within $1 to $3"; return 1; }; }
 # rise FILE: the 95th percentile in the table of a test, in tenths of a ms
@@ -89,10 +96,7 @@ ok "autorate: a shaper of another's is not taken" ends 2 'first: goodqueue sqm s
 goodqueue sqm stop wan0 --quiet
 
 follows --layout simple
-goodqueue test 10.0.2.2 --key $key tcp_8up --length 12s --idle 1s --quiet >/tmp/up 2>&1 &
-test=$!
-sleep 11
-up=$(usual up)
+uploads
 ok "autorate: htb follows, too ($up kbit/s)" between 4000 "$up" 5250
 ok "autorate: the class of htb has the rate" \
   sh -c "/bin/tc class show dev wan0 | grep 'class htb 1:1 root' | grep -E 'ceil ([45][0-9]{3}Kbit|5Mbit)'"
@@ -120,10 +124,7 @@ renamed() { ip link set "$1" down; ip link set "$1" name "$2"; ip link set "$2" 
   sleep 1.5; }
 follows
 renamed wan0 wan9
-goodqueue test 10.0.2.2 --key $key tcp_8up --length 12s --idle 1s --quiet >/tmp/up 2>&1 &
-test=$!
-sleep 11
-up=$(usual up)
+uploads
 ok "autorate: its interface renamed, it goes on ($up kbit/s)" between 4000 "$up" 5250
 ok "autorate: and the shaper has the rate" \
   sh -c "/bin/tc qdisc show dev wan9 root | grep -E 'bandwidth ([45][0-9]{3}Kbit|5Mbit)'"
