@@ -179,13 +179,6 @@ impl<P: Packet, M: Memory> FqCodel<P, M> {
         i64::from(self.params.memory_limit).abs_diff(self.totals.memory_left)
     }
 
-    /// Number of buckets on the new and on the old list. A drained bucket stays listed until its turn. This
-    /// counts them, so do not call it for every packet.
-    pub fn listed_flows(&self) -> (u32, u32) {
-        let flows = self.flows.as_ref();
-        (self.lists.new_flows.len(flows), self.lists.old_flows.len(flows))
-    }
-
     /// The bucket for `hash`: floor(hash * buckets / 2^32).
     pub fn bucket(&self, hash: u32) -> u32 {
         reciprocal_scale(hash, self.flows.as_ref().len())
@@ -381,8 +374,10 @@ impl<P: Packet, M: Memory> Queue<P> for FqCodel<P, M> {
 }
 
 impl<P: Packet, M: Memory> Inspect for FqCodel<P, M> {
+    /// Buckets on the new and on the old list. A drained bucket stays listed until its turn.
     fn waiting_flows(&self) -> Option<(u32, u32)> {
-        Some(self.listed_flows())
+        let flows = self.flows.as_ref();
+        Some((self.lists.new_flows.len(flows), self.lists.old_flows.len(flows)))
     }
 }
 

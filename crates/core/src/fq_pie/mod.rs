@@ -125,13 +125,6 @@ impl<P: Packet, M: Memory, D: Draws> FqPie<P, M, D> {
         &mut self.draws
     }
 
-    /// Buckets on the new and on the old list. A drained bucket stays listed until its turn. Counts
-    /// them: not for every packet.
-    pub fn listed_flows(&self) -> (u32, u32) {
-        let flows = self.flows.as_ref();
-        (self.lists.new_flows.len(flows), self.lists.old_flows.len(flows))
-    }
-
     /// The bucket for `hash`: floor(hash * buckets / 2^32).
     pub fn bucket(&self, hash: u32) -> u32 {
         reciprocal_scale(hash, self.flows.as_ref().len())
@@ -371,8 +364,10 @@ impl<P: Packet, M: Memory, D: Draws> Queue<P> for FqPie<P, M, D> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Inspect for FqPie<P, M, D> {
+    /// Buckets on the new and on the old list. A drained bucket stays listed until its turn.
     fn waiting_flows(&self) -> Option<(u32, u32)> {
-        Some(self.listed_flows())
+        let flows = self.flows.as_ref();
+        Some((self.lists.new_flows.len(flows), self.lists.old_flows.len(flows)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `codel` and `fq_codel` under replay.
 
 use goodqueue::codel::{Parity, State, Ticks};
-use goodqueue::{Codel, Configurable, FqCodel, Link, Nanos, Queue};
+use goodqueue::{Codel, Configurable, FqCodel, Inspect, Link, Nanos, Queue};
 use goodqueue::{codel as codel_queue, fq_codel as fq_codel_queue};
 
 use super::Fault;
@@ -141,8 +141,8 @@ impl Subject for FqCodelSubject {
         let counters = self.queue.fq_counters();
         Some(match key {
             "memory_usage" => self.queue.memory_usage().into(),
-            "new_flows_len" => self.queue.listed_flows().0.into(),
-            "old_flows_len" => self.queue.listed_flows().1.into(),
+            "new_flows_len" => self.queue.waiting_flows()?.0.into(),
+            "old_flows_len" => self.queue.waiting_flows()?.1.into(),
             "bucket" => self.bucket.into(),
             _ => {
                 return common_state(key, self.queue.backlog(), self.queue.stats())

@@ -1,7 +1,7 @@
 //! `fq_pie` under replay.
 
 use goodqueue::fq_pie::{Params, UPDATED_AT_ONCE};
-use goodqueue::{Configurable, FqPie, Header, Heap, Link, Nanos, Queue};
+use goodqueue::{Configurable, FqPie, Header, Heap, Inspect, Link, Nanos, Queue};
 
 use super::Fault;
 use super::format::Input;
@@ -97,8 +97,8 @@ impl Subject for FqPieSubject {
         let counters = self.queue.fq_pie_counters();
         Some(match key {
             "memory_usage" => self.queue.memory_usage().into(),
-            "new_flows_len" => self.queue.listed_flows().0.into(),
-            "old_flows_len" => self.queue.listed_flows().1.into(),
+            "new_flows_len" => self.queue.waiting_flows()?.0.into(),
+            "old_flows_len" => self.queue.waiting_flows()?.1.into(),
             "flows_cursor" => self.queue.flows_cursor().into(),
             "bucket" => self.bucket.into(),
             _ => {

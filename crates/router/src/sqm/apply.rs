@@ -4,7 +4,8 @@ use goodqueue::Direction;
 use goodqueue_wire::Lock;
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 
-use super::plan::{ALIAS, Both, HANDLE, Layout, Plan, Queues, Settings, Shaper, plan, without_cake_mq};
+use super::layout::Layout;
+use super::plan::{ALIAS, Both, HANDLE, Plan, Queues, Settings, Shaper, plan, without_cake_mq};
 use super::state::{SQM, State};
 use crate::error::{ENOENT, EOPNOTSUPP};
 use crate::kept::{Before, States};

@@ -5,12 +5,16 @@
 //! [`stop`] puts that back.
 
 mod apply;
+mod layout;
+mod link;
 mod plan;
 mod state;
 mod uci;
 
 pub(crate) use apply::follow;
 pub use apply::{Outcome, Standing, find, start, status, stop};
+pub use layout::Layout;
+pub use link::LinkWords;
 pub(crate) use plan::HANDLE;
-pub use plan::{Both, Layout, LinkWords, Plan, Queues, Settings, Shaper, has_cake_mq, plan, without_cake_mq};
+pub use plan::{Both, Plan, Queues, Settings, Shaper, has_cake_mq, plan, without_cake_mq};
 pub use uci::{Section, read as read_uci};

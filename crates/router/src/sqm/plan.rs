@@ -1,134 +1,17 @@
 //! From settings to changes.
 
 use std::fmt;
-use std::str::FromStr;
 
-use goodqueue::cake::{Framing, LinkKind};
-use goodqueue::spec::{QueueParams, Word};
+use goodqueue::spec::QueueParams;
 use goodqueue::tbf::LinkLayer;
-use goodqueue::{Direction, ETHERNET_FRAME, Link, QueueSpec, Rate, Span};
+use goodqueue::{Direction, ETHERNET_FRAME, Link, QueueSpec, Rate};
 use goodqueue_wire::netlink::Interface;
 use serde::{Deserialize, Serialize};
 
+use super::layout::Layout;
+use super::link::{LinkBytes, LinkWords};
 use crate::tc::{CakeOptions, Change, HtbClass, Parent, Qdisc};
 use crate::{Error, Result};
-
-/// The layouts of sqm-scripts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// `cake` without classes.
-    PieceOfCake,
-    /// `cake` with three classes by DSCP.
-    LayerCake,
-    /// `htb` with three classes by DSCP, and `fq_codel` in each.
-    Simple,
-    /// `htb` with one class, and `fq_codel` in it.
-    Simplest,
-}
-
-impl Layout {
-    /// All of them.
-    pub const ALL: [Layout; 4] = [Layout::PieceOfCake, Layout::LayerCake, Layout::Simple, Layout::Simplest];
-
-    /// Its name in sqm-scripts, without `.qos`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Layout::PieceOfCake => "piece_of_cake",
-            Layout::LayerCake => "layer_cake",
-            Layout::Simple => "simple",
-            Layout::Simplest => "simplest",
-        }
-    }
-
-    /// The queue of both directions, without what follows from the rate.
-    const fn queue(self) -> &'static str {
-        match self {
-            Layout::PieceOfCake => "cake:besteffort",
-            Layout::LayerCake => "cake:diffserv3",
-            Layout::Simple => "htb,sqm=simple",
-            Layout::Simplest => "htb,sqm=simplest",
-        }
-    }
-
-    /// Whether `fq_codel` waits in its classes.
-    pub(super) const fn has_leaves(self) -> bool {
-        matches!(self, Layout::Simple | Layout::Simplest)
-    }
-
-    /// The queue with `htb` of a direction with these leaves.
-    pub(super) fn with(self, leaf: &Leaf) -> String {
-        format!("{}{leaf}", self.queue())
-    }
-
-    /// The queue of a direction at this rate.
-    fn written(self, rate: Rate, is_up: bool) -> String {
-        if self.has_leaves() { self.with(&Leaf::at(rate, is_up)) } else { self.queue().to_owned() }
-    }
-}
-
-/// What sqm-scripts give to the `fq_codel` of each class, in the layouts with `htb`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Leaf {
-    /// Acceptable standing delay.
-    pub target: Span,
-    /// Whether packets are marked instead of dropped.
-    pub ecn: bool,
-    /// Largest number of packets, if not that of `fq_codel`.
-    pub limit: Option<u32>,
-    /// Whether a flow sends [`SMALL_QUANTUM`] in a turn, and not a full packet.
-    is_slow: bool,
-}
-
-/// The target of `fq_codel` (RFC 8290 section 5.2.2).
-pub(super) const TARGET: Span = Span::from_millis(5);
-/// The interval of `fq_codel` that belongs to [`TARGET`] (RFC 8290 section 5.2.2).
-const INTERVAL: Span = Span::from_millis(100);
-/// Bytes that a flow sends in a turn on slow links: packets of interactive flows pass full ones
-/// (bufferbloat.net, "Best practices for benchmarking CoDel and FQ CoDel", which takes it below [`SLOW`]).
-const SMALL_QUANTUM: u32 = 300;
-/// Links below are slow.
-const SLOW: Rate = Rate(100_000_000);
-
-impl Leaf {
-    /// The one for a direction at this rate. sqm-scripts mark what arrives alone: a mark on what leaves a
-    /// slow line keeps the packet in front of all others there (`ingress_ecn`, `egress_ecn`).
-    pub(super) fn at(rate: Rate, is_up: bool) -> Leaf {
-        // "The target should be at least the time to send one full packet" (RFC 8290 section 5.2.2), in whole
-        // microseconds, which the kernel counts in.
-        let packet = Span::from_micros((u64::from(ETHERNET_FRAME) * 8_000_000).div_ceil(rate.0.max(1)));
-        Leaf { target: packet.max(TARGET), ecn: !is_up, limit: None, is_slow: rate.0 < SLOW.0 }
-    }
-}
-
-impl fmt::Display for Leaf {
-    /// As parameters of a queue with classes.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.target != TARGET {
-            // As much more as the target (`cake_set_rate` in `sch_cake.c`).
-            let interval = Span(INTERVAL.0 + self.target.0.saturating_sub(TARGET.0));
-            write!(f, ",leaf.target={},leaf.interval={interval}", self.target)?;
-        }
-        if let Some(limit) = self.limit {
-            write!(f, ",leaf.limit={limit}")?;
-        }
-        if self.is_slow {
-            write!(f, ",leaf.quantum={SMALL_QUANTUM}")?;
-        }
-        f.write_str(if self.ecn { "" } else { ",leaf.ecn=off" })
-    }
-}
-
-impl FromStr for Layout {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Layout, String> {
-        let name = text.strip_suffix(".qos").unwrap_or(text);
-        Layout::ALL.into_iter().find(|layout| layout.name() == name).ok_or_else(|| {
-            format!("{text} is not a layout; the layouts are {}", Layout::ALL.map(Layout::name).join(", "))
-        })
-    }
-}
 
 /// The queues of the two directions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -175,88 +58,6 @@ pub struct Settings {
     /// Whether an interface with several queues gets a `cake` in each (`cake_mq`), in layouts: see
     /// [`has_cake_mq`].
     pub multi_queue: bool,
-}
-
-/// The link behind an interface, in the words of tc-cake(8): `pppoe-ptm`, `atm`, `docsis,ether-vlan`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LinkWords {
-    /// The kind of link.
-    pub kind: Option<LinkKind>,
-    /// The framing, in place of that of `kind`.
-    pub framing: Option<Framing>,
-    /// VLAN tags that the link adds, 4 bytes each: 0 to 3.
-    pub tags: u8,
-}
-
-impl LinkWords {
-    /// The most VLAN tags (`ether-vlan` of the library's `cake`).
-    const MOST_TAGS: u8 = 3;
-
-    /// Overhead without VLAN tags and minimum length, both in bytes, and framing, as far as the words say.
-    fn meaning(self) -> (Option<i16>, u16, Framing) {
-        let (overhead, mpu, framing) = self.kind.map_or((None, 0, Framing::None), LinkKind::meaning);
-        (overhead, mpu, self.framing.unwrap_or(framing))
-    }
-
-    /// Fails if VLAN tags are all that is known of what the link adds. tc would count 4 bytes from the
-    /// network header then, without the Ethernet header before them (`q_cake.c`).
-    fn check(self, overhead: Option<i16>) -> Result<()> {
-        if self.tags > 0 && overhead.or(self.meaning().0).is_none() {
-            return Err(Error::Refused(
-                "--link ether-vlan: a VLAN tag comes on top of what the link adds, so name the link, too, as in --link \
-                 ethernet,ether-vlan, or give --overhead"
-                    .into(),
-            ));
-        }
-        Ok(())
-    }
-
-    /// As parameters of the library's `cake`.
-    fn parameters(self) -> String {
-        let mut text = String::new();
-        if let Some(at) = LinkKind::ALL.iter().position(|known| Some(*known) == self.kind) {
-            text += &format!(",link={}", LinkKind::WORDS[at]);
-        }
-        if let Some(at) = Framing::ALL.iter().position(|known| Some(*known) == self.framing) {
-            text += &format!(",atm={}", Framing::WORDS[at]);
-        }
-        if self.tags > 0 {
-            text += &format!(",ether-vlan={}", self.tags);
-        }
-        text
-    }
-}
-
-impl FromStr for LinkWords {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<LinkWords, String> {
-        let mut link = LinkWords::default();
-        for word in text.split(',') {
-            let of = |words: &[&str]| words.iter().position(|known| *known == word);
-            let is_second = if let Some(at) = of(LinkKind::WORDS) {
-                link.kind.replace(LinkKind::ALL[at]).is_some()
-            } else if let Some(at) = of(Framing::WORDS) {
-                link.framing.replace(Framing::ALL[at]).is_some()
-            } else if word == "ether-vlan" {
-                link.tags += 1;
-                link.tags > LinkWords::MOST_TAGS
-            } else {
-                let (kinds, framings) = (LinkKind::WORDS.join(", "), Framing::WORDS.join(", "));
-                return Err(format!(
-                    "{text}: there is no such link as {word}; the links are {kinds}; behind one, or alone, its framing \
-                     ({framings}), and ether-vlan for each VLAN tag"
-                ));
-            };
-            if is_second {
-                return Err(format!(
-                    "{text}: {word} is too much; take one kind of link, one framing, and at most {} times ether-vlan",
-                    LinkWords::MOST_TAGS
-                ));
-            }
-        }
-        Ok(link)
-    }
 }
 
 /// Whether this kernel may have `cake_mq`: Linux 7.0 and later.
@@ -473,9 +274,7 @@ impl Settings {
             ))),
         }
     }
-}
 
-impl Settings {
     /// The queue of a direction for a program that shapes by itself. A queue that does not shape has no rate:
     /// the line below it has. What arrives has passed the bottleneck, which `cake` must know.
     ///
@@ -499,7 +298,7 @@ impl Settings {
                 )
             }
             "htb" => {
-                let link = LinkBytes::of(self)?;
+                let link = LinkBytes::of(self.link, self.overhead, self.mpu)?;
                 // What is counted already: the Ethernet header.
                 let overhead = link.overhead.map(|bytes| i64::from(bytes) - 14);
                 let atm = if link.is_atm { ",linklayer=atm" } else { "" };
@@ -579,7 +378,7 @@ fn shape(
         }
         QueueParams::Htb(params) => {
             let mut params = *params;
-            let link = LinkBytes::of(settings)?;
+            let link = LinkBytes::of(settings.link, settings.overhead, settings.mpu)?;
             if let Some(bytes) = link.overhead {
                 // The kernel counts the interface's own header; cake's overhead begins at the network header.
                 let beyond = i64::from(bytes) - i64::from(interface.header);
@@ -624,32 +423,6 @@ fn shape(
             Ok(changes)
         }
         _ => unreachable!("`Settings::queue` has only cake and htb"),
-    }
-}
-
-/// What the link adds to a packet, for `htb`.
-struct LinkBytes {
-    overhead: Option<i16>,
-    mpu: Option<u16>,
-    is_atm: bool,
-}
-
-impl LinkBytes {
-    fn of(settings: &Settings) -> Result<LinkBytes> {
-        settings.link.check(settings.overhead)?;
-        let (overhead, mpu, framing) = settings.link.meaning();
-        if framing == Framing::Ptm {
-            return Err(Error::Refused(
-                "htb cannot count the 64b/65b coding of PTM links; use --layout piece_of_cake, or give --overhead and \
-                 a rate 1.6% lower"
-                    .into(),
-            ));
-        }
-        Ok(LinkBytes {
-            overhead: settings.overhead.or(overhead).map(|bytes| bytes + 4 * i16::from(settings.link.tags)),
-            mpu: settings.mpu.or((mpu > 0).then_some(mpu)),
-            is_atm: framing == Framing::Atm,
-        })
     }
 }
 
@@ -863,20 +636,6 @@ tc qdisc change dev eth0 parent 1:1 handle 10: fq_codel limit 10240 target 12112
         let queues = Queues::Written { up: queue.clone(), down: queue };
         let text = commands(&Settings { down: None, queues, link: link("docsis"), ..settings() });
         assert!(text.trim_end().ends_with("noatm overhead 22 mpu 64"), "{text}");
-    }
-
-    #[test]
-    fn words_that_are_no_link_are_refused_with_the_words_that_are() {
-        for (words, told) in [
-            ("dsl", "no such link as dsl; the links are raw, conservative, ethernet"),
-            ("atm,ptm", "ptm is too much; take one kind of link, one framing"),
-            ("docsis,ethernet", "ethernet is too much"),
-            ("docsis,ether-vlan,ether-vlan,ether-vlan,ether-vlan", "at most 3 times ether-vlan"),
-            ("", "no such link as ;"),
-        ] {
-            let error = words.parse::<LinkWords>().expect_err(words);
-            assert!(error.contains(told), "{error}");
-        }
     }
 
     #[test]

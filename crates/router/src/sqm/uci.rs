@@ -7,7 +7,9 @@ use goodqueue::cake::LinkKind;
 use goodqueue::spec::Word;
 use goodqueue::{ParseUnitError, QueueSpec, Rate};
 
-use super::plan::{Layout, Leaf, LinkWords, Queues, Settings, TARGET};
+use super::layout::{Layout, Leaf, TARGET};
+use super::link::LinkWords;
+use super::plan::{Queues, Settings};
 use crate::{Error, Result};
 
 /// A section of the file.
