@@ -205,11 +205,11 @@ Examples:
   goodqueue reproduce square-wave bql
   goodqueue reproduce mine.toml -o pages             # your own, with [reproduction] and [[claim]]
 
-A claim holds, is missed, or is undecided if the interval of all seeds crosses its bound. Exit code 1 if a
+A claim holds, is missed, or is undecided if the interval of all seeds crosses its bound. Exit code 1 if a \
 verdict is not the one that the file states.";
 
 const AIRTIME_EXAMPLES: &str = "\
-Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017): the published figures
+Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017): the published figures \
 and ours.
 
 Examples:
@@ -217,8 +217,8 @@ Examples:
   goodqueue airtime-model --station mcs15:aggregate=28434 --station mcs0:aggregate=2914
   goodqueue airtime-model --station 144.4:aggregate=6892,weight=2 --station mcs3 --constants b
 
-A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi,
-he80-2ss-mcs11-gi0.8, ofdm54, dsss1, or a number of Mbit/s. The model has no collisions, retries,
+A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, \
+he80-2ss-mcs11-gi0.8, ofdm54, dsss1, or a number of Mbit/s. The model has no collisions, retries, \
 TCP acknowledgements or uplink: measurements are lower.";
 
 /// `goodqueue run`.
@@ -452,5 +452,24 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// The terminal's width breaks lines of prose. Examples are lines of their own, so they must fit.
+    #[test]
+    fn the_text_below_the_options_fits_into_any_terminal() {
+        fn check(command: &clap::Command, path: &str) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let mut prose = false;
+            for line in text.lines() {
+                let is_prose = !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+                assert!(!(prose && is_prose), "{path}: a line break within a paragraph: {line}");
+                assert!(is_prose || line.chars().count() <= 100, "{path}: wider than 100 columns: {line}");
+                prose = is_prose;
+            }
+            for sub in command.get_subcommands() {
+                check(sub, &format!("{path} {}", sub.get_name()));
+            }
+        }
+        check(&Cli::command(), "goodqueue");
     }
 }

@@ -6,13 +6,13 @@ use clap::Args;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  goodqueue airtime wlan0                                # the stations of its radio, once a second; q ends it
-  goodqueue airtime --json --count 60                    # all access points, a minute, a line of JSON a second
+  goodqueue airtime wlan0                                # stations of its radio; q ends it
+  goodqueue airtime --json --count 60                    # all access points, a line each second
   goodqueue airtime wlan0 --policy wifi.toml             # set weights by a policy until it is ended
   goodqueue airtime wlan0 --policy wifi.toml --dry-run   # print the commands of iw that would do it
   goodqueue run rtt_fair_up --link wifi.toml             # the same policy in the simulator
 
-To look needs no right; deficits and AQL need root and a kernel with CONFIG_MAC80211_DEBUGFS. A policy
+Looking needs no privileges; deficits and AQL need root and a kernel with CONFIG_MAC80211_DEBUGFS. A policy \
 needs CAP_NET_ADMIN, and a driver with airtime fairness: ath9k, ath10k, mt76.";
 
 /// `goodqueue airtime`.

@@ -11,14 +11,14 @@ Examples:
   goodqueue autorate wwan0 --up 1mbit..30mbit --down 5mbit..150mbit     # LTE
   goodqueue autorate eth0 --up 18mbit --down 20mbit..200mbit            # only downloads vary
   goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --reflector 192.0.2.1,192.0.2.9
-  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --json >log.ndjson
-  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --systemd   # a unit, to run always
+  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --json >log
+  goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --systemd   # a unit
 
-LEAST..MOST: the least rate that is still of use when the link is bad, and the highest that the link
+LEAST..MOST: the least rate that is still of use when the link is bad, and the highest that the link \
 can ever have. Each shaper begins at a third of MOST. A single rate stays as it is.
 
-20 probes a second go to the reflectors in turn. Over IPv4 they ask for timestamps first, which tell
-both directions apart; a reflector without them gets echoes (ping). It needs CAP_NET_ADMIN and
+20 probes a second go to the reflectors in turn. Over IPv4 they ask for timestamps first, which tell \
+both directions apart; a reflector without them gets echoes (ping). It needs CAP_NET_ADMIN and \
 CAP_NET_RAW, which root has. Ctrl-C puts back what was there before.";
 
 /// Whom to ask if nobody is named: public resolvers, each at many places, so that one is near.

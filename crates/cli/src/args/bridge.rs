@@ -6,16 +6,16 @@ use super::{EmulationArgs, ToldArgs};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  goodqueue bridge eth1 eth2 --down 50mbit --up 10mbit --rtt 30ms              # the device under test at eth1
+  goodqueue bridge eth1 eth2 --down 50mbit --up 10mbit --rtt 30ms   # the device under test at eth1
   goodqueue bridge eth1 eth2 --rate 20mbit --queue fq_codel -o result --length 1min
   goodqueue bridge eth1 eth2 --rate 100mbit --loss 0.1% --watch
 
-What arrives at IF1 leaves at IF2 (up), and the other way round (down): Ethernet frames of every kind, also
-ARP, IPv6's neighbour discovery, VLAN tags, PPPoE and multicast. Neither end sees that there is anything.
-The interfaces should have no addresses, and cables only to what is to be linked. `goodqueue link set`
+What arrives at IF1 leaves at IF2 (up), and the other way round (down): Ethernet frames of every kind, also \
+ARP, IPv6's neighbour discovery, VLAN tags, PPPoE and multicast. Neither end notices it. \
+Give the two interfaces no addresses, and connect each to one end only. `goodqueue link set` \
 changes the link while it runs. Ctrl-C ends it and prints what passed.
 
-It needs CAP_NET_RAW and CAP_NET_ADMIN, which root has. If packets left too late, because
+It needs CAP_NET_RAW and CAP_NET_ADMIN, which root has. If packets left too late, because \
 the machine could not keep up, the report says so.";
 
 /// `goodqueue bridge`.

@@ -12,7 +12,7 @@ Examples:
   goodqueue doctor --undo            # put back what --fix has changed
   goodqueue doctor --explain fifo    # this rule: why, with its source and what was measured
 
-Exit code 1 if a fault was found; advice and notes alone give 0. Looking needs no privileges; --fix
+Exit code 1 if a fault was found; advice and notes alone give 0. Looking needs no privileges; --fix \
 and --undo need root. --explain prints the section of docs/doctor.md on a rule.";
 
 /// `goodqueue doctor`.

@@ -7,21 +7,21 @@ use clap::{Args, Subcommand};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  goodqueue link --down 20mbit --up 5mbit --rtt 40ms --expose 8080 -- sh -c 'curl http://$GOODQUEUE_SERVER:8080/'
+  goodqueue link --down 20mbit --up 5mbit --expose 8080 -- sh -c 'curl $GOODQUEUE_SERVER:8080'
   goodqueue link --down 16mbit --up 1mbit --queue fq_codel --expose 8080 --quiet -- npm test
   goodqueue link --rate 5mbit --expose 8080 -o result --shell
   goodqueue link --rate 2mbit --rtt 100ms --loss 1% --expose 5432 --shell
-  goodqueue link --rate 20mbit --at 10s:rate=2mbit,rtt=200ms --at 20s:rate=20mbit --expose 8080 -- npm test
+  goodqueue link --rate 20mbit --at 10s:rate=2mbit,rtt=200ms --at 20s:rate=20mbit --shell
   goodqueue link --down 2mbit --up 300kbit --rtt 120ms --outside -- chromium https://example.org
-  goodqueue link --link wifi.toml --expose 8080 -- sh -c 'curl http://$GOODQUEUE_SERVER:8080/'
+  goodqueue link --link wifi.toml --expose 8080 -- sh -c 'curl $GOODQUEUE_SERVER:8080'
   goodqueue link --rate 10mbit --watch --expose 5201 -- sh -c 'iperf3 -c $GOODQUEUE_SERVER'
 
-The program sees a network with one other host, whose address is in $GOODQUEUE_SERVER. What comes
-to exposed ports of that host goes on to this machine's loopback interface. With --outside it reaches
-other networks and DNS as well, by TCP and UDP; without, nothing else. Both directions have the same
+The program sees a network with one other host, whose address is in $GOODQUEUE_SERVER. What comes \
+to exposed ports of that host goes on to this machine's loopback interface. With --outside it reaches \
+other networks and DNS as well, by TCP and UDP; without, nothing else. Both directions have the same \
 queue.
 
-The exit code is the program's; 126 if it cannot be started, 127 if there is none; 128 and its
+The exit code is the program's; 126 if it cannot be started, 127 if there is none; 128 and its \
 number if a signal ended it. 2 and 3 are also goodqueue's, with a message.";
 
 /// `goodqueue link`.
@@ -146,7 +146,7 @@ Examples:
   goodqueue link set --rate 2mbit               # within the program, or where there is one link
   goodqueue link set --pid 4711 --down 1mbit --rtt 200ms --loss 2%
 
-The change takes some 20 ms. Packets that wait stay; the one on the line ends at the old rate. No
+The change takes some 20 ms. Packets that wait stay; the one on the line ends at the old rate. No \
 packet overtakes another, so a shorter delay counts when those under way are through.";
 
 /// `goodqueue link set`.

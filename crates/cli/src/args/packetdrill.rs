@@ -12,7 +12,7 @@ Examples:
   goodqueue packetdrill --ip-version ipv6 --mtu 1520 -D CMSG_LEVEL_IP=SOL_IPV6 test.pkt
   goodqueue packetdrill --json suite             an entry for each script
 
-No command of a script is run, and no network is touched. Exit codes: 0 none failed · 1 a script failed ·
+No command of a script is run, and no network is touched. Exit codes: 0 none failed · 1 a script failed · \
 2 a file is missing or is not a script";
 
 /// `goodqueue packetdrill`.

@@ -6,19 +6,19 @@ use clap::{Args, ValueEnum};
 
 pub(super) const SERVER_EXAMPLES: &str = "\
 Examples:
-  goodqueue server                          # port 2112, for goodqueue test and probe, and irtt client
+  goodqueue server                          # port 2112, for goodqueue test and probe, and irtt
   goodqueue server --key-file key.txt       # only for those who have the key; it stays the same
   goodqueue server --bind 192.0.2.7 --bind 2001:db8::7 --sessions-per-network 4
   goodqueue server --min-interval 10ms --max-length 10min --json
   goodqueue server --https 0.0.0.0:4443     # and RPM tests over HTTPS, for anybody
 
-The server sends an unknown address no more bytes than it received. It limits the rate of requests
-from each network, and it answers probes only from an address that has shown that it receives. The
-request of irtt's client is shorter than the answer, so the server answers its second request,
+The server sends an unknown address no more bytes than it received. It limits the rate of requests \
+from each network, and it answers probes only from an address that has shown that it receives. The \
+request of irtt's client is shorter than the answer, so the server answers its second request, \
 after one second.
 
-Load goes over TCP, only to clients that have the word that the server prints, and only to the
-address from which they proved it (TLS 1.3; the server's key is derived from the word). With --key
+Load goes over TCP, only to clients that have the word that the server prints, and only to the \
+address from which they proved it (TLS 1.3; the server's key is derived from the word). With --key \
 the word is that key, and probes need it too.
 
 With --https anybody may also load the line, through HTTPS, up to --https-rate for all together.";
@@ -34,7 +34,7 @@ Examples:
   goodqueue probe 192.0.2.7 --ecn ect1 --dscp nqb           # do L4S's marks survive the path?
   goodqueue probe 192.0.2.7 --schedule poisson --size 100..1400
 
-Run goodqueue server or irtt server at the other end. The table shows one-way delays above their
+Run goodqueue server or irtt server at the other end. The table shows one-way delays above their \
 smallest value, so the two clocks need not agree; the file of -o also has the delays by both clocks.";
 
 pub(super) const TEST_EXAMPLES: &str = "\
@@ -44,15 +44,14 @@ Examples:
   goodqueue test 192.0.2.7 rrul --length 30s --key-file word.txt  # a test of `goodqueue tests`
   goodqueue test 192.0.2.7 ping --length 1min                     # without load, so without a key
   goodqueue test 192.0.2.7 --key-file word.txt --peer 192.168.1.1 # Wi-Fi or provider: who delays?
-  goodqueue test near.example.net rtt_fair -H a.example.net -H b.example.net -H c.example.net \
-    --key-file word.txt
+  goodqueue test 192.0.2.7 rtt_fair -H far.example.net -H 203.0.113.9 --key-file word.txt
   goodqueue test https://rpm.example.net                          # round trips per minute (RPM)
 
-Without TEST it measures three loads, each after an idle time: downloads, uploads, both at once. It
-takes about 40 seconds. Run `goodqueue server` at the other end, close to the line that you test but
+Without TEST it measures three loads, each after an idle time: downloads, uploads, both at once. It \
+takes about 40 seconds. Run `goodqueue server` at the other end, close to the line that you test but \
 not on it.
 
-With https:// it measures responsiveness (RPM, draft-ietf-ippm-responsiveness) against any server of
+With https:// it measures responsiveness (RPM, draft-ietf-ippm-responsiveness) against any server of \
 that test: downloads, then uploads, until the figures are stable.";
 
 /// `goodqueue test`.

@@ -7,21 +7,21 @@ use super::{ShaperArgs, ToldArgs};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  goodqueue shape eth0 --up 18mbit --down 90mbit                      # cake
-  goodqueue shape eth0 --up 18mbit --down 90mbit --queue fq_codel     # any queue of `goodqueue queues`
+  goodqueue shape eth0 --up 18mbit --down 90mbit                    # cake
+  goodqueue shape eth0 --up 18mbit --down 90mbit --queue fq_codel   # see `goodqueue queues`
   goodqueue shape eth0 --up 4mbit --down 45mbit --link pppoe-ptm --watch
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue dualpi2 --length 10min -o result
-  goodqueue shape eth0 --up 18mbit --down 90mbit --queue cake,isolation=dual-srchost,nat=on   # fair to hosts
-  goodqueue shape eth0 --inside eth1 --up 18mbit --down 90mbit        # a box between the modem and all others
-  goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run            # what it changes, as commands of tc
-  goodqueue shape eth0 --up 18mbit --down 90mbit --systemd            # a systemd unit, so that it survives a reboot
+  goodqueue shape eth0 --up 18mbit --down 90mbit --queue cake,isolation=dual-srchost,nat=on
+  goodqueue shape eth0 --inside eth1 --up 18mbit --down 90mbit      # a box in the line
+  goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run          # the commands of tc
+  goodqueue shape eth0 --up 18mbit --down 90mbit --systemd          # a unit: it survives a reboot
 
-IFACE is the interface towards the modem. Its frames take a detour through this program, whose queues are
-those of the simulator; where the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends it,
-puts back what was there before, and prints what passed. With --inside there is no detour: frames pass from one
+IFACE is the interface towards the modem. Its frames take a detour through this program, whose queues are \
+those of the simulator; where the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends it, \
+puts back what was there before, and prints what passed. With --inside there is no detour: frames pass from one \
 interface to the other, as over a cable, and no address is needed.
 
-It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has. If packets left too late, because
+It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has. If packets left too late, because \
 the machine could not keep up, the report says so.";
 
 /// `goodqueue shape`.

@@ -15,13 +15,13 @@ Examples:
   goodqueue sqm eth0 --up 18mbit --down 90mbit --layout simple
   goodqueue sqm eth0 --up 18mbit --down 90mbit --queue cake:diffserv4,nat=on,ack-filter=on
   goodqueue sqm eth0 --up 18mbit --down 90mbit --verify my.server --key WORD
-  goodqueue sqm eth0 --up 18mbit --down 90mbit --systemd     # a systemd unit, so that it survives a reboot
+  goodqueue sqm eth0 --up 18mbit --down 90mbit --systemd     # a unit: it survives a reboot
   goodqueue sqm --uci /etc/config/sqm                        # the settings of sqm-scripts
   goodqueue sqm status
   goodqueue sqm stop eth0
 
-IFACE is the interface towards the modem. Take 85% to 95% of what the line carries in each
-direction: the shaper must be the slowest link, so that the queue is here. It needs CAP_NET_ADMIN,
+IFACE is the interface towards the modem. Take 85% to 95% of what the line carries in each \
+direction: the shaper must be the slowest link, so that the queue is here. It needs CAP_NET_ADMIN, \
 which root has. `stop` puts back what was there before.";
 
 /// `goodqueue sqm`.

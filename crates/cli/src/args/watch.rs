@@ -7,11 +7,11 @@ Examples:
   goodqueue watch                          # all interfaces, once a second; q ends it
   goodqueue watch eth0 ifb4eth0            # both directions of `goodqueue sqm`
   goodqueue watch eth0 --json --count 60   # a minute as JSON, a line a second
-  goodqueue watch --by flow                # which flows wait; also of goodqueue link, bridge and shape
+  goodqueue watch --by flow                # which flows wait; also of link, bridge and shape
   goodqueue watch --prometheus --by host > /var/lib/node_exporter/queues.prom
 
-A queue's waiting time is what cake measures; for others, what waits in it at the rate of the last
-interval. `-` means that packets wait and none was sent. sparse+bulk are the flows that wait:
+A queue's waiting time is what cake measures; for others, what waits in it at the rate of the last \
+interval. `-` means that packets wait and none was sent. sparse+bulk are the flows that wait: \
 new ones, and those with a backlog. It needs no privileges.";
 
 /// What is told apart in a queue.
