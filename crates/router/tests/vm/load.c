@@ -1,0 +1,127 @@
+/* One end of a load of TCP flows, for the kernel runs of docs/limits.md ("undecided").
+ *
+ *   load FLOWS ADDRESS SEED SECONDS
+ *
+ * Runs at both ends at once. It takes what the other end sends (TCP port 5001, UDP port 5002), and sends itself:
+ * FLOWS flows of TCP, each from a random moment of the first 0.1 s on, and a datagram of 160 bytes each 20 ms. It
+ * prints the bytes that came over each TCP flow after second 5. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST 32
+#define STEADY 5.0
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+static int bound(int type, int port)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = socket(AF_INET, type | SOCK_NONBLOCK, 0), one = 1;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+	if (bind(fd, (struct sockaddr *)&any, sizeof any)) {
+		perror("bind");
+		exit(1);
+	}
+	return fd;
+}
+
+int main(int count, char **words)
+{
+	static char buffer[65536];
+	struct pollfd polled[2 * MOST + 2];
+	uint64_t received[MOST] = { 0 };
+	double begin[MOST];
+	int flows, taken = 0, started = 0, is_sender[2 * MOST + 2] = { 0 }, index_of[2 * MOST + 2] = { 0 }, number = 2;
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(5001) };
+	double start, end, datagram;
+
+	if (count != 5 || (flows = atoi(words[1])) > MOST || !inet_aton(words[2], &peer.sin_addr))
+		return 2;
+	srand48(atol(words[3]));
+	polled[0].fd = bound(SOCK_STREAM, 5001);
+	polled[1].fd = bound(SOCK_DGRAM, 5002);
+	listen(polled[0].fd, MOST);
+	polled[0].events = polled[1].events = POLLIN;
+	/* Both ends listen before either begins. */
+	start = now() + 0.2;
+	end = start + atof(words[4]);
+	datagram = start;
+	for (int flow = 0; flow < flows; flow++)
+		begin[flow] = start + drand48() / 10;
+	for (double time = now(); time < end; time = now()) {
+		double wake = datagram;
+
+		for (int flow = 0; flow < flows; flow++) {
+			if (begin[flow] > 0 && begin[flow] <= time) {
+				int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+				if (connect(fd, (struct sockaddr *)&peer, sizeof peer) && errno != EINPROGRESS) {
+					perror("connect");
+					return 1;
+				}
+				begin[flow] = 0;
+				started++;
+				is_sender[number] = 1;
+				polled[number++] = (struct pollfd){ .fd = fd, .events = POLLOUT };
+			} else if (begin[flow] > 0 && begin[flow] < wake) {
+				wake = begin[flow];
+			}
+		}
+		if (datagram <= time) {
+			struct sockaddr_in to = peer;
+
+			to.sin_port = htons(5002);
+			sendto(polled[1].fd, buffer, 160, 0, (struct sockaddr *)&to, sizeof to);
+			datagram += 0.02;
+			continue;
+		}
+		poll(polled, number, wake > time ? (int)((wake - time) * 1000) + 1 : 0);
+		if (polled[0].revents && taken < MOST) {
+			int fd = accept4(polled[0].fd, NULL, NULL, SOCK_NONBLOCK);
+
+			if (fd >= 0) {
+				index_of[number] = taken++;
+				polled[number++] = (struct pollfd){ .fd = fd, .events = POLLIN };
+			}
+		}
+		while (recv(polled[1].fd, buffer, sizeof buffer, 0) > 0)
+			;
+		for (int at = 2; at < number; at++) {
+			ssize_t bytes = 1;
+
+			while (polled[at].revents && bytes > 0) {
+				bytes = is_sender[at] ? write(polled[at].fd, buffer, sizeof buffer) :
+							read(polled[at].fd, buffer, sizeof buffer);
+				if (bytes > 0 && !is_sender[at] && now() >= start + STEADY)
+					received[index_of[at]] += bytes;
+			}
+		}
+	}
+	for (int flow = 0; flow < taken; flow++)
+		printf("%llu\n", (unsigned long long)received[flow]);
+	fflush(stdout);
+	/* What waits is never sent: a reset. */
+	for (int at = 2; at < number; at++) {
+		struct linger none = { 1, 0 };
+
+		setsockopt(polled[at].fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+	}
+	return started == flows ? 0 : 1;
+}

@@ -1,0 +1,55 @@
+# More runs of the kernel for the cases of docs/truth.md that three runs leave undecided: the topology of
+# vectors/truth, with its load. A line for each run: the median of pings above the base, ms; Jain's index of the
+# downloads; what they use of their line, %; drops and retransmissions up and down. It checks nothing.
+
+ip netns add cli; ip netns add rtr; ip netns add mid; ip netns add srv
+ip link add c0 netns cli type veth peer name r0 netns rtr
+ip link add r1 netns rtr type veth peer name m0 netns mid
+ip link add m1 netns mid type veth peer name s0 netns srv
+address() { ip -n $1 addr add $3 dev $2; ip -n $1 link set $2 up; ip netns exec $1 ethtool -K $2 tso off gso off gro off >/dev/null 2>&1; }
+address cli c0 10.0.1.1/24; address rtr r0 10.0.1.2/24; address rtr r1 10.0.2.1/24
+address mid m0 10.0.2.2/24; address mid m1 10.0.3.1/24; address srv s0 10.0.3.2/24
+ip -n cli route add default via 10.0.1.2; ip -n srv route add default via 10.0.3.1
+ip -n rtr route add 10.0.3.0/24 via 10.0.2.2; ip -n mid route add 10.0.1.0/24 via 10.0.2.1
+for router in rtr mid; do ip netns exec $router sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'; done
+for end in cli srv; do
+  ip netns exec $end sh -c 'echo 0 >/proc/sys/net/ipv4/tcp_ecn; echo 1 >/proc/sys/net/ipv4/tcp_no_metrics_save'
+done
+# shaped DEV MBIT QUEUE...
+shaped() {
+  dev=$1 mbit=$2; shift 2
+  ip netns exec rtr /bin/tc qdisc replace dev $dev root handle 1: htb default 1
+  ip netns exec rtr /bin/tc class add dev $dev parent 1: classid 1:1 htb rate ${mbit}mbit ceil ${mbit}mbit \
+    burst 1514 cburst 1514 quantum 1514
+  ip netns exec rtr /bin/tc qdisc add dev $dev parent 1:1 handle 10: "$@"
+}
+dropped() { ip netns exec rtr /bin/tc -s qdisc show dev $1 | awk '/qdisc .* 10:/ { on = 1 } on && /dropped/ { print $7 + 0; exit }'; }
+retransmitted() { ip netns exec $1 awk '/^Tcp:/ && $2 != "RtoAlgorithm" { print $13 }' /proc/net/snmp; }
+# runs UP DOWN RTT QUEUE...
+runs() {
+  up=$1 down=$2 rtt=$3; shift 3
+  for end in m0 m1; do
+    ip netns exec mid /bin/tc qdisc replace dev $end root netem delay $((rtt * 500))us limit 200000
+  done
+  for seed in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    for dev in r0 r1; do ip netns exec rtr /bin/tc qdisc del dev $dev root 2>/dev/null; done
+    shaped r1 $up "$@"; shaped r0 $down "$@"
+    ip netns exec cli ping -q -c 3 -i 0.1 10.0.3.2 >/dev/null
+    before_up=$(retransmitted cli) before_down=$(retransmitted srv)
+    ip netns exec srv /job/load 4 10.0.1.1 $((seed * 2)) 30 >/tmp/up.bytes &
+    other=$!
+    ip netns exec cli ping -i 0.05 -w 30 10.0.3.2 >/tmp/pings &
+    pings=$!
+    ip netns exec cli /job/load 4 10.0.3.2 $((seed * 2 + 1)) 30 >/tmp/down.bytes
+    wait $other $pings
+    sed -nE 's/.*seq=([0-9]+) .*time=([0-9.]+) ms/\1 \2/p' /tmp/pings | awk '$1 > 100 { print $2 }' | sort -n >/tmp/sorted
+    median=$(awk -v rtt=$rtt '{ all[NR] = $1 } END { printf "%.1f", all[int((NR + 1) / 2)] - rtt }' /tmp/sorted)
+    share=$(awk -v mbit=$down '{ sum += $1; squares += $1 * $1 }
+      END { printf "%.2f %.1f", sum * sum / NR / squares, sum * 8 / 25 / mbit / 1e4 * 1514 / 1448 }' /tmp/down.bytes)
+    echo "  $* at $up/$down Mbit/s, $rtt ms: median $median, Jain and use $share, drops $(dropped r1) $(dropped r0)," \
+      "retransmissions $(($(retransmitted cli) - before_up)) $(($(retransmitted srv) - before_down))"
+  done
+}
+runs 4 16 40 codel
+runs 2 30 20 pfifo limit 1000
+runs 4 16 40 pfifo limit 1000
