@@ -295,13 +295,31 @@ ok "doctor: the limit that it prints is set" test "$(cat $lowat)" -eq 131072
 ok "doctor: a web server with a limit" ends 0 'nothing found' goodqueue doctor
 echo "$before" >$lowat
 kill $web; wait $web
+# What it costs: how old data are when they arrive behind the modem, whose queue holds half a second.
+age() {
+  ip netns exec isp /job/age take 5999 >/tmp/age & taken=$!
+  sleep 0.2
+  /job/age give 10.0.2.2 5999 15
+  wait $taken
+  cat /tmp/age
+}
+without=$(age)
+echo 131072 >$lowat
+with=$(age)
+echo "$before" >$lowat
+ok "doctor: data are $without ms old when they arrive, and $with with the limit" test $((without - with)) -gt 200
 ok "doctor: no web server" ends 0 'nothing found' goodqueue doctor
 ip addr add 10.77.0.1/24 dev wan0
 ip neigh add 10.77.0.2 lladdr 02:00:00:00:00:02 dev wan0
 echo 1 >/proc/sys/net/core/netdev_max_backlog
 # Fragments that netem holds for the same time come out together, and the backlog has room for one.
 tc qdisc replace dev wan0 root netem delay 10ms
+# lost: packets that processors have lost in front of all queues
+lost() { while read -r all dropped rest; do echo $((0x$dropped)); done </proc/net/softnet_stat | awk '{ sum += $1 } END { print sum }'; }
+before=$(lost)
 ping -q -c 1 -W 1 -s 20000 10.77.0.2 >/tmp/out
+lost=$(($(lost) - before)) dropped=$(tc -s qdisc show dev wan0 | sed -n 's/.*(dropped \([0-9]*\),.*/\1/p')
+ok "doctor: of 14 fragments the processor loses $lost, and the queue $dropped" test "$lost" -gt 5 -a "$dropped" -eq 0
 tc qdisc del dev wan0 root
 echo 1000 >/proc/sys/net/core/netdev_max_backlog
 found backlog-drops 0
