@@ -221,7 +221,7 @@ mod tests {
             }
         }
         assert_eq!(sections().count(), 19);
-        assert_eq!(unmeasured, ["one-processor", "backlog-drops", "notsent-lowat"]);
+        assert_eq!(unmeasured, ["one-processor"]);
         assert_eq!(measured("no rule"), None);
     }
 
