@@ -265,7 +265,9 @@ fn prometheus(watched: &[Watched]) -> String {
         ("peak_seconds", "gauge", "Peak of the recent sojourn times in a tin of cake.", |tin| {
             f64::from(tin.peak_us) / 1e6
         }),
-        ("sent_bytes_total", "counter", "Bytes that a tin of cake sent.", |tin| tin.bytes as f64),
+        ("sent_bytes_total", "counter", "Bytes that a tin of cake took, as Linux counts them.", |tin| {
+            tin.bytes as f64
+        }),
         ("waiting_bytes", "gauge", "Bytes in a tin of cake.", |tin| tin.backlog.into()),
         ("drops_total", "counter", "Packets that a tin of cake dropped.", |tin| tin.drops.into()),
         ("marks_total", "counter", "Packets that a tin of cake marked with CE.", |tin| tin.marks.into()),
