@@ -22,7 +22,8 @@ impl Count {
     }
 }
 
-/// One direction of the engine at one time. Counters count from the start of the engine.
+/// One direction of the engine at one time. Counters count from the start of the engine. Of a direction with
+/// several threads it is the sum of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSample {
     /// Backlog of the queue, without device ring and line.
@@ -56,6 +57,38 @@ impl PathSample {
     #[must_use]
     pub fn dropped(&self, reason: Reason) -> u64 {
         self.drops[place(reason)]
+    }
+
+    /// That of two threads.
+    fn and(self, other: PathSample) -> PathSample {
+        let count = |one: Count, other: Count| Count {
+            packets: one.packets + other.packets,
+            bytes: one.bytes + other.bytes,
+        };
+        let backlog = |one: Backlog, other: Backlog| Backlog {
+            packets: one.packets + other.packets,
+            bytes: one.bytes + other.bytes,
+        };
+        let (line, others) = (self.line, other.line);
+        PathSample {
+            backlog: backlog(self.backlog, other.backlog),
+            ring: backlog(self.ring, other.ring),
+            arrived: count(self.arrived, other.arrived),
+            sent: count(self.sent, other.sent),
+            drops: std::array::from_fn(|reason| self.drops[reason] + other.drops[reason]),
+            marks: self.marks + other.marks,
+            queue: [self.queue, other.queue].into_iter().sum(),
+            line: PortStats {
+                packets: line.packets + others.packets,
+                bytes: line.bytes + others.bytes,
+                busy: line.busy + others.busy,
+                idle_backlogged: line.idle_backlogged + others.idle_backlogged,
+                busy_periods: line.busy_periods + others.busy_periods,
+                paused: line.paused + others.paused,
+                clock_backward: line.clock_backward + others.clock_backward,
+            },
+            busy: self.busy + other.busy,
+        }
     }
 
     /// Packets dropped for any reason.
@@ -146,8 +179,8 @@ pub struct EngineSample {
     pub down: PathSample,
     /// Problems so far.
     pub trouble: Trouble,
-    /// Lateness: time of sending minus the time when the frame was due. While an engine with a thread for
-    /// each direction runs, these are the figures of the later one; at its end, those of both together.
+    /// Lateness: time of sending minus the time when the frame was due. While an engine with several
+    /// threads runs, these are the figures of the latest one; at its end, those of all together.
     pub lateness: Summary,
     /// The 99th percentile of lateness above which a result is not valid.
     pub lateness_limit: Span,
@@ -165,12 +198,12 @@ pub struct Validity {
 }
 
 impl EngineSample {
-    /// That of the thread for up and, `other`, that of the thread for down.
+    /// That of two threads. What a thread does not serve is zero in its sample.
     pub(crate) fn and(self, other: EngineSample) -> EngineSample {
         EngineSample {
             at: self.at.min(other.at),
-            up: self.up,
-            down: other.down,
+            up: self.up.and(other.up),
+            down: self.down.and(other.down),
             trouble: self.trouble.and(other.trouble),
             lateness: self.lateness.and(other.lateness),
             lateness_limit: self.lateness_limit.max(other.lateness_limit),
@@ -220,8 +253,20 @@ pub struct Contents {
     /// Flows that wait in the queue: new ones, and those with a backlog. See
     /// [`goodqueue::Inspect::waiting_flows`].
     pub waiting_flows: Option<(u32, u32)>,
-    /// The tins of the queue ([`goodqueue::Inspect::tins`]).
+    /// The tins of the queue ([`goodqueue::Inspect::tins`]); of a direction with several, those of the first
+    /// queue, then those of the next.
     pub tins: Vec<TinState>,
+}
+
+impl Contents {
+    /// Adds those of another thread.
+    pub(crate) fn add(&mut self, other: Contents) {
+        self.connections.extend(other.connections);
+        self.connections.sort_by_key(|flow| flow.first);
+        let flows = |(new, old), (more_new, more_old)| (new + more_new, old + more_old);
+        self.waiting_flows = self.waiting_flows.into_iter().chain(other.waiting_flows).reduce(flows);
+        self.tins.extend(other.tins);
+    }
 }
 
 /// One direction of a finished run.
@@ -239,6 +284,28 @@ pub struct PathReport {
     pub flows: Vec<Flow>,
     /// What came to the queue of connections beyond the first [`crate::flows::MOST_FLOWS`].
     pub others: Count,
+}
+
+impl PathReport {
+    /// That of two threads with equal queues.
+    pub(crate) fn and(mut self, other: PathReport) -> PathReport {
+        self.last = self.last.and(other.last);
+        for ((_, sum), (_, count)) in self.counters.iter_mut().zip(other.counters) {
+            *sum += count;
+        }
+        self.sojourn = match (self.sojourn, other.sojourn) {
+            (Some(mut all), Some(these)) => {
+                all.merge(&these);
+                Some(all)
+            }
+            (all, these) => all.or(these),
+        };
+        self.flows.extend(other.flows);
+        self.flows.sort_by_key(|flow| flow.first);
+        self.others.packets += other.others.packets;
+        self.others.bytes += other.others.bytes;
+        self
+    }
 }
 
 /// Processor time of the engine's threads.
@@ -278,7 +345,7 @@ pub struct HostLoad {
 /// The scheduling of the engine's threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// Threads: one, or one for each direction. The rest is true of each.
+    /// Threads, of both directions together. The rest is true of each.
     pub threads: usize,
     /// `SCHED_FIFO` was granted.
     pub real_time: bool,

@@ -7,10 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use goodqueue::cake::{Diffserv, Member, MqSetup};
+use goodqueue::spec::Link;
 use goodqueue::{Direction, ETHERNET_FRAME, Line, QueueSpec, Rate, Rng, Serializer};
 use goodqueue_wire::netlink::Tracking;
 use goodqueue_wire::{
-    Change, Engine, EngineReport, EngineSpec, Error, FlowSpec, Lab, LabSpec, Netns, PathSpec, Side, Threads,
+    Change, Engine, EngineReport, EngineSample, EngineSpec, Error, FlowSpec, Frame, Lab, LabSpec, MOST_QUEUES,
+    Netns, PathSpec, Side, Threads,
 };
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -56,6 +59,9 @@ cases![ONE_THREAD, "", false:
     losses_are_drawn_and_counted,
     connection_tracking_tells_who_is_behind_address_translation,
     an_engine_has_the_threads_that_are_asked_for,
+    threads_of_a_direction_share_its_rate,
+    each_frame_comes_to_one_thread_of_its_direction,
+    several_queues_need_no_line,
 ];
 
 // Those of the engine again, with a thread for each direction.
@@ -741,6 +747,144 @@ fn an_engine_has_the_threads_that_are_asked_for() -> Outcome {
     assert_eq!((report.up.last.arrived.packets, report.down.last.arrived.packets), (11, 11));
     let auto = Engine::start(&lab, EngineSpec::new(open_path(), open_path())).unwrap().stop().unwrap();
     assert_eq!(auto.scheduling.threads, if auto.scheduling.cpus > 2 { 2 } else { 1 });
+    Outcome::Passed
+}
+
+/// A direction with so many instances of `cake_mq`, without tins, that share `rate`.
+fn shared(rate: Rate, instances: u32) -> PathSpec<Member<Frame>> {
+    let setup = MqSetup { bandwidth: Some(rate), diffserv: Diffserv::Besteffort, ..MqSetup::default() };
+    let draws = Rng::stream(1, 0, "queue");
+    let link = Link::ethernet(rate);
+    let members = Member::build(&setup, instances, link, goodqueue_wire::now(), draws).unwrap();
+    let mut members = members.into_iter();
+    let first = members.next().unwrap();
+    PathSpec { others: members.collect(), ..PathSpec::new(first) }
+}
+
+/// What `meanwhile` returns; until then there are so many uploads.
+fn uploads<T>(lab: &Lab, connections: usize, meanwhile: impl FnOnce() -> T) -> T {
+    let listen = || TcpListener::bind(SocketAddr::new(Lab::server_address(false, 0), 0));
+    let listener = lab.server().run(listen).unwrap().unwrap();
+    let to = listener.local_addr().unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let _stops = Stops(&stop);
+        for _ in 0..connections {
+            let mut client = lab.client().run(|| TcpStream::connect(to)).unwrap().unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            client.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
+            server.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+            let stop = &stop;
+            let is_over = move || stop.load(std::sync::atomic::Ordering::Relaxed);
+            scope.spawn(move || {
+                while !is_over() {
+                    let _ = client.write(&[7; 1 << 14]);
+                }
+            });
+            scope.spawn(move || {
+                let mut bytes = vec![0; 1 << 16];
+                while !is_over() {
+                    let _ = server.read(&mut bytes);
+                }
+            });
+        }
+        meanwhile()
+    })
+}
+
+/// Two threads for what goes up: TCP through both of them has the rate that they share, within 1 %, which one
+/// alone would not have, nor two that do not know of each other. A change reaches both.
+fn threads_of_a_direction_share_its_rate() -> Outcome {
+    const RATE: Rate = Rate(40_000_000);
+    let lab = lab_or_skip!(&LabSpec::default());
+    let (report, (error, packets, after)) = valid_or_skip!(|| {
+        let spec = EngineSpec::new(shared(RATE, 2), shared(Rate(1_000_000_000), 1));
+        let engine = Engine::start(&lab, spec).unwrap();
+        // By a random hash all 16 are of one thread once in 32768 times.
+        let measured = uploads(&lab, 16, || {
+            std::thread::sleep(Duration::from_millis(500));
+            let first = engine.sample();
+            std::thread::sleep(Duration::from_millis(2000));
+            let last = engine.sample();
+            let [up, _] = engine.contents();
+            engine.change(Direction::Up, Change { loss: Some(1.0), ..Change::default() }).unwrap();
+            std::thread::sleep(Duration::from_millis(50));
+            let before = engine.sample();
+            std::thread::sleep(Duration::from_millis(100));
+            let after = engine.sample();
+            let sent = |from: &EngineSample, to: &EngineSample| to.up.sent.bytes - from.up.sent.bytes;
+            let rate = sent(&first, &last) as f64 * 8.0 / last.at.since(first.at).as_secs_f64();
+            let packets: Vec<u64> = up.tins.iter().map(|tin| tin.counters.packets).collect();
+            (rate / RATE.0 as f64 - 1.0, packets, sent(&before, &after))
+        });
+        (engine.stop().unwrap(), measured)
+    });
+    println!("  error {:+.3} %, packets {packets:?}, {:?}", error * 100.0, report.last.lateness);
+    assert_eq!((report.scheduling.threads, packets.len()), (3, 2));
+    let all: u64 = packets.iter().sum();
+    assert!(packets.iter().all(|&one| one * 20 > all), "one thread had nearly all: {packets:?}");
+    assert!(error.abs() < 0.01, "{:+.3} %", error * 100.0);
+    assert_eq!(after, 0, "bytes sent by a thread that did not hear of the loss");
+    Outcome::Passed
+}
+
+/// Three threads each way: each datagram of many flows comes once, and those of a flow in their order. The
+/// counts are sums.
+fn each_frame_comes_to_one_thread_of_its_direction() -> Outcome {
+    const FLOWS: usize = 40;
+    let lab = lab_or_skip!(&LabSpec::default());
+    let path = || shared(Rate(1_000_000_000), 3);
+    let flows = FlowSpec { origin: goodqueue_wire::now(), step: goodqueue::Span::from_millis(100) };
+    let spec = EngineSpec { flows: Some(flows), ..EngineSpec::new(path(), path()) };
+    let engine = Engine::start(&lab, spec).unwrap();
+    let pairs: Vec<_> = (0..FLOWS).map(|_| udp_pair(&lab, false)).collect();
+    for number in 0..10 {
+        for (client, server) in &pairs {
+            client.send(&[number; 100]).unwrap();
+            server.send(&[number; 200]).unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    for (socket, len) in pairs.iter().flat_map(|(client, server)| [(client, 200), (server, 100)]) {
+        socket.set_nonblocking(true).unwrap();
+        let mut bytes = [0; 300];
+        let got: Vec<(usize, u8)> =
+            std::iter::from_fn(|| socket.recv(&mut bytes).ok().map(|len| (len, bytes[0]))).collect();
+        assert_eq!(got, (0..10).map(|number| (len, number)).collect::<Vec<_>>());
+    }
+    let [up, down] = engine.contents();
+    for inside in [&up, &down] {
+        let packets: Vec<u64> = inside.tins.iter().map(|tin| tin.counters.packets).collect();
+        assert_eq!((packets.len(), packets.iter().sum::<u64>()), (3, 10 * FLOWS as u64));
+        // By a random hash a thread has none of 40 once in 4 million times.
+        assert!(packets.iter().all(|&one| one > 0), "{packets:?}");
+        assert_eq!(inside.connections.len(), FLOWS);
+    }
+    let report = engine.stop().unwrap();
+    assert_eq!(report.scheduling.threads, 6);
+    for (path, len) in [(&report.up, 100), (&report.down, 200)] {
+        let count = 10 * FLOWS as u64;
+        let last = &path.last;
+        assert_eq!((last.arrived.packets, last.sent.packets, last.queue.packets), (count, count, count));
+        assert_eq!(last.sent.bytes, count * (len + UDP_HEADERS as u64));
+        assert_eq!(path.flows.iter().map(|flow| flow.sent.packets).collect::<Vec<_>>(), [10; FLOWS]);
+        assert!(path.flows.is_sorted_by_key(|flow| flow.first));
+    }
+    Outcome::Passed
+}
+
+fn several_queues_need_no_line() -> Outcome {
+    let lab = lab_or_skip!(&LabSpec::default());
+    let line = || Line::from(Serializer::new(Rate(1_000_000)));
+    let start = |up| Engine::start(&lab, EngineSpec::new(up, shared(Rate(1_000_000), 1)));
+    let refused = |up| start(up).expect_err("refused").to_string();
+    assert!(refused(PathSpec { line: line(), ..shared(Rate(1_000_000), 2) }).contains("several queues"));
+    assert!(refused(shared(Rate(1_000_000), MOST_QUEUES as u32 + 1)).contains("9"));
+    let engine = start(shared(Rate(1_000_000), 2)).unwrap();
+    let to_line = || Change { line: Some(line()), ..Change::default() };
+    assert!(engine.change(Direction::Up, to_line()).is_err());
+    engine.change(Direction::Down, to_line()).unwrap();
     Outcome::Passed
 }
 
