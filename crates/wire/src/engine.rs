@@ -37,6 +37,8 @@ use crate::sys::thread::cpus;
 use crate::ways::{BOTH, UP, Ways};
 use crate::{Error, Result};
 
+/// Fewest frames of a thread.
+const LEAST_FRAMES: u32 = 256;
 /// How often, and how many times, to look for samples of the same time.
 const LOOK: Duration = Duration::from_micros(100);
 const LOOKS: u32 = 20;
@@ -55,8 +57,8 @@ pub struct EngineSpec<Q> {
     pub down: PathSpec<Q>,
     /// Root of the engine's random streams (loss of each direction) and seed of the flow hash.
     pub seed: u64,
-    /// Frames in queues, rings and delay lines, 256 to 2^20: of both directions together, or of each thread if
-    /// there are several.
+    /// Frames in queues, rings and delay lines, 256 to 2^20: of both directions together, or of each if it
+    /// has a thread of its own. The queues of a direction with several have equal parts, at least 256 each.
     pub frames: u32,
     /// How long before a deadline the thread stops sleeping and spins. `None`: the measured lateness of
     /// sleeps on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us.
@@ -166,7 +168,7 @@ impl Engine {
         let MediumSpec { medium, up, down, seed, frames, spin, flows } = spec;
         let settings = Settings { seed, frames, spin, around: None };
         let make = move || Ok(Air::new(medium, [up, down], frames, FlowHasher::new(seed), flows));
-        let task = Task { ways: BOTH, make };
+        let task = Task { ways: BOTH, frames, make };
         Engine::start_with(Environment { act, ..Environment::of(lab)? }, settings, vec![task])
     }
 
@@ -176,7 +178,7 @@ impl Engine {
         settings: Settings,
         tasks: Vec<Task<impl FnOnce() -> Result<C> + Send + 'static>>,
     ) -> Result<EngineHandle> {
-        if !(256..=1 << 20).contains(&settings.frames) {
+        if !(LEAST_FRAMES..=1 << 20).contains(&settings.frames) {
             let got = settings.frames.to_string();
             return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
         }
@@ -199,8 +201,8 @@ impl Engine {
         let stop = Arc::new(AtomicBool::new(false));
         let mut threads = Running::default();
         for (interfaces, task) in iter::once(interfaces).chain(others).zip(tasks) {
-            let Task { ways, make } = task;
-            let settings = Settings { spin, ..settings };
+            let Task { ways, frames, make } = task;
+            let settings = Settings { frames, spin, ..settings };
             let shared = Arc::new(Shared {
                 stop: Arc::clone(&stop),
                 sample: Mutex::new(EngineSample::default()),
@@ -232,6 +234,8 @@ impl Engine {
 struct Task<F> {
     /// The directions that it serves.
     ways: Range<usize>,
+    /// See [`EngineSpec::frames`].
+    frames: u32,
     /// Creates its channel.
     make: F,
 }
@@ -360,19 +364,22 @@ impl<Q: Queue<Frame> + Inspect + Send + 'static> EngineSpec<Q> {
         let are_several = up.queues() > 1 || down.queues() > 1;
         let parts = if are_several || threads.are_two(around.is_some()) {
             let apart = |(way, spec): (usize, PathSpec<Q>)| {
-                (0..).zip(spec.apart()).map(move |(number, spec)| (number, Ways::only(way, spec)))
+                // They are few.
+                #[allow(clippy::cast_possible_truncation)]
+                let part = (frames / spec.queues() as u32).max(LEAST_FRAMES.min(frames));
+                (0..).zip(spec.apart()).map(move |(number, spec)| (number, part, Ways::only(way, spec)))
             };
             [up, down].into_iter().enumerate().flat_map(apart).collect()
         } else {
-            vec![(0, Ways::both([up, down]))]
+            vec![(0, frames, Ways::both([up, down]))]
         };
-        let task = |(number, specs): (u64, Ways<PathSpec<Q>>)| {
+        let task = |(number, frames, specs): (u64, u32, Ways<PathSpec<Q>>)| {
             let path = move |(way, spec)| {
                 // It is 0 or 1.
                 let rng = Rng::stream(seed, way as u64 + 2 * number, "loss");
                 Path::new(spec, frames, rng, FlowHasher::new(seed), flows)
             };
-            Task { ways: specs.range(), make: move || specs.try_map(path) }
+            Task { ways: specs.range(), frames, make: move || specs.try_map(path) }
         };
         Ok(parts.into_iter().map(task).collect())
     }
@@ -494,4 +501,36 @@ fn together(parts: Vec<Part>) -> Option<EngineReport> {
     let Part { last, paths, lateness, cpu, scheduling, failure } = parts.into_iter().reduce(Part::and)?;
     let [up, down] = paths;
     Some(EngineReport { last, up: up?, down: down?, lateness, cpu, host: None, scheduling, failure })
+}
+
+#[cfg(test)]
+mod tests {
+    use goodqueue::{QueueSpec, Rate};
+
+    use super::*;
+    use crate::ways::DOWN;
+
+    /// The directions and the frames of each thread of an engine with so many queues up and down.
+    fn tasks(queues: [usize; 2], threads: Threads) -> Vec<(Range<usize>, u32)> {
+        let queue = || {
+            let spec: QueueSpec = "pfifo".parse().expect("a queue");
+            spec.build::<Frame>(Rate(1_000_000), 1514, Nanos::ZERO).expect("a queue")
+        };
+        let [up, down] = queues
+            .map(|count| PathSpec { others: (1..count).map(|_| queue()).collect(), ..PathSpec::new(queue()) });
+        let spec = EngineSpec { threads, frames: 600, ..EngineSpec::new(up, down) };
+        let tasks = spec.into_tasks().expect("tasks");
+        tasks.into_iter().map(|task| (task.ways, task.frames)).collect()
+    }
+
+    #[test]
+    fn each_queue_of_a_direction_with_several_has_a_thread() {
+        let (up, down) = (|frames| (UP..DOWN, frames), |frames| (DOWN..DOWN + 1, frames));
+        assert_eq!(tasks([1, 1], Threads::One), [(BOTH, 600)]);
+        assert_eq!(tasks([1, 1], Threads::EachDirection), [up(600), down(600)]);
+        let three = [up(600), down(300), down(300)];
+        assert_eq!(tasks([1, 2], Threads::One), three);
+        assert_eq!(tasks([1, 2], Threads::EachDirection), three);
+        assert_eq!(tasks([3, 1], Threads::One), [up(256), up(256), up(256), down(600)]);
+    }
 }

@@ -44,7 +44,14 @@ pub struct PathSpec<Q> {
 impl<Q> PathSpec<Q> {
     /// `queue` over an unlimited line without loss and delay.
     pub fn new(queue: Q) -> PathSpec<Q> {
-        PathSpec { queue, others: Vec::new(), ring: None, line: Line::Unlimited, loss: 0.0, delays: Vec::new() }
+        PathSpec {
+            queue,
+            others: Vec::new(),
+            ring: None,
+            line: Line::Unlimited,
+            loss: 0.0,
+            delays: Vec::new(),
+        }
     }
 
     /// How many there are.

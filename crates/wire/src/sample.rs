@@ -470,6 +470,7 @@ impl ProcStat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flows::Ends;
 
     #[test]
     fn each_problem_makes_a_result_not_valid_but_foreign_frames_do_not() {
@@ -510,6 +511,62 @@ mod tests {
         assert_eq!((both.up.sent.packets, both.down.sent.packets), (11, 22));
         assert_eq!((both.at, both.frames_used, both.trouble.socket_drops), (Nanos(20), 3, 7));
         assert_eq!(both.lateness, summary(40, 7, 50, 900));
+    }
+
+    /// Two threads with a queue each for one direction: what is counted is added up, connections are in the
+    /// order in which they began, and the tins of the first queue come first.
+    #[test]
+    fn what_threads_of_one_direction_say_is_added_up() {
+        let end = |port| (std::net::Ipv4Addr::LOCALHOST, port).into();
+        let flow = |first: u64, port: u16| {
+            Flow::new(Ends { protocol: 17, client: end(port), server: end(9) }, Nanos(first))
+        };
+        let path = |packets: u64, flows: Vec<Flow>| {
+            let mut sojourn = Histogram::default();
+            sojourn.record(Span(packets));
+            let count = Count { packets, bytes: 100 * packets };
+            let mut drops = [0; Reason::ALL.len()];
+            drops[place(Reason::Limit)] = packets;
+            let last = PathSample {
+                backlog: Backlog { packets: 1, bytes: packets },
+                arrived: count,
+                sent: count,
+                drops,
+                marks: packets,
+                queue: Stats { packets, ..Stats::default() },
+                line: PortStats { bytes: packets, ..PortStats::default() },
+                ..PathSample::default()
+            };
+            PathReport {
+                last,
+                counters: vec![("a", 1), ("b", packets)],
+                sojourn: Some(sojourn),
+                flows,
+                others: count,
+            }
+        };
+        let both = path(3, vec![flow(2, 1), flow(5, 2)]).and(path(4, vec![flow(1, 3), flow(4, 4)]));
+        let PathReport { last, counters, sojourn, flows, others } = both;
+        let seven = Count { packets: 7, bytes: 700 };
+        assert_eq!((last.arrived, last.sent, others), (seven, seven, seven));
+        assert_eq!(last.backlog, Backlog { packets: 2, bytes: 7 });
+        assert_eq!((last.dropped(Reason::Limit), last.dropped_in_all(), last.marks), (7, 7, 7));
+        assert_eq!((last.queue.packets, last.line.bytes), (7, 7));
+        assert_eq!(counters, [("a", 2), ("b", 7)]);
+        assert_eq!(sojourn.map(|times| (times.count(), times.max())), Some((2, Some(Span(4)))));
+        assert_eq!(flows.iter().map(|flow| flow.first.0).collect::<Vec<_>>(), [1, 2, 4, 5]);
+
+        let tin = |bulk| TinState { bulk, ..TinState::default() };
+        let contents = |first: u64, waiting_flows, bulk| Contents {
+            connections: vec![flow(first, 1)],
+            waiting_flows,
+            tins: vec![tin(bulk)],
+        };
+        let mut all = Contents::default();
+        all.add(contents(9, Some((1, 2)), 7));
+        all.add(contents(8, Some((10, 20)), 5));
+        assert_eq!((all.waiting_flows, all.tins), (Some((11, 22)), vec![tin(7), tin(5)]));
+        assert_eq!(all.connections.iter().map(|flow| flow.first.0).collect::<Vec<_>>(), [8, 9]);
     }
 
     #[test]

@@ -256,6 +256,24 @@ mod tests {
     }
 
     #[test]
+    fn instances_of_cake_mq_are_as_many_as_processors_or_as_written() {
+        let text = |text: &str| with_instances(text.parse().expect(text)).map(|queue| queue.to_string());
+        let cpus = thread::available_parallelism().expect("processors").get().min(MOST_QUEUES);
+        let usual = text("cake_mq:besteffort,bandwidth=9mbit").expect("a number of processors");
+        assert!(usual.contains(&format!("queues={cpus}")), "{usual}");
+        for (same, count) in
+            [("cake_mq,bandwidth=9mbit,queues=3", 3), ("cake,bandwidth=9mbit", 1), ("pie", 1)]
+        {
+            assert_eq!(text(same).expect(same), same);
+            let queue = same.parse().expect(same);
+            let queues = shapers(&queue, Rate(9_000_000), 1, 0).expect(same);
+            assert_eq!(queues.len(), count, "{same}");
+        }
+        let why = text("cake_mq,queues=9,bandwidth=9mbit").expect_err("too many").to_string();
+        assert!(why.contains("queues=8 or less"), "{why}");
+    }
+
+    #[test]
     fn the_wait_is_as_long_as_a_full_queue_takes_to_drain() {
         // A packet of 1514 bytes takes 12.112 ms, and one is on the line.
         assert_eq!(held("pfifo:1000", 0), 12_124);

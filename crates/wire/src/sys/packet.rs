@@ -166,7 +166,11 @@ impl PacketSocket {
                 socklen_of::<libc::sock_fprog>(),
             )
         };
-        if done == 0 { Ok(()) } else { Err(Error::last("setsockopt SO_ATTACH_FILTER", self.interface.as_str())) }
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(Error::last("setsockopt SO_ATTACH_FILTER", self.interface.as_str()))
+        }
     }
 
     /// Joins the group, or makes it.
@@ -177,7 +181,8 @@ impl PacketSocket {
         };
         self.option(libc::SOL_PACKET, PACKET_FANOUT, kind << 16 | number)?;
         let number = self.number(libc::SOL_PACKET, PACKET_FANOUT);
-        let number = number.map_err(|errno| Error::io("getsockopt PACKET_FANOUT", &*self.interface, errno))?;
+        let number =
+            number.map_err(|errno| Error::io("getsockopt PACKET_FANOUT", &*self.interface, errno))?;
         fanout.0.get_or_init(|| number & 0xffff);
         Ok(())
     }

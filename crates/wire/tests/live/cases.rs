@@ -12,8 +12,8 @@ use goodqueue::spec::Link;
 use goodqueue::{Direction, ETHERNET_FRAME, Line, QueueSpec, Rate, Rng, Serializer};
 use goodqueue_wire::netlink::Tracking;
 use goodqueue_wire::{
-    Change, Engine, EngineReport, EngineSample, EngineSpec, Error, FlowSpec, Frame, Lab, LabSpec, MOST_QUEUES,
-    Netns, PathSpec, Side, Threads,
+    Change, Engine, EngineReport, EngineSample, EngineSpec, Error, FlowSpec, Frame, Lab, LabSpec,
+    MOST_QUEUES, Netns, PathSpec, Side, Threads,
 };
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -817,9 +817,11 @@ fn threads_of_a_direction_share_its_rate() -> Outcome {
             let packets: Vec<u64> = up.tins.iter().map(|tin| tin.counters.packets).collect();
             (rate / RATE.0 as f64 - 1.0, packets, sent(&before, &after))
         });
-        (engine.stop().unwrap(), measured)
+        let report = engine.stop().unwrap();
+        println!("  error {:+.3} %, packets {:?}", measured.0 * 100.0, measured.1);
+        println!("  lateness {:?}, cpu {:.3}", report.last.lateness, report.cpu.share());
+        (report, measured)
     });
-    println!("  error {:+.3} %, packets {packets:?}, {:?}", error * 100.0, report.last.lateness);
     assert_eq!((report.scheduling.threads, packets.len()), (3, 2));
     let all: u64 = packets.iter().sum();
     assert!(packets.iter().all(|&one| one * 20 > all), "one thread had nearly all: {packets:?}");
