@@ -516,8 +516,10 @@ mod tests {
             let spec: QueueSpec = "pfifo".parse().expect("a queue");
             spec.build::<Frame>(Rate(1_000_000), 1514, Nanos::ZERO).expect("a queue")
         };
-        let [up, down] = queues
-            .map(|count| PathSpec { others: (1..count).map(|_| queue()).collect(), ..PathSpec::new(queue()) });
+        let [up, down] = queues.map(|count| PathSpec {
+            others: (1..count).map(|_| queue()).collect(),
+            ..PathSpec::new(queue())
+        });
         let spec = EngineSpec { threads, frames: 600, ..EngineSpec::new(up, down) };
         let tasks = spec.into_tasks().expect("tasks");
         tasks.into_iter().map(|task| (task.ways, task.frames)).collect()

@@ -471,6 +471,7 @@ impl ProcStat {
 mod tests {
     use super::*;
     use crate::flows::Ends;
+    use goodqueue::cake::TinCounters;
 
     #[test]
     fn each_problem_makes_a_result_not_valid_but_foreign_frames_do_not() {
@@ -556,7 +557,21 @@ mod tests {
         assert_eq!(sojourn.map(|times| (times.count(), times.max())), Some((2, Some(Span(4)))));
         assert_eq!(flows.iter().map(|flow| flow.first.0).collect::<Vec<_>>(), [1, 2, 4, 5]);
 
-        let tin = |bulk| TinState { bulk, ..TinState::default() };
+        let tin = |bulk| TinState {
+            rate: 0,
+            target: 0,
+            interval: 0,
+            mtu_time: 0,
+            flow_quantum: 0,
+            tin_quantum: 0,
+            tin_deficit: 0,
+            backlog: 0,
+            time_next: Nanos::ZERO,
+            sparse: 0,
+            bulk,
+            decaying: 0,
+            counters: TinCounters::default(),
+        };
         let contents = |first: u64, waiting_flows, bulk| Contents {
             connections: vec![flow(first, 1)],
             waiting_flows,

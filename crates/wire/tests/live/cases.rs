@@ -61,6 +61,7 @@ cases![ONE_THREAD, "", false:
     an_engine_has_the_threads_that_are_asked_for,
     threads_of_a_direction_share_its_rate,
     each_frame_comes_to_one_thread_of_its_direction,
+    super_packets_come_to_several_threads,
     several_queues_need_no_line,
 ];
 
@@ -872,6 +873,28 @@ fn each_frame_comes_to_one_thread_of_its_direction() -> Outcome {
         assert_eq!(last.sent.bytes, count * (len + UDP_HEADERS as u64));
         assert_eq!(path.flows.iter().map(|flow| flow.sent.packets).collect::<Vec<_>>(), [10; FLOWS]);
         assert!(path.flows.is_sorted_by_key(|flow| flow.first));
+    }
+    Outcome::Passed
+}
+
+/// The kernel knows the flow of a super-packet, too: each comes whole to one of three threads, whose `cake`
+/// cuts it.
+fn super_packets_come_to_several_threads() -> Outcome {
+    const BYTES: usize = 4 << 20;
+    let lab = lab_or_skip!(&LabSpec { super_packets: true, ..LabSpec::default() });
+    let path = || shared(Rate(1_000_000_000), 3);
+    let engine = Engine::start(&lab, EngineSpec::new(path(), path())).unwrap();
+    for is_up in [true, false].repeat(3) {
+        transfer(&lab, false, is_up, BYTES);
+    }
+    std::thread::sleep(Duration::from_millis(30));
+    let report = engine.stop().unwrap();
+    let trouble = report.last.trouble;
+    assert_eq!((trouble.super_packets, trouble.send_failures, trouble.pool_exhausted), (0, 0, 0));
+    for path in [report.up.last, report.down.last] {
+        let segments = 3 * (BYTES / 1448) as u64;
+        assert!(path.sent.packets >= segments && path.sent.bytes <= path.sent.packets * 1514, "{path:?}");
+        assert_eq!(path.arrived.packets, path.sent.packets + path.dropped_in_all(), "{path:?}");
     }
     Outcome::Passed
 }

@@ -24,7 +24,7 @@ fn live_a_shaper_between_two_interfaces_counts_what_the_link_adds() {
 fn live_cake_mq_shapes_with_a_thread_for_each_instance() {
     let test = "live_cake_mq_shapes_with_a_thread_for_each_instance";
     let Some(_turn) = live(test) else { return };
-    let words = "shape br2 --inside br1 --down 20mbit --up 5mbit --queue cake_mq,besteffort,queues=2";
+    let words = "shape br2 --inside br1 --down 20mbit --up 5mbit --queue cake_mq:besteffort,queues=2";
     let Some((answer, scratch)) = between_hosts(test, words) else { return };
     let run = &answer["record"]["runs"][0];
     assert_eq!(run["parameters"]["queues"], "2");
