@@ -24,10 +24,10 @@ pub const MOST_QUEUES: usize = 8;
 pub struct PathSpec<Q> {
     /// The queue.
     pub queue: Q,
-    /// More queues of the same kind for this direction, at most [`MOST_QUEUES`] with the first. Each queue then
-    /// has a thread of its own, to which the kernel brings a part of the flows (`PACKET_FANOUT_HASH`), and they
-    /// know of each other only what they share themselves, as [`goodqueue::cake::Member`]s do. There is no
-    /// ring then, and [`Line::Unlimited`]: a line is one, and carries one packet at a time.
+    /// More queues of the same kind for this direction, at most [`MOST_QUEUES`] with the first. Each queue
+    /// then has a thread of its own, to which the kernel brings a part of the flows (`PACKET_FANOUT_HASH`).
+    /// They know of each other only what they share themselves, as [`goodqueue::cake::Member`]s do. There is
+    /// no ring then, and [`Line::Unlimited`]: a line is one, and carries one packet at a time.
     pub others: Vec<Q>,
     /// The device ring between queue and line; `None`: the queue feeds the line directly.
     pub ring: Option<RingSpec>,

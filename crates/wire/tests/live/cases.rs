@@ -801,8 +801,8 @@ fn threads_of_a_direction_share_its_rate() -> Outcome {
     let (report, (error, packets, after)) = valid_or_skip!(|| {
         let spec = EngineSpec::new(shared(RATE, 2), shared(Rate(1_000_000_000), 1));
         let engine = Engine::start(&lab, spec).unwrap();
-        // By a random hash all 16 are of one thread once in 32768 times.
-        let measured = uploads(&lab, 16, || {
+        // By a random hash all are of one thread once in 2 000 000 000 times.
+        let measured = uploads(&lab, 32, || {
             std::thread::sleep(Duration::from_millis(500));
             let first = engine.sample();
             std::thread::sleep(Duration::from_millis(2000));
