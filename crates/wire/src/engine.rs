@@ -240,6 +240,9 @@ struct Task<F> {
     make: F,
 }
 
+/// Makes the directions of a thread, in that thread.
+type MakePaths<Q> = Box<dyn FnOnce() -> Result<Ways<Path<Q>>> + Send>;
+
 /// The threads of an engine: one for both directions, or at least one for up and then at least one for down.
 /// Dropping them ends them.
 #[derive(Debug, Default)]
@@ -357,7 +360,7 @@ impl<Q: Queue<Frame> + Inspect + Send + 'static> EngineSpec<Q> {
     }
 
     /// For each thread what makes its directions there.
-    fn into_tasks(self) -> Result<Vec<Task<impl FnOnce() -> Result<Ways<Path<Q>>> + Send + 'static>>> {
+    fn into_tasks(self) -> Result<Vec<Task<MakePaths<Q>>>> {
         let EngineSpec { up, down, seed, frames, spin: _, flows, around, threads } = self;
         up.check()?;
         down.check()?;
@@ -379,7 +382,9 @@ impl<Q: Queue<Frame> + Inspect + Send + 'static> EngineSpec<Q> {
                 let rng = Rng::stream(seed, way as u64 + 2 * number, "loss");
                 Path::new(spec, frames, rng, FlowHasher::new(seed), flows)
             };
-            Task { ways: specs.range(), frames, make: move || specs.try_map(path) }
+            let ways = specs.range();
+            let make: MakePaths<Q> = Box::new(move || specs.try_map(path));
+            Task { ways, frames, make }
         };
         Ok(parts.into_iter().map(task).collect())
     }
