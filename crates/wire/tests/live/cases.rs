@@ -762,47 +762,29 @@ fn shared(rate: Rate, instances: u32) -> PathSpec<Member<Frame>> {
     PathSpec { others: members.collect(), ..PathSpec::new(first) }
 }
 
-/// What `meanwhile` returns; until then there are so many uploads.
-fn uploads<T>(lab: &Lab, connections: usize, meanwhile: impl FnOnce() -> T) -> T {
-    let listen = || TcpListener::bind(SocketAddr::new(Lab::server_address(false, 0), 0));
-    let listener = lab.server().run(listen).unwrap().unwrap();
-    let to = listener.local_addr().unwrap();
+/// What `meanwhile` returns; until then so many flows bring `rate` bit/s up together, whatever is dropped.
+fn floods<T>(lab: &Lab, flows: usize, rate: f64, meanwhile: impl FnOnce() -> T) -> T {
+    let pairs: Vec<_> = (0..flows).map(|_| udp_pair(lab, false)).collect();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let _stops = Stops(&stop);
-        for _ in 0..connections {
-            let mut client = lab.client().run(|| TcpStream::connect(to)).unwrap().unwrap();
-            let (mut server, _) = listener.accept().unwrap();
-            client.set_write_timeout(Some(Duration::from_millis(50))).unwrap();
-            server.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-            let stop = &stop;
-            let is_over = move || stop.load(std::sync::atomic::Ordering::Relaxed);
-            scope.spawn(move || {
-                while !is_over() {
-                    let _ = client.write(&[7; 1 << 14]);
-                }
-            });
-            scope.spawn(move || {
-                let mut bytes = vec![0; 1 << 16];
-                while !is_over() {
-                    let _ = server.read(&mut bytes);
-                }
-            });
+        for (client, _) in &pairs {
+            scope.spawn(|| flood(client, 1472, rate / flows as f64, &stop));
         }
         meanwhile()
     })
 }
 
-/// Two threads for what goes up: TCP through both of them has the rate that they share, within 1 %, which one
-/// alone would not have, nor two that do not know of each other. A change reaches both.
+/// Two threads for what goes up: what passes both of them has the rate that they share, within 1 %. Two that do
+/// not know of each other would have twice as much. A change reaches both.
 fn threads_of_a_direction_share_its_rate() -> Outcome {
     const RATE: Rate = Rate(40_000_000);
     let lab = lab_or_skip!(&LabSpec::default());
     let (report, (error, packets, after)) = valid_or_skip!(|| {
         let spec = EngineSpec::new(shared(RATE, 2), shared(Rate(1_000_000_000), 1));
         let engine = Engine::start(&lab, spec).unwrap();
-        // By a random hash all are of one thread once in 2 000 000 000 times.
-        let measured = uploads(&lab, 32, || {
+        // Four flows of 32 fill a half. By a random hash a thread has fewer once in 390 000 times.
+        let measured = floods(&lab, 32, 4.0 * RATE.0 as f64, || {
             std::thread::sleep(Duration::from_millis(500));
             let first = engine.sample();
             std::thread::sleep(Duration::from_millis(2000));
