@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use goodqueue::{QueueSpec, Span};
-use goodqueue_experiment::live::link::Link;
+use goodqueue_experiment::live::link::{Link, with_instances};
 use goodqueue_experiment::{Error, Plan, Request};
 use goodqueue_report::TestPlan;
 use goodqueue_router::bridge::Pair;
@@ -25,8 +25,8 @@ use crate::sqm::{interface_of, shaped, told, unit};
 /// [`Error::Usage`] before anything is changed, [`Error::Machine`] with what this machine lacks.
 pub fn command(args: &ShapeArgs) -> Result<(), Error> {
     let settings = shaped(Some(&args.interface), Some(args.up), Some(args.down), &args.shaper)?;
-    let up = settings.own_queue(args.up, true).map_err(told)?;
-    let down = settings.own_queue(args.down, false).map_err(told)?;
+    let up = with_instances(settings.own_queue(args.up, true).map_err(told)?)?;
+    let down = with_instances(settings.own_queue(args.down, false).map_err(told)?)?;
     let length = args.length.as_deref().map(|length| positive("length", length)).transpose()?;
     if args.dry_run {
         let interface = interface_of(&args.interface)?;

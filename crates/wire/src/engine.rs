@@ -1,5 +1,6 @@
-//! The engine: one or two real-time threads that act as the wire between client and server, in the router of
-//! a lab or between interfaces of this machine.
+//! The engine: real-time threads that act as the wire between client and server, in the router of a lab or
+//! between interfaces of this machine. There is one, or one for each direction, or one for each of the queues
+//! of a direction.
 //!
 //! A thread reads frames from an interface, enqueues them in the queue of their direction, dequeues them at
 //! the rate of the line, and sends them to the other interface after their delay. [`goodqueue::Port`] makes
@@ -12,6 +13,7 @@
 
 use std::iter;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,11 +32,13 @@ use crate::netns::{Counters, Netns};
 use crate::path::{Change, Path, PathSpec};
 use crate::pool::{DEFAULT_FRAMES, Frame};
 use crate::runner::{Destinations, Part, Runner, Settings, Shared, period};
-use crate::sample::{Contents, EngineReport, EngineSample, PathReport, ProcStat};
+use crate::sample::{Contents, EngineReport, EngineSample, ProcStat};
 use crate::sys::thread::cpus;
-use crate::ways::Ways;
+use crate::ways::{BOTH, UP, Ways};
 use crate::{Error, Result};
 
+/// Fewest frames of a thread.
+const LEAST_FRAMES: u32 = 256;
 /// How often, and how many times, to look for samples of the same time.
 const LOOK: Duration = Duration::from_micros(100);
 const LOOKS: u32 = 20;
@@ -54,11 +58,12 @@ pub struct EngineSpec<Q> {
     /// Root of the engine's random streams (loss of each direction) and seed of the flow hash.
     pub seed: u64,
     /// Frames in queues, rings and delay lines, 256 to 2^20: of both directions together, or of each if it
-    /// has a thread of its own.
+    /// has a thread of its own. The queues of a direction with several have equal parts, at least 256 each.
     pub frames: u32,
     /// How long before a deadline the thread stops sleeping and spins. `None`: the measured lateness of
     /// sleeps on this machine, but at least 10 us (40 us without real-time scheduling) and at most 200 us.
-    /// On a machine with one processor the engine never spins.
+    /// On a machine with one processor the engine never spins. Nor does it by itself with more threads than
+    /// processors.
     pub spin: Option<Span>,
     /// Counts each connection by itself ([`crate::PathReport::flows`]); `None`: no connection.
     pub flows: Option<FlowSpec>,
@@ -69,7 +74,8 @@ pub struct EngineSpec<Q> {
     pub threads: Threads,
 }
 
-/// The threads of an engine. A medium, which both directions share, always has one.
+/// The threads of an engine. A medium, which both directions share, always has one. Where a direction has
+/// several queues ([`PathSpec::others`]), each queue of both directions has a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
     /// Two if the process may use at least three processors, so that one is left to everything else even
@@ -118,10 +124,10 @@ impl Engine {
     where
         Q: Queue<Frame> + Inspect + Send + 'static,
     {
-        Engine::start_with(Environment::of(lab)?, spec.settings(), spec.into_paths())
+        Engine::start_with(Environment::of(lab)?, spec.settings(), spec.into_tasks()?)
     }
 
-    /// [`Engine::start`], with something to do before a destination gets its first packet.
+    /// [`Engine::start`], with something to do before a destination gets its first packet. Up has one queue.
     ///
     /// # Errors
     /// Those of [`Engine::start`].
@@ -132,7 +138,7 @@ impl Engine {
         Engine::start_with(
             Environment { act: Some(act), ..Environment::of(lab)? },
             spec.settings(),
-            spec.into_paths(),
+            spec.into_tasks()?,
         )
     }
 
@@ -146,7 +152,7 @@ impl Engine {
     {
         let environment =
             Environment { interfaces, namespaces: Vec::new(), router: None, act: None, taken: None };
-        Engine::start_with(environment, spec.settings(), spec.into_paths())
+        Engine::start_with(environment, spec.settings(), spec.into_tasks()?)
     }
 
     /// [`Engine::start`], with a medium instead of the two lines. With `act` there is something to do before
@@ -162,26 +168,41 @@ impl Engine {
         let MediumSpec { medium, up, down, seed, frames, spin, flows } = spec;
         let settings = Settings { seed, frames, spin, around: None };
         let make = move || Ok(Air::new(medium, [up, down], frames, FlowHasher::new(seed), flows));
-        Engine::start_with(Environment { act, ..Environment::of(lab)? }, settings, vec![make])
+        let task = Task { ways: BOTH, frames, make };
+        Engine::start_with(Environment { act, ..Environment::of(lab)? }, settings, vec![task])
     }
 
-    /// Starts the engine with a thread for each of `makes`, which creates its channel.
+    /// Starts the engine with a thread for each of `tasks`.
     fn start_with<C: Channel>(
-        Environment { interfaces, namespaces, router, act, taken }: Environment,
+        Environment { mut interfaces, namespaces, router, act, taken }: Environment,
         settings: Settings,
-        makes: Vec<impl FnOnce() -> Result<C> + Send + 'static>,
+        tasks: Vec<Task<impl FnOnce() -> Result<C> + Send + 'static>>,
     ) -> Result<EngineHandle> {
-        if !(256..=1 << 20).contains(&settings.frames) {
+        if !(LEAST_FRAMES..=1 << 20).contains(&settings.frames) {
             let got = settings.frames.to_string();
             return Err(Error::Invalid { what: "frames", wanted: "256 to 1048576", got });
         }
         let mut counters = namespaces.iter().map(Netns::counters).collect::<Result<Vec<_>>>()?;
-        let others = (1..makes.len()).map(|_| interfaces.another()).collect::<Result<Vec<_>>>()?;
+        for way in BOTH {
+            let count = tasks.iter().filter(|task| task.ways.contains(&way)).count();
+            if count > 1 {
+                interfaces.spread(way);
+            }
+            if count > 1 && way == UP && act.is_some() {
+                let (wanted, got) = ("1 up, where destinations are watched", count.to_string());
+                return Err(Error::Invalid { what: "queues", wanted, got });
+            }
+        }
+        // A thread that spins would keep a processor from another.
+        let spin = settings.spin.or_else(|| (tasks.len() > cpus()).then_some(Span::ZERO));
+        let others = (1..tasks.len()).map(|_| interfaces.another()).collect::<Result<Vec<_>>>()?;
         // The first thread serves the client's packets, alone or with those to the client.
         let mut destinations = act.map(Destinations::new);
         let stop = Arc::new(AtomicBool::new(false));
         let mut threads = Running::default();
-        for (interfaces, make) in iter::once(interfaces).chain(others).zip(makes) {
+        for (interfaces, task) in iter::once(interfaces).chain(others).zip(tasks) {
+            let Task { ways, frames, make } = task;
+            let settings = Settings { frames, spin, ..settings };
             let shared = Arc::new(Shared {
                 stop: Arc::clone(&stop),
                 sample: Mutex::new(EngineSample::default()),
@@ -192,7 +213,7 @@ impl Engine {
                 is_asked: AtomicBool::new(false),
             });
             let (router, destinations) = (router.clone(), destinations.take());
-            threads.start(shared, settings.around, move |shared| {
+            threads.start(ways, shared, settings.around, move |shared| {
                 router.map_or(Ok(()), |router| router.enter())?;
                 Runner::new(make()?, interfaces, settings, destinations, shared)
             })?;
@@ -209,13 +230,28 @@ impl Engine {
     }
 }
 
-/// The threads of an engine: one for both directions, or one for up and one for down. Dropping them ends
-/// them.
+/// What a thread of an engine is to do.
+struct Task<F> {
+    /// The directions that it serves.
+    ways: Range<usize>,
+    /// See [`EngineSpec::frames`].
+    frames: u32,
+    /// Creates its channel.
+    make: F,
+}
+
+/// Makes the directions of a thread, in that thread.
+type MakePaths<Q> = Box<dyn FnOnce() -> Result<Ways<Path<Q>>> + Send>;
+
+/// The threads of an engine: one for both directions, or at least one for up and then at least one for down.
+/// Dropping them ends them.
 #[derive(Debug, Default)]
 struct Running(Vec<Worker>);
 
 #[derive(Debug)]
 struct Worker {
+    /// The directions that it serves.
+    ways: Range<usize>,
     shared: Arc<Shared>,
     /// It returns nothing if it could not begin.
     thread: Option<JoinHandle<Option<Part>>>,
@@ -234,6 +270,7 @@ impl Running {
     /// Starts one, and returns when it is running.
     fn start<C: Channel>(
         &mut self,
+        ways: Range<usize>,
         shared: Arc<Shared>,
         around: Option<fn(&mut (dyn FnMut() + Send))>,
         make: impl FnOnce(Arc<Shared>) -> Result<Runner<C>> + Send + 'static,
@@ -262,7 +299,7 @@ impl Running {
         };
         let thread = thread::Builder::new().name("engine".to_owned()).spawn(work);
         let thread = thread.map_err(|e| Error::io("clone", "the engine's thread", e))?;
-        self.0.push(Worker { shared, thread: Some(thread) });
+        self.0.push(Worker { ways, shared, thread: Some(thread) });
         started.recv().map_err(|_| Error::ThreadLost { what: "the engine" })?
     }
 
@@ -271,9 +308,9 @@ impl Running {
         self.0.iter().map(|worker| &*worker.shared)
     }
 
-    /// What is shared with the one that serves direction `way`. There is one since the engine has started.
-    fn serving(&self, way: usize) -> &Shared {
-        &self.0[way.min(self.0.len() - 1)].shared
+    /// What is shared with those that serve direction `way`: one, or several with a queue each.
+    fn serving(&self, way: usize) -> impl Iterator<Item = &Shared> {
+        self.0.iter().filter(move |worker| worker.ways.contains(&way)).map(|worker| &*worker.shared)
     }
 
     fn are_running(&self) -> bool {
@@ -323,17 +360,33 @@ impl<Q: Queue<Frame> + Inspect + Send + 'static> EngineSpec<Q> {
     }
 
     /// For each thread what makes its directions there.
-    fn into_paths(self) -> Vec<impl FnOnce() -> Result<Ways<Path<Q>>> + Send + 'static> {
+    fn into_tasks(self) -> Result<Vec<Task<MakePaths<Q>>>> {
         let EngineSpec { up, down, seed, frames, spin: _, flows, around, threads } = self;
-        let specs = Ways::both([up, down]);
-        let parts = if threads.are_two(around.is_some()) { specs.apart() } else { vec![specs] };
-        let path = move |(way, spec)| {
-            // It is 0 or 1.
-            let rng = Rng::stream(seed, way as u64, "loss");
-            Path::new(spec, frames, rng, FlowHasher::new(seed), flows)
+        up.check()?;
+        down.check()?;
+        let are_several = up.queues() > 1 || down.queues() > 1;
+        let parts = if are_several || threads.are_two(around.is_some()) {
+            let apart = |(way, spec): (usize, PathSpec<Q>)| {
+                // They are few.
+                #[allow(clippy::cast_possible_truncation)]
+                let part = (frames / spec.queues() as u32).max(LEAST_FRAMES.min(frames));
+                (0..).zip(spec.apart()).map(move |(number, spec)| (number, part, Ways::only(way, spec)))
+            };
+            [up, down].into_iter().enumerate().flat_map(apart).collect()
+        } else {
+            vec![(0, frames, Ways::both([up, down]))]
         };
-        let make = |specs: Ways<PathSpec<Q>>| move || specs.try_map(path);
-        parts.into_iter().map(make).collect()
+        let task = |(number, frames, specs): (u64, u32, Ways<PathSpec<Q>>)| {
+            let path = move |(way, spec)| {
+                // It is 0 or 1.
+                let rng = Rng::stream(seed, way as u64 + 2 * number, "loss");
+                Path::new(spec, frames, rng, FlowHasher::new(seed), flows)
+            };
+            let ways = specs.range();
+            let make: MakePaths<Q> = Box::new(move || specs.try_map(path));
+            Task { ways, frames, make }
+        };
+        Ok(parts.into_iter().map(task).collect())
     }
 }
 
@@ -355,9 +408,8 @@ pub struct EngineHandle {
 }
 
 impl EngineHandle {
-    /// The latest sample: at most about 10 ms old. It never delays the engine. With a thread for each
-    /// direction it may take 2 ms: the samples of both are of the same 10 ms, unless a thread is late by
-    /// more.
+    /// The latest sample: at most about 10 ms old. It never delays the engine. With several
+    /// threads it may take 2 ms: their samples are of the same 10 ms, unless a thread is late by more.
     #[must_use]
     pub fn sample(&self) -> EngineSample {
         let mut looks = 0;
@@ -385,12 +437,18 @@ impl EngineHandle {
     /// Makes a direction different, within about 20 ms. It has no effect on a medium.
     ///
     /// # Errors
-    /// `Invalid` for a value out of range; then nothing changes.
+    /// `Invalid` for a value out of range, or a line under several queues; then nothing changes.
     pub fn change(&self, direction: Direction, change: Change) -> Result<()> {
         change.check()?;
-        let shared = self.threads.serving(direction as usize);
-        shared.changes.lock().unwrap_or_else(PoisonError::into_inner).push((direction as usize, change));
-        shared.is_changed.store(true, Ordering::Release);
+        let way = direction as usize;
+        if change.line.is_some() && self.threads.serving(way).count() > 1 {
+            let (wanted, got) = ("no rate under several queues", "one".to_owned());
+            return Err(Error::Invalid { what: "line", wanted, got });
+        }
+        for shared in self.threads.serving(way) {
+            shared.changes.lock().unwrap_or_else(PoisonError::into_inner).push((way, change.clone()));
+            shared.is_changed.store(true, Ordering::Release);
+        }
         Ok(())
     }
 
@@ -402,24 +460,20 @@ impl EngineHandle {
             shared.told();
             shared.is_asked.store(true, Ordering::Release);
         }
-        let mut contents: [Contents; 2] = Default::default();
-        let mut waiting: Vec<&Shared> = self.threads.shared().collect();
+        let mut told: Vec<Option<[Contents; 2]>> = self.threads.shared().map(|_| None).collect();
         for _ in 0..50 {
             thread::sleep(Duration::from_millis(2));
-            waiting.retain(|shared| {
-                let told = shared.told();
-                let is_silent = told.is_none();
-                // A thread tells of nothing in a direction that it does not serve.
-                for (all, these) in contents.iter_mut().zip(told.into_iter().flatten()) {
-                    all.connections.extend(these.connections);
-                    all.waiting_flows = all.waiting_flows.or(these.waiting_flows);
-                    all.tins.extend(these.tins);
-                }
-                is_silent
-            });
-            if waiting.is_empty() {
+            for (place, shared) in told.iter_mut().zip(self.threads.shared()) {
+                *place = place.take().or_else(|| shared.told());
+            }
+            if told.iter().all(Option::is_some) {
                 break;
             }
+        }
+        let mut contents: [Contents; 2] = Default::default();
+        // A thread tells of nothing in a direction that it does not serve.
+        for these in told.into_iter().flatten() {
+            contents.iter_mut().zip(these).for_each(|(all, these)| all.add(these));
         }
         contents
     }
@@ -450,6 +504,40 @@ impl EngineHandle {
 /// The report of an engine from what its threads have measured; `None` if a direction is missing.
 fn together(parts: Vec<Part>) -> Option<EngineReport> {
     let Part { last, paths, lateness, cpu, scheduling, failure } = parts.into_iter().reduce(Part::and)?;
-    let [up, down] = <[PathReport; 2]>::try_from(paths).ok()?;
-    Some(EngineReport { last, up, down, lateness, cpu, host: None, scheduling, failure })
+    let [up, down] = paths;
+    Some(EngineReport { last, up: up?, down: down?, lateness, cpu, host: None, scheduling, failure })
+}
+
+#[cfg(test)]
+mod tests {
+    use goodqueue::{QueueSpec, Rate};
+
+    use super::*;
+    use crate::ways::DOWN;
+
+    /// The directions and the frames of each thread of an engine with so many queues up and down.
+    fn tasks(queues: [usize; 2], threads: Threads) -> Vec<(Range<usize>, u32)> {
+        let queue = || {
+            let spec: QueueSpec = "pfifo".parse().expect("a queue");
+            spec.build::<Frame>(Rate(1_000_000), 1514, Nanos::ZERO).expect("a queue")
+        };
+        let [up, down] = queues.map(|count| PathSpec {
+            others: (1..count).map(|_| queue()).collect(),
+            ..PathSpec::new(queue())
+        });
+        let spec = EngineSpec { threads, frames: 600, ..EngineSpec::new(up, down) };
+        let tasks = spec.into_tasks().expect("tasks");
+        tasks.into_iter().map(|task| (task.ways, task.frames)).collect()
+    }
+
+    #[test]
+    fn each_queue_of_a_direction_with_several_has_a_thread() {
+        let (up, down) = (|frames| (UP..DOWN, frames), |frames| (DOWN..DOWN + 1, frames));
+        assert_eq!(tasks([1, 1], Threads::One), [(BOTH, 600)]);
+        assert_eq!(tasks([1, 1], Threads::EachDirection), [up(600), down(600)]);
+        let three = [up(600), down(300), down(300)];
+        assert_eq!(tasks([1, 2], Threads::One), three);
+        assert_eq!(tasks([1, 2], Threads::EachDirection), three);
+        assert_eq!(tasks([3, 1], Threads::One), [up(256), up(256), up(256), down(600)]);
+    }
 }

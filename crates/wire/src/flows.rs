@@ -93,6 +93,25 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// One whose first packet comes now.
+    pub(crate) fn new(ends: Ends, now: Nanos) -> Flow {
+        Flow {
+            ends,
+            first: now,
+            last: now,
+            arrived: Count::default(),
+            sent: Count::default(),
+            drops: 0,
+            lost: 0,
+            marks: 0,
+            waited: Span::ZERO,
+            longest: Span::ZERO,
+            steps: Vec::new(),
+            dropped_bytes: 0,
+            ack: None,
+        }
+    }
+
     /// Bytes of the packets that wait in the queue, or are on the line. While a queue has cut a part of a
     /// super-packet, the headers of its segments count as they come.
     #[must_use]
@@ -185,21 +204,7 @@ impl Flows {
         if let Some(&number) = self.numbers.get(&ends) {
             return Some(number);
         }
-        let flow = Flow {
-            ends,
-            first: now,
-            last: now,
-            arrived: Count::default(),
-            sent: Count::default(),
-            drops: 0,
-            lost: 0,
-            marks: 0,
-            waited: Span::ZERO,
-            longest: Span::ZERO,
-            steps: Vec::new(),
-            dropped_bytes: 0,
-            ack: None,
-        };
+        let flow = Flow::new(ends, now);
         let number = if self.flows.len() < MOST_FLOWS {
             self.flows.push(flow);
             u16::try_from(self.flows.len() - 1).ok()?

@@ -2,13 +2,14 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 use crate::Result;
 use crate::frame::{self, ETHERNET, Meta};
 use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
 use crate::netlink::Tracking;
 use crate::pool::SLOT;
-use crate::sys::packet::Receive;
+use crate::sys::packet::{Fanout, Receive};
 
 /// Bytes of two VLAN tags.
 const TAGS: u32 = 8;
@@ -23,11 +24,13 @@ pub(crate) struct Route {
     pub(crate) mark: Option<u32>,
     /// Frames to one station other than this are not taken.
     pub(crate) only_to: Option<[u8; 6]>,
+    /// The sockets of the threads over which the frames are spread, if there are several.
+    pub(crate) fanout: Option<Arc<Fanout>>,
 }
 
 impl Route {
     fn new(from: &str, which: Receive, to: &str) -> Route {
-        Route { from: from.into(), which, to: to.into(), mark: None, only_to: None }
+        Route { from: from.into(), which, to: to.into(), mark: None, only_to: None, fanout: None }
     }
 }
 
@@ -84,6 +87,11 @@ impl Interfaces {
     #[must_use]
     pub fn tracked(self, tracking: Option<Tracking>) -> Interfaces {
         Interfaces { tracking, ..self }
+    }
+
+    /// The same, where several threads share the frames of direction `way`.
+    pub(crate) fn spread(&mut self, way: usize) {
+        self.routes[way].fanout = Some(Arc::default());
     }
 
     /// The same for another thread, with a table of address translation of its own: a packet that is looked

@@ -51,7 +51,7 @@ pub use lab::{Lab, LabSpec, MAX_HOSTS, Side};
 pub use lock::Lock;
 pub use medium::{Delays, Exit, Medium, MediumSpec};
 pub use netns::{Netns, enter_user_namespace};
-pub use path::{Change, PathSpec};
+pub use path::{Change, MOST_QUEUES, PathSpec};
 pub use pool::{DEFAULT_FRAMES, Frame};
 pub use sample::{
     Contents, Count, CpuUse, EngineReport, EngineSample, HostLoad, PathReport, PathSample, Scheduling,

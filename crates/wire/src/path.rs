@@ -1,5 +1,7 @@
 //! One direction: port (queue, ring, line), loss, delay.
 
+use std::iter;
+
 use goodqueue::{
     FlowHasher, Header, Histogram, Inspect, Line, Nanos, Port, Queue, Rate, Reason, RingSpec, Rng, Span,
 };
@@ -13,12 +15,20 @@ use crate::sample::{Contents, Count, PathReport, PathSample, place};
 use crate::ways::UP;
 use crate::{Error, Result};
 
+/// Most queues of a direction.
+pub const MOST_QUEUES: usize = 8;
+
 /// The configuration of one direction, in the order of a packet's path: queue, device ring, line, loss,
 /// delay.
 #[derive(Debug)]
 pub struct PathSpec<Q> {
     /// The queue.
     pub queue: Q,
+    /// More queues of the same kind for this direction, at most [`MOST_QUEUES`] with the first. Each queue
+    /// then has a thread of its own, to which the kernel brings a part of the flows (`PACKET_FANOUT_HASH`).
+    /// They know of each other only what they share themselves, as [`goodqueue::cake::Member`]s do. There is
+    /// no ring then, and [`Line::Unlimited`]: a line is one, and carries one packet at a time.
+    pub others: Vec<Q>,
     /// The device ring between queue and line; `None`: the queue feeds the line directly.
     pub ring: Option<RingSpec>,
     /// The line, whose rate counts the Ethernet header but no FCS, preamble or gap. Its times are those of
@@ -34,11 +44,40 @@ pub struct PathSpec<Q> {
 impl<Q> PathSpec<Q> {
     /// `queue` over an unlimited line without loss and delay.
     pub fn new(queue: Q) -> PathSpec<Q> {
-        PathSpec { queue, ring: None, line: Line::Unlimited, loss: 0.0, delays: Vec::new() }
+        PathSpec {
+            queue,
+            others: Vec::new(),
+            ring: None,
+            line: Line::Unlimited,
+            loss: 0.0,
+            delays: Vec::new(),
+        }
     }
 
-    fn check(&self) -> Result<()> {
+    /// How many there are.
+    pub(crate) fn queues(&self) -> usize {
+        1 + self.others.len()
+    }
+
+    /// A direction with one queue for each.
+    pub(crate) fn apart(mut self) -> Vec<PathSpec<Q>> {
+        let others = std::mem::take(&mut self.others);
+        let alone = |queue| PathSpec { loss: self.loss, delays: self.delays.clone(), ..PathSpec::new(queue) };
+        let others: Vec<_> = others.into_iter().map(alone).collect();
+        iter::once(self).chain(others).collect()
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
         check_loss(self.loss)?;
+        if !self.others.is_empty() {
+            let invalid = |what, wanted, got| Err(Error::Invalid { what, wanted, got });
+            if self.queues() > MOST_QUEUES {
+                return invalid("queues", "1 to 8 in a direction", self.queues().to_string());
+            }
+            if !matches!(self.line, Line::Unlimited) || self.ring.is_some() {
+                return invalid("line", "no rate and no ring under several queues", "one".to_owned());
+            }
+        }
         if self.delays.len() > usize::from(MAX_HOSTS) {
             let got = self.delays.len().to_string();
             return Err(Error::Invalid { what: "delays", wanted: "at most 8 values", got });
@@ -107,8 +146,8 @@ pub(crate) struct Path<Q> {
 }
 
 impl<Q: Queue<Header> + Inspect> Path<Q> {
-    /// Checks the specification and allocates all memory. `frames` is the size of the pool, which no delay
-    /// line can exceed.
+    /// Allocates all memory for a specification that has been checked, and its first queue. `frames` is the
+    /// size of the pool, which no delay line can exceed.
     pub(crate) fn new(
         spec: PathSpec<Q>,
         frames: u32,
@@ -116,7 +155,6 @@ impl<Q: Queue<Header> + Inspect> Path<Q> {
         hasher: FlowHasher,
         flows: Option<FlowSpec>,
     ) -> Result<Path<Q>> {
-        spec.check()?;
         Ok(Path {
             rate: constant(&spec.line),
             port: Port::new(spec.queue, spec.ring, spec.line),

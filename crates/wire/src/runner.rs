@@ -202,7 +202,7 @@ impl<C: Channel> Runner<C> {
         let whole = |socket: PacketSocket| {
             if interfaces.has_super_packets { socket.with_super_packets() } else { Ok(socket) }
         };
-        let from = |way: &Route| whole(PacketSocket::receiving(&way.from, way.which)?);
+        let from = |way: &Route| whole(PacketSocket::receiving(&way.from, way.which, way.fanout.as_deref())?);
         let to = |way: &Route| whole(PacketSocket::sending(&way.to, way.mark)?);
         let from = Ways::make(channel.ways(), |way| from(&interfaces.routes[way]))?;
         let to = Ways::make(channel.ways(), |way| to(&interfaces.routes[way]))?;
@@ -251,7 +251,9 @@ impl<C: Channel> Runner<C> {
             *place = sample;
         }
         let cpu = CpuUse { wall: ended.since(began), cpu: thread::cpu_time() - cpu_before, spin: self.spun };
-        let paths = self.channel.report(ended);
+        let ways = self.channel.ways();
+        let mut paths = [None, None];
+        ways.zip(self.channel.report(ended)).for_each(|(way, path)| paths[way] = Some(path));
         Part { last: sample, paths, lateness: self.lateness, cpu, scheduling: self.scheduling, failure }
     }
 
@@ -556,8 +558,8 @@ impl<C: Channel> Runner<C> {
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) last: EngineSample,
-    /// Of each direction that the thread served, up first.
-    pub(crate) paths: Vec<PathReport>,
+    /// Up and down, of those that the thread served.
+    pub(crate) paths: [Option<PathReport>; 2],
     pub(crate) lateness: Histogram,
     pub(crate) cpu: CpuUse,
     pub(crate) scheduling: Scheduling,
@@ -565,17 +567,23 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// That of the thread for up and, `down`, that of the thread for down.
-    pub(crate) fn and(mut self, down: Part) -> Part {
-        self.paths.extend(down.paths);
-        self.lateness.merge(&down.lateness);
-        let last = self.last.and(down.last);
+    /// That of two threads.
+    pub(crate) fn and(mut self, other: Part) -> Part {
+        self.lateness.merge(&other.lateness);
+        let last = self.last.and(other.last);
+        let [up, down] = self.paths;
+        let [other_up, other_down] = other.paths;
+        let both = |one: Option<PathReport>, other: Option<PathReport>| match (one, other) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        };
         Part {
             last: EngineSample { lateness: Summary::of(&self.lateness), ..last },
-            cpu: self.cpu.and(down.cpu),
-            scheduling: self.scheduling.and(down.scheduling),
-            // The first failure ends both; another one has the same cause.
-            failure: self.failure.or(down.failure),
+            paths: [both(up, other_up), both(down, other_down)],
+            cpu: self.cpu.and(other.cpu),
+            scheduling: self.scheduling.and(other.scheduling),
+            // The first failure ends all; another one has the same cause.
+            failure: self.failure.or(other.failure),
             ..self
         }
     }

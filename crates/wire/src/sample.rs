@@ -22,7 +22,8 @@ impl Count {
     }
 }
 
-/// One direction of the engine at one time. Counters count from the start of the engine.
+/// One direction of the engine at one time. Counters count from the start of the engine. Of a direction with
+/// several threads it is the sum of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PathSample {
     /// Backlog of the queue, without device ring and line.
@@ -56,6 +57,38 @@ impl PathSample {
     #[must_use]
     pub fn dropped(&self, reason: Reason) -> u64 {
         self.drops[place(reason)]
+    }
+
+    /// That of two threads.
+    fn and(self, other: PathSample) -> PathSample {
+        let count = |one: Count, other: Count| Count {
+            packets: one.packets + other.packets,
+            bytes: one.bytes + other.bytes,
+        };
+        let backlog = |one: Backlog, other: Backlog| Backlog {
+            packets: one.packets + other.packets,
+            bytes: one.bytes + other.bytes,
+        };
+        let (line, others) = (self.line, other.line);
+        PathSample {
+            backlog: backlog(self.backlog, other.backlog),
+            ring: backlog(self.ring, other.ring),
+            arrived: count(self.arrived, other.arrived),
+            sent: count(self.sent, other.sent),
+            drops: std::array::from_fn(|reason| self.drops[reason] + other.drops[reason]),
+            marks: self.marks + other.marks,
+            queue: [self.queue, other.queue].into_iter().sum(),
+            line: PortStats {
+                packets: line.packets + others.packets,
+                bytes: line.bytes + others.bytes,
+                busy: line.busy + others.busy,
+                idle_backlogged: line.idle_backlogged + others.idle_backlogged,
+                busy_periods: line.busy_periods + others.busy_periods,
+                paused: line.paused + others.paused,
+                clock_backward: line.clock_backward + others.clock_backward,
+            },
+            busy: self.busy + other.busy,
+        }
     }
 
     /// Packets dropped for any reason.
@@ -146,8 +179,8 @@ pub struct EngineSample {
     pub down: PathSample,
     /// Problems so far.
     pub trouble: Trouble,
-    /// Lateness: time of sending minus the time when the frame was due. While an engine with a thread for
-    /// each direction runs, these are the figures of the later one; at its end, those of both together.
+    /// Lateness: time of sending minus the time when the frame was due. While an engine with several
+    /// threads runs, these are the figures of the latest one; at its end, those of all together.
     pub lateness: Summary,
     /// The 99th percentile of lateness above which a result is not valid.
     pub lateness_limit: Span,
@@ -165,12 +198,12 @@ pub struct Validity {
 }
 
 impl EngineSample {
-    /// That of the thread for up and, `other`, that of the thread for down.
+    /// That of two threads. What a thread does not serve is zero in its sample.
     pub(crate) fn and(self, other: EngineSample) -> EngineSample {
         EngineSample {
             at: self.at.min(other.at),
-            up: self.up,
-            down: other.down,
+            up: self.up.and(other.up),
+            down: self.down.and(other.down),
             trouble: self.trouble.and(other.trouble),
             lateness: self.lateness.and(other.lateness),
             lateness_limit: self.lateness_limit.max(other.lateness_limit),
@@ -220,8 +253,20 @@ pub struct Contents {
     /// Flows that wait in the queue: new ones, and those with a backlog. See
     /// [`goodqueue::Inspect::waiting_flows`].
     pub waiting_flows: Option<(u32, u32)>,
-    /// The tins of the queue ([`goodqueue::Inspect::tins`]).
+    /// The tins of the queue ([`goodqueue::Inspect::tins`]); of a direction with several, those of the first
+    /// queue, then those of the next.
     pub tins: Vec<TinState>,
+}
+
+impl Contents {
+    /// Adds those of another thread.
+    pub(crate) fn add(&mut self, other: Contents) {
+        self.connections.extend(other.connections);
+        self.connections.sort_by_key(|flow| flow.first);
+        let flows = |(new, old), (more_new, more_old)| (new + more_new, old + more_old);
+        self.waiting_flows = self.waiting_flows.into_iter().chain(other.waiting_flows).reduce(flows);
+        self.tins.extend(other.tins);
+    }
 }
 
 /// One direction of a finished run.
@@ -239,6 +284,28 @@ pub struct PathReport {
     pub flows: Vec<Flow>,
     /// What came to the queue of connections beyond the first [`crate::flows::MOST_FLOWS`].
     pub others: Count,
+}
+
+impl PathReport {
+    /// That of two threads with equal queues.
+    pub(crate) fn and(mut self, other: PathReport) -> PathReport {
+        self.last = self.last.and(other.last);
+        for ((_, sum), (_, count)) in self.counters.iter_mut().zip(other.counters) {
+            *sum += count;
+        }
+        self.sojourn = match (self.sojourn, other.sojourn) {
+            (Some(mut all), Some(these)) => {
+                all.merge(&these);
+                Some(all)
+            }
+            (all, these) => all.or(these),
+        };
+        self.flows.extend(other.flows);
+        self.flows.sort_by_key(|flow| flow.first);
+        self.others.packets += other.others.packets;
+        self.others.bytes += other.others.bytes;
+        self
+    }
 }
 
 /// Processor time of the engine's threads.
@@ -278,7 +345,7 @@ pub struct HostLoad {
 /// The scheduling of the engine's threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
-    /// Threads: one, or one for each direction. The rest is true of each.
+    /// Threads, of both directions together. The rest is true of each.
     pub threads: usize,
     /// `SCHED_FIFO` was granted.
     pub real_time: bool,
@@ -403,6 +470,8 @@ impl ProcStat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flows::Ends;
+    use goodqueue::cake::TinCounters;
 
     #[test]
     fn each_problem_makes_a_result_not_valid_but_foreign_frames_do_not() {
@@ -443,6 +512,76 @@ mod tests {
         assert_eq!((both.up.sent.packets, both.down.sent.packets), (11, 22));
         assert_eq!((both.at, both.frames_used, both.trouble.socket_drops), (Nanos(20), 3, 7));
         assert_eq!(both.lateness, summary(40, 7, 50, 900));
+    }
+
+    /// Two threads with a queue each for one direction: what is counted is added up, connections are in the
+    /// order in which they began, and the tins of the first queue come first.
+    #[test]
+    fn what_threads_of_one_direction_say_is_added_up() {
+        let end = |port| (std::net::Ipv4Addr::LOCALHOST, port).into();
+        let flow = |first: u64, port: u16| {
+            Flow::new(Ends { protocol: 17, client: end(port), server: end(9) }, Nanos(first))
+        };
+        let path = |packets: u64, flows: Vec<Flow>| {
+            let mut sojourn = Histogram::default();
+            sojourn.record(Span(packets));
+            let count = Count { packets, bytes: 100 * packets };
+            let mut drops = [0; Reason::ALL.len()];
+            drops[place(Reason::Limit)] = packets;
+            let last = PathSample {
+                backlog: Backlog { packets: 1, bytes: packets },
+                arrived: count,
+                sent: count,
+                drops,
+                marks: packets,
+                queue: Stats { packets, ..Stats::default() },
+                line: PortStats { bytes: packets, ..PortStats::default() },
+                ..PathSample::default()
+            };
+            PathReport {
+                last,
+                counters: vec![("a", 1), ("b", packets)],
+                sojourn: Some(sojourn),
+                flows,
+                others: count,
+            }
+        };
+        let both = path(3, vec![flow(2, 1), flow(5, 2)]).and(path(4, vec![flow(1, 3), flow(4, 4)]));
+        let PathReport { last, counters, sojourn, flows, others } = both;
+        let seven = Count { packets: 7, bytes: 700 };
+        assert_eq!((last.arrived, last.sent, others), (seven, seven, seven));
+        assert_eq!(last.backlog, Backlog { packets: 2, bytes: 7 });
+        assert_eq!((last.dropped(Reason::Limit), last.dropped_in_all(), last.marks), (7, 7, 7));
+        assert_eq!((last.queue.packets, last.line.bytes), (7, 7));
+        assert_eq!(counters, [("a", 2), ("b", 7)]);
+        assert_eq!(sojourn.map(|times| (times.count(), times.max())), Some((2, Some(Span(4)))));
+        assert_eq!(flows.iter().map(|flow| flow.first.0).collect::<Vec<_>>(), [1, 2, 4, 5]);
+
+        let tin = |bulk| TinState {
+            rate: 0,
+            target: 0,
+            interval: 0,
+            mtu_time: 0,
+            flow_quantum: 0,
+            tin_quantum: 0,
+            tin_deficit: 0,
+            backlog: 0,
+            time_next: Nanos::ZERO,
+            sparse: 0,
+            bulk,
+            decaying: 0,
+            counters: TinCounters::default(),
+        };
+        let contents = |first: u64, waiting_flows, bulk| Contents {
+            connections: vec![flow(first, 1)],
+            waiting_flows,
+            tins: vec![tin(bulk)],
+        };
+        let mut all = Contents::default();
+        all.add(contents(9, Some((1, 2)), 7));
+        all.add(contents(8, Some((10, 20)), 5));
+        assert_eq!((all.waiting_flows, all.tins), (Some((11, 22)), vec![tin(7), tin(5)]));
+        assert_eq!(all.connections.iter().map(|flow| flow.first.0).collect::<Vec<_>>(), [8, 9]);
     }
 
     #[test]

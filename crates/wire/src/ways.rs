@@ -22,10 +22,9 @@ impl<T> Ways<T> {
         Ways { first: UP, values: values.into() }
     }
 
-    /// Each direction by itself.
-    pub(crate) fn apart(self) -> Vec<Ways<T>> {
-        let alone = |(way, value)| Ways { first: way, values: vec![value] };
-        self.range().zip(self.values).map(alone).collect()
+    /// That of one direction.
+    pub(crate) fn only(way: usize, value: T) -> Ways<T> {
+        Ways { first: way, values: vec![value] }
     }
 
     /// What `make` makes for each direction of `ways`.

@@ -12,6 +12,7 @@ Examples:
   goodqueue shape eth0 --up 4mbit --down 45mbit --link pppoe-ptm --watch
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue dualpi2 --length 10min -o result
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue cake,isolation=dual-srchost,nat=on
+  goodqueue shape eth0 --up 500mbit --down 900mbit --queue cake_mq  # a thread for each processor
   goodqueue shape eth0 --inside eth1 --up 18mbit --down 90mbit      # a box in the line
   goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run          # the commands of tc
   goodqueue shape eth0 --up 18mbit --down 90mbit --systemd          # a unit: it survives a reboot

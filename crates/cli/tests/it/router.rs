@@ -27,6 +27,10 @@ fn wrong_words_are_refused_before_anything_is_touched() {
         "shape lo --inside lo --up 5mbit --down 5mbit --queue cake,nat=on",
         &["--inside lo: nobody translates addresses", "leave `nat` out"],
     );
+    refused(
+        "shape lo --up 5mbit --down 5mbit --queue cake_mq,queues=9",
+        &["--queue cake_mq,", "8 are the most", "queues=8 or less"],
+    );
     refused("shape lo --inside nope0 --up 5mbit --down 5mbit", &["there is no interface nope0"]);
     refused("doctor --explain nope", &["there is no such rule", "fifo, no-queue"]);
     refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);

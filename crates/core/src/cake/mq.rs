@@ -420,6 +420,18 @@ impl<P: Packet, D: Draws> Queue<P> for Member<P, D> {
     }
 }
 
+/// Those of its own instance.
+#[cfg(all(feature = "alloc", target_has_atomic = "64"))]
+impl<P: Packet, D: Draws> Inspect for Member<P, D> {
+    fn waiting_flows(&self) -> Option<(u32, u32)> {
+        self.instance.cake.waiting_flows()
+    }
+
+    fn tins(&self, each: &mut dyn FnMut(TinState)) {
+        self.instance.cake.tins(each);
+    }
+}
+
 #[cfg(all(test, feature = "alloc"))]
 mod tests {
     use super::*;

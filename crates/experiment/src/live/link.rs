@@ -24,7 +24,7 @@ use goodqueue_wire::{
 use serde::{Deserialize, Serialize};
 
 use super::connections::connections;
-use super::queue::{Faults, LineQueue};
+use super::queue::{Faults, LineQueue, shapers};
 use super::rate::LineClock;
 use super::relay::{MOST_CONNECTIONS, Relays, has_ipv6};
 use super::setup::{Network, RadioThread, Setup, lines};
@@ -34,6 +34,7 @@ use crate::plan::LONGEST_RTT;
 use crate::record::{link_plan, signed};
 use crate::{Error, Experiment, Plan};
 
+pub use super::queue::with_instances;
 pub use super::relay::Exposed;
 
 /// Time between two rows of the record.
@@ -256,7 +257,8 @@ impl Link {
     }
 
     /// Shapes what passes between real interfaces, with a queue for each direction. A queue that does not
-    /// shape by itself has a line with the rate of `plan` below it. There is no delay, and no loss.
+    /// shape by itself has a line with the rate of `plan` below it. There is no delay, and no loss. Each
+    /// instance of a `cake_mq` has a thread; see [`with_instances`].
     ///
     /// # Errors
     /// Those of [`Link::start`].
@@ -265,7 +267,9 @@ impl Link {
         let rates = [plan.link.up_bps, plan.link.down_bps].map(Rate);
         let path = |way: usize| {
             let (queue, rate) = (queues[way], rates[way]);
-            let mut path = PathSpec::new(LineQueue::Catalogue(*queue).build(rate, seed, way as u64)?);
+            let mut shapers = shapers(queue, rate, seed, way as u64)?.into_iter();
+            let first = shapers.next().ok_or_else(|| Error::Usage(format!("{queue} has no instance")))?;
+            let mut path = PathSpec { others: shapers.collect(), ..PathSpec::new(first) };
             if queue.shaped_rate().is_none() {
                 path.line = Line::from(Serializer::new(rate));
             }

@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::thread;
 
-use goodqueue::cake::TinState;
-use goodqueue::spec::Link;
+use goodqueue::cake::{Member, TinState};
+use goodqueue::spec::{Link, QueueParams};
 use goodqueue::{
     AnyQueue, Backlog, Bytes, ETHERNET_FRAME, Inspect, Nanos, Owner, Queue, QueueSpec, Rate, Rng, Span,
     Stats, Verdict,
 };
 use goodqueue_own::{Library, LibraryQueue};
-use goodqueue_wire::Frame;
+use goodqueue_wire::{Frame, MOST_QUEUES};
 
 use super::own::{Fault, Own, OwnQueue};
 use crate::Error;
@@ -99,6 +100,46 @@ impl LineQueue {
     }
 }
 
+/// A queue with the number of its instances, if it is a `cake_mq`: unless the text has one, as many as the
+/// process may use processors, and at most [`MOST_QUEUES`].
+///
+/// # Errors
+/// [`Error::Usage`] if the text has more.
+pub fn with_instances(queue: QueueSpec) -> Result<QueueSpec, Error> {
+    let QueueParams::CakeMq(mut setup) = *queue.params() else { return Ok(queue) };
+    let queues = queue.info().parameters.iter().find(|parameter| parameter.name == "queues");
+    if queues.is_some_and(|queues| queue.given(queues).is_none()) {
+        let cpus = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        setup.queues = u32::try_from(cpus.min(MOST_QUEUES)).unwrap_or(1);
+    }
+    if setup.queues as usize > MOST_QUEUES {
+        return Err(Error::Usage(format!(
+            "--queue {queue}: each instance has a thread in each direction, and {MOST_QUEUES} are the most; give \
+             queues={MOST_QUEUES} or less"
+        )));
+    }
+    QueueSpec::try_from(QueueParams::CakeMq(setup)).map_err(Error::usage)
+}
+
+/// The queues of direction `node` that shape to `rate`, one for each thread: the instances of `cake_mq`, and
+/// one of any other kind.
+///
+/// # Errors
+/// [`Error::Usage`] if they cannot be built for this rate.
+pub(super) fn shapers(
+    queue: &QueueSpec,
+    rate: Rate,
+    seed: u64,
+    node: u64,
+) -> Result<Vec<RunningQueue>, Error> {
+    let QueueParams::CakeMq(setup) = *queue.params() else {
+        return Ok(vec![LineQueue::Catalogue(*queue).build(rate, seed, node)?]);
+    };
+    let (draws, link) = (Rng::stream(seed, node, "queue"), Link::ethernet(rate));
+    let members = Member::build(&setup, setup.queues, link, goodqueue_wire::now(), draws);
+    Ok(members.map_err(Error::usage)?.into_iter().map(RunningQueue::Member).collect())
+}
+
 /// Where the queues of an engine note that they break rules.
 #[derive(Clone, Default)]
 pub(super) struct Faults(Vec<Fault>);
@@ -124,6 +165,8 @@ impl Faults {
 #[allow(clippy::large_enum_variant)] // One for each direction.
 pub(super) enum RunningQueue {
     Catalogue(AnyQueue<Frame>),
+    /// An instance of `cake_mq`, in a thread of its own.
+    Member(Member<Frame>),
     Own(LibraryQueue<Frame>),
     Program(OwnQueue),
 }
@@ -132,7 +175,7 @@ impl RunningQueue {
     /// What will say its fault, if it can have one.
     fn fault(&self) -> Option<Fault> {
         match self {
-            RunningQueue::Catalogue(_) => None,
+            RunningQueue::Catalogue(_) | RunningQueue::Member(_) => None,
             RunningQueue::Own(queue) => {
                 let cell = queue.fault_cell();
                 Some(Arc::new(move || cell.get().map(ToString::to_string)))
@@ -147,6 +190,7 @@ macro_rules! each {
     ($running:expr, $queue:ident => $body:expr) => {
         match $running {
             RunningQueue::Catalogue($queue) => $body,
+            RunningQueue::Member($queue) => $body,
             RunningQueue::Own($queue) => $body,
             RunningQueue::Program($queue) => $body,
         }
@@ -186,13 +230,18 @@ impl Queue<Frame> for RunningQueue {
 /// A queue of one's own tells nothing.
 impl Inspect for RunningQueue {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
-        let RunningQueue::Catalogue(queue) = self else { return None };
-        queue.waiting_flows()
+        match self {
+            RunningQueue::Catalogue(queue) => queue.waiting_flows(),
+            RunningQueue::Member(queue) => queue.waiting_flows(),
+            RunningQueue::Own(_) | RunningQueue::Program(_) => None,
+        }
     }
 
     fn tins(&self, each: &mut dyn FnMut(TinState)) {
-        if let RunningQueue::Catalogue(queue) = self {
-            queue.tins(each);
+        match self {
+            RunningQueue::Catalogue(queue) => queue.tins(each),
+            RunningQueue::Member(queue) => queue.tins(each),
+            RunningQueue::Own(_) | RunningQueue::Program(_) => {}
         }
     }
 }
@@ -204,6 +253,24 @@ mod tests {
     /// How long a queue can hold a packet on a line of 1 Mbit/s with a ring of so many packets, ms.
     fn held(queue: &str, ring: u32) -> u64 {
         LineQueue::read(queue).expect("a queue").drain_time(Rate(1_000_000), ring).0 / 1_000_000
+    }
+
+    #[test]
+    fn instances_of_cake_mq_are_as_many_as_processors_or_as_written() {
+        let text = |text: &str| with_instances(text.parse().expect(text)).map(|queue| queue.to_string());
+        let cpus = thread::available_parallelism().expect("processors").get().min(MOST_QUEUES);
+        let usual = text("cake_mq:besteffort,bandwidth=9mbit").expect("a number of processors");
+        assert!(usual.contains(&format!("queues={cpus}")), "{usual}");
+        for (same, count) in
+            [("cake_mq,bandwidth=9mbit,queues=3", 3), ("cake,bandwidth=9mbit", 1), ("pie", 1)]
+        {
+            assert_eq!(text(same).expect(same), same);
+            let queue = same.parse().expect(same);
+            let queues = shapers(&queue, Rate(9_000_000), 1, 0).expect(same);
+            assert_eq!(queues.len(), count, "{same}");
+        }
+        let why = text("cake_mq,queues=9,bandwidth=9mbit").expect_err("too many").to_string();
+        assert!(why.contains("queues=8 or less"), "{why}");
     }
 
     #[test]

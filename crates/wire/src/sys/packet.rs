@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::OnceLock;
 
 use super::{set_option, set_receive_buffer, socklen_of, zeroed};
 use crate::gso::{Joined, LONGEST, VnetHeader};
@@ -19,8 +20,28 @@ const PACKET_ADD_MEMBERSHIP: libc::c_int = 1;
 const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_AUXDATA: libc::c_int = 8;
 const PACKET_VNET_HDR: libc::c_int = 15;
+const PACKET_FANOUT: libc::c_int = 18;
 const PACKET_QDISC_BYPASS: libc::c_int = 20;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// The kind of a group of sockets, and a flag (`linux/if_packet.h`): a flow has a socket, by a hash of its
+/// addresses and ports; the kernel finds a number that is free. Without `PACKET_FANOUT_FLAG_DEFRAG`, which
+/// would put fragments together: they pass as they came, those between two hosts through one socket.
+const PACKET_FANOUT_HASH: libc::c_int = 0;
+const PACKET_FANOUT_FLAG_UNIQUEID: libc::c_int = 0x2000;
+
+/// Filters (`linux/filter.h`). The first takes nothing: BPF_RET | BPF_K with zero bytes.
+const NOTHING: [libc::sock_filter; 1] = [instruction(0x06, 0, 0)];
+/// BPF_RET | BPF_K with all bytes.
+const ALL: [libc::sock_filter; 1] = [instruction(0x06, 0, u32::MAX)];
+/// BPF_LD | BPF_B | BPF_ABS of the packet's type, at SKF_AD_OFF + SKF_AD_PKTTYPE; BPF_JMP | BPF_JEQ | BPF_K with
+/// PACKET_OUTGOING, which skips one instruction if it is another.
+const NOT_LEAVING: [libc::sock_filter; 4] =
+    [instruction(0x30, 0, 0xffff_f004), instruction(0x15, 1, 4), NOTHING[0], ALL[0]];
+
+const fn instruction(code: u16, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code, jt: 0, jf, k }
+}
 
 /// Bytes of kernel memory for frames that wait in the socket. A 1514-byte frame takes about 2.3 kB there,
 /// so this is some 14 000 full frames: more than 100 ms at 1 Gbit/s.
@@ -59,6 +80,11 @@ pub(crate) enum Receive {
     Leaving,
 }
 
+/// The sockets over which the kernel spreads the flows that an interface receives (`PACKET_FANOUT`). The
+/// first that joins makes the group, and the kernel its number.
+#[derive(Debug, Default)]
+pub(crate) struct Fanout(OnceLock<libc::c_int>);
+
 /// A raw packet socket on one interface, for use by one thread.
 pub(crate) struct PacketSocket {
     fd: OwnedFd,
@@ -92,8 +118,13 @@ pub(crate) struct Arrival<'a> {
 }
 
 impl PacketSocket {
-    /// Opens one that receives from `interface` of the calling thread's namespace.
-    pub(crate) fn receiving(interface: &str, which: Receive) -> Result<PacketSocket> {
+    /// Opens one that receives from `interface` of the calling thread's namespace: all of it, or its part as
+    /// one of the sockets of `fanout`. Sockets of one group are opened one after the other.
+    pub(crate) fn receiving(
+        interface: &str,
+        which: Receive,
+        fanout: Option<&Fanout>,
+    ) -> Result<PacketSocket> {
         let (socket, index) = PacketSocket::open(interface)?;
         set_receive_buffer(socket.fd.as_fd(), RECEIVE_BUFFER)
             .map_err(|errno| Error::io("setsockopt AF_PACKET", interface, errno))?;
@@ -105,8 +136,55 @@ impl PacketSocket {
         if which == Receive::Promiscuous {
             socket.be_promiscuous(index)?;
         }
-        socket.bind(index, libc::ETH_P_ALL.cast_unsigned() as u16)?;
+        let every = libc::ETH_P_ALL.cast_unsigned() as u16;
+        if let Some(fanout) = fanout {
+            // Only a bound socket can join. Until it has, it would get what others get, too.
+            socket.filter(&NOTHING)?;
+            socket.bind(index, every)?;
+            socket.join_fanout(fanout)?;
+            // In a group, Linux before 6.2 does not ask for PACKET_IGNORE_OUTGOING.
+            socket.filter(if which == Receive::Leaving { &ALL } else { &NOT_LEAVING })?;
+        } else {
+            socket.bind(index, every)?;
+        }
         Ok(socket)
+    }
+
+    /// Takes only what the filter lets through.
+    fn filter(&self, program: &[libc::sock_filter]) -> Result<()> {
+        // A program of ours has a few instructions.
+        #[allow(clippy::cast_possible_truncation)]
+        let len = program.len() as u16;
+        let filter = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+        // SAFETY: `filter` has `len` instructions. They live during the call, which reads and copies them.
+        let done = unsafe {
+            libc::setsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_FILTER,
+                (&raw const filter).cast(),
+                socklen_of::<libc::sock_fprog>(),
+            )
+        };
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(Error::last("setsockopt SO_ATTACH_FILTER", self.interface.as_str()))
+        }
+    }
+
+    /// Joins the group, or makes it.
+    fn join_fanout(&self, fanout: &Fanout) -> Result<()> {
+        let (kind, number) = match fanout.0.get() {
+            Some(&number) => (PACKET_FANOUT_HASH, number),
+            None => (PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_UNIQUEID, 0),
+        };
+        self.option(libc::SOL_PACKET, PACKET_FANOUT, kind << 16 | number)?;
+        let number = self.number(libc::SOL_PACKET, PACKET_FANOUT);
+        let number =
+            number.map_err(|errno| Error::io("getsockopt PACKET_FANOUT", &*self.interface, errno))?;
+        fanout.0.get_or_init(|| number & 0xffff);
+        Ok(())
     }
 
     /// Opens one that sends on `interface`: past its queueing discipline and filters, or through them with
@@ -197,18 +275,18 @@ impl PacketSocket {
 
     /// Bytes of kernel memory for frames that wait in the socket (`SO_RCVBUF`); 0 if unknown.
     pub(crate) fn receive_buffer(&self) -> u32 {
+        let bytes = self.number(libc::SOL_SOCKET, libc::SO_RCVBUF).unwrap_or(0);
+        u32::try_from(bytes).unwrap_or(0)
+    }
+
+    /// The value of an option that is a number.
+    fn number(&self, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
         let (mut value, mut size): (libc::c_int, _) = (0, socklen_of::<libc::c_int>());
-        // SAFETY: `value` is as large as `size` says and valid for writes. Failure leaves it at zero.
-        unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_RCVBUF,
-                (&raw mut value).cast(),
-                &raw mut size,
-            );
-        }
-        u32::try_from(value).unwrap_or(0)
+        // SAFETY: `value` is as large as `size` says and valid for writes.
+        let done = unsafe {
+            libc::getsockopt(self.fd.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut size)
+        };
+        if done == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
     }
 
     /// The interface's name.
