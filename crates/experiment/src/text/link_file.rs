@@ -73,8 +73,7 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
             queue.parse().map_err(|error: goodqueue::SpecError| Wrong::new(section.at, error.to_string()))?;
         let wifi = Wifi::read(&section, None, Some(&spec))?;
         if !wifi.is_compared && !queues.is_empty() {
-            let what =
-                "--queue: no queue is compared here: give [wifi] driver = \"ath9k-4.4\" and queue = \"$queue\"";
+            let what = "--queue: no queue is compared here: give [wifi] driver = \"ath9k-4.4\" and queue = \"$queue\"";
             return Err(Wrong::new(section.at, what));
         }
         let ipv6 = plan.link.ip_version == 6;
@@ -112,7 +111,7 @@ mod tests {
         assert_eq!((experiment.variants.len(), experiment.seeds), (1, vec![3]));
         let scenario = &experiment.variants[0].scenario;
         assert_eq!((scenario.flows.len(), scenario.radios.len(), scenario.tcp.ecn), (4, 1, true));
-        assert_eq!(experiment.variants[0].label, "ath9k of Linux 6.1: airtime fairness");
+        assert_eq!(experiment.variants[0].label, "ath9k-6.1: airtime fairness");
     }
 
     #[test]

@@ -31,7 +31,11 @@ fn network(rates: &[&str], driver: &DriverSpec) -> Scenario {
         links.push(Link::new(ACCESS_POINT, station, None, Span::ZERO));
         links.push(Link::new(station, ACCESS_POINT, None, Span::ZERO));
         let peer = PeerSpec::new(RateSpec::Fixed(rate.parse().expect("a rate")));
-        devices.push(DeviceSpec::station(0, peer, DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue"))));
+        devices.push(DeviceSpec::station(
+            0,
+            peer,
+            DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue")),
+        ));
     }
     let on_air = (2..links.len()).collect();
     let nodes_on_air = (ACCESS_POINT..nodes.len()).collect();

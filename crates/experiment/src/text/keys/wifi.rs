@@ -74,7 +74,12 @@ pub(crate) static WIFI: Table = Table {
             "pfifo:1000",
             "ath9k-4.4, and ath10k with above = \"qdisc\": the queue discipline; $queue is the one under comparison",
         ),
-        key("fifo", count(1, 65_536), "123", "ath9k-4.4: frames that the driver holds for an access category"),
+        key(
+            "fifo",
+            count(1, 65_536),
+            "123",
+            "ath9k-4.4: frames that the driver holds for an access category",
+        ),
         key(
             "above",
             Kind::OneOf(&[Kind::Word("fq_codel"), Kind::Word("fq"), Kind::Word("fifo"), Kind::Word("qdisc")]),
@@ -101,7 +106,12 @@ pub(crate) static WIFI: Table = Table {
             "tx, rx",
             "which airtime counts: of frames sent to a station, received from it",
         ),
-        key("sparse", Kind::Switch, "true with ath9k-4.11, otherwise false", "whether stations that become active go first (ATC 2017)"),
+        key(
+            "sparse",
+            Kind::Switch,
+            "true with ath9k-4.11, otherwise false",
+            "whether stations that become active go first (ATC 2017)",
+        ),
         key(
             "turns",
             Kind::OneOf(&[Kind::Word("lost"), Kind::Word("kept")]),
@@ -349,5 +359,4 @@ pub(crate) fn is_of(key: &Key, driver: &Driver) -> bool {
         | "joint_airtime" | "admission" => !driver.has_fifos(),
         _ => true,
     }
-}
 }

@@ -241,7 +241,7 @@ fn the_plan_says_who_is_at_which_rate() {
     let link = &plan["variants"][1]["links"][2];
     assert_eq!(link["link"], "ap to fast1");
     assert_eq!(link["line"], "on the air, ht20-mcs15-sgi");
-    assert!(link["queue"].as_str().expect("words").starts_with("ath9k of Linux 4.4: fq_codel"), "{link}");
+    assert!(link["queue"].as_str().expect("words").starts_with("ath9k-4.4: fq_codel"), "{link}");
 }
 
 /// What the access point of a network with these lines does: queues in words, and airtime fairness, ath9k's own
@@ -262,14 +262,14 @@ fn does(wifi: &str) -> (String, [bool; 5]) {
 #[test]
 fn a_version_of_a_driver_does_what_that_kernel_did() {
     for (word, words, on) in [
-        ("ath9k-4.4", "ath9k of Linux 4.4: pfifo:1000 over FIFOs of 123 frames", [0, 0, 0, 0, 0]),
-        ("ath9k-4.10", "ath9k of Linux 4.10: stations in turn", [0, 0, 0, 0, 0]),
-        ("ath9k-4.11", "ath9k of Linux 4.11: airtime fairness, sparse stations first", [1, 1, 1, 0, 1]),
-        ("ath9k-6.1", "ath9k of Linux 6.1: airtime fairness", [1, 0, 0, 0, 1]),
-        ("ath9k", "ath9k of Linux 6.1: airtime fairness", [1, 0, 0, 0, 1]),
-        ("ath10k-4.4", "ath10k of Linux 4.4: pfifo:1000, 1424 packets in firmware", [0, 0, 0, 0, 0]),
-        ("ath10k-6.1", "ath10k of Linux 6.1: airtime fairness, AQL, 1424 packets in firmware", [1, 0, 0, 1, 0]),
-        ("ath10k", "ath10k of Linux 6.1: airtime fairness, AQL, 1424 packets in firmware", [1, 0, 0, 1, 0]),
+        ("ath9k-4.4", "ath9k-4.4: pfifo:1000 over FIFOs of 123 frames", [0, 0, 0, 0, 0]),
+        ("ath9k-4.10", "ath9k-4.10: stations in turn", [0, 0, 0, 0, 0]),
+        ("ath9k-4.11", "ath9k-4.11: airtime fairness, sparse stations first", [1, 1, 1, 0, 1]),
+        ("ath9k-6.1", "ath9k-6.1: airtime fairness", [1, 0, 0, 0, 1]),
+        ("ath9k", "ath9k-6.1: airtime fairness", [1, 0, 0, 0, 1]),
+        ("ath10k-4.4", "ath10k-4.4: pfifo:1000, 1424 packets in firmware", [0, 0, 0, 0, 0]),
+        ("ath10k-6.1", "ath10k-6.1: airtime fairness, AQL, 1424 packets in firmware", [1, 0, 0, 1, 0]),
+        ("ath10k", "ath10k-6.1: airtime fairness, AQL, 1424 packets in firmware", [1, 0, 0, 1, 0]),
     ] {
         let expected = (words.to_string(), on.map(|on| on == 1));
         assert_eq!(does(&format!("driver = \"{word}\"")), expected, "{word}");
@@ -280,10 +280,10 @@ fn a_version_of_a_driver_does_what_that_kernel_did() {
     let (_, on) = does("driver = \"ath9k-4.11\"\nsparse = false");
     assert_eq!(on, [true, true, false, false, true]);
     let (words, on) = does("driver = \"ath9k-4.10\"\nturns = \"kept\"");
-    assert_eq!((words.as_str(), on[4]), ("ath9k of Linux 4.10: stations in turn, turns kept", true));
+    assert_eq!((words.as_str(), on[4]), ("ath9k-4.10: stations in turn, turns kept", true));
     let (words, on) = does("driver = \"ath10k-4.4\"\nabove = \"fq_codel\"");
     assert_eq!(on, [false; 5]);
-    assert_eq!(words, "ath10k of Linux 4.4: stations in turn, 1424 packets in firmware");
+    assert_eq!(words, "ath10k-4.4: stations in turn, 1424 packets in firmware");
 }
 
 #[test]
@@ -293,8 +293,8 @@ fn stations_have_the_driver_of_a_version_too() {
         assert_eq!(link["link"], "sta to ap");
         link["queue"].as_str().expect("words").to_string()
     };
-    assert_eq!(words(""), "ath9k of Linux 4.4: pfifo:1000 over FIFOs of 123 frames");
-    assert_eq!(words("station_driver = \"ath9k-4.11\""), "ath9k of Linux 4.11");
+    assert_eq!(words(""), "ath9k-4.4: pfifo:1000 over FIFOs of 123 frames");
+    assert_eq!(words("station_driver = \"ath9k-4.11\""), "ath9k-4.11");
     let text = one("station_driver = \"ath9k-4.11\"", "mcs = 1");
     let driver = &right(&text).variants[0].scenario.radios[0].spec.devices[1].driver;
     assert!(driver.keeps_turn && matches!(&driver.upper, Upper::Mac80211(params) if params.ath9k_scheduler));

@@ -39,8 +39,7 @@ pub(super) fn access_point(
     refuse_unheard(base, over, "driver", driver.word, |key| is_of(key, driver))?;
     if !driver.is_ath9k() {
         let above = chain.plain("above", word)?;
-        let (choice, value) =
-            above.as_deref().map_or(("driver", driver.word), |above| ("above", above));
+        let (choice, value) = above.as_deref().map_or(("driver", driver.word), |above| ("above", above));
         let above = above.as_deref().unwrap_or_else(|| driver.above());
         refuse_unheard(base, over, choice, value, |key| is_above(key, above))?;
     }
@@ -49,7 +48,7 @@ pub(super) fn access_point(
         _ if driver.is_ath9k() => ath9k(chain, driver, band)?,
         _ => ath10k(chain, driver, band, compared)?,
     };
-    let mut words = format!("{}: {words}", driver.words());
+    let mut words = format!("{}: {words}", driver.word);
     let (ideas, more) = super::ideas::read(chain, driver)?;
     spec.ideas = ideas;
     words.push_str(&more);
@@ -75,13 +74,16 @@ pub(super) fn access_point(
 fn named(chain: &Chain<'_>, name: &str, default: &str) -> Read<&'static Driver> {
     let driver = chain.read(name, |key, kind, value| {
         if value.get_ref().as_str() == Some("stock") {
-            let what = format!("{name} = \"stock\": a driver is named with its version of Linux, this one \"ath9k-4.4\"");
+            let what = format!(
+                "{name} = \"stock\": a driver is named with its version of Linux, this one \"ath9k-4.4\""
+            );
             return Err(Wrong::new(value.span().start, what));
         }
         word(key, kind, value)
     })?;
     let (word, at) = driver.map_or((default.to_string(), chain.at()), |driver| (driver.value, driver.at));
-    Driver::named(&word).ok_or_else(|| Wrong::new(at, format!("{name} = \"{word}\": there is no such driver")))
+    Driver::named(&word)
+        .ok_or_else(|| Wrong::new(at, format!("{name} = \"{word}\": there is no such driver")))
 }
 
 /// Refuses keys that say nothing with this value of `choice`. What [wifi] says for its own one, a variant
@@ -311,8 +313,7 @@ fn edca(chain: &Chain<'_>) -> Read<[EdcaParams; 4]> {
 
 /// The driver of stations, whose queue discipline is `queue` where it has one.
 fn of_station(driver: &Driver, queue: QueueSpec) -> DriverSpec {
-    let upper =
-        if driver.does(Does::Qdisc) { Upper::Qdisc(queue) } else { Upper::Mac80211(queues(driver)) };
+    let upper = if driver.does(Does::Qdisc) { Upper::Qdisc(queue) } else { Upper::Mac80211(queues(driver)) };
     let keeps_turn = driver.does(Does::KeepsTurns);
     match driver {
         _ if driver.has_fifos() => DriverSpec::ath9k_fifos(queue),
@@ -327,9 +328,9 @@ pub(super) fn station_words(network: &Chain<'_>) -> Read<String> {
     let queue = network.read("station_queue", read::queue)?;
     let queue = queue.map_or_else(|| plain(network.at()), |queue| Ok(queue.value))?;
     Ok(match driver {
-        _ if driver.has_fifos() => format!("{}: {}", driver.words(), over_fifos(&queue, ATH9K_QDEPTH)),
-        _ if driver.does(Does::Qdisc) => format!("{}: {queue}", driver.words()),
-        _ => driver.words(),
+        _ if driver.has_fifos() => format!("{}: {}", driver.word, over_fifos(&queue, ATH9K_QDEPTH)),
+        _ if driver.does(Does::Qdisc) => format!("{}: {queue}", driver.word),
+        _ => driver.word.into(),
     })
 }
 

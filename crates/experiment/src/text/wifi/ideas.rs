@@ -13,7 +13,9 @@ pub(super) fn read(chain: &Chain<'_>, driver: &Driver) -> Read<(Ideas, String)> 
         fill_ahead: chain.plain("fill_ahead", read::span)?,
         lifetime: chain.plain("lifetime", read::span)?,
         latency_budget: chain.plain("latency_budget", read::span)?,
-        combine: driver.is_ath9k() && !driver.has_fifos() && chain.plain("combine", read::switch)?.unwrap_or(false),
+        combine: driver.is_ath9k()
+            && !driver.has_fifos()
+            && chain.plain("combine", read::switch)?.unwrap_or(false),
         ..Ideas::NONE
     };
     if !driver.has_fifos() {
