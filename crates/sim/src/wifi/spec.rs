@@ -228,8 +228,8 @@ pub const ATH9K_QDEPTH: u32 = 123;
 pub const ATH10K_MSDU_DESC: u32 = 1_424;
 
 impl DriverSpec {
-    /// ath9k before mac80211's queues (Linux 3.17 to 4.9), with FIFOs under `qdisc`: aggregates of 4 ms and half a
-    /// block ack window.
+    /// ath9k before mac80211's queues (Linux 3.17 to 4.9), with FIFOs under `qdisc`: aggregates of 4 ms and
+    /// half a block ack window.
     #[must_use]
     pub const fn ath9k_fifos(qdisc: QueueSpec) -> DriverSpec {
         DriverSpec {

@@ -244,8 +244,8 @@ fn the_plan_says_who_is_at_which_rate() {
     assert!(link["queue"].as_str().expect("words").starts_with("ath9k-4.4: fq_codel"), "{link}");
 }
 
-/// What the access point of a network with these lines does: queues in words, and airtime fairness, ath9k's own
-/// scheduler, sparse stations first, AQL, turns kept.
+/// What the access point of a network with these lines does: queues in words, and airtime fairness, ath9k's
+/// own scheduler, sparse stations first, AQL, turns kept.
 fn does(wifi: &str) -> (String, [bool; 5]) {
     let experiment = right(&one(wifi, "mcs = 1"));
     let variant = &experiment.variants[0];
