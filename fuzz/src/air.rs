@@ -51,13 +51,13 @@ const MOST_STATIONS: usize = 6;
 
 impl Driver {
     fn spec(self) -> DriverSpec {
-        let stock = |queue: &str| DriverSpec::stock(queue.parse().expect("a queue"));
+        let fifos = |queue: &str| DriverSpec::ath9k_fifos(queue.parse().expect("a queue"));
         let mut driver = match self.kind % 5 {
-            0 => stock("pfifo:20"),
-            1 => stock("fq_codel,limit=300"),
+            0 => fifos("pfifo:20"),
+            1 => fifos("fq_codel,limit=300"),
             2 => DriverSpec::ath9k(),
             3 => DriverSpec::ath10k(),
-            _ => DriverSpec { lower: DriverSpec::ath10k().lower, ..stock("codel") },
+            _ => DriverSpec { lower: DriverSpec::ath10k().lower, ..fifos("codel") },
         };
         let (is_on, kind) = (|bit: u8| self.ideas >> bit & 1 == 1, self.kind % 5);
         let has_stack = matches!(kind, 2 | 3);

@@ -62,7 +62,11 @@ fn scenario(loaded: usize, idle: usize, is_tcp: bool) -> Scenario {
         links.push(Link::new(node, 1, None, Span::ZERO));
         let rate = if station == 0 { "mcs0" } else { "mcs15" };
         let peer = PeerSpec::new(RateSpec::Fixed(rate.parse().expect("a rate")));
-        devices.push(DeviceSpec::station(0, peer, DriverSpec::stock("pfifo:1000".parse().expect("a queue"))));
+        devices.push(DeviceSpec::station(
+            0,
+            peer,
+            DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue")),
+        ));
     }
     let radio = Radio {
         spec: RadioSpec { devices, ..RadioSpec::default() },

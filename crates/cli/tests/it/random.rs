@@ -151,7 +151,7 @@ impl Dice {
     fn wifi(&mut self) -> String {
         let mut text = format!("[wifi]\nmcs = {}\n", self.0.below(8));
         if self.one(2) {
-            text += "driver = \"stock\"\nqueue = \"$queue\"\n";
+            text += "driver = \"ath9k-4.4\"\nqueue = \"$queue\"\n";
         }
         text + &format!("[[wifi.station]]\nname = \"sta\"\ncount = {}\n", 1 + self.0.below(3))
     }

@@ -32,8 +32,8 @@ impl Sink for Out {
 
 fn spec(driver: DriverSpec) -> RadioSpec {
     let peer = |rate: &str| PeerSpec::new(RateSpec::Fixed(rate.parse().expect("a rate")));
-    let stock = || DriverSpec::stock("pfifo:50".parse().expect("a queue"));
-    let station = |rate| DeviceSpec::station(0, peer(rate), stock());
+    let fifos = || DriverSpec::ath9k_fifos("pfifo:50".parse().expect("a queue"));
+    let station = |rate| DeviceSpec::station(0, peer(rate), fifos());
     let devices = vec![DeviceSpec::access_point(driver), station("mcs7"), station("mcs0")];
     RadioSpec { devices, ..RadioSpec::default() }
 }
@@ -129,7 +129,7 @@ fn same(driver: DriverSpec) {
 
 #[test]
 fn a_fifo_access_point_is_the_same_through_the_medium_interface() {
-    same(DriverSpec::stock("pfifo:50".parse().expect("a queue")));
+    same(DriverSpec::ath9k_fifos("pfifo:50".parse().expect("a queue")));
 }
 
 #[test]

@@ -73,8 +73,7 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
             queue.parse().map_err(|error: goodqueue::SpecError| Wrong::new(section.at, error.to_string()))?;
         let wifi = Wifi::read(&section, None, Some(&spec))?;
         if !wifi.is_compared && !queues.is_empty() {
-            let what =
-                "--queue: no queue is compared here: give [wifi] driver = \"stock\" and queue = \"$queue\"";
+            let what = "--queue: no queue is compared here: give [wifi] driver = \"ath9k-4.4\" and queue = \"$queue\"";
             return Err(Wrong::new(section.at, what));
         }
         let ipv6 = plan.link.ip_version == 6;
@@ -112,13 +111,13 @@ mod tests {
         assert_eq!((experiment.variants.len(), experiment.seeds), (1, vec![3]));
         let scenario = &experiment.variants[0].scenario;
         assert_eq!((scenario.flows.len(), scenario.radios.len(), scenario.tcp.ecn), (4, 1, true));
-        assert_eq!(experiment.variants[0].label, "ath9k, airtime fairness");
+        assert_eq!(experiment.variants[0].label, "ath9k-6.1: airtime fairness");
     }
 
     #[test]
     fn queues_are_compared_if_the_network_has_a_place_for_them() {
-        let stock = FILE.replace("mcs = 7", "mcs = 7\ndriver = \"stock\"\nqueue = \"$queue\"");
-        let experiment = over(&stock, "tcp_1down --queue fq_codel,pfifo:50").expect("right");
+        let fifos = FILE.replace("mcs = 7", "mcs = 7\ndriver = \"ath9k-4.4\"\nqueue = \"$queue\"");
+        let experiment = over(&fifos, "tcp_1down --queue fq_codel,pfifo:50").expect("right");
         let labels: Vec<&str> = experiment.variants.iter().map(|variant| variant.label.as_str()).collect();
         assert_eq!(labels, ["fq_codel", "pfifo:50"]);
         let why = over(FILE, "tcp_1down --queue codel").map(|_| ()).expect_err("no place");

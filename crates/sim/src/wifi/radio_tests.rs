@@ -49,8 +49,8 @@ impl Sink for Counter {
     }
 }
 
-fn stock() -> DriverSpec {
-    DriverSpec::stock("pfifo:1000".parse().expect("a queue"))
+fn fifos() -> DriverSpec {
+    DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue"))
 }
 
 fn peer(rate: &str) -> PeerSpec {
@@ -59,9 +59,9 @@ fn peer(rate: &str) -> PeerSpec {
 
 /// An access point and a station at each of `rates`.
 fn network(rates: &[&str]) -> RadioSpec {
-    let station = |rate: &&str| DeviceSpec::station(0, peer(rate), stock());
+    let station = |rate: &&str| DeviceSpec::station(0, peer(rate), fifos());
     let devices =
-        std::iter::once(DeviceSpec::access_point(stock())).chain(rates.iter().map(station)).collect();
+        std::iter::once(DeviceSpec::access_point(fifos())).chain(rates.iter().map(station)).collect();
     RadioSpec { devices, ..RadioSpec::default() }
 }
 
@@ -150,7 +150,7 @@ fn a_turn_lost_at_a_full_hardware_queue_lets_single_frames_come_up_more_often() 
         rates[0] = "dsss1";
         let mut spec = network(&rates);
         let upper = Upper::Mac80211(in_turn);
-        spec.devices[0].driver = DriverSpec { upper, lower: Lower::Txq, keeps_turn, ..stock() };
+        spec.devices[0].driver = DriverSpec { upper, lower: Lower::Txq, keeps_turn, ..fifos() };
         let flows: Vec<(DeviceId, DeviceId)> = (1..=11).map(|to| (0, to)).collect();
         let (radio, _) = flood(&spec, &flows, 1514, Span::from_millis(1), 5);
         let airtime = |to| radio.path_account(0, to).expect("associated").airtime.0;
@@ -340,8 +340,8 @@ fn weights_share_the_air() {
 #[test]
 fn two_networks_share_a_channel() {
     let mut spec = network(&["mcs7", "mcs7", "mcs7"]);
-    spec.devices.push(DeviceSpec::access_point(stock()));
-    spec.devices.push(DeviceSpec::station(4, peer("mcs7"), stock()));
+    spec.devices.push(DeviceSpec::access_point(fifos()));
+    spec.devices.push(DeviceSpec::station(4, peer("mcs7"), fifos()));
     let flows = [(0, 1), (0, 2), (0, 3), (4, 5)];
     let (radio, _) = flood(&spec, &flows, 1514, Span::from_micros(200), 10);
     let wins = |from, to| {
@@ -381,8 +381,8 @@ fn voice_goes_before_best_effort() {
 /// Random networks: 2.4 and 5 GHz, errors, RTS, every driver, all TIDs, legacy and new rates, up and down.
 fn any_network(choices: &[u8]) -> RadioSpec {
     let drivers = [
-        stock(),
-        DriverSpec::stock("fq_codel,limit=300".parse().expect("a queue")),
+        fifos(),
+        DriverSpec::ath9k_fifos("fq_codel,limit=300".parse().expect("a queue")),
         DriverSpec::ath9k(),
         DriverSpec::ath10k(),
     ];
@@ -453,7 +453,7 @@ proptest::proptest! {
 
 /// An access point of this driver and a station at 6 Mbit/s.
 fn slow(driver: DriverSpec) -> Radio {
-    let devices = vec![DeviceSpec::access_point(driver), DeviceSpec::station(0, peer("ofdm6"), stock())];
+    let devices = vec![DeviceSpec::access_point(driver), DeviceSpec::station(0, peer("ofdm6"), fifos())];
     Radio::new(&RadioSpec { devices, ..RadioSpec::default() }, 1, 0).expect("a radio")
 }
 
@@ -544,12 +544,12 @@ fn firmware_that_drops_holds_nothing_back() {
 /// Without losses, the packets of one flow go on the air in the order in which they were accepted.
 #[test]
 fn sojourn_is_the_time_until_the_first_bit_of_the_exchange_that_carries_a_packet() {
-    for (driver, is_lossy) in [(stock(), false), (DriverSpec::ath9k(), false), (DriverSpec::ath10k(), true)] {
+    for (driver, is_lossy) in [(fifos(), false), (DriverSpec::ath9k(), false), (DriverSpec::ath10k(), true)] {
         let mut spec = network(&[]);
         spec.devices[0].driver = driver;
         let mut station = peer("mcs7");
         station.errors = if is_lossy { Errors::Share(0.3) } else { Errors::None };
-        spec.devices.push(DeviceSpec::station(0, station, stock()));
+        spec.devices.push(DeviceSpec::station(0, station, fifos()));
         let mut radio = Radio::new(&spec, 1, 0).expect("a radio");
         radio.measure_sojourn(0, Nanos::ZERO, Nanos(10 * SECOND));
         let mut counter = Counter::default();
@@ -587,7 +587,7 @@ fn sojourn_is_the_time_until_the_first_bit_of_the_exchange_that_carries_a_packet
 /// without a queue discipline gets its segments.
 #[test]
 fn super_packets_are_cut_behind_the_queue_discipline() {
-    let fifo = DriverSpec::stock("pfifo:10".parse().expect("a queue"));
+    let fifo = DriverSpec::ath9k_fifos("pfifo:10".parse().expect("a queue"));
     for (driver, taken) in [(fifo, true), (DriverSpec::ath9k(), false)] {
         let mut spec = network(&["mcs0"]);
         spec.devices[0].driver = driver;

@@ -228,9 +228,10 @@ pub const ATH9K_QDEPTH: u32 = 123;
 pub const ATH10K_MSDU_DESC: u32 = 1_424;
 
 impl DriverSpec {
-    /// ath9k before 2016 under `qdisc`: aggregates of 4 ms and half a block ack window.
+    /// ath9k before mac80211's queues (Linux 3.17 to 4.9), with FIFOs under `qdisc`: aggregates of 4 ms and
+    /// half a block ack window.
     #[must_use]
-    pub const fn stock(qdisc: QueueSpec) -> DriverSpec {
+    pub const fn ath9k_fifos(qdisc: QueueSpec) -> DriverSpec {
         DriverSpec {
             upper: Upper::Qdisc(qdisc),
             lower: Lower::Fifo { packets: ATH9K_QDEPTH },
@@ -243,7 +244,7 @@ impl DriverSpec {
 }
 
 impl DriverSpec {
-    /// ath9k on mac80211's queues: airtime fairness, no AQL.
+    /// ath9k on mac80211's queues (Linux 6.1): airtime fairness, no AQL.
     #[must_use]
     pub fn ath9k() -> DriverSpec {
         let upper = Upper::Mac80211(WifiParams { aql: false, ..WifiParams::without_vht() });
@@ -257,7 +258,7 @@ impl DriverSpec {
         }
     }
 
-    /// ath10k on mac80211's queues, with AQL.
+    /// ath10k on mac80211's queues (Linux 6.1), with AQL.
     #[must_use]
     pub fn ath10k() -> DriverSpec {
         let lower = Lower::Firmware { packets: ATH10K_MSDU_DESC };

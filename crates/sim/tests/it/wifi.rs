@@ -31,7 +31,11 @@ fn network(rates: &[&str], driver: &DriverSpec) -> Scenario {
         links.push(Link::new(ACCESS_POINT, station, None, Span::ZERO));
         links.push(Link::new(station, ACCESS_POINT, None, Span::ZERO));
         let peer = PeerSpec::new(RateSpec::Fixed(rate.parse().expect("a rate")));
-        devices.push(DeviceSpec::station(0, peer, DriverSpec::stock("pfifo:1000".parse().expect("a queue"))));
+        devices.push(DeviceSpec::station(
+            0,
+            peer,
+            DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue")),
+        ));
     }
     let on_air = (2..links.len()).collect();
     let nodes_on_air = (ACCESS_POINT..nodes.len()).collect();
@@ -138,15 +142,15 @@ fn with_udp(mut scenario: Scenario) -> Vec<Got> {
     measure(&scenario, 10)
 }
 
-fn stock() -> DriverSpec {
-    DriverSpec::stock("pfifo:1000".parse().expect("a queue"))
+fn fifos() -> DriverSpec {
+    DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue"))
 }
 
 /// "Ending the Anomaly": the slow station takes some 80 % of the air (the model says 79), and the total is
 /// 18.7 Mbit/s measured, 26.4 by the model.
 #[test]
 fn through_a_fifo_the_slow_station_takes_the_air() {
-    let got = with_udp(three(&stock()));
+    let got = with_udp(three(&fifos()));
     assert!((0.72..0.88).contains(&got[2].share), "{got:?}");
     assert!((16.0..26.4).contains(&total(&got)), "{got:?}");
 }
@@ -154,7 +158,7 @@ fn through_a_fifo_the_slow_station_takes_the_air() {
 /// The patch that brought airtime scheduling to ath9k had, before it, 19.17, 19.83 and 2.58 Mbit/s.
 #[test]
 fn tcp_through_a_fifo_has_what_was_measured_before_airtime_scheduling() {
-    let got = with_tcp(three(&stock()));
+    let got = with_tcp(three(&fifos()));
     for (got, measured) in got.iter().zip([19.17, 19.83, 2.58]) {
         assert!((got.goodput / measured - 1.0).abs() < 0.25, "{got:?} {measured}");
     }
@@ -162,7 +166,7 @@ fn tcp_through_a_fifo_has_what_was_measured_before_airtime_scheduling() {
 
 #[test]
 fn one_fast_station_has_what_the_rate_gives() {
-    let mut scenario = network(&["mcs15"], &stock());
+    let mut scenario = network(&["mcs15"], &fifos());
     scenario.flows = vec![download(FIRST)];
     let got = measure(&scenario, 10);
     // Below the model's 126 Mbit/s for UDP, since acknowledgements need accesses too. ns-3 has 113.
@@ -174,7 +178,7 @@ fn one_fast_station_has_what_the_rate_gives() {
 /// one's do not.
 #[test]
 fn airtime_fairness_gives_each_a_third_of_the_air() {
-    let before = with_udp(three(&stock()));
+    let before = with_udp(three(&fifos()));
     let got = with_udp(three(&DriverSpec::ath9k()));
     assert!(got.iter().all(|got| (got.share - 1.0 / 3.0).abs() < 0.03), "{got:?}");
     let ratio = total(&got) / total(&before);
@@ -194,7 +198,7 @@ fn airtime_fairness_gives_each_a_third_of_the_air() {
 /// end is met: here, at rates without any loss, it is more.
 #[test]
 fn tcp_gets_more_with_airtime_scheduling() {
-    let before = with_tcp(three(&stock()));
+    let before = with_tcp(three(&fifos()));
     let got = with_tcp(three(&DriverSpec::ath9k()));
     assert!(total(&got) > 1.15 * total(&before), "{} {}", total(&got), total(&before));
 }
@@ -237,7 +241,7 @@ fn thirty_stations_one_of_them_at_1_mbit() {
         scenario.flows = (FIRST..scenario.nodes.len()).map(download).collect();
         measure(&scenario, 15)
     };
-    let before = run(&DriverSpec::stock("fq_codel".parse().expect("a queue")));
+    let before = run(&DriverSpec::ath9k_fifos("fq_codel".parse().expect("a queue")));
     // Its own scheduler does not forget airtime of a station that waits a second for its turn.
     let own = WifiParams { ath9k_scheduler: true, aql: false, ..WifiParams::without_vht() };
     let after = run(&DriverSpec { upper: Upper::Mac80211(own), ..DriverSpec::ath9k() });
@@ -271,8 +275,8 @@ fn pings(mut scenario: Scenario) -> Vec<f64> {
 /// Hundreds of ms through a FIFO; an order of magnitude less with queues by flow in the stack.
 #[test]
 fn delay_under_load_falls_by_an_order_of_magnitude() {
-    let fifo = pings(three(&stock()));
-    let fq_codel = pings(three(&DriverSpec::stock("fq_codel".parse().expect("a queue"))));
+    let fifo = pings(three(&fifos()));
+    let fq_codel = pings(three(&DriverSpec::ath9k_fifos("fq_codel".parse().expect("a queue"))));
     let airtime = pings(three(&DriverSpec::ath9k()));
     for station in 0..3 {
         assert!(fifo[station] > 100.0, "{fifo:?}");

@@ -21,15 +21,15 @@ impl Sink for Ledger {
     fn dropped(&mut self, _: Nanos, _: DeviceId, _: Frame, _: Reason) {}
 }
 
-fn stock() -> DriverSpec {
-    DriverSpec::stock("pfifo:1000".parse().expect("a queue"))
+fn fifos() -> DriverSpec {
+    DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue"))
 }
 
 /// An access point and a station at each of `rates`.
 fn network(driver: DriverSpec, rates: &[&str]) -> RadioSpec {
     let station = |rate: &&str| {
         let peer = PeerSpec::new(RateSpec::Fixed(rate.parse().expect("a rate")));
-        DeviceSpec::station(0, peer, stock())
+        DeviceSpec::station(0, peer, fifos())
     };
     let devices =
         std::iter::once(DeviceSpec::access_point(driver)).chain(rates.iter().map(station)).collect();
@@ -98,7 +98,7 @@ fn a_client_that_walks_away_pays_alone() {
 #[test]
 fn with_rts_a_collision_of_long_frames_is_short() {
     let run = |rts| {
-        let mut spec = network(stock(), &["mcs7"; 5]);
+        let mut spec = network(fifos(), &["mcs7"; 5]);
         spec.devices.iter_mut().for_each(|device| device.rts_threshold = rts);
         let flows: Vec<_> = (1..=5).map(|station| (station, 0, 0)).collect();
         let mut radio = Radio::new(&spec, 1, 0).expect("a radio");
@@ -119,7 +119,7 @@ fn with_rts_a_collision_of_long_frames_is_short() {
 /// has packets. None of this counts as a collision on the air. When VI has no more packets, BE continues.
 #[test]
 fn of_two_categories_that_collide_in_a_device_the_higher_one_sends() {
-    let mut spec = network(stock(), &["mcs7"]);
+    let mut spec = network(fifos(), &["mcs7"]);
     let at_once = EdcaParams { aifsn: 2, cw_min: 0, cw_max: 0, txop: Span::ZERO };
     spec.devices[0].edca[Ac::Be as usize] = at_once;
     spec.devices[0].edca[Ac::Vi as usize] = EdcaParams { txop: Span::from_micros(3_008), ..at_once };

@@ -30,7 +30,11 @@ fn network(driver: &DriverSpec, seed: u64) -> Scenario {
         links.push(Link::new(ACCESS_POINT, station, None, Span::ZERO));
         links.push(Link::new(station, ACCESS_POINT, None, Span::ZERO));
         let peer = PeerSpec::new(RateSpec::Fixed("ofdm6".parse().expect("a rate")));
-        devices.push(DeviceSpec::station(0, peer, DriverSpec::stock("pfifo:1000".parse().expect("a queue"))));
+        devices.push(DeviceSpec::station(
+            0,
+            peer,
+            DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue")),
+        ));
     }
     let nodes = ["host", "access point", "station 1", "station 2"].map(String::from).to_vec();
     let radio = Radio {

@@ -124,7 +124,7 @@ fn live_a_download_over_wi_fi_meets_the_air() {
     // MCS 0 carries 7.2 Mbit/s, of which aggregates leave most to TCP: 16 Mbit take 2.3 to 4 s.
     let seconds = number(&record["test"]["load_ns"]) / 1e9;
     assert!((2.2..6.0).contains(&seconds), "{seconds} s");
-    assert_eq!(run["queue"], "ath9k, airtime fairness");
+    assert_eq!(run["queue"], "ath9k-6.1: airtime fairness");
     let station = &run["radios"][0]["stations"][0];
     assert!(station["name"] == "laptop" && number(&station["delivered_bytes"]) > LOAD as f64, "{station}");
     let bytes: f64 = run["flows"][0]["rx_bytes"].as_array().expect("steps").iter().map(number).sum();

@@ -1,6 +1,7 @@
 //! The keys of an experiment file as data: the reader, the schema and the documentation use them.
 
 mod claims;
+pub(crate) mod drivers;
 mod key;
 mod sweep;
 mod switches;

@@ -2,6 +2,7 @@
 
 use goodqueue::Span;
 
+use super::drivers::{Driver, WORDS};
 use super::key::{FROM_NOTHING, HOUR, Key, Kind, LONGEST, MILLI, SOME, Table, count, key, time};
 
 /// Most stations.
@@ -11,7 +12,6 @@ const KNOB: Kind = time(Span::from_micros(2), Span::from_secs(100));
 const AQL: Kind = time(Span::from_micros(1), Span::from_secs(1));
 const RATES: &str = "a rate: mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, \
                      he80-2ss-mcs11-gi0.8, ofdm54, dsss1; or auto: rate control by sampling, like Minstrel-HT";
-const DRIVERS: Kind = Kind::OneOf(&[Kind::Word("stock"), Kind::Word("ath9k"), Kind::Word("ath10k")]);
 const GUARDS: Kind =
     Kind::OneOf(&[Kind::Word("0.4us"), Kind::Word("0.8us"), Kind::Word("1.6us"), Kind::Word("3.2us")]);
 const SNR: Kind = Kind::Number { least: -20, most: 100 };
@@ -61,22 +61,29 @@ pub(crate) static WIFI: Table = Table {
         ),
         key(
             "driver",
-            DRIVERS,
+            WORDS,
             "ath9k",
-            "driver of the access point. stock: ath9k before 2016, with FIFOs below a queue discipline; ath9k: with \
-             mac80211's queues; ath10k: with mac80211's queues and aggregation in firmware",
+            "driver of the access point and the version of Linux that had it; without a version it is the newest one. \
+             ath9k-4.4: FIFOs below a queue discipline; ath9k-4.10: mac80211's queues, stations in turn; ath9k-4.11: its \
+             own airtime scheduler (ATC 2017); ath9k-6.1: mac80211's scheduler; ath10k-4.4: firmware below a queue \
+             discipline; ath10k-6.1: firmware below mac80211's queues and scheduler, with AQL",
         ),
         key(
             "queue",
             Kind::Text,
             "pfifo:1000",
-            "stock, and ath10k with above = \"qdisc\": the queue discipline; $queue is the one under comparison",
+            "ath9k-4.4, and ath10k with above = \"qdisc\": the queue discipline; $queue is the one under comparison",
         ),
-        key("fifo", count(1, 65_536), "123", "stock: frames that the driver holds for an access category"),
+        key(
+            "fifo",
+            count(1, 65_536),
+            "123",
+            "ath9k-4.4: frames that the driver holds for an access category",
+        ),
         key(
             "above",
             Kind::OneOf(&[Kind::Word("fq_codel"), Kind::Word("fq"), Kind::Word("fifo"), Kind::Word("qdisc")]),
-            "fq_codel",
+            "qdisc with ath10k-4.4, otherwise fq_codel",
             "ath10k: the queues above the firmware. fq_codel, fq: mac80211's queues with and without CoDel; fifo: a FIFO \
              of 64 packets for each station and TID, 512 in total (2016); qdisc: `queue`",
         ),
@@ -90,8 +97,8 @@ pub(crate) static WIFI: Table = Table {
         key(
             "airtime",
             Kind::Switch,
-            "true",
-            "whether stations share airtime; otherwise they take turns (FQ-MAC). This key and the next ones are not for stock",
+            "that of the driver",
+            "whether stations share airtime; otherwise they take turns (FQ-MAC). This key and the next ones are not for ath9k-4.4",
         ),
         key(
             "airtime_flags",
@@ -99,20 +106,18 @@ pub(crate) static WIFI: Table = Table {
             "tx, rx",
             "which airtime counts: of frames sent to a station, received from it",
         ),
-        key("sparse", Kind::Switch, "false", "whether stations that become active go first (ATC 2017)"),
         key(
-            "scheduler",
-            Kind::OneOf(&[Kind::Word("mac80211"), Kind::Word("ath9k")]),
-            "mac80211",
-            "with airtime: the scheduler. mac80211: as in Linux 6.1; ath9k: its own (ATC 2017, Linux 4.11 to 5.0), where a \
-             station that becomes active goes to the tail instead of the head, and no airtime is forgotten",
+            "sparse",
+            Kind::Switch,
+            "true with ath9k-4.11, otherwise false",
+            "whether stations that become active go first (ATC 2017)",
         ),
         key(
             "turns",
             Kind::OneOf(&[Kind::Word("lost"), Kind::Word("kept")]),
-            "lost",
-            "stock, and ath9k without airtime: what happens if a station's turn comes while the hardware queue is full. \
-             lost: it goes to the end of the list (Linux 3.17 to 4.10); kept: it waits (since 4.11)",
+            "lost with ath9k-4.4 and ath9k-4.10, otherwise kept",
+            "ath9k without airtime: what happens if a station's turn comes while the hardware queue is full. lost: it goes to \
+             the end of the list (Linux 3.17 to 4.10); kept: it waits (since 4.11)",
         ),
         key(
             "limit",
@@ -122,7 +127,7 @@ pub(crate) static WIFI: Table = Table {
                 Kind::Word("dql"),
                 Kind::Word("dql-station"),
             ]),
-            "aql with ath10k, none with ath9k",
+            "aql with ath10k-6.1, otherwise none",
             "limit on packets below mac80211's queues, in addition to the hardware's. aql: airtime queue limits; none; with \
              ath10k also dql, dql-station: byte queue limits (DQL) by hardware queue or by station",
         ),
@@ -201,8 +206,8 @@ pub(crate) static WIFI: Table = Table {
             "how long before the end of a PPDU the next one is built; only one is queued then",
         ),
         key("edca", Kind::Tables(&EDCA), "hostapd's defaults", "EDCA parameters of the access point"),
-        key("station_driver", DRIVERS, "stock", "driver of the stations"),
-        key("station_queue", Kind::Text, "pfifo:1000", "stock: their queue discipline"),
+        key("station_driver", WORDS, "ath9k-4.4", "driver of the stations"),
+        key("station_queue", Kind::Text, "pfifo:1000", "ath9k-4.4 and ath10k-4.4: their queue discipline"),
         key("wire", Kind::Table(&WIRE), "1gbit, 1ms", "the wire between server and access point"),
         key(
             "run_from",
@@ -342,16 +347,16 @@ pub(crate) fn is_above(key: &Key, above: &str) -> bool {
 }
 
 /// Whether a key has an effect with this driver. Most keys have one with all drivers.
-pub(crate) fn is_of(key: &Key, driver: &str) -> bool {
+pub(crate) fn is_of(key: &Key, driver: &Driver) -> bool {
     match key.name {
-        "fifo" => driver == "stock",
-        "queue" => driver != "ath9k",
-        "firmware" | "firmware_full" | "above" => driver == "ath10k",
-        "combine" => driver == "ath9k",
-        "turns" => driver != "ath10k",
-        "airtime" | "airtime_flags" | "sparse" | "scheduler" | "limit" | "aql_low" | "aql_high"
-        | "aql_threshold" | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy"
-        | "update" | "group" | "joint_airtime" | "admission" => driver != "stock",
+        "fifo" => driver.has_fifos(),
+        "queue" => driver.has_fifos() || !driver.is_ath9k(),
+        "firmware" | "firmware_full" | "above" => !driver.is_ath9k(),
+        "combine" => driver.is_ath9k() && !driver.has_fifos(),
+        "turns" => driver.is_ath9k(),
+        "airtime" | "airtime_flags" | "sparse" | "limit" | "aql_low" | "aql_high" | "aql_threshold"
+        | "txq_limit" | "memory" | "quantum" | "target" | "interval" | "policy" | "update" | "group"
+        | "joint_airtime" | "admission" => !driver.has_fifos(),
         _ => true,
     }
 }

@@ -49,12 +49,13 @@ fn unknown_keys_and_keys_without_effect() {
     assert!(error.ends_with("; did you mean driver?"), "{error}");
     refused(
         &one("driver = \"ath5k\"", "mcs = 1"),
-        "3:10: driver = \"ath5k\": there are stock, ath9k, ath10k; did you mean ath9k?",
+        "3:10: driver = \"ath5k\": there are ath9k, ath9k-4.4, ath9k-4.10, ath9k-4.11, ath9k-6.1, ath10k, ath10k-4.4, \
+         ath10k-6.1; did you mean ath9k?",
     );
-    refused(&one("fifo = 5", "mcs = 1"), "3:8: `fifo` says nothing with driver = \"ath9k\"");
+    refused(&one("fifo = 5", "mcs = 1"), "3:8: `fifo` says nothing with driver = \"ath9k-6.1\"");
     refused(
-        &one("driver = \"stock\"\nquantum = 5", "mcs = 1"),
-        "4:11: `quantum` says nothing with driver = \"stock\"",
+        &one("driver = \"ath9k-4.4\"\nquantum = 5", "mcs = 1"),
+        "4:11: `quantum` says nothing with driver = \"ath9k-4.4\"",
     );
     refused(
         &one("limit = \"dql\"", "mcs = 1"),
@@ -240,7 +241,75 @@ fn the_plan_says_who_is_at_which_rate() {
     let link = &plan["variants"][1]["links"][2];
     assert_eq!(link["link"], "ap to fast1");
     assert_eq!(link["line"], "on the air, ht20-mcs15-sgi");
-    assert!(link["queue"].as_str().expect("words").starts_with("stock: fq_codel"), "{link}");
+    assert!(link["queue"].as_str().expect("words").starts_with("ath9k-4.4: fq_codel"), "{link}");
+}
+
+/// What the access point of a network with these lines does: queues in words, and airtime fairness, ath9k's
+/// own scheduler, sparse stations first, AQL, turns kept.
+fn does(wifi: &str) -> (String, [bool; 5]) {
+    let experiment = right(&one(wifi, "mcs = 1"));
+    let variant = &experiment.variants[0];
+    let driver = &variant.scenario.radios[0].spec.devices[0].driver;
+    let on = match &driver.upper {
+        Upper::Mac80211(params) => {
+            [params.airtime_fairness, params.ath9k_scheduler, params.sparse_stations, params.aql]
+        }
+        _ => [false; 4],
+    };
+    (variant.label.clone(), [on[0], on[1], on[2], on[3], driver.keeps_turn])
+}
+
+#[test]
+fn a_version_of_a_driver_does_what_that_kernel_did() {
+    for (word, words, on) in [
+        ("ath9k-4.4", "ath9k-4.4: pfifo:1000 over FIFOs of 123 frames", [0, 0, 0, 0, 0]),
+        ("ath9k-4.10", "ath9k-4.10: stations in turn", [0, 0, 0, 0, 0]),
+        ("ath9k-4.11", "ath9k-4.11: airtime fairness, sparse stations first", [1, 1, 1, 0, 1]),
+        ("ath9k-6.1", "ath9k-6.1: airtime fairness", [1, 0, 0, 0, 1]),
+        ("ath9k", "ath9k-6.1: airtime fairness", [1, 0, 0, 0, 1]),
+        ("ath10k-4.4", "ath10k-4.4: pfifo:1000, 1424 packets in firmware", [0, 0, 0, 0, 0]),
+        ("ath10k-6.1", "ath10k-6.1: airtime fairness, AQL, 1424 packets in firmware", [1, 0, 0, 1, 0]),
+        ("ath10k", "ath10k-6.1: airtime fairness, AQL, 1424 packets in firmware", [1, 0, 0, 1, 0]),
+    ] {
+        let expected = (words.to_string(), on.map(|on| on == 1));
+        assert_eq!(does(&format!("driver = \"{word}\"")), expected, "{word}");
+    }
+    // One thing changed alone.
+    let (_, on) = does("driver = \"ath9k-4.11\"\nairtime = false");
+    assert_eq!(on, [false, false, false, false, true]);
+    let (_, on) = does("driver = \"ath9k-4.11\"\nsparse = false");
+    assert_eq!(on, [true, true, false, false, true]);
+    let (words, on) = does("driver = \"ath9k-4.10\"\nturns = \"kept\"");
+    assert_eq!((words.as_str(), on[4]), ("ath9k-4.10: stations in turn, turns kept", true));
+    let (words, on) = does("driver = \"ath10k-4.4\"\nabove = \"fq_codel\"");
+    assert_eq!(on, [false; 5]);
+    assert_eq!(words, "ath10k-4.4: stations in turn, 1424 packets in firmware");
+}
+
+#[test]
+fn stations_have_the_driver_of_a_version_too() {
+    let words = |wifi: &str| {
+        let link = &plan(&one(wifi, "mcs = 1"))["variants"][0]["links"][3];
+        assert_eq!(link["link"], "sta to ap");
+        link["queue"].as_str().expect("words").to_string()
+    };
+    assert_eq!(words(""), "ath9k-4.4: pfifo:1000 over FIFOs of 123 frames");
+    assert_eq!(words("station_driver = \"ath9k-4.11\""), "ath9k-4.11");
+    let text = one("station_driver = \"ath9k-4.11\"", "mcs = 1");
+    let driver = &right(&text).variants[0].scenario.radios[0].spec.devices[1].driver;
+    assert!(driver.keeps_turn && matches!(&driver.upper, Upper::Mac80211(params) if params.ath9k_scheduler));
+}
+
+#[test]
+fn a_driver_without_its_version_is_refused_with_the_new_word() {
+    let what = "a driver is named with its version of Linux, this one \"ath9k-4.4\"";
+    refused(&one("driver = \"stock\"", "mcs = 1"), &format!("3:10: driver = \"stock\": {what}"));
+    let text = one("station_driver = \"stock\"", "mcs = 1");
+    refused(&text, &format!("3:18: station_driver = \"stock\": {what}"));
+    refused(
+        &one("driver = \"ath10k-4.4\"\nquantum = 300", "mcs = 1"),
+        "4:11: `quantum` says nothing with driver = \"ath10k-4.4\"",
+    );
 }
 
 /// A policy of a real access point must be refused with exactly this.

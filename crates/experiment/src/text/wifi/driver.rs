@@ -13,6 +13,7 @@ use super::super::links::COMPARED;
 use super::super::read::{self, Read, Section, Wrong};
 use super::chain::{Chain, StationSection, word};
 use super::rates;
+use crate::text::keys::drivers::{Does, Driver, NEWEST, OF_STATIONS};
 use crate::text::keys::wifi::{EDCA, is_above, is_of};
 use crate::text::keys::{Key, Kind};
 
@@ -34,18 +35,21 @@ pub(super) fn access_point(
     band: Band,
     compared: Option<&QueueSpec>,
 ) -> Read<AccessPoint> {
-    let driver = chain.plain("driver", word)?.unwrap_or_else(|| "ath9k".into());
-    refuse_unheard(base, over, "driver", &driver, is_of)?;
-    if driver == "ath10k" {
-        let above = chain.plain("above", word)?.unwrap_or_else(|| FQ_CODEL.into());
-        refuse_unheard(base, over, "above", &above, is_above)?;
+    let driver = named(chain, "driver", NEWEST)?;
+    refuse_unheard(base, over, "driver", driver.word, |key| is_of(key, driver))?;
+    if !driver.is_ath9k() {
+        let above = chain.plain("above", word)?;
+        let (choice, value) = above.as_deref().map_or(("driver", driver.word), |above| ("above", above));
+        let above = above.as_deref().unwrap_or_else(|| driver.above());
+        refuse_unheard(base, over, choice, value, |key| is_above(key, above))?;
     }
-    let (mut spec, mut words, is_compared) = match driver.as_str() {
-        "stock" => stock(chain, compared)?,
-        "ath9k" => ath9k(chain, band)?,
-        _ => ath10k(chain, band, compared)?,
+    let (mut spec, words, is_compared) = match driver {
+        _ if driver.has_fifos() => fifos(chain, compared)?,
+        _ if driver.is_ath9k() => ath9k(chain, driver, band)?,
+        _ => ath10k(chain, driver, band, compared)?,
     };
-    let (ideas, more) = super::ideas::read(chain, &driver)?;
+    let mut words = format!("{}: {words}", driver.word);
+    let (ideas, more) = super::ideas::read(chain, driver)?;
     spec.ideas = ideas;
     words.push_str(&more);
     if let Some(frames) = chain.plain("aggregate_frames", read::count)? {
@@ -54,9 +58,10 @@ pub(super) fn access_point(
     if let Some(time) = chain.plain("aggregate_time", read::span)? {
         spec.max_time = time;
     }
-    spec.keeps_turn = chain.plain("turns", word)?.as_deref() == Some("kept");
-    if spec.keeps_turn {
-        words.push_str(", turns kept");
+    spec.keeps_turn = driver.does(Does::KeepsTurns);
+    if let Some(turns) = chain.plain("turns", word)?.filter(|_| driver.is_ath9k()) {
+        spec.keeps_turn = turns == "kept";
+        words.push_str(&format!(", turns {turns}"));
     }
     let mut device = DeviceSpec::access_point(spec);
     device.rts_threshold = rts_threshold(chain)?;
@@ -65,8 +70,21 @@ pub(super) fn access_point(
     Ok(AccessPoint { device, words, is_compared })
 }
 
-/// The default queues above ath10k's firmware.
-const FQ_CODEL: &str = "fq_codel";
+/// The driver that `name` says, or the default.
+fn named(chain: &Chain<'_>, name: &str, default: &str) -> Read<&'static Driver> {
+    let driver = chain.read(name, |key, kind, value| {
+        if value.get_ref().as_str() == Some("stock") {
+            let what = format!(
+                "{name} = \"stock\": a driver is named with its version of Linux, this one \"ath9k-4.4\""
+            );
+            return Err(Wrong::new(value.span().start, what));
+        }
+        word(key, kind, value)
+    })?;
+    let (word, at) = driver.map_or((default.to_string(), chain.at()), |driver| (driver.value, driver.at));
+    Driver::named(&word)
+        .ok_or_else(|| Wrong::new(at, format!("{name} = \"{word}\": there is no such driver")))
+}
 
 /// Refuses keys that say nothing with this value of `choice`. What [wifi] says for its own one, a variant
 /// with another one, or another driver, passes over.
@@ -75,11 +93,11 @@ fn refuse_unheard(
     over: Option<&Section<'_>>,
     choice: &str,
     value: &str,
-    is_heard: fn(&Key, &str) -> bool,
+    is_heard: impl Fn(&Key) -> bool,
 ) -> Read<()> {
     let is_base_heard = over.is_none_or(|over| over.get(choice).is_none() && over.get("driver").is_none());
     for table in over.into_iter().chain(is_base_heard.then_some(base)) {
-        if let Some(key) = table.written().find(|key| !is_heard(key.value, value)) {
+        if let Some(key) = table.written().find(|key| !is_heard(key.value)) {
             let what = format!("`{}` says nothing with {choice} = \"{value}\"", key.value.name);
             return Err(Wrong::new(key.at, what));
         }
@@ -87,13 +105,17 @@ fn refuse_unheard(
     Ok(())
 }
 
-fn stock(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(DriverSpec, String, bool)> {
+fn fifos(chain: &Chain<'_>, compared: Option<&QueueSpec>) -> Read<(DriverSpec, String, bool)> {
     let fifo = chain.plain("fifo", read::count)?.and_then(|frames| u32::try_from(frames).ok());
     let frames = fifo.unwrap_or(ATH9K_QDEPTH);
     let (queue, is_compared) = discipline(chain, compared)?;
-    let mut spec = DriverSpec::stock(queue);
+    let mut spec = DriverSpec::ath9k_fifos(queue);
     spec.lower = Lower::Fifo { packets: frames };
-    Ok((spec, format!("stock: {queue} over FIFOs of {frames} frames"), is_compared))
+    Ok((spec, over_fifos(&queue, frames), is_compared))
+}
+
+fn over_fifos(queue: &QueueSpec, frames: u32) -> String {
+    format!("{queue} over FIFOs of {frames} frames")
 }
 
 /// The queue discipline, and whether it is the one under comparison.
@@ -124,14 +146,24 @@ fn queue(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Option<Que
     read::queue(key, kind, value).map(Some)
 }
 
-/// mac80211's queues, and the driver in words.
-fn mac80211(chain: &Chain<'_>, is_ath9k: bool, band: Band) -> Read<(WifiParams, String)> {
-    let mut params = if is_ath9k { WifiParams::without_vht() } else { WifiParams::default() };
+/// mac80211's queues as a driver has them.
+fn queues(driver: &Driver) -> WifiParams {
+    let mut params = if driver.is_ath9k() { WifiParams::without_vht() } else { WifiParams::default() };
+    let is_fair = driver.does(Does::Airtime);
+    (params.airtime_fairness, params.airtime_tx, params.airtime_rx) = (is_fair, is_fair, is_fair);
+    params.ath9k_scheduler = driver.does(Does::OwnScheduler);
+    params.sparse_stations = driver.does(Does::SparseFirst);
+    params.aql = driver.does(Does::Aql);
+    params
+}
+
+/// mac80211's queues, and what they do in words.
+fn mac80211(chain: &Chain<'_>, driver: &Driver, band: Band) -> Read<(WifiParams, String)> {
+    let mut params = queues(driver);
     params.band = if band == Band::Ghz5 { wifi::Band::Ghz5 } else { wifi::Band::Ghz2 };
-    params.aql = match chain.plain("limit", word)?.as_deref() {
-        Some(limit) => limit == "aql",
-        None => !is_ath9k,
-    };
+    if let Some(limit) = chain.plain("limit", word)? {
+        params.aql = limit == "aql";
+    }
     airtime(chain, &mut params)?;
     params.limit = small(chain, "txq_limit")?.unwrap_or(params.limit);
     params.quantum = small(chain, "quantum")?.unwrap_or(params.quantum);
@@ -154,9 +186,6 @@ fn mac80211(chain: &Chain<'_>, is_ath9k: bool, band: Band) -> Read<(WifiParams, 
     if params.sparse_stations {
         words.push_str(", sparse stations first");
     }
-    if params.ath9k_scheduler {
-        words.push_str(", ath9k's own scheduler");
-    }
     if params.joint_airtime {
         words.push_str(", one account of airtime");
     }
@@ -171,10 +200,10 @@ fn small(chain: &Chain<'_>, name: &str) -> Read<Option<u32>> {
     Ok(number.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
-fn ath9k(chain: &Chain<'_>, band: Band) -> Read<(DriverSpec, String, bool)> {
-    let (params, words) = mac80211(chain, true, band)?;
+fn ath9k(chain: &Chain<'_>, driver: &Driver, band: Band) -> Read<(DriverSpec, String, bool)> {
+    let (params, words) = mac80211(chain, driver, band)?;
     let spec = DriverSpec { upper: Upper::Mac80211(params), ..DriverSpec::ath9k() };
-    Ok((spec, format!("ath9k, {words}"), false))
+    Ok((spec, words, false))
 }
 
 /// Packets of all stations, and of a station's TID, where these are FIFOs (Kazior, 2016:
@@ -183,10 +212,15 @@ const FIFOS: (u32, u32) = (512, 64);
 /// As good as never: `CoDel` off.
 const NEVER: Span = Span::from_secs(2000);
 
-fn ath10k(chain: &Chain<'_>, band: Band, compared: Option<&QueueSpec>) -> Read<(DriverSpec, String, bool)> {
-    let (params, words) = mac80211(chain, false, band)?;
+fn ath10k(
+    chain: &Chain<'_>,
+    driver: &Driver,
+    band: Band,
+    compared: Option<&QueueSpec>,
+) -> Read<(DriverSpec, String, bool)> {
+    let (params, words) = mac80211(chain, driver, band)?;
     let above = chain.plain("above", word)?;
-    let above = above.as_deref().unwrap_or(FQ_CODEL);
+    let above = above.as_deref().unwrap_or_else(|| driver.above());
     if let Some(queue) = chain.read("queue", queue)?.filter(|_| above != "qdisc") {
         let what = "`queue` says nothing without above = \"qdisc\"";
         return Err(Wrong::new(queue.at, what));
@@ -212,13 +246,13 @@ fn ath10k(chain: &Chain<'_>, band: Band, compared: Option<&QueueSpec>) -> Read<(
     let drops = chain.plain("firmware_full", word)?.is_some_and(|word| word == "drops");
     spec.lower = if drops { Lower::LossyFirmware { packets } } else { Lower::Firmware { packets } };
     let when_full = if drops { ", more is dropped" } else { "" };
-    Ok((spec, format!("ath10k, {words}, {packets} packets in firmware{when_full}"), is_compared))
+    Ok((spec, format!("{words}, {packets} packets in firmware{when_full}"), is_compared))
 }
 
 /// Whether stations share airtime, and which airtime counts. Without, no airtime counts and a queue waits
 /// behind those that wait: so it was between mac80211's queues (FQ-MAC) and its airtime scheduler.
 fn airtime(chain: &Chain<'_>, params: &mut WifiParams) -> Read<()> {
-    let is_fair = chain.plain("airtime", read::switch)?.unwrap_or(true);
+    let is_fair = chain.plain("airtime", read::switch)?.unwrap_or(params.airtime_fairness);
     let flags = chain.read("airtime_flags", read::list(read::text))?;
     params.airtime_fairness = is_fair;
     (params.airtime_tx, params.airtime_rx) = (is_fair, is_fair);
@@ -235,8 +269,9 @@ fn airtime(chain: &Chain<'_>, params: &mut WifiParams) -> Read<()> {
             }
         }
     }
-    params.sparse_stations = is_fair && chain.plain("sparse", read::switch)?.unwrap_or(false);
-    params.ath9k_scheduler = is_fair && chain.plain("scheduler", word)?.as_deref() == Some("ath9k");
+    params.sparse_stations =
+        is_fair && chain.plain("sparse", read::switch)?.unwrap_or(params.sparse_stations);
+    params.ath9k_scheduler &= is_fair;
     Ok(())
 }
 
@@ -276,6 +311,29 @@ fn edca(chain: &Chain<'_>) -> Read<[EdcaParams; 4]> {
     Ok(all)
 }
 
+/// The driver of stations, whose queue discipline is `queue` where it has one.
+fn of_station(driver: &Driver, queue: QueueSpec) -> DriverSpec {
+    let upper = if driver.does(Does::Qdisc) { Upper::Qdisc(queue) } else { Upper::Mac80211(queues(driver)) };
+    let keeps_turn = driver.does(Does::KeepsTurns);
+    match driver {
+        _ if driver.has_fifos() => DriverSpec::ath9k_fifos(queue),
+        _ if driver.is_ath9k() => DriverSpec { upper, keeps_turn, ..DriverSpec::ath9k() },
+        _ => DriverSpec { upper, ..DriverSpec::ath10k() },
+    }
+}
+
+/// The driver of stations and its queues in words.
+pub(super) fn station_words(network: &Chain<'_>) -> Read<String> {
+    let driver = named(network, "station_driver", OF_STATIONS)?;
+    let queue = network.read("station_queue", read::queue)?;
+    let queue = queue.map_or_else(|| plain(network.at()), |queue| Ok(queue.value))?;
+    Ok(match driver {
+        _ if driver.has_fifos() => format!("{}: {}", driver.word, over_fifos(&queue, ATH9K_QDEPTH)),
+        _ if driver.does(Does::Qdisc) => format!("{}: {queue}", driver.word),
+        _ => driver.word.into(),
+    })
+}
+
 /// A station, and its rate in words.
 pub(super) fn station(section: &StationSection<'_>, network: &Chain<'_>) -> Read<(DeviceSpec, String)> {
     let chain = &section.chain;
@@ -300,11 +358,7 @@ pub(super) fn station(section: &StationSection<'_>, network: &Chain<'_>) -> Read
     };
     let queue = network.read("station_queue", read::queue)?;
     let queue = queue.map_or_else(|| plain(chain.at()), |queue| Ok(queue.value))?;
-    let driver = match network.plain("station_driver", word)?.as_deref() {
-        Some("ath9k") => DriverSpec::ath9k(),
-        Some("ath10k") => DriverSpec::ath10k(),
-        _ => DriverSpec::stock(queue),
-    };
+    let driver = of_station(named(network, "station_driver", OF_STATIONS)?, queue);
     let weight = chain.plain("weight", read::count)?.and_then(|weight| u16::try_from(weight).ok());
     let role = Role::Station { access_point: 0, down, up, weight: weight.unwrap_or(WEIGHT) };
     let rts_threshold = rts_threshold(network)?;

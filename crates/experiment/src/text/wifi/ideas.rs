@@ -5,22 +5,25 @@ use goodqueue_sim::wifi::{DqlScope, Ideas};
 
 use super::super::read::{self, Read, Wrong};
 use super::chain::{Chain, word};
+use crate::text::keys::drivers::Driver;
 
 /// The ideas that are on, and their words behind those of the driver.
-pub(super) fn read(chain: &Chain<'_>, driver: &str) -> Read<(Ideas, String)> {
+pub(super) fn read(chain: &Chain<'_>, driver: &Driver) -> Read<(Ideas, String)> {
     let mut ideas = Ideas {
         fill_ahead: chain.plain("fill_ahead", read::span)?,
         lifetime: chain.plain("lifetime", read::span)?,
         latency_budget: chain.plain("latency_budget", read::span)?,
-        combine: driver == "ath9k" && chain.plain("combine", read::switch)?.unwrap_or(false),
+        combine: driver.is_ath9k()
+            && !driver.has_fifos()
+            && chain.plain("combine", read::switch)?.unwrap_or(false),
         ..Ideas::NONE
     };
-    if driver != "stock" {
+    if !driver.has_fifos() {
         let is_admitted = chain.plain("admission", read::switch)?.unwrap_or(false);
         ideas.admission = is_admitted.then(AdmissionParams::default);
         if let Some(limit) = chain.read("limit", word)? {
             ideas.dql = scope(&limit.value);
-            if ideas.dql.is_some() && driver != "ath10k" {
+            if ideas.dql.is_some() && driver.is_ath9k() {
                 let what = "limit: byte queue limits are for firmware that aggregates, driver = \"ath10k\"";
                 return Err(Wrong::new(limit.at, what.to_string()));
             }

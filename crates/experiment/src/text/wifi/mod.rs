@@ -38,6 +38,8 @@ pub(crate) struct Wifi {
     pub(crate) rates: Vec<String>,
     /// The access point in words.
     pub(crate) words: String,
+    /// The driver of the stations in words.
+    pub(crate) station_words: String,
     /// Between server and access point.
     pub(crate) wire: Wire,
     /// Whether a test's client is at the server.
@@ -89,6 +91,7 @@ impl Wifi {
             stations: station_sections.into_iter().map(|section| section.name).collect(),
             rates,
             words: access_point.words,
+            station_words: driver::station_words(&chain)?,
             wire: wire(&chain)?,
             runs_from_server: chain.plain("run_from", word)?.as_deref() == Some("server"),
             is_compared: access_point.is_compared,

@@ -1,7 +1,7 @@
 //! From a Wi-Fi network to nodes, links and a radio of a scenario.
 
 use goodqueue::{ETHERNET_FRAME, Serializer, Span};
-use goodqueue_sim::wifi::{DriverSpec, Lower, PeerSpec, RateSpec, Role, Upper};
+use goodqueue_sim::wifi::{PeerSpec, RateSpec, Role};
 use goodqueue_sim::{Link, Loss, PortSpec, Radio};
 
 use super::super::network::Network;
@@ -32,11 +32,7 @@ impl Wifi {
                 scenario.links.push(free);
                 let name = format!("{} to {}", scenario.nodes[from], scenario.nodes[to]);
                 let line = format!("on the air, {rate}");
-                let sender = self.radio.devices.get(from - 1);
-                let queue = match sender.filter(|_| from > 1) {
-                    Some(station) => queue_words(&station.driver),
-                    None => self.words.clone(),
-                };
+                let queue = if from > 1 { self.station_words.clone() } else { self.words.clone() };
                 network.notes.push(Note { name, line, queue, compared: true, ..Note::default() });
             }
         }
@@ -51,18 +47,6 @@ impl Wifi {
         let pair = |station| if self.runs_from_server { (0, station) } else { (station, 0) };
         network.pairs = (2..scenario.nodes.len()).map(pair).collect();
         network
-    }
-}
-
-/// The queues of a station in words.
-fn queue_words(driver: &DriverSpec) -> String {
-    match (&driver.upper, driver.lower) {
-        (Upper::Qdisc(queue), Lower::Fifo { packets }) => {
-            format!("stock: {queue} over FIFOs of {packets} frames")
-        }
-        (Upper::Qdisc(queue), _) => queue.to_string(),
-        (_, Lower::Txq) => "ath9k".into(),
-        (_, _) => "ath10k".into(),
     }
 }
 

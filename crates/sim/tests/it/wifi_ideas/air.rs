@@ -172,8 +172,8 @@ pub(crate) fn peer(rate: &str) -> PeerSpec {
 
 /// An access point with `driver`, and a station at each of `rates`.
 pub(crate) fn network(driver: DriverSpec, rates: &[&str]) -> RadioSpec {
-    let stock = || DriverSpec::stock("pfifo:1000".parse().expect("a queue"));
+    let fifos = || DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue"));
     let mut devices = vec![DeviceSpec::access_point(driver)];
-    devices.extend(rates.iter().map(|rate| DeviceSpec::station(0, peer(rate), stock())));
+    devices.extend(rates.iter().map(|rate| DeviceSpec::station(0, peer(rate), fifos())));
     RadioSpec { devices, ..RadioSpec::default() }
 }

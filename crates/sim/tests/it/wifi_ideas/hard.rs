@@ -20,8 +20,8 @@ impl Sink for Count {
     }
 }
 
-fn stock() -> DriverSpec {
-    DriverSpec::stock("pfifo:1000".parse().expect("a queue"))
+fn fifos() -> DriverSpec {
+    DriverSpec::ath9k_fifos("pfifo:1000".parse().expect("a queue"))
 }
 
 const SECOND: u64 = 1_000_000_000;
@@ -62,8 +62,8 @@ fn ten_thousand_stations() {
 /// A station leaves with packets in every place: in queues, in the driver, in the hardware, on the air.
 #[test]
 fn a_station_leaves_with_packets_queued() {
-    let firmware = DriverSpec { lower: DriverSpec::ath10k().lower, ..stock() };
-    for driver in [stock(), DriverSpec::ath9k(), DriverSpec::ath10k(), firmware] {
+    let firmware = DriverSpec { lower: DriverSpec::ath10k().lower, ..fifos() };
+    for driver in [fifos(), DriverSpec::ath9k(), DriverSpec::ath10k(), firmware] {
         let mut spec = network(driver, &["mcs4", "mcs4"]);
         if let Role::Station { down, .. } = &mut spec.devices[1].role {
             down.errors = goodqueue_sim::wifi::Errors::Share(0.3);
@@ -101,12 +101,12 @@ fn a_station_leaves_with_packets_queued() {
 /// adds up.
 #[test]
 fn a_radio_that_never_gets_the_air() {
-    for driver in [stock(), DriverSpec::ath9k(), DriverSpec::ath10k()] {
+    for driver in [fifos(), DriverSpec::ath9k(), DriverSpec::ath10k()] {
         let mut spec = network(driver, &["mcs15"]);
-        let mut greedy = DeviceSpec::access_point(stock());
+        let mut greedy = DeviceSpec::access_point(fifos());
         greedy.edca.iter_mut().for_each(|edca| (edca.aifsn, edca.cw_min, edca.cw_max) = (1, 0, 0));
         spec.devices.push(greedy);
-        spec.devices.push(DeviceSpec::station(2, peer("mcs15"), stock()));
+        spec.devices.push(DeviceSpec::station(2, peer("mcs15"), fifos()));
         let theirs = Stream { from: 2, ..flood(3) };
         let ours = Stream { gap: Span::from_millis(5), ..flood(1) };
         let run = run(&spec, &[theirs, ours], 3);

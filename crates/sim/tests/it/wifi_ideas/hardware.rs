@@ -93,7 +93,7 @@ fn an_aggregate_built_late_is_young() {
 fn ideas_that_do_not_fit_the_driver_are_refused() {
     let dql = Ideas { dql: Some(DqlScope::Station), ..Ideas::NONE };
     let firmware = Lower::Firmware { packets: ATH10K_MSDU_DESC };
-    let qdisc = DriverSpec::stock("pfifo:10".parse().expect("a queue"));
+    let qdisc = DriverSpec::ath9k_fifos("pfifo:10".parse().expect("a queue"));
     let bad = [
         DriverSpec { ideas: dql, ..DriverSpec::ath9k() },
         DriverSpec { ideas: dql, lower: firmware, ..qdisc.clone() },

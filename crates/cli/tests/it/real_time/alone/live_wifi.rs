@@ -27,7 +27,7 @@ mcs = 0
 [[variant]]
 name = "FIFO"
 [variant.wifi]
-driver = "stock"
+driver = "ath9k-4.4"
 queue = "pfifo:400"
 [[variant]]
 name = "Airtime"
