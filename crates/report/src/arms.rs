@@ -15,7 +15,7 @@ pub struct Arm {
 
 impl Record {
     /// The lines about the queues of these names, in this order. Queues with the same line are one arm, as
-    /// those that differ in the rate of the link alone. An arm has the colour of its place if it is one queue.
+    /// those that differ in the rate of the link alone. If no two have, each arm has the colour of its place.
     ///
     /// ```
     /// use goodqueue_report::Record;
@@ -35,9 +35,10 @@ impl Record {
                 None => kinds.push((about, vec![place])),
             }
         }
+        let is_one_each = kinds.iter().all(|(_, places)| places.len() == 1);
         let arm = |(about, places): (&str, Vec<usize>)| {
             let all: Vec<&str> = places.iter().map(|&place| names[place]).collect();
-            let colour = if let [one] = places[..] { Some(one) } else { None };
+            let colour = places.first().copied().filter(|_| is_one_each);
             Arm { name: common(&all), about: about.to_owned(), colour }
         };
         kinds.into_iter().map(arm).collect()
@@ -65,6 +66,17 @@ fn common(names: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::common;
+    use crate::Record;
+
+    #[test]
+    fn colours_are_those_of_queues_or_of_none() {
+        let lines = [("a", "x"), ("b, far", "y"), ("b", "y")];
+        let about = lines.map(|(name, line)| (name.to_owned(), line.to_owned())).into();
+        let record = Record { about, ..Record::default() };
+        let colours = |names: &[&str]| record.arms(names).iter().map(|arm| arm.colour).collect::<Vec<_>>();
+        assert_eq!(colours(&["a", "b"]), [Some(0), Some(1)]);
+        assert_eq!(colours(&["a", "b, far", "b"]), [None, None]);
+    }
 
     #[test]
     fn an_arm_has_what_its_names_share() {

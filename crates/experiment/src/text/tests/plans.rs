@@ -81,7 +81,8 @@ shaper = "none"
         "seeds": [4, 9],
         "runs": 4,
         "variants": [
-            {"name": "as it is, fq_codel", "kernel": "6.1", "ecn": true, "tso": false, "ipv6": false, "rtt": ["10ms"], "shown": shown, "links": links},
+            {"name": "as it is, fq_codel", "about": "a bucket per flow served in turn, new flows first, each under codel",
+             "kernel": "6.1", "ecn": true, "tso": false, "ipv6": false, "rtt": ["10ms"], "shown": shown, "links": links},
             {"name": "far", "kernel": "6.1", "ecn": true, "tso": false, "ipv6": false, "rtt": ["40ms"], "shown": shown, "links": far(links.clone())},
         ],
         "output": "out",
