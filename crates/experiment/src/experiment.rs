@@ -37,6 +37,8 @@ pub struct Experiment {
 pub struct Variant {
     /// Its name in reports.
     pub label: String,
+    /// One line about it, for pictures; may be empty.
+    pub about: String,
     /// All of it but the seed and what it decides.
     pub scenario: Scenario,
     /// The directed link towards the servers whose queue the reports show.
@@ -130,7 +132,7 @@ impl Variant {
     /// # Ok::<(), goodqueue_experiment::Error>(())
     /// ```
     pub fn with_queue(&self, queue: Discipline) -> Result<Variant, Error> {
-        let mut variant = Variant { label: queue.to_string(), ..self.clone() };
+        let mut variant = Variant { label: queue.to_string(), about: about(&queue), ..self.clone() };
         let (is_compared, mut has_place) = (self.notes.iter().any(|note| note.compared), false);
         for (index, link) in variant.scenario.links.iter_mut().enumerate() {
             let is_here = if is_compared {
@@ -150,6 +152,14 @@ impl Variant {
             )));
         }
         Ok(variant)
+    }
+}
+
+/// The line about a queue; empty if there is none.
+pub(crate) fn about(queue: &Discipline) -> String {
+    match queue {
+        Discipline::Queue(spec) => spec.info().doc.to_owned(),
+        Discipline::Classes(_) | Discipline::Own(_) => String::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The part of a record that is known before the experiment runs.
 
+use std::collections::BTreeMap;
+
 use goodqueue::{ETHERNET_MTU, Span};
 use goodqueue_probe::rpm::LOADS;
 use goodqueue_probe::talk::App;
@@ -11,6 +13,7 @@ use goodqueue_sim::{Link, Opener, Scenario, route};
 
 use crate::plan::{LinkOrder, Plan};
 use crate::simulate::Job;
+use crate::text::queue_text::QueueText;
 use crate::{Experiment, Traffic, Variant};
 
 /// The record of a plan before it has run, where it runs over the live arm's line.
@@ -21,6 +24,14 @@ pub(crate) fn of_plan(plan: &Plan, test: &Test, own: Record) -> Record {
             .queues
             .iter()
             .flat_map(|queue| loads(test).iter().map(move |&(load, _)| labelled(queue, load)))
+            .collect(),
+        about: plan
+            .queues
+            .iter()
+            .filter_map(|queue| Some((queue, queue.parse::<QueueText>().ok()?.about())))
+            .flat_map(|(queue, about)| {
+                loads(test).iter().map(move |&(load, _)| (labelled(queue, load), about.clone()))
+            })
             .collect(),
         test: test_plan(&test.clone().with_rpm()),
         link: link_plan(&plan.link),
@@ -44,6 +55,7 @@ impl Experiment {
                     loads(&self.test).iter().map(move |&(load, _)| labelled(&variant.label, load))
                 })
                 .collect(),
+            about: self.about_runs(),
             test: TestPlan {
                 traffic: self.traffic_plans(),
                 sources: self.sources(),
@@ -53,6 +65,18 @@ impl Experiment {
             warnings: self.warnings.clone(),
             ..own
         }
+    }
+
+    /// A line about each run that has one.
+    fn about_runs(&self) -> BTreeMap<String, String> {
+        let described = self.variants.iter().filter(|variant| !variant.about.is_empty());
+        described
+            .flat_map(|variant| {
+                let of =
+                    |&(load, _): &(&str, Direction)| (labelled(&variant.label, load), variant.about.clone());
+                loads(&self.test).iter().map(of)
+            })
+            .collect()
     }
 
     /// Senders of UDP of the first variant, without the test's own, which are flows of the record.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Error, charts};
+use crate::{Arm, Error, charts};
 
 /// Lines with dots, over a logarithmic horizontal axis.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Curves {
     pub y_log: bool,
     /// One for each colour.
     pub series: Vec<Curve>,
+    /// What the series are, at the foot.
+    pub arms: Vec<Arm>,
 }
 
 /// A line and its dots.

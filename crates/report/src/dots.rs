@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Error, charts};
+use crate::{Arm, Error, charts};
 
 /// Rows of dots, in panels one below the other.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +13,8 @@ pub struct Dots {
     pub about: String,
     /// Each with an axis of its own.
     pub panels: Vec<DotPanel>,
+    /// What the rows are, at the foot.
+    pub arms: Vec<Arm>,
 }
 
 /// Rows over one axis.

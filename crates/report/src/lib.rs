@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod applications;
+mod arms;
 mod baseline;
 mod charts;
 pub mod compare;
@@ -52,6 +53,7 @@ pub mod wifi;
 mod words;
 
 pub use applications::{CallSummary, Loads, PageSummary};
+pub use arms::Arm;
 #[cfg(feature = "png")]
 pub use curves::{Curve, Curves, write_curves};
 pub use destination::{Destination, check_parent};

@@ -36,6 +36,7 @@ pub fn merge(records: Vec<(String, Record)>) -> Result<Record, String> {
             all.arm = "live and simulated".into();
         }
         all.planned.extend(record.planned);
+        all.about.extend(record.about);
         all.runs.extend(record.runs);
         all.warnings.extend(record.warnings);
     }
@@ -52,6 +53,8 @@ fn labelled(mut record: Record, label: &str) -> Record {
         run.link.get_or_insert_with(|| link.clone());
     }
     record.planned = record.planned.iter().map(|queue| format!("{label}: {queue}")).collect();
+    let about = std::mem::take(&mut record.about).into_iter();
+    record.about = about.map(|(queue, line)| (format!("{label}: {queue}"), line)).collect();
     record.warnings = record.warnings.iter().map(|warning| format!("{label}: {warning}")).collect();
     record
 }

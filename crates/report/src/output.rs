@@ -191,8 +191,7 @@ pub fn write_overview(
 pub fn write_airtime(record: &Record, headline: Option<&str>, path: impl AsRef<Path>) -> Result<(), Error> {
     let path = path.as_ref();
     let none = || Error::Draw { path: path.to_owned(), detail: "the record has no radio".into() };
-    let chart = charts::airtime(record).into_iter().next().ok_or_else(none)?;
-    write_scene(&chart.scene.under(headline), path)
+    write_scene(&charts::airtime_under(record, headline).ok_or_else(none)?, path)
 }
 
 /// Writes airtime over time as PNG, a row for each run. The file appears complete or not at all; an existing

@@ -80,6 +80,7 @@ fn network(text: &str, test: goodqueue_probe::Test, plan: &Plan, queues: &[Strin
         let tcp = goodqueue_sim::tcp::Config { ecn: plan.link.ecn, ..plain_tcp(ipv6) };
         let mut variant = scenario::variant(wifi.network(test.idle), &load, &[], tcp, ipv6, section.at)?;
         variant.label = if wifi.is_compared { queue.clone() } else { wifi.words.clone() };
+        variant.about = if wifi.is_compared { spec.info().doc.to_owned() } else { String::new() };
         variants.push(variant);
         if !wifi.is_compared {
             break;

@@ -106,6 +106,14 @@ impl QueueText {
         }
     }
 
+    /// One line about it, by the catalogue or by its library.
+    pub(crate) fn about(&self) -> String {
+        match self {
+            QueueText::Catalogue(queue) => queue.info().doc.to_owned(),
+            QueueText::Own(library) => library.about().to_owned(),
+        }
+    }
+
     /// Whether a rate is a share.
     pub(crate) fn has_share(&self) -> bool {
         matches!(self, QueueText::Catalogue(queue) if queue.has_share())

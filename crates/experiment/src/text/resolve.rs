@@ -20,11 +20,12 @@ use super::network::{Context, Network};
 use super::overrides::{self, Override};
 use super::queue_text::QueueText;
 use super::read::{self, At, Read, Section, Wrong};
-use super::simple::{ALONE, Simple, default_queues};
+use super::simple::{ABOUT_ALONE, ALONE, Simple, default_queues};
 use super::sweep;
 use super::switches::{self, Switch};
 use super::wifi::{TestStations, Wifi, check_limits};
 use super::{scenario, topology, traffic, trees};
+use crate::experiment::about;
 use crate::plan::{Plan, bytes_per_second};
 use crate::traffic::MOST_FLOWS;
 use crate::{Error, Experiment, Variant};
@@ -34,6 +35,8 @@ const TCP_HEADER: u32 = 20 + 12;
 
 /// Most sides of a comparison.
 const MOST_VARIANTS: usize = 1000;
+/// Most characters of the line about a variant.
+const LONGEST_ABOUT: usize = 90;
 
 /// Most links, flows, probes and sources of all runs together.
 const MOST_PARTS: usize = 2_000_000;
@@ -72,6 +75,7 @@ enum Changes<'a> {
 /// A variant as written.
 struct VariantText<'a> {
     name: Option<At<String>>,
+    about: Option<String>,
     queue: Option<At<QueueText>>,
     changes: Changes<'a>,
 }
@@ -144,6 +148,7 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
         let at = side.place();
         let mut variant = scenario::variant(network, &load, &traffic, tcp, ipv6, at)?;
         variant.label = side.label(&variant);
+        variant.about = side.about(&variant);
         check_traffic(&variant, &traffic, &experiment.seeds)?;
         // The variants differ in their links' properties, not in what they join. A known shape has links that
         // this load does not need.
@@ -208,6 +213,8 @@ fn rates_in_bytes(table: &DeTable<'_>, warnings: &mut Vec<String>) {
 struct Side {
     at: usize,
     name: Option<String>,
+    /// One line about it, as written.
+    about: Option<String>,
     /// Whether the name means this queue alone.
     is_only: bool,
     queue: Option<QueueText>,
@@ -262,6 +269,20 @@ impl Side {
             }
         }
     }
+
+    /// The line about it: what the file says, or else of the queue, if the reports call it by that.
+    fn about(&self, variant: &Variant) -> String {
+        match (&self.about, &self.name, &self.queue) {
+            (Some(about), ..) => about.clone(),
+            (None, _, None) if self.is_alone => ABOUT_ALONE.into(),
+            (None, name, Some(queue)) if name.is_none() || !self.is_only => queue.about(),
+            (None, None, None) if self.wifi.is_none() => {
+                let port = variant.scenario.links[variant.up].port.as_ref();
+                port.map_or_else(String::new, |port| about(&port.queue))
+            }
+            _ => String::new(),
+        }
+    }
 }
 
 /// Every variant with every queue that it is to be run with.
@@ -294,7 +315,7 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test)
             let what = format!("more than {MOST_VARIANTS} combinations of variant and queue");
             return Err(Wrong::new(at, what));
         }
-        let name = draft.name.map(|name| name.value);
+        let (name, about) = (draft.name.map(|name| name.value), draft.about);
         for queue in turns {
             let wifi = wifi(form, &draft.changes, queue.as_ref())?;
             let links = match &simple {
@@ -302,7 +323,8 @@ fn sides(root: &Section<'_>, form: &Form<'_>, queues: &[QueueText], test: &Test)
                 None => base.clone(),
             };
             let (name, switches, is_alone) = (name.clone(), switches.clone(), has_buffer && queue.is_none());
-            sides.push(Side { at, name, is_only, queue, is_alone, links, switches, wifi });
+            let about = about.clone();
+            sides.push(Side { at, name, about, is_only, queue, is_alone, links, switches, wifi });
         }
     }
     Ok(sides)
@@ -360,6 +382,7 @@ pub(crate) fn of_plan(plan: &Plan) -> Result<Experiment, Error> {
         let network = Network::build(&links, &[], &context).map_err(said)?;
         let mut variant = scenario::variant(network, &load, &[], tcp, ipv6, 0).map_err(said)?;
         variant.label = queue.as_ref().map_or_else(|| ALONE.into(), ToString::to_string);
+        variant.about = queue.as_ref().map_or_else(|| ABOUT_ALONE.into(), QueueText::about);
         variants.push(variant);
     }
     let (about, test, seeds) = (load.test.about.clone(), load.test, plan.seeds.clone());
@@ -510,9 +533,28 @@ fn queues(root: &Section<'_>, form: &Form<'_>) -> Read<Vec<QueueText>> {
 fn drafts<'a>(root: &Section<'a>, form: &Form<'a>) -> Read<Vec<VariantText<'a>>> {
     let sections = root.sections("variant", &VARIANT)?;
     if sections.is_empty() {
-        return Ok(vec![VariantText { name: None, queue: None, changes: Changes::Nothing }]);
+        return Ok(vec![VariantText { name: None, about: None, queue: None, changes: Changes::Nothing }]);
     }
     sections.iter().map(|section| draft(section, form)).collect()
+}
+
+/// A line that has room below a picture.
+fn one_line(about: At<String>) -> Read<String> {
+    let (length, what) = (about.value.chars().count(), "it is one line below the pictures");
+    if about.value.trim().is_empty() {
+        return Err(Wrong::new(about.at, format!("about is empty: {what}, or leave it out")));
+    }
+    if about.value.chars().any(char::is_control) {
+        return Err(Wrong::new(
+            about.at,
+            format!("about has a line break or another control character: {what}"),
+        ));
+    }
+    if length > LONGEST_ABOUT {
+        let what = format!("about has {length} characters: {what}, of {LONGEST_ABOUT} at most");
+        return Err(Wrong::new(about.at, what));
+    }
+    Ok(about.value)
 }
 
 fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
@@ -521,6 +563,8 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
     if name.value.trim().is_empty() {
         return Err(Wrong::new(name.at, "a variant without a name: it is what the reports call it"));
     }
+    let about = section.read("about", read::text)?;
+    let about = about.map(one_line).transpose()?;
     let wifi = section.section("wifi", &WIFI_CHANGE)?;
     if let (Some((_, value)), false) = (section.get("switch"), form.network().is_some()) {
         return Err(Wrong::new(value.span().start, "there is no [[switch]] that this would change"));
@@ -548,7 +592,7 @@ fn draft<'a>(section: &Section<'a>, form: &Form<'a>) -> Read<VariantText<'a>> {
         }
     };
     let queue = section.read("queue", read::queue_text)?;
-    Ok(VariantText { name: Some(name), queue, changes })
+    Ok(VariantText { name: Some(name), about, queue, changes })
 }
 
 /// The Wi-Fi network with the changes of a variant, and `queue` for $queue.

@@ -91,8 +91,9 @@ pub(super) fn variant(
         one.placed(&network, (client, server), mss)
     };
     let traffic = written.iter().map(placed).collect::<Read<_>>()?;
-    let (label, notes, start_jitter) = (String::new(), network.notes.clone(), load.start_jitter);
-    Ok(Variant { label, up, down, rtt, start_jitter, notes, switches, traffic, scenario })
+    let (label, about, notes) = (String::new(), String::new(), network.notes.clone());
+    let start_jitter = load.start_jitter;
+    Ok(Variant { label, about, up, down, rtt, start_jitter, notes, switches, traffic, scenario })
 }
 
 /// How much longer the header of IPv6 is than that of IPv4, bytes.

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use goodqueue::spec::{CATALOGUE, Parameter, Unit};
+use goodqueue::spec::{CATALOGUE, Parameter, QueueInfo, Unit};
 use goodqueue::{QueueSpec, Rate, SpecError};
 
 /// What shares are taken of where the line is not known yet.
@@ -118,6 +118,11 @@ impl SpecText {
             }
             None => Ok(&self.spec),
         }
+    }
+
+    /// Its entry in the catalogue.
+    pub(crate) fn info(&self) -> &'static QueueInfo {
+        self.spec.info()
     }
 
     /// Whether a rate is a share.

@@ -51,6 +51,8 @@ pub(super) enum Side<'a> {
 
 /// The name of a variant without another queue.
 pub(crate) const ALONE: &str = "modem alone";
+/// One line about it.
+pub(crate) const ABOUT_ALONE: &str = "the buffer of the modem itself, with no other queue in front of it";
 /// Rate where none is given.
 const RATE: Rate = Rate(20_000_000);
 /// Base round-trip time where none is given.

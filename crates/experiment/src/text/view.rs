@@ -49,6 +49,8 @@ struct TestWords {
 #[derive(Clone, Debug, Serialize)]
 struct VariantWords {
     name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    about: String,
     /// The version of Linux whose TCP the hosts have.
     kernel: String,
     ecn: bool,
@@ -194,6 +196,7 @@ fn variant_words(variant: &Variant) -> VariantWords {
     let name = |link: usize| variant.notes.get(link).map_or_else(String::new, |note| note.name.clone());
     VariantWords {
         name: variant.label.clone(),
+        about: variant.about.clone(),
         kernel: variant.scenario.tcp.kernel.to_string(),
         ecn: variant.scenario.tcp.ecn,
         tso: variant.scenario.tcp.tso,

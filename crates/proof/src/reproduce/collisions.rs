@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use goodqueue::{AnyQueue, ETHERNET_FRAME, Header, Ignore, Nanos, Queue, QueueSpec, Rate, Rng, Verdict};
-use goodqueue_report::{Curve, Curves};
+use goodqueue_report::{Arm, Curve, Curves};
 use serde::Deserialize;
 
 use super::judge::{Outcome, Row, Verdict as Judged};
@@ -279,6 +279,22 @@ impl Scenario {
         done.chunks(jobs.len() / self.queues.len()).map(<[Vec<u32>]>::to_vec).collect()
     }
 
+    /// How each finds the queue of a flow.
+    fn arms(&self) -> Vec<Arm> {
+        let about = |ways: u32| match ways {
+            1 => "the hash of a flow is the number of its queue".to_owned(),
+            _ => format!(
+                "the hash of a flow is the number of a set of {ways} queues, and the flow takes a free one of these"
+            ),
+        };
+        let arm = |(place, kind): (usize, &Kind)| Arm {
+            name: kind.name.clone(),
+            about: about(kind.ways),
+            colour: Some(place),
+        };
+        self.queues.iter().enumerate().map(arm).collect()
+    }
+
     fn curves(&self, mean: impl Fn(usize, u32) -> f64) -> Curves {
         let series = self.queues.iter().enumerate().map(|(number, kind)| {
             let Kind { name, ways, .. } = kind;
@@ -303,6 +319,7 @@ impl Scenario {
             x: (10.0, 1000.0),
             y: (0.001, 100.0),
             y_log: true,
+            arms: self.arms(),
             series: series.collect(),
         }
     }

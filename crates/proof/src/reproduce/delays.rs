@@ -51,6 +51,7 @@ pub(super) fn curves(
         x: (least / 1.1, most * 1.1),
         y: (0.0, 100.0),
         y_log: false,
+        arms: record.arms(&series.iter().map(|curve| curve.name.as_str()).collect::<Vec<_>>()),
         series,
     })
 }

@@ -1,6 +1,6 @@
 //! The pictures of values: each published one with ours as a quotient of it, and figures of variants.
 
-use goodqueue_report::{Dot, DotPanel, DotRow, Dots, Mark, Record, Run};
+use goodqueue_report::{Arm, Dot, DotPanel, DotRow, Dots, Mark, Record, Run};
 
 use super::judge::{Outcome, Verdict};
 use super::measured::Measured;
@@ -59,6 +59,7 @@ pub(super) fn quotients(outcome: &Outcome, claims: &[Claim]) -> Option<Dots> {
             rows,
             line: None,
         }],
+        arms: Vec::new(),
     })
 }
 
@@ -103,6 +104,7 @@ pub(super) fn figures(
         headline,
         about,
         panels: reproduction.dots.iter().map(|column| values.panel(column)).collect(),
+        arms: values.arms(),
     })
 }
 
@@ -117,6 +119,14 @@ struct Values<'a> {
 impl Values<'_> {
     fn label(&self, variant: usize) -> &str {
         self.experiment.variants.get(variant).map_or("", |variant| &variant.label)
+    }
+
+    /// The lines about the variants. In a pair colours say which of the two it is.
+    fn arms(&self) -> Vec<Arm> {
+        let shown: Vec<&str> = self.reproduction.show.iter().map(|&variant| self.label(variant)).collect();
+        let arms = self.record.arms(&shown).into_iter();
+        let is_paired = self.reproduction.pair.is_some();
+        arms.map(|arm| Arm { colour: arm.colour.filter(|_| !is_paired), ..arm }).collect()
     }
 
     /// The variants of each row: one, or one and that which has the word of the pair more.

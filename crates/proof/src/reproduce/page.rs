@@ -8,6 +8,7 @@ use super::table::total;
 use super::totals::Totals;
 use goodqueue_experiment::figure::FIGURES;
 use goodqueue_experiment::text::{ClaimKind, Class};
+use goodqueue_report::Record;
 
 /// The first line of each page. Only files that begin with it are ever replaced.
 pub const MARK: &str = "<!-- Written by `goodqueue reproduce -o`; not edited by hand. -->\n";
@@ -55,10 +56,18 @@ pub fn page(Reproduced { outcome, shown, delays, quotients, .. }: &Reproduced) -
     let _ = writeln!(out, "* {BOUNDS}\n");
     match shown {
         Shown::Runs(record, _) => {
-            out + "## The runs\n\n" + goodqueue_report::table::markdown(record).trim_start()
+            out + "## The runs\n\n" + &arms(record) + goodqueue_report::table::markdown(record).trim_start()
         }
         Shown::Counts { table, .. } => out + "## What was counted\n\n" + table,
     }
+}
+
+/// What is compared, a line each.
+fn arms(record: &Record) -> String {
+    let names: Vec<&str> = record.runs.iter().map(|run| run.queue.as_str()).collect();
+    let arms = record.arms(&names);
+    let lines: Vec<String> = arms.iter().map(|arm| format!("* **{}**: {}.\n", arm.name, arm.about)).collect();
+    if lines.is_empty() { String::new() } else { lines.concat() + "\n" }
 }
 
 /// What the file says about a claim with this verdict.

@@ -1,5 +1,6 @@
 //! Values as lines, others as dots.
 
+use super::arms;
 use super::frame::{EndLabel, Frame, Sides, end_labels};
 use super::scale::Scale;
 use super::scene::{Anchor, Point, Scene, dot, text_width, wrap};
@@ -54,6 +55,7 @@ pub(crate) fn draw(curves: &Curves) -> Scene {
     }
     end_labels(&mut scene, &frame, labels);
     scene.height = frame.bottom() + 52.0;
+    arms::foot(&mut scene, &curves.arms, (MARGIN, WIDTH - MARGIN));
     scene
 }
 

@@ -1,5 +1,6 @@
 //! Measured values as dots with their intervals, published ones as diamonds, a row each.
 
+use super::arms;
 use super::scale::Scale;
 use super::scene::{Anchor, Point, Scene, dot, fit_text, text_width, wrap};
 use super::style::{Ink, Type};
@@ -40,6 +41,7 @@ pub(crate) fn draw(dots: &Dots) -> Scene {
         y = draw_panel(&mut scene, panel, (left, right), y + 6.0);
     }
     scene.height = y + 4.0;
+    arms::foot(&mut scene, &dots.arms, (MARGIN, WIDTH - MARGIN));
     scene
 }
 

@@ -3,6 +3,7 @@
 mod airtime;
 mod airtime_series;
 mod applications;
+mod arms;
 mod band;
 #[cfg(feature = "png")]
 mod curves;
@@ -28,6 +29,9 @@ mod videos;
 use crate::record::{Direction, Record};
 use crate::summary::loaded_directions;
 use crate::words;
+
+#[cfg(feature = "png")]
+use crate::arms::Arm;
 
 pub(crate) use airtime::{colour, name_of, spoken};
 #[cfg(feature = "png")]
@@ -240,6 +244,13 @@ pub(crate) fn airtime(record: &Record) -> Vec<Chart> {
     if none { Vec::new() } else { vec![draw()] }
 }
 
+/// The same under a headline; `None` if there is no radio.
+#[cfg(feature = "png")]
+pub(crate) fn airtime_under(record: &Record, headline: Option<&str>) -> Option<Scene> {
+    let chart = airtime(record).into_iter().next()?;
+    Some(with_arms(record, chart.scene.under(headline)))
+}
+
 /// Airtime over time, one drawing per radio with common axes, each with the index of its run.
 pub(crate) fn airtime_over_time(record: &Record) -> Vec<(usize, Chart)> {
     airtime_series::shares(&Context::new(record))
@@ -257,6 +268,10 @@ pub(crate) fn airtime_shares(record: &Record) -> Option<Scene> {
         out.append(&chart.scene, 0.0, out.height + HEAD);
         out.height += HEAD + chart.scene.height;
     }
+    // The colours are those of stations.
+    let arms: Vec<Arm> = record.all_arms().into_iter().map(|arm| Arm { colour: None, ..arm }).collect();
+    let ends = (MARGIN, out.width - MARGIN);
+    arms::foot(&mut out, &arms, ends);
     Some(out)
 }
 
@@ -278,30 +293,29 @@ pub(crate) fn has_delay(record: &Record, delay: Delay) -> bool {
 
 /// Every chart as a self-contained drawing, with the name of its file.
 pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
-    let mut charts = airtime(record);
+    let (of_all, of_one) = (|chart| (chart, true), |chart| (chart, false));
+    let mut charts: Vec<(Chart, bool)> = airtime(record).into_iter().map(of_all).collect();
     let per_radio = [airtime_over_time(record), station_round_trips(record)];
-    charts.extend(per_radio.into_iter().flatten().map(|(_, chart)| chart));
+    charts.extend(per_radio.into_iter().flatten().map(|(_, chart)| of_one(chart)));
     for delay in Delay::ALL.into_iter().filter(|&d| has_delay(record, d)) {
         let log = wide_range(record, delay);
-        charts.push(delay_over_time(record, delay, very_wide_range(record, delay)));
-        charts.push(cumulative(record, delay, log));
-        charts.push(histogram(record, delay, log));
+        charts.push(of_all(delay_over_time(record, delay, very_wide_range(record, delay))));
+        charts.push(of_all(cumulative(record, delay, log)));
+        charts.push(of_all(histogram(record, delay, log)));
     }
-    charts.extend(transfers(record));
-    charts.extend(pages(record));
-    charts.extend(videos(record));
-    charts.extend(talks(record));
-    charts.extend(calls(record));
-    charts.extend(tcp_rtt(record));
+    let applications = [transfers(record), pages(record), videos(record), talks(record), calls(record)];
+    charts.extend(applications.into_iter().flatten().map(of_all));
+    charts.extend(tcp_rtt(record).map(of_all));
     for direction in loaded_directions(record) {
-        charts.extend(goodput(record, direction));
-        charts.push(backlog(record, direction));
+        charts.extend(goodput(record, direction).into_iter().map(of_one));
+        charts.push(of_all(backlog(record, direction)));
     }
     let mut out = vec![("overview".to_owned(), overview(record))];
-    for chart in charts {
+    for (chart, is_of_all) in charts {
         // The data determine the kind of axis, so it is not part of the file's name.
         let name = chart.id.trim_end_matches("-linear").trim_end_matches("-log").to_owned();
-        out.push((name, titled(record, &chart)));
+        let scene = titled(record, &chart);
+        out.push((name, if is_of_all { with_arms(record, scene) } else { scene }));
     }
     out
 }
@@ -310,13 +324,14 @@ pub(crate) fn standalone(record: &Record) -> Vec<(String, Scene)> {
 #[cfg(feature = "png")]
 pub(crate) fn round_trip_histogram(record: &Record, headline: Option<&str>) -> Scene {
     let log = wide_range(record, Delay::RoundTrip);
-    headed(record, &histogram(record, Delay::RoundTrip, log), headline, "lower is better")
+    with_arms(record, headed(record, &histogram(record, Delay::RoundTrip, log), headline, "lower is better"))
 }
 
 /// The bit rates of the first video as a self-contained drawing under this headline; `None` if there is none.
 #[cfg(feature = "png")]
 pub(crate) fn first_video(record: &Record, headline: Option<&str>) -> Option<Scene> {
-    videos(record).first().map(|chart| headed(record, chart, headline, "higher is better"))
+    let video = videos(record).into_iter().next()?;
+    Some(with_arms(record, headed(record, &video, headline, "higher is better")))
 }
 
 /// The chart under its title and a line with the experiment.
@@ -332,8 +347,17 @@ fn headed(record: &Record, chart: &Chart, headline: Option<&str>, better: &str) 
     under_title(chart, headline, &format!("{}, {better} · {}", chart.title, words::experiment(record)))
 }
 
+/// The drawing with the lines about what is compared at its foot.
+fn with_arms(record: &Record, mut scene: Scene) -> Scene {
+    let ends = (MARGIN, scene.width - MARGIN);
+    arms::foot(&mut scene, &record.all_arms(), ends);
+    scene
+}
+
+/// Room beside the texts of a drawing, pixels.
+const MARGIN: f64 = 16.0;
+
 fn under_title(chart: &Chart, title: &str, about: &str) -> Scene {
-    const MARGIN: f64 = 16.0;
     let width = chart.scene.width;
     let title = wrap(Type::Title, title, width - 2.0 * MARGIN);
     let about = wrap(Type::Subtitle, about, width - 2.0 * MARGIN);

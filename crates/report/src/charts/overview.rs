@@ -1,5 +1,6 @@
 //! The comparison at a glance: per queue goodput above, round-trip time below, common axes.
 
+use super::arms;
 use super::band::{Edges, place};
 use super::data::{Delay, Spread, delays_over_time, unbroken};
 use super::flows::{BANDS, quantile_series, quantiles};
@@ -313,8 +314,7 @@ pub(crate) fn draw(ctx: &Context<'_>, headline: Option<&str>, marks: &[Mark]) ->
     let lines = wrap(Type::Title, &headline, width - margin * 2.0);
     let head = 24.0 + 27.0 * lines.len() as f64 + 48.0;
     let notes = notes(ctx);
-    let foot = 13.0 + 17.0 * notes.len() as f64;
-    let mut scene = Scene::new(width, head + shared.height() + foot, headline);
+    let mut scene = Scene::new(width, head + shared.height(), headline);
     for (i, line) in lines.iter().enumerate() {
         scene.text(Type::Title, (margin, 38.0 + 27.0 * i as f64), Anchor::Start, line.clone());
     }
@@ -324,11 +324,13 @@ pub(crate) fn draw(ctx: &Context<'_>, headline: Option<&str>, marks: &[Mark]) ->
         let left = margin + AXES + queue as f64 * (panel + gap);
         column(ctx, &shared, &mut scene, queue, run, (left, head, panel), queue == 0);
     }
-    for (i, note) in notes.iter().enumerate() {
-        let y = head + shared.height() + 14.0 + 17.0 * i as f64;
+    arms::foot(&mut scene, &ctx.record.all_arms(), (margin, width - margin));
+    for note in &notes {
+        scene.height += 17.0;
         let note = fit_text(Type::Note, note, width - margin * 2.0);
-        scene.text(Type::Note, (margin, y), Anchor::Start, note);
+        scene.text(Type::Note, (margin, scene.height - 3.0), Anchor::Start, note);
     }
+    scene.height += 13.0;
     scene
 }
 

@@ -167,6 +167,8 @@ pub(crate) enum Type {
     Tick,
     /// At a series, in its colour.
     Label(usize),
+    /// The name of several series together.
+    Name,
     /// On a filled area.
     OnArea,
     /// A remark in the plot.
@@ -182,13 +184,13 @@ impl Type {
             Self::Subtitle => 13.0,
             Self::Result => 13.5,
             Self::AxisTitle | Self::Tick | Self::Note => 12.0,
-            Self::Label(_) => 12.5,
+            Self::Label(_) | Self::Name => 12.5,
             Self::OnArea => 11.5,
         }
     }
 
     pub(crate) fn bold(self) -> bool {
-        matches!(self, Self::Title | Self::Panel(_) | Self::Label(_))
+        matches!(self, Self::Title | Self::Panel(_) | Self::Label(_) | Self::Name)
     }
 
     /// Width of the outline in the background colour that keeps the text legible over lines.
@@ -198,7 +200,7 @@ impl Type {
 
     pub(crate) fn colour(self) -> Colour {
         match self {
-            Self::Title | Self::Result | Self::OnArea => Colour::Ink,
+            Self::Title | Self::Result | Self::Name | Self::OnArea => Colour::Ink,
             Self::Panel(q) | Self::Label(q) => Colour::Queue(q),
             Self::Subtitle | Self::AxisTitle | Self::Tick | Self::Note => Colour::Muted,
         }
@@ -213,6 +215,7 @@ impl Type {
             Self::AxisTitle => "axistitle".into(),
             Self::Tick => "tick".into(),
             Self::Label(q) => format!("label q{}", q % QUEUES),
+            Self::Name => "name".into(),
             Self::OnArea => "onarea".into(),
             Self::Note => "note".into(),
         }
@@ -260,6 +263,7 @@ pub(crate) fn css(themed: bool) -> String {
         (Type::AxisTitle, "axistitle"),
         (Type::Tick, "tick"),
         (Type::Label(0), "label"),
+        (Type::Name, "name"),
         (Type::OnArea, "onarea"),
         (Type::Note, "note"),
     ] {

@@ -191,12 +191,26 @@ pub(super) fn summary(record: &Record, summaries: &[Summary], colours: &Colours)
             named.unwrap_or_default()
         );
     }
+    arms(&mut out, record);
     let more = more_columns(record, summaries);
     if !more.is_empty() {
         let table = sortable(record, summaries, colours, &more, ("more", "More figures"));
         let _ = writeln!(out, "<details class=\"more\"><summary>More figures</summary>\n{table}</details>");
     }
     out
+}
+
+/// What is compared, a line each.
+fn arms(out: &mut String, record: &Record) {
+    let arms = record.all_arms();
+    if arms.is_empty() {
+        return;
+    }
+    out.push_str("<dl class=\"arms\">");
+    for arm in arms {
+        let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", escape(&arm.name), escape(&arm.about));
+    }
+    out.push_str("</dl>\n");
 }
 
 /// A table with a row for each run. A click on a head sorts it.

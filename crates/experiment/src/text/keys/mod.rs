@@ -415,6 +415,12 @@ pub(crate) static VARIANT: Table = Table {
     doc: "A variant: the experiment with these changes.",
     keys: &[
         key("name", Kind::Text, "required", "what the reports call it"),
+        key(
+            "about",
+            Kind::Text,
+            "the line of its queue, if queues names it",
+            "what it is, in one line below the pictures: 90 characters at most",
+        ),
         key("queue", Kind::Text, "each of queues in turn", "the queue in place of $queue"),
         key(
             "link",

@@ -250,6 +250,16 @@ fn variants_without_effect_or_with_contradictions() {
         "[[variant]]\nname = \"a\"\nqueue = \"codel\"\n[[variant]]\nname = \"a\"\nqueue = \"pfifo\"\n",
         "5:8: two are called \"a\": nothing tells them apart",
     );
+    let about = |line: &str| format!("[[variant]]\nname = \"a\"\nabout = \"{line}\"\n");
+    refused(&about(" "), "3:9: about is empty: it is one line below the pictures, or leave it out");
+    refused(
+        &about("a\\nb"),
+        "3:9: about has a line break or another control character: it is one line below the pictures",
+    );
+    refused(
+        &about(&"ä".repeat(91)),
+        "3:9: about has 91 characters: it is one line below the pictures, of 90 at most",
+    );
     let net = network("rate = \"1mbit\"");
     refused(
         &format!("{net}[[variant]]\nname = \"a\"\n[variant.link.client-sever]\ndelay = \"1s\"\n"),

@@ -81,7 +81,8 @@ shaper = "none"
         "seeds": [4, 9],
         "runs": 4,
         "variants": [
-            {"name": "as it is, fq_codel", "kernel": "6.1", "ecn": true, "tso": false, "ipv6": false, "rtt": ["10ms"], "shown": shown, "links": links},
+            {"name": "as it is, fq_codel", "about": "a bucket per flow served in turn, new flows first, each under codel",
+             "kernel": "6.1", "ecn": true, "tso": false, "ipv6": false, "rtt": ["10ms"], "shown": shown, "links": links},
             {"name": "far", "kernel": "6.1", "ecn": true, "tso": false, "ipv6": false, "rtt": ["40ms"], "shown": shown, "links": far(links.clone())},
         ],
         "output": "out",
@@ -173,6 +174,27 @@ fn a_variant_changes_what_it_names_and_no_more() {
     };
     assert_eq!(rates(0), [(2, Some((8, false))), (2, Some((8, false)))]);
     assert_eq!(rates(1), [(1, Some((8, true))), (3, Some((8, true)))]);
+}
+
+/// The line of a variant is that of the file, or else of the queue, if its name has the queue.
+#[test]
+fn every_arm_has_a_line() {
+    let text = "queues = [\"codel\", \"pfifo:9\"]\n[link]\nrate = \"10mbit\"\n[[variant]]\nname = \"near\"\n\
+                [[variant]]\nname = \"far\"\nabout = \"over 80 ms\"\nqueue = \"codel\"\nlink.rtt = \"80ms\"\n\
+                [[variant]]\nname = \"plain\"\nqueue = \"codel\"\n";
+    let line = |queue: &str| queue.parse::<goodqueue::QueueSpec>().expect("a queue").info().doc.to_owned();
+    let want: Vec<(String, String)> = vec![
+        ("far".into(), "over 80 ms".into()),
+        ("near, codel".into(), line("codel")),
+        ("near, pfifo:9".into(), line("pfifo")),
+    ];
+    assert_eq!(right(text).head(Record::default()).about.into_iter().collect::<Vec<_>>(), want);
+    let words = plan(text);
+    assert_eq!(words["variants"][2]["about"], "over 80 ms");
+    assert!(words["variants"][3].get("about").is_none());
+    let flags = Request { queue: Some("codel".into()), ..Request::default() };
+    let about = Experiment::of(&flags).expect("a plan").head(Record::default()).about;
+    assert_eq!(about.into_iter().collect::<Vec<_>>(), [("codel".to_owned(), line("codel"))]);
 }
 
 #[test]
