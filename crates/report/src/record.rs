@@ -61,7 +61,8 @@ pub struct Record {
     /// The queues to compare, in the user's order; empty in records of earlier versions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<String>,
-    /// What is compared: a line about each queue, by the name of its run; absent in records of earlier versions.
+    /// What is compared: a line about each queue, by the name of its run; absent in records of earlier
+    /// versions.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub about: BTreeMap<String, String>,
     /// One run per queue that was measured, in the same order.

@@ -775,8 +775,8 @@ fn floods<T>(lab: &Lab, flows: usize, rate: f64, meanwhile: impl FnOnce() -> T) 
     })
 }
 
-/// Two threads for what goes up: what passes both of them has the rate that they share, within 1 %. Two that do
-/// not know of each other would have twice as much. A change reaches both.
+/// Two threads for what goes up: what passes both of them has the rate that they share, within 1 %. Two
+/// that do not know of each other would have twice as much. A change reaches both.
 fn threads_of_a_direction_share_its_rate() -> Outcome {
     const RATE: Rate = Rate(40_000_000);
     let lab = lab_or_skip!(&LabSpec::default());
