@@ -41,22 +41,60 @@ fn main() -> ExitCode {
     if !is_real_root() {
         let _ = goodqueue_wire::enter_user_namespace();
     }
-    let exact = words.iter().any(|word| word == "--exact");
-    let filters: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
-    let wanted = |case: &&Case| {
-        let hit = |f: &&String| if exact { case.name == f.as_str() } else { case.name.contains(f.as_str()) };
-        filters.is_empty() || filters.iter().any(hit)
-    };
-    let none = words.iter().any(|word| word == "--ignored");
-    let cases: Vec<&Case> =
-        cases::ONE_THREAD.iter().chain(cases::EACH_DIRECTION).filter(wanted).filter(|_| !none).collect();
+    let wanted = Wanted::of(&words);
+    let cases: Vec<&Case> = cases::ONE_THREAD
+        .iter()
+        .chain(cases::EACH_DIRECTION)
+        .filter(|case| wanted.has(&full(case)))
+        .collect();
     if words.iter().any(|word| word == "--list") {
         for case in cases {
-            println!("{}: test", case.name);
+            println!("{}: test", full(case));
         }
         return ExitCode::SUCCESS;
     }
     run_all(&cases)
+}
+
+/// Its name with the place that it has among all tests in real time: it needs the machine for itself.
+fn full(case: &Case) -> String {
+    format!("real_time::alone::engine::{}", case.name)
+}
+
+/// Which tests to run, in the words of cargo's test runner.
+struct Wanted<'a> {
+    /// Parts of names, or with `--exact` names; none: all tests.
+    filters: Vec<&'a str>,
+    /// Parts of names (`--skip`).
+    skipped: Vec<&'a str>,
+    is_exact: bool,
+    /// With `--ignored`: no test here is.
+    is_none: bool,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(words: &'a [String]) -> Wanted<'a> {
+        let mut wanted = Wanted { filters: vec![], skipped: vec![], is_exact: false, is_none: false };
+        let mut words = words.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                "--skip" => wanted.skipped.extend(words.next()),
+                "--test-threads" | "--format" | "--color" => drop(words.next()),
+                "--exact" => wanted.is_exact = true,
+                "--ignored" => wanted.is_none = true,
+                _ if word.starts_with('-') => {}
+                _ => wanted.filters.push(word),
+            }
+        }
+        wanted
+    }
+
+    fn has(&self, name: &str) -> bool {
+        let hit = |word: &&str| if self.is_exact { name == *word } else { name.contains(word) };
+        !self.is_none
+            && (self.filters.is_empty() || self.filters.iter().any(hit))
+            && !self.skipped.iter().any(hit)
+    }
 }
 
 /// Whether the program is root outside of any user namespace (in which at most some ids are mapped).
@@ -69,27 +107,33 @@ pub(crate) fn is_real_root() -> bool {
 
 fn run_all(cases: &[&Case]) -> ExitCode {
     let strict = std::env::var_os("GOODQUEUE_REQUIRE_ALL").is_some();
-    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
+    let (mut passed, mut skipped, mut failures) = (0, 0, Vec::new());
     for case in cases {
         net::set_apart(case.is_apart);
+        let name = full(case);
         match catch_unwind(AssertUnwindSafe(case.run)) {
             Ok(Outcome::Passed) => {
-                println!("test {} ... ok", case.name);
+                println!("test {name} ... ok");
                 passed += 1;
             }
             Ok(Outcome::Skipped(right)) => {
-                println!("SKIPPED: {}: {right}", case.name);
+                println!("SKIPPED: {name}: {right}");
                 skipped += 1;
             }
             Err(_) => {
-                println!("test {} ... FAILED", case.name);
-                failed += 1;
+                println!("test {name} ... FAILED");
+                failures.push(name);
             }
         }
     }
-    println!("\nlive: {passed} passed, {failed} failed, {skipped} skipped");
+    if !failures.is_empty() {
+        println!("\nfailures:\n    {}", failures.join("\n    "));
+    }
+    let is_ok = failures.is_empty() && !(strict && skipped > 0);
+    let word = if is_ok { "ok" } else { "FAILED" };
+    println!("\ntest result: {word}. {passed} passed; {} failed; {skipped} skipped", failures.len());
     if strict && skipped > 0 {
         println!("GOODQUEUE_REQUIRE_ALL: a skipped test is a failure");
     }
-    if failed > 0 || (strict && skipped > 0) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if is_ok { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
