@@ -38,7 +38,7 @@ pub enum Shown {
     /// What was counted without a network.
     Counts {
         /// The picture.
-        curves: Curves,
+        curves: Box<Curves>,
         /// All counts, in Markdown.
         table: String,
         /// How it was counted, in Markdown.
@@ -57,7 +57,7 @@ pub fn run(entry: &Entry, monitor: &mut dyn Monitor) -> Result<Reproduced, Error
             let Counted { outcome, curves, table, how } = collisions::run();
             Ok(Reproduced {
                 outcome,
-                shown: Shown::Counts { curves, table, how },
+                shown: Shown::Counts { curves: Box::new(curves), table, how },
                 headline: None,
                 figures: None,
                 delays: None,
