@@ -7,6 +7,7 @@ pub(super) mod faults;
 mod flow_marks;
 mod live;
 mod live_wifi;
+mod real_path;
 mod responsiveness;
 mod shaper;
 mod udp_load;
