@@ -156,21 +156,8 @@ impl PacketSocket {
         #[allow(clippy::cast_possible_truncation)]
         let len = program.len() as u16;
         let filter = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
-        // SAFETY: `filter` has `len` instructions. They live during the call, which reads and copies them.
-        let done = unsafe {
-            libc::setsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ATTACH_FILTER,
-                (&raw const filter).cast(),
-                socklen_of::<libc::sock_fprog>(),
-            )
-        };
-        if done == 0 {
-            Ok(())
-        } else {
-            Err(Error::last("setsockopt SO_ATTACH_FILTER", self.interface.as_str()))
-        }
+        // `filter` has `len` instructions, which live during the call.
+        self.structure(libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter, "setsockopt SO_ATTACH_FILTER")
     }
 
     /// Joins the group, or makes it.
@@ -238,21 +225,29 @@ impl PacketSocket {
         let mut membership: libc::packet_mreq = unsafe { zeroed() };
         membership.mr_ifindex = index.cast_signed();
         membership.mr_type = libc::PACKET_MR_PROMISC as u16;
-        // SAFETY: `membership` is a `packet_mreq` that lives during the call.
+        let what = "setsockopt PACKET_MR_PROMISC";
+        self.structure(libc::SOL_PACKET, PACKET_ADD_MEMBERSHIP, &membership, what)
+    }
+
+    /// Sets an option whose value is a structure of C. What it points to must live during the call.
+    fn structure<T>(
+        &self,
+        level: libc::c_int,
+        name: libc::c_int,
+        value: &T,
+        what: &'static str,
+    ) -> Result<()> {
+        // SAFETY: `value` lives during the call, which reads and copies it.
         let done = unsafe {
             libc::setsockopt(
                 self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                PACKET_ADD_MEMBERSHIP,
-                (&raw const membership).cast(),
-                socklen_of::<libc::packet_mreq>(),
+                level,
+                name,
+                std::ptr::from_ref(value).cast(),
+                socklen_of::<T>(),
             )
         };
-        if done == 0 {
-            Ok(())
-        } else {
-            Err(Error::last("setsockopt PACKET_MR_PROMISC", self.interface.as_str()))
-        }
+        if done == 0 { Ok(()) } else { Err(Error::last(what, self.interface.as_str())) }
     }
 
     fn option(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> Result<()> {
