@@ -126,8 +126,7 @@ impl<'a> Session<'a> {
             let (hold, count) = Hold::take(&mut wireless, radio, &first).map_err(told)?;
             if count > 0 {
                 eprintln!(
-                    "goodqueue: {}: weights of {count} stations put back that a killed goodqueue airtime had \
-                     left",
+                    "goodqueue: {}: restored the weights of {count} stations after a goodqueue airtime that was killed",
                     radio.name
                 );
             }

@@ -100,7 +100,7 @@ impl Events {
                         let seconds = (at - since) / SECOND;
                         self.tell(at, &format!("the server answers again, after {seconds} s"));
                     }
-                    None => self.tell(at, "another session: the server's longest is over"),
+                    None => self.tell(at, "starting another session: the server's maximum length is reached"),
                 }
             }
             _ => {}
@@ -109,7 +109,7 @@ impl Events {
 
     fn tell_losses(&mut self) {
         let Some((at, [up, down, unknown])) = self.lost.take() else { return };
-        let parts = [(up, "up"), (down, "down"), (unknown, "on an unknown way")];
+        let parts = [(up, "up"), (down, "down"), (unknown, "in an unknown direction")];
         let parts: Vec<String> =
             parts.iter().filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
         self.tell(at, &format!("lost {}", parts.join(", ")));
@@ -234,7 +234,7 @@ impl Picture<'_> {
         let colour = [Color::Cyan, Color::Magenta][index];
         let mut head = vec![
             Span::styled(format!("{name:<5}"), Style::new().fg(colour).bold()),
-            format!("{} ms above its least now, {} at most in a minute", text(now), text(most)).into(),
+            format!("{} ms above its minimum now, {} at most in the last minute", text(now), text(most)).into(),
         ];
         head.push(Span::styled(
             format!("   lost {lost}"),
@@ -443,8 +443,8 @@ mod tests {
     fn delay_loss_and_events_are_seen() {
         let text = drawn(80, HEIGHT);
         for part in [
-            "up   0.00 ms above its least now, 80.0 at most in a minute   lost 2",
-            "down 0.00 ms above its least now, 0.00 at most in a minute   lost 1",
+            "up   0.00 ms above its minimum now, 80.0 at most in the last minute   lost 2",
+            "down 0.00 ms above its minimum now, 0.00 at most in the last minute   lost 1",
             " 100 ms",
             "far (192.0.2.7:2112); round trip 2.00 ms",
             "0:00:39  400 sent, 397 answered; lost 2 up, 1 down, 0 unknown",

@@ -239,7 +239,7 @@ fn start_jitter(text: &str) -> Result<Span, Error> {
     let jitter = span("--start-jitter", text)?;
     if jitter > LONGEST_JITTER {
         return Err(Error::Usage(format!(
-            "--start-jitter {text}: {jitter}, and {LONGEST_JITTER} is the most"
+            "--start-jitter {text}: {jitter}, but the maximum is {LONGEST_JITTER}"
         )));
     }
     Ok(jitter)

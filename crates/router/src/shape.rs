@@ -116,7 +116,7 @@ impl Detour {
         let interface = sqm::find(&all, name)?.clone();
         if interface.header != 14 {
             return Err(Error::Refused(format!(
-                "{name} is no Ethernet interface, and only their frames can take a detour; the kernel's own queues \
+                "{name} is not an Ethernet interface, and only Ethernet frames can take the detour; the kernel's own queues \
                  can: goodqueue sqm {name}"
             )));
         }

@@ -29,7 +29,7 @@ fn wrong_words_are_refused_before_anything_is_touched() {
     );
     refused(
         "shape lo --up 5mbit --down 5mbit --queue cake_mq,queues=9",
-        &["--queue cake_mq,", "8 are the most", "queues=8 or less"],
+        &["--queue cake_mq,", "the maximum is 8", "queues=8 or less"],
     );
     refused("shape lo --inside nope0 --up 5mbit --down 5mbit", &["there is no interface nope0"]);
     refused("doctor --explain nope", &["there is no such rule", "fifo, no-queue"]);

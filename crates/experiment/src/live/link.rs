@@ -485,18 +485,18 @@ impl Link {
         warnings.extend(notes);
         if refused > 0 {
             warnings.push(format!(
-                "{refused} connections to services were refused: {MOST_CONNECTIONS} at a time are the most"
+                "{refused} connections to services were refused: the maximum is {MOST_CONNECTIONS} at a time"
             ));
         }
         let steps = |way: &PathReport| way.flows.iter().map(|flow| flow.steps.len()).sum::<usize>();
         if [&report.up, &report.down].into_iter().any(|way| steps(way) >= MOST_STEPS) {
             warnings
-                .push("it ran for so long that what arrived at the end is missing in the connections".into());
+                .push("it ran so long that the list of connections lacks what arrived at the end".into());
         }
         let others = report.up.others.packets + report.down.others.packets;
         if others > 0 {
             warnings.push(format!(
-                "{others} packets were of connections beyond the first {MOST_FLOWS}, which are not told apart"
+                "{others} packets were of connections beyond the first {MOST_FLOWS} and are counted together"
             ));
         }
         Ok(Record {

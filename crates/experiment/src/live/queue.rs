@@ -114,7 +114,7 @@ pub fn with_instances(queue: QueueSpec) -> Result<QueueSpec, Error> {
     }
     if setup.queues as usize > MOST_QUEUES {
         return Err(Error::Usage(format!(
-            "--queue {queue}: each instance has a thread in each direction, and {MOST_QUEUES} are the most; give \
+            "--queue {queue}: each instance has a thread in each direction, and the maximum is {MOST_QUEUES}; give \
              queues={MOST_QUEUES} or less"
         )));
     }

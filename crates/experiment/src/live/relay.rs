@@ -94,7 +94,7 @@ impl Relays {
                 // A machine without IPv6.
                 Err(_) if ipv6 => continue,
                 Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                    return Err(Error::Usage(format!("--expose {}: the port is there twice", one.port)));
+                    return Err(Error::Usage(format!("--expose {}: the port is given twice", one.port)));
                 }
                 Err(error) => return Err(Error::Machine(format!("listening at {at}: {error}"))),
             };

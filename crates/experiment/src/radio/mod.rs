@@ -238,11 +238,11 @@ pub(crate) fn faults(recorded: &Recorded, radio: &wifi::Radio, now: Nanos) -> Ve
     let mut wrong = Vec::new();
     if missing != 0 {
         wrong.push(format!(
-            "{name}: {missing} ns of the time are accounted for by nobody: an error of this program"
+            "{name}: {missing} ns are not accounted for: a bug in this program"
         ));
     }
     if !radio.is_conserved(now) {
-        wrong.push(format!("{name}: its packets or its time do not add up: an error of this program"));
+        wrong.push(format!("{name}: its packets or its time do not add up: a bug in this program"));
     }
     wrong
 }

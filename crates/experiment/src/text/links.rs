@@ -346,7 +346,7 @@ fn shaper_kind(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Shap
     match read::text(key, kind, value)?.as_str() {
         "htb" => Ok(ShaperKind::Htb),
         "tbf" => Ok(ShaperKind::Tbf),
-        _ => Err(read::refuse(key, value, "there are htb and tbf")),
+        _ => Err(read::refuse(key, value, "use htb or tbf")),
     }
 }
 

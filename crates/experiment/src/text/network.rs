@@ -214,7 +214,7 @@ impl Network {
 fn no_line(way: &OneWay, context: &Context<'_>) -> Read<Option<Rate>> {
     match way.share(context.queue) {
         Some(at) => {
-            Err(Wrong::new(at, "a share of a line, and no line is on this way: write a rate, as in 20mbit"))
+            Err(Wrong::new(at, "a share of a line, but there is no line in this direction: write a rate, as in 20mbit"))
         }
         None => Ok(None),
     }
@@ -315,7 +315,7 @@ fn built(line: &At<LineWords>, context: &Context<'_>) -> Read<Option<(Line, Rate
         LineWords::Trace(file) => {
             let (trace, rate) = trace::read(&context.folder.join(file))
                 .map_err(|why| wrong(format!("trace = \"{}\": {why}", file.escape_debug())))?;
-            Ok(Some((Line::Trace(trace), rate, format!("trace {file}, {rate} in the mean"))))
+            Ok(Some((Line::Trace(trace), rate, format!("trace {file}, {rate} on average"))))
         }
     }
 }

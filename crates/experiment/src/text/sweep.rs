@@ -235,7 +235,7 @@ fn listed(values: At<Vec<At<Written>>>, is_bytes: bool) -> Read<(Quantity, Level
     }
     for (number, one) in values.iter().enumerate() {
         if values[..number].iter().any(|other| other.value.words == one.value.words) {
-            let what = format!("the value {} is there twice", one.value.words.escape_debug());
+            let what = format!("the value {} is given twice", one.value.words.escape_debug());
             return Err(Wrong::new(one.at, what));
         }
     }
@@ -273,7 +273,7 @@ impl Range {
         let end = |one: &At<Written>| {
             quantity(&one.value, self.is_bytes).ok_or_else(|| {
                 let what = format!(
-                    "\"{}\" is no time, rate, number of bytes, percentage or number: write values, one by one",
+                    "\"{}\" is not a time, rate, number of bytes, percentage or number: write values, one by one",
                     one.value.words.escape_debug()
                 );
                 Wrong::new(one.at, what)

@@ -145,7 +145,7 @@ fn buffers(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Buffers>
         "input" => Ok(Buffers::Input),
         "output" => Ok(Buffers::Output),
         "shared" => Ok(Buffers::Shared),
-        _ => Err(read::refuse(key, value, "there are voq, input, output and shared")),
+        _ => Err(read::refuse(key, value, "use voq, input, output or shared")),
     }
 }
 

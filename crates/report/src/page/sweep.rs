@@ -23,7 +23,7 @@ pub fn html(found: &Findings) -> String {
             escape(&best.queue),
             escape(&best.words)
         ),
-        None => "No point of the sweep keeps the limits".into(),
+        None => "No point of the sweep meets the limits".into(),
     };
     let slots = [
         ("version", escape(&found.version)),
@@ -64,7 +64,7 @@ fn banners(found: &Findings) -> String {
     }
     if !found.failed.is_empty() {
         let words =
-            format!("{} runs failed. They are listed below, and no mean has them.", found.failed.len());
+            format!("{} runs failed. They are listed below and are in no mean.", found.failed.len());
         super::banner(&mut out, "banner bad", &words, &[]);
     }
     if !found.warnings.is_empty() {

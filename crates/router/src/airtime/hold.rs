@@ -174,7 +174,7 @@ pub fn restore(wireless: &mut Wireless, look: &Snapshot) -> Result<Vec<String>> 
         let (_, count) = Hold::take(wireless, radio, look)?;
         lines.push(match (is_left, count) {
             (false, _) => format!("{}: no weights were left", radio.name),
-            (true, count) => format!("{}: weights of {count} stations put back", radio.name),
+            (true, count) => format!("{}: restored the weights of {count} stations", radio.name),
         });
     }
     Ok(lines)

@@ -254,7 +254,7 @@ fn live_wrong_changes_of_a_link_are_refused() {
     let program = goodqueue().get_program().to_string_lossy().into_owned();
     for (words, code, why) in [
         ("--rate 0mbit", 2, "--rate 0mbit"),
-        ("--rtt 11s", 2, "10s is the most"),
+        ("--rtt 11s", 2, "the maximum is 10s"),
         ("--loss 2", 2, "--loss 2"),
         ("", 2, "say what to change"),
         ("--pid 1 --rate 1mbit", 2, "no link answers"),

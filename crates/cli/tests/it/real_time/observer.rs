@@ -29,8 +29,8 @@ fn live_delay_in_the_home_and_at_the_provider_are_told_apart() {
     if !has_tbf(test) {
         return;
     }
-    let home = "so in your own network (Wi-Fi), not at the provider";
-    let provider = "so at the modem or the provider, not in your own network";
+    let home = "in your own network (Wi-Fi), not at the provider";
+    let provider = "at the modem or the provider, not in your own network";
     for (router, device, way, words) in [
         (0, "right", "up", home),
         (1, "left", "down", home),
