@@ -132,7 +132,7 @@ fn new_overwrites_nothing_and_takes_only_names() {
     for name in ["Aqm", "1aqm", "my-aqm", "../aqm", "core", "ä"] {
         let output = run_in(&folder, &format!("new queue {name}"));
         assert_eq!(output.status.code(), Some(2), "{name}");
-        assert!(stderr(&output).contains("a name begins with a small letter"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("a name starts with a small letter"), "{}", stderr(&output));
     }
     let output = run_in(&folder, "new queue mine --lang rust");
     assert_eq!(output.status.code(), Some(2));

@@ -487,7 +487,7 @@ fn loopback_times_and_sizes_can_be_random_or_from_a_file() {
         assert!(stderr(&output).contains(part), "{text}: {}", stderr(&output));
     }
     for (options, part) in [
-        ("--schedule sometimes", "isochronous, poisson and trace:FILE"),
+        ("--schedule sometimes", "isochronous, poisson or trace:FILE"),
         ("--schedule trace:/no/such/file", "No such file"),
         ("--size 1400..100", "least size"),
         ("--size many", "a number of bytes"),
