@@ -101,7 +101,7 @@ def run(
             function)` where the function makes such an object, is a congestion control
         transport, pacing: "tcp" or "quic"; largest pacing rate of each TCP flow
         udp_bandwidth, udp_pktsize: rate and payload in bytes, in tests with UDP flows that leave it open
-        step, probe_interval, start_jitter: step of the goodput series ("200ms"), time between two probes
+        step, probe_interval, start_jitter: time between two samples of goodput ("200ms"), time between two probes
             ("20ms"), largest random delay of the start of each flow ("10ms")
         with_: applications beside the test: "voip", "web", "dash", "videocall", "game"
         seed, seeds: root of every random stream; how often (5) or with which seeds (range(5)) each queue runs

@@ -134,7 +134,7 @@ impl Plan {
         if self.test.test()?.rpm.is_some() && !self.test.with.is_empty() {
             return refuse(
                 &format!("{} --with", self.test.name),
-                "live, nothing runs beside it; leave one of them out",
+                "live, nothing else can run with it; leave one of them out",
             );
         }
         if let Some(cc) = self.test.cc.as_deref().filter(|cc| Library::is_path(cc)) {

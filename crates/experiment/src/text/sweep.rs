@@ -31,7 +31,7 @@ pub(super) fn order(text: &str, file: &str) -> Read<Order> {
     let cure = "the file has no table [sweep], which says what varies; `goodqueue run` runs one experiment";
     let mut order = order.ok_or_else(|| Wrong::new(0, cure))?;
     if let (Some(_), Some(other)) = (&order.base, root.written().find(|key| key.value.name != "sweep")) {
-        let what = format!("`{}` beside a base: the experiment is in that file", other.value.name);
+        let what = format!("`{}` together with a base: the experiment is in that file", other.value.name);
         return Err(Wrong::new(other.at, what));
     }
     for axis in &mut order.sweep.axes {
@@ -209,7 +209,7 @@ fn axis(section: &Section<'_>, design: Design) -> Read<Axis> {
             range.levels((from, to), section.at)?
         }
         (Some(values), ..) => {
-            return wrong(values.at, "values beside from and to: a list or a range".into());
+            return wrong(values.at, "values together with from and to: give a list or a range".into());
         }
         (None, ..) => {
             let what = format!("the axis {} needs values, or from and to", key.value.escape_debug());

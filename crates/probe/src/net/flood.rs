@@ -10,7 +10,7 @@
 //!       16  rate of the payload, u64 bit/s
 //!       24  start, i64 ns from the start of the load
 //!       32  stop, i64 ns
-//!       40  step of the goodput series, u64 ns
+//!       40  time between two samples of goodput, u64 ns
 //! ```
 //!
 //! The client repeats its announcement four times a second until the flow stops. A server sends to those
