@@ -6,7 +6,7 @@
     seen, info = env.reset(seed=1)
     seen, reward, terminated, truncated, info = env.step([40.0])      # a window of 40 segments
 
-The simulator stands still between two decisions. The same seed and the same actions give the same episode, to
+The simulator pauses for each decision. The same seed and the same actions give the same episode, to
 the byte. `gymnasium.make("goodqueue/Cc-v0", rate="5mbit")` and `"goodqueue/Aqm-v0"` make the same
 environments. It needs Gymnasium: pip install goodqueue[gym].
 """

@@ -295,7 +295,7 @@ def _flows(result: Result) -> Any:
 
 
 def _seeds(result: Result, run: int) -> list[tuple[float, float]]:
-    """The idle median and the median rise of each seed, ms; the idle one of the first seed stands for all."""
+    """The idle median and the median rise of each seed, ms; the idle median is that of the first seed."""
     table = result.summary
     rows = [at for at, number in enumerate(table["run"]) if number == run]
     idle = table["idle_ms"][rows[0]]

@@ -212,7 +212,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The rows of the table, and below them what is said of the radios and who came and went.
+/// The rows of the table; below them the state of the radios, and the stations that joined or left.
 fn text(view: &View) -> String {
     let mut out = String::new();
     view.stations.iter().for_each(|station| out += &row(station));

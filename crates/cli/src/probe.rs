@@ -561,7 +561,7 @@ fn asked(args: &ProbeArgs) -> Result<Asked, Error> {
     if let (Some(size), true) = (&args.size, smallest < header) {
         return Err(Error::Usage(format!("--size {size}: the protocol's header takes {header} bytes")));
     }
-    // How probes came to the server is told where there is room.
+        // The server reports how probes arrived, if there is room in the packet.
     let has_room = args.size.is_none() || smallest >= header + IP_BYTES;
     Ok(Asked { params: Params { ip: i64::from(has_room), ..params }, schedule, least, is_endless })
 }

@@ -31,7 +31,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// A lateness that is told, ns.
+/// Lateness from which the table mentions it, ns.
 const LATE: u64 = 1_000_000;
 
 /// In ms.

@@ -27,7 +27,8 @@ const EVENTS: usize = 4;
 const STEP: Duration = Duration::from_millis(500);
 /// Most probes that a picture is made of.
 const MOST: usize = 30_000;
-/// A rise of the one-way delay that is told, and one that ends it, nanoseconds: a grade A ends at 30 ms.
+/// The rise of the one-way delay from which an event is printed, and the one that ends it, nanoseconds: grade
+/// A ends at 30 ms.
 const HIGH: i64 = 30_000_000;
 const LOW: i64 = 15_000_000;
 const SECOND: i64 = 1_000_000_000;
@@ -139,7 +140,7 @@ impl Events {
                 _ => {}
             }
         }
-        // Each sentence is told when it is new; the figures in it change all the time.
+                // A sentence is printed when it is new; its figures change all the time.
         let marks = probe_marks::findings(trips.marks());
         let changed: Vec<&String> = marks.iter().filter(|line| line.contains("came with")).collect();
         if changed.len() > self.marks {
@@ -241,7 +242,7 @@ impl Picture<'_> {
             if lost > 0 { Style::new().red().bold() } else { Style::new() },
         ));
         buffer.set_line(area.x, area.y, &Line::from(head), area.width);
-        // The scale stands left of the chart.
+                // The scale is to the left of the chart.
         let left = 8;
         buffer.set_string(area.x, area.y + 1, format!("{:>4} ms", ms(scale)), Style::new().dim());
         buffer.set_string(area.x, area.y + CHART, format!("{:>4}", 0), Style::new().dim());
@@ -344,7 +345,7 @@ impl View {
         });
     }
 
-    /// Takes it away, so that what follows stands in its place.
+        /// Removes it, so that the next output replaces it.
     pub(crate) fn end(mut self) {
         let top = self.terminal.get_frame().area().y;
         let _ = self.terminal.clear();

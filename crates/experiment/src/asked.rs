@@ -1,4 +1,4 @@
-//! A request that was made sense of: it can be shown, and run on its arm.
+//! An interpreted request, which can be printed and run on its arm.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The conformance suite for congestion controls of TCP: one flow alone, over some lines.
+//! The conformance suite for TCP congestion controls: a single flow over several lines.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::cc::CcKind;

@@ -1,4 +1,4 @@
-//! An experiment with every number filled in: what is run.
+//! An experiment with every number filled in, ready to run.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Whether a queue fits the line that it is for, and how many packets it has room for.
+//! Whether a queue fits its line, and how many packets it has room for.
 
 use goodqueue::spec::{BuildError, MAX_PACKETS};
 use goodqueue::{ClassTree, ETHERNET_FRAME, Link, QueueSpec, Rate};

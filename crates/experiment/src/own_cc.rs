@@ -1,5 +1,5 @@
-//! Congestion controls of one's own in simulations: from shared libraries, and of a program that has this
-//! crate.
+//! The user's own congestion controls in simulations: from shared libraries, and from a program that uses
+//! this crate.
 
 use std::cell::RefCell;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! From what was typed to what it means: a resolved, validated plan that can be printed and sent on.
+//! From the user's input to its meaning: a resolved, validated plan that can be printed and passed on.
 
 mod link;
 mod queues;

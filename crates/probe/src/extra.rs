@@ -1,4 +1,4 @@
-//! Additional probes for any test that behave like people's applications.
+//! Additional probes for any test, which behave like applications.
 
 use std::fmt;
 use std::str::FromStr;

@@ -53,7 +53,7 @@ fn cell<T: std::fmt::Display>(column: &[T], i: usize) -> String {
     column.get(i).map(ToString::to_string).unwrap_or_default()
 }
 
-/// A value of a column in which zero stands for what is not known.
+/// A value of a column in which zero means unknown.
 pub(crate) fn known<T: Copy + Default + PartialEq>(column: &[T], i: usize) -> Option<T> {
     column.get(i).copied().filter(|value| *value != T::default())
 }

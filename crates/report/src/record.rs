@@ -187,22 +187,22 @@ pub struct TestPlan {
     pub flows: Vec<FlowPlan>,
     /// Latency probes.
     pub probes: Vec<ProbePlan>,
-    /// Calls beside the flows.
+        /// Calls in addition to the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub voip: Vec<ProbePlan>,
-    /// Pages loaded beside the flows.
+        /// Pages loaded in addition to the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub web: Vec<PagePlan>,
-    /// Videos played beside the flows.
+        /// Videos played in addition to the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dash: Vec<VideoPlan>,
-    /// Video calls and games beside the flows.
+        /// Video calls and games in addition to the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub talks: Vec<TalkPlan>,
     /// Groups of flows, each flow with a size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficPlan>,
-    /// Senders of UDP beside the flows (`[[udp]]` of an experiment), in number.
+        /// The number of UDP senders in addition to the flows (`[[udp]]` of an experiment).
     #[serde(skip_serializing_if = "is_zero")]
     pub sources: u32,
 }

@@ -13,7 +13,7 @@ use crate::frame::{self, ETHERNET, TCP};
 use crate::sample::Count;
 use crate::tcp_header;
 
-/// Most connections that are told apart in a direction; the packets of others are counted together.
+/// Maximum number of connections tracked in a direction; the packets of others are counted together.
 pub const MOST_FLOWS: usize = 10_000;
 /// Most steps with payload, of all connections of a direction together (24 MiB): 29 hours of one that never
 /// rests, at 100 ms. What arrives later has no step.

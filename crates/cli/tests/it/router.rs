@@ -89,7 +89,7 @@ fn a_rule_of_doctor_is_explained_with_what_was_measured() {
     assert!(!text.contains("]("), "no link that leads nowhere: {text}");
 }
 
-/// A file of sqm-scripts: what is not obeyed is told, and what is not enabled is not started.
+/// A file of sqm-scripts: options without effect are reported, and disabled sections are not started.
 #[test]
 fn options_of_sqm_scripts_without_effect_are_told() {
     let scratch = Scratch::new("uci-told");

@@ -1,4 +1,4 @@
-//! The figures of a run that claims are about, by name.
+//! The figures of a run that claims can refer to, by name.
 
 mod air;
 mod flows;

@@ -127,7 +127,7 @@ pub struct LineSnapshot {
     pub waiting_flows: Option<(u32, u32)>,
     /// The tins of `cake`, bulk first; those of `cake_mq`, one instance after the other.
     pub tins: Vec<Tin>,
-    /// The connections that are told apart.
+        /// The connections that are tracked individually.
     pub connections: Vec<ConnectionSnapshot>,
 }
 

@@ -1,5 +1,5 @@
-//! A queue that is written in the calling program, in the live arm. Parent and child are two processes: the
-//! parent sends a text, of which the child makes the queue.
+//! A queue of the calling program, in the live arm. Parent and child are two processes: the parent sends the
+//! queue as text, and the child builds it.
 
 use core::fmt;
 use std::sync::Arc;

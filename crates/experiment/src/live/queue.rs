@@ -1,4 +1,4 @@
-//! The queue of a line of the live arm: one of the catalogue, or one's own, from a shared library or of the
+//! The queue of a line of the live arm: a built-in one, or the user's own, from a shared library or from the
 //! calling program.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What an order comes to: a test, what the lab must have, and what the engine puts between its sockets.
+//! Turns an order into a test, the needs of the lab, and what the engine puts between its sockets.
 
 use std::net::IpAddr;
 use std::path::Path;

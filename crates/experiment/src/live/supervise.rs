@@ -1,7 +1,6 @@
-//! The parent of the live arm: one child process for each queue, watched, timed and outlived.
-//!
-//! The child makes the namespaces and dies with them; the parent keeps what was measured. So nothing
-//! is lost when the child is killed, and nothing stays behind when either is.
+//! The parent of the live arm: one child process for each queue, watched, timed and outlived. The child makes
+//! the namespaces, which disappear with it; the parent keeps the measurements. So nothing is lost when the
+//! child is killed, and nothing stays behind when either is.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};

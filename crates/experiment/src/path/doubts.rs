@@ -1,5 +1,5 @@
-//! Reasons not to believe a load over a real path, each with its evidence. What is not measured here raises
-//! no doubt.
+//! Reasons not to trust a load over a real path, each with its evidence. What is not measured here raises no
+//! doubt.
 
 use std::collections::BTreeMap;
 

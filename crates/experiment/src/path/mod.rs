@@ -1,5 +1,5 @@
-//! The third arm: a test over a real path, against a `goodqueue server` at its other end. The network is
-//! nobody's here: its line and its queues are not known, only what they do to packets.
+//! The third arm: a test over a real path, against a `goodqueue server` at its other end. The network is not
+//! under our control: its line and its queues are unknown, except for what they do to packets.
 
 mod clocks;
 mod doubts;

@@ -1,6 +1,6 @@
-//! What is measured of a radio, on either arm: who has the air, in steps and in all, and for a short while
-//! every event on it. Whoever runs the radio tells of it at moments of his choice; what is recorded is made
-//! of those.
+//! The measurements of a radio, on either arm: who has the air, in steps and in total, and for a short while
+//! every event on it. The code that runs the radio reports at moments of its choice; the record is made from
+//! these reports.
 
 mod knobs;
 

@@ -1,4 +1,4 @@
-//! One queue's turn: the simulation runs from one moment of measuring to the next.
+//! One queue's turn: the simulation runs from one measurement to the next.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

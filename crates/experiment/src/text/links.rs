@@ -1,4 +1,4 @@
-//! Links as they are written: what is given and what is not, so that a variant can change a part.
+//! Links as written in the file: which keys are given and which are not, so that a variant can change some.
 
 use goodqueue::{ETHERNET_FRAME, Rate, Span};
 use goodqueue_sim::{Loss, Pause, Shaper, ShaperKind};

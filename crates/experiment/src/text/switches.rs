@@ -1,4 +1,4 @@
-//! Nodes that are switches, as they are written.
+//! Nodes that are switches, as written in the file.
 
 use goodqueue::ETHERNET_FRAME;
 use goodqueue_sim::switch::Buffers;

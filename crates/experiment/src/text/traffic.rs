@@ -1,4 +1,4 @@
-//! Traffic of one's own as written: flows with sizes and arrivals from distributions or files.
+//! The user's own traffic as written in the file: flows with sizes and arrivals from distributions or files.
 
 use std::path::Path;
 use std::sync::Arc;

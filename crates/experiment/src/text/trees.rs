@@ -1,4 +1,4 @@
-//! Trees of `htb`'s classes, as they are written.
+//! Trees of `htb` classes, as written in the file.
 
 use std::sync::Arc;
 

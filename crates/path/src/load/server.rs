@@ -840,7 +840,7 @@ impl Control<'_> {
     }
 }
 
-/// The client no longer takes what it is told.
+/// The client no longer reads what the server sends.
 fn lost(source: io::Error) -> NetError {
     NetError::System { operation: "write to", object: "the client".into(), source }
 }

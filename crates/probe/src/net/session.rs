@@ -1,9 +1,9 @@
-//! The far end of the flows of one client among many: the server that accepts connections knows by their
-//! first bytes whose they are, and hands them over.
+//! The far end of the flows of one client among many. The server that accepts connections identifies the
+//! client by their first bytes, and hands them over.
 //!
 //! ```text
 //! octet  0  magic "GQs1"
-//!        4  the session: 16 octets that only its client was told
+//!        4  the session: 16 octets that only its client knows
 //!       20  the header of the flow
 //! ```
 

@@ -29,7 +29,7 @@ pub const INSTANCES: [u32; 5] = [1, 2, 4, 8, 16];
 /// Rates in the tables.
 pub const RATES: [Rate; 4] = [Rate(10_000_000), Rate(100_000_000), Rate(1_000_000_000), Rate(10_000_000_000)];
 
-/// What is offered: half as much again as the rate, in the mean, with random gaps.
+/// The offered load: on average 1.5 times the rate, with random gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// Each instance has the same.
@@ -123,7 +123,7 @@ impl Source {
 /// What a run sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
-    /// Bits per second, in the mean.
+        /// Mean rate, bits per second.
     pub mean: f64,
     /// Bits per second in the 10 ms in which most was sent.
     pub most: f64,

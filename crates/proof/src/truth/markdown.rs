@@ -52,8 +52,8 @@ fn page(report: &Report) -> String {
     out
 }
 
-/// What a BBR flow gets beside others, run by run: a mean would hide runs of two kinds. Empty if no case has
-/// one.
+/// What a BBR flow gets in competition with others, run by run: a mean would hide that there are two kinds of
+/// runs. Empty if no case has one.
 fn shares(report: &Report) -> String {
     let mut out = String::new();
     for case in &report.cases {

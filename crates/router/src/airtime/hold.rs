@@ -149,7 +149,7 @@ fn of_radio(states: &States, index: u32) -> Result<Option<State>> {
 }
 
 /// The radios on which a killed process has left its weights: the names of those of `look`. Nobody without
-/// the right to read the files is told.
+/// the missing right to read the files is reported.
 #[must_use]
 pub fn left(look: &Snapshot) -> Vec<String> {
     let Ok(states) = States::open() else { return Vec::new() };

@@ -87,7 +87,7 @@ fn live_paths_that_break_are_named_and_what_was_measured_is_kept() {
     });
 }
 
-/// A laptop that sleeps: this program stands still while the path and the server go on.
+/// A laptop that sleeps: this program stops while the path and the server continue.
 #[test]
 fn live_a_client_that_sleeps_in_mid_test_keeps_what_it_has_measured() {
     let test = "live_a_client_that_sleeps_in_mid_test_keeps_what_it_has_measured";

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::chain::{Chain, has_tbf};
 use super::live;
 
-/// What is said of an upload or download whose queue is at `router`, and the rises of both probes' means.
+/// The verdict on an upload or download whose queue is at `router`, and the rises of both probes' means.
 fn observed(router: usize, device: &str, way: &str) -> String {
     let chain = Chain::new(4);
     chain.narrow(router, device);

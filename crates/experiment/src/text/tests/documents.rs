@@ -1,5 +1,5 @@
 //! The page of documentation, the schema and the experiments that come with the program. With
-//! `GOODQUEUE_BLESS` set, what is made from the catalogue is written anew.
+//! `GOODQUEUE_BLESS` set, the parts made from the catalogue are rewritten.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Errors name their line and column, and what would be right.
+//! Errors name their line and column, and a correct value.
 
 use super::{parse, right};
 

@@ -1,4 +1,4 @@
-//! Networks of a known shape: their nodes and links, what may be written of them, and what flows get.
+//! Networks of a known shape: their nodes and links, their keys, and what flows get.
 
 use goodqueue_report::{Direction, Record};
 use goodqueue_sim::{Simulation, hops};

@@ -1,4 +1,4 @@
-//! Traffic of one's own: how it is written, which flows come, and how long they take.
+//! The user's own traffic: its keys, which flows arrive, and how long they take.
 
 use std::fs;
 use std::path::PathBuf;

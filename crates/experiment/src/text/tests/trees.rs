@@ -1,4 +1,4 @@
-//! Trees of htb's classes: what is no tree, and that classes get what tc-htb(8) says.
+//! Trees of htb classes: which are invalid, and that classes get what tc-htb(8) promises.
 
 use goodqueue::{Nanos, Span};
 use goodqueue_sim::Simulation;

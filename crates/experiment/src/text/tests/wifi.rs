@@ -1,4 +1,4 @@
-//! Wi-Fi networks: what is read, and what is refused with its place.
+//! Wi-Fi networks: what the reader accepts, and what it refuses with its place.
 
 use goodqueue::Span;
 use goodqueue::wifi::policy::Mode;

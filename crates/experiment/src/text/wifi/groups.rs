@@ -1,5 +1,4 @@
-//! Groups of stations, and who decides over their weights: those of a simulated access point and of a real
-//! one.
+//! Groups of stations, and the policy that sets their weights, for simulated and real access points.
 
 use goodqueue::Span;
 use goodqueue::wifi::policy::{DEFAULT_INTERVAL, Mode};
