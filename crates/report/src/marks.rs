@@ -1,4 +1,4 @@
-//! Delays that others published, as lines beside ours.
+//! Published delays, as lines next to ours.
 
 /// A delay of a run that the picture of the comparison shows as a line next to ours.
 #[derive(Clone, Debug, PartialEq, Eq)]

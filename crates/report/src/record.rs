@@ -382,7 +382,7 @@ pub struct Run {
     /// Its responsiveness, in the test that measures it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rpm: Option<Responsiveness>,
-    /// What kind of queue the loaded direction has, on a real path; absent if it was not loaded alone.
+        /// The kind of queue of the loaded direction, on a real path; absent if it was not loaded alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_kind: Option<FoundQueue>,
     /// What a second, near observer saw meanwhile, on a real path.

@@ -1,4 +1,4 @@
-//! Why the kernel's queues were not changed, or not put back.
+//! Why the kernel's queues could not be changed or restored.
 
 use std::io;
 use std::path::PathBuf;

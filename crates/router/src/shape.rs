@@ -5,10 +5,9 @@
 //!   what arrives at IFACE ─ ingress filter ─► gqdn (dummy) ─ packet socket ─► our queue ─► gqdn, marked
 //!                                                                      gqdn's egress filter ─► arrives at IFACE
 //! ```
-//!
-//! A marked frame passes the filters of `IFACE`, so it takes the detour once. If the program dies, frames
-//! would go on to the dummies, where nobody takes them: so another process, which only waits for that,
-//! deletes the filters ([`clean`]).
+//! A marked frame passes the filters of `IFACE`, so it takes the detour only once. If the program dies,
+//! frames would still go to the dummies, where nobody reads them. So another process, which only waits for
+//! that, deletes the filters ([`clean`]).
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A study: a sweep with its points, and what of it is still to be run.
+//! A study: a sweep with its points, and the work that remains.
 
 use std::collections::BTreeMap;
 use std::io::Write;

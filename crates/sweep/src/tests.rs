@@ -1,4 +1,4 @@
-//! Sweeps from their file to what they show, with the real simulator and with others.
+//! Sweeps from their file to their findings, with the real simulator and with others.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

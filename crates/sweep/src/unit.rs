@@ -1,4 +1,5 @@
-//! A unit of work: a point with a seed. Its hash says what is simulated, and its cost how long that takes.
+//! A unit of work: a point with a seed. Its hash identifies what is simulated, and its cost estimates how
+//! long that takes.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};

@@ -1,7 +1,5 @@
-//! What the lines did with the packets of each connection.
-//!
-//! Each direction counts what passes it. What a TCP connection brought through shows in the other one: how
-//! far its acknowledgements rose.
+//! What the lines did with the packets of each connection. Each direction counts what passes it. The other
+//! direction shows how much a TCP connection delivered: how far its acknowledgements rose.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;

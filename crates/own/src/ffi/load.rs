@@ -1,4 +1,4 @@
-//! Tables, out of shared libraries.
+//! Loads tables from shared libraries.
 
 use core::ffi::{CStr, c_char};
 use core::ops::RangeInclusive;

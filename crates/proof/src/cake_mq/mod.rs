@@ -1,8 +1,7 @@
-//! What the instances of `cake_mq` send together, beside one `cake` of the same load: the rate, the
-//! burstiness and the fairness between flows. docs/cake-mq.md has the results.
-//!
-//! Each instance has a thread of its own, as in Linux: it is asked for packets when one arrives, and when its
-//! shaper opens. There is no line behind it. All frames have 1514 bytes, and flows do not react to drops.
+//! What the instances of `cake_mq` send together, compared with one `cake` under the same load: the rate, the
+//! burstiness and the fairness between flows. docs/cake-mq.md has the results. Each instance has its own
+//! thread, as in Linux: it is polled when a packet arrives and when its shaper opens. There is no line behind
+//! it. All frames have 1514 bytes, and flows do not react to drops.
 
 mod page;
 

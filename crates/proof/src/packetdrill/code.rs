@@ -1,5 +1,5 @@
 //! The code of a script, `%{ assert tcpi_snd_cwnd == 10 }%`: assertions and assignments with the expressions
-//! that scripts use. It is no Python: another statement is refused by name.
+//! that scripts use. It is not Python: any other statement is refused by name.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! A script: what packetdrill's language says, as data.
+//! A script as data.
 
 use std::fmt;
 

@@ -13,7 +13,7 @@
 //!   and at least 30 ms. So the grade of a run with a starved direction is never better than B, and a low
 //!   rise over a link with spare capacity has no grade.
 //! * **Loss**: the letter is for delay only, as with dslreports. If more than 1 % of the probes are lost
-//!   under load, the loss is named beside it. That bound is our choice: ITU-T G.1010 (2001), table I.1, is
+//!   under load, the loss is shown next to it. That bound is our choice: ITU-T G.1010 (2001), table I.1, is
 //!   commonly quoted with less than 1 % for a video call and 3 % for voice, but its text was not available.
 //!   The share is rounded to one decimal, as shown, before it is judged. A stricter bound would need more
 //!   probes than a short run sends.

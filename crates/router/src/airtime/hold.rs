@@ -1,4 +1,4 @@
-//! Weights in force: what was there before is kept in a file until it is put back.
+//! Holds the weights of a radio: a file keeps the previous ones until they are restored.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What connection tracking tells of the connections of this machine (`linux/netfilter/nfnetlink.h`,
+//! What connection tracking reports about the connections of this machine (`linux/netfilter/nfnetlink.h`,
 //! `linux/netfilter/nfnetlink_conntrack.h`): a list of all of them, then each that is new or gone.
 
 use std::os::fd::AsFd;
