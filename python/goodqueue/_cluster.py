@@ -134,7 +134,7 @@ class _Cluster:
         # Chunks that run again, and the next one of the round.
         waiting: list[list[_goodqueue._Unit]] = []
         running: dict[Any, list[_goodqueue._Unit]] = {}
-        # Units that were at workers when these died. Each runs again with no other beside it.
+        # Units that were at workers when these died. Each runs again alone.
         suspects: list[list[_goodqueue._Unit]] = []
         alone = None
         while True:

@@ -103,7 +103,7 @@ def run(
         udp_bandwidth, udp_pktsize: rate and payload in bytes, in tests with UDP flows that leave it open
         step, probe_interval, start_jitter: time between two samples of goodput ("200ms"), time between two probes
             ("20ms"), largest random delay of the start of each flow ("10ms")
-        with_: applications beside the test: "voip", "web", "dash", "videocall", "game"
+        with_: applications in addition to the test: "voip", "web", "dash", "videocall", "game"
         seed, seeds: root of every random stream; how often (5) or with which seeds (range(5)) each queue runs
         set: keys of an experiment file to change: {"variant.NAME.queue": "codel"}
 
@@ -162,7 +162,7 @@ def _ask(
         raise UsageError(f"test {name}: no test has this name; `goodqueue.tests()` lists the tests")
     named, order = _words.queues(given.pop("queues", None))
     mine = [queue for queue in order if not isinstance(queue, str)]
-    # Queues of one's own take the place of another.
+    # User-defined queues take the place of another.
     flag = named if named or not mine else "pfifo"
     own = list(ccs or [])
     if "cc" in given:
@@ -214,7 +214,7 @@ class Experiment:
         self._start(text, "experiment", {})
 
     def _named(self, key: str, value: Any) -> Any:
-        """The value with the names of congestion controls of one's own in their place."""
+        """The value with the names of user-defined congestion controls in their place."""
         if isinstance(value, Mapping):
             return {key: self._named(key, one) for key, one in value.items()}
         if isinstance(value, list):

@@ -68,7 +68,7 @@ class _Env(gymnasium.Env[Numbers, Numbers]):
             ccs = [own for own in test._ccs if own[:2] != AGENT]
             given = {"set": test._changes or None}
         if ccs:
-            raise UsageError("cc: an environment has no congestion control in Python beside the agent")
+            raise UsageError("cc: an environment has no congestion control in Python other than the agent")
         if not isinstance(name, str):
             raise TypeError(f"test {test!r}: write the name of a test, or give a goodqueue.Experiment")
         queues, order = _words.queues(given.pop("queues", None))

@@ -1,4 +1,4 @@
-//! `goodqueue new`: a queue or a congestion control of one's own to begin with.
+//! `goodqueue new`: a user-defined queue or congestion control to begin with.
 
 use std::fs;
 use std::io;

@@ -84,7 +84,7 @@ pub struct TestOrder {
     /// UDP payload of their datagrams, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp_pktsize: Option<u32>,
-    /// Calls and pages beside the test's own probes, in full (`voip:EF`, `web:small`).
+    /// Calls and pages in addition to the test's own probes, in full (`voip:EF`, `web:small`).
     pub with: Vec<String>,
 }
 

@@ -60,7 +60,7 @@ impl Unit {
     }
 }
 
-/// A parameter of a queue of one's own.
+/// A parameter of a user-defined queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name.

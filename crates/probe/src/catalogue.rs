@@ -26,7 +26,7 @@ pub struct TestInfo {
     pub udp: &'static [UdpGroup],
     /// Its probes.
     pub probes: &'static [ProbeGroup],
-    /// Applications beside its probes, as in [`crate::Params::with`].
+    /// Applications in addition to its probes, as in [`crate::Params::with`].
     pub with: &'static [&'static str],
     /// Whether it measures responsiveness ([`crate::rpm`]), and over which version of TLS. Its number N is
     /// that of the most connections that carry load.

@@ -181,7 +181,7 @@ pub fn videos(record: &Record) -> String {
     out
 }
 
-/// `flows.csv`: a row per flow of traffic of one's own. `took_ms` is its completion time, empty if it had not
+/// `flows.csv`: a row per flow of user-defined traffic. `took_ms` is its completion time, empty if it had not
 /// ended.
 pub fn transfers(record: &Record) -> String {
     let mut out = String::from("queue,traffic,t_s,bytes,took_ms,ideal_ms,slowdown\n");

@@ -1,4 +1,4 @@
-//! Queues of one's own: `goodqueue new`, `check-queue`, and runs with a shared library.
+//! User-defined queues: `goodqueue new`, `check-queue`, and runs with a shared library.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

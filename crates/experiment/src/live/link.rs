@@ -439,7 +439,7 @@ impl Link {
         self.engine.is_running()
     }
 
-    /// What a queue of one's own did that no queue may, with its name: it has been a FIFO without a limit
+    /// What a user-defined queue did that no queue may, with its name: it has been a FIFO without a limit
     /// since.
     #[must_use]
     pub fn fault(&self) -> Option<String> {

@@ -59,7 +59,7 @@ trait Boxed: Send {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
 }
 
-/// Passes on what happens to packets. What CAKE and `fq` ask of a packet is known to no queue of one's own.
+/// Passes on what happens to packets. What CAKE and `fq` ask of a packet is known to no user-defined queue.
 struct Forward<'a>(&'a mut dyn Owner<Frame>);
 
 impl Observer<Header> for Forward<'_> {

@@ -227,7 +227,7 @@ impl Queue<Frame> for RunningQueue {
     }
 }
 
-/// A queue of one's own tells nothing.
+/// A user-defined queue tells nothing.
 impl Inspect for RunningQueue {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         match self {

@@ -184,7 +184,7 @@ impl PathTest {
     }
 }
 
-/// What a test wants of one of its hosts, beside probes.
+/// What a test needs from one of its hosts, in addition to probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     flows: u32,

@@ -51,7 +51,7 @@ pub enum Picture {
     Shares,
     /// The bit rates that the player of the first video selected over time.
     Video,
-    /// Figures of each variant, beside the published ones.
+    /// Figures of each variant, next to the published ones.
     Dots,
 }
 

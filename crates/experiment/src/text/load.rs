@@ -201,7 +201,7 @@ impl Far {
 }
 
 impl Load {
-    /// A test, and nothing beside it.
+    /// A test, and nothing else.
     pub(super) fn of(test: Test, start_jitter: Span) -> Load {
         Load { own: vec![Own::default(); test.flows.len()], test, sources: Vec::new(), start_jitter }
     }

@@ -161,7 +161,7 @@ impl Network {
             Discipline::Queue(own) => own,
             Discipline::Own(own) => {
                 let what =
-                    format!("{own}: a queue of one's own has no place in a memory that all outputs share");
+                    format!("{own}: a user-defined queue has no place in a memory that all outputs share");
                 return Err(Wrong::new(*at, what));
             }
             // A tree is none of its queues, which has been said.

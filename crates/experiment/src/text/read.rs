@@ -45,7 +45,7 @@ pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
     (line, 1 + String::from_utf8_lossy(&before[line_start..]).chars().count())
 }
 
-/// A table of the file, beside the keys that it may have.
+/// A table of the file, with the keys that it may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section<'a> {
     /// Where it begins.

@@ -253,7 +253,7 @@ fn listed(values: At<Vec<At<Written>>>, is_bytes: bool) -> Read<(Quantity, Level
     Ok((kind.filter(|_| is_one).unwrap_or(Quantity::Words), Levels::List(levels.collect())))
 }
 
-/// What a range has beside its ends.
+/// What a range has in addition to its ends.
 struct Range {
     steps: Option<At<u64>>,
     scale: Option<At<String>>,

@@ -107,7 +107,7 @@ pub struct FlowLimits {
     pub flows: usize,
     /// Most flows one after the other.
     pub served: usize,
-    /// Most connections for pages and videos at a time, beside the flows.
+    /// Maximum number of connections for pages and videos at a time, in addition to the flows.
     pub web: usize,
     /// Latest planned stop of a flow, nanoseconds from the start of the load.
     pub until: i64,

@@ -117,7 +117,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a script is run with, beside itself.
+/// The parameters with which a script is run.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
     /// Options in front of those of the script, without `--`: name and value.

@@ -506,7 +506,7 @@ pub(crate) static UDP: Table = Table {
     also: None,
 };
 
-/// Traffic of one's own.
+/// User-defined traffic.
 pub(crate) static TRAFFIC: Table = Table {
     name: "traffic",
     doc: "Many TCP flows, each with a size, over connections of their own. Their completion times are measured. \

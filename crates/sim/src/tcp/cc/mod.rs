@@ -1,6 +1,6 @@
 //! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC, BBR, DCTCP, Prague,
-//! LEDBAT, Westwood+, Vegas, CDG, TCP-LP and [one's own](CongestionControl) behind the calls of `struct
-//! tcp_congestion_ops`.
+//! LEDBAT, Westwood+, Vegas, CDG, TCP-LP and [user-defined ones](CongestionControl) behind the calls of
+//! `struct tcp_congestion_ops`.
 
 mod bbr;
 mod cdg;
