@@ -44,7 +44,7 @@ pub fn command(args: &DoctorArgs) -> Result<(), Error> {
     } else {
         print(&found.iter().map(|finding| text_of(finding) + "\n").collect::<String>())?;
         if found.iter().any(is_ours) {
-            print("`goodqueue doctor --fix` fixes what it can, and `--undo` reverts that.\n")?;
+            print("`goodqueue doctor --fix` mends what it can, and `--undo` undoes that.\n")?;
         }
     }
     let faults = found.iter().filter(|finding| finding.severity == Severity::Fault).count();
@@ -175,7 +175,7 @@ fn mend(found: &[Finding], is_agreed: bool) -> Result<(), Error> {
     for finding in found {
         print(&(text_of(finding) + "\n"))?;
         if !is_ours(finding) {
-            print("  not fixed: only you can do that\n\n")?;
+            print("  not mended: only you can do that\n\n")?;
             continue;
         }
         match if is_agreed { Answer::Yes } else { ask()? } {
