@@ -561,7 +561,7 @@ fn asked(args: &ProbeArgs) -> Result<Asked, Error> {
     if let (Some(size), true) = (&args.size, smallest < header) {
         return Err(Error::Usage(format!("--size {size}: the protocol's header takes {header} bytes")));
     }
-        // The server reports how probes arrived, if there is room in the packet.
+    // The server reports how probes arrived, if there is room in the packet.
     let has_room = args.size.is_none() || smallest >= header + IP_BYTES;
     Ok(Asked { params: Params { ip: i64::from(has_room), ..params }, schedule, least, is_endless })
 }
@@ -654,7 +654,9 @@ impl Output<'_> {
             Ok(kept) => {
                 format!("--output {path}: {error}; what was measured is kept in {}", kept.display())
             }
-            Err(second) => format!("--output {path}: {error}; and it could not be saved elsewhere either: {second}"),
+            Err(second) => {
+                format!("--output {path}: {error}; and it could not be saved elsewhere either: {second}")
+            }
         }))
     }
 }

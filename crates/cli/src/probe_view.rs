@@ -140,7 +140,7 @@ impl Events {
                 _ => {}
             }
         }
-                // A sentence is printed when it is new; its figures change all the time.
+        // A sentence is printed when it is new; its figures change all the time.
         let marks = probe_marks::findings(trips.marks());
         let changed: Vec<&String> = marks.iter().filter(|line| line.contains("came with")).collect();
         if changed.len() > self.marks {
@@ -235,14 +235,15 @@ impl Picture<'_> {
         let colour = [Color::Cyan, Color::Magenta][index];
         let mut head = vec![
             Span::styled(format!("{name:<5}"), Style::new().fg(colour).bold()),
-            format!("{} ms above its minimum now, {} at most in the last minute", text(now), text(most)).into(),
+            format!("{} ms above its minimum now, {} at most in the last minute", text(now), text(most))
+                .into(),
         ];
         head.push(Span::styled(
             format!("   lost {lost}"),
             if lost > 0 { Style::new().red().bold() } else { Style::new() },
         ));
         buffer.set_line(area.x, area.y, &Line::from(head), area.width);
-                // The scale is to the left of the chart.
+        // The scale is to the left of the chart.
         let left = 8;
         buffer.set_string(area.x, area.y + 1, format!("{:>4} ms", ms(scale)), Style::new().dim());
         buffer.set_string(area.x, area.y + CHART, format!("{:>4}", 0), Style::new().dim());
@@ -345,7 +346,7 @@ impl View {
         });
     }
 
-        /// Removes it, so that the next output replaces it.
+    /// Removes it, so that the next output replaces it.
     pub(crate) fn end(mut self) {
         let top = self.terminal.get_frame().area().y;
         let _ = self.terminal.clear();

@@ -92,8 +92,7 @@ fn outcome(case: CcCase, cc: CcKind, fault: &mut dyn FnMut() -> Option<String>) 
     let first = flow(case, cc, fault)?;
     let mut violation = first.fault.clone();
     if violation.is_none() && flow(case, cc, fault)?.hash != first.hash {
-        let why =
-            "a second run of the same flow behaved differently: keep all state in what `create` makes, and use no clock";
+        let why = "a second run of the same flow behaved differently: keep all state in what `create` makes, and use no clock";
         violation = Some(why.into());
     }
     let least = case.rate.0 * LEAST_PERCENT / 100;

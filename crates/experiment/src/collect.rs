@@ -238,7 +238,7 @@ impl Collector {
                 let row = self.row(flow, step);
                 (row.cwnd_segments, row.srtt_us) = (info.cwnd_segments, info.srtt_us);
                 (row.retransmits, row.ce_segments) = (info.retransmits, info.delivered_ce);
-                                // The largest number means no pacing.
+                // The largest number means no pacing.
                 let pacing = if info.pacing_rate == u64::MAX { 0 } else { info.pacing_rate };
                 row.pacing_bps = pacing.saturating_mul(8);
                 row.delivery_bps = info.delivery_rate.saturating_mul(8);

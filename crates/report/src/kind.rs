@@ -308,7 +308,7 @@ impl Figures {
         (SAME.0 * self.packet + self.noise).max(SAME.1 * self.longest_late)
     }
 
-        /// In how many of the steps with losses the queue was at its longest.
+    /// In how many of the steps with losses the queue was at its longest.
     fn full_losses(&self) -> usize {
         self.before_losses.iter().filter(|wait| **wait >= self.longest_late - self.same()).count()
     }

@@ -244,7 +244,7 @@ impl Queue<Token> for Running {
                 *packets == 0 || !self.never_holds_back,
                 "the queue `{name}` holds {packets} packets and gives none: at a switch no queue holds back"
             );
-                        // It would be polled again at once and return none again, without end.
+            // It would be polled again at once and return none again, without end.
             let is_early = self.next_wake(now).is_some_and(|at| at <= now);
             assert!(
                 !is_early,

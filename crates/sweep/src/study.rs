@@ -59,7 +59,10 @@ impl Study {
         }
         let most = u64::from(u32::MAX);
         if points.count() > most {
-            return Err(Error::Usage(format!("[sweep]: {} points, but the maximum is {most}", points.count())));
+            return Err(Error::Usage(format!(
+                "[sweep]: {} points, but the maximum is {most}",
+                points.count()
+            )));
         }
         let of_first = match sweep.design {
             Design::Bayes => sweep.axes.iter().map(|axis| axis.at(0.0)).collect(),

@@ -28,7 +28,7 @@ and 128 plus the signal's number if a signal ended it. Goodqueue's own errors ar
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct LinkArgs {
-        /// A subcommand, if there is one.
+    /// A subcommand, if there is one.
     #[command(subcommand)]
     pub action: Option<LinkAction>,
     /// The link.
@@ -57,7 +57,7 @@ pub struct LinkArgs {
     /// other hosts. This needs no root
     #[arg(long, help_heading = "Link")]
     pub outside: bool,
-        /// What to print and write.
+    /// What to print and write.
     #[command(flatten)]
     pub told: ToldArgs,
     /// Write the exit code and the record as JSON to FILE; /dev/fd/3 is file descriptor 3

@@ -55,7 +55,7 @@ pub struct ShapeArgs {
     /// Print the record as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-        /// What to print and write.
+    /// What to print and write.
     #[command(flatten)]
     pub told: ToldArgs,
 }

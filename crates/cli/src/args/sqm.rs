@@ -28,7 +28,7 @@ which root has. `stop` restores what was there before.";
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct SqmArgs {
-        /// A subcommand, if there is one.
+    /// A subcommand, if there is one.
     #[command(subcommand)]
     pub action: Option<SqmAction>,
     /// The interface towards the modem
@@ -126,7 +126,7 @@ pub enum SqmAction {
         /// The interface
         #[arg(value_name = "IFACE")]
         interface: String,
-                /// Print nothing on success
+        /// Print nothing on success
         #[arg(long)]
         quiet: bool,
     },

@@ -127,7 +127,7 @@ pub struct LineSnapshot {
     pub waiting_flows: Option<(u32, u32)>,
     /// The tins of `cake`, bulk first; those of `cake_mq`, one instance after the other.
     pub tins: Vec<Tin>,
-        /// The connections that are tracked individually.
+    /// The connections that are tracked individually.
     pub connections: Vec<ConnectionSnapshot>,
 }
 
@@ -490,8 +490,7 @@ impl Link {
         }
         let steps = |way: &PathReport| way.flows.iter().map(|flow| flow.steps.len()).sum::<usize>();
         if [&report.up, &report.down].into_iter().any(|way| steps(way) >= MOST_STEPS) {
-            warnings
-                .push("it ran so long that the list of connections lacks what arrived at the end".into());
+            warnings.push("it ran so long that the list of connections lacks what arrived at the end".into());
         }
         let others = report.up.others.packets + report.down.others.packets;
         if others > 0 {

@@ -237,9 +237,7 @@ pub(crate) fn faults(recorded: &Recorded, radio: &wifi::Radio, now: Nanos) -> Ve
     let (name, missing) = (&recorded.name, recorded.unaccounted_ns());
     let mut wrong = Vec::new();
     if missing != 0 {
-        wrong.push(format!(
-            "{name}: {missing} ns are not accounted for: a bug in this program"
-        ));
+        wrong.push(format!("{name}: {missing} ns are not accounted for: a bug in this program"));
     }
     if !radio.is_conserved(now) {
         wrong.push(format!("{name}: its packets or its time do not add up: a bug in this program"));

@@ -86,7 +86,7 @@ pub struct Claim {
     pub id: String,
     /// In words.
     pub what: String,
-        /// The basis of the value.
+    /// The basis of the value.
     pub kind: Kind,
     /// For a measured one, its place in the source; otherwise the formula, the parameter or the reason.
     pub basis: String,
@@ -111,7 +111,7 @@ pub struct Claim {
 /// The verdict that a file states for a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stated {
-        /// No verdict is stated, so it must hold.
+    /// No verdict is stated, so it must hold.
     Holds,
     /// It is missed, with the cause as far as it is known.
     Missed(String),

@@ -213,9 +213,10 @@ impl Network {
 /// A direction without any line on its packets' way: it can have no share of one.
 fn no_line(way: &OneWay, context: &Context<'_>) -> Read<Option<Rate>> {
     match way.share(context.queue) {
-        Some(at) => {
-            Err(Wrong::new(at, "a share of a line, but there is no line in this direction: write a rate, as in 20mbit"))
-        }
+        Some(at) => Err(Wrong::new(
+            at,
+            "a share of a line, but there is no line in this direction: write a rate, as in 20mbit",
+        )),
         None => Ok(None),
     }
 }

@@ -369,8 +369,7 @@ impl Written {
             Often::PerSecond(number) => (1e9 / number, format!("{number} flows/s")),
             Often::Load(load) => {
                 if load.is_share() && way.rate.is_none() {
-                    let what =
-                        "load is a share of a line, but there is no line in this direction: write a rate, as in 20mbit";
+                    let what = "load is a share of a line, but there is no line in this direction: write a rate, as in 20mbit";
                     return Err(Wrong::new(self.at, what));
                 }
                 let rate: Rate = load.at(way.rate);

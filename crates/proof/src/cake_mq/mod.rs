@@ -122,7 +122,7 @@ impl Source {
 /// What a run sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
-        /// Mean rate, bits per second.
+    /// Mean rate, bits per second.
     pub mean: f64,
     /// Bits per second in the 10 ms in which most was sent.
     pub most: f64,

@@ -349,7 +349,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, CodeError> {
             list.push(Token::Sign(sign));
             rest = &rest[sign.len()..];
         } else if list.iter().any(|token| token == &Token::Sign(",")) {
-                        // The message of an assertion follows its comma.
+            // The message of an assertion follows its comma.
             break;
         } else {
             return Err(CodeError::Unknown(format!("`{first}`")));

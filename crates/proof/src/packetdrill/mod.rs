@@ -122,7 +122,7 @@ impl fmt::Display for Difference {
 pub struct CommandLine {
     /// Options in front of those of the script, without `--`: name and value.
     pub options: Vec<(String, String)>,
-        /// Names in the script that are replaced (`-D NAME=VALUE`).
+    /// Names in the script that are replaced (`-D NAME=VALUE`).
     pub defines: Vec<(String, String)>,
 }
 

@@ -136,7 +136,7 @@ pub struct Segment {
     pub win: Option<u16>,
     /// Urgent pointer.
     pub urgent: Option<u16>,
-        /// The options; none: `<...>`, which matches any.
+    /// The options; none: `<...>`, which matches any.
     pub options: Option<Vec<TcpOption>>,
 }
 

@@ -63,8 +63,7 @@ fn banners(found: &Findings) -> String {
         super::banner(&mut out, "banner bad", &words, &[]);
     }
     if !found.failed.is_empty() {
-        let words =
-            format!("{} runs failed. They are listed below and are in no mean.", found.failed.len());
+        let words = format!("{} runs failed. They are listed below and are in no mean.", found.failed.len());
         super::banner(&mut out, "banner bad", &words, &[]);
     }
     if !found.warnings.is_empty() {

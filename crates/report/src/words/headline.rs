@@ -139,8 +139,8 @@ fn of_program(program: &str, run: &Run) -> String {
 
 /// Without flows whose load could be told from the time before it.
 fn unloaded(record: &Record, least: Measured<'_>, most: Measured<'_>) -> Vec<Piece> {
-    let when = beside(record)
-        .map_or_else(|| "Without load".to_owned(), |others| format!("With {others} as load"));
+    let when =
+        beside(record).map_or_else(|| "Without load".to_owned(), |others| format!("With {others} as load"));
     let mut out = vec![plain(format!("{when}, the median round trip is {}", firm(least.ns)))];
     if firm(least.ns) != firm(most.ns) {
         out.push(plain(" ("));

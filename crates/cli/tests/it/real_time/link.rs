@@ -32,7 +32,7 @@ fn service<T: Send + 'static>(serve: impl FnOnce(TcpStream) -> T + Send + 'stati
     let port = listener.local_addr().expect("an address").port();
     listener.set_nonblocking(true).expect("a socket");
     let accept = move || {
-                // The test does not wait endlessly for a program that has failed.
+        // The test does not wait endlessly for a program that has failed.
         for _ in 0..600 {
             if let Ok((stream, _)) = listener.accept() {
                 stream.set_nonblocking(false).expect("a socket");

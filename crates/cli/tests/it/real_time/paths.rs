@@ -533,9 +533,12 @@ fn loopback_a_session_without_end_outlives_its_server() {
     let output = child.wait_with_output().expect("it ends");
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(130), "{said}");
-    for part in
-        ["starting another session: the server's maximum length is reached", "does not answer", "answers again", "round trip"]
-    {
+    for part in [
+        "starting another session: the server's maximum length is reached",
+        "does not answer",
+        "answers again",
+        "round trip",
+    ] {
         assert!(said.contains(part), "`{part}` is not in:\n{said}");
     }
 }

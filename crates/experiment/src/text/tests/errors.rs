@@ -188,10 +188,7 @@ fn networks_without_a_route() {
         &link("\"client\", \"a b\""),
         "2:22: \"a b\" is not a valid name for an end of a link: a name has 1 to 40 letters, digits, `_`, `-` or `.`",
     );
-    refused(
-        &link("\"a\", \"server\""),
-        "1:1: no link ends at `client`, the host from which the tests run",
-    );
+    refused(&link("\"a\", \"server\""), "1:1: no link ends at `client`, the host from which the tests run");
     refused(&link("\"client\", \"a\""), "1:1: no link ends at `server`, the host that the tests run to");
     let apart = link("\"client\", \"a\"") + &link("\"b\", \"server\"");
     refused(&apart, "1:1: no route from client to server");

@@ -50,10 +50,16 @@ fn wrong_traffic_is_refused_with_its_place_and_a_cure() {
         ),
         ("per_second = 0\nsize = \"10k\"", "10:14: per_second = 0: no flow would come"),
         ("users = 3\nthink = \"1k\"\nsize = \"10k\"", "11:9: think: an unknown unit"),
-        ("users = 3\nsize = \"10k\"\narrivals = \"poisson\"", "12:12: arrivals works only with load or per_second"),
+        (
+            "users = 3\nsize = \"10k\"\narrivals = \"poisson\"",
+            "12:12: arrivals works only with load or per_second",
+        ),
         ("load = \"60%\"\nthink = \"1s\"\nsize = \"10k\"", "11:9: think works only with users: give `users`"),
         ("load = \"60%\"\nevery = \"1s\"\nsize = \"10k\"", "11:9: every works only with users: give `users`"),
-        ("load = \"60%\"\nrequests = 3\nsize = \"10k\"", "11:12: requests works only with users: give `users`"),
+        (
+            "load = \"60%\"\nrequests = 3\nsize = \"10k\"",
+            "11:12: requests works only with users: give `users`",
+        ),
         (
             "users = 3\nthink = \"1s\"\nevery = \"1s\"\nsize = \"10k\"",
             "12:9: a user asks after a time to think, or every so often: leave one out",

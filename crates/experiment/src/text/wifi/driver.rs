@@ -168,7 +168,8 @@ fn mac80211(chain: &Chain<'_>, driver: &Driver, band: Band) -> Read<(WifiParams,
     params.limit = small(chain, "txq_limit")?.unwrap_or(params.limit);
     params.quantum = small(chain, "quantum")?.unwrap_or(params.quantum);
     if let Some(memory) = chain.read("memory", read::bytes)? {
-        let wrong = |_| Wrong::new(memory.at, format!("memory = {}: the maximum is {}", memory.value, u32::MAX));
+        let wrong =
+            |_| Wrong::new(memory.at, format!("memory = {}: the maximum is {}", memory.value, u32::MAX));
         params.memory_limit = u32::try_from(memory.value).map_err(wrong)?;
     }
     params.target = chain.plain("target", read::span)?.unwrap_or(params.target);
