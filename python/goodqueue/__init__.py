@@ -1,4 +1,4 @@
-"""Goodqueue: queueing delay (bufferbloat) in simulations that repeat to the byte.
+"""Goodqueue: queueing delay (bufferbloat) in simulations that are repeatable to the byte.
 
     import goodqueue
 
@@ -11,20 +11,20 @@
 
 run           a test over a link, once for each queue; help(goodqueue.run) has every argument
 Experiment    an experiment file: any network, from TOML, from a dict, or key by key
-read          a record of an earlier run, or a file of flent's
-Topology      a network of many hosts, also from a graph of NetworkX, and flows between any two
-Queue         a queue, packet by packet and with your clock; Packet: what it queues
+read          a record of an earlier run, or one of flent's files
+Topology      a network of many hosts, also from a NetworkX graph, with flows between any two
+Queue         a queue, packet by packet and on your clock; Packet: what it queues
 sweep         an experiment many times while its keys vary, here or on a cluster; help(goodqueue.sweep)
-check_queue, check_cc   whether a queue, or a congestion control, keeps the rules
+check_queue, check_cc   whether a queue, or a congestion control, obeys the rules
 read_vectors  what queues of the Linux kernel decided, call by call
-queues, tests, lines   tables of what there is
+queues, tests, lines   tables of what is available
 UsageError, MachineError   what can go wrong; both are goodqueue.Error
 
-A class of your own with the methods enqueue(now, packet) and dequeue(now) is a queue, too, and one with
-ack(now, ack, window) and event(now, event, window) is a congestion control. Times are whole nanoseconds
-there; everywhere else a name ends with its unit (rise_p95_ms, goodput_up_bps).
+Your own class with the methods enqueue(now, packet) and dequeue(now) is also a queue, and one with
+ack(now, ack, window) and event(now, event, window) is a congestion control. Times there are whole
+nanoseconds; everywhere else a name ends with its unit (rise_p95_ms, goodput_up_bps).
 
-goodqueue.gym has environments of Gymnasium, for learning algorithms.
+goodqueue.gym has Gymnasium environments, for learning algorithms.
 """
 
 from . import plot

@@ -23,7 +23,7 @@ from ._sweep import _PARTS, chunk_cost
 #: How long a scheduler may be away, s.
 PATIENCE_S = 120.0
 #: How long to wait for the answer of a chunk that has ended, s. The answer may be lost with its worker, and
-#: made again, behind some chunks of 4 s. Dask (2026.8) sometimes waits for it for ever.
+#: made again, behind some chunks of 4 s. Dask (2026.8) sometimes never stops waiting for it.
 ANSWER_S = 60.0
 #: Chunks that wait at the scheduler for each worker thread.
 AHEAD = 3
@@ -134,7 +134,7 @@ class _Cluster:
         # Chunks that run again, and the next one of the round.
         waiting: list[list[_goodqueue._Unit]] = []
         running: dict[Any, list[_goodqueue._Unit]] = {}
-        # Units that were at workers when these died. Each runs again with no other beside it.
+        # Units that were at workers when these died. Each runs again alone.
         suspects: list[list[_goodqueue._Unit]] = []
         alone = None
         while True:

@@ -63,9 +63,9 @@ def run(
     threads: int = 0,
     progress: Callable[[float], object] | None = None,
 ) -> Result:
-    """Runs a test over a link, once for each queue, in the simulator or live, and returns what was measured.
+    """Runs a test over a link, once for each queue, in the simulator or live, and returns the measurements.
 
-    It does what the command `goodqueue run` does, and gets the same results to the byte. Units are tc's:
+    It does the same as the command `goodqueue run`, with the same results to the byte. Units are those of tc:
     "20mbit" and "1gbit" are bits per second, times are "20ms" or "30s".
 
         result = goodqueue.run("rrul", rate="20mbit", rtt="20ms", queues=["pfifo:1000", "fq_codel", "cake"])
@@ -77,7 +77,7 @@ def run(
     What runs
         test: name of a test (`goodqueue.tests()` lists them), or an experiment file that ends in .toml
         queues: queues to compare, each a name with parameters ("fq_codel target=10ms";
-            `goodqueue.queues()` lists them), a `goodqueue.Queue`, a class of your own with the methods
+            `goodqueue.queues()` lists them), a `goodqueue.Queue`, your own class with the methods
             `enqueue(now, packet)` and `dequeue(now)`, or `(name, function)` where the function makes such a
             queue. Default: pfifo:1000, codel, fq_codel
 
@@ -87,7 +87,7 @@ def run(
         trace_up, trace_down: Mahimahi trace files that the line follows
         rtt: base round-trip time (default "20ms"); a list for tests with several servers
         shape, shape_up, shape_down: put the queues into a router that shapes to this rate or share ("90%")
-        buffer: the modem's own queue, which the others are compared with
+        buffer: the modem's own queue, with which the others are compared
         loss: share of packets lost at random each way, 0 to 1 or "0.1%"
         ring, bql: packets in a device ring below the queue; whether byte queue limits keep it short
         link: a file that describes a Wi-Fi network
@@ -95,33 +95,33 @@ def run(
 
     The load
         length, delay, idle: length of the load ("30s"), unit of staggered starts ("5s"), idle time before
-            the load ("5s")
-        flows, cc, marks: number of flows, congestion control, DSCPs, where the test leaves them open. A class
-            of your own with the methods `ack(now, ack, window)` and `event(now, event, window)`, or `(name,
+            the load ("2s")
+        flows, cc, marks: number of flows, congestion control, DSCPs, in tests that do not set them. Your own
+            class with the methods `ack(now, ack, window)` and `event(now, event, window)`, or `(name,
             function)` where the function makes such an object, is a congestion control
         transport, pacing: "tcp" or "quic"; largest pacing rate of each TCP flow
-        udp_bandwidth, udp_pktsize: rate and payload in bytes, in tests with UDP flows that leave it open
-        step, probe_interval, start_jitter: step of the goodput series ("200ms"), time between two probes
-            ("20ms"), largest random delay of the start of each flow ("10ms")
-        with_: applications beside the test: "voip", "web", "dash", "videocall", "game"
-        seed, seeds: root of every random stream; how often (5) or with which seeds (range(5)) each queue runs
+        udp_bandwidth, udp_pktsize: rate and payload in bytes of UDP flows, in tests that do not set them
+        step, probe_interval, start_jitter: time between two samples of goodput ("200ms"), time between two
+            probes ("10ms"), largest random delay of the start of each flow ("10ms")
+        with_: applications in addition to the test: "voip", "web", "dash", "videocall", "game"
+        seed, seeds: seed of all random numbers; how often (5) or with which seeds (range(5)) each queue runs
         set: keys of an experiment file to change: {"variant.NAME.queue": "codel"}
 
     Live
-        live: send this Linux kernel's TCP through the queues, in network namespaces of its own and in real
-            time. It needs root, or user namespaces; what is missing is a MachineError that names it. A class
-            of your own runs in another Python process, and goes there by value (pickle). Congestion control
-            is the kernel's: none of your own
+        live: send this Linux kernel's TCP through the queues in real time, in separate network namespaces. It
+            needs root, or user namespaces; if something is missing, a MachineError names it. Your own class
+            runs in another Python process, and goes there by value (pickle). The congestion control is the
+            kernel's; your own is not possible
         super_packets: let the hosts of a live run send super-packets (TSO), which the queue cuts or takes
             whole; for rates above 1 Gbit/s
 
     This run
         title, note: for page and files
-        threads: simulations at a time; 0: as many as there are processors
-        progress: called some times a second with the share that is done, from 0 to 1
+        threads: simulations at a time; 0 means one for each processor
+        progress: called a few times a second with the completed share of the work, from 0 to 1
 
-    Raises UsageError if an argument is wrong; the words name it and the cure. Ctrl-C ends the run with
-    KeyboardInterrupt. Other threads of Python go on while it simulates.
+    Raises UsageError if an argument is wrong; the message names it and says what to write. Ctrl-C ends the
+    run with KeyboardInterrupt. Other Python threads continue while it simulates.
     """
     given = dict(locals())
     own = {key: given.pop(key) for key in ("test", "title", "note", "threads", "progress")}
@@ -162,7 +162,7 @@ def _ask(
         raise UsageError(f"test {name}: no test has this name; `goodqueue.tests()` lists the tests")
     named, order = _words.queues(given.pop("queues", None))
     mine = [queue for queue in order if not isinstance(queue, str)]
-    # Queues of one's own take the place of another.
+    # User-defined queues replace another.
     flag = named if named or not mine else "pfifo"
     own = list(ccs or [])
     if "cc" in given:
@@ -197,10 +197,10 @@ class Experiment:
         Experiment({"test": "rrul", "queues": ["codel"], "link": {"rate": "5mbit"}})
         Experiment(test="rrul", queues=["codel"]).set("link.rate", "5mbit").set("seeds", [1, 2, 3])
 
-    The value of a key `cc` may be a class of your own, or `(name, function)`, as in `goodqueue.run`.
+    The value of a key `cc` may be your own class, or `(name, function)`, as in `goodqueue.run`.
 
-    It never changes: `set` returns another experiment. A key that is wrong is a UsageError as soon as the
-    experiment is made; it names the key, and for a text its line and column.
+    It never changes: `set` returns another experiment. A wrong key raises a UsageError when the experiment is
+    made; it names the key, and for a text its line and column.
     """
 
     def __init__(self, keys: Mapping[str, Any] | None = None, /, **more: Any) -> None:
@@ -214,7 +214,7 @@ class Experiment:
         self._start(text, "experiment", {})
 
     def _named(self, key: str, value: Any) -> Any:
-        """The value with the names of congestion controls of one's own in their place."""
+        """The value with the names of user-defined congestion controls in their place."""
         if isinstance(value, Mapping):
             return {key: self._named(key, one) for key, one in value.items()}
         if isinstance(value, list):

@@ -40,7 +40,7 @@ def work() -> None:
 
 
 def packed(name: str, make: Callable[[], object]) -> str:
-    """A queue of one's own as text."""
+    """A user-defined queue as text."""
     pickler: Any = pickle
     try:
         pickler = importlib.import_module("cloudpickle")

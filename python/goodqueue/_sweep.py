@@ -62,7 +62,7 @@ class SweepResult:
         return self._page
 
     def crossed(self, *limits: str) -> list[tuple[str, str, str, bool]]:
-        """The points that do not keep limits such as "rise_p95 > 30ms", in the mean of their seeds.
+        """The points whose mean over seeds does not meet limits such as "rise_p95 > 30ms".
 
         Each is (limit, queue, point, whether it is known: it is not where a run failed).
         """

@@ -16,9 +16,9 @@ RENAMED = {"queues": "queue", "with_": "with"}
 #: Arguments that name files.
 FILES = ("link", "trace_up", "trace_down")
 
-#: A queue of one's own: its name, and what makes one.
+#: A user-defined queue: its name, and what makes one.
 Own = tuple[str, Callable[[], object]]
-#: A congestion control of one's own: its name, what makes one, whether it is scalable.
+#: A user-defined congestion control: its name, what makes one, whether it is scalable.
 OwnCc = tuple[str, Callable[[], object], bool]
 
 
@@ -96,7 +96,7 @@ def _own(queue: object) -> Own:
 
 
 def ccs(given: object) -> tuple[object, list[OwnCc]]:
-    """The words for these congestion controls, and those of one's own among them."""
+    """The words for these congestion controls, including user-defined ones."""
     if given is None or isinstance(given, str):
         return given, []
     whole = _is_list(given) and not (isinstance(given, tuple) and len(given) == 2 and callable(given[1]))
@@ -114,7 +114,7 @@ def ccs(given: object) -> tuple[object, list[OwnCc]]:
 
 
 def own_cc(control: object) -> OwnCc:
-    """A congestion control of one's own: its name, what makes one, whether it is scalable."""
+    """A user-defined congestion control: its name, what makes one, whether it is scalable."""
     name, make = (
         control
         if isinstance(control, tuple) and len(control) == 2

@@ -6,7 +6,7 @@
     seen, info = env.reset(seed=1)
     seen, reward, terminated, truncated, info = env.step([40.0])      # a window of 40 segments
 
-The simulator stands still between two decisions. The same seed and the same actions give the same episode, to
+The simulator pauses for each decision. The same seed and the same actions give the same episode, to
 the byte. `gymnasium.make("goodqueue/Cc-v0", rate="5mbit")` and `"goodqueue/Aqm-v0"` make the same
 environments. It needs Gymnasium: pip install goodqueue[gym].
 """
@@ -68,7 +68,7 @@ class _Env(gymnasium.Env[Numbers, Numbers]):
             ccs = [own for own in test._ccs if own[:2] != AGENT]
             given = {"set": test._changes or None}
         if ccs:
-            raise UsageError("cc: an environment has no congestion control in Python beside the agent")
+            raise UsageError("cc: an environment has no congestion control in Python other than the agent")
         if not isinstance(name, str):
             raise TypeError(f"test {test!r}: write the name of a test, or give a goodqueue.Experiment")
         queues, order = _words.queues(given.pop("queues", None))

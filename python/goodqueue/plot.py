@@ -220,7 +220,7 @@ def box(
     """The spread of the delays under load, a row for each queue.
 
     The box has the middle half of the probes, the line in it is the median, and the whiskers end at the 5th
-    and 99th percentile; the words beside it name median and 99th. Of several seeds, a dot is the median of
+    and 99th percentile; the text next to it gives median and 99th. Of several seeds, a dot is the median of
     each.
 
     what: "round_trip", or "one_way" with direction="up" or "down"
@@ -295,7 +295,7 @@ def _flows(result: Result) -> Any:
 
 
 def _seeds(result: Result, run: int) -> list[tuple[float, float]]:
-    """The idle median and the median rise of each seed, ms; the idle one of the first seed stands for all."""
+    """The idle median and the median rise of each seed, ms; the idle median is that of the first seed."""
     table = result.summary
     rows = [at for at, number in enumerate(table["run"]) if number == run]
     idle = table["idle_ms"][rows[0]]

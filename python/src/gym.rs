@@ -1,5 +1,5 @@
-//! Simulations that stand still between two decisions of an agent: a congestion control, or an active queue
-//! management. `goodqueue/gym.py` makes environments of Gymnasium of them.
+//! Simulations that pause for each decision of an agent: a congestion control, or an active queue management.
+//! `goodqueue/gym.py` makes environments of Gymnasium of them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -217,7 +217,7 @@ enum Agent {
     Aqm { state: Shared<AqmState>, link: usize, limit: usize },
 }
 
-/// A simulation that stands still between two decisions.
+/// A simulation that pauses for each decision.
 #[pyclass(module = "goodqueue")]
 pub(crate) struct Gym {
     experiment: Experiment,

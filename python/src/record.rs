@@ -55,7 +55,7 @@ impl Record {
         py.detach(|| series(&self.0))
     }
 
-    /// A row for each flow of traffic of one's own.
+    /// A row for each flow of user-defined traffic.
     fn flows(&self, py: Python<'_>) -> Table {
         py.detach(|| flows(&self.0))
     }

@@ -157,7 +157,7 @@ def test_a_check_agrees_with_the_command(command):
             Shared.calls += 1
             window.cwnd = 10 + Shared.calls % 7
 
-    assert "did something else" in str(goodqueue.check_cc(Shared))
+    assert "behaved differently" in str(goodqueue.check_cc(Shared))
 
     class Stopped(Aimd):
         def ack(self, now, ack, window):

@@ -137,7 +137,7 @@ def test_no_congestion_control_and_no_queue_on_the_air(root):
     with pytest.raises(goodqueue.UsageError, match="not on the air"):
         air.run(queues=Fifo, live=True)
     wire = goodqueue.Experiment(test="tcp_1up", queues=["codel"])
-    with pytest.raises(goodqueue.UsageError, match="of experiments it runs those over"):
+    with pytest.raises(goodqueue.UsageError, match="it runs only experiments over"):
         wire.run(live=True)
 
 

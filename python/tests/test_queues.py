@@ -1,4 +1,4 @@
-"""Queues: of the catalogue packet by packet, and of one's own in simulations."""
+"""Queues: built-in ones packet by packet, and user-defined ones in simulations."""
 
 import collections
 import time

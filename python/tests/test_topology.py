@@ -1,4 +1,4 @@
-"""Networks of many hosts, and traffic of one's own."""
+"""Networks of many hosts, and user-defined traffic."""
 
 import networkx
 import pytest

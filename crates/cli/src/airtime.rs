@@ -126,8 +126,7 @@ impl<'a> Session<'a> {
             let (hold, count) = Hold::take(&mut wireless, radio, &first).map_err(told)?;
             if count > 0 {
                 eprintln!(
-                    "goodqueue: {}: weights of {count} stations put back that a killed goodqueue airtime had \
-                     left",
+                    "goodqueue: {}: restored the weights of {count} stations after a goodqueue airtime that was killed",
                     radio.name
                 );
             }
@@ -213,7 +212,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// The rows of the table, and below them what is said of the radios and who came and went.
+/// The rows of the table; below them the state of the radios, and the stations that joined or left.
 fn text(view: &View) -> String {
     let mut out = String::new();
     view.stations.iter().for_each(|station| out += &row(station));

@@ -1,6 +1,5 @@
-//! The arguments: one source for the parser, the help texts, the completions and the man page.
-//!
-//! Values here stay close to what was typed; [`goodqueue_experiment::Plan`] interprets them.
+//! The arguments: one source for the parser, the help texts, the completions and the man page. Values here
+//! stay close to what the user typed; [`goodqueue_experiment::Plan`] interprets them.
 
 mod airtime;
 mod autorate;
@@ -39,7 +38,7 @@ pub use sqm::{ShaperArgs, SqmAction, SqmArgs};
 pub use sweep::SweepArgs;
 pub use watch::{By, WatchArgs};
 
-/// Shows queueing delay (bufferbloat), and what removes it.
+/// Find, explain and remove queueing delay (bufferbloat).
 #[derive(Debug, Parser)]
 #[command(name = "goodqueue", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -50,8 +49,8 @@ pub struct Cli {
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  done
-  1  done, but a stated limit was not met (a vector differs, a result is not valid)
+  0  success
+  1  success, but a stated limit was not met (a vector differs, a result is not valid)
   2  the command, a parameter or an input file is wrong; nothing was changed
   3  this machine cannot do it (the message names the missing privilege or device)
   129, 130, 143  interrupted (hang-up, Ctrl-C, SIGTERM); what was measured so far is kept";
@@ -59,16 +58,16 @@ Exit codes:
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run one latency-under-load test over one link, once for each queue, and compare them
+    /// Run a latency-under-load test over a link, once for each queue, and compare the queues
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Test a real path: what downloads and uploads do to delay, and what to do about it
+    /// Test a real path: how much downloads and uploads delay everything else, and what to do about it
     #[command(after_help = paths::TEST_EXAMPLES)]
     Test(Box<TestArgs>),
-    /// Measure a path to a server: round trips, one-way delays, loss by direction
+    /// Measure the path to a server: round trips, one-way delays, loss in each direction
     #[command(after_help = paths::PROBE_EXAMPLES)]
     Probe(Box<ProbeArgs>),
-    /// Run the far end of a path, for `test`, `probe` and irtt's client; built for the open internet
+    /// Run the far end of a path, for `test`, `probe` and irtt's client; safe to run on the open internet
     #[command(after_help = paths::SERVER_EXAMPLES)]
     Server(Box<ServerArgs>),
     /// Run a program behind an emulated link, and report what happened to its packets
@@ -80,42 +79,42 @@ pub enum Command {
     /// Shape an interface with the kernel's own queues, so that no queue builds up in the modem
     #[command(after_help = sqm::EXAMPLES)]
     Sqm(Box<SqmArgs>),
-    /// Shape an interface with the queues of this program: any queue of the simulator on real traffic
+    /// Shape an interface with this program's own queues: any queue of the simulator, on real traffic
     #[command(after_help = shape::EXAMPLES)]
     Shape(Box<ShapeArgs>),
-    /// Shape an interface whose link varies (LTE, cable, satellite): raise and lower the rates by delay and
-    /// load
+    /// Shape an interface whose link varies (LTE, cable, satellite): adjust the rates to delay and load
     #[command(after_help = autorate::EXAMPLES)]
     Autorate(AutorateArgs),
-    /// Watch the queues of interfaces: what they send, what waits in them and how long, drops and marks
+    /// Watch the queues of interfaces: rates, what waits and for how long, drops and marks
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
-    /// Show the stations of a Wi-Fi access point and the air that each takes; set their weights by a policy
+    /// Show the stations of a Wi-Fi access point and the airtime of each; set their weights by a policy
     #[command(after_help = airtime::EXAMPLES)]
     Airtime(AirtimeArgs),
-    /// Find queues that are too long in this host, and say what to change, why, and how to go back
+    /// Find queues that are too long in this host; explain what to change, why, and how to undo it
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArgs),
     /// Replay decision vectors recorded from Linux and show the first difference
     Replay(ReplayArgs),
-    /// Run scripts of packetdrill against the simulator's TCP and show the first difference
+    /// Run packetdrill scripts against the simulator's TCP and show the first difference
     #[command(after_help = packetdrill::EXAMPLES)]
     Packetdrill(packetdrill::PacketdrillArgs),
-    /// Simulate experiments that ran on a real kernel, and compare the figures
+    /// Simulate experiments that were run on a real kernel, and compare the figures
     Truth(TruthArgs),
     /// Simulate published experiments and compare the figures, with verdicts
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArgs),
-    /// Compute the share of each station of a Wi-Fi radio, with and without airtime fairness, by the
-    /// published model
+    /// Compute each Wi-Fi station's share of the airtime, with and without airtime fairness, by the published
+    /// model
     #[command(after_help = AIRTIME_EXAMPLES)]
     AirtimeModel(AirtimeModelArgs),
-    /// Make table, page, pictures and files again from the record of an earlier run, or from several together
+    /// Make the table, page, pictures and files again from the record of an earlier run, or from several
+    /// records
     Report(ReportArgs),
-    /// Compare results, before and after a change: differences with their intervals, limits with an exit code
+    /// Compare results before and after a change: differences with intervals; limits that set the exit code
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
-    /// Run an experiment many times while its keys vary: a grid or a search, with page and table
+    /// Run an experiment many times while its keys vary, over a grid or in a search; write a page and a table
     #[command(after_help = sweep::EXAMPLES)]
     Sweep(SweepArgs),
     /// Write a template for your own queue or congestion control, in C, Rust or Python
@@ -124,7 +123,7 @@ pub enum Command {
     /// Check queues, yours or ours, against the rules for queues
     #[command(after_help = own::CHECK_EXAMPLES)]
     CheckQueue(CheckQueueArgs),
-    /// Check congestion controls, yours or ours: one flow alone over some lines, in the simulator
+    /// Check congestion controls, yours or ours: a single flow over several lines, in the simulator
     #[command(after_help = own::CHECK_CC_EXAMPLES)]
     CheckCc(CheckCcArgs),
     /// List the queues with their parameters, defaults and units
@@ -135,7 +134,7 @@ pub enum Command {
     Lines(ListArgs),
     /// Print the JSON schema of experiment files, for editors
     Schema,
-    /// Print the completions of a shell
+    /// Print completions for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -147,7 +146,7 @@ pub enum Command {
         #[arg(short, long, value_name = "DIR")]
         output: Option<PathBuf>,
     },
-    /// Waits until `shape` is gone, and puts its interface back
+    /// Waits until `shape` has ended, and restores its interface
     #[command(hide = true)]
     ShapeGuard {
         /// The number of the interface
@@ -171,19 +170,19 @@ Examples:
   goodqueue run tcp_1up --queue codel,fq_codel --trace 1 -o inside
   goodqueue run experiment.toml --dry-run        # an experiment from a file: docs/experiments.md
   goodqueue run experiment.toml --length 10s --set variant.sqm.queue=codel
-  goodqueue run tcp_nup --live --rate 20mbit     # the same with this kernel's TCP, in real time
+  goodqueue run tcp_nup --live --rate 20mbit     # with this kernel's TCP, in real time
 
-Units are tc's: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means bytes per second, as in tc.";
+Units are those of tc: 20mbit, 1gbit (bits), 20ms, 30s; `mbps` means megabytes per second, as in tc.";
 
 const COMPARE_EXAMPLES: &str = "\
 Figures in a limit:
-  goodput_up, goodput_down                      of all flows, Mbit/s
-  rise_mean, rise_p50, rise_p95, rise_p99       of the round trip over its idle median, ms
-  rise_up_p95, rise_down_p95                    of the one-way delays, ms
-  loss                                          of probes under load, %
+  goodput_up, goodput_down                      all flows together, Mbit/s
+  rise_mean, rise_p50, rise_p95, rise_p99       round trip under load minus its idle median, ms
+  rise_up_p95, rise_down_p95                    the same for one-way delays, ms
+  loss                                          share of probes lost under load, %
 
 Bounds:
-  1.2x      that many times the first record's figure
+  1.2x      1.2 times the first record's figure
   30ms      a value: ns us ms s, kbit mbit gbit, %
   +5ms      5 ms more than the first record's figure; -2mbit: 2 Mbit/s less
 
@@ -194,23 +193,23 @@ Examples:
 
 const QUEUES_EXAMPLES: &str = "\
 Examples:
-  goodqueue queues                     # all, with their parameters
+  goodqueue queues                     # all queues, with their parameters
   goodqueue queues wifi                # the parameters of an 802.11 radio
-  goodqueue queues --memory            # the memory of each with its defaults
+  goodqueue queues --memory            # the memory that each needs with its defaults
   goodqueue queues --memory fq_codel,flows=128,limit=600 cake,flows=32,memlimit=1m wifi,stations=8";
 
 const REPRODUCE_EXAMPLES: &str = "\
 Examples:
-  goodqueue reproduce                                # all that come with the program
+  goodqueue reproduce                                # everything that comes with the program
   goodqueue reproduce square-wave bql
   goodqueue reproduce mine.toml -o pages             # your own, with [reproduction] and [[claim]]
 
-A claim holds, is missed, or is undecided if the interval of all seeds crosses its bound. Exit code 1 if a \
-verdict is not the one that the file states.";
+A claim holds or is missed. It is undecided if the interval over all seeds crosses its bound. The exit code \
+is 1 if a verdict differs from the one in the file.";
 
 const AIRTIME_EXAMPLES: &str = "\
-Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017): the published figures \
-and ours.
+Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017), the published figures next \
+to ours.
 
 Examples:
   goodqueue airtime-model
@@ -218,8 +217,8 @@ Examples:
   goodqueue airtime-model --station 144.4:aggregate=6892,weight=2 --station mcs3 --constants b
 
 A rate is mcs15 (HT20, short guard interval), ht40-mcs7-lgi, vht80-2ss-mcs9-sgi, \
-he80-2ss-mcs11-gi0.8, ofdm54, dsss1, or a number of Mbit/s. The model has no collisions, retries, \
-TCP acknowledgements or uplink: measurements are lower.";
+he80-2ss-mcs11-gi0.8, ofdm54, dsss1, or a number of Mbit/s. The model ignores collisions, retries, \
+TCP acknowledgements and the uplink, so measured figures are lower.";
 
 /// `goodqueue run`.
 #[derive(Args, Clone, Debug)]
@@ -227,16 +226,16 @@ pub struct RunArgs {
     /// What to measure.
     #[command(flatten)]
     pub request: Request,
-    /// Simulate each queue twice, and name the first event that differs
+    /// Simulate each queue twice and name the first event that differs
     #[arg(long, conflicts_with = "live", help_heading = "Arm")]
     pub check_determinism: bool,
-    /// Write record, page, pictures, CSV and .flent.gz files into this new folder; or write one file, in the
-    /// format of its suffix: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
+    /// Write the record, page, pictures, CSV and .flent.gz files into this new folder. Or write one file,
+    /// whose suffix sets the format: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
-    /// Trace a TCP flow of the test: write each of its segments, with drops and marks, into `traces/` in the
-    /// folder of -o, as an xplot graph (.xpl), a capture for Wireshark (.pcapng) and a picture of the first
-    /// loss. FLOW is a name, a number (from 1) or `all`; may be repeated; simulated runs only
+    /// Trace a TCP flow: write each segment, drop and mark to `traces/` in the folder of -o, as an xplot
+    /// graph (.xpl), a capture for Wireshark (.pcapng) and a picture of the first loss. FLOW is a name, a
+    /// number (from 1) or `all`; may be repeated; simulated runs only
     #[arg(
         long,
         value_name = "FLOW",
@@ -249,8 +248,8 @@ pub struct RunArgs {
     /// Print the record as JSON instead of the table
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// Print all columns of the table, however wide; without it, only the most important ones that fit into
-    /// 80 columns, or into $COLUMNS
+    /// Print all columns of the table, however wide. Otherwise print only the most important ones that fit
+    /// into 80 characters, or into $COLUMNS
     #[arg(long, help_heading = "Output")]
     pub wide: bool,
     /// Print the trace hashes of simulated runs too
@@ -270,7 +269,7 @@ pub struct RunArgs {
     pub dry_run: bool,
 }
 
-/// The flags of a [`Request`] that were typed, by their names.
+/// The flags of a [`Request`] that the user typed, by name.
 #[must_use]
 pub fn given(matches: &ArgMatches) -> Vec<String> {
     matches.subcommand().map(|(_, matches)| Request::given(matches)).unwrap_or_default()
@@ -279,11 +278,11 @@ pub fn given(matches: &ArgMatches) -> Vec<String> {
 /// `goodqueue report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// A record (`record.gqz` of an earlier run), its folder, or a data file of flent's. Several records of
-    /// the same test are shown together
+    /// A record (`record.gqz` of an earlier run), its folder, or one of flent's data files. Several records
+    /// of the same test are shown together
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
-    /// Write everything into this new folder, or one file in the format of its suffix: .html .svg .png .csv
+    /// Write everything into this new folder, or one file whose suffix sets the format: .html .svg .png .csv
     /// .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE")]
     pub output: Option<PathBuf>,
@@ -301,16 +300,15 @@ pub struct ReportArgs {
 /// `goodqueue compare`.
 #[derive(Args, Debug)]
 pub struct CompareArgs {
-    /// Two or more records, their folders, or data files of flent's (.flent.gz). Each is compared with the
-    /// first
+    /// Two or more records, their folders, or flent's data files (.flent.gz). Each is compared with the first
     #[arg(value_name = "RECORD", required = true, num_args = 2..)]
     pub records: Vec<PathBuf>,
-    /// End with exit code 1 if this is true for any record after the first: FIGURE > BOUND or FIGURE < BOUND.
-    /// May be repeated
+    /// Exit with code 1 if this is true for any record after the first: FIGURE > BOUND or FIGURE < BOUND. May
+    /// be repeated
     #[arg(long, value_name = "LIMIT")]
     pub fail_if: Vec<Limit>,
-    /// Write page, pictures and files of all records together into this new folder, or one file in the format
-    /// of its suffix: .html .svg .png .csv .parquet .md .json .gqz
+    /// Write a page, pictures and files of all records together into this new folder, or one file whose
+    /// suffix sets the format: .html .svg .png .csv .parquet .md .json .gqz
     #[arg(short, long, value_name = "DIR|FILE")]
     pub output: Option<PathBuf>,
     /// Print the comparison as JSON instead of the table
@@ -322,10 +320,10 @@ pub struct CompareArgs {
 #[derive(Args, Debug)]
 #[command(after_help = QUEUES_EXAMPLES)]
 pub struct QueuesArgs {
-    /// Only this queue; with --memory any number of queues, with parameters
+    /// Show only this queue; with --memory, any number of queues with parameters
     #[arg(value_name = "QUEUE")]
     pub names: Vec<String>,
-    /// Print the memory of each, part by part and in total
+    /// Print the memory that each queue needs, part by part and in total
     #[arg(long)]
     pub memory: bool,
     /// Print as JSON
@@ -336,7 +334,7 @@ pub struct QueuesArgs {
 /// `goodqueue tests` and `goodqueue lines`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Only the one of this name
+    /// Show only the one with this name
     pub name: Option<String>,
     /// Print as JSON
     #[arg(long)]
@@ -346,15 +344,16 @@ pub struct ListArgs {
 /// `goodqueue airtime-model`.
 #[derive(Args, Debug)]
 pub struct AirtimeModelArgs {
-    /// A station that always has packets to receive: its rate, mean bytes of an aggregate [default: one
-    /// packet], bytes of a packet [default: 1500], weight [default: 1]; once for each station
+    /// A station that always has packets to receive: its rate, the mean size of an aggregate in bytes
+    /// [default: one packet], the size of a packet in bytes [default: 1500], and its weight [default: 1].
+    /// Once for each station
     #[arg(long, value_name = "RATE[:aggregate=BYTES][,packet=BYTES][,weight=N]")]
     pub station: Vec<String>,
-    /// Interframe spaces: a is for 5 GHz (DIFS 34 us, SIFS 16 us), b for 2.4 GHz with short slots (28 us, 10
-    /// us) [default: both]
+    /// Interframe spaces: a for 5 GHz (DIFS 34 us, SIFS 16 us), b for 2.4 GHz with short slots (28 us, 10 us)
+    /// [default: both]
     #[arg(long, value_enum, value_name = "SET")]
     pub constants: Option<ConstantsArg>,
-    /// When the air is shared by transmissions, charge the overhead of each one to its station
+    /// When stations take turns by transmissions, charge the overhead of each transmission to its station
     #[arg(long)]
     pub overhead: bool,
     /// Print everything as JSON
@@ -388,17 +387,18 @@ pub struct ReplayArgs {
 /// `goodqueue reproduce`.
 #[derive(Args, Debug)]
 pub struct ReproduceArgs {
-    /// square-wave, bql, ... or an experiment file with claims [default: all that come with the program]
+    /// square-wave, bql, ... or an experiment file with claims [default: everything that comes with the
+    /// program]
     #[arg(value_name = "NAME|FILE.toml")]
     pub names: Vec<String>,
-    /// Write a page with a picture for each into this folder, and an index if no name is given; pages of an
+    /// Write a page with a picture for each into this folder, and an index if no name is given. Pages of an
     /// earlier run are replaced
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Print the verdicts as JSON instead of tables
     #[arg(long)]
     pub json: bool,
-    /// No progress, no tables: only the exit code, and unexpected verdicts
+    /// Print no progress and no tables, only unexpected verdicts
     #[arg(long)]
     pub quiet: bool,
 }
@@ -412,11 +412,11 @@ pub struct TruthArgs {
     /// Only this case; may be repeated
     #[arg(long, value_name = "NAME")]
     pub case: Vec<String>,
-    /// Simulated seeds for each case [default: as many as the kernel has, at least 3]
+    /// Simulated seeds for each case [default: as many as the kernel's runs, at least 3]
     #[arg(long, value_name = "N")]
     pub seeds: Option<u64>,
-    /// How CoDel decides: as the algorithm intends (mended), as Linux before March 2026 (stale), or first
-    /// mended, and then stale for each case with fq_codel that is outside (either)
+    /// How CoDel decides: as the algorithm intends (mended), or as Linux did before March 2026 (stale).
+    /// `either` tries mended first, then stale for each case with fq_codel that is outside its bounds
     #[arg(long, value_parser = parities(), default_value = "either", value_name = "WHICH")]
     pub codel_parity: Tried,
     /// Print every figure of every run as JSON
@@ -425,7 +425,7 @@ pub struct TruthArgs {
     /// Write the comparison as a page into this new file, FILE.md
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print only the cases that are outside, undecided or skipped, and the total; no progress
+    /// Print only the total and the cases that are outside, undecided or skipped; no progress
     #[arg(long)]
     pub quiet: bool,
 }

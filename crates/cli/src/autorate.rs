@@ -18,7 +18,7 @@ use crate::sqm::{planned, shaped, told, unit};
 
 /// A controller begins at this part of the highest rate.
 const START: u64 = 3;
-/// How often the rates are told.
+/// How often the rates are printed.
 const TOLD: Duration = Duration::from_secs(1);
 /// The least rate that a shaper can have.
 const LEAST: Rate = Rate(64_000);

@@ -44,7 +44,7 @@ pub fn command(args: &DoctorArgs) -> Result<(), Error> {
     } else {
         print(&found.iter().map(|finding| text_of(finding) + "\n").collect::<String>())?;
         if found.iter().any(is_ours) {
-            print("`goodqueue doctor --fix` mends what it can, and `--undo` takes that back.\n")?;
+            print("`goodqueue doctor --fix` mends what it can, and `--undo` undoes that.\n")?;
         }
     }
     let faults = found.iter().filter(|finding| finding.severity == Severity::Fault).count();

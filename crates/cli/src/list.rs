@@ -179,7 +179,7 @@ pub fn tests(args: &ListArgs) -> Result<(), Error> {
         test_words(&mut text, test);
     }
     if args.name.is_none() {
-        text.push_str("beside any test, by --with\n");
+        text.push_str("with any test, by --with\n");
         for extra in EXTRAS {
             let _ = writeln!(text, "    {:<18}  {}", extra.words, extra.about);
         }

@@ -98,7 +98,7 @@ fn of_radio(text: &str) -> Result<Footprint, Error> {
                 "{text}: the memory of a radio does not depend on {name}{hint}"
             )));
         }
-        let refused = || Error::Usage(format!("{text}: {name}: {value} is no number in range"));
+        let refused = || Error::Usage(format!("{text}: {name}: {value} is not a number in range"));
         let number: Option<u32> = match (name, value.trim()) {
             ("memory_limit", bytes) => bytes.parse().ok().and_then(|Bytes(bytes)| bytes.try_into().ok()),
             (_, number) => number.parse().ok(),

@@ -1,4 +1,4 @@
-//! `goodqueue new`: a queue or a congestion control of one's own to begin with.
+//! `goodqueue new`: a user-defined queue or congestion control to begin with.
 
 use std::fs;
 use std::io;
@@ -111,7 +111,7 @@ fn write(kind: &str, name: &str, files: Files, lang: Language, source: Option<&P
     let source = (lang == Language::Rust).then(|| source_folder(source)).transpose()?;
     if !is_name(name) {
         return Err(Error::Usage(format!(
-            "new {kind} {name}: a name begins with a small letter and has small letters, digits and _, as in my_aqm"
+            "new {kind} {name}: a name starts with a small letter and contains only small letters, digits and _, as in my_aqm"
         )));
     }
     let text = |text: &str| {
@@ -124,7 +124,7 @@ fn write(kind: &str, name: &str, files: Files, lang: Language, source: Option<&P
     let folder = Path::new(name);
     fs::create_dir(folder).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Error::Usage(format!(
-            "new {kind} {name}: there is something of this name here; nothing was changed"
+            "new {kind} {name}: something with this name exists here; nothing was changed"
         )),
         _ => Error::Machine(format!("new {kind} {name}: {error}")),
     })?;

@@ -86,7 +86,7 @@ impl Target {
         for Trace { queue, flow, cut_ns, .. } in traces {
             if let Some(ns) = cut_ns {
                 let at = Span(*ns);
-                eprintln!("goodqueue: warning: {flow}, {queue}: too much to keep, the trace ends at {at}");
+                eprintln!("goodqueue: warning: {flow}, {queue}: too long to keep; the trace ends at {at}");
             }
         }
         if traces.is_empty() {
@@ -110,7 +110,7 @@ impl Target {
                     self.refuge.replace(Some(path));
                     kept
                 }
-                Err(second) => format!("{error}; nor could it be kept elsewhere: {second}"),
+                Err(second) => format!("{error}; and it could not be saved elsewhere either: {second}"),
             })
         })
     }

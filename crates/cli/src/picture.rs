@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use goodqueue_experiment::Latest;
 
-/// Columns, and the time that each stands for.
+/// Columns, and the time that each one covers.
 const COLUMNS: usize = 40;
 const COLUMN_MS: u64 = 250;
 /// A bar of one column, from the least to the most.

@@ -455,7 +455,7 @@ fn sizes(text: &str) -> Result<(Option<u16>, u16), Error> {
         |text: &str| text.parse::<u16>().map_err(|_| wrong("a number of bytes, or two of them: 100..1400"));
     let Some((least, most)) = text.split_once("..") else { return Ok((None, number(text)?)) };
     match (number(least)?, number(most)?) {
-        (least, most) if least > most => Err(wrong("the first number is the least size")),
+        (least, most) if least > most => Err(wrong("the first number is the minimum size")),
         (least, most) => Ok((Some(least), most)),
     }
 }
@@ -472,7 +472,7 @@ fn schedule(args: &ProbeArgs) -> Result<(Schedule, Span), Error> {
         _ => {
             let Some(file) = text.strip_prefix("trace:") else {
                 return Err(Error::Usage(format!(
-                    "--schedule {text}: there are isochronous, poisson and trace:FILE"
+                    "--schedule {text}: use isochronous, poisson or trace:FILE"
                 )));
             };
             if args.interval.is_some() {
@@ -561,7 +561,7 @@ fn asked(args: &ProbeArgs) -> Result<Asked, Error> {
     if let (Some(size), true) = (&args.size, smallest < header) {
         return Err(Error::Usage(format!("--size {size}: the protocol's header takes {header} bytes")));
     }
-    // How probes came to the server is told where there is room.
+    // The server reports how probes arrived, if there is room in the packet.
     let has_room = args.size.is_none() || smallest >= header + IP_BYTES;
     Ok(Asked { params: Params { ip: i64::from(has_room), ..params }, schedule, least, is_endless })
 }
@@ -573,7 +573,7 @@ fn plan(args: &ProbeArgs) -> Result<Plan, Error> {
     let least_size = least.map(|least| (least, seed));
     let silence = is_endless.then_some(RENEW);
     let fill = Fill::parse(&args.fill, seed)
-        .ok_or_else(|| Error::Usage(format!("--fill {}: there are none, rand and pattern:HEX", args.fill)))?;
+        .ok_or_else(|| Error::Usage(format!("--fill {}: use none, rand or pattern:HEX", args.fill)))?;
     let times = args.timeouts.split(',').map(|text| positive("timeouts", text.trim()));
     let timeouts = times.collect::<Result<Vec<Span>, Error>>()?;
     let wait = span("wait", &args.wait)?;
@@ -654,7 +654,9 @@ impl Output<'_> {
             Ok(kept) => {
                 format!("--output {path}: {error}; what was measured is kept in {}", kept.display())
             }
-            Err(second) => format!("--output {path}: {error}; nor could it be kept elsewhere: {second}"),
+            Err(second) => {
+                format!("--output {path}: {error}; and it could not be saved elsewhere either: {second}")
+            }
         }))
     }
 }

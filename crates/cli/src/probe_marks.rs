@@ -22,7 +22,7 @@ pub(crate) fn findings(marks: &Marks) -> Vec<String> {
     if marks.up.known() == 0 {
         if is_asked {
             out.push(
-                "how probes were marked when they came to the server is not known: a goodqueue server tells"
+                "it is unknown how probes were marked when they reached the server: a goodqueue server reports that"
                     .into(),
             );
         }
@@ -177,7 +177,7 @@ mod tests {
             "DSCP EF and ECN ECT(0) arrived unchanged both ways\nrouters passed, by the TTL: 7 up, 7 down"
         );
         let text = said(way(0, &[]), way(0xb8, &[(0xb8, 9)]));
-        assert!(text.contains("is not known: a goodqueue server tells"), "{text}");
+        assert!(text.contains("a goodqueue server reports that"), "{text}");
         let plain = ReceivedMarks { ttl_max: Some(64), ttl_min: Some(64), ..way(0, &[(0, 9)]) };
         assert_eq!(said(plain.clone(), plain.clone()), "", "nothing to say of an ordinary path");
         let moved = ReceivedMarks { ttl_min: Some(60), ..plain.clone() };

@@ -31,7 +31,7 @@ fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 
-/// A lateness that is told, ns.
+/// Lateness from which the table mentions it, ns.
 const LATE: u64 = 1_000_000;
 
 /// In ms.
@@ -69,8 +69,8 @@ impl Shown<'_> {
         for (name, series) in [
             ("round trip", figures.rtt),
             ("at the interface", figures.rtt_hardware),
-            ("up, above its least", figures.up_rise),
-            ("down, above its least", figures.down_rise),
+            ("up, above minimum", figures.up_rise),
+            ("down, above minimum", figures.down_rise),
             ("IPDV round trip", figures.ipdv_rtt),
             ("IPDV up", figures.ipdv_up),
             ("IPDV down", figures.ipdv_down),
@@ -87,7 +87,7 @@ impl Shown<'_> {
             let _ = write!(out, ": {lost_up} up, {lost_down} down, {lost_unknown} unknown");
         }
         if unanswered > 0 {
-            let _ = write!(out, "; {unanswered} at the end without an answer");
+            let _ = write!(out, "; {unanswered} unanswered at the end");
         }
         let by_way = |up: u64, down: u64| {
             if up + down > 0 { format!(" ({up} up, {down} down)") } else { String::new() }
@@ -113,13 +113,13 @@ impl Shown<'_> {
         if let Some(ahead) = self.figures.clock_ahead {
             let (ms, which) = (ms(ahead).abs(), if ahead < 0 { "behind" } else { "ahead of" });
             out.push(format!(
-                "the server's clock is {ms:.3} ms {which} ours, if the smallest delay is the same both ways"
+                "the server's clock is {ms:.3} ms {which} ours, if the smallest delay is the same in both directions"
             ));
         }
         if let (Some(drift), Some(error)) = (self.figures.drift_ppm, self.figures.drift_error_ppm) {
             let which = if drift < 0.0 { "slower" } else { "faster" };
             out.push(format!(
-                "the server's clock runs {:.2} ppm {which} (within {error:.2}); that is taken out of up and down{}",
+                "the server's clock runs {:.2} ppm {which} (within {error:.2}); up and down are corrected for it{}",
                 drift.abs(),
                 self.figures.rise_error.map_or_else(String::new, |error| format!(", to within {:.3} ms", ms(error)))
             ));
@@ -135,7 +135,7 @@ impl Shown<'_> {
             let (at, by) = (ms(step.t) / 1e3, ms(step.by));
             out.push(format!(
                 "after {at:.1} s the server's clock jumped by {by:+.3} ms against ours: a clock was set, or a host \
-                 slept; that is taken out of up and down"
+                 slept; up and down are corrected for it"
             ));
         }
         out.extend(probe_marks::findings(self.marks));
@@ -163,19 +163,19 @@ impl Shown<'_> {
             out.push(format!("{} probes were refused by this machine's network", summary.send_errors));
         }
         if summary.unstamped > 0 {
-            out.push(format!("{} replies have no receive time of the kernel", summary.unstamped));
+            out.push(format!("{} replies have no kernel receive time", summary.unstamped));
         }
         if summary.stamped_sends < summary.prober.sent {
             let without = summary.prober.sent - summary.stamped_sends;
-            out.push(format!("{without} probes have no transmit time of the kernel"));
+            out.push(format!("{without} probes have no kernel transmit time"));
         }
         if summary.wrong_key > 0 {
-            out.push(format!("{} datagrams came without the right key", summary.wrong_key));
+            out.push(format!("{} datagrams arrived with a wrong key", summary.wrong_key));
         }
         if summary.clock_stepped > 0 {
             let by = ms(summary.clock_stepped);
             out.push(format!(
-                "this machine's clock was set by {by:.3} ms meanwhile: do not believe one-way delays"
+                "this machine's clock was set by {by:.3} ms meanwhile: do not trust one-way delays"
             ));
         }
         if summary.closed_by_server {

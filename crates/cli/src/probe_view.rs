@@ -27,7 +27,8 @@ const EVENTS: usize = 4;
 const STEP: Duration = Duration::from_millis(500);
 /// Most probes that a picture is made of.
 const MOST: usize = 30_000;
-/// A rise of the one-way delay that is told, and one that ends it, nanoseconds: a grade A ends at 30 ms.
+/// The rise of the one-way delay from which an event is printed, and the one that ends it, nanoseconds: grade
+/// A ends at 30 ms.
 const HIGH: i64 = 30_000_000;
 const LOW: i64 = 15_000_000;
 const SECOND: i64 = 1_000_000_000;
@@ -100,7 +101,7 @@ impl Events {
                         let seconds = (at - since) / SECOND;
                         self.tell(at, &format!("the server answers again, after {seconds} s"));
                     }
-                    None => self.tell(at, "another session: the server's longest is over"),
+                    None => self.tell(at, "starting another session: the server's maximum length is reached"),
                 }
             }
             _ => {}
@@ -109,7 +110,7 @@ impl Events {
 
     fn tell_losses(&mut self) {
         let Some((at, [up, down, unknown])) = self.lost.take() else { return };
-        let parts = [(up, "up"), (down, "down"), (unknown, "on an unknown way")];
+        let parts = [(up, "up"), (down, "down"), (unknown, "in an unknown direction")];
         let parts: Vec<String> =
             parts.iter().filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
         self.tell(at, &format!("lost {}", parts.join(", ")));
@@ -139,7 +140,7 @@ impl Events {
                 _ => {}
             }
         }
-        // Each sentence is told when it is new; the figures in it change all the time.
+        // A sentence is printed when it is new; its figures change all the time.
         let marks = probe_marks::findings(trips.marks());
         let changed: Vec<&String> = marks.iter().filter(|line| line.contains("came with")).collect();
         if changed.len() > self.marks {
@@ -234,14 +235,15 @@ impl Picture<'_> {
         let colour = [Color::Cyan, Color::Magenta][index];
         let mut head = vec![
             Span::styled(format!("{name:<5}"), Style::new().fg(colour).bold()),
-            format!("{} ms above its least now, {} at most in a minute", text(now), text(most)).into(),
+            format!("{} ms above its minimum now, {} at most in the last minute", text(now), text(most))
+                .into(),
         ];
         head.push(Span::styled(
             format!("   lost {lost}"),
             if lost > 0 { Style::new().red().bold() } else { Style::new() },
         ));
         buffer.set_line(area.x, area.y, &Line::from(head), area.width);
-        // The scale stands left of the chart.
+        // The scale is to the left of the chart.
         let left = 8;
         buffer.set_string(area.x, area.y + 1, format!("{:>4} ms", ms(scale)), Style::new().dim());
         buffer.set_string(area.x, area.y + CHART, format!("{:>4}", 0), Style::new().dim());
@@ -344,7 +346,7 @@ impl View {
         });
     }
 
-    /// Takes it away, so that what follows stands in its place.
+    /// Removes it, so that the next output replaces it.
     pub(crate) fn end(mut self) {
         let top = self.terminal.get_frame().area().y;
         let _ = self.terminal.clear();
@@ -443,8 +445,8 @@ mod tests {
     fn delay_loss_and_events_are_seen() {
         let text = drawn(80, HEIGHT);
         for part in [
-            "up   0.00 ms above its least now, 80.0 at most in a minute   lost 2",
-            "down 0.00 ms above its least now, 0.00 at most in a minute   lost 1",
+            "up   0.00 ms above its minimum now, 80.0 at most in the last minute   lost 2",
+            "down 0.00 ms above its minimum now, 0.00 at most in the last minute   lost 1",
             " 100 ms",
             "far (192.0.2.7:2112); round trip 2.00 ms",
             "0:00:39  400 sent, 397 answered; lost 2 up, 1 down, 0 unknown",

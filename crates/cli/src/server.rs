@@ -131,7 +131,7 @@ fn raise_open_files(args: &ServerArgs) -> Result<(), Error> {
     let granted = goodqueue_wire::raise_open_files(wanted).map_err(Error::machine)?;
     if granted < wanted && !args.quiet {
         eprintln!(
-            "goodqueue: warning: {granted} files may be open, {wanted} is the most that the limits need: raise \
+            "goodqueue: warning: only {granted} files may be open, but these limits may need {wanted}: raise \
              `ulimit -n`, or lower --loads or --flows"
         );
     }
@@ -455,10 +455,10 @@ impl Voice {
             let key = if has_key { " --key-file FILE" } else { "" };
             text += &match word {
                 Some(word) => format!(
-                    "for a test type at the other end: goodqueue test {host}{with_port} --key {word}\n"
+                    "for a test, run at the other end: goodqueue test {host}{with_port} --key {word}\n"
                 ),
                 None if has_key => {
-                    format!("for a test type at the other end: goodqueue test {host}{with_port}{key}\n")
+                    format!("for a test, run at the other end: goodqueue test {host}{with_port}{key}\n")
                 }
                 None => String::new(),
             };

@@ -55,7 +55,7 @@ pub fn command(args: &SweepArgs) -> Result<(), Error> {
         there += u64::from(results.has(unit?.hash)?);
     }
     if there > 0 && !args.quiet {
-        eprintln!("goodqueue: {there} of {} points and seeds are there already", units.len());
+        eprintln!("goodqueue: {there} of {} points and seeds are done already", units.len());
     }
     let mut progress = Progress::new(args.quiet)?;
     let end = run(&study, &units, &mut results, kept, args.threads, &mut progress);
@@ -142,7 +142,7 @@ fn verdict(
     let mut why = Vec::new();
     if !crossed.is_empty() {
         let of = study.count() * found.queues.len() as u64 * args.fail_if.len() as u64;
-        why.push(format!("{count} of {of} limits crossed or not known"));
+        why.push(format!("{count} of {of} limits crossed or unknown"));
     }
     if !found.failed.is_empty() {
         why.push(format!("{} runs failed", found.failed.len()));

@@ -22,7 +22,7 @@ pub fn begin() {}
 /// Always.
 pub fn server(_: &ServerArgs) -> Result<(), Error> {
     Err(Error::Usage(
-        "server: it needs Linux, whose kernel takes from it what it does not need; start it on a machine with Linux, \
+        "server: it needs Linux, where it can give up the privileges that it does not need; start it on a machine with Linux, \
          and test from here"
             .into(),
     ))
@@ -97,7 +97,7 @@ pub fn airtime(_: &AirtimeArgs) -> Result<(), Error> {
 /// # Errors
 /// Always.
 pub fn doctor(_: &DoctorArgs) -> Result<(), Error> {
-    Err(Error::Usage("doctor: it needs Linux, whose queues it looks at".into()))
+    Err(Error::Usage("doctor: it needs Linux, whose queues it examines".into()))
 }
 
 /// There is none.

@@ -109,7 +109,7 @@ fn rpm(args: &TestArgs, rest: &str) -> Result<RpmTest, Error> {
     let path = rest.find('/').map_or("", |at| &rest[at..]);
     if !matches!(path, "" | "/" | "/.well-known/nq") {
         return wrong(format!(
-            "{}: the test has one place on each server, /.well-known/nq; leave {path} out",
+            "{}: the test is at /.well-known/nq on every server; leave {path} out",
             args.host
         ));
     }

@@ -97,7 +97,7 @@ fn rows(watched: &[Watched], idle: bool) -> String {
         let mut name = if *is_up { interface.clone() } else { format!("{interface} (down)") };
         let mut hidden = 0;
         for queue in queues {
-            // The root is always there: it stands for the interface.
+            // The root is always shown, since it represents the interface.
             if queue.is_idle() && !idle && queue.place != "root" {
                 hidden += 1;
                 continue;

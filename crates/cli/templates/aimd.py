@@ -3,7 +3,7 @@
 After a loss or a mark `keep` of the window is left; then it grows by `step` segments a round trip. Change it as
 you like; docs/python.md has what there is to read and to set.
 
-    python @NAME@.py          # checks the rules, and runs it beside CUBIC
+    python @NAME@.py          # checks the rules, and compares it with CUBIC
 """
 
 import goodqueue

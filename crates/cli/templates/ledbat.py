@@ -4,7 +4,7 @@ It holds the delay that queues add at `target`. The window grows by at most one 
 is below the target, and shrinks as fast above it (section 2.4.2, with GAIN 1). It measures round trips; the RFC
 measures one-way delays, which leave out the queues of the way back.
 
-    python @NAME@.py          # checks the rules, and runs it beside CUBIC
+    python @NAME@.py          # checks the rules, and compares it with CUBIC
 """
 
 import goodqueue

@@ -3,7 +3,7 @@
 A FIFO that keeps the delay short: while the oldest packet has waited for longer than `target`, one packet each
 `interval` is marked, or dropped if its sender does not speak ECN. Change it as you like; docs/python.md has the rules.
 
-    python @NAME@.py          # checks the rules, and runs it beside a FIFO and codel
+    python @NAME@.py          # checks the rules, and compares it with a FIFO and codel
 """
 
 from collections import deque

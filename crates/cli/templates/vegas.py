@@ -4,7 +4,7 @@ Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Int
 computes how many of its segments wait in queues: the window times the part of the round trip that is above the
 least one. It holds them between `alpha` and `beta`. A loss halves the window, as in Reno.
 
-    python @NAME@.py          # checks the rules, and runs it beside CUBIC
+    python @NAME@.py          # checks the rules, and compares it with CUBIC
 """
 
 import goodqueue

@@ -1,4 +1,4 @@
-//! A congestion control of one's own in the tables beside `cubic`: additive increase, multiplicative
+//! A user-defined congestion control in the tables beside `cubic`: additive increase, multiplicative
 //! decrease.
 //!
 //! `cargo run --release -p goodqueue-experiment --example own_congestion_control_in_a_test`

@@ -1,4 +1,4 @@
-//! A queue of one's own, two methods, in the table and in the page beside `fq_codel`: a FIFO that drops what
+//! A user-defined queue, two methods, in the table and in the page beside `fq_codel`: a FIFO that drops what
 //! is too old.
 //!
 //! `cargo run --release -p goodqueue-experiment --example own_queue_in_a_test` writes `own-queue.html`.

@@ -169,7 +169,7 @@ fn of_capture(content: &[u8], order: Order) -> Result<Vec<Arrival>, String> {
         let (seconds, part, kept) = (word(0)?, word(4)?, word(8)?);
         word(12)?;
         if kept > LONGEST_PACKET {
-            return Err(format!("packet {number}: {kept} bytes: {LONGEST_PACKET} is the most"));
+            return Err(format!("packet {number}: {kept} bytes: the maximum is {LONGEST_PACKET}"));
         }
         let begin = at + PACKET_HEADER;
         at = begin + kept as usize;

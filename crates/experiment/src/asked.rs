@@ -1,4 +1,4 @@
-//! A request that was made sense of: it can be shown, and run on its arm.
+//! An interpreted request, which can be printed and run on its arm.
 
 use std::path::Path;
 
@@ -107,7 +107,7 @@ impl Asked {
         &self.test
     }
 
-    /// The experiment, to change it before it runs, for example with a queue of one's own
+    /// The experiment, to change it before it runs, for example with a user-defined queue
     /// ([`crate::Variant::with_queue`]). `None` if the live arm runs a plan over its own line.
     pub fn experiment_mut(&mut self) -> Option<&mut Experiment> {
         self.experiment.as_mut()

@@ -1,4 +1,4 @@
-//! The conformance suite for congestion controls of TCP: one flow alone, over some lines.
+//! The conformance suite for TCP congestion controls: a single flow over several lines.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::cc::CcKind;
@@ -92,8 +92,7 @@ fn outcome(case: CcCase, cc: CcKind, fault: &mut dyn FnMut() -> Option<String>) 
     let first = flow(case, cc, fault)?;
     let mut violation = first.fault.clone();
     if violation.is_none() && flow(case, cc, fault)?.hash != first.hash {
-        let why =
-            "the same flow again did something else: keep all state in what `create` makes, and use no clock";
+        let why = "a second run of the same flow behaved differently: keep all state in what `create` makes, and use no clock";
         violation = Some(why.into());
     }
     let least = case.rate.0 * LEAST_PERCENT / 100;

@@ -1,5 +1,5 @@
-//! The memory of one run on any arm: samples in, columns of the record out. What has arrived is never lost,
-//! whatever becomes of the arm.
+//! Collects the samples of one run on any arm into columns of the record. Samples that have arrived are never
+//! lost, even if the arm fails.
 
 use std::collections::BTreeMap;
 
@@ -238,7 +238,7 @@ impl Collector {
                 let row = self.row(flow, step);
                 (row.cwnd_segments, row.srtt_us) = (info.cwnd_segments, info.srtt_us);
                 (row.retransmits, row.ce_segments) = (info.retransmits, info.delivered_ce);
-                // The largest number stands for no pacing.
+                // The largest number means no pacing.
                 let pacing = if info.pacing_rate == u64::MAX { 0 } else { info.pacing_rate };
                 row.pacing_bps = pacing.saturating_mul(8);
                 row.delivery_bps = info.delivery_rate.saturating_mul(8);

@@ -1,4 +1,4 @@
-//! Why something was not done: a sentence for people and a number for scripts.
+//! Errors: a sentence for people, and an exit code for scripts.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! An experiment with every number filled in: what is run.
+//! An experiment with every number filled in, ready to run.
 
 use std::path::PathBuf;
 
@@ -50,7 +50,7 @@ pub struct Variant {
     /// How much later than planned flows, sources, browsers, players, video calls and games begin at most, by
     /// chance; zero: not at all.
     pub start_jitter: Span,
-    /// Traffic of one's own. Its flows are none of the scenario: they follow from the seed
+    /// User-defined traffic. Its flows are none of the scenario: they follow from the seed
     /// ([`Variant::with_seed`]).
     pub traffic: Vec<Traffic>,
     /// The view of each directed link.
@@ -113,9 +113,9 @@ impl Variant {
         self.traffic.iter().enumerate().map(of).collect()
     }
 
-    /// The same network with another queue under comparison, for example one's own ([`Discipline::own`]). The
-    /// variant gets the queue's name. If no queue is under comparison, the queue goes in front of the two
-    /// bottlenecks that the reports show. Shaper, ring and line stay as they are.
+    /// The same network with another queue under comparison, for example a user-defined one
+    /// ([`Discipline::own`]). The variant gets the queue's name. If no queue is under comparison, the queue
+    /// goes in front of the two bottlenecks that the reports show. Shaper, ring and line stay as they are.
     ///
     /// # Errors
     /// [`Error::Usage`] if no such place takes a queue: a radio and the common memory of a switch have
@@ -164,7 +164,7 @@ pub(crate) fn about(queue: &Discipline) -> String {
 }
 
 impl Experiment {
-    /// Gives flow `flow` of the test, from 0, this congestion control: one's own, for example
+    /// Gives flow `flow` of the test, from 0, this congestion control, for example a user-defined one
     /// ([`CcKind::own`]). The flow has its name in all tables and charts: `TCP bbr 1` becomes `TCP NAME 1`,
     /// and `TCP upload::1` `TCP upload::1 NAME`.
     ///

@@ -1,4 +1,4 @@
-//! Whether a queue fits the line that it is for, and how many packets it has room for.
+//! Whether a queue fits its line, and how many packets it has room for.
 
 use goodqueue::spec::{BuildError, MAX_PACKETS};
 use goodqueue::{ClassTree, ETHERNET_FRAME, Link, QueueSpec, Rate};
@@ -7,7 +7,7 @@ use goodqueue_sim::{Discipline, PortSpec};
 /// Why a queue cannot be built for a line of this rate, or passes no full packet there, with the queue's
 /// words.
 pub(crate) fn unfit(queue: &Discipline, rate: Rate) -> Option<String> {
-    // A tree has been checked, and of one's own nothing is known.
+    // A tree has been checked, and nothing is known of a user-defined one.
     let Discipline::Queue(spec) = queue else { return None };
     let why = match spec.places(Link::ethernet(rate)) {
         Err(BuildError::NoRoom { bytes, mtu, .. }) => {

@@ -34,8 +34,7 @@
 //! ```
 //!
 //! # Where to look
-//!
-//! * [`Request`]: what may be asked for, in the words and units of `tc` and of the command `goodqueue run`.
+//! * [`Request`]: the options of the command `goodqueue run`, in the words and units of `tc`.
 //! * [`Experiment`]: a request or a file ([`Experiment::read`]) with every number filled in. Its variants are
 //!   plain data:
 //!   [`Variant::with_queue`] and [`Experiment::set_cc`] put in queues and congestion controls of your own.
@@ -43,7 +42,7 @@
 //!   statistics, tables, charts, the HTML page and files. [`simulate::run`] does the same under your control:
 //!   threads, traces, progress.
 //! * [`Sweep`]: an experiment file with axes, along which its keys vary.
-//! * [`figure`]: the figures that published claims are about, by name.
+//! * [`figure`]: the figures that published claims refer to, by name.
 //! * The crate's `examples/`: each in a few lines.
 #![forbid(unsafe_code)]
 

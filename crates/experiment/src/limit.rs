@@ -1,4 +1,4 @@
-//! Limits for figures, alone or against those of another run: `rise_p95 > 30ms`, `rise_p95 > 1.2x`.
+//! Limits for figures, absolute or relative to another run: `rise_p95 > 30ms`, `rise_p95 > 1.2x`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! Congestion controls of one's own in simulations: from shared libraries, and of a program that has this
-//! crate.
+//! The user's own congestion controls in simulations: from shared libraries, and from a program that uses
+//! this crate.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -44,7 +44,7 @@ thread_local! {
     static NAMED: RefCell<Vec<CcKind>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Calls `work`, in which texts may name these congestion controls of one's own ([`own_cc`], [`CcKind::own`])
+/// Calls `work`, in which texts may name these user-defined congestion controls ([`own_cc`], [`CcKind::own`])
 /// as they name `cubic`: flags and experiment files that are read in it, on this thread.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ pub fn with_ccs<T>(kinds: &[CcKind], work: impl FnOnce() -> T) -> Result<T, Erro
     Ok(done)
 }
 
-/// A congestion control of one's own: `make` makes that of a connection. `is_scalable`: it responds to how
+/// A user-defined congestion control: `make` makes that of a connection. `is_scalable`: it responds to how
 /// many packets are marked (accurate feedback of ECN, ECT(1)). As with [`CcKind::own`], the definition lives
 /// as long as the process.
 pub fn own_cc(

@@ -1,4 +1,4 @@
-//! From what was typed to what it means: a resolved, validated plan that can be printed and sent on.
+//! From the user's input to its meaning: a resolved, validated plan that can be printed and passed on.
 
 mod link;
 mod queues;
@@ -84,7 +84,7 @@ pub struct TestOrder {
     /// UDP payload of their datagrams, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp_pktsize: Option<u32>,
-    /// Calls and pages beside the test's own probes, in full (`voip:EF`, `web:small`).
+    /// Calls and pages in addition to the test's own probes, in full (`voip:EF`, `web:small`).
     pub with: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ impl Plan {
         if self.test.test()?.rpm.is_some() && !self.test.with.is_empty() {
             return refuse(
                 &format!("{} --with", self.test.name),
-                "live, nothing runs beside it; leave one of them out",
+                "live, nothing else can run with it; leave one of them out",
             );
         }
         if let Some(cc) = self.test.cc.as_deref().filter(|cc| Library::is_path(cc)) {
@@ -239,7 +239,7 @@ fn start_jitter(text: &str) -> Result<Span, Error> {
     let jitter = span("--start-jitter", text)?;
     if jitter > LONGEST_JITTER {
         return Err(Error::Usage(format!(
-            "--start-jitter {text}: {jitter}, and {LONGEST_JITTER} is the most"
+            "--start-jitter {text}: {jitter}, but the maximum is {LONGEST_JITTER}"
         )));
     }
     Ok(jitter)

@@ -1,4 +1,4 @@
-//! What is asked for, in words: what a user types, in tc's units. [`crate::Plan`] makes sense of it.
+//! A request as a user types it: text, in tc's units. [`crate::Plan`] interprets it.
 
 use std::path::PathBuf;
 
@@ -42,31 +42,30 @@ const PROBE_INTERVAL: &str = "10ms";
 #[derive(Clone, Debug)]
 #[cfg_attr(any(test, feature = "clap"), derive(clap::Args))]
 pub struct Request {
-    /// The test; `goodqueue tests` lists them. Or an experiment: a file whose name ends in .toml
+    /// The test; `goodqueue tests` lists them. Or an experiment file, whose name ends in .toml
     #[cfg_attr(any(test, feature = "clap"), arg(default_value = TEST, value_name = "TEST|FILE.toml"))]
     pub test: String,
-    /// Simulate hosts, link and queues in virtual time (the default): no privileges needed, the same seed
-    /// gives the same result
+    /// Simulate hosts, link and queues in virtual time (the default). This needs no privileges, and the same
+    /// seed gives the same result
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Arm"))]
     pub sim: bool,
-    /// Send real kernel TCP through the queues in real time, in network namespaces of its own
+    /// Send this kernel's own TCP through the queues in real time, in separate network namespaces
     #[cfg_attr(any(test, feature = "clap"), arg(long, conflicts_with = "sim", help_heading = "Arm"))]
     pub live: bool,
     /// Queues to compare; `goodqueue queues` lists them with their parameters. A rate may be a share of the
-    /// line: cake,bandwidth=90%. The path of a library is a queue of your own: ./my_aqm.so,limit=100
-    /// [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or
-    /// --buffer codel,fq_codel]
+    /// line: cake,bandwidth=90%. For your own queue, give the path of its library: ./my_aqm.so,limit=100
+    /// [default: pfifo:1000,codel,fq_codel; with --shape cake; with --line or --buffer codel,fq_codel]
     #[cfg_attr(any(test, feature = "clap"), arg(short, long, value_name = "QUEUE[,PARAM=VALUE]..."))]
     pub queue: Option<String>,
-    /// Change a key of an experiment file; may be given several times: --set test.length=10s,
-    /// --set variant.NAME.queue=codel, --set link.NAME.up.rate=5mbit, --set flow.1.count=4
+    /// Change a key of the experiment file; may be repeated: --set test.length=10s, --set
+    /// variant.NAME.queue=codel, --set link.NAME.up.rate=5mbit, --set flow.1.count=4
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "KEY=VALUE"))]
     pub set: Vec<String>,
-    /// A ready-made line, with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them.
-    /// The queues are then compared with the line's own buffer
+    /// A ready-made line with rates, round-trip time, jitter and buffers; `goodqueue lines` lists them. The
+    /// queues are then compared with the line's own buffer
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME", help_heading = "Link"))]
     pub line: Option<String>,
-    /// Rate of the bottleneck, both ways [default: 20mbit]
+    /// Rate of the bottleneck in each direction [default: 20mbit]
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(short, long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Link")
@@ -96,36 +95,37 @@ pub struct Request {
         arg(long, value_name = "FILE", conflicts_with = "down", help_heading = "Link")
     )]
     pub trace_down: Option<PathBuf>,
-    /// Base round-trip time; one per server host in tests with several, comma-separated [default: 20ms]
+    /// Round-trip time without load; in tests with several server hosts, one for each, separated by commas
+    /// [default: 20ms]
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Link")
     )]
     pub rtt: Option<String>,
-    /// Put the queues into a router in front of the modem, which shapes to this rate or share of the line,
-    /// both ways: 90%, 18mbit. The comparison includes the modem alone, with its own buffer
+    /// Put the queues into a router in front of the modem that shapes both directions to this rate or share
+    /// of the line: 90%, 18mbit. The comparison includes the modem alone, with its own buffer
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")
     )]
     pub shape: Option<String>,
-    /// The same towards the server, if it differs
+    /// The value of --shape towards the server, if it differs
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")
     )]
     pub shape_up: Option<String>,
-    /// The same towards the client, if it differs
+    /// The value of --shape towards the client, if it differs
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "SHARE|RATE", allow_hyphen_values = true, help_heading = "Link")
     )]
     pub shape_down: Option<String>,
-    /// The modem's own queue, both ways, that the others are compared with [default: that of --line; with
-    /// --shape pfifo:1000]
+    /// The modem's own queue in each direction, with which the others are compared [default: that of --line;
+    /// with --shape pfifo:1000]
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "QUEUE", help_heading = "Link"))]
     pub buffer: Option<String>,
-    /// Share of packets lost at random on the line, each way (0.1% or 0.001)
+    /// Share of packets lost at random on the line in each direction (0.1% or 0.001)
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(
@@ -137,7 +137,7 @@ pub struct Request {
         )
     )]
     pub loss: String,
-    /// Put a device ring of this many packets below the queue, each way: a driver's own buffer
+    /// Put a device ring of this many packets below the queue in each direction: the driver's own buffer
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "PACKETS", help_heading = "Link"))]
     pub ring: Option<u32>,
     /// Keep that ring short with byte queue limits (BQL)
@@ -158,8 +158,8 @@ pub struct Request {
     /// Let TCP negotiate ECN
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Link"))]
     pub ecn: bool,
-    /// Let the hosts of the live arm send super-packets (TSO), which the queue cuts or takes whole, as on a
-    /// server; rates above 1 Gbit/s take less of the processors' time
+    /// Let the hosts of the live arm send super-packets (TSO), as a server does; the queue cuts them or takes
+    /// them whole. Rates above 1 Gbit/s then need less processor time
     #[cfg_attr(any(test, feature = "clap"), arg(long, help_heading = "Link"))]
     pub super_packets: bool,
     /// Use IPv6
@@ -202,12 +202,12 @@ pub struct Request {
         )
     )]
     pub idle: String,
-    /// Number of flows, in tests without a fixed number
+    /// Number of flows in tests without a fixed number
     #[cfg_attr(any(test, feature = "clap"), arg(short = 'N', long, value_name = "N", help_heading = "Load"))]
     pub flows: Option<u32>,
-    /// Congestion control of all flows without a fixed one: cubic, reno, bbr; in simulations dctcp,
-    /// prague, ledbat, westwood, vegas, cdg and lp too, and one of your own, by the path of its
-    /// library: ./my_cc.so:keep=70. rrul_var takes several, in turn: cubic,bbr
+    /// Congestion control of all flows without a fixed one: cubic, reno or bbr. Simulations also have dctcp,
+    /// prague, ledbat, westwood, vegas, cdg and lp, and your own by the path of its library:
+    /// ./my_cc.so:keep=70. rrul_var takes several, in turn: cubic,bbr
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "NAME,...", help_heading = "Load"))]
     pub cc: Option<String>,
     /// DSCPs of the flows and probes of rrul_var, in turn: CS0,CS1,EF
@@ -225,7 +225,7 @@ pub struct Request {
         arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Load")
     )]
     pub pacing: Option<String>,
-    /// Rate of UDP flows, in tests that leave it open (udp_flood, bursts)
+    /// Rate of UDP flows in tests that do not set it (udp_flood, bursts)
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Load")
@@ -234,7 +234,7 @@ pub struct Request {
     /// UDP payload of the datagrams of UDP flows, bytes
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "BYTES", help_heading = "Load"))]
     pub udp_pktsize: Option<u32>,
-    /// Step of the goodput series
+    /// Time between two samples of goodput
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(
@@ -258,8 +258,8 @@ pub struct Request {
         )
     )]
     pub probe_interval: String,
-    /// Largest random delay of the start of each flow, browser, player, video call and game, as on real
-    /// hosts: `0s` for none [default: 10ms]; simulated runs only
+    /// Maximum random delay before each flow, browser, player, video call and game starts, as on real hosts;
+    /// `0s` for none [default: 10ms]. Simulated runs only
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(
@@ -278,11 +278,11 @@ pub struct Request {
         arg(long, value_name = "EXTRA,...", value_delimiter = ',', help_heading = "Load")
     )]
     pub with: Vec<String>,
-    /// Root of every random stream; with several runs, that of the first [default: 1]
+    /// Seed of all random numbers; with several runs, the seed of the first [default: 1]
     #[cfg_attr(any(test, feature = "clap"), arg(long, value_name = "N", help_heading = "Load"))]
     pub seed: Option<u64>,
-    /// Run each queue several times: this often, with consecutive seeds (5), or with these seeds (1..5 with
-    /// both ends, or 1,4,9). Figures then have intervals
+    /// Run each queue several times: this many times with consecutive seeds (5), or with these seeds (1..5
+    /// includes both ends; or 1,4,9). Figures then have intervals
     #[cfg_attr(
         any(test, feature = "clap"),
         arg(long, visible_alias = "repetitions", value_name = "N|LIST", help_heading = "Load")
@@ -343,7 +343,7 @@ impl Request {
         if self.live { Arm::Live } else { Arm::Simulated }
     }
 
-    /// The flags of a request that were typed, by their long names.
+    /// The flags of a request that the user typed, by their long names.
     #[cfg(feature = "clap")]
     #[must_use]
     pub fn given(matches: &clap::ArgMatches) -> Vec<String> {

@@ -1,5 +1,4 @@
-//! Traffic of one's own, with its place in the network: which flows come with a seed, and how fast each could
-//! be.
+//! The user's own traffic in the network: which flows arrive with a given seed, and how fast each could be.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! CoDel of the catalogue as a queue of one's own, in a shared library: what passes the border decides as
-//! what does not. The tests compare the two.
+//! The built-in CoDel as a user's own queue, in a shared library: through the interface it decides as what
+//! does not. The tests compare the two.
 //!
 //! `cargo build -p goodqueue-own --example codel` makes `target/debug/examples/libcodel.so`.
 

@@ -147,7 +147,7 @@ pub struct CcConnection {
     has_timer: bool,
 }
 
-/// What the sender calls of a congestion control of one's own, for one connection.
+/// What the sender calls of a user-defined congestion control, for one connection.
 pub trait CcCalls: fmt::Debug + Send + Sync {
     /// An ACK. `window` is what the connection is like; its window, pacing rate and timer may change.
     fn ack(&mut self, now: Nanos, ack: &CcAck, window: &mut CcWindow);

@@ -1,4 +1,4 @@
-//! The conformance suite: whether a queue keeps the rules.
+//! The conformance suite: whether a queue obeys the rules.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a queue does that no queue may.
+//! The ways in which a queue can break the rules.
 
 use core::fmt;
 

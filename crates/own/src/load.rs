@@ -1,4 +1,4 @@
-//! Loading, where there are shared libraries.
+//! Loading, on systems with shared libraries.
 
 use std::path::Path;
 

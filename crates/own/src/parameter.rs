@@ -1,4 +1,4 @@
-//! Parameters of a queue of one's own: what a library declares, and what a user writes.
+//! Parameters of a user's own queue: what a library declares, and what a user writes.
 
 use goodqueue::{Bytes, Rate, Span};
 
@@ -60,7 +60,7 @@ impl Unit {
     }
 }
 
-/// A parameter of a queue of one's own.
+/// A parameter of a user-defined queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parameter {
     /// Its name.

@@ -1,4 +1,4 @@
-//! A queue from a shared library at work, with a guard around it.
+//! Runs a queue from a shared library, with a guard around it.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -12,11 +12,9 @@ use crate::ffi::call::{Instance, Notes};
 use crate::table::Table;
 
 /// A queue from a shared library ([`crate::Library::queue`]), over packets of any kind. The packets stay
-/// here: the library gets their numbers.
-///
-/// A queue that breaks a rule of the border does no harm. What it did is noted ([`LibraryQueue::fault`]), and
-/// from then on all packets pass in their order, as through a FIFO without a limit: the owner should end
-/// soon.
+/// here: the library gets their numbers. A queue that breaks a rule does no harm. What it did is noted
+/// ([`LibraryQueue::fault`]), and from then on all packets pass in their order, as through a FIFO without a
+/// limit: the owner should end soon.
 pub struct LibraryQueue<P: Packet> {
     /// `None`: the library has refused to make it.
     instance: Option<Instance>,

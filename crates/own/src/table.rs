@@ -31,7 +31,7 @@ impl About {
         let twice =
             |(at, one): &(usize, &Parameter)| parameters[..*at].iter().any(|other| other.name == one.name);
         if let Some((_, one)) = parameters.iter().enumerate().find(twice) {
-            return Err(format!("its parameter `{}` is there twice", one.name));
+            return Err(format!("its parameter `{}` is defined twice", one.name));
         }
         Ok(About { name, about: about.unwrap_or_default(), parameters })
     }

@@ -1,5 +1,5 @@
-//! A session without end. A server grants so much time, and paths and servers go away and come back: one
-//! session follows on another, and the numbers of probes go on.
+//! A session without end. A server grants a limited time, and paths and servers disappear and return: one
+//! session follows another, and the numbering of the probes continues.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,7 +3,7 @@
 //! for the socket that caused them (`IP_RECVERR`, `ip(7)`).
 //!
 //! Routers limit their answers: Linux sends one message per second to an address, with a burst of six
-//! (`net.ipv4.icmp_ratelimit`). So each hop is asked little more than once a second.
+//! (`net.ipv4.icmp_ratelimit`). So each hop is probed little more than once a second.
 
 use std::collections::VecDeque;
 use std::io;

@@ -1,6 +1,6 @@
-//! On which way packets were duplicated or overtook each other. A reply tells its place among all that the
-//! server received; so there are three orders: that of sending, that at the server, and that of receiving.
-//! A packet is reordered if one behind it came before it (RFC 4737).
+//! The direction in which packets were duplicated or overtook each other. A reply carries its position among
+//! all packets that the server received, so there are three orders: that of sending, that at the server, and
+//! that of receiving. A packet is reordered if a later one arrived before it (RFC 4737).
 
 use std::collections::VecDeque;
 

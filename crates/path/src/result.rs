@@ -121,7 +121,7 @@ struct Spreads {
 /// Most probes of a session without end that are kept, and how much time they should cover, nanoseconds.
 const MOST: i64 = 131_072;
 const KEPT: i64 = 600_000_000_000;
-/// Most steps of clocks that are told of a session without end.
+/// The maximum number of clock steps reported for a session without end.
 const MOST_STEPS: usize = 100;
 
 /// Probes by their fates.

@@ -26,7 +26,7 @@ pub struct TestInfo {
     pub udp: &'static [UdpGroup],
     /// Its probes.
     pub probes: &'static [ProbeGroup],
-    /// Applications beside its probes, as in [`crate::Params::with`].
+    /// Applications in addition to its probes, as in [`crate::Params::with`].
     pub with: &'static [&'static str],
     /// Whether it measures responsiveness ([`crate::rpm`]), and over which version of TLS. Its number N is
     /// that of the most connections that carry load.
@@ -638,7 +638,7 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "tcp_2up_square",
-        about: "A CUBIC upload; beside it, for D each, CUBIC at D, Reno at 3D, Westwood at 5D",
+        about: "A CUBIC upload; in addition, for D each, CUBIC at D, Reno at 3D, Westwood at 5D",
         flows: &[
             wave(&["TCP cubic"], "cubic", 0),
             square(&["TCP cubic 2"], "cubic", 1),
@@ -650,7 +650,7 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "tcp_2up_square_westwood",
-        about: "A Westwood upload; beside it, for D each, CUBIC at D, Reno at 3D, Westwood at 5D",
+        about: "A Westwood upload; in addition, for D each, CUBIC at D, Reno at 3D, Westwood at 5D",
         flows: &[
             wave(&["TCP westwood baseline"], "westwood", 0),
             square(&["TCP cubic 2"], "cubic", 1),
@@ -748,7 +748,7 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "rrul_torrent",
-        about: "6 LEDBAT uploads and 6 downloads marked BK, beside a CUBIC upload and download as BE",
+        about: "6 LEDBAT uploads and 6 downloads marked BK, with a CUBIC upload and download as BE",
         flows: &[
             torrent(UP, "TCP upload Torrent::"),
             one(UP, &["TCP upload BE"], "cubic"),
@@ -876,7 +876,7 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "cisco_5tcpup_2udpflood",
-        about: "cisco_5tcpup beside 6 Mbit/s of UDP to the first host",
+        about: "cisco_5tcpup with 6 Mbit/s of UDP to the first host",
         flows: &[each(UP, UP_5, BEST_EFFORT)],
         udp: &[UdpGroup { bps: 6_000_000, is_asked: false, ..FLOOD }],
         probes: &[PROBES_5],
@@ -928,7 +928,7 @@ pub const TESTS: &[TestInfo] = &[
     TestInfo { name: "voip", about: "A call, no load", probes: &[ONE_PROBE], with: &["voip"], ..ONE_HOST },
     TestInfo {
         name: "voip-1up",
-        about: "A call beside one upload",
+        about: "A call during one upload",
         flows: &[ONE_UP],
         probes: &[ONE_PROBE],
         with: &["voip"],
@@ -936,7 +936,7 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "voip-rrul",
-        about: "A call beside rrul_be",
+        about: "A call during rrul_be",
         flows: &[BE_UP, BE_DOWN],
         probes: &[BE_PROBES],
         with: &["voip"],
@@ -951,7 +951,7 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "http-1up",
-        about: "A page beside one upload",
+        about: "A page during one upload",
         flows: &[ONE_UP],
         probes: &[ONE_PROBE],
         with: &["web"],
@@ -959,7 +959,7 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "http-1down",
-        about: "A page beside one download",
+        about: "A page during one download",
         flows: &[ONE_DOWN],
         probes: &[ONE_PROBE],
         with: &["web"],
@@ -967,7 +967,7 @@ pub const TESTS: &[TestInfo] = &[
     },
     TestInfo {
         name: "http-rrul",
-        about: "A page beside rrul_be",
+        about: "A page during rrul_be",
         flows: &[BE_UP, BE_DOWN],
         probes: &[BE_PROBES],
         with: &["web"],

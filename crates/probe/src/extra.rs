@@ -1,4 +1,4 @@
-//! Additional probes for any test that behave like people's applications.
+//! Additional probes for any test, which behave like applications.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::talk::App;
 use crate::web::Page;
 use crate::{Dscp, ParseDscpError};
 
-/// An application to measure beside the test's own probes.
+/// An application to measure in addition to the test's own probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extra {
     /// A telephone call with this DSCP ([`crate::voip`]).

@@ -43,8 +43,8 @@ pub struct Params {
     pub probe_interval: Span,
     /// Number of available server hosts.
     pub hosts: usize,
-    /// Applications beside the test's own probes, in the syntax of [`Extra`] (`voip:ef`, `web`), each at most
-    /// once.
+    /// Applications in addition to the test's own probes, in the syntax of [`Extra`] (`voip:ef`, `web`), each
+    /// at most once.
     pub with: Vec<String>,
 }
 
@@ -222,7 +222,7 @@ fn udp(info: &TestInfo, params: &Params) -> Result<Vec<UdpFlow>, TestError> {
     Ok(flows)
 }
 
-/// Applications beside the test's own probes.
+/// Applications in addition to the test's own probes.
 #[derive(Default)]
 struct Extras {
     voip: Vec<Probe>,
@@ -294,7 +294,7 @@ fn check_cc(info: &TestInfo, n: u32, cc: &str) -> Result<(), TestError> {
     if info.flows.iter().any(|group| matches!(group.cc, Cc::Fixed(_))) {
         return Err(TestError::FixedCc { test: info.name.into() });
     }
-    // A library with one's own, by its path, is the arm's to judge.
+    // The arm checks a library with a user-defined one, given by its path.
     let is_library =
         |cc: &str| cc.contains('/') && [".so", ".dylib", ".dll"].iter().any(|suffix| cc.contains(suffix));
     let is_name = |cc: &str| {

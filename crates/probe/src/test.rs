@@ -216,7 +216,7 @@ pub enum TestError {
         test: String,
     },
     /// The name of a congestion control is malformed.
-    #[error("`{0}` is no name of a congestion control (1 to 15 letters, digits, `_`, `-`)")]
+    #[error("`{0}` is not a valid name for a congestion control (1 to 15 letters, digits, `_`, `-`)")]
     Cc(String),
     /// QUIC has no such congestion control.
     #[error(transparent)]

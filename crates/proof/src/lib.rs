@@ -1,6 +1,7 @@
 //! Compares Goodqueue with others: with Linux's decisions call by call ([`replay`]), a real kernel's TCP
-//! ([`truth`]), scripts that were written for it ([`packetdrill`]), published figures ([`reproduce`]), and
-//! what follows a varying link ([`autorate`]), and the instances of `cake_mq` with one `cake` ([`cake_mq`]).
+//! ([`truth`]), scripts written for that ([`packetdrill`]) and published figures ([`reproduce`]). It also
+//! compares controllers that follow a varying link ([`autorate`]), and the instances of `cake_mq` with one
+//! `cake` ([`cake_mq`]).
 #![forbid(unsafe_code)]
 
 pub mod autorate;

@@ -1,4 +1,4 @@
-//! What is compared, a line for each kind of it.
+//! What is compared: a line for each kind.
 
 use crate::record::Record;
 

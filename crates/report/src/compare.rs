@@ -44,7 +44,7 @@ enum Statistic {
 enum Samples {
     /// Rises of a delay of the probes, ms.
     Rises(fn(&ProbeSeries) -> &Vec<i64>),
-    /// Flow completion times of traffic of one's own, ms.
+    /// Flow completion times of user-defined traffic, ms.
     Completion,
     /// Slowdowns of the same flows.
     Slowdowns,
@@ -173,7 +173,7 @@ pub const FIGURES: [Figure; 14] = [
     Figure {
         name: "fct_mean",
         unit: "ms",
-        meaning: "mean flow completion time of traffic of one's own",
+        meaning: "mean flow completion time of user-defined traffic",
         is_less_better: true,
         statistic: Statistic::Mean(Samples::Completion),
         of_summary: |summary| ms(summary.transfers.mean_ns),

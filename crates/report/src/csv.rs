@@ -53,7 +53,7 @@ fn cell<T: std::fmt::Display>(column: &[T], i: usize) -> String {
     column.get(i).map(ToString::to_string).unwrap_or_default()
 }
 
-/// A value of a column in which zero stands for what is not known.
+/// A value of a column in which zero means unknown.
 pub(crate) fn known<T: Copy + Default + PartialEq>(column: &[T], i: usize) -> Option<T> {
     column.get(i).copied().filter(|value| *value != T::default())
 }
@@ -181,7 +181,7 @@ pub fn videos(record: &Record) -> String {
     out
 }
 
-/// `flows.csv`: a row per flow of traffic of one's own. `took_ms` is its completion time, empty if it had not
+/// `flows.csv`: a row per flow of user-defined traffic. `took_ms` is its completion time, empty if it had not
 /// ended.
 pub fn transfers(record: &Record) -> String {
     let mut out = String::from("queue,traffic,t_s,bytes,took_ms,ideal_ms,slowdown\n");

@@ -1,4 +1,4 @@
-//! A picture of lines and dots: computed values beside counted ones, or two distributions.
+//! A picture of lines and dots: computed and counted values, or two distributions.
 
 use std::path::Path;
 

@@ -221,7 +221,7 @@ fn path(run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<'_>)) {
     }
 }
 
-/// Traffic of one's own, flow by flow; the time is that of its beginning.
+/// User-defined traffic, flow by flow; the time is that of its beginning.
 fn traffic(record: &Record, run: &Run, of_run: &Row<'_>, put: &mut dyn FnMut(&Row<'_>)) {
     for (i, (series, plan)) in run.traffic.iter().zip(&record.test.traffic).enumerate() {
         let (name, direction) = (traffic_name(record, i), Some(plan.direction));

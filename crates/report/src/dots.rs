@@ -1,4 +1,4 @@
-//! A picture of measured values as dots, beside the values that others published.
+//! A picture of measured values as dots, next to published values.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ pub struct DotPanel {
     pub line: Option<(f64, String)>,
 }
 
-/// Dots beside a name: one, or two to be compared.
+/// The dots of a row: one, or two to be compared.
 #[derive(Clone, Debug, Default)]
 pub struct DotRow {
     /// Left of the axis.

@@ -15,7 +15,7 @@ static COUNTER: AtomicU32 = AtomicU32::new(0);
 /// Most names to try before giving up.
 const TRIES: u32 = 100;
 
-/// A new file beside `path`, created by this call. An existing file or link of its name is never opened.
+/// A new file next to `path`, created by this call. An existing file or link of its name is never opened.
 fn temporary(path: &Path) -> std::io::Result<(File, PathBuf)> {
     let name = path.file_name().map_or_else(|| "out".into(), |n| n.to_string_lossy().into_owned());
     let mut tries = 0;
@@ -52,7 +52,7 @@ pub(crate) fn replace(
     put(path, fill, |part| fs::rename(part, path))
 }
 
-/// Fills a temporary file beside `path`; `finish` then renames it.
+/// Fills a temporary file next to `path`; `finish` then renames it.
 fn put(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> std::io::Result<()>,

@@ -1,4 +1,5 @@
-//! What kind of queue a direction has, from what both ends of the path see of a load in that direction alone.
+//! The kind of queue of a direction, from what both ends of the path see during a load in that direction
+//! alone.
 //!
 //! [`queue_kind`] is a pure function of the record. It reads only what a real path has: goodput by step, the
 //! senders' windows, round trips and retransmissions, echoes of marks, and the one-way delays of a sparse
@@ -307,7 +308,7 @@ impl Figures {
         (SAME.0 * self.packet + self.noise).max(SAME.1 * self.longest_late)
     }
 
-    /// In how many of the steps with losses the queue was as long as ever.
+    /// In how many of the steps with losses the queue was at its longest.
     fn full_losses(&self) -> usize {
         self.before_losses.iter().filter(|wait| **wait >= self.longest_late - self.same()).count()
     }

@@ -1,6 +1,6 @@
-//! Delays that others published, as lines beside ours.
+//! Published delays, as lines next to ours.
 
-/// A delay of a run that the picture of the comparison shows as a line beside ours.
+/// A delay of a run that the picture of the comparison shows as a line next to ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// Number of the run in the record.

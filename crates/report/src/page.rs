@@ -200,7 +200,7 @@ fn banners(record: &Record) -> String {
     out
 }
 
-/// Findings beside the grades: a starved direction, lost probes.
+/// Findings in addition to the grades: a starved direction, lost probes.
 fn findings(record: &Record, summaries: &[Summary]) -> String {
     let of = |s: &Summary| s.findings.iter().map(|f| format!("{}: {f}", s.queue)).collect::<Vec<_>>();
     let found: Vec<String> = summaries.iter().flat_map(of).collect();

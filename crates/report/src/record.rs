@@ -187,22 +187,22 @@ pub struct TestPlan {
     pub flows: Vec<FlowPlan>,
     /// Latency probes.
     pub probes: Vec<ProbePlan>,
-    /// Calls beside the flows.
+    /// Calls in addition to the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub voip: Vec<ProbePlan>,
-    /// Pages loaded beside the flows.
+    /// Pages loaded in addition to the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub web: Vec<PagePlan>,
-    /// Videos played beside the flows.
+    /// Videos played in addition to the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dash: Vec<VideoPlan>,
-    /// Video calls and games beside the flows.
+    /// Video calls and games in addition to the flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub talks: Vec<TalkPlan>,
     /// Groups of flows, each flow with a size.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficPlan>,
-    /// Senders of UDP beside the flows (`[[udp]]` of an experiment), in number.
+    /// The number of UDP senders in addition to the flows (`[[udp]]` of an experiment).
     #[serde(skip_serializing_if = "is_zero")]
     pub sources: u32,
 }
@@ -382,7 +382,7 @@ pub struct Run {
     /// Its responsiveness, in the test that measures it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rpm: Option<Responsiveness>,
-    /// What kind of queue the loaded direction has, on a real path; absent if it was not loaded alone.
+    /// The kind of queue of the loaded direction, on a real path; absent if it was not loaded alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_kind: Option<FoundQueue>,
     /// What a second, near observer saw meanwhile, on a real path.

@@ -28,7 +28,7 @@ pub const WIDTH: usize = 80;
 const WIDE: usize = 120;
 /// Title of the coloured group.
 const GRADE: &str = "grade";
-/// Title of the group of lost probes, red if the loss is named beside the grade.
+/// Title of the group of lost probes, red if the loss is shown with the grade.
 const LOST: &str = "lost";
 /// Longest queue name shown in the table; longer ones are shortened with an ellipsis and listed below.
 const QUEUE_WIDTH: usize = 24;

@@ -1,4 +1,4 @@
-//! Flow completion times and slowdowns of traffic of one's own.
+//! Flow completion times and slowdowns of the user's own traffic.
 
 use serde::{Deserialize, Serialize};
 

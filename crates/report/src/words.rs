@@ -61,7 +61,7 @@ pub(crate) fn experiment(record: &Record) -> String {
     parts.join(" · ")
 }
 
-/// Senders of UDP beside the flows.
+/// UDP senders in addition to the flows.
 fn udp(sources: u32) -> String {
     if sources == 1 { "UDP from 1 source".to_owned() } else { format!("UDP from {sources} sources") }
 }

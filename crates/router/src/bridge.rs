@@ -1,7 +1,6 @@
-//! Two interfaces that are to be linked: what they must be like, and how to put them back.
-//!
-//! The device and the kernel may put packets together when they arrive (GRO, LRO). A queue would see one
-//! large packet, so both are off while the interfaces are linked.
+//! Two interfaces to be linked: their requirements, and how to restore them. The device and the kernel may
+//! join packets when they arrive (GRO, LRO). A queue would see one large packet, so both are off while the
+//! interfaces are linked.
 
 use goodqueue_wire::netlink::{Interface, Route, interfaces};
 use goodqueue_wire::{Ethtool, Interfaces};

@@ -1,4 +1,4 @@
-//! Why the kernel's queues were not changed, or not put back.
+//! Why the kernel's queues could not be changed or restored.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The request is wrong, or something on this machine stands against it. Nothing was changed.
+    /// The request is wrong, or something on this machine prevents it. Nothing was changed.
     #[error("{0}")]
     Refused(String),
     /// This machine lacks something. Nothing was changed.

@@ -1,5 +1,5 @@
-//! What was there before a change: files in a folder that is empty after the next boot, as the interfaces'
-//! queues and the stations' weights are.
+//! The state before a change: files in a folder that is emptied by a reboot, like the interfaces' queues and
+//! the stations' weights.
 
 use std::fs;
 use std::io::ErrorKind;

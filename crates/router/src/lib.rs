@@ -1,15 +1,15 @@
-//! On the router, on Linux: the kernel's own queueing disciplines on real interfaces.
+//! The kernel's own queueing disciplines on the real interfaces of a router (Linux).
 //!
 //! * [`tc`] changes them: each [`tc::Change`] is a netlink message, and prints as the `tc` or `ip` command
 //!   that does the same.
-//! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, as sqm-scripts do,
+//! * [`sqm`] shapes an interface in both directions below the rate of the link behind it, like sqm-scripts,
 //!   so that the queue is here and not in the modem.
-//! * [`autorate`] gives these shapers other rates as the link behind them varies.
+//! * [`autorate`] adjusts the rates of these shapers as the link behind them varies.
 //! * [`bridge`] prepares two interfaces for an emulated link between them.
 //! * [`shape`] takes the frames of an interface out to a program's own queues, and back.
-//! * [`watch`] looks at the queues of interfaces, whoever has set them up.
-//! * [`doctor`] looks for queues that are too long in this host, says what to change and why, changes it and
-//!   takes it back.
+//! * [`watch`] reads the queues of interfaces, whoever set them up.
+//! * [`doctor`] looks for queues that are too long in this host, explains what to change and why, changes it,
+//!   and undoes that.
 //! * [`airtime`] shows the stations of an access point, and sets their weights by a policy.
 //!
 //! The queues' parameters are those of the library ([`goodqueue::QueueSpec`]): what runs in the simulator

@@ -5,10 +5,9 @@
 //!   what arrives at IFACE ─ ingress filter ─► gqdn (dummy) ─ packet socket ─► our queue ─► gqdn, marked
 //!                                                                      gqdn's egress filter ─► arrives at IFACE
 //! ```
-//!
-//! A marked frame passes the filters of `IFACE`, so it takes the detour once. If the program dies, frames
-//! would go on to the dummies, where nobody takes them: so another process, which only waits for that,
-//! deletes the filters ([`clean`]).
+//! A marked frame passes the filters of `IFACE`, so it takes the detour only once. If the program dies,
+//! frames would still go to the dummies, where nobody reads them. So another process, which only waits for
+//! that, deletes the filters ([`clean`]).
 
 use std::fs;
 
@@ -116,7 +115,7 @@ impl Detour {
         let interface = sqm::find(&all, name)?.clone();
         if interface.header != 14 {
             return Err(Error::Refused(format!(
-                "{name} is no Ethernet interface, and only their frames can take a detour; the kernel's own queues \
+                "{name} is not an Ethernet interface, and only Ethernet frames can take the detour; the kernel's own queues \
                  can: goodqueue sqm {name}"
             )));
         }

@@ -1,5 +1,5 @@
-//! Queues as they are: what each queueing discipline of an interface has sent, dropped and marked since the
-//! last look, and what waits in it.
+//! Reads the queues: what each queueing discipline of an interface has sent, dropped and marked since the
+//! last reading, and what waits in it.
 
 use std::fs;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A queue of one's own beside those of the catalogue: a FIFO that drops one packet each interval while
+//! A user-defined queue beside those of the catalogue: a FIFO that drops one packet each interval while
 //! packets wait too long.
 //!
 //! `cargo run --release -p goodqueue-sim --example own_queue`

@@ -121,7 +121,7 @@ fn check_link(link: &Link, nodes: usize) -> Result<(), String> {
     ends(link.from, link.to, nodes)?;
     for (what, span) in [("delay", link.delay), ("jitter", link.jitter)] {
         if span > LONGEST {
-            return Err(format!("{what} of {span}: {LONGEST} is the most"));
+            return Err(format!("{what} of {span}: the maximum is {LONGEST}"));
         }
     }
     if !link.loss.is_sound() {

@@ -43,7 +43,7 @@ pub(crate) enum Device {
     Fifo(FifoLine),
     /// A queue of the catalogue.
     Single(Port<Token, AnyQueue<Token>>),
-    /// A queue of one's own.
+    /// A user-defined queue.
     Own(Box<Port<Token, Running>>),
     Shaped(Box<Port<Token, Shaped<EitherQueue>>>),
     Multi(Box<MultiPort<Token, EitherQueue>>),
@@ -247,7 +247,7 @@ impl Device {
         }
     }
 
-    /// Why a queue of one's own can no longer do its work.
+    /// Why a user-defined queue can no longer do its work.
     pub(crate) fn fault(&self) -> Option<String> {
         match self {
             Device::Own(port) => port.queue().fault(),

@@ -99,7 +99,7 @@ impl Cdf {
     /// The first point (from 1) that is wrong, and why.
     pub fn new(points: Vec<(f64, f64)>) -> Result<Cdf, String> {
         if points.len() > MOST_POINTS {
-            return Err(format!("{} points: {MOST_POINTS} is the most", points.len()));
+            return Err(format!("{} points: the maximum is {MOST_POINTS}", points.len()));
         }
         let mut before = (0.0, 0.0);
         for (number, &(value, share)) in (1..).zip(&points) {

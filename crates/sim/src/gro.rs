@@ -1,10 +1,9 @@
 //! Generic receive offload (GRO): a receiving device joins the segments of a flow that it takes in one poll,
 //! and passes them on as one super-packet. The rules are those of Linux 6.1: `net/core/gro.c`
 //! (`dev_gro_receive`, `skb_gro_receive`, `napi_gro_flush`) and `net/ipv4/tcp_offload.c` (`tcp_gro_receive`).
-//!
-//! When a poll takes place is said in [`crate::propagation`]. Nothing is kept from one poll to the next:
-//! Linux flushes at the end of each poll if `gro_flush_timeout` is 0 and HZ is below 1000. `gro_normal_batch`
-//! only changes how many packets go up in one call, and calls take no time here.
+//! [`crate::propagation`] defines when a poll takes place. Nothing is kept from one poll to the next: Linux
+//! flushes at the end of each poll if `gro_flush_timeout` is 0 and HZ is below 1000. `gro_normal_batch` only
+//! changes how many packets go up in one call, and calls take no time here.
 
 use crate::frame::{Frame, Frames, Kind};
 use crate::tcp::Flags;

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// Where the simulator has a fast implementation of something beside the plain one, this selects between
+/// Where the simulator has a fast and a plain implementation, this selects between
 /// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Implementation {

@@ -5,8 +5,8 @@
 //!
 //! # One flow through a queue
 //!
-//! One CUBIC flow through CoDel on a line of 20 Mbit/s, a ping beside it, and how long packets wait in the
-//! queue:
+//! One CUBIC flow through CoDel on a line of 20 Mbit/s, a ping at the same time, and how long packets wait in
+//! the queue:
 //!
 //! ```
 //! use goodqueue::{Nanos, Rate, Span};

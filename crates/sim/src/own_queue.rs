@@ -1,4 +1,4 @@
-//! A queue of one's own, used like one of the catalogue.
+//! A user-defined queue, used like one of the catalogue.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -10,7 +10,7 @@ use goodqueue::{AnyQueue, Backlog, Nanos, Observer, Owner, Packet, Queue, Reason
 use crate::scenario::Discipline;
 use crate::token::{FrameId, Token};
 
-/// A queue of one's own: two methods. [`Discipline::own`] makes a [`Discipline`] of it. Each link gets its
+/// A user-defined queue: two methods. [`Discipline::own`] makes a [`Discipline`] of it. Each link gets its
 /// own clone.
 ///
 /// It must give back every packet exactly once, from `dequeue` or through [`Report::drop`]. The simulation
@@ -78,7 +78,7 @@ pub trait OwnQueue: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-/// A queue of one's own reports here the packets that it drops or marks.
+/// A user-defined queue reports here the packets that it drops or marks.
 pub struct Report<'a> {
     now: Nanos,
     held: &'a mut Held,
@@ -130,7 +130,7 @@ pub struct NamedQueue {
 }
 
 impl Discipline {
-    /// A queue of one's own under `name`, which tables, charts and claims show. Choose a name that no other
+    /// A user-defined queue under `name`, which tables, charts and claims show. Choose a name that no other
     /// queue has.
     ///
     /// It can be in front of any line: alone, below a [`Shaper`](crate::Shaper), as one of several hardware
@@ -172,7 +172,7 @@ impl fmt::Display for NamedQueue {
     }
 }
 
-/// What a queue of one's own holds, and its statistics.
+/// What a user-defined queue holds, and its statistics.
 #[derive(Debug)]
 struct Held {
     name: Arc<str>,
@@ -196,7 +196,7 @@ impl Held {
     }
 }
 
-/// A queue of one's own at work.
+/// A user-defined queue at work.
 #[derive(Debug)]
 pub(crate) struct Running {
     queue: Box<dyn Prototype>,
@@ -244,7 +244,7 @@ impl Queue<Token> for Running {
                 *packets == 0 || !self.never_holds_back,
                 "the queue `{name}` holds {packets} packets and gives none: at a switch no queue holds back"
             );
-            // It would be asked again at once and give none again, for ever.
+            // It would be polled again at once and return none again, without end.
             let is_early = self.next_wake(now).is_some_and(|at| at <= now);
             assert!(
                 !is_early,
@@ -286,7 +286,7 @@ impl Queue<Token> for Running {
     }
 }
 
-/// A queue of the catalogue, or one's own.
+/// A built-in or user-defined queue.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // One for each device, and most are of the first kind.
 pub(crate) enum EitherQueue {

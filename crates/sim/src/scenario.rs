@@ -132,7 +132,7 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// Whether it can hold packets back. Of one's own queue that is not known, so the answer is yes.
+    /// Whether it can hold packets back. For a user-defined queue that is unknown, so the answer is yes.
     #[must_use]
     pub fn is_shaper(&self) -> bool {
         match self {

@@ -81,7 +81,8 @@ impl<Q: Queue<Token>> Shaped<Q> {
     fn pass_tbf(&mut self, now: Nanos, observer: &mut impl Owner<Token>) -> Option<Token> {
         if self.head.is_none() {
             let packet = self.queue.dequeue(now, observer)?;
-            // A packet longer than the bucket would wait for ever, so it leaves when the bucket is full.
+            // A packet longer than the bucket would never leave, so it leaves when the bucket is
+            // full.
             self.head = Some((packet, time_of(&mut self.rate, packet.len()).min(self.buffer)));
         }
         let (packet, cost) = self.head.filter(|&(_, cost)| self.bucket(now) >= cost)?;

@@ -50,7 +50,7 @@ fn goodput() -> Gauge {
     Gauge { of: Measure { figure: "goodput".into(), unit: "Mbit/s".into() }, value: Box::new(value) }
 }
 
-/// An axis, or the variants, with the values that are told apart.
+/// An axis, or the variants, with the values that are distinguished.
 struct Levels {
     name: String,
     words: Vec<String>,

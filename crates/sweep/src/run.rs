@@ -1,4 +1,4 @@
-//! Runs what is to be done on the threads of this machine.
+//! Runs the remaining units on the threads of this machine.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};

@@ -90,7 +90,7 @@ impl Store {
         self.parts.write(&part_name(rows), &bytes).map(|_| ()).map_err(Error::machine)
     }
 
-    /// Writes a file beside the parts, unless it has these bytes already.
+    /// Writes a file next to the parts, unless it has these bytes already.
     ///
     /// # Errors
     /// [`Error::Machine`] with the file's name.
@@ -101,7 +101,7 @@ impl Store {
         self.folder.write(name, bytes).map_err(Error::machine)
     }
 
-    /// Writes the table of all runs beside the parts: [`Study::table`].
+    /// Writes the table of all runs next to the parts: [`Study::table`].
     ///
     /// # Errors
     /// [`Error::Machine`] with the file's name.

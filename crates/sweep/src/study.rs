@@ -1,4 +1,4 @@
-//! A study: a sweep with its points, and what of it is still to be run.
+//! A study: a sweep with its points, and the work that remains.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -59,7 +59,10 @@ impl Study {
         }
         let most = u64::from(u32::MAX);
         if points.count() > most {
-            return Err(Error::Usage(format!("[sweep]: {} points, and {most} are the most", points.count())));
+            return Err(Error::Usage(format!(
+                "[sweep]: {} points, but the maximum is {most}",
+                points.count()
+            )));
         }
         let of_first = match sweep.design {
             Design::Bayes => sweep.axes.iter().map(|axis| axis.at(0.0)).collect(),

@@ -1,4 +1,4 @@
-//! Sweeps from their file to what they show, with the real simulator and with others.
+//! Sweeps from their file to their findings, with the real simulator and with others.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -278,7 +278,7 @@ fn what_is_wrong_is_named_with_its_place() {
         ("verify = 2", "limits = ['rise_p95 > 2x']", "in a file a bound is a value"),
         ("'link.rtt'", "'seeds'", "every point runs with all seeds"),
         ("['10ms', '40ms']", "[]", "values is empty"),
-        ("['10ms', '40ms']", "['10ms', '10ms']", "there twice"),
+        ("['10ms', '40ms']", "['10ms', '10ms']", "given twice"),
         ("[sweep]", "[swep]", "did you mean"),
         ("length = '3s'", "length = '3'", "grid.toml:6:10: length = \"3\""),
     ] {

@@ -1,4 +1,5 @@
-//! A unit of work: a point with a seed. Its hash says what is simulated, and its cost how long that takes.
+//! A unit of work: a point with a seed. Its hash identifies what is simulated, and its cost estimates how
+//! long that takes.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -90,7 +91,7 @@ pub fn speed() -> Result<f64, Error> {
 }
 
 /// What identifies these jobs: everything that they simulate and measure, with every number filled in, and
-/// the version of the simulator. Of a library of one's own its content counts.
+/// the version of the simulator. Of a user's library its content counts.
 pub(crate) fn hash(jobs: &[Job], libraries: &mut Libraries) -> UnitHash {
     let mut text = String::new();
     let mut digest = Sha256::new();

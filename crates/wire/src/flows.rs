@@ -1,7 +1,5 @@
-//! What the lines did with the packets of each connection.
-//!
-//! Each direction counts what passes it. What a TCP connection brought through shows in the other one: how
-//! far its acknowledgements rose.
+//! What the lines did with the packets of each connection. Each direction counts what passes it. The other
+//! direction shows how much a TCP connection delivered: how far its acknowledgements rose.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -13,7 +11,7 @@ use crate::frame::{self, ETHERNET, TCP};
 use crate::sample::Count;
 use crate::tcp_header;
 
-/// Most connections that are told apart in a direction; the packets of others are counted together.
+/// Maximum number of connections tracked in a direction; the packets of others are counted together.
 pub const MOST_FLOWS: usize = 10_000;
 /// Most steps with payload, of all connections of a direction together (24 MiB): 29 hours of one that never
 /// rests, at 100 ms. What arrives later has no step.

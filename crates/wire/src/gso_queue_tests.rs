@@ -1,4 +1,4 @@
-//! Super-packets in the queues of a path: as the port decides that the simulator has, too.
+//! Super-packets in the queues of a path: the port, which the simulator uses too, makes the decisions.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -83,7 +83,7 @@ impl Interfaces {
         Interfaces { routes, mtu, has_super_packets: false, is_transparent: true, tracking: None }
     }
 
-    /// The same, where hosts are told apart by the addresses that they have behind address translation.
+    /// The same, but hosts are distinguished by their addresses behind address translation.
     #[must_use]
     pub fn tracked(self, tracking: Option<Tracking>) -> Interfaces {
         Interfaces { tracking, ..self }

@@ -25,7 +25,7 @@ impl Lock {
             options.write(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
             let file = options.open(path)?;
             if file.metadata()?.uid() != crate::effective_user() {
-                let what = "it belongs to another user, who could hold it for ever";
+                let what = "it belongs to another user, who could hold it without end";
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
             }
             match file.try_lock() {

@@ -1,8 +1,7 @@
-//! Which connections this machine translates the addresses of, as its connection tracking tells: behind
-//! translation all hosts of a network have one address, and a queue that is fair to hosts must know theirs.
-//!
-//! Like Linux's `sch_cake.c:cake_update_flowkeys` it is about IPv4 alone. It knows protocols with ports, and
-//! questions and answers of ICMP, which have a number in place of ports.
+//! The connections whose addresses this machine translates, as reported by its connection tracking. Behind
+//! translation all hosts of a network share one address, and a queue that is fair to hosts must know their
+//! own. Like Linux's `sch_cake.c:cake_update_flowkeys` it handles only IPv4. It knows protocols with ports,
+//! and ICMP requests and answers, which have an identifier instead of ports.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};

@@ -235,7 +235,7 @@ impl<C: Channel> Runner<C> {
         })
     }
 
-    /// Runs until it is told to stop or an interface disappears.
+    /// Runs until it receives the order to stop or an interface disappears.
     pub(crate) fn run(mut self) -> Part {
         let (began, cpu_before) = (thread::now(), thread::cpu_time());
         let mut failure = None;

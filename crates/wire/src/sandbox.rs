@@ -1,5 +1,5 @@
-//! What a server takes from itself once its sockets are open. A fault in it then gives an attacker a process
-//! that can serve, and hardly more.
+//! The privileges that a server drops once its sockets are open. A flaw in it then gives an attacker a
+//! process that can serve, and hardly more.
 //!
 //! * Landlock: no file can be opened, made, changed or run, no TCP connection made and no port taken.
 //! * seccomp: an allow list of system calls. Any other call fails with `EPERM`, and so does one of the list

@@ -1,4 +1,4 @@
-//! What there is once for each direction that a thread of the engine serves: both, or one of them.
+//! One item for each direction that a thread of the engine serves: both directions, or one of them.
 
 use std::ops::{Index, IndexMut, Range};
 

@@ -169,7 +169,7 @@ pub(crate) fn page(lines: &[Line], rows: &[Row]) -> String {
     if let (Some(typical), Some(most)) = (crate::truth::at(&lead, 50), lead.last()) {
         let _ = writeln!(
             out,
-            "\nWhere irtt or fping has a smaller error of a rise than Goodqueue, it is smaller by {typical:.2} ms at the \
+            "\nWhere irtt or fping has a smaller error in a rise than Goodqueue, it is smaller by {typical:.2} ms at the \
              median, and by {most:.2} ms at most."
         );
     }
@@ -206,33 +206,35 @@ pub(crate) fn page(lines: &[Line], rows: &[Row]) -> String {
 const HEAD: &str = "\
 # Accuracy
 
-How far are the figures of `goodqueue test` and of other tools from the truth? On most paths the queue is one of ours in the live
-engine: an emulated line between two network namespaces. It writes down when each packet came and left. On the paths marked
-*kernel* the engine only delays, and the queue is a shaper of the kernel behind it. There two packet captures in one namespace,
-with the kernel's times, show when each packet came to the shaper and left it; a load of which they missed a packet is not used.
-The truth of a tool's run follows from the record of the same run:
+How far are the figures of `goodqueue test` and of other tools from the truth? On most paths the queue is one
+of ours in the live engine: an emulated line between two network namespaces. The engine records when each
+packet arrived and left. On the paths marked *kernel* the engine only delays, and the queue is a shaper of the
+kernel behind it. There two packet captures in one namespace, with kernel timestamps, show when each packet
+reached the shaper and left it; a load of which they missed a packet is not used. The truth about a tool's run
+follows from the recording of the same run:
 
-* **Goodput**: TCP payload that arrived in order in the interval that the tool's figure covers. The queue for ACKs shows it: how far
-  the acknowledgement number of each connection rose.
-* **Rise**: how long the tool's own probes waited in both queues, minus the median before the load. The percentiles are over the
-  loaded interval without its first seconds.
+* **Goodput**: TCP payload that arrived in order in the interval that the tool's figure covers. The queue for
+  ACKs shows how far the acknowledgement number of each connection rose.
+* **Rise**: how long the tool's own probes waited in both queues, minus the median before the load. The
+  percentiles are over the loaded interval without its first seconds.
 
-The other tools ran as their users run them: iperf3 makes the load while irtt and fping measure delay. irtt and fping print no
-figure of the loaded interval, so it is computed from their single probes. irtt's one-way delays are as good as the clocks
-of the two ends agree; here they are one clock.
+The other tools ran as their users run them: iperf3 makes the load while irtt and fping measure delay. irtt
+and fping print no figures for the loaded interval, so we compute them from the single probes. irtt's one-way
+delays are as accurate as the clocks of the two ends agree; here both ends use the same clock.
 
-A figure is right if goodput is within 1 %, and a rise within 3 % or 0.3 ms. A direction is right if it has the larger rise of the two,
-a grade if it is that of the true mean rise. Where the true median rise is below 0.3 ms, as behind a policer, which makes nobody wait,
-no direction is judged. The table has how many of all figures are right, and the median of the absolute errors.
+A figure is right if goodput is within 1 %, and a rise within 3 % or 0.3 ms. A direction is right if it has
+the larger rise of the two. A grade is right if it is that of the true mean rise. If the true median rise is
+below 0.3 ms, as behind a policer, which delays nothing, the direction is not judged. The table shows how many
+of all figures are right, and the median of the absolute errors.
 
-Two paths have a policer: `tbf` with a bucket of 40 ms and room for two packets, on a line four times as fast. The kernel that
-measured has `tbf` and `htb`, but neither `netem` nor `fq_codel`.
-A load in which the engine did not keep time is measured again, three times at the most, and left out if it never did.
+Two paths have a policer: `tbf` with a bucket of 40 ms and room for two packets, on a line four times as fast.
+The kernel of these measurements has `tbf` and `htb`, but neither `netem` nor `fq_codel`. A load in which the
+engine did not keep time is measured again, up to three times, and left out if it never did.
 
-The page is made by a program, as root on a machine that does nothing else (35 minutes; it needs irtt, fping, iperf3, tc and
-dumpcap). Numbers of paths behind its words measure these alone; the rows of the others are kept, from `accuracy.json` beside it.
-Paths 3, 26, 28 and 30 were measured in this way, at another time than the rest. The rule on paths on which nobody waits was added
-after the first results.
+A program makes this page, as root on an otherwise idle machine (35 minutes; it needs irtt, fping, iperf3, tc
+and dumpcap). With the numbers of paths as further arguments it measures only these, and keeps the rows of the
+others, from `accuracy.json` next to the page. We measured paths 3, 26, 28 and 30 in this way, at a different
+time from the rest. The rule for paths on which nothing waits was added after the first results.
 
 ```sh
 cargo build --release -p goodqueue-cli --bin goodqueue --example accuracy
@@ -246,17 +248,17 @@ const FLENT: &str = "\
 ";
 
 const NEAREST: &str = "
-Nobody can be better in the column *direction* than irtt, which is right in all. In the others Goodqueue is better in total, but not on
-each load. This table counts the loads on which a tool has the smallest error of all. Each tool sends its own probes and is held
-against their truth.
+No tool can be better than irtt in the column *direction*, since irtt is always right. In the other columns
+Goodqueue is better in total, but not on each load. This table counts the loads on which a tool has the
+smallest error of all. Each tool is compared with the truth about its own probes.
 
 | tool | nearest: goodput | rise, median | rise, 95th percentile |
 |---|---|---|---|
 ";
 
 const TABLE: &str = "
-Errors of all figures, as *said minus true*; rises in ms, *of* the true rise. The last column says why Goodqueue doubts its own
-result, if it does; it then gives no grade.
+The table has the errors of all figures, as *shown minus true*; for rises in ms, *of* the true rise. If
+Goodqueue doubts its own result, the last column gives the reason; it then gives no grade.
 
 | path | | load | tool | goodput | rise, median | rise, 95th | doubts |
 |---|---|---|---|---|---|---|---|

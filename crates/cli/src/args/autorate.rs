@@ -14,14 +14,14 @@ Examples:
   goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --json >log
   goodqueue autorate eth0 --up 5mbit..20mbit --down 50mbit..300mbit --systemd   # a unit
 
-LEAST..MOST: the least rate that is still of use when the link is bad, and the highest that the link \
-can ever have. Each shaper begins at a third of MOST. A single rate stays as it is.
+LEAST..MOST: the lowest rate that is still useful when the link is bad, and the highest rate that the link \
+can ever reach. Each shaper starts at a third of MOST. A single rate never changes.
 
-20 probes a second go to the reflectors in turn. Over IPv4 they ask for timestamps first, which tell \
-both directions apart; a reflector without them gets echoes (ping). It needs CAP_NET_ADMIN and \
-CAP_NET_RAW, which root has. Ctrl-C puts back what was there before.";
+It sends 20 probes a second to the reflectors in turn. Over IPv4 it first asks for ICMP timestamps, which \
+show the delay of each direction; a reflector that does not answer them gets echo requests (ping). It needs \
+CAP_NET_ADMIN and CAP_NET_RAW, which root has. Ctrl-C restores what was there before.";
 
-/// Whom to ask if nobody is named: public resolvers, each at many places, so that one is near.
+/// The default reflectors: public resolvers, each in many places, so that one is near.
 const REFLECTORS: &str = "1.1.1.1,1.0.0.1,8.8.8.8,8.8.4.4,9.9.9.9,149.112.112.112";
 
 /// `goodqueue autorate`.
@@ -36,8 +36,8 @@ pub struct AutorateArgs {
     /// Range of the download shaper's rate
     #[arg(long, value_name = "LEAST..MOST")]
     pub down: String,
-    /// An address that answers pings: 2 to 8 of them, behind the link and near. 4 are asked at a time, the
-    /// others take the place of bad ones
+    /// Addresses that answer pings: 2 to 8, beyond the link and nearby. 4 are in use at a time; the others
+    /// replace bad ones
     #[arg(long, value_name = "ADDRESS", default_value = REFLECTORS, value_delimiter = ',')]
     pub reflector: Vec<IpAddr>,
     /// The queues and the link.
@@ -46,10 +46,10 @@ pub struct AutorateArgs {
     /// End after this time
     #[arg(long, value_name = "TIME")]
     pub length: Option<String>,
-    /// Print as JSON, a line for each decision and one for each second
+    /// Print JSON: a line for each decision and one for each second
     #[arg(long)]
     pub json: bool,
-    /// Print a unit for systemd that does this whenever the interface is there, and change nothing
+    /// Print a systemd unit that does this whenever the interface exists, and change nothing
     #[arg(long, conflicts_with = "json")]
     pub systemd: bool,
     /// Print no decisions

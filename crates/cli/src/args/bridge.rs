@@ -10,12 +10,12 @@ Examples:
   goodqueue bridge eth1 eth2 --rate 20mbit --queue fq_codel -o result --length 1min
   goodqueue bridge eth1 eth2 --rate 100mbit --loss 0.1% --watch
 
-What arrives at IF1 leaves at IF2 (up), and the other way round (down): Ethernet frames of every kind, also \
-ARP, IPv6's neighbour discovery, VLAN tags, PPPoE and multicast. Neither end notices it. \
+Frames that arrive at IF1 leave at IF2 (up), and vice versa (down). This includes Ethernet frames of every \
+kind: ARP, IPv6 neighbour discovery, VLAN tags, PPPoE and multicast. Neither end notices the bridge. \
 Give the two interfaces no addresses, and connect each to one end only. `goodqueue link set` \
-changes the link while it runs. Ctrl-C ends it and prints what passed.
+changes the link while it runs. Ctrl-C ends it and prints a report of the traffic.
 
-It needs CAP_NET_RAW and CAP_NET_ADMIN, which root has. If packets left too late, because \
+It needs CAP_NET_RAW and CAP_NET_ADMIN, which root has. If packets left too late because \
 the machine could not keep up, the report says so.";
 
 /// `goodqueue bridge`.
@@ -36,7 +36,7 @@ pub struct BridgeArgs {
     /// Print the record as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// What is told.
+    /// What to print and write.
     #[command(flatten)]
     pub told: ToldArgs,
 }

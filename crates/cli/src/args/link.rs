@@ -16,25 +16,26 @@ Examples:
   goodqueue link --link wifi.toml --expose 8080 -- sh -c 'curl $GOODQUEUE_SERVER:8080'
   goodqueue link --rate 10mbit --watch --expose 5201 -- sh -c 'iperf3 -c $GOODQUEUE_SERVER'
 
-The program sees a network with one other host, whose address is in $GOODQUEUE_SERVER. What comes \
-to exposed ports of that host goes on to this machine's loopback interface. With --outside it reaches \
-other networks and DNS as well, by TCP and UDP; without, nothing else. Both directions have the same \
-queue.
+The program sees a network with one other host, whose address is in $GOODQUEUE_SERVER. That host forwards \
+its exposed ports to this machine's loopback interface. With --outside the program also reaches other \
+networks and DNS, over TCP and UDP; otherwise it reaches nothing else. Both directions use the same kind \
+of queue.
 
-The exit code is the program's; 126 if it cannot be started, 127 if there is none; 128 and its \
-number if a signal ended it. 2 and 3 are also goodqueue's, with a message.";
+The exit code is the program's. It is 126 if the program cannot be started, 127 if there is no such program, \
+and 128 plus the signal's number if a signal ended it. Goodqueue's own errors are 2 and 3, with a message.";
 
 /// `goodqueue link`.
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct LinkArgs {
-    /// What else there is to do.
+    /// A subcommand, if there is one.
     #[command(subcommand)]
     pub action: Option<LinkAction>,
     /// The link.
     #[command(flatten)]
     pub emulation: EmulationArgs,
-    /// A Wi-Fi network of a file in place of lines: its `[wifi]` is that of experiment files
+    /// Use the Wi-Fi network in `[wifi]` of this file instead of a line; the table is that of experiment
+    /// files
     #[arg(
         long,
         value_name = "FILE.toml",
@@ -42,24 +43,24 @@ pub struct LinkArgs {
         help_heading = "Link"
     )]
     pub link: Option<PathBuf>,
-    /// The program's connections ask for ECN
+    /// Let the program's connections negotiate ECN
     #[arg(long, help_heading = "Link")]
     pub ecn: bool,
-    /// Hosts send super-packets of TCP (TSO), which the queue cuts or takes whole: for rates above 1 Gbit/s
+    /// Let hosts send TCP super-packets (TSO), which the queue cuts or takes whole: for rates above 1 Gbit/s
     #[arg(long, conflicts_with = "link", help_heading = "Link")]
     pub super_packets: bool,
-    /// Make a port of this machine's loopback interface reachable, under its own number or as PORT; of TCP,
-    /// or with /udp of UDP; may be repeated
+    /// Expose the port LOCAL of this machine's loopback interface, under its own number or as PORT. TCP, or
+    /// UDP with /udp. May be repeated
     #[arg(long, value_name = "[PORT:]LOCAL[/udp]", help_heading = "Link")]
     pub expose: Vec<String>,
-    /// Let the program reach, over the link, whatever this machine reaches by TCP and UDP: names, web
-    /// sites, other hosts. No root is needed
+    /// Let the program reach, over the link, whatever this machine reaches over TCP and UDP: DNS, web sites,
+    /// other hosts. This needs no root
     #[arg(long, help_heading = "Link")]
     pub outside: bool,
-    /// What is told.
+    /// What to print and write.
     #[command(flatten)]
     pub told: ToldArgs,
-    /// Write exit code and record as JSON into FILE; /dev/fd/3 is the file descriptor 3
+    /// Write the exit code and the record as JSON to FILE; /dev/fd/3 is file descriptor 3
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub json: Option<PathBuf>,
     /// Run $SHELL
@@ -73,7 +74,7 @@ pub struct LinkArgs {
 /// An emulated link.
 #[derive(Args, Clone, Debug)]
 pub struct EmulationArgs {
-    /// Rate of both directions, of Ethernet frames without FCS [default: 20mbit]
+    /// Rate in each direction, counting Ethernet frames without FCS [default: 20mbit]
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub rate: Option<String>,
     /// Rate up: from the program, or from IF1
@@ -82,16 +83,16 @@ pub struct EmulationArgs {
     /// Rate down
     #[arg(long, value_name = "RATE", help_heading = "Link")]
     pub down: Option<String>,
-    /// A Mahimahi trace as the line up, in place of a rate
+    /// A Mahimahi trace for the line up, instead of a rate
     #[arg(long, value_name = "FILE", conflicts_with = "up", help_heading = "Link")]
     pub trace_up: Option<PathBuf>,
-    /// A Mahimahi trace as the line down
+    /// A Mahimahi trace for the line down
     #[arg(long, value_name = "FILE", conflicts_with = "down", help_heading = "Link")]
     pub trace_down: Option<PathBuf>,
     /// Round-trip time without load, half of it each way
     #[arg(long, value_name = "TIME", default_value = "20ms", help_heading = "Link")]
     pub rtt: String,
-    /// The queue of both directions; `goodqueue queues` lists them with their parameters
+    /// The kind of queue in both directions; `goodqueue queues` lists them with their parameters
     #[arg(
         short,
         long,
@@ -103,29 +104,29 @@ pub struct EmulationArgs {
     /// Probability of loss on the line, each way
     #[arg(long, value_name = "SHARE", default_value = "0%", help_heading = "Link")]
     pub loss: String,
-    /// Change the link TIME after its start, as `goodqueue link set` does: rate, up, down, rtt or loss; may
+    /// Change the link TIME after its start, as `goodqueue link set` does: rate, up, down, rtt or loss. May
     /// be repeated
     #[arg(long, value_name = "TIME:NAME=VALUE[,...]", help_heading = "Link")]
     pub at: Vec<String>,
-    /// Entries of a device ring between queue and line
+    /// Put a device ring of this many packets between queue and line
     #[arg(long, value_name = "PACKETS", help_heading = "Link")]
     pub ring: Option<u32>,
-    /// Keep the ring short with BQL
+    /// Keep that ring short with byte queue limits (BQL)
     #[arg(long, requires = "ring", help_heading = "Link")]
     pub bql: bool,
-    /// Root of every random stream (loss, queues that draw)
+    /// Seed of all random numbers (loss, queues that drop at random)
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Link")]
     pub seed: u64,
 }
 
-/// What a link tells.
+/// What a link prints and writes.
 #[derive(Args, Clone, Debug)]
 pub struct ToldArgs {
-    /// Print a line each second: rate and waiting time of each direction
+    /// Print a line each second: the rate and the waiting time of each direction
     #[arg(long, help_heading = "Output")]
     pub watch: bool,
-    /// Write record, page, pictures, CSV and .flent.gz files into this new folder; or write one file, in
-    /// the format of its suffix: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
+    /// Write the record, page, pictures, CSV and .flent.gz files into this new folder. Or write one file,
+    /// whose suffix sets the format: .html .svg .png .csv .parquet .md .json .gqz .flent.gz
     #[arg(short, long, value_name = "DIR|FILE", help_heading = "Output")]
     pub output: Option<PathBuf>,
     /// Print no report
@@ -133,7 +134,7 @@ pub struct ToldArgs {
     pub quiet: bool,
 }
 
-/// What to do with a link that runs.
+/// What to do with a running link.
 #[derive(Clone, Debug, Subcommand)]
 pub enum LinkAction {
     /// Change a link while it runs
@@ -143,11 +144,11 @@ pub enum LinkAction {
 
 const SET_EXAMPLES: &str = "\
 Examples:
-  goodqueue link set --rate 2mbit               # within the program, or where there is one link
+  goodqueue link set --rate 2mbit               # within the program, or if only one link runs
   goodqueue link set --pid 4711 --down 1mbit --rtt 200ms --loss 2%
 
-The change takes some 20 ms. Packets that wait stay; the one on the line ends at the old rate. No \
-packet overtakes another, so a shorter delay counts when those under way are through.";
+The change takes about 20 ms. Waiting packets stay in the queue; the one on the line finishes at the old \
+rate. No packet overtakes another, so a shorter delay takes effect once the packets in flight have arrived.";
 
 /// `goodqueue link set`.
 #[derive(Args, Clone, Debug, Default)]
@@ -167,8 +168,7 @@ pub struct LinkSetArgs {
     /// Probability of loss on the line, each way
     #[arg(long, value_name = "SHARE")]
     pub loss: Option<String>,
-    /// Process id of the `goodqueue link` that is meant [default: the one around this program, or the only
-    /// one]
+    /// Process id of the `goodqueue link` to change [default: the one around this program, or the only one]
     #[arg(long, value_name = "PID")]
     pub pid: Option<u32>,
 }

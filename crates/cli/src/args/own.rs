@@ -18,7 +18,7 @@ Examples:
   goodqueue check-queue ./my_aqm.so,limit=100 codel fq_codel,flows=16
   goodqueue check-queue cake,bandwidth=5mbit --json
 
-Exit code 1 if a queue breaks a rule.";
+The exit code is 1 if a queue breaks a rule.";
 
 pub(super) const NEW_CC_EXAMPLES: &str = "\
 Examples:
@@ -33,15 +33,15 @@ Examples:
   goodqueue check-cc ./my_cc.so cubic
   goodqueue check-cc ./my_cc.so:keep=70 --json
 
-Exit code 1 if one breaks a rule.";
+The exit code is 1 if one breaks a rule.";
 
 /// What `goodqueue new` writes.
 #[derive(Debug, Subcommand)]
 pub enum NewArgs {
-    /// A queue that works, with a build file, a README and a check
+    /// A working queue, with a build file, a README and a check
     #[command(after_help = NEW_EXAMPLES)]
     Queue(NewQueueArgs),
-    /// A congestion control that works, with a build file, a README and a check
+    /// A working congestion control, with a build file, a README and a check
     #[command(after_help = NEW_CC_EXAMPLES)]
     Cc(NewCcArgs),
 }
@@ -67,7 +67,7 @@ pub struct NewCcArgs {
     /// The language
     #[arg(long, value_enum, default_value_t = Language::C)]
     pub lang: Language,
-    /// Which one to begin with
+    /// The algorithm to start from
     #[arg(long, value_enum, default_value_t = Example::Aimd)]
     pub like: Example,
     /// For Rust: the folder of Goodqueue's source [default: the one around this folder]
@@ -75,18 +75,18 @@ pub struct NewCcArgs {
     pub source: Option<PathBuf>,
 }
 
-/// A congestion control to begin with.
+/// A congestion control to start from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Example {
     /// Additive increase, multiplicative decrease
     Aimd,
-    /// TCP Vegas (Brakmo and Peterson, 1995): holds a few segments in the queue
+    /// TCP Vegas (Brakmo and Peterson, 1995): keeps a few segments in the queue
     Vegas,
     /// LEDBAT (RFC 6817): yields to others
     Ledbat,
 }
 
-/// A language of templates.
+/// The language of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Language {
     /// C99, a shared library
@@ -111,10 +111,10 @@ pub struct CheckCcArgs {
 /// `goodqueue check-queue`.
 #[derive(Args, Debug)]
 pub struct CheckQueueArgs {
-    /// Queues, with parameters: of the catalogue, or the path of a shared library
+    /// Queues with parameters: built-in ones by name, or the path of a shared library
     #[arg(required = true, value_name = "QUEUE")]
     pub queues: Vec<String>,
-    /// Rate of the line that queues of the catalogue are built for
+    /// Rate of the line that built-in queues are made for
     #[arg(long, default_value = "10mbit")]
     pub rate: Rate,
     /// Print as JSON

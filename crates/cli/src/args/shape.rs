@@ -13,16 +13,16 @@ Examples:
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue dualpi2 --length 10min -o result
   goodqueue shape eth0 --up 18mbit --down 90mbit --queue cake,isolation=dual-srchost,nat=on
   goodqueue shape eth0 --up 500mbit --down 900mbit --queue cake_mq  # a thread for each processor
-  goodqueue shape eth0 --inside eth1 --up 18mbit --down 90mbit      # a box in the line
-  goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run          # the commands of tc
-  goodqueue shape eth0 --up 18mbit --down 90mbit --systemd          # a unit: it survives a reboot
+  goodqueue shape eth0 --inside eth1 --up 18mbit --down 90mbit      # a box in line with the modem
+  goodqueue shape eth0 --up 18mbit --down 90mbit --dry-run          # the tc commands
+  goodqueue shape eth0 --up 18mbit --down 90mbit --systemd          # a unit that survives a reboot
 
-IFACE is the interface towards the modem. Its frames take a detour through this program, whose queues are \
-those of the simulator; where the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends it, \
-puts back what was there before, and prints what passed. With --inside there is no detour: frames pass from one \
-interface to the other, as over a cable, and no address is needed.
+IFACE is the interface towards the modem. Its frames take a detour through this program, which has the queues \
+of the simulator. If the kernel has the queue you want, `goodqueue sqm` costs less. Ctrl-C ends the program, \
+restores what was there before, and prints a report of the traffic. With --inside there is no detour: frames \
+pass from one interface to the other as over a cable, and neither interface needs an address.
 
-It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has. If packets left too late, because \
+It needs CAP_NET_ADMIN and CAP_NET_RAW, which root has. If packets left too late because \
 the machine could not keep up, the report says so.";
 
 /// `goodqueue shape`.
@@ -31,22 +31,22 @@ pub struct ShapeArgs {
     /// The interface towards the modem
     #[arg(value_name = "IFACE")]
     pub interface: String,
-    /// The other interface of a box in the line: what arrives there leaves at IFACE, and the other way round
+    /// The second interface of a box in line: frames that arrive here leave at IFACE, and vice versa
     #[arg(long, value_name = "IF2", conflicts_with = "dry_run")]
     pub inside: Option<String>,
-    /// Rate for what leaves
+    /// Rate for outgoing traffic
     #[arg(long, value_name = "RATE")]
     pub up: Rate,
-    /// Rate for what arrives
+    /// Rate for incoming traffic
     #[arg(long, value_name = "RATE")]
     pub down: Rate,
     /// The queues and the link.
     #[command(flatten)]
     pub shaper: ShaperArgs,
-    /// Print the commands of tc and ip that do the same as its changes, and change nothing
+    /// Print the tc and ip commands that make the same changes, and change nothing
     #[arg(long, conflicts_with = "systemd")]
     pub dry_run: bool,
-    /// Print a unit for systemd that does this whenever the interface is there, and change nothing
+    /// Print a systemd unit that does this whenever the interface exists, and change nothing
     #[arg(long, conflicts_with_all = ["length", "json"])]
     pub systemd: bool,
     /// End after this time
@@ -55,7 +55,7 @@ pub struct ShapeArgs {
     /// Print the record as JSON
     #[arg(long, help_heading = "Output")]
     pub json: bool,
-    /// What is told.
+    /// What to print and write.
     #[command(flatten)]
     pub told: ToldArgs,
 }

@@ -10,57 +10,57 @@ use super::KeyArgs;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   goodqueue sqm eth0 --up 18mbit --down 90mbit               # cake, if the kernel has it
-  goodqueue sqm eth0 --up 18mbit --down 90mbit --dry-run     # the commands of tc that do the same
+  goodqueue sqm eth0 --up 18mbit --down 90mbit --dry-run     # the tc commands that do the same
   goodqueue sqm eth0 --up 4mbit --down 45mbit --link pppoe-ptm
   goodqueue sqm eth0 --up 18mbit --down 90mbit --layout simple
   goodqueue sqm eth0 --up 18mbit --down 90mbit --queue cake:diffserv4,nat=on,ack-filter=on
   goodqueue sqm eth0 --up 18mbit --down 90mbit --verify my.server --key WORD
-  goodqueue sqm eth0 --up 18mbit --down 90mbit --systemd     # a unit: it survives a reboot
+  goodqueue sqm eth0 --up 18mbit --down 90mbit --systemd     # a unit that survives a reboot
   goodqueue sqm --uci /etc/config/sqm                        # the settings of sqm-scripts
   goodqueue sqm status
   goodqueue sqm stop eth0
 
-IFACE is the interface towards the modem. Take 85% to 95% of what the line carries in each \
-direction: the shaper must be the slowest link, so that the queue is here. It needs CAP_NET_ADMIN, \
-which root has. `stop` puts back what was there before.";
+IFACE is the interface towards the modem. Use 85% to 95% of what the line carries in each \
+direction: the shaper must be the slowest link, so that the queue builds up here. It needs CAP_NET_ADMIN, \
+which root has. `stop` restores what was there before.";
 
 /// `goodqueue sqm`.
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct SqmArgs {
-    /// What else there is to do.
+    /// A subcommand, if there is one.
     #[command(subcommand)]
     pub action: Option<SqmAction>,
     /// The interface towards the modem
     #[arg(value_name = "IFACE", required_unless_present = "uci")]
     pub interface: Option<String>,
-    /// Rate for what leaves; without it that is not shaped
+    /// Rate for outgoing traffic, which is otherwise not shaped
     #[arg(long, value_name = "RATE")]
     pub up: Option<Rate>,
-    /// Rate for what arrives; without it that is not shaped
+    /// Rate for incoming traffic, which is otherwise not shaped
     #[arg(long, value_name = "RATE")]
     pub down: Option<Rate>,
     /// The queues and the link.
     #[command(flatten)]
     pub shaper: ShaperArgs,
-    /// Take interfaces, rates and layouts from a configuration of sqm-scripts on OpenWrt
+    /// Read interfaces, rates and layouts from an sqm-scripts configuration of OpenWrt
     #[arg(long, value_name = "FILE", conflicts_with_all = ["interface", "up", "down", "layout", "queue", "link",
         "overhead", "mpu", "systemd"])]
     pub uci: Option<PathBuf>,
-    /// Print the commands of tc and ip that do the same, and change nothing
+    /// Print the tc and ip commands that do the same, and change nothing
     #[arg(long, conflicts_with = "systemd")]
     pub dry_run: bool,
-    /// Print a unit for systemd that does this whenever the interface is there, and change nothing
+    /// Print a systemd unit that does this whenever the interface exists, and change nothing
     #[arg(long)]
     pub systemd: bool,
-    /// Print nothing if all went well
+    /// Print nothing on success
     #[arg(long)]
     pub quiet: bool,
-    /// Test the path to this server (`goodqueue server`) before and after, and keep the shaper only if delay
+    /// Test the path to this server (`goodqueue server`) before and after. Keep the shaper only if delay
     /// under load fell and enough goodput is left
     #[arg(long, value_name = "HOST[:PORT]", conflicts_with_all = ["uci", "dry_run", "systemd"], help_heading = "Verify")]
     pub verify: Option<String>,
-    /// Goodput that must be left in each direction, as a share of that before
+    /// Goodput that must be left in each direction, as a share of the goodput before
     #[arg(long, value_name = "SHARE", default_value = "80%", requires = "verify", help_heading = "Verify")]
     pub least_goodput: String,
     /// Length of each load
@@ -78,25 +78,25 @@ pub struct ShaperArgs {
     /// piece_of_cake, or simple if the kernel has no cake]
     #[arg(long, value_name = "LAYOUT", conflicts_with = "queue")]
     pub layout: Option<String>,
-    /// The queue of both directions, with its parameters, as `goodqueue queues` lists them; of the kernel's:
-    /// cake or htb
+    /// The kind of queue in both directions, with its parameters; `goodqueue queues` lists them. The kernel's
+    /// are cake and htb
     #[arg(short, long, value_name = "QUEUE[,PARAM=VALUE]...")]
     pub queue: Option<String>,
-    /// What the link behind the interface adds to packets, in the words of tc-cake(8): ethernet, docsis,
+    /// What the link behind the interface adds to packets, by the keywords of tc-cake(8): ethernet, docsis,
     /// pppoe-ptm, atm, ...
     ///
-    /// Which to take on which line:
+    /// Which one to use on which line:
     ///   fibre, Ethernet       ethernet
     ///   cable                 docsis
     ///   VDSL2, G.fast         pppoe-ptm with PPPoE, otherwise bridged-ptm
     ///   ADSL, VDSL over ATM   pppoe-llcsnap, bridged-llcsnap, ...; the modem knows
     ///   not known             conservative on ADSL, otherwise ethernet
-    ///   behind a VLAN tag     with ,ether-vlan: pppoe-ptm,ether-vlan
-    /// A framing (atm, ptm, noatm) alone, or behind a kind in place of its own:
+    ///   with a VLAN tag       append ,ether-vlan: pppoe-ptm,ether-vlan
+    /// A framing (atm, ptm, noatm) works alone, or after a keyword to replace its framing:
     /// --link atm --overhead 44
     #[arg(long, value_name = "LINK[,WORD]...", verbatim_doc_comment)]
     pub link: Option<String>,
-    /// Bytes that the link adds to a packet, without VLAN tags, in place of those of --link
+    /// Bytes that the link adds to a packet, without VLAN tags, instead of those of --link
     #[arg(
         long,
         value_name = "BYTES",
@@ -104,7 +104,7 @@ pub struct ShaperArgs {
         value_parser = clap::value_parser!(i16).range(-64..=256)
     )]
     pub overhead: Option<i16>,
-    /// Smallest length that a packet counts as on the link, in place of that of --link
+    /// Minimum length of a packet on the link (MPU), instead of that of --link
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(0..=256))]
     pub mpu: Option<u16>,
 }
@@ -121,12 +121,12 @@ pub enum SqmAction {
         #[arg(long)]
         json: bool,
     },
-    /// Stop shaping an interface, and put back what was there before
+    /// Stop shaping an interface, and restore what was there before
     Stop {
         /// The interface
         #[arg(value_name = "IFACE")]
         interface: String,
-        /// Print nothing if all went well
+        /// Print nothing on success
         #[arg(long)]
         quiet: bool,
     },

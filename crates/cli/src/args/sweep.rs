@@ -6,12 +6,12 @@ use clap::Args;
 use goodqueue_experiment::limit::Limit;
 
 pub(super) const EXAMPLES: &str = "\
-The file is an experiment with a table [sweep]: docs/sweep.md.
+The file is an experiment with a table [sweep]; see docs/sweep.md.
 
 Examples:
   goodqueue sweep grid.toml --dry-run                   # how many runs, and how long they take
   goodqueue sweep grid.toml -o results                  # page, table of all runs, findings
-  goodqueue sweep grid.toml -o results                  # again: does what is missing, here nothing
+  goodqueue sweep grid.toml -o results                  # again: runs only what is missing
   goodqueue sweep grid.toml --fail-if 'rise_p95 > 30ms'
   goodqueue sweep grid.toml -o results --dask tcp://scheduler:8786";
 
@@ -21,21 +21,21 @@ pub struct SweepArgs {
     /// The experiment with its table `[sweep]`
     #[arg(value_name = "FILE.toml")]
     pub file: PathBuf,
-    /// Write page, findings and a table of all runs into this folder. What an earlier sweep left there is not
-    /// run again
+    /// Write a page, the findings and a table of all runs into this folder. Runs that an earlier sweep left
+    /// there are not repeated
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// End with exit code 1 if this is true for any point, in the mean of its seeds: FIGURE > BOUND or
-    /// FIGURE < BOUND, as in `goodqueue compare`; 1.2x is relative to the first point. May be repeated
+    /// Exit with code 1 if this is true for the mean over the seeds of any point: FIGURE > BOUND or FIGURE <
+    /// BOUND, as in `goodqueue compare`. 1.2x is relative to the first point. May be repeated
     #[arg(long, value_name = "LIMIT")]
     pub fail_if: Vec<Limit>,
-    /// Runs at a time; 0: one for each processor
+    /// Number of runs at a time; 0 means one for each processor
     #[arg(short = 'j', long, default_value_t = 0, value_name = "N")]
     pub threads: usize,
-    /// Run the points on the workers of this Dask scheduler; needs Python with `goodqueue[dask]`
+    /// Run the points on the workers of this Dask scheduler. This needs Python with `goodqueue[dask]`
     #[arg(long, value_name = "ADDRESS", requires = "output")]
     pub dask: Option<String>,
-    /// Print the number of runs and the estimated time, then stop
+    /// Print the number of runs and the estimated time, and exit
     #[arg(long)]
     pub dry_run: bool,
     /// Print the findings as JSON instead of the text

@@ -37,7 +37,7 @@ impl Session<'_> {
     /// then those that wait leave.
     ///
     /// # Errors
-    /// [`Error::Machine`] if an interface is gone; what passed until then is told.
+    /// [`Error::Machine`] if an interface is gone; the report covers what passed until then.
     pub(crate) fn run(
         self,
         mut link: Link,

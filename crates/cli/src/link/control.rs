@@ -101,7 +101,7 @@ impl Control {
                     let told = LinkStatus { seen: link.seen(), ..self.own.clone() };
                     serde_json::to_string(&told).unwrap_or_else(|error| error.to_string())
                 }
-                Asked::Change(_) if !self.can_change => "what shapes an interface stays as it is".into(),
+                Asked::Change(_) if !self.can_change => "`goodqueue link set` cannot change a shaper".into(),
                 Asked::Change(change) => {
                     let end = link.change(&change);
                     let said = end.as_ref().map_or_else(Error::to_string, |()| "ok".into());
@@ -244,7 +244,7 @@ fn socket(pid: Option<u32>) -> Result<PathBuf, Error> {
     let mut all = folders(FOLDERS[0]).map_err(Error::machine)?;
     all.retain(|(_, path)| is_there(path));
     match &all[..] {
-        [] => Err(Error::Usage("no link of yours is there; `goodqueue link -- COMMAND` makes one".into())),
+        [] => Err(Error::Usage("you have no running link; `goodqueue link -- COMMAND` starts one".into())),
         [(_, path)] => Ok(path.join("control")),
         several => {
             let pids: Vec<&str> = several.iter().map(|(pid, _)| pid.as_str()).collect();

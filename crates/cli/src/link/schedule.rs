@@ -54,10 +54,10 @@ fn change(text: &str) -> Result<(Duration, LinkChange), Error> {
             "down" => &mut args.down,
             "rtt" => &mut args.rtt,
             "loss" => &mut args.loss,
-            _ => return Err(wrong(&format!("there is no `{name}`; there are rate, up, down, rtt and loss"))),
+            _ => return Err(wrong(&format!("there is no `{name}`; use rate, up, down, rtt or loss"))),
         };
         if place.replace(value.to_owned()).is_some() {
-            return Err(wrong(&format!("`{name}` is there twice")));
+            return Err(wrong(&format!("`{name}` is given twice")));
         }
     }
     Ok((Duration::from_nanos(at.0), change_of(&args).map_err(|error| wrong(&error.to_string()))?))
@@ -91,10 +91,10 @@ mod tests {
         for (text, why) in [
             ("10s", "--at 10s: write TIME:NAME=VALUE"),
             ("soon:rate=1mbit", "--at soon:rate=1mbit: "),
-            ("1s:speed=1mbit", "there is no `speed`; there are rate, up, down, rtt and loss"),
+            ("1s:speed=1mbit", "there is no `speed`; use rate, up, down, rtt or loss"),
             ("1s:rate", "`rate` has no value"),
             ("1s:", "`` has no value"),
-            ("1s:rate=1mbit,rate=2mbit", "`rate` is there twice"),
+            ("1s:rate=1mbit,rate=2mbit", "`rate` is given twice"),
             ("1s:rate=0mbit", "rate"),
             ("1s:loss=2", "loss"),
         ] {

@@ -171,7 +171,7 @@ fn files_that_flent_has_written_are_compared() {
     assert!(code == Some(0) && text.contains("9.0"), "{text}");
 }
 
-/// Whether flent is here; if not, it is said that `test` did not run.
+/// Whether flent is installed; if not, prints that `test` did not run.
 fn has_flent(test: &str) -> bool {
     let has = Command::new("flent").arg("--version").output().is_ok_and(|output| output.status.success());
     if !has {

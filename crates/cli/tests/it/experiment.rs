@@ -107,7 +107,7 @@ fn flags_that_do_not_work_with_a_file_are_refused() {
     for (flag, said) in [
         ("--link x", "--link: an experiment file has its own network"),
         ("-N 3", "`ping` has a fixed number of flows"),
-        ("--live", "--live: of experiments it runs those over [wifi]"),
+        ("--live", "--live: it runs only experiments over [wifi]"),
     ] {
         let output = run(&format!("run {file} {flag}"));
         assert_eq!(output.status.code(), Some(2), "{flag}");

@@ -79,10 +79,9 @@ fn skipped(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED: {test}: {why}");
 }
 
-/// Runs a comparison and returns its record. A result that calls itself not valid (an overloaded
-/// machine, or a hypervisor that takes its time) is tried again, four times at the most, after a pause for
-/// what disturbs the machine to pass; it is never believed. The number of tries is printed past the test
-/// runner's capture.
+/// Runs a comparison and returns its record. A result that calls itself not valid (an overloaded machine, or
+/// a hypervisor that takes its time) is tried again, up to four times, after a pause for what disturbs the
+/// machine to pass; it is never believed. The number of tries is printed past the test runner's capture.
 fn measured(words: &str) -> Value {
     for number in 1..=5 {
         let output = run(&format!("run {words} --json"));

@@ -77,8 +77,8 @@ fn errors_name_their_cause() {
     refused("queues --memory bfifo", &["needs limit"]);
     refused("queues --memory fqcodel", &["did you mean fq_codel?"]);
     refused("queues --memory wifi,statons=3", &["statons", "did you mean stations?"]);
-    refused("queues --memory wifi,stations=0", &["no number in range"]);
-    refused("queues --memory wifi,flows=many", &["no number in range"]);
-    refused("queues --memory wifi,memory_limit=4x", &["memory_limit", "no number in range"]);
+    refused("queues --memory wifi,stations=0", &["not a number in range"]);
+    refused("queues --memory wifi,flows=many", &["not a number in range"]);
+    refused("queues --memory wifi,memory_limit=4x", &["memory_limit", "not a number in range"]);
     refused("queues codel pfifo", &["one queue at a time"]);
 }

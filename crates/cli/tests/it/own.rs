@@ -1,4 +1,4 @@
-//! Queues of one's own: `goodqueue new`, `check-queue`, and runs with a shared library.
+//! User-defined queues: `goodqueue new`, `check-queue`, and runs with a shared library.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -127,12 +127,12 @@ fn new_overwrites_nothing_and_takes_only_names() {
     std::fs::write(folder.path("here"), "mine").expect("a file");
     let output = run_in(&folder, "new queue here");
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("new queue here: there is something of this name here"));
+    assert!(stderr(&output).contains("new queue here: something with this name exists here"));
     assert_eq!(std::fs::read_to_string(folder.path("here")).expect("it is there"), "mine");
     for name in ["Aqm", "1aqm", "my-aqm", "../aqm", "core", "ä"] {
         let output = run_in(&folder, &format!("new queue {name}"));
         assert_eq!(output.status.code(), Some(2), "{name}");
-        assert!(stderr(&output).contains("a name begins with a small letter"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("a name starts with a small letter"), "{}", stderr(&output));
     }
     let output = run_in(&folder, "new queue mine --lang rust");
     assert_eq!(output.status.code(), Some(2));
@@ -221,7 +221,7 @@ fn a_congestion_control_that_does_something_wrong_is_named() {
         (1, "it counts to ten at most"),
         (2, "it uses less than 10 % of an empty line of 20mbit"),
         (3, "a window of "),
-        (4, "the same flow again did something else"),
+        (4, "a second run of the same flow behaved differently"),
         (6, "it calls `drop`, which is for queues"),
     ] {
         let output = run_in(&folder, &format!("check-cc ./wrong_cc.so:wrong={wrong}"));

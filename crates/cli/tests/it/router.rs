@@ -29,7 +29,7 @@ fn wrong_words_are_refused_before_anything_is_touched() {
     );
     refused(
         "shape lo --up 5mbit --down 5mbit --queue cake_mq,queues=9",
-        &["--queue cake_mq,", "8 are the most", "queues=8 or less"],
+        &["--queue cake_mq,", "the maximum is 8", "queues=8 or less"],
     );
     refused("shape lo --inside nope0 --up 5mbit --down 5mbit", &["there is no interface nope0"]);
     refused("doctor --explain nope", &["there is no such rule", "fifo, no-queue"]);
@@ -89,7 +89,7 @@ fn a_rule_of_doctor_is_explained_with_what_was_measured() {
     assert!(!text.contains("]("), "no link that leads nowhere: {text}");
 }
 
-/// A file of sqm-scripts: what is not obeyed is told, and what is not enabled is not started.
+/// A file of sqm-scripts: options without effect are reported, and disabled sections are not started.
 #[test]
 fn options_of_sqm_scripts_without_effect_are_told() {
     let scratch = Scratch::new("uci-told");

@@ -88,7 +88,7 @@ fn a_grid_has_a_page_a_table_and_findings_and_is_run_once() {
     let before = parts(&folder);
     let (code, again, errors) = sweep(&[&grid, "-o", &out]);
     assert_eq!((code, again), (Some(0), text));
-    assert!(errors.contains("8 of 8 points and seeds are there already"), "{errors}");
+    assert!(errors.contains("8 of 8 points and seeds are done already"), "{errors}");
     assert_eq!(parts(&folder), before);
 }
 
@@ -158,7 +158,7 @@ fn interrupted(scratch: &Scratch, signal: &str) -> (String, std::path::PathBuf, 
 fn there(grid: &str, folder: &Path) -> usize {
     let (code, _, errors) = sweep(&[grid, "-o", &folder.display().to_string()]);
     assert_eq!(code, Some(0), "{errors}");
-    let line = errors.lines().find(|line| line.ends_with("are there already")).expect("a line");
+    let line = errors.lines().find(|line| line.ends_with("are done already")).expect("a line");
     line.split_whitespace().nth(1).and_then(|word| word.parse().ok()).expect("a number")
 }
 

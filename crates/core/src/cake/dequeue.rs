@@ -281,7 +281,7 @@ fn next_new(
 }
 
 /// The first old flow with a positive deficit; those before it get another quantum and go to the end. There
-/// is always such a flow: rounding can grant zero several times, but not for ever (`cake_dequeue`).
+/// is always such a flow: rounding can grant zero several times, but not without end (`cake_dequeue`).
 #[inline]
 fn next_old(lists: &mut Tin, hosts: &[Host], flows: &mut [Flow], first: u32, draws: &mut impl Draws) -> u32 {
     let (mut index, mut tail) = (lists.old_flows.head, lists.old_flows.tail);

@@ -20,7 +20,7 @@ const WORK_PER_BYTE: u128 = 8_000_000_000;
 pub struct Schedule {
     /// Sorted; the first begins at zero.
     steps: Box<[(Span, Rate)]>,
-    /// The time after which the list repeats; `None`: the last rate applies for ever.
+    /// The time after which the list repeats; `None`: the last rate applies from then on.
     period: Option<Span>,
     /// Work done in a whole period.
     work_per_period: u128,
@@ -65,7 +65,7 @@ impl fmt::Display for ScheduleError {
 impl core::error::Error for ScheduleError {}
 
 impl Schedule {
-    /// Rates with the times from which they apply, the first from zero; the last one applies for ever.
+    /// Rates with the times from which they apply, the first from zero; the last one applies from then on.
     ///
     /// # Errors
     /// [`ScheduleError`] if the list is empty, does not begin at zero, is not ascending, or has only rates of

@@ -17,7 +17,7 @@ const HEADER_DIFFERENCE: u32 = 14 - 4;
 /// The largest timestamp of a trace, milliseconds: 292 years.
 const MAX_MILLIS: u64 = i64::MAX as u64 / 1_000_000;
 
-/// A packet-delivery trace: times at which the link could deliver 1504 bytes, repeated for ever with the
+/// A packet-delivery trace: times at which the link could deliver 1504 bytes, repeated without end with the
 /// time of the last one as the period.
 ///
 /// Packets count as in Mahimahi with their IP length plus 4 bytes ([`crate::Packet::len`] less 10). So a

@@ -21,7 +21,7 @@ impl fmt::Display for ParamsError {
             ParamsError::Thresholds => "min must be above 0, max at least min, limit at least max",
             ParamsError::Burst => "burst packets of avpkt bytes do not pass below min with any weight",
             ParamsError::Range => "max is too large for the weight that burst asks for",
-            ParamsError::Nodrop => "nodrop goes with ecn",
+            ParamsError::Nodrop => "nodrop needs ecn",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! How a queue is built and configured by name: what its folder declares beside its parameters.
+//! How a queue is built and configured by name: what its folder declares in addition to its parameters.
 
 use super::{BuildError, Link};
 use crate::memory::{Memory, Room};

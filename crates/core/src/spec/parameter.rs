@@ -67,7 +67,7 @@ impl Parameter {
         }
     }
 
-    /// Reads `text` as a value within the range; `Ok(None)` stands for `off`.
+    /// Reads `text` as a value within the range; `Ok(None)` means `off`.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -123,7 +123,7 @@ pub(crate) const fn signed(min: i64, max: i64) -> Kind {
 pub(crate) const fn time(min: Span, max: Span) -> Kind {
     kind(Unit::Time, Value::Time(min), Value::Time(max))
 }
-/// A time or a word that stands for one.
+/// A time, or a word that means one.
 pub(crate) const fn time_or(words: &'static [(&'static str, Span)], min: Span, max: Span) -> Kind {
     kind(Unit::TimeOr(words), Value::Time(min), Value::Time(max))
 }

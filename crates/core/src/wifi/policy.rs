@@ -114,7 +114,7 @@ impl fmt::Display for GroupError {
 impl core::error::Error for GroupError {}
 
 /// A tree of groups. A station is in one group, with a weight relative to the other members. A station
-/// without a group is beside the outermost groups, with weight 1. Groups without an active station leave
+/// without a group is next to the outermost groups, with weight 1. Groups without an active station leave
 /// their share to the others.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
@@ -160,7 +160,7 @@ impl Groups {
         Ok(GroupId(id))
     }
 
-    /// Puts a station into a group, or beside the outermost groups, with a weight relative to the other
+    /// Puts a station into a group, or next to the outermost groups, with a weight relative to the other
     /// members.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The figures of a run that claims are about, by name.
+//! The figures of a run that claims can refer to, by name.
 
 mod air;
 mod flows;
@@ -242,7 +242,7 @@ pub const FIGURES: &[Figure] = &[
     figure(
         "time_to_share",
         Unit::Time,
-        "longest time that a flow which starts beside others needs to get half of an equal share of \
+        "longest time that a flow which starts while others run needs to get half of an equal share of \
          the total goodput, over one second; its whole duration if it never does (half, because \
          flows are hashed into hardware queues: with four of them, one of four flows may get only \
          two thirds of its share)",

@@ -127,7 +127,7 @@ pub struct LineSnapshot {
     pub waiting_flows: Option<(u32, u32)>,
     /// The tins of `cake`, bulk first; those of `cake_mq`, one instance after the other.
     pub tins: Vec<Tin>,
-    /// The connections that are told apart.
+    /// The connections that are tracked individually.
     pub connections: Vec<ConnectionSnapshot>,
 }
 
@@ -439,7 +439,7 @@ impl Link {
         self.engine.is_running()
     }
 
-    /// What a queue of one's own did that no queue may, with its name: it has been a FIFO without a limit
+    /// What a user-defined queue did that no queue may, with its name: it has been a FIFO without a limit
     /// since.
     #[must_use]
     pub fn fault(&self) -> Option<String> {
@@ -485,18 +485,17 @@ impl Link {
         warnings.extend(notes);
         if refused > 0 {
             warnings.push(format!(
-                "{refused} connections to services were refused: {MOST_CONNECTIONS} at a time are the most"
+                "{refused} connections to services were refused: the maximum is {MOST_CONNECTIONS} at a time"
             ));
         }
         let steps = |way: &PathReport| way.flows.iter().map(|flow| flow.steps.len()).sum::<usize>();
         if [&report.up, &report.down].into_iter().any(|way| steps(way) >= MOST_STEPS) {
-            warnings
-                .push("it ran for so long that what arrived at the end is missing in the connections".into());
+            warnings.push("it ran so long that the list of connections lacks what arrived at the end".into());
         }
         let others = report.up.others.packets + report.down.others.packets;
         if others > 0 {
             warnings.push(format!(
-                "{others} packets were of connections beyond the first {MOST_FLOWS}, which are not told apart"
+                "{others} packets were of connections beyond the first {MOST_FLOWS} and are counted together"
             ));
         }
         Ok(Record {

@@ -1,4 +1,4 @@
-//! What parent and child of the live arm say to each other: one JSON object a line.
+//! The messages between parent and child of the live arm: one JSON object per line.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,7 @@
-//! The simulator's radio as the medium of the live engine: real frames, logical time.
-//!
-//! The radio's time begins with the engine's; what it tells is passed on to the worker's thread, which
-//! measures. Its access point is device 0, and server host `n` of the lab is station `n`, device `n + 1`:
-//! the lab's server side is the stations or what is behind the access point, as `to_stations`
-//! says.
+//! The simulator's radio as the medium of the live engine: real frames, logical time. The radio's time begins
+//! with the engine's. Its reports go to the worker's thread, which measures. Its access point is device 0,
+//! and server host `n` of the lab is station `n`, device `n + 1`: the lab's server side is the stations or
+//! what is behind the access point, as `to_stations` says.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The radio under the live engine's border does what it does by itself.
+//! The radio behind the live engine's interface behaves as it does by itself.
 
 use std::sync::mpsc::channel;
 

@@ -1,5 +1,5 @@
-//! A queue that is written in the calling program, in the live arm. Parent and child are two processes: the
-//! parent sends a text, of which the child makes the queue.
+//! A queue of the calling program, in the live arm. Parent and child are two processes: the parent sends the
+//! queue as text, and the child builds it.
 
 use core::fmt;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ trait Boxed: Send {
     fn counters(&self, each: &mut dyn FnMut(&'static str, u64));
 }
 
-/// Passes on what happens to packets. What CAKE and `fq` ask of a packet is known to no queue of one's own.
+/// Passes on what happens to packets. What CAKE and `fq` ask of a packet is known to no user-defined queue.
 struct Forward<'a>(&'a mut dyn Owner<Frame>);
 
 impl Observer<Header> for Forward<'_> {

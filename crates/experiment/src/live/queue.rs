@@ -1,4 +1,4 @@
-//! The queue of a line of the live arm: one of the catalogue, or one's own, from a shared library or of the
+//! The queue of a line of the live arm: a built-in one, or the user's own, from a shared library or from the
 //! calling program.
 
 use std::collections::BTreeMap;
@@ -114,7 +114,7 @@ pub fn with_instances(queue: QueueSpec) -> Result<QueueSpec, Error> {
     }
     if setup.queues as usize > MOST_QUEUES {
         return Err(Error::Usage(format!(
-            "--queue {queue}: each instance has a thread in each direction, and {MOST_QUEUES} are the most; give \
+            "--queue {queue}: each instance has a thread in each direction, and the maximum is {MOST_QUEUES}; give \
              queues={MOST_QUEUES} or less"
         )));
     }
@@ -227,7 +227,7 @@ impl Queue<Frame> for RunningQueue {
     }
 }
 
-/// A queue of one's own tells nothing.
+/// A user-defined queue tells nothing.
 impl Inspect for RunningQueue {
     fn waiting_flows(&self) -> Option<(u32, u32)> {
         match self {

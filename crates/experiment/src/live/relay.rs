@@ -1,8 +1,8 @@
-//! The relays of a link: what comes to a port of the server's namespace goes on to a service of this
-//! machine, or to the network that this machine is in.
+//! The relays of a link: they forward a port of the server's namespace to a service of this machine, or to
+//! this machine's network.
 //!
 //! Relays to the outside are made when the first packet to a destination is seen: the server's namespace
-//! takes every address for its own, so a socket there can have any.
+//! accepts every address as its own, so a socket there can have any address.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -94,7 +94,7 @@ impl Relays {
                 // A machine without IPv6.
                 Err(_) if ipv6 => continue,
                 Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                    return Err(Error::Usage(format!("--expose {}: the port is there twice", one.port)));
+                    return Err(Error::Usage(format!("--expose {}: the port is given twice", one.port)));
                 }
                 Err(error) => return Err(Error::Machine(format!("listening at {at}: {error}"))),
             };

@@ -1,4 +1,4 @@
-//! The worker gives its rights away once everything that needs them is set up: namespaces, sockets, priority.
+//! The worker drops its privileges once everything that needs them is set up: namespaces, sockets, priority.
 
 use std::sync::Barrier;
 

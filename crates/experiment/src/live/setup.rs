@@ -1,4 +1,4 @@
-//! What an order comes to: a test, what the lab must have, and what the engine puts between its sockets.
+//! Turns an order into a test, the needs of the lab, and what the engine puts between its sockets.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -131,7 +131,7 @@ impl Setup {
         let scenario = &variant.scenario;
         let refuse = |why: String| Err(Error::Usage(format!("--live: {why}")));
         let ([radio], Some(wire)) = (&scenario.radios[..], scenario.links.first()) else {
-            return refuse("of experiments it runs those over [wifi]; others run in the simulator".into());
+            return refuse("it runs only experiments over [wifi]; run others in the simulator".into());
         };
         if scenario.sources.len() > test.udp.len() {
             let what =
@@ -142,12 +142,12 @@ impl Setup {
             return refuse(format!("{} is not possible over [wifi]; leave --live out", test.name));
         }
         if scenario.flows.iter().any(|flow| flow.bytes.is_some()) {
-            return refuse("flows of so many bytes are simulated only; leave `bytes` out".into());
+            return refuse("flows with a number of bytes are simulated only; leave `bytes` out".into());
         }
         let (hosts, most) = (test.hosts(), usize::from(MAX_HOSTS));
         if hosts > most {
             return refuse(format!(
-                "flows and probes at {hosts} stations, and {most} are the most: live, all of them are addresses of one \
+                "flows and probes at {hosts} stations, but the maximum is {most}: live, all of them are addresses of one \
                  TCP stack; the simulator has no such bound"
             ));
         }
@@ -390,7 +390,7 @@ impl Ear {
                 }
             }
         }
-        RadioReport { wrong: vec!["the radio ended without an account".into()], ..RadioReport::default() }
+        RadioReport { wrong: vec!["the radio ended without a report".into()], ..RadioReport::default() }
     }
 }
 

@@ -1,7 +1,6 @@
-//! The parent of the live arm: one child process for each queue, watched, timed and outlived.
-//!
-//! The child makes the namespaces and dies with them; the parent keeps what was measured. So nothing
-//! is lost when the child is killed, and nothing stays behind when either is.
+//! The parent of the live arm: one child process for each queue, watched, timed and outlived. The child makes
+//! the namespaces, which disappear with it; the parent keeps the measurements. So nothing is lost when the
+//! child is killed, and nothing stays behind when either is.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -46,7 +45,7 @@ impl OnlyOne {
                 Ok(Some(lock)) => return Ok(OnlyOne { _lock: Some(lock) }),
                 Ok(None) => {
                     return Err(Error::Machine(
-                        "another `goodqueue run --live` is at work on this machine, and two would disturb each \
+                        "another `goodqueue run --live` is running on this machine, and two would disturb each \
                          other's timing: wait for it or stop it"
                             .into(),
                     ));
@@ -57,7 +56,7 @@ impl OnlyOne {
         let why = refused.join("; ");
         record
             .warnings
-            .push(format!("no lock could be made, so another live run may be at work too ({why})"));
+            .push(format!("no lock could be made, so another live run may be running too ({why})"));
         Ok(OnlyOne { _lock: None })
     }
 }
@@ -313,7 +312,7 @@ impl Worker {
             writeln!(stdin, "{words}")
                 .map_err(|error| Error::Machine(format!("talking to the worker: {error}")))?;
         }
-        let stdout = child.stdout.take().ok_or_else(|| Error::Machine("the worker has no voice".into()))?;
+        let stdout = child.stdout.take().ok_or_else(|| Error::Machine("the worker has no output".into()))?;
         let (sender, messages) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {

@@ -1,5 +1,5 @@
-//! The child of the live arm: makes the namespaces, runs engine, load and probes in them, and tells the
-//! parent everything as it happens.
+//! The child of the live arm: makes the namespaces, runs engine, load and probes in them, and reports
+//! everything to the parent as it happens.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -264,7 +264,7 @@ fn server(test: &Test, hosts: &[IpAddr]) -> Result<Server, NetError> {
     Ok(server)
 }
 
-/// Sets its flag when it goes, by a panic too: nobody waits for ever for an end that is not told.
+/// Sets its flag when it is dropped, also by a panic, so that no thread waits endlessly for an end.
 struct SetAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {

@@ -1,5 +1,5 @@
-//! One-way delays between two hosts whose clocks nobody has set alike. What the clocks do is estimated from
-//! the delays of both directions. The offset cannot be known: it is chosen so that the least delays up and
+//! One-way delays between two hosts with unsynchronised clocks. The behaviour of the clocks is estimated from
+//! the delays of both directions. The offset cannot be known: it is chosen so that the smallest delays up and
 //! down are equal. What a load adds to a delay does not depend on that choice.
 
 use goodqueue_path::clocks::{Clocks, Point, Step, clocks};

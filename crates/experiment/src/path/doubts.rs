@@ -1,5 +1,5 @@
-//! Reasons not to believe a load over a real path, each with its evidence. What is not measured here raises
-//! no doubt.
+//! Reasons not to trust a load over a real path, each with its evidence. What is not measured here raises no
+//! doubt.
 
 use std::collections::BTreeMap;
 
@@ -233,8 +233,7 @@ fn other_traffic(
         doubt(
             DoubtKind::OtherTraffic,
             format!(
-                "other traffic was on the line: {name} {verb} {:.1} MB that is not of this test, {} % of all; end it \
-                 and measure again",
+                "other traffic was on the line: {name} {verb} {:.1} MB that is not part of this test, {} % of the total; stop it and measure again",
                 others / 1e6,
                 percent(others / bytes)
             ),
@@ -272,8 +271,7 @@ fn not_idle(run: &Run, rates: [f64; 2]) -> Option<Doubt> {
         doubt(
             DoubtKind::OtherTraffic,
             format!(
-                "other machines used the line: packets waited {:.0} ms before this test sent anything but probes; end \
-                 what they do and measure again",
+                "other machines used the line: packets waited {:.0} ms before this test sent anything but probes; stop them and measure again",
                 wait as f64 / 1e6
             ),
         )
@@ -328,7 +326,7 @@ fn path_changed(probes: &[Outcome]) -> Option<Doubt> {
     Some(doubt(
         DoubtKind::PathChanged,
         format!(
-            "the path changed: replies arrived with a TTL of {first} and later of {other}, so they took another way; \
+            "the path changed: replies arrived with a TTL of {first} and later {other}, so they took another route; \
              measure again"
         ),
     ))
@@ -341,7 +339,7 @@ pub(super) fn stood_still((length, from): (i64, i64)) -> Option<Doubt> {
         doubt(
             DoubtKind::Interrupted,
             format!(
-                "this program stood still for {:.1} s, from {:.1} s of the load on (this machine slept, or the program was \
+                "this program did not run for {:.1} s, from {:.1} s of the load on (this machine slept, or the program was \
                  stopped); measure again",
                 length as f64 / 1e9,
                 from as f64 / 1e9

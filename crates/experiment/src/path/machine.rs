@@ -1,5 +1,5 @@
-//! What this machine does and counts while it measures: how long its threads run and wait, what its
-//! interfaces carry, and the bit rate of its Wi-Fi.
+//! The state of this machine while it measures: how long its threads run and wait, what its interfaces carry,
+//! and the bit rate of its Wi-Fi.
 
 use std::collections::BTreeMap;
 

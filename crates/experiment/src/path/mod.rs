@@ -1,5 +1,5 @@
-//! The third arm: a test over a real path, against a `goodqueue server` at its other end. The network is
-//! nobody's here: its line and its queues are not known, only what they do to packets.
+//! The third arm: a test over a real path, against a `goodqueue server` at its other end. The network is not
+//! under our control: its line and its queues are unknown, except for what they do to packets.
 
 mod clocks;
 mod doubts;
@@ -98,18 +98,18 @@ impl PathTest {
             match key.as_deref().map(Secret::of) {
                 None if is_loaded => {
                     let cure = if hosts.len() == 1 {
-                        "--key and the word".to_owned()
+                        "--key with the word".to_owned()
                     } else {
-                        format!("--key, or =KEY behind {host}, and the word")
+                        format!("--key, or =KEY after {host}, with the word")
                     };
                     return Err(Error::Usage(format!(
-                        "{name} sends load, and the server takes load only from those who have its key: add {cure} that \
+                        "{name} sends load, and the server accepts load only from clients that have its key: add {cure} that \
                          `goodqueue server` printed",
                     )));
                 }
                 Some(None) if is_loaded => {
                     return Err(Error::Usage(format!(
-                        "--key: a key for load has at least {} characters; take the word that `goodqueue server` printed",
+                        "--key: a key for load has at least {} characters; use the word that `goodqueue server` printed",
                         goodqueue_path::load::word::LEAST
                     )));
                 }
@@ -184,7 +184,7 @@ impl PathTest {
     }
 }
 
-/// What a test wants of one of its hosts, beside probes.
+/// What a test needs from one of its hosts, in addition to probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     flows: u32,
@@ -239,18 +239,18 @@ fn own_choice(test: &mut Test, choose: impl Fn(&str) -> Result<(), NetError>) ->
         Err(NetError::NoCongestionControl { available, .. })
             if available.split(' ').any(|one| one == usual) =>
         {
-            "no program can choose one here".to_owned()
+            "a program cannot choose it here".to_owned()
         }
         Err(refusal) => refusal.to_string(),
     };
     uploads.for_each(|flow| flow.cc.clear());
     let own = default_congestion_control();
-    Some(format!("uploads have this system's own congestion control ({own}) and not {usual}: {why}"))
+    Some(format!("uploads use this system's own congestion control ({own}), not {usual}: {why}"))
 }
 
 fn named(request: &Request) -> Result<(Test, Vec<Load>), Error> {
     if let Some(cc) = request.cc.as_deref().filter(|cc| Library::is_path(cc)) {
-        let why = "a real path has the kernel's TCP: name one of its congestion controls, or leave it out";
+        let why = "a real path uses the kernel's TCP: name one of its congestion controls, or leave it out";
         return Err(Error::Usage(format!("--cc {cc}: {why}")));
     }
     let test = TestOrder::resolve(request)?.test()?;
@@ -315,14 +315,14 @@ mod tests {
         let mut loads = test("");
         let words = own_choice(&mut loads, lacks).unwrap();
         assert!(
-            words.ends_with("and not cubic: the kernel has no congestion control `cubic`; it has reno"),
+            words.ends_with("not cubic: the kernel has no congestion control `cubic`; it has reno"),
             "{words}"
         );
         let denies = |name: &str| {
             Err(NetError::NoCongestionControl { name: name.into(), available: "reno cubic".into() })
         };
         let odd = own_choice(&mut test(""), denies).unwrap();
-        assert!(odd.ends_with("and not cubic: no program can choose one here"), "{odd}");
+        assert!(odd.ends_with("and not cubic: a program cannot choose it here"), "{odd}");
         assert_eq!(ccs(&loads, Direction::Up), [""; 4]);
         assert_eq!(ccs(&loads, Direction::Down), ["cubic"; 4], "the server's kernel is another");
         assert_eq!(own_choice(&mut test(""), |_| Ok(())), None);

@@ -1,5 +1,5 @@
-//! A second observer: a server that is near, in the home or the office. What a load adds to the round trip to
-//! it arises before it; what it adds beyond that arises behind it.
+//! A second observer: a nearby server, in the home or the office. The delay that a load adds to its round
+//! trip arises before it; any further delay arises beyond it.
 
 use goodqueue_probe::{Probe, Sample, Test};
 use goodqueue_report::{MISSING, Peer};

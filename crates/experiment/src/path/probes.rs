@@ -1,4 +1,4 @@
-//! The probes of a test over a real path: a session of irtt's protocol for each, in a thread of its own.
+//! The probes of a test over a real path: each is a session of irtt's protocol in its own thread.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -107,7 +107,7 @@ impl Open {
         let Open { session, number: probe, start } = self;
         let wait = at.saturating_add(start).saturating_sub(ClockWatch::new().now().mono);
         thread::sleep(Duration::from_nanos(wait.max(0).unsigned_abs()));
-        // Those under way, for what is said of them when they are lost.
+        // Those in flight, for the report if they are lost.
         let mut sent_at: HashMap<u32, i64> = HashMap::new();
         let mut outcome = Outcome::default();
         let mut first_ttl = None;

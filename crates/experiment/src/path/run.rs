@@ -166,7 +166,7 @@ fn one(
     (Some(run), end)
 }
 
-/// What is said where this system takes the place of a kernel and does not tell of its connections.
+/// The remark if this system emulates a kernel and does not report on its connections.
 const NO_TCP_INFO: &str =
     "not available on this system: TCP_INFO (no window, round trip or retransmissions of uploads)";
 

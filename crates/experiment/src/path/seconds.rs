@@ -1,4 +1,4 @@
-//! A load second by second: which seconds count, and between what figures they lie.
+//! A load second by second: which seconds count, and the range of their figures.
 
 /// What TCP takes to fill the line, ns.
 pub(super) const START: i64 = 2_000_000_000;

@@ -1,5 +1,6 @@
-//! The bit rate of this machine's own Wi-Fi during a load: it tells whether the air changed, or what is
-//! behind it. The kernel tells it everybody (nl80211). Cables have none, and other systems are not asked.
+//! The bit rate of this machine's own Wi-Fi during a load: it shows whether the air changed or something
+//! beyond it. The kernel reports it to everybody (nl80211). Cables have none, and other systems are not
+//! queried.
 
 use std::collections::BTreeMap;
 

@@ -196,7 +196,7 @@ fn round_trips(text: &str, test: &Test) -> Result<Vec<u64>, Error> {
     };
     if let Some(long) = spans.iter().max().filter(|&&rtt| rtt > LONGEST_RTT) {
         let farthest = if hosts > 1 { ": the farthest host would be " } else { ": " };
-        return Err(Error::Usage(format!("--rtt {text}{farthest}{long}, and {LONGEST_RTT} is the most")));
+        return Err(Error::Usage(format!("--rtt {text}{farthest}{long}; the maximum is {LONGEST_RTT}")));
     }
     Ok(spans.iter().map(|rtt| rtt.0).collect())
 }

@@ -1,4 +1,4 @@
-//! The queues that are compared.
+//! The queues to compare.
 
 use goodqueue::Rate;
 

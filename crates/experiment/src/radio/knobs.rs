@@ -1,4 +1,4 @@
-//! The settings of a radio as the record has them.
+//! The settings of a radio, as in the record.
 
 use goodqueue::wifi::Ac;
 use goodqueue_report::wifi::{AccessCategory, AqlLimit, WifiKnobs};

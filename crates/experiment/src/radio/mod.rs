@@ -1,6 +1,6 @@
-//! What is measured of a radio, on either arm: who has the air, in steps and in all, and for a short while
-//! every event on it. Whoever runs the radio tells of it at moments of his choice; what is recorded is made
-//! of those.
+//! The measurements of a radio, on either arm: who has the air, in steps and in total, and for a short while
+//! every event on it. The code that runs the radio reports at moments of its choice; the record is made from
+//! these reports.
 
 mod knobs;
 
@@ -237,12 +237,10 @@ pub(crate) fn faults(recorded: &Recorded, radio: &wifi::Radio, now: Nanos) -> Ve
     let (name, missing) = (&recorded.name, recorded.unaccounted_ns());
     let mut wrong = Vec::new();
     if missing != 0 {
-        wrong.push(format!(
-            "{name}: {missing} ns of the time are accounted for by nobody: an error of this program"
-        ));
+        wrong.push(format!("{name}: {missing} ns are not accounted for: a bug in this program"));
     }
     if !radio.is_conserved(now) {
-        wrong.push(format!("{name}: its packets or its time do not add up: an error of this program"));
+        wrong.push(format!("{name}: its packets or its time do not add up: a bug in this program"));
     }
     wrong
 }

@@ -144,7 +144,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// The balance of the queues over the air from a device, each number counted for itself. What was given up
+/// The balance of the queues over the air from a device, each number counted independently. What was given up
 /// after failed attempts counts as sent, as a packet lost on a line does.
 pub(super) fn tally(job: &Job, simulation: &Simulation, link: usize) -> Option<Tally> {
     let Sender { radio, device, counters, .. } = Sender::of(job, simulation, link)?;

@@ -16,7 +16,7 @@ pub struct Job {
     pub scenario: Scenario,
     /// What is measured.
     pub test: Test,
-    /// Where the flows of traffic of one's own are among those of the scenario.
+    /// Where the flows of user-defined traffic are among those of the scenario.
     pub traffic: Vec<TrafficRun>,
     /// Place in the scenario's links of the bottleneck towards the server.
     pub up: usize,

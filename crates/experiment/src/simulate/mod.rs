@@ -32,7 +32,7 @@ pub struct Options {
     /// Turns at a time; 0: as many as there are processors. With 1, all is done on the thread of the caller,
     /// and none is started: in a web page there are no others.
     pub threads: usize,
-    /// Called on each thread that is started, with its work: prepares the thread for queues of one's own, and
+    /// Called on each thread that is started, with its work: prepares the thread for user-defined queues, and
     /// calls the work once.
     pub around: Option<fn(&mut (dyn FnMut() + Send))>,
     /// Program and arguments of the child of a live run, which calls `live::worker`. Empty: this program,
@@ -51,7 +51,7 @@ pub fn flows_named(words: &[String], test: &Test) -> Result<Vec<usize>, Error> {
 /// Simulates one job on this thread. What its run measured is complete unless `stop` became true before.
 ///
 /// # Errors
-/// [`Error::Usage`] if the scenario makes no sense, or if a queue or congestion control of one's own breaks a
+/// [`Error::Usage`] if the scenario makes no sense, or if a user-defined queue or congestion control breaks a
 /// rule.
 pub fn run_one(job: &Job, stop: &AtomicBool) -> Result<Run, Error> {
     turn::run(job, &turn::Watch { progress: &|_| {}, stop }).map(|outcome| outcome.run)

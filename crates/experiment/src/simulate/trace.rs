@@ -1,4 +1,4 @@
-//! Traced flows: which ones were requested, and what is kept of them while a run proceeds.
+//! Traced flows: which ones were requested, and what the run keeps of them.
 
 use goodqueue::Span;
 use goodqueue_probe::Test;

@@ -1,4 +1,4 @@
-//! One queue's turn: the simulation runs from one moment of measuring to the next.
+//! One queue's turn: the simulation runs from one measurement to the next.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,8 +54,8 @@ pub(crate) struct Watch<'a> {
 /// Simulates one queue's turn. The same job gives the same outcome, whatever else runs.
 ///
 /// # Errors
-/// [`Error::Usage`] if the scenario makes no sense, and if a queue of one's own breaks a rule, or a
-/// congestion control of one's own gives up.
+/// [`Error::Usage`] if the scenario makes no sense, and if a user-defined queue breaks a rule, or a
+/// user-defined congestion control gives up.
 pub(crate) fn run(job: &Job, watch: &Watch) -> Result<Outcome, Error> {
     let mut turn = Turn::new(job)?;
     let complete = turn.load(watch) && turn.drain(watch);
@@ -79,7 +79,7 @@ struct Turn<'a> {
     next_look: i64,
     /// Virtual time between two questions whether to go on.
     slice: Span,
-    /// Links with a queue of one's own.
+    /// Links with a user-defined queue.
     own: Vec<usize>,
     /// Why one of them, or a congestion control, can no longer do its work.
     fault: Option<String>,
@@ -205,7 +205,7 @@ impl<'a> Turn<'a> {
         self.fault.is_none() && !watch.stop.load(Ordering::Relaxed)
     }
 
-    /// Why a queue or a congestion control of one's own can no longer do its work.
+    /// Why a user-defined queue or congestion control can no longer do its work.
     fn find_fault(&self) -> Option<String> {
         let fault = self.own.iter().find_map(|&link| self.simulation.link(link).fault());
         fault.or_else(|| own_cc::fault(self.job.scenario.flows.iter().map(|flow| flow.cc)))
@@ -289,7 +289,7 @@ impl<'a> Turn<'a> {
         self.collector.sample(&Sample::FlowEnd { flow, t, end: FlowSide::Receiver, bytes_total, error });
     }
 
-    /// The flows of traffic of one's own that began, in the order of their beginnings. What ended after the
+    /// The flows of user-defined traffic that began, in the order of their beginnings. What ended after the
     /// load had not ended.
     fn transfers(&self) -> Vec<TransferSeries> {
         let origin = signed(self.job.scenario.origin);
@@ -396,7 +396,7 @@ fn stream(job: &Job, probe: usize) -> Option<usize> {
     }
 }
 
-/// The links with a queue of one's own.
+/// The links with a user-defined queue.
 fn own_queues(job: &Job) -> Vec<usize> {
     let is_own = |link: &goodqueue_sim::Link| {
         link.port.as_ref().is_some_and(|port| matches!(port.queue, Discipline::Own(_)))

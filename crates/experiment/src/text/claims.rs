@@ -1,4 +1,4 @@
-//! Published figures of an experiment, with which ours are compared.
+//! Published figures of an experiment, to compare with ours.
 
 pub(super) mod class;
 pub(super) mod kind;
@@ -51,7 +51,7 @@ pub enum Picture {
     Shares,
     /// The bit rates that the player of the first video selected over time.
     Video,
-    /// Figures of each variant, beside the published ones.
+    /// Figures of each variant, next to the published ones.
     Dots,
 }
 
@@ -86,7 +86,7 @@ pub struct Claim {
     pub id: String,
     /// In words.
     pub what: String,
-    /// What stands behind the value.
+    /// The basis of the value.
     pub kind: Kind,
     /// For a measured one, its place in the source; otherwise the formula, the parameter or the reason.
     pub basis: String,
@@ -111,7 +111,7 @@ pub struct Claim {
 /// The verdict that a file states for a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stated {
-    /// Nothing is said: it is to hold.
+    /// No verdict is stated, so it must hold.
     Holds,
     /// It is missed, with the cause as far as it is known.
     Missed(String),

@@ -1,6 +1,5 @@
 //! Ready-made access lines: rates, round trip and buffers of lines as people have them, with their sources.
-//!
-//! The catalogue is the one source of `goodqueue lines`, of `--line` and of `docs/lines.md`.
+//! The catalogue is the only source of `goodqueue lines`, `--line` and `docs/lines.md`.
 
 use goodqueue::{Rate, Span};
 

@@ -1,4 +1,4 @@
-//! Links as they are written: what is given and what is not, so that a variant can change a part.
+//! Links as written in the file: which keys are given and which are not, so that a variant can change some.
 
 use goodqueue::{ETHERNET_FRAME, Rate, Span};
 use goodqueue_sim::{Loss, Pause, Shaper, ShaperKind};
@@ -346,7 +346,7 @@ fn shaper_kind(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Shap
     match read::text(key, kind, value)?.as_str() {
         "htb" => Ok(ShaperKind::Htb),
         "tbf" => Ok(ShaperKind::Tbf),
-        _ => Err(read::refuse(key, value, "there are htb and tbf")),
+        _ => Err(read::refuse(key, value, "use htb or tbf")),
     }
 }
 

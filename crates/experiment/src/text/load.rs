@@ -201,7 +201,7 @@ impl Far {
 }
 
 impl Load {
-    /// A test, and nothing beside it.
+    /// A test, and nothing else.
     pub(super) fn of(test: Test, start_jitter: Span) -> Load {
         Load { own: vec![Own::default(); test.flows.len()], test, sources: Vec::new(), start_jitter }
     }
@@ -323,7 +323,7 @@ fn add_flows(section: &Section<'_>, test: &mut Test, own: &mut Vec<Own>, far: &F
     let (direction, found) = ends(section, far)?;
     let all = test.flows.len() as u64 + count.value * found.len() as u64;
     if all > MOST_FLOWS {
-        return Err(Wrong::new(count.at, format!("{all} flows together: {MOST_FLOWS} is the most")));
+        return Err(Wrong::new(count.at, format!("{all} flows together: the maximum is {MOST_FLOWS}")));
     }
     let start = section.plain("start", read::span)?.unwrap_or(Span::ZERO);
     let stagger = section.plain("stagger", read::span)?.unwrap_or(Span::ZERO);
@@ -505,7 +505,7 @@ fn read_source(section: &Section<'_>, test: &Test, client: &str) -> Read<NamedSo
 fn pattern(section: &Section<'_>, rate: At<Rate>, len: u32) -> Read<Pattern> {
     let interval = rate.value.tx_time(goodqueue::Bytes(len.into()));
     if interval < LEAST_GAP {
-        let what = format!("a frame of {len} bytes every {interval}: {LEAST_GAP} is the least");
+        let what = format!("a frame of {len} bytes every {interval}: the minimum is {LEAST_GAP}");
         return Err(Wrong::new(rate.at, what));
     }
     let is_poisson = section.plain("poisson", read::switch)?.unwrap_or(false);

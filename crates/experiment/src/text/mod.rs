@@ -4,9 +4,8 @@
 //! ```text
 //!  text ─► read (values with their places) ─► links, load (as written) ─► Experiment (scenarios to run)
 //! ```
-//!
-//! What may be written is data (`keys.rs`); the JSON schema ([`schema`]) is made from it, and a test holds
-//! `docs/experiments.md` against it.
+//! The allowed keys are data (`keys.rs`); the JSON schema ([`schema`]) is made from them, and a test compares
+//! `docs/experiments.md` with them.
 
 mod airtime_policy;
 pub(crate) mod claims;

@@ -1,4 +1,4 @@
-//! Tests, calls, pages and videos by their names, and what is near a wrong name: for flags and files alike.
+//! Tests, calls, pages and videos by name, and suggestions for a wrong name: for flags and files alike.
 
 use goodqueue_probe::{Extra, Params, ParseExtraError, Test, TestError, Transport};
 use toml::Spanned;

@@ -161,7 +161,7 @@ impl Network {
             Discipline::Queue(own) => own,
             Discipline::Own(own) => {
                 let what =
-                    format!("{own}: a queue of one's own has no place in a memory that all outputs share");
+                    format!("{own}: a user-defined queue has no place in a memory that all outputs share");
                 return Err(Wrong::new(*at, what));
             }
             // A tree is none of its queues, which has been said.
@@ -213,9 +213,10 @@ impl Network {
 /// A direction without any line on its packets' way: it can have no share of one.
 fn no_line(way: &OneWay, context: &Context<'_>) -> Read<Option<Rate>> {
     match way.share(context.queue) {
-        Some(at) => {
-            Err(Wrong::new(at, "a share of a line, and no line is on this way: write a rate, as in 20mbit"))
-        }
+        Some(at) => Err(Wrong::new(
+            at,
+            "a share of a line, but there is no line in this direction: write a rate, as in 20mbit",
+        )),
         None => Ok(None),
     }
 }
@@ -315,7 +316,7 @@ fn built(line: &At<LineWords>, context: &Context<'_>) -> Read<Option<(Line, Rate
         LineWords::Trace(file) => {
             let (trace, rate) = trace::read(&context.folder.join(file))
                 .map_err(|why| wrong(format!("trace = \"{}\": {why}", file.escape_debug())))?;
-            Ok(Some((Line::Trace(trace), rate, format!("trace {file}, {rate} in the mean"))))
+            Ok(Some((Line::Trace(trace), rate, format!("trace {file}, {rate} on average"))))
         }
     }
 }

@@ -1,7 +1,5 @@
-//! Keys of a file that the command changes: `--set KEY=VALUE`, and the flags that say what a file says.
-//!
-//! A value gets a place behind the end of the file's text, so that an error in it is known from one in the
-//! file.
+//! Keys of a file that the command changes: `--set KEY=VALUE`, and the flags that correspond to keys. A value
+//! gets a place after the end of the file's text, which distinguishes an error in it from one in the file.
 
 use serde::{Deserialize, Serialize};
 use toml::Spanned;

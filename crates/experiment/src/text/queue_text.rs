@@ -1,4 +1,4 @@
-//! A queue as it is written: one of the catalogue (`cake,bandwidth=90%`), or one's own from a shared library
+//! A queue as text: a built-in one (`cake,bandwidth=90%`), or the user's own from a shared library
 //! (`./my_aqm.so,limit=100`).
 
 use std::fmt;

@@ -45,7 +45,7 @@ pub(super) fn place(text: &str, at: usize) -> (usize, usize) {
     (line, 1 + String::from_utf8_lossy(&before[line_start..]).chars().count())
 }
 
-/// A table of the file, beside the keys that it may have.
+/// A table of the file, with the keys that it may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Section<'a> {
     /// Where it begins.
@@ -165,7 +165,7 @@ pub(super) fn check_name(name: &At<String>, of: &str) -> Read<()> {
         return Ok(());
     }
     let what = format!(
-        "\"{}\" is no name of {of}: it has 1 to 40 letters, digits, `_`, `-` or `.`",
+        "\"{}\" is not a valid name for {of}: a name has 1 to 40 letters, digits, `_`, `-` or `.`",
         name.value.escape_debug()
     );
     Err(Wrong::new(name.at, what))
@@ -312,7 +312,7 @@ pub(super) fn rate(key: &Key, kind: Kind, value: &Value<'_>) -> Read<Rate> {
         return Err(refuse(key, value, "nothing ever leaves a line of rate zero"));
     }
     if rate > FASTEST {
-        return Err(refuse(key, value, format!("{FASTEST} is the most")));
+        return Err(refuse(key, value, format!("the maximum is {FASTEST}")));
     }
     Ok(rate)
 }

@@ -159,7 +159,7 @@ pub(super) fn experiment(text: &str, folder: &Path, changes: &[Override]) -> Rea
         let news: Vec<String> = own.into_iter().filter(|why| !experiment.warnings.contains(why)).collect();
         experiment.warnings.extend(news);
         if experiment.variants.iter().any(|other| other.label == variant.label) {
-            let what = format!("two are called \"{}\": nothing tells them apart", variant.label);
+            let what = format!("two are called \"{}\": give each a name of its own", variant.label);
             return Err(Wrong::new(side.at, what));
         }
         experiment.variants.push(variant);
@@ -336,7 +336,7 @@ fn check_size(sides: &[Side], load: &Load, seeds: usize) -> Read<()> {
     let parts: usize = sides.iter().map(|side| (side.parts() + hosts).saturating_mul(seeds)).sum();
     if parts > MOST_PARTS {
         let what = format!(
-            "{} runs with {parts} links, flows, probes and sources together: {MOST_PARTS} is the most",
+            "{} runs with {parts} links, flows, probes and sources together: the maximum is {MOST_PARTS}",
             sides.len() * seeds
         );
         return Err(Wrong::new(0, what));
@@ -442,7 +442,7 @@ fn hosts_of(links: &[Link]) -> Read<usize> {
     let names = || links.iter().flat_map(|link| link.ends.iter().map(|end| (link.at, end.as_str())));
     let at = links.first().map_or(0, |link| link.at);
     if !names().any(|(_, name)| name == "client") {
-        return Err(Wrong::new(at, "no link ends at `client`, the host that the tests are named from"));
+        return Err(Wrong::new(at, "no link ends at `client`, the host from which the tests run"));
     }
     let mut hosts = 0;
     while names().any(|(_, name)| name == server_name(hosts)) {
@@ -516,7 +516,7 @@ fn queues(root: &Section<'_>, form: &Form<'_>) -> Read<Vec<QueueText>> {
         return Ok(queues.iter().filter_map(|queue| queue.parse().ok()).collect());
     };
     if list.value.len() > MOST_VARIANTS {
-        let what = format!("{} queues: {MOST_VARIANTS} is the most", list.value.len());
+        let what = format!("{} queues: the maximum is {MOST_VARIANTS}", list.value.len());
         return Err(Wrong::new(list.at, what));
     }
     if list.value.is_empty() {

@@ -1,7 +1,6 @@
-//! Rates that are a share of a line: `90%`, and queues with such rates (`cake,bandwidth=90%`).
-//!
-//! The line is the slowest that packets of the direction cross between client and server, wherever on their
-//! way: a shaper for downloads is behind it. A trace counts with its mean, a schedule with its fastest rate.
+//! Rates that are a share of a line: `90%`, and queues with such rates (`cake,bandwidth=90%`). The line is
+//! the slowest that packets of the direction cross between client and server, anywhere on their path: a
+//! shaper for downloads comes after it. A trace counts with its mean rate, a schedule with its fastest.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +11,7 @@ use goodqueue::{QueueSpec, Rate, SpecError};
 /// What shares are taken of where the line is not known yet.
 const NOMINAL: Rate = Rate(1_000_000_000);
 
-/// A share of a line, in percent: above 0, 1000 at the most.
+/// A share of a line, in percent: above 0, at most 1000.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Share(f64);
 

@@ -303,7 +303,7 @@ impl Simple {
         match spans.iter().max().filter(|&&longest| longest > LONGEST_RTT) {
             Some(long) => {
                 let what =
-                    format!("rtt: the farthest host would be {long} away, and {LONGEST_RTT} is the most");
+                    format!("rtt: the farthest host would be {long} away, but the maximum is {LONGEST_RTT}");
                 Err(Wrong::new(given.at, what))
             }
             None => Ok(spans),

@@ -1,9 +1,9 @@
-//! Starts as real hosts have them: never two in the same nanosecond.
+//! Starts as on real hosts: never two in the same nanosecond.
 //!
 //! flent starts each netperf in a thread of its own, one after the other (`Aggregator.collect`), and each
-//! opens a control connection before its flow. Eight processes that one program starts so begin within 6 to
-//! 57 ms of each other (13 ms in the median of 30 tries on two processors). [`DEFAULT`] is at the lower end
-//! of that: enough that which flow comes first, and where a probe falls, is chance.
+//! opens a control connection before its flow. Eight processes that one program starts in this way begin
+//! within 6 to 57 ms of each other (the median of 30 tries on two processors is 13 ms). [`DEFAULT`] is at the
+//! lower end of that: enough to make it random which flow comes first, and when a probe is sent.
 
 use goodqueue::{Rng, Span};
 use goodqueue_sim::Scenario;

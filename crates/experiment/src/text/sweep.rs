@@ -31,7 +31,7 @@ pub(super) fn order(text: &str, file: &str) -> Read<Order> {
     let cure = "the file has no table [sweep], which says what varies; `goodqueue run` runs one experiment";
     let mut order = order.ok_or_else(|| Wrong::new(0, cure))?;
     if let (Some(_), Some(other)) = (&order.base, root.written().find(|key| key.value.name != "sweep")) {
-        let what = format!("`{}` beside a base: the experiment is in that file", other.value.name);
+        let what = format!("`{}` together with a base: the experiment is in that file", other.value.name);
         return Err(Wrong::new(other.at, what));
     }
     for axis in &mut order.sweep.axes {
@@ -209,7 +209,7 @@ fn axis(section: &Section<'_>, design: Design) -> Read<Axis> {
             range.levels((from, to), section.at)?
         }
         (Some(values), ..) => {
-            return wrong(values.at, "values beside from and to: a list or a range".into());
+            return wrong(values.at, "values together with from and to: give a list or a range".into());
         }
         (None, ..) => {
             let what = format!("the axis {} needs values, or from and to", key.value.escape_debug());
@@ -235,7 +235,7 @@ fn listed(values: At<Vec<At<Written>>>, is_bytes: bool) -> Read<(Quantity, Level
     }
     for (number, one) in values.iter().enumerate() {
         if values[..number].iter().any(|other| other.value.words == one.value.words) {
-            let what = format!("the value {} is there twice", one.value.words.escape_debug());
+            let what = format!("the value {} is given twice", one.value.words.escape_debug());
             return Err(Wrong::new(one.at, what));
         }
     }
@@ -253,7 +253,7 @@ fn listed(values: At<Vec<At<Written>>>, is_bytes: bool) -> Read<(Quantity, Level
     Ok((kind.filter(|_| is_one).unwrap_or(Quantity::Words), Levels::List(levels.collect())))
 }
 
-/// What a range has beside its ends.
+/// What a range has in addition to its ends.
 struct Range {
     steps: Option<At<u64>>,
     scale: Option<At<String>>,
@@ -273,7 +273,7 @@ impl Range {
         let end = |one: &At<Written>| {
             quantity(&one.value, self.is_bytes).ok_or_else(|| {
                 let what = format!(
-                    "\"{}\" is no time, rate, number of bytes, percentage or number: write values, one by one",
+                    "\"{}\" is not a time, rate, number of bytes, percentage or number: write values, one by one",
                     one.value.words.escape_debug()
                 );
                 Wrong::new(one.at, what)

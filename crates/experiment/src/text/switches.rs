@@ -1,4 +1,4 @@
-//! Nodes that are switches, as they are written.
+//! Nodes that are switches, as written in the file.
 
 use goodqueue::ETHERNET_FRAME;
 use goodqueue_sim::switch::Buffers;
@@ -145,7 +145,7 @@ fn buffers(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<Buffers>
         "input" => Ok(Buffers::Input),
         "output" => Ok(Buffers::Output),
         "shared" => Ok(Buffers::Shared),
-        _ => Err(read::refuse(key, value, "there are voq, input, output and shared")),
+        _ => Err(read::refuse(key, value, "use voq, input, output or shared")),
     }
 }
 

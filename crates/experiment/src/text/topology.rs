@@ -89,7 +89,7 @@ fn kind(key: &Key, kind: Kind, value: &toml::Spanned<toml::de::DeValue<'_>>) -> 
         "dumbbell" => Ok("pairs"),
         "parking-lot" => Ok("hops"),
         "fat-tree" => Ok("k"),
-        _ => Err(read::refuse(key, value, "there are dumbbell, parking-lot and fat-tree")),
+        _ => Err(read::refuse(key, value, "use dumbbell, parking-lot or fat-tree")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Trace files of Mahimahi's.
+//! Mahimahi's trace files.
 
 use std::path::Path;
 

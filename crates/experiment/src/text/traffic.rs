@@ -1,4 +1,4 @@
-//! Traffic of one's own as written: flows with sizes and arrivals from distributions or files.
+//! The user's own traffic as written in the file: flows with sizes and arrivals from distributions or files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -163,7 +163,7 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
         return Err(Wrong::new(section.at, format!("nothing says how often flows come: {how}")));
     };
     if let (Some(gaps), true) = (&gaps, file.is_some() || users.is_some()) {
-        return Err(Wrong::new(gaps.at, "arrivals goes with load or per_second: leave it out"));
+        return Err(Wrong::new(gaps.at, "arrivals works only with load or per_second: leave it out"));
     }
     let of_users = [
         think.as_ref().map(|think| (think.at, "think")),
@@ -171,7 +171,7 @@ fn read_arrivals(section: &Section<'_>, folder: &Path) -> Read<Arrivals> {
         requests.map(|requests| (requests.at, "requests")),
     ];
     if let (Some(&(at, key)), None) = (of_users.iter().flatten().next(), users) {
-        return Err(Wrong::new(at, format!("{key} goes with users: give `users`, or leave it out")));
+        return Err(Wrong::new(at, format!("{key} works only with users: give `users`, or leave it out")));
     }
     if let (Some(At { at, .. }), None) = (&viewing, every) {
         return Err(Wrong::new(
@@ -274,7 +274,7 @@ fn read_sizes(
         let Arrivals::Users { pace: Pace::Every { every, .. }, .. } = arrivals else {
             return Err(Wrong::new(
                 at,
-                "bitrate goes with every, whose chunks it gives the size: leave it out",
+                "bitrate works only with every, where it sets the size of the chunks: leave it out",
             ));
         };
         if size.is_some() || cdf.is_some() {
@@ -369,8 +369,7 @@ impl Written {
             Often::PerSecond(number) => (1e9 / number, format!("{number} flows/s")),
             Often::Load(load) => {
                 if load.is_share() && way.rate.is_none() {
-                    let what =
-                        "load is a share of a line, and no line is on this way: write a rate, as in 20mbit";
+                    let what = "load is a share of a line, but there is no line in this direction: write a rate, as in 20mbit";
                     return Err(Wrong::new(self.at, what));
                 }
                 let rate: Rate = load.at(way.rate);

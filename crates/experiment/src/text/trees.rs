@@ -1,4 +1,4 @@
-//! Trees of `htb`'s classes, as they are written.
+//! Trees of `htb` classes, as written in the file.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub(super) fn read_all(root: &Section<'_>) -> Read<Vec<Arc<ClassTree>>> {
         let tree = tree(&section, name.value)?;
         let places = room_of_tree(&tree);
         if places > MAX_PACKETS {
-            let what = format!("its queues have room for {places} packets, and {MAX_PACKETS} is the most");
+            let what = format!("its queues have room for {places} packets, but the maximum is {MAX_PACKETS}");
             return Err(Wrong::new(name.at, what));
         }
         trees.push(Arc::new(tree));
@@ -224,7 +224,7 @@ fn linklayer(key: &Key, kind: Kind, value: &Spanned<DeValue<'_>>) -> Read<LinkLa
     match read::text(key, kind, value)?.as_str() {
         "ethernet" => Ok(LinkLayer::Ethernet),
         "atm" => Ok(LinkLayer::Atm),
-        _ => Err(read::refuse(key, value, "there are ethernet and atm")),
+        _ => Err(read::refuse(key, value, "use ethernet or atm")),
     }
 }
 

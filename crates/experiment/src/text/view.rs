@@ -182,9 +182,9 @@ fn source(scenario: &Scenario, source: &Source) -> String {
     let (from, to) = (&scenario.nodes[source.from], &scenario.nodes[source.to]);
     let pattern = match source.pattern {
         Pattern::Constant { interval } => format!("every {interval}"),
-        Pattern::Poisson { mean } => format!("every {mean} in the mean (exponential)"),
+        Pattern::Poisson { mean } => format!("every {mean} on average (exponential)"),
         Pattern::OnOff { interval, on, off } => {
-            format!("every {interval}, on for {on} and off for {off} in the mean (exponential)")
+            format!("every {interval}, on for {on} and off for {off} on average (exponential)")
         }
     };
     let since = |at: Span| at - scenario.origin;
@@ -264,7 +264,7 @@ fn loss(loss: Loss) -> Option<String> {
         Loss::None => None,
         Loss::Random(share) => Some(share.to_string()),
         Loss::GilbertElliott { to_bad, to_good, good, bad } => Some(format!(
-            "Gilbert-Elliott: to_bad {to_bad}, to_good {to_good}, good {good}, bad {bad}; {:.6} in the mean",
+            "Gilbert-Elliott: to_bad {to_bad}, to_good {to_good}, good {good}, bad {bad}; {:.6} on average",
             loss.mean()
         )),
     }

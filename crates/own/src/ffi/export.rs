@@ -1,4 +1,5 @@
-//! The same border from the other side: a queue or a congestion control in Rust becomes a shared library.
+//! The same interface from the other side: turns a queue or a congestion control in Rust into a shared
+//! library.
 
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::size_of;

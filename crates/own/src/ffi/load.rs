@@ -1,4 +1,4 @@
-//! Tables, out of shared libraries.
+//! Loads tables from shared libraries.
 
 use core::ffi::{CStr, c_char};
 use core::ops::RangeInclusive;
@@ -111,7 +111,7 @@ fn counters(raw: &RawQueue) -> Result<Vec<&'static str>, String> {
 fn length(count: u64, is_null: bool, what: &str) -> Result<usize, String> {
     match count {
         0 => Ok(0),
-        count if count > MOST => Err(format!("its table has {what} = {count}, and {MOST} is the most")),
+        count if count > MOST => Err(format!("its table has {what} = {count}, but the maximum is {MOST}")),
         count if is_null => Err(format!("its table has {what} = {count}, and a null pointer to them")),
         count => Ok(count as usize),
     }

@@ -1,4 +1,4 @@
-//! The border to shared libraries: all `unsafe` of this crate.
+//! The interface to shared libraries: all `unsafe` of this crate.
 
 pub(crate) mod abi;
 pub(crate) mod call;

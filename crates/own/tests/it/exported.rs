@@ -1,4 +1,4 @@
-//! A queue of the catalogue through the border decides as it does without it.
+//! A built-in queue decides the same through the interface as without it.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Queues of one's own: right ones and wrong ones, in Rust and from shared libraries.
+//! User-defined queues: right ones and wrong ones, in Rust and from shared libraries.
 
 mod exported;
 mod libraries;

@@ -29,7 +29,7 @@ pub enum Failure {
     #[error("{}", crate::no_way(.0))]
     Connect(io::Error),
     /// The program that listens there does not speak our protocol.
-    #[error("what listens there is no goodqueue server: {0}")]
+    #[error("what listens there is not a goodqueue server: {0}")]
     Stranger(rustls::Error),
     /// The server speaks no version of the protocol that we speak.
     #[error("the server speaks another version of the protocol than this program: update the older one")]

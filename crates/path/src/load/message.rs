@@ -61,7 +61,7 @@ pub struct Start {
     /// Transport of the flows; those over QUIC connect to the port of [`Welcome::quic`].
     #[serde(default, skip_serializing_if = "is_default")]
     pub transport: Transport,
-    /// Connections for pages and videos at a time, beside the flows.
+    /// Connections for pages and videos at a time, in addition to the flows.
     #[serde(default, skip_serializing_if = "is_default")]
     pub web: u32,
     /// Video calls and games.

@@ -1,9 +1,7 @@
-//! The server's end of loads: one TCP port for control connections and flows.
-//!
-//! [`Bounds`] limits everything: connections whose purpose is not known yet (a table of [`MOST_PENDING`], in
-//! which a new one replaces the oldest), control connections, loads, flows of a load, and its length. A
-//! control connection must prove the secret within [`HANDSHAKE`], and is closed after [`SILENCE`] without a
-//! load.
+//! The server's end of loads: one TCP port for control connections and flows. [`Bounds`] limits everything:
+//! connections whose purpose is still unknown (a table of [`MOST_PENDING`], in which a new one replaces the
+//! oldest), control connections, loads, flows of a load, and its length. A control connection must prove the
+//! secret within [`HANDSHAKE`], and is closed after [`SILENCE`] without a load.
 
 use std::collections::HashMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -840,7 +838,7 @@ impl Control<'_> {
     }
 }
 
-/// The client no longer takes what it is told.
+/// The client no longer reads what the server sends.
 fn lost(source: io::Error) -> NetError {
     NetError::System { operation: "write to", object: "the client".into(), source }
 }

@@ -1,4 +1,4 @@
-//! The secret that both ends of a load have, as a word that can be copied.
+//! The secret shared by both ends of a load, as a word that can be copied.
 
 use std::fmt;
 use std::io;

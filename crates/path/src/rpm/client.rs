@@ -1,7 +1,6 @@
-//! The near end: drives [`Algorithm`] over connections to any server of the test.
-//!
-//! One thread does all. Times are read when the bytes are, so a processor that is busy makes a path look
-//! slow; who calls should look at the processor.
+//! The near end: drives [`Algorithm`] over connections to any server of the test. One thread does everything.
+//! Times are read together with the bytes, so a busy processor makes a path look slow. The caller should
+//! check the load of the processor.
 
 use std::collections::HashMap;
 use std::io;

@@ -4,9 +4,8 @@
 //! * [`document`] is `/.well-known/nq`.
 //! * [`server`] serves it, one byte, a large object, and a sink for uploads, to strangers, within bounds.
 //! * [`client`] drives `goodqueue_probe::rpm` over sockets.
-//! * [`trust`] says whose certificates count.
-//!
-//! Both ends speak HTTP/2 alone. The algorithm and the figure have no sockets; they are in `goodqueue_probe`.
+//! * [`trust`] decides which certificates are accepted. Both ends speak only HTTP/2. The algorithm and the
+//!   figure have no sockets; they are in `goodqueue_probe`.
 
 pub mod client;
 pub mod document;

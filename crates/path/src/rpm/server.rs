@@ -1,9 +1,8 @@
 //! A server of the test: `/.well-known/nq`, one byte, a large object, and a sink for uploads, over HTTP/2 and
 //! TLS 1.3, for anybody who asks.
-//!
-//! * One thread, one loop. All load together has a rate ([`Bounds::rate`]).
-//! * Connections have a bound altogether and for each network, and so have transfers. A newcomer displaces
-//!   the oldest connection that has asked for nothing yet; it never displaces one that has.
+//! * One thread, one loop. A single rate limits all load together ([`Bounds::rate`]).
+//! * The number of connections is limited, in total and for each network, and so is the number of transfers.
+//!   A new connection replaces the oldest one that has requested nothing yet; it never replaces one that has.
 //! * A connection has [`HANDSHAKE`] for TLS and its first request, is closed after [`QUIET`] without a
 //!   request or a transfer, and lives for [`LIFE`]. A transfer ends with it.
 //! * A network opens at most [`Bounds::opens`] connections a second.

@@ -1,4 +1,4 @@
-//! Whose certificates count, and our own.
+//! Which certificates are accepted, and our own certificate.
 
 use std::sync::Arc;
 

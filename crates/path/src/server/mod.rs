@@ -2,7 +2,7 @@
 //!
 //! * Requests to open are answered at a limited rate for each network, and with no more bytes than the
 //!   address and port sent. Our client pads its request, so it is answered at once. irtt's client sends 8
-//!   bytes less than the answer has; it is answered when it asks again, after a second.
+//!   bytes less than the answer has, so it gets its answer when it asks again, after a second.
 //! * The answer carries a random token. The first probe that brings it back from the same address and port
 //!   shows that the address receives. Only then is there a session.
 //! * A reply is never longer than its request, and a session's replies are never more frequent than what was

@@ -1,4 +1,4 @@
-//! What a loop over flows does when: the same whichever transport they have.
+//! The schedule of a loop over flows, the same for every transport.
 
 use super::flow::Grid;
 use super::ns;

@@ -1,6 +1,6 @@
-//! The far end of one client's queries, calls, games and UDP flows, at a server of many clients: whoever
-//! receives the datagrams knows by their first bytes whose they are ([`SessionId`](super::SessionId)), and
-//! hands them over.
+//! The far end of one client's queries, calls, games and UDP flows, at a server of many clients. The receiver
+//! of the datagrams identifies the client by their first bytes ([`SessionId`](super::SessionId)), and hands
+//! them over.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! UDP load: datagrams at a constant rate, whatever becomes of them. Each flow has one socket at the client.
+//! UDP load: datagrams at a constant rate, regardless of loss. Each flow has one socket at the client.
 //!
 //! ```text
 //! octet  0  magic "GQu1"
@@ -10,11 +10,10 @@
 //!       16  rate of the payload, u64 bit/s
 //!       24  start, i64 ns from the start of the load
 //!       32  stop, i64 ns
-//!       40  step of the goodput series, u64 ns
+//!       40  time between two samples of goodput, u64 ns
 //! ```
-//!
-//! The client repeats its announcement four times a second until the flow stops. A server sends to those
-//! alone whom it has heard within the last second.
+//! The client repeats its announcement four times a second until the flow stops. A server sends only to
+//! clients that it has heard within the last second.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, UdpSocket};

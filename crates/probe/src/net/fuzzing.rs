@@ -1,4 +1,4 @@
-//! Parsers of bytes from outside that nothing else of this crate makes public, for the targets in `fuzz/`.
+//! Parsers of untrusted bytes that are otherwise private, for the targets in `fuzz/`.
 
 use super::header::{self, FlowHeader};
 use super::request::Request;

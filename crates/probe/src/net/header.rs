@@ -8,7 +8,7 @@
 //!       10  zero, 6 octets
 //!       16  start, i64 ns from the start of the load
 //!       24  stop, i64 ns
-//!       32  step of the goodput series, u64 ns
+//!       32  time between two samples of goodput, u64 ns
 //!       40  congestion control, padded with zeros, 16 octets, the last one zero
 //!       56  largest pacing rate of the server's end, u64 bit/s; 0: none
 //! ```

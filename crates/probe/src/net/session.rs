@@ -1,9 +1,9 @@
-//! The far end of the flows of one client among many: the server that accepts connections knows by their
-//! first bytes whose they are, and hands them over.
+//! The far end of the flows of one client among many. The server that accepts connections identifies the
+//! client by their first bytes, and hands them over.
 //!
 //! ```text
 //! octet  0  magic "GQs1"
-//!        4  the session: 16 octets that only its client was told
+//!        4  the session: 16 octets that only its client knows
 //!       20  the header of the flow
 //! ```
 
@@ -107,7 +107,7 @@ pub struct FlowLimits {
     pub flows: usize,
     /// Most flows one after the other.
     pub served: usize,
-    /// Most connections for pages and videos at a time, beside the flows.
+    /// Maximum number of connections for pages and videos at a time, in addition to the flows.
     pub web: usize,
     /// Latest planned stop of a flow, nanoseconds from the start of the load.
     pub until: i64,

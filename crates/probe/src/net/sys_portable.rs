@@ -1,6 +1,6 @@
-//! What `sys.rs` does on Linux, for all other systems, as far as they can, with plain sockets and the clocks
-//! of the standard library. What they cannot is in [`LACKS`], and a result says it. `sys_windows.rs` and
-//! `sys_unix.rs` have the calls that differ.
+//! The functions of `sys.rs` for systems other than Linux, as far as possible with plain sockets and the
+//! clocks of the standard library. [`LACKS`] lists what is missing, and a result says so. `sys_windows.rs`
+//! and `sys_unix.rs` have the calls that differ.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;

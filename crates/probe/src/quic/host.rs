@@ -577,7 +577,7 @@ impl Host {
     }
 
     /// A flow at `now`. Of the sender's state: windows and packets in flight are in full packets; packets
-    /// declared lost stand for retransmitted segments, since QUIC sends their data in new packets; time
+    /// declared lost count as retransmitted segments, since QUIC sends their data in new packets; time
     /// limited by the receiver is that in which flow control stopped the sender. Not known, and 0: the
     /// delivery rate, marked packets, and the pacing rate but for BBR's. Nor is it known whether a path has
     /// ECN, which QUIC does not negotiate: each end tries it and stops if the other reports no marks.

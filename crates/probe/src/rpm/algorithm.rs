@@ -1,5 +1,5 @@
 //! The algorithm (section "Final Algorithm"): load on more and more connections until the goodput is stable,
-//! probes meanwhile, and then until the responsiveness is stable.
+//! and then until the responsiveness is stable, with probes all the time.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The test of one direction over connections that a driver has: what [`Algorithm`] asks for in bytes.
+//! The test of one direction over a driver's connections: the requests of [`Algorithm`], in bytes.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! The figure: what probes took, and what follows from it.
+//! The figure: how long probes took, and what follows from it.
 
 use goodqueue::{Nanos, Span};
 

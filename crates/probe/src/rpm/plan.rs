@@ -1,4 +1,4 @@
-//! What a test of responsiveness runs, and the series that come of it.
+//! The parts of a responsiveness test, and the series that they produce.
 
 use goodqueue::Span;
 

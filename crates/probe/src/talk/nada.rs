@@ -79,7 +79,7 @@ fn exp_minus(x: f64) -> f64 {
 
 /// The mean loss interval in packets, with the weights of RFC 5348 (section 5.4): losses within one round
 /// trip are one event. The packets before the first event are the first interval. The open interval is not
-/// part of the mean: with its weight of 1 in 6, [`MULTILOSS`] means would exceed it for ever.
+/// part of the mean: with its weight of 1 in 6, [`MULTILOSS`] means would always exceed it.
 #[derive(Clone, Debug, Default)]
 struct LossIntervals {
     /// Complete intervals, the newest first.

@@ -1,8 +1,7 @@
-//! What the instances of `cake_mq` send together, beside one `cake` of the same load: the rate, the
-//! burstiness and the fairness between flows. docs/cake-mq.md has the results.
-//!
-//! Each instance has a thread of its own, as in Linux: it is asked for packets when one arrives, and when its
-//! shaper opens. There is no line behind it. All frames have 1514 bytes, and flows do not react to drops.
+//! What the instances of `cake_mq` send together, compared with one `cake` under the same load: the rate, the
+//! burstiness and the fairness between flows. docs/cake-mq.md has the results. Each instance has its own
+//! thread, as in Linux: it is polled when a packet arrives and when its shaper opens. There is no line behind
+//! it. All frames have 1514 bytes, and flows do not react to drops.
 
 mod page;
 
@@ -29,7 +28,7 @@ pub const INSTANCES: [u32; 5] = [1, 2, 4, 8, 16];
 /// Rates in the tables.
 pub const RATES: [Rate; 4] = [Rate(10_000_000), Rate(100_000_000), Rate(1_000_000_000), Rate(10_000_000_000)];
 
-/// What is offered: half as much again as the rate, in the mean, with random gaps.
+/// The offered load: on average 1.5 times the rate, with random gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// Each instance has the same.
@@ -123,7 +122,7 @@ impl Source {
 /// What a run sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sent {
-    /// Bits per second, in the mean.
+    /// Mean rate, bits per second.
     pub mean: f64,
     /// Bits per second in the 10 ms in which most was sent.
     pub most: f64,

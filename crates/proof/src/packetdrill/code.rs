@@ -1,5 +1,5 @@
 //! The code of a script, `%{ assert tcpi_snd_cwnd == 10 }%`: assertions and assignments with the expressions
-//! that scripts use. It is no Python: another statement is refused by name.
+//! that scripts use. It is not Python: any other statement is refused by name.
 
 use std::collections::BTreeMap;
 
@@ -349,7 +349,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, CodeError> {
             list.push(Token::Sign(sign));
             rest = &rest[sign.len()..];
         } else if list.iter().any(|token| token == &Token::Sign(",")) {
-            // What stands behind the comma of an assertion is its message.
+            // The message of an assertion follows its comma.
             break;
         } else {
             return Err(CodeError::Unknown(format!("`{first}`")));

@@ -1,9 +1,9 @@
 //! Runs scripts of packetdrill (Cardwell et al., USENIX ATC 2013) against the simulator's TCP: packets are
 //! injected and expected one by one, system calls are made and their results compared, all in virtual time.
 //!
-//! [`run_file`] runs one script. It passes, it fails with the first difference, or it is left out with the
-//! reason: a setting, a call or an option that the model does not have. No command of a script is run, and
-//! no network is touched.
+//! [`run_file`] runs one script. It passes, it fails with the first difference, or it is skipped with the
+//! reason: a setting, a call or an option that the model does not have. It runs no shell command of a script,
+//! and touches no network.
 //!
 //! | module | what it does |
 //! | --- | --- |
@@ -117,12 +117,12 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a script is run with, beside itself.
+/// The parameters with which a script is run.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine {
     /// Options in front of those of the script, without `--`: name and value.
     pub options: Vec<(String, String)>,
-    /// Names in the script that stand for others (`-D NAME=VALUE`).
+    /// Names in the script that are replaced (`-D NAME=VALUE`).
     pub defines: Vec<(String, String)>,
 }
 

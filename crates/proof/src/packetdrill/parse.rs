@@ -331,7 +331,7 @@ impl Parser {
         Ok(segment)
     }
 
-    /// Letters, and the field ACE as a number, which may stand in front of the dot of ACK or behind it.
+    /// Letters, and the field ACE as a number, which may be before or after the dot of ACK.
     fn flags(&mut self, segment: &mut Segment) -> Result<(), ParseError> {
         let letters = self.word().map(str::to_owned);
         if let Some(letters) = &letters {
@@ -551,7 +551,7 @@ impl Parser {
     }
 }
 
-/// What is said about the IP header, between brackets.
+/// The annotation of the IP header, in brackets.
 fn take_ip(inner: &str, ip: &mut Ip) {
     for part in inner.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         match part {

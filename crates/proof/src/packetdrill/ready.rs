@@ -37,7 +37,7 @@ pub(super) struct Epoll {
 /// The names of events.
 const EVENTS: [&str; 8] = ["IN", "PRI", "OUT", "ERR", "HUP", "RDNORM", "WRNORM", "RDHUP"];
 
-/// How long `poll` or `epoll_wait` waits, milliseconds; none: for ever, or the call is another.
+/// How long `poll` or `epoll_wait` waits, milliseconds; none: without limit, or it is another call.
 pub(super) fn timeout(call: &Call) -> Option<u64> {
     let place = match call.name.as_str() {
         "poll" => 2,

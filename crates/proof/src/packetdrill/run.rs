@@ -80,7 +80,7 @@ pub fn run_script(script: &Script, folder: &Path, given: &CommandLine) -> Outcom
     }
 }
 
-/// Names that stand for others: those of the caller, then those that Linux's suite is run with.
+/// Names that are replaced: those of the caller, then those that Linux's suite is run with.
 fn names(script: &Script, given: &CommandLine) -> Vec<(String, String)> {
     let is_ipv6 = |options: &[(String, String)]| options.iter().any(|(_, value)| value == "ipv6");
     let is_ipv6 = is_ipv6(&given.options) || is_ipv6(&script.options);

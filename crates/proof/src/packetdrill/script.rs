@@ -1,4 +1,4 @@
-//! A script: what packetdrill's language says, as data.
+//! A script as data.
 
 use std::fmt;
 
@@ -65,7 +65,7 @@ pub struct Packet {
     pub unusual: Option<String>,
 }
 
-/// What is said about the IP header.
+/// The annotation of the IP header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ip {
     /// ECN codepoint.
@@ -136,7 +136,7 @@ pub struct Segment {
     pub win: Option<u16>,
     /// Urgent pointer.
     pub urgent: Option<u16>,
-    /// The options; none: `<...>`, which stands for any.
+    /// The options; none: `<...>`, which matches any.
     pub options: Option<Vec<TcpOption>>,
 }
 

@@ -1,6 +1,6 @@
-//! The settings that a script makes with commands for the shell. No command is run: lines of `sysctl`, `tc
-//! qdisc`, `echo VALUE > /proc/sys/...` and `set_sysctls.py` are read as settings, and so is a file that the
-//! command names and that lies beside the script. Everything else is left alone.
+//! The settings that a script makes with shell commands. No command is run: lines of `sysctl`, `tc qdisc`,
+//! `echo VALUE > /proc/sys/...` and `set_sysctls.py` are read as settings, and so is a file that the command
+//! names, if it is in the script's folder. Everything else is left alone.
 
 use std::path::Path;
 

@@ -11,7 +11,7 @@ use super::ready::Epolls;
 /// The bits of `tcp_fastopen` that `TCP_FASTOPEN_NO_COOKIE` sets for a socket: neither side needs a cookie.
 pub(super) const NO_COOKIE: u32 = 0x204;
 
-/// What a descriptor stands for.
+/// What a descriptor refers to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// A socket that is neither connected nor listening.

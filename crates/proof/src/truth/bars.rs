@@ -182,8 +182,8 @@ impl Sample {
     }
 
     /// How much of the difference to the mean of `ours` chance can explain: half of the 95 % confidence
-    /// interval of the difference (Welch's t). One run has no spread, and the other side's stands in for it;
-    /// zero if both sides have one run.
+    /// interval of the difference (Welch's t). One run has no spread, so the other side's is used; zero if
+    /// both sides have one run.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn chance(&self, ours: &Sample) -> f64 {

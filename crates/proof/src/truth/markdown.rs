@@ -52,8 +52,8 @@ fn page(report: &Report) -> String {
     out
 }
 
-/// What a BBR flow gets beside others, run by run: a mean would hide runs of two kinds. Empty if no case has
-/// one.
+/// What a BBR flow gets in competition with others, run by run: a mean would hide that there are two kinds of
+/// runs. Empty if no case has one.
 fn shares(report: &Report) -> String {
     let mut out = String::new();
     for case in &report.cases {
@@ -92,33 +92,35 @@ fn cell(comparison: &Comparison) -> String {
 }
 
 const INTRODUCTION: &str = "\
-Every experiment was run on Linux with its TCP and its queue disciplines, and again in the simulator. Each cell \
-has Linux's figure / ours, as means over seeds. Bold figures are outside the bar, those with (?) are undecided, and \
-italic ones have no bar. \
-`goodqueue truth DIR -o FILE.md` writes this page.
+Every experiment ran on Linux, with its TCP and its queueing disciplines, and again in the simulator. Each \
+cell has Linux's figure / ours, as means over seeds. Bold figures are outside the bar, those with (?) are \
+undecided, and italic ones have no bar. `goodqueue truth DIR -o FILE.md` writes this page.
 ";
 
 const METHOD: &str = "\
 Each side's delays are relative to its own smallest round trip before the load. The simulated path has the \
-kernel's smallest round trip, including hosts and hops. \"Steady\" is the part from 5 s after the start of the load.
+kernel's smallest round trip, including hosts and hops. \"Steady\" is the part from 5 s after the start of \
+the load.
 
-Two means are compared: the kernel's over the recorded seeds, and ours over as many seeds and at least three. \
-Seeds cannot be paired, since the same number gives different starts on the two sides. Our runs cost little, so \
-more of them (`--seeds`) make our mean as exact as you like. They do not make the kernel's mean exact, and no bar \
-is widened for that. A difference beyond the bar is *undecided*, not within, if the 95 % confidence interval of the \
-difference of the means (Welch's t, from the runs of both sides) reaches the bar: then chance can explain the rest. \
-One run of the kernel has no spread, and ours stands in for it. If the kernel counted none or one, the figure is not \
-judged unless ours is five or more. Other small counts have the same bar as large ones.
+We compare two means: the kernel's over the recorded seeds, and ours over as many seeds, but at least three. \
+Seeds cannot be paired, since the same number gives different starts on the two sides. Our runs are cheap, \
+so more of them (`--seeds`) make our mean as exact as you like. They do not make the kernel's mean exact, \
+and we widen no bar for that. A difference beyond the bar is *undecided*, not within, if the 95 % confidence \
+interval of the difference of the means (Welch's t, from the runs of both sides) reaches the bar: then \
+chance can explain the rest. A single run of the kernel has no spread, so we use ours. If the kernel counted \
+none or one, the figure is judged only if ours is five or more. Other small counts have the same bar as \
+large ones.
 
-A case with `fq_codel` that is outside is run again with the stale state that Linux kept before its fix of March \
-2026 (`parity=linux-stale`). If all figures are then within, these are shown, and the case is said to need parity.
+A case with `fq_codel` that is outside is run again with the stale state that Linux kept before its fix of \
+March 2026 (`parity=linux-stale`). If all figures are then within, the page shows these, and says that the \
+case needs parity.
 ";
 
 const SHARES: &str = "\
 ## What a BBR flow gets, run by run
 
-The rate of a BBR flow over the fair share, of each run, in order of size. A mean would hide runs of two kinds, in \
-which BBR gets much or little.
+The table has the rate of a BBR flow divided by the fair share, for each run, in order of size. A mean would \
+hide that there are two kinds of runs, in which BBR gets much or little.
 
 | case | | Linux | ours |
 | --- | --- | --- | --- |";

@@ -1,4 +1,4 @@
-//! A claim on a queue of one's own is judged as one on a queue of the catalogue is.
+//! A claim on a user-defined queue is judged as one on a queue of the catalogue is.
 
 use std::collections::VecDeque;
 use std::path::Path;

@@ -25,8 +25,8 @@ macro_rules! fight {
     };
 }
 
-/// A test of flent's with a fixed set of series: its name, those of flows (`::#50` stands for `::1` to
-/// `::50`), and those of probes.
+/// A flent test with a fixed set of series: its name, those of flows (`::#50` means `::1` to `::50`), and
+/// those of probes.
 type Fixed = (&'static str, &'static [&'static [&'static str]], &'static [&'static str]);
 
 const RRUL_UP: &[&str] = &["TCP upload BE", "TCP upload BK", "TCP upload CS5", "TCP upload EF"];

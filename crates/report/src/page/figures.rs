@@ -430,7 +430,7 @@ fn calls(b: &mut Builder, record: &Record, summaries: &[Summary]) {
     if record.test.voip.is_empty() {
         return;
     }
-    let lead = "Mean opinion score of telephone calls beside the load, for each second. 4.41 is the best possible with \
+    let lead = "Mean opinion score of telephone calls during the load, for each second. 4.41 is the best possible with \
                 G.711; from 4.34 users are very satisfied, from 4.03 satisfied, below 3.60 many are not (ITU-T G.107, \
                 table B.1). Up is what the server hears, down what the client hears.";
     b.open("calls", "Calls", lead);

@@ -23,7 +23,7 @@ pub fn html(found: &Findings) -> String {
             escape(&best.queue),
             escape(&best.words)
         ),
-        None => "No point of the sweep keeps the limits".into(),
+        None => "No point of the sweep meets the limits".into(),
     };
     let slots = [
         ("version", escape(&found.version)),
@@ -63,8 +63,7 @@ fn banners(found: &Findings) -> String {
         super::banner(&mut out, "banner bad", &words, &[]);
     }
     if !found.failed.is_empty() {
-        let words =
-            format!("{} runs failed. They are listed below, and no mean has them.", found.failed.len());
+        let words = format!("{} runs failed. They are listed below and are in no mean.", found.failed.len());
         super::banner(&mut out, "banner bad", &words, &[]);
     }
     if !found.warnings.is_empty() {

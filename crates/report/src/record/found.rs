@@ -1,4 +1,4 @@
-//! What kind of queue a load has found.
+//! The kind of queue that a load found.
 
 use serde::{Deserialize, Serialize};
 

@@ -25,7 +25,7 @@ pub struct Repetition {
     pub rise_p95_ns: Option<i64>,
     /// 99th percentile of the rise.
     pub rise_p99_ns: Option<i64>,
-    /// Mean flow completion time of all traffic of one's own; absent without such traffic, as the next two
+    /// Mean flow completion time of all user-defined traffic; absent without such traffic, as the next two
     /// are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fct_mean_ns: Option<i64>,

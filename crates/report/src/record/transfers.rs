@@ -1,4 +1,4 @@
-//! Traffic of one's own: many flows, each with a size.
+//! The user's own traffic: many flows, each with a size.
 
 use serde::{Deserialize, Serialize};
 

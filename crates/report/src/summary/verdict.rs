@@ -13,7 +13,7 @@
 //!   and at least 30 ms. So the grade of a run with a starved direction is never better than B, and a low
 //!   rise over a link with spare capacity has no grade.
 //! * **Loss**: the letter is for delay only, as with dslreports. If more than 1 % of the probes are lost
-//!   under load, the loss is named beside it. That bound is our choice: ITU-T G.1010 (2001), table I.1, is
+//!   under load, the loss is shown next to it. That bound is our choice: ITU-T G.1010 (2001), table I.1, is
 //!   commonly quoted with less than 1 % for a video call and 3 % for voice, but its text was not available.
 //!   The share is rounded to one decimal, as shown, before it is judged. A stricter bound would need more
 //!   probes than a short run sends.
@@ -32,7 +32,7 @@ pub const SATURATED_PERCENT: u32 = 80;
 /// Least mean rise with which a queue may starve the other direction, ns; the best letter is then B.
 const STARVING_NS: i64 = 30_000_000;
 
-/// Share of probes lost under load above which the loss is named beside the grade, in tenths of a percent.
+/// Share of probes lost under load above which the loss is shown with the grade, in tenths of a percent.
 const LOSSY_PERMILLE: f64 = 10.0;
 
 /// A letter with its figures.
@@ -251,7 +251,7 @@ fn is_saturated(used: f64) -> bool {
     whole_percent(used) >= f64::from(SATURATED_PERCENT)
 }
 
-/// Whether this share of lost probes is named beside a grade.
+/// Whether this share of lost probes is shown with a grade.
 pub(crate) fn lossy(share: f64) -> bool {
     (share * 1000.0).round() > LOSSY_PERMILLE
 }

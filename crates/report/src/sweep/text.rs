@@ -84,7 +84,7 @@ pub fn text(found: &Findings) -> String {
         None => {
             let _ = writeln!(
                 out,
-                "\nNo point is the best: none has a figure {} and keeps the limits",
+                "\nThere is no best point: none has a figure {} and meets the limits",
                 found.aim.figure
             );
         }

@@ -109,25 +109,25 @@ fn of_traffic(record: &Record) -> Vec<Piece> {
     means.sort_by(|a, b| a.1.total_cmp(&b.1));
     match &means[..] {
         [] => vec![plain("No flow ended.")],
-        [(times, ..)] => vec![plain(format!("Flows take {times} as long as alone, in the mean."))],
+        [(times, ..)] => vec![plain(format!("On average, flows take {times} as long as alone."))],
         [(least, _, best), .., (most, _, worst)] => {
-            let begin = plain(format!("Flows take {least} as long as alone with "));
-            let (middle, end) = (plain(format!(", and {most} with ")), plain(", in the mean."));
+            let begin = plain(format!("On average, flows take {least} as long as alone with "));
+            let (middle, end) = (plain(format!(", and {most} as long with ")), plain("."));
             vec![begin, best.clone(), middle, worst.clone(), end]
         }
     }
 }
 
-/// What the packets of a program met.
+/// How long the packets of a program waited.
 fn of_program(program: &str, run: &Run) -> String {
     if !run.validity.valid {
-        return format!("The link that {program} met was not the one asked for.");
+        return format!("The link that {program} used was not the one you asked for.");
     }
     let waited = |direction: Direction| {
         let queue = run.path.iter().find(|queue| queue.direction == direction);
         let of = queue.and_then(|queue| queue.sojourn).unwrap_or_default();
         let ms = |ns: u64| firm(i64::try_from(ns).unwrap_or(i64::MAX));
-        format!("{} in the mean and {} at most", ms(of.mean_ns), ms(of.max_ns))
+        format!("{} on average and {} at most", ms(of.mean_ns), ms(of.max_ns))
     };
     let place = if run.radios.is_empty() { "line" } else { "air" };
     format!(
@@ -139,8 +139,9 @@ fn of_program(program: &str, run: &Run) -> String {
 
 /// Without flows whose load could be told from the time before it.
 fn unloaded(record: &Record, least: Measured<'_>, most: Measured<'_>) -> Vec<Piece> {
-    let when = beside(record).map_or_else(|| "Without load".to_owned(), |others| format!("Beside {others},"));
-    let mut out = vec![plain(format!("{when} a round trip takes {}", firm(least.ns)))];
+    let when =
+        beside(record).map_or_else(|| "Without load".to_owned(), |others| format!("With {others} as load"));
+    let mut out = vec![plain(format!("{when}, the median round trip is {}", firm(least.ns)))];
     if firm(least.ns) != firm(most.ns) {
         out.push(plain(" ("));
         out.push(least.piece());
@@ -148,7 +149,7 @@ fn unloaded(record: &Record, least: Measured<'_>, most: Measured<'_>) -> Vec<Pie
         out.push(most.piece());
         out.push(plain(")"));
     }
-    out.push(plain(", in the median."));
+    out.push(plain("."));
     out
 }
 

@@ -167,27 +167,27 @@ fn a_program_has_no_grade_and_its_waits_are_said() {
     let sentence = said(&record).replace('\u{a0}', " ");
     assert!(
         sentence
-            .starts_with("In front of the line, packets to curl waited 11 ms in the mean and 60 ms at most"),
+            .starts_with("In front of the line, packets to curl waited 11 ms on average and 60 ms at most"),
         "{sentence}"
     );
     record.0.runs[0].validity.valid = false;
-    assert_eq!(said(&record), "The link that curl met was not the one asked for.");
+    assert_eq!(said(&record), "The link that curl used was not the one you asked for.");
 }
 
 #[test]
 fn without_load_it_is_the_round_trip() {
     let mut record = made(&[("a", 20, 0), ("b", 21, 0)]);
     record.0.test.flows.clear();
-    assert_eq!(said(&record), "Without load a round trip takes 20 ms (a) to 21 ms (b), in the median.");
+    assert_eq!(said(&record), "Without load, the median round trip is 20 ms (a) to 21 ms (b).");
     record.1[1].rtt.p50_ns = record.1[0].rtt.p50_ns;
-    assert_eq!(said(&record), "Without load a round trip takes 20 ms, in the median.");
-    // What sends beside the probes is a load, though no flow of the test.
+    assert_eq!(said(&record), "Without load, the median round trip is 20 ms.");
+    // Other senders than the probes are a load, though they are no flows of the test.
     record.0.test.sources = 3;
-    assert_eq!(said(&record), "Beside UDP from 3 sources, a round trip takes 20 ms, in the median.");
+    assert_eq!(said(&record), "With UDP from 3 sources as load, the median round trip is 20 ms.");
     assert!(super::super::experiment(&record.0).contains("UDP from 3 sources"), "not \"no load\"");
     record.0.test.sources = 0;
     record.0.test.web = vec![crate::record::PagePlan::default()];
-    assert_eq!(said(&record), "Beside pages, a round trip takes 20 ms, in the median.");
+    assert_eq!(said(&record), "With pages as load, the median round trip is 20 ms.");
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn flows_with_sizes_are_what_their_headline_is_about() {
         run.complete = true;
         run.traffic = vec![took(slowdown)];
     }
-    let want = "Flows take 1.5 times as long as alone with b, and 3.5 times with a, in the mean.";
+    let want = "On average, flows take 1.5 times as long as alone with b, and 3.5 times as long with a.";
     assert_eq!(said(&record), want);
     assert!(
         super::super::experiment(&record.0).contains("web · "),
@@ -214,7 +214,7 @@ fn flows_with_sizes_are_what_their_headline_is_about() {
         super::super::experiment(&record.0)
     );
     record.0.runs.pop();
-    assert_eq!(said(&record), "Flows take 3.5 times as long as alone, in the mean.");
+    assert_eq!(said(&record), "On average, flows take 3.5 times as long as alone.");
     record.0.runs[0].traffic.clear();
     assert_eq!(said(&record), "No flow ended.");
 }

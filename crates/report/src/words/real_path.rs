@@ -52,7 +52,7 @@ pub(super) fn headline(record: &Record, all: &[Summary]) -> Vec<Piece> {
         let idle = record.runs.iter().zip(all).find(|(run, _)| run.validity.valid);
         return vec![plain(match idle.and_then(|(_, summary)| summary.rtt.p50_ns) {
             Some(ns) if record.test.flows.is_empty() => {
-                format!("Without load a round trip takes {}, in the median.", firm(ns))
+                format!("Without load, the median round trip is {}.", firm(ns))
             }
             _ => "No load gave a valid result.".into(),
         })];
@@ -118,7 +118,7 @@ fn size(bytes: f64) -> String {
     }
 }
 
-/// What kind of queue each load has found, and why that is known: a sentence and its lines.
+/// The kind of queue that each load found, and how we know: a sentence and the evidence.
 pub(crate) fn queue_kinds(record: &Record) -> Vec<(String, Vec<String>)> {
     let of = |found: &FoundQueue| {
         let lines = if found.kind == FoundKind::Unknown { Vec::new() } else { found.evidence.clone() };
@@ -143,18 +143,18 @@ fn kind(found: &FoundQueue) -> String {
         }
         FoundKind::FlowQueueing => format!("{load} wait in a queue for each flow: flow queueing."),
         FoundKind::Policer => {
-            format!("{load} meet a policer: it drops what exceeds its rate, and queues nothing.")
+            format!("{load} pass a policer, which drops what exceeds its rate and queues nothing.")
         }
         FoundKind::RateVaries => format!("{load} wait for a line whose rate varies."),
         FoundKind::Unknown => {
             let why = found.evidence.join("; ");
-            format!("What kind of queue {} meet is not known: {why}.", load.to_lowercase())
+            format!("The kind of queue that {} wait in is unknown: {why}.", load.to_lowercase())
         }
     }
 }
 
-/// Where the queue is, and the rise of each router on the way: a sentence and its lines, for each load that
-/// was asked for it.
+/// Where the queue is, and the rise of each router on the way: a sentence and its lines, for each load with
+/// this measurement.
 pub(crate) fn located(record: &Record) -> Vec<(String, Vec<String>)> {
     let of = |run: &Run| {
         let located = run.located.as_ref()?;
@@ -176,7 +176,7 @@ pub(crate) fn located(record: &Record) -> Vec<(String, Vec<String>)> {
 
 fn place(located: &Located) -> String {
     if let Some(why) = &located.unknown {
-        return format!("where the queue is, is not known: {why}.");
+        return format!("the place of the queue is unknown: {why}.");
     }
     let name = |hop: u8| {
         let address = located.hops.iter().find(|one| one.hop == hop).and_then(|one| one.address.as_deref());
@@ -192,8 +192,7 @@ fn place(located: &Located) -> String {
     let is_between = |hop: u8| hop > after && located.before.is_none_or(|before| hop < before);
     if located.hops.iter().any(|one| is_between(one.hop)) {
         return format!(
-            "packets wait between {from} and {to}. Where there, is not known: the hops between them do not answer, or too \
-             rarely."
+            "packets wait somewhere between {from} and {to}. The hops between them do not answer, or too rarely to tell."
         );
     }
     format!("packets wait at {from}, or in a modem behind it, on the way to {to}.")
@@ -229,14 +228,14 @@ pub(crate) fn observed(record: &Record, all: &[Summary]) -> Vec<(String, Vec<Str
         ];
         let share = rise.max(0) as f64 / load.rise.max(1) as f64;
         let words = if load.rise < CURE_NS {
-            format!("{load_words} add so little that there is nothing to tell apart.")
+            format!("{load_words} add too little delay to show where packets wait.")
         } else if share >= MOSTLY {
             format!(
-                "{load_words}: packets wait on the way to {host}, so in your own network (Wi-Fi), not at the provider."
+                "{load_words}: packets wait on the way to {host}: in your own network (Wi-Fi), not at the provider."
             )
         } else if share <= 1.0 - MOSTLY {
             format!(
-                "{load_words}: packets wait beyond {host}, so at the modem or the provider, not in your own network."
+                "{load_words}: packets wait beyond {host}: at the modem or the provider, not in your own network."
             )
         } else {
             format!("{load_words}: packets wait both on the way to {host} and beyond it.")

@@ -18,7 +18,7 @@ pub(super) fn headline(record: &Record) -> Vec<Piece> {
             out.push(plain(" "));
         }
         let Some(rpm) = one.rpm else {
-            out.push(plain(format!("No figure under load ({}): too few probes had an answer.", run.queue)));
+            out.push(plain(format!("No figure under load ({}): too few probes were answered.", run.queue)));
             continue;
         };
         out.push(plain("While "));
@@ -60,6 +60,6 @@ fn doubt(one: &Responsiveness) -> &'static str {
     match one.confidence.as_str() {
         "high" => "",
         "medium" => "; the figure did not become stable",
-        _ => "; the line did not become stable in time, so this is a first impression only",
+        _ => "; the line did not become stable in time, so this is only a rough figure",
     }
 }

@@ -1,4 +1,4 @@
-//! Weights of stations by a policy: a state machine without clock and socket.
+//! Sets the weights of stations by a policy: a state machine without clock and socket.
 
 use goodqueue::wifi::StationId;
 use goodqueue::wifi::policy::{GroupId, Groups, PolicyTimer, Stations};

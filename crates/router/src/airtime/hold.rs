@@ -1,4 +1,4 @@
-//! Weights in force: what was there before is kept in a file until it is put back.
+//! Holds the weights of a radio: a file keeps the previous ones until they are restored.
 
 use std::path::{Path, PathBuf};
 
@@ -149,7 +149,7 @@ fn of_radio(states: &States, index: u32) -> Result<Option<State>> {
 }
 
 /// The radios on which a killed process has left its weights: the names of those of `look`. Nobody without
-/// the right to read the files is told.
+/// the missing right to read the files is reported.
 #[must_use]
 pub fn left(look: &Snapshot) -> Vec<String> {
     let Ok(states) = States::open() else { return Vec::new() };
@@ -174,7 +174,7 @@ pub fn restore(wireless: &mut Wireless, look: &Snapshot) -> Result<Vec<String>> 
         let (_, count) = Hold::take(wireless, radio, look)?;
         lines.push(match (is_left, count) {
             (false, _) => format!("{}: no weights were left", radio.name),
-            (true, count) => format!("{}: weights of {count} stations put back", radio.name),
+            (true, count) => format!("{}: restored the weights of {count} stations", radio.name),
         });
     }
     Ok(lines)

@@ -1,4 +1,4 @@
-//! Airtime on a real access point: its stations with what the air costs them, and weights by a policy.
+//! Airtime on a real access point: its stations with their use of the air, and weights by a policy.
 //!
 //! ```text
 //!  nl80211: radios, interfaces, stations ─┐

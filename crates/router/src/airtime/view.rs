@@ -1,4 +1,4 @@
-//! What happened between two looks.
+//! What happened between two snapshots.
 
 use serde::Serialize;
 

@@ -1,5 +1,5 @@
 //! Messages of ICMP that a reflector answers: echo (RFC 792 page 14, RFC 4443 §4), and over IPv4 timestamp
-//! (RFC 792 page 16), which tells both ways apart.
+//! (RFC 792 page 16), which shows the delay of each direction.
 
 /// A day in ms: timestamps count from midnight UT.
 pub(super) const DAY_MS: u32 = 86_400_000;

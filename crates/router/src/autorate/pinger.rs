@@ -1,4 +1,4 @@
-//! Asks reflectors in turn, and collects their answers.
+//! Probes reflectors in turn, and collects their answers.
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};

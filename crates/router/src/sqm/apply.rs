@@ -1,4 +1,4 @@
-//! Makes the changes, finds them again, and puts back what was there before.
+//! Makes the changes, finds them again, and restores the previous state.
 
 use goodqueue::Direction;
 use goodqueue_wire::Lock;

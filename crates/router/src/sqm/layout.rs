@@ -1,4 +1,4 @@
-//! The layouts of sqm-scripts, and what they give to the leaves of `htb`.
+//! The layouts of sqm-scripts, and their settings for the leaves of `htb`.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,8 +1,7 @@
 //! Shapes an interface in both directions below the rate of the link behind it, with the kernel's own
 //! queueing disciplines and in the layouts of sqm-scripts, so that the queue is here and not in the modem.
-//!
-//! [`plan`] says which changes that takes; [`start`] makes them and keeps in a file what was there before;
-//! [`stop`] puts that back.
+//! [`plan`] decides which changes this needs; [`start`] makes them and saves the previous state to a file;
+//! [`stop`] restores it.
 
 mod apply;
 mod layout;

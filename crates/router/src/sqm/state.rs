@@ -1,4 +1,4 @@
-//! What was there before: one file for each shaped interface, written before the first change.
+//! The previous state: one file for each shaped interface, written before the first change.
 
 use serde::{Deserialize, Serialize};
 

@@ -35,7 +35,7 @@ const QUEUES: u32 = 1024;
 pub struct CakeOptions {
     /// The parameters.
     pub params: Params,
-    /// Whether hosts are told apart by their addresses behind address translation (conntrack).
+    /// Whether hosts are distinguished by their addresses behind address translation (conntrack).
     pub nat: bool,
     /// Whether each queue of the device has one, and they share the rate (`cake_mq`, Linux 7.0).
     pub is_multi_queue: bool,

@@ -1,4 +1,4 @@
-//! What `fq_codel` and `cake` tell about themselves beyond the counters of all queueing disciplines
+//! The statistics of `fq_codel` and `cake` beyond the counters of all queueing disciplines
 //! (`linux/pkt_sched.h`).
 
 use goodqueue::cake::TinState;

@@ -1,4 +1,4 @@
-//! Filters that take frames out of an interface and back, by the mark that they have.
+//! Filters that take frames out of an interface and back, by their mark.
 
 use std::fmt;
 

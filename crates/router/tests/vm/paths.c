@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 	if (connect(sender, (void *)&to, sizeof(to)))
 		return 1;
 
-	/* Alone: each datagram has the line for itself. */
+	/* Each datagram is alone on the line. */
 	load(PROBES, frame + 3e6, 200000000);
 	for (n = 0, k = 0; n < PROBES; n++)
 		if (came[n])

@@ -151,7 +151,7 @@ ok "airtime: putting them back: the kernel reads the message, and the driver lac
   ends 3 'AIRTIME_FAIRNESS' goodqueue airtime wlan0 --restore
 ok "airtime: ... and they stay written down" test -e "$file"
 left 2,0,0,0,99,0
-ok "airtime: a station that has left needs nothing back" ends 0 'weights of 0 stations put back' goodqueue airtime wlan0 --restore
+ok "airtime: a station that has left needs nothing back" ends 0 'restored the weights of 0 stations' goodqueue airtime wlan0 --restore
 ok "airtime: ... and nothing stays written down" test ! -e "$file"
 
 # Roaming, leaving, and being lost.

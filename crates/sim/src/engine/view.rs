@@ -121,7 +121,7 @@ impl LinkView<'_> {
         }
     }
 
-    /// Why a queue of one's own can no longer do its work, with its name ([`OwnQueue::fault`]).
+    /// Why a user-defined queue can no longer do its work, with its name ([`OwnQueue::fault`]).
     ///
     /// [`OwnQueue::fault`]: crate::OwnQueue::fault
     #[must_use]

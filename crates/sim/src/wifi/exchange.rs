@@ -225,7 +225,7 @@ impl Radio {
         let Some(heard) = on_air.heard else {
             return event(AirKind::Collision, start, end);
         };
-        // The air is told of once: by who is heard.
+        // The frame that is received reports the use of the air, once.
         if heard != edcaf {
             return;
         }

@@ -14,7 +14,7 @@ pub struct Ideas {
     /// buffering: BQL-like mechanism if aggregation is in firmware"; Kazior's experiments of 2016 had both
     /// scopes.
     pub dql: Option<DqlScope>,
-    /// The driver is told when a PPDU goes on the air, and builds the next one this long before the end of
+    /// The driver learns when a PPDU goes on the air, and builds the next one this long before the end of
     /// its data, or at its start if the PPDU is shorter. Until then the hardware queue has one PPDU, not two.
     /// 0 to 100 ms. "Precise aggregate scheduling; interrupt at TX start".
     pub fill_ahead: Option<Span>,

@@ -114,7 +114,7 @@ impl Radio {
         self.note_completed(now, path_id, ac);
     }
 
-    /// A frame is not sent again: the receiver is told, and it is lost.
+    /// A frame is not sent again: the receiver learns of it, and the frame is lost.
     pub(super) fn give_up(
         &mut self,
         now: Nanos,

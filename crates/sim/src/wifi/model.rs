@@ -4,7 +4,7 @@
 //!
 //! The model has no collisions, retries, acknowledgement traffic or uplink, so a measurement is below it.
 
-/// What a transmission takes beside its data.
+/// What a transmission takes in addition to its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Constants {
     /// DCF interframe space, us.

@@ -1,4 +1,4 @@
-//! A congestion control of one's own is called as those in the list are.
+//! A user-defined congestion control is called as those in the list are.
 
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_sim::tcp::Config;

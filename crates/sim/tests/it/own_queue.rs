@@ -1,4 +1,4 @@
-//! A queue of one's own is called, counted and checked as those of the catalogue are.
+//! A user-defined queue is called, counted and checked as those of the catalogue are.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What connection tracking tells of the connections of this machine (`linux/netfilter/nfnetlink.h`,
+//! What connection tracking reports about the connections of this machine (`linux/netfilter/nfnetlink.h`,
 //! `linux/netfilter/nfnetlink_conntrack.h`): a list of all of them, then each that is new or gone.
 
 use std::os::fd::AsFd;
@@ -20,7 +20,7 @@ use crate::{Error, Result};
 const GET: Kind = (0x0101, "IPCTNL_MSG_CT_GET");
 /// `NFNLGRP_CONNTRACK_NEW` and `NFNLGRP_CONNTRACK_DESTROY`.
 const GROUPS: [u32; 2] = [1, 3];
-/// Whether events are told: 0 never, 1 always, 2 once somebody listens (`nf_conntrack_sysctl.rst`).
+/// Whether the kernel sends events: 0 never, 1 always, 2 once somebody listens (`nf_conntrack_sysctl.rst`).
 const EVENTS: &str = "/proc/sys/net/netfilter/nf_conntrack_events";
 /// Kernel memory for events that wait: some thousands, at about 1 kB each.
 const WAITING: libc::c_int = 4 << 20;

@@ -1,4 +1,4 @@
-//! Families of generic netlink, which have their numbers from the kernel (`genetlink(7)`).
+//! Families of generic netlink, which get their numbers from the kernel (`genetlink(7)`).
 
 use std::fmt::Debug;
 

@@ -390,7 +390,7 @@ impl PacketSocket {
         })
     }
 
-    /// Sends `slots`, at most [`SEND`], in this order. `answer` is told which of them the kernel took or
+    /// Sends `slots`, at most [`SEND`], in this order. `answer` learns which of them the kernel took or
     /// refused together; an error that it returns ends the sending.
     pub(crate) fn send(
         &mut self,

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     run_all(&cases)
 }
 
-/// Its name with the place that it has among all tests in real time: it needs the machine for itself.
+/// Its name with the place that it has among all tests in real time: it needs the whole machine.
 fn full(case: &Case) -> String {
     format!("real_time::alone::engine::{}", case.name)
 }

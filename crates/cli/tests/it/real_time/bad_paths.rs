@@ -87,7 +87,7 @@ fn live_paths_that_break_are_named_and_what_was_measured_is_kept() {
     });
 }
 
-/// A laptop that sleeps: this program stands still while the path and the server go on.
+/// A laptop that sleeps: this program stops while the path and the server continue.
 #[test]
 fn live_a_client_that_sleeps_in_mid_test_keeps_what_it_has_measured() {
     let test = "live_a_client_that_sleeps_in_mid_test_keeps_what_it_has_measured";
@@ -109,7 +109,7 @@ fn live_a_client_that_sleeps_in_mid_test_keeps_what_it_has_measured() {
         let doubts = run["doubts"].as_array().expect("doubts");
         let words = doubts.iter().filter(|doubt| doubt["kind"] == "interrupted");
         let mut words = words.filter_map(|doubt| doubt["evidence"].as_str());
-        let stood = words.find(|text| text.contains("this program stood still for")).expect("the reason");
+        let stood = words.find(|text| text.contains("this program did not run for")).expect("the reason");
         assert!(stood.contains("this machine slept") && stood.contains("measure again"), "{stood}");
         let seconds: f64 = stood.split(' ').nth(5).and_then(|word| word.parse().ok()).expect("a number");
         assert!((3.9..10.0).contains(&seconds), "{stood}");

@@ -104,7 +104,7 @@ impl Drop for Far {
     }
 }
 
-/// Whether this machine has the kernel's token bucket, and `tc`; if not, it is said that `test` did not run.
+/// Whether this machine has the kernel's token bucket, and `tc`; if not, prints that `test` did not run.
 pub(super) fn has_tbf(test: &str) -> bool {
     let tbf = "qdisc add dev lo root tbf rate 1mbit burst 5k limit 9k";
     let output = Command::new("unshare").args(["--net", "tc"]).args(tbf.split(' ')).output();

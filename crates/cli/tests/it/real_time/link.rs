@@ -32,7 +32,7 @@ fn service<T: Send + 'static>(serve: impl FnOnce(TcpStream) -> T + Send + 'stati
     let port = listener.local_addr().expect("an address").port();
     listener.set_nonblocking(true).expect("a socket");
     let accept = move || {
-        // Nobody waits for ever for a program that has failed.
+        // The test does not wait endlessly for a program that has failed.
         for _ in 0..600 {
             if let Ok((stream, _)) = listener.accept() {
                 stream.set_nonblocking(false).expect("a socket");
@@ -55,7 +55,7 @@ pub(super) fn valid(words: &str, command: &[&str]) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Tries again where the machine was too busy, four times at the most.
+/// Tries up to four times if the machine was too busy.
 pub(super) fn measured(attempt: impl Fn() -> Value) -> Value {
     for _ in 0..5 {
         let answer = attempt();
@@ -185,7 +185,7 @@ fn live_a_link_changes_at_the_times_that_were_set() {
     assert_eq!(notes, expected);
 }
 
-/// Tins, and sparse and bulk flows, of our own queue are told as those of the kernel's.
+/// `watch` shows tins, and sparse and bulk flows, of our own queue like those of the kernel's.
 #[test]
 fn live_tins_of_a_link_are_watched_while_it_runs() {
     let test = "live_tins_of_a_link_are_watched_while_it_runs";
@@ -254,7 +254,7 @@ fn live_wrong_changes_of_a_link_are_refused() {
     let program = goodqueue().get_program().to_string_lossy().into_owned();
     for (words, code, why) in [
         ("--rate 0mbit", 2, "--rate 0mbit"),
-        ("--rtt 11s", 2, "10s is the most"),
+        ("--rtt 11s", 2, "the maximum is 10s"),
         ("--loss 2", 2, "--loss 2"),
         ("", 2, "say what to change"),
         ("--pid 1 --rate 1mbit", 2, "no link answers"),

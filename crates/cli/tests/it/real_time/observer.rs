@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::chain::{Chain, has_tbf};
 use super::live;
 
-/// What is said of an upload or download whose queue is at `router`, and the rises of both probes' means.
+/// The verdict on an upload or download whose queue is at `router`, and the rises of both probes' means.
 fn observed(router: usize, device: &str, way: &str) -> String {
     let chain = Chain::new(4);
     chain.narrow(router, device);
@@ -29,8 +29,8 @@ fn live_delay_in_the_home_and_at_the_provider_are_told_apart() {
     if !has_tbf(test) {
         return;
     }
-    let home = "so in your own network (Wi-Fi), not at the provider";
-    let provider = "so at the modem or the provider, not in your own network";
+    let home = "in your own network (Wi-Fi), not at the provider";
+    let provider = "at the modem or the provider, not in your own network";
     for (router, device, way, words) in [
         (0, "right", "up", home),
         (1, "left", "down", home),

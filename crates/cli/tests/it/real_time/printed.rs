@@ -56,7 +56,7 @@ fn live_the_commands_that_a_server_prints_work() {
             let is_measured = matches!(output.status.code(), Some(0 | 1));
             assert!(is_measured, "{options}: {said:#?}: {:?} {}", output.status.code(), stderr(&output));
         };
-        let test = command(&said, "for a test type at the other end: ");
+        let test = command(&said, "for a test, run at the other end: ");
         let probe = command(&said, "for probes alone: ");
         run(test, "tcp_1up --length 1s --idle 200ms --quiet");
         run(probe, "--length 200ms --quiet");

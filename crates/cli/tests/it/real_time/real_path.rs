@@ -366,7 +366,7 @@ fn live_a_path_that_changes_is_named() {
     let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
     assert_eq!(doubts(&record), ["path_changed"]);
     let words = record["runs"][0]["doubts"][0]["evidence"].as_str().unwrap_or_default();
-    assert!(words.contains("TTL of 64 and later of 61"), "{words}");
+    assert!(words.contains("TTL of 64 and later 61"), "{words}");
 }
 
 /// Lets the monotonic clock of a program jump ahead by 30 ms, so many seconds after its start: what others

@@ -82,7 +82,7 @@ fn a_simulation_has_the_figure_of_each_queue_and_load() {
     let checked = run("run rpm --length 12s --queue fq_codel --check-determinism --quiet");
     assert_eq!(stderr(&checked).matches("two runs agree in all ").count(), 2, "{}", stderr(&checked));
     for (words, part) in [
-        ("run rpm --live --with voip", "nothing runs beside it"),
+        ("run rpm --live --with voip", "nothing else can run with it"),
         ("run rpm --transport quic", "HTTP/2 over TCP"),
         ("run rpm --length 900ms", "intervals of 1 s"),
         ("run rpm --cc hybla", "hybla"),

@@ -61,7 +61,7 @@ fn interrupted(command: &str, drawn: impl Fn(&str) -> bool) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What stands between these marks.
+/// The text between these marks.
 fn between<'a>(text: &'a str, begin: &str) -> &'a str {
     let rest = text.split(begin).nth(1).unwrap_or_else(|| panic!("no `{begin}` in {text}"));
     rest.split('>').next().expect("an end")

@@ -33,7 +33,7 @@ fn load_server(alpn: &'static [u8], line: &'static str) -> SocketAddr {
         let (stream, _) = listener.accept().expect("a client");
         let mut tls = StreamOwned::new(ServerConnection::new(config.into()).expect("TLS"), stream);
         let mut hello = String::new();
-        // A client without a protocol in common is told so in the handshake, and says nothing.
+        // A client without a common protocol learns so in the handshake, and sends nothing.
         if BufReader::new(&mut tls).read_line(&mut hello).is_ok() {
             assert!(hello.contains("\"version\":1"), "{hello}");
             tls.write_all(line.as_bytes()).expect("it is sent");

@@ -36,7 +36,7 @@ fn sfq(params: Params, flows: usize) -> Sfq<Header> {
     Sfq::new(Nanos(0), params, LINK, (Rng::new(1), vec![0; 64], slots, nodes)).expect("a queue")
 }
 
-/// A quantum of nothing would leave a slot in debt for ever.
+/// With a quantum of zero a slot would never get out of debt.
 #[test]
 fn a_quantum_of_nothing_is_one_byte() {
     let mut queue = sfq(Params { quantum: 0, ..Params::default() }, 1);

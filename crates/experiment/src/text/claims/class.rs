@@ -1,4 +1,4 @@
-//! How near ours must be to what was published: a class is stated with each claim before anything is run.
+//! How close our figure must be to the published one: each claim states a class before anything is run.
 
 use std::str::FromStr;
 

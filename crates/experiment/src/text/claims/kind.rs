@@ -1,5 +1,4 @@
-//! What stands behind the value of a claim. Only measured claims say how well the simulator agrees with
-//! others.
+//! The basis of a claim's value. Only measured claims show how well the simulator agrees with others.
 
 use std::str::FromStr;
 

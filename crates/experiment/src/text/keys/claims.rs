@@ -31,12 +31,12 @@ pub(crate) static REPRODUCTION: Table = Table {
             "overview",
             "overview: goodput and round trips over time; histogram: of the round trips of each variant; airtime: who uses \
              the air; shares: the same over the whole time; video: the bit rates that the first video's player selected; \
-             dots: figures of each variant beside the published ones",
+             dots: figures of each variant next to the published ones",
         ),
         key(
             "headline",
             Kind::Text,
-            "overview: what the runs say; otherwise required",
+            "overview: what the runs show; otherwise required",
             "what the picture shows, in a sentence",
         ),
         key(
@@ -141,7 +141,7 @@ pub(crate) static CLAIM: Table = Table {
             "order",
             Kind::List(&Kind::Text),
             "none",
-            "variants in rising order: each has more than the one before",
+            "variants in rising order: each has more than the previous one",
         ),
         key(
             "published",
@@ -156,13 +156,13 @@ pub(crate) static CLAIM: Table = Table {
             "missed",
             Kind::Text,
             "none",
-            "why the claim is missed, as far as that is known; then it is an error if it is not",
+            "why the claim is missed, as far as we know; it is an error if it is not missed",
         ),
         key(
             "undecided",
             Kind::Text,
             "none",
-            "what is known about a claim whose interval crosses the bound; then it is an error if it does not",
+            "what is known about a claim whose interval crosses the bound; it is an error if it does not cross it",
         ),
         key(
             "history",

@@ -41,9 +41,9 @@ pub(crate) static ROOT: Table = Table {
             "variant",
             Kind::Tables(&VARIANT),
             "one, without changes",
-            "the variants to compare, beside queues",
+            "the variants to compare, in addition to queues",
         ),
-        key("seed", ANY_NUMBER, "1", "root of every random stream; with repetitions, that of the first"),
+        key("seed", ANY_NUMBER, "1", "seed of all random numbers; with repetitions, the seed of the first"),
         key(
             "repetitions",
             count(1, MOST_REPETITIONS),
@@ -109,7 +109,7 @@ pub(crate) static TEST: Table = Table {
         key("length", time(Span::from_millis(10), DAY), "30s", "length of the load, or of each flow"),
         key("delay", time(FROM_NOTHING, HOUR), "5s", "unit of staggered starts"),
         key("idle", time(FROM_NOTHING, HOUR), "2s", "idle lead-in, in which the baseline is measured"),
-        key("step", time(Span::from_millis(10), MINUTE), "200ms", "step of the goodput series"),
+        key("step", time(Span::from_millis(10), MINUTE), "200ms", "time between two samples of goodput"),
         key("flows", count(1, 1000), "the test's", "number of flows, in tests without a fixed number"),
         key(
             "cc",
@@ -126,13 +126,13 @@ pub(crate) static TEST: Table = Table {
             "none",
             "largest pacing rate of each TCP flow, in payload (SO_MAX_PACING_RATE)",
         ),
-        key("udp_bandwidth", Kind::Rate, "the test's", "rate of UDP flows, in tests that leave it open"),
+        key("udp_bandwidth", Kind::Rate, "the test's", "rate of UDP flows, in tests that do not set it"),
         key("udp_pktsize", count(64, 1472), "the test's", "UDP payload of the datagrams of UDP flows, bytes"),
         key(
             "with",
             Kind::List(&Kind::Text),
             "none",
-            "calls, pages and a video beside the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash, videocall, game, game:30 (both with :DSCP)",
+            "calls, pages and a video in addition to the test's own probes: voip, voip:EF (any DSCP), web, web:large, dash, videocall, game, game:30 (both with :DSCP)",
         ),
         key("probe_interval", time(MILLI, MINUTE), "10ms", "time between two probes"),
         key(
@@ -256,11 +256,11 @@ pub(crate) static TOPOLOGY: Table = Table {
     name: "topology",
     doc: "A network of a known shape with several clients, each of which has a server. It has these keys and those of \
           [link.up], which apply to the links between routers or switches in both directions; in a fat tree to those \
-          of hosts, too, but for the queue of a host.",
+          of hosts, too, except for the queue of a host.",
     keys: &[
         key("kind", Kind::Text, "required", "dumbbell, parking-lot or fat-tree"),
         key("pairs", count(1, 1000), "1", "of a dumbbell: clients, each with a server"),
-        key("hops", count(1, 1000), "2", "of a parking lot: bottlenecks behind each other"),
+        key("hops", count(1, 1000), "2", "of a parking lot: bottlenecks in series"),
         key("k", count(2, 16), "4", "of a fat tree: ports of a switch, an even number; there are k³/4 hosts"),
         key(
             "access",
@@ -506,7 +506,7 @@ pub(crate) static UDP: Table = Table {
     also: None,
 };
 
-/// Traffic of one's own.
+/// User-defined traffic.
 pub(crate) static TRAFFIC: Table = Table {
     name: "traffic",
     doc: "Many TCP flows, each with a size, over connections of their own. Their completion times are measured. \

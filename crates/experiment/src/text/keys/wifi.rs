@@ -19,8 +19,8 @@ const SNR: Kind = Kind::Number { least: -20, most: 100 };
 /// A Wi-Fi network.
 pub(crate) static WIFI: Table = Table {
     name: "wifi",
-    doc: "A Wi-Fi network in place of [link]: server, a wire, an access point (node `ap`), and stations on its air. What \
-          is said of rate and errors here holds for stations that say nothing else. A file with this table alone is what \
+    doc: "A Wi-Fi network instead of [link]: a server, a wire, an access point (node `ap`), and stations on its air. The \
+          rate and errors given here apply to stations that do not set their own. A file with this table alone is what \
           `goodqueue run TEST --link FILE` takes.",
     keys: &[
         key("station", Kind::Tables(&STATION), "none: it takes one", "the stations"),
@@ -277,10 +277,10 @@ pub(crate) static STATION: Table = Table {
 /// Groups.
 pub(crate) static GROUP: Table = Table {
     name: "wifi.group",
-    doc: "A group of stations that shares the air by weight with the groups and stations beside it.",
+    doc: "A group of stations that shares the air by weight with its sibling groups and stations.",
     keys: &[
         key("name", Kind::Text, "required", "what stations and groups call it"),
-        key("weight", count(1, 65_535), "1", "weight among the groups and stations beside it"),
+        key("weight", count(1, 65_535), "1", "weight among its sibling groups and stations"),
         key("inside", Kind::Text, "none: an outermost group", "the group that contains it"),
         key("limit", Kind::Switch, "false", "with policy limit: its weight is only an upper bound"),
         key(

@@ -1,5 +1,5 @@
 //! The page of documentation, the schema and the experiments that come with the program. With
-//! `GOODQUEUE_BLESS` set, what is made from the catalogue is written anew.
+//! `GOODQUEUE_BLESS` set, the parts made from the catalogue are rewritten.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -148,7 +148,7 @@ fn the_page_lists_every_key_as_the_catalogue_has_it() {
 fn the_page_of_lines_is_that_of_the_catalogue() {
     let mut new = String::from(
         "# Lines\n\nReady-made access lines, by name: `goodqueue run rrul --line dsl-50-10 --shape 90%`, and in a file `[link]\n\
-         line = \"dsl-50-10\"`. Flags and keys beside the name override its figures. `goodqueue lines` prints this list.\n\n\
+         line = \"dsl-50-10\"`. Further flags and keys override its figures. `goodqueue lines` prints this list.\n\n\
          A line is simulated as Ethernet frames at its rate, with the buffer of each end in front of it. The framing is\n\
          what a real router's `cake` should be told; the simulated line does not have it, so runs do not use it. Rates are\n\
          steady: for a radio link that changes, use a trace (`--trace-down`).\n\n\

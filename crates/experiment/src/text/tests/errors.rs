@@ -1,4 +1,4 @@
-//! Errors name their line and column, and what would be right.
+//! Errors name their line and column, and a correct value.
 
 use super::{parse, right};
 
@@ -79,7 +79,7 @@ fn values_out_of_range() {
     refused("[link]\nrate = \"0mbit\"\n", &format!("2:8: rate = \"0mbit\": {zero}"));
     refused(
         "[link]\nrate = \"9000gbit\"\n",
-        "2:8: rate = \"9000gbit\": 8000gbit is the most; write rate = \"20mbit\"",
+        "2:8: rate = \"9000gbit\": the maximum is 8000gbit; write rate = \"20mbit\"",
     );
     refused(
         "[link]\nrate = \"99999999999999999999gbit\"\n",
@@ -95,12 +95,12 @@ fn values_out_of_range() {
     refused("[[flow]]\ncount = 1_000_000_000\n", "2:9: count = 1000000000: it is 1 to 100000");
     refused(
         "[[flow]]\ncount = 60000\n[[flow]]\ncount = 60000\n",
-        "4:9: 120000 flows together: 100000 is the most",
+        "4:9: 120000 flows together: the maximum is 100000",
     );
     refused("[[flow]]\nbytes = 0\n", "2:9: bytes = 0: a flow sends a byte at least");
     refused("[test]\nlength = \"25h\"\n", "2:10: length = \"90000s\": it is 10ms to 86400s");
     refused("[test]\nlength = \"1s\"\nstep = \"2s\"\n", "1:1: step = \"2s\": it is at most the length, 1s");
-    refused("[[udp]]\nrate = \"8000gbit\"\n", "2:8: a frame of 1514 bytes every 1ns: 100ns is the least");
+    refused("[[udp]]\nrate = \"8000gbit\"\n", "2:8: a frame of 1514 bytes every 1ns: the minimum is 100ns");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn queues_that_do_not_exist_or_hold_no_packet() {
     );
     refused(
         &network("rate = \"1mbit\"\nqueue = \"pfifo:4194304\"\nlanes = 1024\nring = 1"),
-        "2:1: the queues and rings up to here have room for 4294968320 packets, and 8388608 is the most",
+        "2:1: the queues and rings up to here have room for 4294968320 packets, but the maximum is 8388608",
     );
 }
 
@@ -186,12 +186,9 @@ fn networks_without_a_route() {
     refused("[[link]]\ndelay = \"1ms\"\n", "1:1: [link] needs `between`, as in between = [\"...\"]");
     refused(
         &link("\"client\", \"a b\""),
-        "2:22: \"a b\" is no name of an end of a link: it has 1 to 40 letters, digits, `_`, `-` or `.`",
+        "2:22: \"a b\" is not a valid name for an end of a link: a name has 1 to 40 letters, digits, `_`, `-` or `.`",
     );
-    refused(
-        &link("\"a\", \"server\""),
-        "1:1: no link ends at `client`, the host that the tests are named from",
-    );
+    refused(&link("\"a\", \"server\""), "1:1: no link ends at `client`, the host from which the tests run");
     refused(&link("\"client\", \"a\""), "1:1: no link ends at `server`, the host that the tests run to");
     let apart = link("\"client\", \"a\"") + &link("\"b\", \"server\"");
     refused(&apart, "1:1: no route from client to server");
@@ -215,14 +212,14 @@ fn too_large_experiments_are_refused_at_once() {
         (0..5000).map(|i| format!("[[link]]\nbetween = [\"client\", \"n{i}\"]\nname = \"l{i}\"\n")).collect();
     refused(&links, "12289:1: more than 4096 links");
     let queues = vec!["\"codel\""; 100_000].join(",");
-    refused(&format!("queues = [{queues}]"), "1:10: 100000 queues: 1000 is the most");
+    refused(&format!("queues = [{queues}]"), "1:10: 100000 queues: the maximum is 1000");
     let others = "[[probe]]\n".repeat(1001);
     refused(&others, "1001:1: more than 1000 of [[probe]]");
     let sides: String = (0..400).map(|i| format!("[[variant]]\nname = \"{i}\"\n")).collect();
     refused(&sides, "668:8: more than 1000 combinations of variant and queue");
     refused(
         "repetitions = 1000\nqueues = [\"codel\"]\n[[flow]]\ncount = 100000\n",
-        "1:1: 1000 runs with 100007000 links, flows, probes and sources together: 2000000 is the most",
+        "1:1: 1000 runs with 100007000 links, flows, probes and sources together: the maximum is 2000000",
     );
     let deep = "a = ".to_owned() + &"[".repeat(100_000);
     assert!(parse(&deep).is_err());
@@ -248,7 +245,7 @@ fn variants_without_effect_or_with_contradictions() {
     refused("[[variant]]\nqueue = \"codel\"\n", "1:1: [variant] needs `name`, as in name = \"...\"");
     refused(
         "[[variant]]\nname = \"a\"\nqueue = \"codel\"\n[[variant]]\nname = \"a\"\nqueue = \"pfifo\"\n",
-        "5:8: two are called \"a\": nothing tells them apart",
+        "5:8: two are called \"a\": give each a name of its own",
     );
     let about = |line: &str| format!("[[variant]]\nname = \"a\"\nabout = \"{line}\"\n");
     refused(&about(" "), "3:9: about is empty: it is one line below the pictures, or leave it out");
@@ -331,7 +328,7 @@ fn wrong_switches() {
     refused(&switched("buffers = \"voq\""), "7:1: [switch] needs `node`, as in node = \"...\"");
     refused(
         &switched("node = \"sw\"\nbuffers = \"crossbar\""),
-        "9:11: buffers = \"crossbar\": there are voq, input, output and shared; write buffers = \"voq\"",
+        "9:11: buffers = \"crossbar\": use voq, input, output or shared; write buffers = \"voq\"",
     );
     refused(
         &switched("node = \"ws\""),

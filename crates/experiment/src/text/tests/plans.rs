@@ -76,7 +76,7 @@ shaper = "none"
                 "TCP download::2: server to client, cubic, CS0, 500ms to 10s, 1048576 bytes",
             ],
             "probes": ["Ping (ms) UDP BE: to server, CS0, every 10ms, 60 bytes"],
-            "sources": ["client to server: 1000 bytes every 8ms in the mean (exponential), 0s to 10s"],
+            "sources": ["client to server: 1000 bytes every 8ms on average (exponential), 0s to 10s"],
         },
         "seeds": [4, 9],
         "runs": 4,

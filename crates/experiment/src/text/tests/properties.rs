@@ -1,4 +1,4 @@
-//! Whatever is written: an error with a place, or scenarios that can be built.
+//! Any text gives either an error with a place, or scenarios that can be built.
 
 use goodqueue_sim::Simulation;
 use proptest::prelude::*;

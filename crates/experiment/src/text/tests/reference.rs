@@ -1,4 +1,4 @@
-//! The scenarios of this tree, simulated with the fast implementations and with the plain ones.
+//! The scenarios of this repository, simulated with the fast implementations and with the plain ones.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Networks of a known shape: their nodes and links, what may be written of them, and what flows get.
+//! Networks of a known shape: their nodes and links, their keys, and what flows get.
 
 use goodqueue_report::{Direction, Record};
 use goodqueue_sim::{Simulation, hops};
@@ -179,7 +179,7 @@ fn a_link_of_a_shape_has_a_queue_and_a_rate_of_its_own() {
 fn a_wrong_shape_is_refused_with_its_place_and_a_cure() {
     for (topology, said) in [
         ("k = 4", "3:1: [topology] needs `kind`"),
-        ("kind = \"ring\"", "4:8: kind = \"ring\": there are dumbbell, parking-lot and fat-tree"),
+        ("kind = \"ring\"", "4:8: kind = \"ring\": use dumbbell, parking-lot or fat-tree"),
         ("kind = \"fat-tree\"\nk = 5\nrate = \"1gbit\"", "5:5: k = 5: a switch has an even number of ports"),
         ("kind = \"fat-tree\"\nk = 18", "5:5: k = 18: "),
         ("kind = \"dumbbell\"\nhops = 2", "5:8: hops is of another kind; the size of this one is `pairs`"),

@@ -1,4 +1,4 @@
-//! Traffic of one's own: how it is written, which flows come, and how long they take.
+//! The user's own traffic: its keys, which flows arrive, and how long they take.
 
 use std::fs;
 use std::path::PathBuf;
@@ -50,10 +50,16 @@ fn wrong_traffic_is_refused_with_its_place_and_a_cure() {
         ),
         ("per_second = 0\nsize = \"10k\"", "10:14: per_second = 0: no flow would come"),
         ("users = 3\nthink = \"1k\"\nsize = \"10k\"", "11:9: think: an unknown unit"),
-        ("users = 3\nsize = \"10k\"\narrivals = \"poisson\"", "12:12: arrivals goes with load or per_second"),
-        ("load = \"60%\"\nthink = \"1s\"\nsize = \"10k\"", "11:9: think goes with users: give `users`"),
-        ("load = \"60%\"\nevery = \"1s\"\nsize = \"10k\"", "11:9: every goes with users: give `users`"),
-        ("load = \"60%\"\nrequests = 3\nsize = \"10k\"", "11:12: requests goes with users: give `users`"),
+        (
+            "users = 3\nsize = \"10k\"\narrivals = \"poisson\"",
+            "12:12: arrivals works only with load or per_second",
+        ),
+        ("load = \"60%\"\nthink = \"1s\"\nsize = \"10k\"", "11:9: think works only with users: give `users`"),
+        ("load = \"60%\"\nevery = \"1s\"\nsize = \"10k\"", "11:9: every works only with users: give `users`"),
+        (
+            "load = \"60%\"\nrequests = 3\nsize = \"10k\"",
+            "11:12: requests works only with users: give `users`",
+        ),
         (
             "users = 3\nthink = \"1s\"\nevery = \"1s\"\nsize = \"10k\"",
             "12:9: a user asks after a time to think, or every so often: leave one out",
@@ -75,7 +81,7 @@ fn wrong_traffic_is_refused_with_its_place_and_a_cure() {
             "users = 3\nevery = \"1s\"\nwatch_cdf = \"nowhere\"\nsize = \"1k\"",
             "12:13: watch_cdf = \"nowhere\": No such file",
         ),
-        ("users = 3\nbitrate = \"1mbit\"", "11:11: bitrate goes with every, whose chunks"),
+        ("users = 3\nbitrate = \"1mbit\"", "11:11: bitrate works only with every"),
         (
             "users = 3\nevery = \"1s\"\nbitrate = \"1mbit\"\nsize = \"10k\"",
             "12:11: size and cdf give the size of a chunk, too",

@@ -1,4 +1,4 @@
-//! Trees of htb's classes: what is no tree, and that classes get what tc-htb(8) says.
+//! Trees of htb classes: which are invalid, and that classes get what tc-htb(8) promises.
 
 use goodqueue::{Nanos, Span};
 use goodqueue_sim::Simulation;
@@ -38,7 +38,7 @@ fn an_error_in_a_tree_is_named_with_its_position() {
     );
     refused_tree(
         &["name = \"a\"\nrate = \"1mbit\"\nqueue = \"drr,leaf=pfifo:65536\"", &class("b", "")],
-        "2:8: its queues have room for 4195304 packets, and 4194304 is the most",
+        "2:8: its queues have room for 4195304 packets, but the maximum is 4194304",
     );
     refused_tree(&["name = \"a\""], "4:1: [htb.class] needs `rate`, as in rate = \"20mbit\"");
     refused_tree(

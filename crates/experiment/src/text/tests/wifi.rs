@@ -1,4 +1,4 @@
-//! Wi-Fi networks: what is read, and what is refused with its place.
+//! Wi-Fi networks: what the reader accepts, and what it refuses with its place.
 
 use goodqueue::Span;
 use goodqueue::wifi::policy::Mode;
@@ -52,10 +52,10 @@ fn unknown_keys_and_keys_without_effect() {
         "3:10: driver = \"ath5k\": there are ath9k, ath9k-4.4, ath9k-4.10, ath9k-4.11, ath9k-6.1, ath10k, ath10k-4.4, \
          ath10k-6.1; did you mean ath9k?",
     );
-    refused(&one("fifo = 5", "mcs = 1"), "3:8: `fifo` says nothing with driver = \"ath9k-6.1\"");
+    refused(&one("fifo = 5", "mcs = 1"), "3:8: `fifo` has no effect with driver = \"ath9k-6.1\"");
     refused(
         &one("driver = \"ath9k-4.4\"\nquantum = 5", "mcs = 1"),
-        "4:11: `quantum` says nothing with driver = \"ath9k-4.4\"",
+        "4:11: `quantum` has no effect with driver = \"ath9k-4.4\"",
     );
     refused(
         &one("limit = \"dql\"", "mcs = 1"),
@@ -63,19 +63,19 @@ fn unknown_keys_and_keys_without_effect() {
     );
     refused(
         &one("driver = \"ath10k\"\nqueue = \"fq_codel\"", "mcs = 1"),
-        "4:9: `queue` says nothing without above = \"qdisc\"",
+        "4:9: `queue` has no effect without above = \"qdisc\"",
     );
     refused(
         &one("driver = \"ath10k\"\nabove = \"fifo\"\nquantum = 300", "mcs = 1"),
-        "5:11: `quantum` says nothing with above = \"fifo\"",
+        "5:11: `quantum` has no effect with above = \"fifo\"",
     );
     refused(
         &one("driver = \"ath10k\"\nabove = \"qdisc\"\ntarget = \"5ms\"", "mcs = 1"),
-        "5:10: `target` says nothing with above = \"qdisc\"",
+        "5:10: `target` has no effect with above = \"qdisc\"",
     );
     refused(
         &one("driver = \"ath10k\"\nabove = \"fq\"\ntarget = \"5ms\"", "mcs = 1"),
-        "5:10: `target` says nothing with above = \"fq\"",
+        "5:10: `target` has no effect with above = \"fq\"",
     );
     refused(&one("", "mcs = 1\nweight = 0"), "7:10: weight = 0: it is 1 to 65535");
     refused(&one("snr = 200", "mcs = 1"), "3:7: snr: it is -20 to 100");
@@ -108,10 +108,10 @@ fn unknown_keys_and_keys_without_effect() {
 fn groups_that_are_not_a_tree() {
     let group = |name: &str, rest: &str| format!("[[wifi.group]]\nname = \"{name}\"\n{rest}\n");
     let with = |groups: &[String]| one(&groups.concat(), "mcs = 1");
-    refused(&with(&[group("a", "limit = true")]), "5:9: `limit` says nothing without policy = \"limit\"");
+    refused(&with(&[group("a", "limit = true")]), "5:9: `limit` has no effect without policy = \"limit\"");
     refused(
         &one(&format!("policy = \"dynamic\"\n{}", group("a", "limit = true")), "mcs = 1"),
-        "6:9: `limit` says nothing without policy = \"limit\"",
+        "6:9: `limit` has no effect without policy = \"limit\"",
     );
     refused(&with(&[group("a", "inside = \"a\"")]), "5:10: group `a` is inside of itself");
     refused(
@@ -308,7 +308,7 @@ fn a_driver_without_its_version_is_refused_with_the_new_word() {
     refused(&text, &format!("3:18: station_driver = \"stock\": {what}"));
     refused(
         &one("driver = \"ath10k-4.4\"\nquantum = 300", "mcs = 1"),
-        "4:11: `quantum` says nothing with driver = \"ath10k-4.4\"",
+        "4:11: `quantum` has no effect with driver = \"ath10k-4.4\"",
     );
 }
 
@@ -332,10 +332,10 @@ fn policies_of_real_access_points_say_what_is_wrong() {
         no_policy(&station(mac), &said);
     }
     let twice = [station("02:00:00:00:01:00"), station("02:00:00:00:01:00")].concat();
-    no_policy(&twice, "6:7: a station with this address was there before");
+    no_policy(&twice, "6:7: an earlier station has this address");
     let group = |name: &str| format!("[[wifi.group]]\nname = \"{name}\"\ninterface = \"guest0\"\n");
     let twice = [group("a"), group("b")].concat();
-    no_policy(&twice, "6:13: a group with this interface was there before");
+    no_policy(&twice, "6:13: an earlier group has this interface");
     no_policy(
         &format!("{}group = \"guest\"\n{}", station("02:00:00:00:01:00"), group("guests")),
         "4:9: no group is called `guest`; did you mean guests?",

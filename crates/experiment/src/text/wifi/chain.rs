@@ -1,4 +1,4 @@
-//! Several tables for one thing: a value comes from the first table that has it.
+//! Several tables for the same object: a value comes from the first table that has it.
 
 use crate::text::keys::{Key, Kind};
 use crate::text::read::{self, At, Read, Section, Wrong};

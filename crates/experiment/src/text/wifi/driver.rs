@@ -98,7 +98,7 @@ fn refuse_unheard(
     let is_base_heard = over.is_none_or(|over| over.get(choice).is_none() && over.get("driver").is_none());
     for table in over.into_iter().chain(is_base_heard.then_some(base)) {
         if let Some(key) = table.written().find(|key| !is_heard(key.value)) {
-            let what = format!("`{}` says nothing with {choice} = \"{value}\"", key.value.name);
+            let what = format!("`{}` has no effect with {choice} = \"{value}\"", key.value.name);
             return Err(Wrong::new(key.at, what));
         }
     }
@@ -168,7 +168,8 @@ fn mac80211(chain: &Chain<'_>, driver: &Driver, band: Band) -> Read<(WifiParams,
     params.limit = small(chain, "txq_limit")?.unwrap_or(params.limit);
     params.quantum = small(chain, "quantum")?.unwrap_or(params.quantum);
     if let Some(memory) = chain.read("memory", read::bytes)? {
-        let wrong = |_| Wrong::new(memory.at, format!("memory = {}: {} is the most", memory.value, u32::MAX));
+        let wrong =
+            |_| Wrong::new(memory.at, format!("memory = {}: the maximum is {}", memory.value, u32::MAX));
         params.memory_limit = u32::try_from(memory.value).map_err(wrong)?;
     }
     params.target = chain.plain("target", read::span)?.unwrap_or(params.target);
@@ -222,7 +223,7 @@ fn ath10k(
     let above = chain.plain("above", word)?;
     let above = above.as_deref().unwrap_or_else(|| driver.above());
     if let Some(queue) = chain.read("queue", queue)?.filter(|_| above != "qdisc") {
-        let what = "`queue` says nothing without above = \"qdisc\"";
+        let what = "`queue` has no effect without above = \"qdisc\"";
         return Err(Wrong::new(queue.at, what));
     }
     let (upper, words, is_compared) = match above {
@@ -263,7 +264,7 @@ fn airtime(chain: &Chain<'_>, params: &mut WifiParams) -> Read<()> {
                 "tx" => params.airtime_tx = true,
                 "rx" => params.airtime_rx = true,
                 other => {
-                    let what = format!("airtime_flags: \"{}\": there are tx and rx", other.escape_debug());
+                    let what = format!("airtime_flags: \"{}\": use tx or rx", other.escape_debug());
                     return Err(Wrong::new(flag.at, what));
                 }
             }

@@ -1,5 +1,4 @@
-//! Groups of stations, and who decides over their weights: those of a simulated access point and of a real
-//! one.
+//! Groups of stations, and the policy that sets their weights, for simulated and real access points.
 
 use goodqueue::Span;
 use goodqueue::wifi::policy::{DEFAULT_INTERVAL, Mode};
@@ -39,7 +38,7 @@ pub(in super::super) fn real_policy(wifi: &Section<'_>) -> Read<RealPolicy> {
     for table in wifi.sections("station", &STATION)? {
         let Some(mac) = mac_of(&table)? else { continue };
         if stations.iter().any(|(other, ..)| *other == mac.value) {
-            return Err(Wrong::new(mac.at, "a station with this address was there before"));
+            return Err(Wrong::new(mac.at, "an earlier station has this address"));
         }
         let group = match table.read("group", read::text)? {
             Some(name) => Some(place(&groups, &name)?),
@@ -52,7 +51,7 @@ pub(in super::super) fn real_policy(wifi: &Section<'_>) -> Read<RealPolicy> {
     for (at, group) in groups.iter().enumerate() {
         let Some(interface) = &group.interface else { continue };
         if interfaces.iter().any(|(other, _)| *other == interface.value) {
-            return Err(Wrong::new(interface.at, "a group with this interface was there before"));
+            return Err(Wrong::new(interface.at, "an earlier group has this interface"));
         }
         interfaces.push((interface.value.clone(), at));
     }
@@ -121,7 +120,7 @@ pub(super) fn join(
 }
 
 /// The message for a limit that no policy uses.
-const UNHEARD: &str = "`limit` says nothing without policy = \"limit\"";
+const UNHEARD: &str = "`limit` has no effect without policy = \"limit\"";
 
 /// Refuses a limit of a group of `[wifi]` that none of these radios, the variants', has.
 pub(in super::super) fn check_limits<'a>(

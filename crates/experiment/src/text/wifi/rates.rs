@@ -1,4 +1,4 @@
-//! Rates of stations, as they are written.
+//! Rates of stations, as written in the file.
 
 use goodqueue::Span;
 use goodqueue_sim::wifi::{Errors, Format, Guard, PhyRate, RateSpec};

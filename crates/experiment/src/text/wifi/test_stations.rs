@@ -33,7 +33,10 @@ pub(super) fn name_and_count(entry: &Section<'_>) -> Read<(At<String>, u64)> {
     let name = entry.read("name", read::text)?;
     let name = entry.required("name", name)?;
     if name.value.trim().is_empty() || name.value == ALL {
-        return Err(Wrong::new(name.at, format!("`{}` is no name of a station", name.value.escape_debug())));
+        return Err(Wrong::new(
+            name.at,
+            format!("`{}` is not a valid name for a station", name.value.escape_debug()),
+        ));
     }
     Ok((name, entry.plain("count", read::count)?.unwrap_or(1)))
 }

@@ -1,5 +1,5 @@
-//! The client side of QUIC flows, in one loop. Each flow has a socket of its own, so that queues that tell
-//! flows apart see it as one.
+//! The client side of QUIC flows, in one loop. Each flow has its own socket, so that flow queueing sees it as
+//! one flow.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;

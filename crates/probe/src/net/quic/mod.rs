@@ -1,10 +1,10 @@
-//! QUIC flows over UDP sockets. The connections are those of [`crate::quic`]; here are their datagrams, the
-//! clock, and the rules of a server that anybody may reach:
+//! QUIC flows over UDP sockets. The connections are those of [`crate::quic`]. This module adds their
+//! datagrams, the clock, and the rules of a server that anybody can reach:
 //!
-//! * it takes datagrams only from addresses that have a load, and answers nobody else;
-//! * from those it takes a connection only once they have shown that they receive at their port (Retry);
-//! * a connection is a flow once it has named the load, which only the load's client was told, and comes from
-//!   the load's address. Then it may be sent data.
+//! * It accepts datagrams only from addresses that have a load, and answers nobody else.
+//! * From those it accepts a connection only once they have shown that they receive at their port (Retry).
+//! * A connection is a flow once it has named the load, which only the load's client knows, and comes from
+//!   the load's address. Only then may data be sent to it.
 
 mod client;
 mod server;

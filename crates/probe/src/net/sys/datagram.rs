@@ -416,7 +416,7 @@ pub(in crate::net) fn receive_ttl_and_address(fd: BorrowedFd, v6: bool) -> io::R
 
 /// Asks for the time at which the kernel takes each datagram for sending, before the queue of its interface
 /// (`SOF_TIMESTAMPING_TX_SCHED`); [`transmitted`] reads it. Datagrams are counted from here on, from 0. If
-/// the interface stamps packets, its times are told too, of what is sent and of what is received.
+/// the interface stamps packets, its times are returned too, for both sent and received packets.
 pub(in crate::net) fn stamp_transmissions(fd: BorrowedFd) -> io::Result<()> {
     let flags = libc::SOF_TIMESTAMPING_TX_SCHED
         | libc::SOF_TIMESTAMPING_SOFTWARE

@@ -158,7 +158,7 @@ impl Cdg {
         let mut grad = if gmin > 0 { gmin } else { gmax };
         self.gfilled |= self.tail == 0;
         if !self.gfilled {
-            // The first round trips stand for those that are missing.
+            // The first round trips substitute for the missing ones.
             grad = grad * WINDOW as i64 / self.tail as i64;
         }
         if gmin <= -EFFECT_US || gmax <= -EFFECT_US {

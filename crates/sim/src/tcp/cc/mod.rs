@@ -1,6 +1,6 @@
 //! Congestion control as in Linux 6.1: what it sees of a connection, and Reno, CUBIC, BBR, DCTCP, Prague,
-//! LEDBAT, Westwood+, Vegas, CDG, TCP-LP and [one's own](CongestionControl) behind the calls of `struct
-//! tcp_congestion_ops`.
+//! LEDBAT, Westwood+, Vegas, CDG, TCP-LP and [user-defined ones](CongestionControl) behind the calls of
+//! `struct tcp_congestion_ops`.
 
 mod bbr;
 mod cdg;
@@ -56,7 +56,7 @@ fn micros_u32(span: Span) -> u32 {
     u32::try_from(span.0 / 1_000).unwrap_or(u32::MAX).min(u32::MAX - 1)
 }
 
-/// Events other than ACKs that congestion control is told (Linux `enum tcp_ca_event`).
+/// Events other than ACKs that congestion control receives (Linux `enum tcp_ca_event`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CwndEvent {
     /// The first transmission with nothing in flight; before `lsndtime` is set.

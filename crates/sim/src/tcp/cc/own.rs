@@ -1,4 +1,4 @@
-//! A congestion control of one's own.
+//! A user-defined congestion control.
 
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -7,7 +7,7 @@ use goodqueue::{Nanos, Rate, Span};
 
 use super::{CaState, CcKind, CwndEvent, RateSample, Window, reno};
 
-/// A congestion control of one's own: the calls of Linux's `struct tcp_congestion_ops`. A call that it leaves
+/// A user-defined congestion control: the calls of Linux's `struct tcp_congestion_ops`. A call that it leaves
 /// out does what Reno does. [`CcKind::own`] makes a [`CcKind`] of it. Each connection gets its own clone.
 ///
 /// It sets [`Window::snd_cwnd`], in segments. If it paces, it also sets [`Window::pacing`] and
@@ -134,7 +134,7 @@ pub struct OwnCc {
 }
 
 impl CcKind {
-    /// A congestion control of one's own under `name`, which tables and charts show. The name should not be
+    /// A user-defined congestion control under `name`, which tables and charts show. The name should not be
     /// another's.
     ///
     /// The definition lives as long as the process: make each once, not once for each flow.

@@ -348,13 +348,13 @@ pub struct Socket {
     /// Fast Open of this connection, and the cookie that its SYN-ACK grants.
     syn_data: fastopen::SynData,
     granting: Option<Cookie>,
-    /// The end of data that the SYN carried in vain.
+    /// The end of data on the SYN that was not accepted.
     resent_syn: u64,
     /// What was written before the handshake was complete.
     early: Vec<(Vec<u64>, Sending)>,
     /// Segments that a write sent before it was done.
     ready: VecDeque<Packet>,
-    /// What the application is told beside data.
+    /// What the application receives in addition to data.
     pub notices: Notices,
     /// `TCP_NOTSENT_LOWAT`: the application can write while less than so many bytes are not sent.
     pub notsent_lowat: u32,

@@ -1,6 +1,6 @@
-//! What a socket tells its application beside data: copies avoided and times of transmissions, in the queue
-//! of errors (`MSG_ERRQUEUE`; Linux `Documentation/networking/msg_zerocopy.rst`, `timestamping.rst`), and the
-//! wake-ups that `epoll` reports.
+//! What a socket reports to its application in addition to data: copies avoided and times of transmissions,
+//! in the queue of errors (`MSG_ERRQUEUE`; Linux `Documentation/networking/msg_zerocopy.rst`,
+//! `timestamping.rst`), and the wake-ups that `epoll` reports.
 
 use goodqueue::Nanos;
 use std::collections::VecDeque;

@@ -531,7 +531,7 @@ impl Tx {
         }
     }
 
-    /// When the timer of a congestion control of one's own is due.
+    /// When the timer of a user-defined congestion control is due.
     #[cold]
     fn own_timer(&self, own: &Own) -> Nanos {
         if self.state == State::Established { own.timer() } else { NEVER }

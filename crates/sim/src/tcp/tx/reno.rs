@@ -1,4 +1,4 @@
-//! A peer without SACK (NewReno, RFC 6582): each duplicate ACK stands for a segment that has arrived, and
+//! A peer without SACK (NewReno, RFC 6582): each duplicate ACK counts as a segment that has arrived, and
 //! after three of them the first one is lost (Linux 6.1 `tcp_add_reno_sack`, `tcp_remove_reno_sacks`,
 //! `tcp_newreno_mark_lost`).
 

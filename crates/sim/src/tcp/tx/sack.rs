@@ -72,7 +72,7 @@ impl Tx {
         }
     }
 
-    /// Retransmissions up to `end` arrived beside their originals.
+    /// Retransmissions up to `end` arrived in addition to their originals.
     fn retransmission_was_needless(&mut self, end: u64, segments: u32) {
         if self.undo.marker.is_some_and(|marker| end > marker.get())
             && let Some(retrans) = &mut self.undo.retrans

@@ -171,7 +171,7 @@ impl Tx {
         self.skbs.is_some() && self.w.packets_out == 0 && self.unsent() > 0 && self.fin == Fin::Open
     }
     /// A probe of the window is due. `true`: none was answered for too long (Linux `tcp_probe_timer`). The
-    /// simulator's flows probe for ever.
+    /// simulator's flows probe without end.
     #[cold]
     pub(super) fn is_probe_vain(&mut self, now: Nanos) -> bool {
         let (limit, most) = (self.config.user_timeout, self.config.retries2);

@@ -38,7 +38,7 @@ impl Tx {
         }
     }
 
-    /// The timer of a congestion control of one's own.
+    /// The timer of a user-defined congestion control.
     #[cold]
     fn own_timeout(&mut self, now: Nanos) {
         if let Cc::Own(own) = &mut self.cc {

@@ -168,7 +168,7 @@ fn what_the_live_air_does_not_support_is_refused() {
     };
     refused("[test]\nname = \"rrul\"\n", "--live: of experiments it runs those over [wifi]");
     let many = ANOMALY.replacen("name = \"slow\"", "name = \"slow\"\ncount = 8", 1);
-    refused(&many, "flows and probes at 9 stations, and 8 are the most");
+    refused(&many, "flows and probes at 9 stations, but the maximum is 8");
     refused(&ANOMALY.replace("mcs = 7", "mcs = 70"), "mcs");
     let udp = "\n[[udp]]\nfrom = \"server\"\nto = \"slow\"\nrate = \"1mbit\"\n";
     refused(&format!("{ANOMALY}{udp}"), "--live: [[udp]]");

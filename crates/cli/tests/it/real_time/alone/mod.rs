@@ -1,5 +1,5 @@
-//! Tests with the machine for themselves: those of `goodqueue run --live`, which refuses to share it, and
-//! those that ask whether the machine is busy.
+//! Tests that need the whole machine: those of `goodqueue run --live`, which refuses to share it, and those
+//! that ask whether the machine is busy.
 
 mod agreement;
 mod disbelief;

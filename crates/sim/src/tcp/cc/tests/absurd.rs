@@ -119,7 +119,7 @@ fn call(cc: &mut Cc, w: &mut Window, now: Nanos, call: Call) {
     }
 }
 
-/// A congestion control of one's own with absurd answers.
+/// A user-defined congestion control with absurd answers.
 #[derive(Clone, Debug)]
 struct Wild {
     turn: u32,

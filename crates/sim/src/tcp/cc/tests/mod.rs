@@ -1,4 +1,4 @@
-//! Tests of what all congestion controls share. Their other tests are beside them.
+//! Tests of what all congestion controls share. Their other tests are next to them.
 
 mod absurd;
 mod cdg;
