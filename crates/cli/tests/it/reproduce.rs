@@ -1,7 +1,7 @@
 //! `goodqueue reproduce`: the pages in the tree are what it writes now, and its verdicts are those of the
 //! files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -50,6 +50,33 @@ fn pages_in_the_tree_are_what_the_command_writes() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert_eq!(names(&folder), names(&house()));
     are_current(&folder);
+}
+
+/// Every page is in the list of docs/kernels.md, with the version of TCP that its file names.
+#[test]
+fn pages_have_the_tcp_that_the_page_of_kernels_says() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let text = std::fs::read_to_string(root.join("docs/kernels.md")).expect("the page of kernels");
+    let (_, list) = text.split_once("## Which version each page has").expect("the list");
+    let (list, _) = list.split_once("\n## ").expect("a section after it");
+    let default = "6.1";
+    let mut said = BTreeMap::new();
+    for line in list.lines() {
+        let cell = line.strip_prefix("| ").and_then(|row| row.split_once(" |"));
+        let version = cell.map_or(default, |(version, _)| version);
+        for link in line.split("](reproductions/").skip(1) {
+            let (page, _) = link.split_once(".md").expect("a page");
+            assert_eq!(said.insert(page.to_owned(), version.to_owned()), None, "{page} is listed twice");
+        }
+    }
+    let in_file = |page: &str| {
+        let file = std::fs::read_to_string(root.join(format!("scenarios/{page}.toml"))).unwrap_or_default();
+        let key = file.split_once("kernel = \"").and_then(|(_, rest)| rest.split_once('"'));
+        key.map_or(default, |(version, _)| version).to_owned()
+    };
+    let pages = names(&house()).into_iter().filter_map(|name| name.strip_suffix(".md").map(str::to_owned));
+    let pages = pages.filter(|page| page != "README" && page != "rows");
+    assert_eq!(said, pages.map(|page| (page.clone(), in_file(&page))).collect());
 }
 
 const CLAIMS: &str = r#"

@@ -168,8 +168,8 @@ pub fn index(outcomes: &[Outcome]) -> String {
     if !changed.is_empty() {
         let _ = writeln!(
             out,
-            "\n## Claims that were changed after a first result\n\nThese pages list such claims, with the result \
-             before and after the change: {}.",
+            "\n## Claims with a history\n\nThese pages list claims that were changed after a first result, or whose \
+             verdict a change of the simulator changed, with the results before and after: {}.",
             changed.join(", ")
         );
     }
