@@ -4,7 +4,7 @@
 //! `cargo bench -p goodqueue --bench cost` runs this program under `valgrind --tool=callgrind` and prints
 //! two tables; it exits 1 if a row of `fq_codel` is above 1.05 times Linux, or drops another number of
 //! packets, or where a million flows make a packet cost more than twice what it does otherwise. With `--
-//! others` it prints the second alone.
+//! others` it prints the second alone. `--load QUEUE FLOWS STEP [STEPS]` only runs the workload, for a clock.
 
 mod workload;
 
@@ -112,19 +112,26 @@ fn others() -> Result<bool, String> {
     Ok(is_flat)
 }
 
-/// Packets that a queue delivers in the steps that are counted.
-fn delivered(queue: &str, flows: usize, step: u64) -> usize {
-    fn steps<Q: goodqueue::Queue<goodqueue::Header>>(
-        queue: Q,
-        standing: u32,
-        flows: usize,
-        step: u64,
-    ) -> usize {
-        let mut load = Load::new(queue, standing, flows, step);
-        (0..STEPS).filter(|_| load.step()).count()
+/// `count` steps of `step` ns, with packets of `flows` flows.
+struct Steps {
+    flows: usize,
+    step: u64,
+    count: u64,
+}
+
+impl Steps {
+    /// Packets that `queue` delivers while `standing` packets wait in it.
+    fn delivered<Q: goodqueue::Queue<Header>>(&self, queue: Q, standing: u32) -> usize {
+        let mut load = Load::new(queue, standing, self.flows, self.step);
+        (0..self.count).filter(|_| load.step()).count()
     }
+}
+
+/// Packets that a queue delivers in `count` steps.
+fn delivered(queue: &str, flows: usize, step: u64, count: u64) -> usize {
+    let steps = Steps { flows, step, count };
     let text = match queue {
-        "fq_codel" => return steps(workload::fq_codel(), 1001, flows, step),
+        "fq_codel" => return steps.delivered(workload::fq_codel(), 1001),
         // With room for all that is queued.
         "pfifo" => "pfifo:2000",
         "red" => "red:8m,min=600k,max=2m,burst=800,bandwidth=1gbit",
@@ -147,8 +154,8 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
     macro_rules! run {
         ($($kind:ident),+) => {
             match spec.build::<Header>(LINK.rate, LINK.mtu, Nanos(1_000_000_000)).expect("a queue") {
-                AnyQueue::Fifo(queue) => steps(queue, standing, flows, step),
-                $(AnyQueue::$kind(queue) => steps(*queue, standing, flows, step),)+
+                AnyQueue::Fifo(queue) => steps.delivered(queue, standing),
+                $(AnyQueue::$kind(queue) => steps.delivered(*queue, standing),)+
                 other => panic!("{other:?} is not in the table"),
             }
         };
@@ -159,9 +166,10 @@ fn delivered(queue: &str, flows: usize, step: u64) -> usize {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let ["--load", queue, flows, step] = words[..] {
+    if let ["--load", queue, flows, step, ref count @ ..] = words[..] {
         let (flows, step) = (flows.parse().expect("flows"), step.parse().expect("a step"));
-        println!("{}", delivered(queue, flows, step));
+        let count = count.first().map_or(STEPS, |count| count.parse().expect("steps"));
+        println!("{}", delivered(queue, flows, step, count));
         return ExitCode::SUCCESS;
     }
     let is_within = if words.contains(&"others") { Ok(true) } else { count() };
