@@ -96,8 +96,8 @@ pub struct InterfaceFacts {
     pub ring: Option<u32>,
     /// Time from a packet's arrival to the interrupt, microseconds, if it is fixed.
     pub interrupt_after: Option<u32>,
-    /// Whether super-packets leave it: TSO or GSO is on.
-    pub super_packets: bool,
+    /// The features by which super-packets leave it, if they are on: those of TSO, and GSO.
+    pub super_packets: Vec<String>,
     /// The interfaces below it, to which its packets go.
     pub below: Vec<String>,
     /// The interfaces to which filters send what arrives here.
@@ -267,7 +267,10 @@ fn of_interface(interface: &Interface, world: &[String]) -> InterfaceFacts {
     };
     let queues = names(&folder.join("queues"));
     let driver = fs::read_link(folder.join("device/driver")).ok();
-    let is_super = |name: &str| name == "tx-generic-segmentation" || name == "tx-tcp-segmentation";
+    // What `ethtool -K` switches as `tso` and `gso`.
+    let is_super = |name: &str| {
+        name == "tx-generic-segmentation" || name.starts_with("tx-tcp") && name.ends_with("-segmentation")
+    };
     InterfaceFacts {
         name: interface.name.clone(),
         kind: interface.kind.clone(),
@@ -284,7 +287,11 @@ fn of_interface(interface: &Interface, world: &[String]) -> InterfaceFacts {
         sent: read(folder.join("statistics/tx_packets")).unwrap_or(0),
         ring: ethtool.as_ref().and_then(|ethtool| ethtool.transmit_ring().ok()),
         interrupt_after: coalescing.filter(|known| !known.is_adaptive).map(|known| known.rx_usecs),
-        super_packets: features.iter().any(|feature| feature.active && is_super(&feature.name)),
+        super_packets: features
+            .into_iter()
+            .filter(|feature| feature.active && is_super(&feature.name))
+            .map(|feature| feature.name)
+            .collect(),
         below: names(&folder)
             .iter()
             .filter_map(|name| Some(name.strip_prefix("lower_")?.to_owned()))

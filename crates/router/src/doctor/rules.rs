@@ -112,12 +112,13 @@ fn of_host(facts: &Facts, found: &mut Vec<Finding>) {
     let mut host = |rule, severity, what, why, fix| {
         found.push(Finding { rule, interface: None, severity, what, why, fix });
     };
-    if let Some(kind) = facts.default_qdisc.as_deref().filter(|kind| is_fifo(kind)) {
+    if let Some(kind) = facts.default_qdisc.as_deref().filter(|kind| is_bad_default(kind)) {
         host(
             "default-qdisc",
             Severity::Advice,
             format!("New interfaces get {kind}: net.core.default_qdisc."),
-            "A FIFO neither signals a queue that stays nor keeps flows apart; fq_codel does both.",
+            "A FIFO, or the ring below noqueue, neither signals a queue that stays nor keeps flows apart; \
+             fq_codel does both.",
             Some(sysctl("net.core.default_qdisc", DEFAULT_QDISC, kind, "fq_codel")),
         );
     }
@@ -175,10 +176,15 @@ fn is_fifo(kind: &str) -> bool {
     FIFOS.contains(&kind)
 }
 
+/// Whether new interfaces get a FIFO, or no queue at all.
+fn is_bad_default(kind: &str) -> bool {
+    is_fifo(kind) || kind == "noqueue"
+}
+
 fn of_interface(interface: &InterfaceFacts, facts: &Facts, found: &mut Vec<Finding>) {
     let all = [
         fifo(interface, facts),
-        no_queue(interface),
+        no_queue(interface, facts),
         queue_length(interface),
         wifi_queues(interface),
         wifi_scheduler(interface),
@@ -220,14 +226,19 @@ fn root(interface: &InterfaceFacts) -> Option<&Queue> {
     interface.queues.iter().find(|queue| queue.parent == Parent::Root)
 }
 
-/// The FIFOs at the root, or in the hardware queues of `mq` at the root.
-fn fifos(interface: &InterfaceFacts) -> Vec<&Queue> {
+/// The queue at the root, or those of the hardware queues of `mq` at the root.
+fn leaves(interface: &InterfaceFacts) -> Vec<&Queue> {
     let Some(root) = root(interface) else { return Vec::new() };
     if root.kind != "mq" {
-        return if is_fifo(&root.kind) { vec![root] } else { Vec::new() };
+        return vec![root];
     }
     let is_below = |queue: &&Queue| matches!(queue.parent, Parent::Class(major, _) if major == root.handle);
-    interface.queues.iter().filter(is_below).filter(|queue| is_fifo(&queue.kind)).collect()
+    interface.queues.iter().filter(is_below).collect()
+}
+
+/// Those of them that are FIFOs.
+fn fifos(interface: &InterfaceFacts) -> Vec<&Queue> {
+    leaves(interface).into_iter().filter(|queue| is_fifo(&queue.kind)).collect()
 }
 
 fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
@@ -261,12 +272,13 @@ fn fifo(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
         what: format!("{place} is {kind}, a FIFO{}.", room.unwrap_or_default()),
         why: "A FIFO that fills makes every packet wait for all packets before it; fq_codel keeps the wait \
               near 5 ms and flows apart.",
-        fix: fifo_fix(name, root(interface)?, first, facts),
+        fix: root_fix(name, root(interface)?, first, facts),
     })
 }
 
-fn fifo_fix(dev: &str, root: &Queue, fifo: &Queue, facts: &Facts) -> Option<Fix> {
-    if fifo.parent == Parent::Root {
+/// `fq_codel` in place of `queue`, which is the root or below it.
+fn root_fix(dev: &str, root: &Queue, queue: &Queue, facts: &Facts) -> Option<Fix> {
+    if queue.parent == Parent::Root {
         let undo = match (root.handle, root.limit) {
             (0, _) => format!("tc qdisc del dev {dev} root"),
             (handle, None) => format!("tc qdisc replace dev {dev} root handle {handle:x}: {}", root.kind),
@@ -278,12 +290,12 @@ fn fifo_fix(dev: &str, root: &Queue, fifo: &Queue, facts: &Facts) -> Option<Fix>
         let steps = vec![Step::Root { dev: dev.into(), kind: "fq_codel" }];
         return Some(Fix { command, undo, steps });
     }
-    let Parent::Class(major, minor) = fifo.parent else { return None };
+    let Parent::Class(major, minor) = queue.parent else { return None };
     if root.handle != 0 {
         // Each hardware queue has what somebody has chosen for it.
         let parent = format!("tc qdisc replace dev {dev} parent {major:x}:{minor:x}");
-        let limit = fifo.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
-        let (command, undo) = (format!("{parent} fq_codel"), format!("{parent} {}{limit}", fifo.kind));
+        let limit = queue.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
+        let (command, undo) = (format!("{parent} fq_codel"), format!("{parent} {}{limit}", queue.kind));
         return Some(Fix { command, undo, steps: Vec::new() });
     }
     // A new mq gives each hardware queue the default.
@@ -293,7 +305,7 @@ fn fifo_fix(dev: &str, root: &Queue, fifo: &Queue, facts: &Facts) -> Option<Fix>
         steps: vec![Step::Root { dev: dev.into(), kind: "mq" }],
     };
     let before = facts.default_qdisc.as_deref()?;
-    if is_fifo(before) {
+    if is_bad_default(before) {
         let first = sysctl("net.core.default_qdisc", DEFAULT_QDISC, before, "fq_codel");
         fix.command = format!("{}; {}", first.command, fix.command);
         fix.undo = format!("{}; {}", first.undo, fix.undo);
@@ -303,23 +315,18 @@ fn fifo_fix(dev: &str, root: &Queue, fifo: &Queue, facts: &Facts) -> Option<Fix>
 }
 
 /// Only where the driver shows a ring: ports of a switch have their queue at the processor's port.
-fn no_queue(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
-    let root = root(interface).filter(|root| root.kind == "noqueue")?;
+fn no_queue(interface: &InterfaceFacts, facts: &Facts) -> Option<InterfaceFinding> {
+    let bare = leaves(interface).into_iter().find(|queue| queue.kind == "noqueue")?;
     let ring = interface.ring.filter(|ring| *ring > 0)?;
-    if !interface.is_device || interface.is_wifi || interface.kind.is_some() || root.handle != 0 {
+    if !interface.is_device || interface.is_wifi || interface.kind.is_some() {
         return None;
     }
-    let name = &interface.name;
     Some(InterfaceFinding {
         rule: "no-queue",
         severity: Severity::Fault,
         what: format!("There is no queue above the device (noqueue), whose ring holds {ring} packets."),
         why: "All packets wait in the ring, which is a FIFO.",
-        fix: Some(Fix {
-            command: format!("tc qdisc replace dev {name} root fq_codel"),
-            undo: format!("tc qdisc del dev {name} root"),
-            steps: vec![Step::Root { dev: name.clone(), kind: "fq_codel" }],
-        }),
+        fix: root_fix(&interface.name, root(interface)?, bare, facts),
     })
 }
 
@@ -494,14 +501,15 @@ fn bql_limit(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     })
 }
 
-/// Whether the driver has never reported a packet to byte queue limits, though it has sent enough.
+/// Whether the driver has never reported a packet to byte queue limits, though it has sent enough. A
+/// `limit_max` of 0 would hide that it has.
 fn is_without_bql(interface: &InterfaceFacts) -> bool {
     let is_virtual = interface.driver.as_deref().is_none_or(|driver| VIRTUAL_DRIVERS.contains(&driver));
     interface.is_device
         && !is_virtual
         && !interface.is_wifi
         && interface.sent > SENT
-        && interface.bql.iter().all(|queue| queue.limit == 0)
+        && interface.bql.iter().all(|queue| queue.limit == 0 && queue.max > 0)
 }
 
 fn ring(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
@@ -658,7 +666,8 @@ fn super_packets(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
     let time = micros(shaper.longest.into(), shaper.rate_bps);
     let is_ifb = interface.kind.as_deref() == Some("ifb");
     let is_long = u64::from(shaper.longest) > 2 * u64::from(interface.frame);
-    (interface.super_packets && is_long && !is_ifb && time > TARGET).then(|| InterfaceFinding {
+    let is_on = !interface.super_packets.is_empty();
+    (is_on && is_long && !is_ifb && time > TARGET).then(|| InterfaceFinding {
         rule: "super-packets",
         severity: Severity::Advice,
         what: format!(
@@ -670,7 +679,8 @@ fn super_packets(interface: &InterfaceFacts) -> Option<InterfaceFinding> {
         why: "Every other packet waits while a super-packet leaves; cake cuts them.",
         fix: Some(Fix {
             command: format!("ethtool -K {name} tso off gso off"),
-            undo: format!("ethtool -K {name} tso on gso on"),
+            // `tso on` would also switch on what was off.
+            undo: format!("ethtool -K {name} {} on", interface.super_packets.join(" on ")),
             steps: Vec::new(),
         }),
     })

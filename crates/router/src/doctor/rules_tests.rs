@@ -29,7 +29,7 @@ fn interface() -> InterfaceFacts {
         sent: 5000,
         ring: Some(256),
         interrupt_after: Some(3),
-        super_packets: true,
+        super_packets: vec!["tx-generic-segmentation".into(), "tx-tcp6-segmentation".into()],
         bql: vec![Bql { folder: "/sys/q".into(), limit: 9000, min: 0, max: BQL_MAX }],
         queues: vec![queue("fq_codel", 0, Parent::Root)],
         ..InterfaceFacts::default()
@@ -147,6 +147,15 @@ fn no_queue_above_a_ring() {
     let found = one(|eth| eth.queues = vec![queue("noqueue", 0, Parent::Root)]);
     assert_eq!((found.rule, found.severity), ("no-queue", Fault));
     none(|port| (port.ring, port.queues) = (None, vec![queue("noqueue", 0, Parent::Root)]));
+    let found = one(|eth| eth.queues = vec![queue("noqueue", 0x8001, Parent::Root)]);
+    assert_eq!(
+        command(&found).1,
+        "tc qdisc replace dev eth0 root handle 8001: noqueue",
+        "somebody has set it"
+    );
+    let below = |minor| queue("noqueue", 0, Parent::Class(0, minor));
+    let found = one(|eth| eth.queues = vec![queue("mq", 0, Parent::Root), below(1), below(2)]);
+    assert_eq!((found.rule, command(&found).0), ("no-queue", "tc qdisc replace dev eth0 root mq"));
 }
 
 #[test]
@@ -189,6 +198,8 @@ fn a_ring_without_byte_queue_limits() {
     none(|eth| eth.ring = Some(4096));
     none(|quiet| (quiet.bql[0].limit, quiet.sent) = (0, 10));
     none(|guest| (guest.bql[0].limit, guest.driver) = (0, Some("virtio_net".into())));
+    let found = one(|eth| (eth.bql[0].limit, eth.bql[0].max) = (0, 0));
+    assert_eq!(found.rule, "bql-limit", "somebody has set it to 0, which says nothing of the driver");
 }
 
 #[test]
@@ -327,7 +338,7 @@ fn a_shaper_on_ppp_without_overhead() {
     let ppp = |queues: Vec<Queue>| {
         move |ppp: &mut InterfaceFacts| {
             (ppp.name, ppp.kind, ppp.queues) = ("ppp0".into(), Some("ppp".into()), queues);
-            (ppp.is_device, ppp.super_packets) = (false, false);
+            (ppp.is_device, ppp.super_packets) = (false, Vec::new());
         }
     };
     let found = one(ppp(shaped("cake", 4_000_000, false, 0)));
@@ -345,7 +356,15 @@ fn super_packets_through_a_slow_shaper() {
     assert!(found.what.contains("65536 bytes in one piece: 26.2 ms at 20mbit"), "{}", found.what);
     none(|eth| eth.queues = shaped("htb", 200_000_000, true, 65_536));
     none(|eth| eth.queues = shaped("tbf", 1_000_000, true, 1600));
-    none(|eth| (eth.super_packets, eth.queues) = (false, shaped("htb", 20_000_000, true, 65_536)));
+    assert_eq!(
+        command(&found),
+        (
+            "ethtool -K eth0 tso off gso off",
+            "ethtool -K eth0 tx-generic-segmentation on tx-tcp6-segmentation on"
+        ),
+        "what was off stays off"
+    );
+    none(|eth| (eth.super_packets, eth.queues) = (Vec::new(), shaped("htb", 20_000_000, true, 65_536)));
 }
 
 #[test]
@@ -356,6 +375,7 @@ fn settings_of_the_host() {
         rules(&facts)
     };
     assert_eq!(with(|facts| facts.default_qdisc = Some("pfifo_fast".into())), [("default-qdisc", Advice)]);
+    assert_eq!(with(|facts| facts.default_qdisc = Some("noqueue".into())), [("default-qdisc", Advice)]);
     assert_eq!(with(|facts| facts.default_qdisc = Some("fq".into())), []);
     assert_eq!(with(|facts| facts.tcp_ecn = Some(0)), [("tcp-ecn", Advice)]);
     assert_eq!(with(|facts| facts.processors[2].dropped = 7), [("backlog-drops", Advice)]);
@@ -432,7 +452,7 @@ fn any_interface() -> impl Strategy<Value = InterfaceFacts> {
                 sent,
                 ring,
                 interrupt_after: after,
-                super_packets: flags[4],
+                super_packets: flags[4].then(|| "tx-tcp-segmentation".to_owned()).into_iter().collect(),
                 below: vec!["eth0".into()],
                 arrives_in: vec!["eth0".into()],
                 wifi: flags[1].then(WifiFacts::default),

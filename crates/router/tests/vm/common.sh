@@ -64,3 +64,53 @@ modem() {
     sleep 0.2
   done
 }
+
+# What the doctor changes, in the files $settings and elsewhere.
+settings=
+state() { shown; cat $settings /sys/class/net/*/tx_queue_len; }
+# found RULE CODE [DEV]: it is found
+found() { rule=$1 code=$2; shift 2; ok "doctor: $rule: found" ends "$code" "--explain $rule" goodqueue doctor "$@"; }
+# mends RULE CODE [DEV]: found, mended, and put back
+mends() {
+  rule=$1 code=$2; shift 2
+  state >/tmp/sick
+  found "$rule" "$code" "$@"
+  ok "doctor: $rule: mended" ends 0 '  mended' goodqueue doctor --fix --yes "$@"
+  ok "doctor: $rule: then nothing is found" ends 0 'nothing found' goodqueue doctor "$@"
+  ok "doctor: $rule: undo" ends 0 'again' goodqueue doctor --undo
+  state >/tmp/well
+  ok "doctor: $rule: everything is as it was" same /tmp/sick /tmp/well
+}
+
+# named_by_driver: each card of QEMU gets the name of its driver, and a second one with the same driver a 1 behind it.
+named_by_driver() {
+  for folder in /sys/class/net/*/device; do
+    dev=${folder%/device}; dev=${dev##*/}
+    driver=$(readlink "$folder/driver"); driver=${driver##*/}
+    case $dev in "$driver" | "${driver}1" | card?) continue ;; esac
+    [ ! -e "/sys/class/net/$driver" ] || driver=${driver}1
+    ip link set "$dev" name "$driver"
+  done
+}
+# finds WHAT RULES DEV: the rules that find something on a card, and no other does
+finds() {
+  got=$(goodqueue doctor "$3" --json | grep -o '"rule":"[^"]*"' | sed 's/.*:"//; s/"//' | tr '\n' ' ' | sed 's/ $//')
+  ok "doctor: $3: $1: ${2:-nothing}" test "$got" = "$2"
+  [ "$got" = "$2" ] || echo "  it finds: $got"
+}
+# What --fix leaves to its reader, of the cards $cards.
+hardware() { for dev in $cards; do ethtool -k $dev; ethtool -g $dev; ethtool -c $dev; done 2>/dev/null; cat $settings; }
+# by_hand RULE DEV [RULES]: found; what it prints are commands that mend it, down to RULES, and that put it back. It is
+# mended at the end.
+by_hand() {
+  hardware >/tmp/sick
+  found "$1" 0 "$2"
+  goodqueue doctor "$2" | sed -n 's/^  mend: //p' | head -1 >/tmp/mend
+  goodqueue doctor "$2" | sed -n 's/^  undo: //p' | head -1 >/tmp/undo
+  ok "doctor: $1: mended: $(cat /tmp/mend)" sh -e /tmp/mend
+  finds "$1 is mended" "$3" "$2"
+  ok "doctor: $1: undo: $(cat /tmp/undo)" sh -e /tmp/undo
+  hardware >/tmp/well
+  ok "doctor: $1: everything is as it was" same /tmp/sick /tmp/well
+  sh -e /tmp/mend
+}

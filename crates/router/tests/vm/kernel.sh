@@ -165,19 +165,6 @@ ok "verify: what was there before is back" ends 0 'no interface is shaped' goodq
 # The doctor: a clean machine, then each fault, which is found, mended and put back.
 bql=/sys/class/net/wan0/queues/tx-0/byte_queue_limits
 settings="/proc/sys/net/core/default_qdisc /proc/sys/net/ipv4/tcp_ecn $bql/limit_min $bql/limit_max"
-state() { shown; cat $settings /sys/class/net/*/tx_queue_len; }
-# found RULE CODE: it is found, and nothing else of this severity hides it
-found() { ok "doctor: $1: found" ends "$2" "--explain $1" goodqueue doctor; }
-# mends RULE CODE
-mends() {
-  state >/tmp/sick
-  found "$1" "$2"
-  ok "doctor: $1: mended" ends 0 '  mended' goodqueue doctor --fix --yes
-  ok "doctor: $1: then nothing is found" ends 0 'nothing found' goodqueue doctor
-  ok "doctor: $1: undo" ends 0 'again' goodqueue doctor --undo
-  state >/tmp/well
-  ok "doctor: $1: everything is as it was" same /tmp/sick /tmp/well
-}
 echo fq_codel >/proc/sys/net/core/default_qdisc
 ok "doctor: a clean machine" ends 0 'nothing found' goodqueue doctor
 ok "doctor: a clean machine, as JSON" ends 0 '^\[\]$' goodqueue doctor --json

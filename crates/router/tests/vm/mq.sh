@@ -61,3 +61,13 @@ if [ -x /job/rates ]; then
 else
   echo "SKIPPED: rates of cake_mq: no C compiler that links statically"
 fi
+
+# Wi-Fi of a current kernel: every driver has mac80211's queues, and that of simulated radios no more.
+modprobe mac80211_hwsim radios=1
+ip link set wlan0 up
+ok "doctor: a station's interface with mac80211's queues" ends 0 'nothing found' goodqueue doctor wlan0
+ip link set wlan0 down
+printf 'interface=wlan0\ndriver=nl80211\nssid=home\nhw_mode=g\nchannel=1\n' >/tmp/ap.conf
+hostapd /tmp/ap.conf >/tmp/hostapd 2>&1 &
+for try in $(seq 100); do iw dev wlan0 info | grep -q 'type AP' && break; sleep 0.2; done
+ok "doctor: wifi-airtime: a driver without airtime fairness" ends 0 '--explain wifi-airtime' goodqueue doctor wlan0
