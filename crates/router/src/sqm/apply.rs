@@ -99,8 +99,8 @@ impl Scene {
         alias.is_some_and(|alias| alias.starts_with(ALIAS))
     }
 
-    /// The interfaces that we made for this purpose, or for an interface that had this name then. They may have
-    /// new names.
+    /// The interfaces that we made for this purpose, or for an interface that had this name then. They may
+    /// have new names.
     fn made_for<'a>(&'a self, whom: &'a str) -> impl Iterator<Item = &'a Interface> {
         let of = |interface: &'a Interface| interface.alias.as_deref()?.strip_prefix(ALIAS);
         self.interfaces.iter().filter(move |interface| of(interface) == Some(whom))
