@@ -34,6 +34,7 @@ pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
 pub use shape::ShapeArgs;
+pub(crate) use sqm::shaper_rate;
 pub use sqm::{ShaperArgs, SqmAction, SqmArgs};
 pub use sweep::SweepArgs;
 pub use watch::{By, WatchArgs};

@@ -11,7 +11,7 @@ use goodqueue_wire::Interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use crate::args::AutorateArgs;
+use crate::args::{AutorateArgs, shaper_rate};
 use crate::output;
 use crate::path_values::positive;
 use crate::sqm::{planned, shaped, told, unit};
@@ -77,7 +77,7 @@ pub fn command(args: &AutorateArgs) -> Result<(), Error> {
 fn limits(flag: &str, text: &str) -> Result<Limits, Error> {
     let wrong = |why: String| Error::Usage(format!("--{flag} {text}: {why}"));
     let rate = |text: &str| {
-        let rate: Rate = text.trim().parse().map_err(|error| wrong(format!("{error}")))?;
+        let rate = shaper_rate(text.trim()).map_err(wrong)?;
         if rate < LEAST {
             return Err(wrong(format!("a shaper has at least {LEAST}")));
         }

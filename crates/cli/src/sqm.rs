@@ -163,7 +163,7 @@ fn one(settings: &Settings, fall_back: bool, args: &SqmArgs) -> Result<(), Error
     Ok(())
 }
 
-/// All sections of a file that are enabled.
+/// All sections of a file that are enabled. One that cannot be had stops no other.
 fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| Error::Usage(format!("{name}: {error}")))?;
@@ -180,13 +180,23 @@ fn of_uci(file: &Path, args: &SqmArgs) -> Result<(), Error> {
             "{name}: no `config queue` is enabled, so there is nothing to shape"
         )));
     }
+    let mut failed: Option<Error> = None;
     for section in enabled {
         for ignored in section.ignored {
             eprintln!("goodqueue: {name}, {ignored}");
         }
-        one(&section.settings, false, args)?;
+        let of_section = |why: String| format!("{name}: queue {}: {why}", section.name);
+        let error = match one(&section.settings, false, args) {
+            Ok(()) => continue,
+            Err(Error::Usage(why)) => Error::Usage(of_section(why)),
+            Err(Error::Machine(why)) => Error::Machine(of_section(why)),
+            Err(other) => return Err(other),
+        };
+        if let Some(before) = failed.replace(error) {
+            eprintln!("goodqueue: {before}");
+        }
     }
-    Ok(())
+    failed.map_or(Ok(()), Err)
 }
 
 fn settings(args: &SqmArgs) -> Result<Settings, Error> {

@@ -23,6 +23,7 @@ use queues::queues;
 pub(crate) use queues::words;
 pub(crate) use seeds::Seeds;
 pub(crate) use values::bytes_per_second;
+pub use values::read_rate;
 use values::{positive, span};
 
 /// One comparison: a test over a link, once for each queue.

@@ -90,8 +90,22 @@ fn is_behind_translation(queue: &QueueSpec) -> bool {
     is_own || queue.leaf().is_some_and(|leaf| is_behind_translation(&leaf))
 }
 
-/// How many changes at the end of a plan send frames on the detour.
+/// How many changes at the end of a plan are those of the interface itself.
+const OWN: usize = 5;
+/// How many of them, again at the end, send frames on the detour.
 const TAKE: usize = 2;
+
+/// The changes of the interface itself, on the dummy that takes what leaves: if the kernel lacks a module, it
+/// says so here, and the interface was not touched.
+fn rehearsal(own: &[Change], interface: &Interface) -> Vec<Change> {
+    let [dummy, _] = dummies(interface.index);
+    let on_dummy = |change: &Change| match change.clone() {
+        Change::AddClsact(_) => Change::AddClsact(dummy.clone()),
+        Change::Steer(steer) => Change::Steer(Steer { dev: dummy.clone(), ..steer }),
+        other => other,
+    };
+    own.iter().map(on_dummy).chain([Change::DeleteClsact(dummy.clone())]).collect()
+}
 
 /// A detour. Dropping it puts back what was there before.
 pub struct Detour {
@@ -130,6 +144,13 @@ impl Detour {
             // What a shaper left that was killed, and whose guard was killed too.
             remove(&state, &states, &mut route)?;
         }
+        for state in states.all::<State>(SHAPE)? {
+            let is_gone = all.iter().all(|interface| interface.index != state.index);
+            if is_gone && states.lock(SHAPE, state.index)?.is_some() {
+                // The same of an interface that is gone.
+                remove(&state, &states, &mut route)?;
+            }
+        }
         let others = installed(&mut route)?;
         if let Some(other) = others.iter().find(|qdisc| qdisc.index == interface.index && qdisc.is_ingress())
         {
@@ -142,9 +163,17 @@ impl Detour {
         let state = State { schema: 1, interface: name.into(), index: interface.index };
         states.write(SHAPE, interface.index, &state)?;
         let mut changes = plan(&interface);
-        let take = changes.split_off(changes.len() - TAKE);
+        let mut own = changes.split_off(changes.len() - OWN);
+        changes.extend(rehearsal(&own, &interface));
+        let take = own.split_off(OWN - TAKE);
         let mut detour = Detour { interface, route, take, _held: held };
-        let made = changes.iter().try_for_each(|change| detour.make(change));
+        let mut count = 0;
+        let mut make = |change| detour.make(change).map(|()| count += 1);
+        let made = changes.iter().chain(&own).try_for_each(&mut make);
+        if count == 0 {
+            // Without a right nothing could be removed either, and there is nothing.
+            states.remove(SHAPE, detour.index())?;
+        }
         drop(states);
         made?;
         Ok(detour)
@@ -286,9 +315,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_frame_takes_the_detour_once() {
-        let interface = Interface {
+    fn eth0() -> Interface {
+        Interface {
             index: 7,
             name: "eth0".into(),
             kind: None,
@@ -299,8 +327,23 @@ mod tests {
             mtu: 1500,
             tx_queues: 1,
             tx_queue_len: 1000,
-        };
-        let text: Vec<String> = plan(&interface).iter().map(ToString::to_string).collect();
+        }
+    }
+
+    #[test]
+    fn what_the_interface_gets_is_tried_elsewhere_first() {
+        let (interface, mut changes) = (eth0(), plan(&eth0()));
+        let own = changes.split_off(changes.len() - OWN);
+        assert!(own.iter().all(|change| change.to_string().contains(" dev eth0 ")), "{own:?}");
+        assert!(!changes.iter().any(|change| change.to_string().contains(" dev eth0 ")), "{changes:?}");
+        let tried: Vec<String> = rehearsal(&own, &interface).iter().map(ToString::to_string).collect();
+        let same = own.iter().map(|change| change.to_string().replace("dev eth0 ", "dev gqup7 "));
+        assert_eq!(tried, same.chain(["tc qdisc del dev gqup7 clsact".into()]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_frame_takes_the_detour_once() {
+        let text: Vec<String> = plan(&eth0()).iter().map(ToString::to_string).collect();
         assert_eq!(
             text.join("\n"),
             "\

@@ -80,7 +80,7 @@ fn air(up: Delays, down: Delays) -> Air<OneAtATime> {
 
 #[test]
 fn arrivals_of_both_directions_are_ordered_by_time() {
-    let (mut air, mut pool) = (air(Delays::default(), Delays::default()), Pool::new(64));
+    let (mut air, mut pool) = (air(Delays::default(), Delays::default()), Pool::new(64, 1514));
     arrive(&mut air, &mut pool, UP, 5, 0, 100);
     arrive(&mut air, &mut pool, UP, 7, 1, 101);
     air.advance(UP, us(8), &mut pool);
@@ -102,7 +102,7 @@ fn arrivals_of_both_directions_are_ordered_by_time() {
 fn delays_are_by_host_and_due_events_come_before_an_arrival() {
     let micros = |list: &[u64]| list.iter().map(|&us| Span::from_micros(us)).collect::<Vec<_>>();
     let down = Delays { before: micros(&[0, 100]), after: micros(&[50]) };
-    let (mut air, mut pool) = (air(Delays::default(), down), Pool::new(64));
+    let (mut air, mut pool) = (air(Delays::default(), down), Pool::new(64, 1514));
     arrive(&mut air, &mut pool, DOWN, 1, 1, 200);
     arrive(&mut air, &mut pool, DOWN, 91, 0, 201);
     // There is no delay after the medium in direction up, so the event at 91 us may send a frame at once.
@@ -116,7 +116,7 @@ fn delays_are_by_host_and_due_events_come_before_an_arrival() {
 
 #[test]
 fn packets_and_frames_add_up() {
-    let (mut air, mut pool) = (air(Delays::default(), Delays::default()), Pool::new(64));
+    let (mut air, mut pool) = (air(Delays::default(), Delays::default()), Pool::new(64, 1514));
     for at in 0..20_u32 {
         let len = if at % 5 == 0 { 666 } else { 100 };
         arrive(&mut air, &mut pool, usize::from(at % 2 == 0), u64::from(at), 0, len);

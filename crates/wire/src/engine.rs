@@ -8,8 +8,9 @@
 //! last bit would, no matter when the thread handles it. A late wake-up makes frames late, which the
 //! lateness histogram shows, but it changes no decision and never reduces the rate of the line.
 //!
-//! Memory: `frames` slots of 2 KiB (64 MiB by default), allocated at the start. If no slot is free, the
-//! engine leaves arrivals in the socket's buffer and counts that, and the result is not valid.
+//! Memory: `frames` slots of 2 KiB (64 MiB by default), allocated at the start. Frames of interfaces with a
+//! larger MTU have larger slots, and fewer of them. If no slot is free, the engine leaves arrivals in the
+//! socket's buffer and counts that, and the result is not valid.
 
 use std::iter;
 use std::net::SocketAddr;
@@ -30,15 +31,13 @@ use crate::lab::{Lab, Taken};
 use crate::medium::{Medium, MediumSpec};
 use crate::netns::{Counters, Netns};
 use crate::path::{Change, Path, PathSpec};
-use crate::pool::{DEFAULT_FRAMES, Frame};
+use crate::pool::{DEFAULT_FRAMES, Frame, LEAST_FRAMES};
 use crate::runner::{Destinations, Part, Runner, Settings, Shared, period};
 use crate::sample::{Contents, EngineReport, EngineSample, ProcStat};
 use crate::sys::thread::cpus;
 use crate::ways::{BOTH, UP, Ways};
 use crate::{Error, Result};
 
-/// Fewest frames of a thread.
-const LEAST_FRAMES: u32 = 256;
 /// How often, and how many times, to look for samples of the same time.
 const LOOK: Duration = Duration::from_micros(100);
 const LOOKS: u32 = 20;

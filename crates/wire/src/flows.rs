@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use goodqueue::details::flags;
 use goodqueue::{FlowHasher, Nanos, Span};
 
-use crate::frame::{self, ETHERNET, TCP};
+use crate::frame::{self, ETHERNET, Meta, TCP};
 use crate::sample::Count;
 use crate::tcp_header;
 
@@ -162,7 +162,9 @@ impl Flows {
         hasher: &FlowHasher,
     ) -> (u16, u32) {
         let len = u32::try_from(frame.len()).unwrap_or(u32::MAX);
-        let Some(number) = self.number(now, is_up, frame) else {
+        // What is not IP belongs to no connection.
+        let Some(meta) = frame::parse(frame) else { return (NONE, 0) };
+        let Some(number) = self.number(now, is_up, &meta) else {
             self.others.add(len);
             return (NONE, 0);
         };
@@ -193,8 +195,7 @@ impl Flows {
         (number, tcp.payload)
     }
 
-    fn number(&mut self, now: Nanos, is_up: bool, frame: &[u8]) -> Option<u16> {
-        let meta = frame::parse(frame)?;
+    fn number(&mut self, now: Nanos, is_up: bool, meta: &Meta) -> Option<u16> {
         let source = SocketAddr::new(meta.source, meta.source_port);
         let destination = SocketAddr::new(meta.destination, meta.destination_port);
         let (client, server) = if is_up { (source, destination) } else { (destination, source) };
@@ -384,6 +385,16 @@ mod tests {
         let steps: Vec<(u64, u64)> = all[0].steps.iter().map(|step| (step.number, step.acked)).collect();
         assert_eq!(steps, [(0, 5), (2, 15 + 3)]);
         assert_eq!((all[0].first, all[0].last, all[0].arrived.packets), (Nanos(1_000), Nanos(1_290), 9));
+    }
+
+    #[test]
+    fn frames_that_are_not_ip_are_of_no_connection() {
+        let mut arp = vec![0; 60];
+        arp[12..14].copy_from_slice(&[8, 6]);
+        let (mut flows, hasher) = (flows(), FlowHasher::new(1));
+        assert_eq!(flows.arrived(Nanos(1_000), true, &arp, &hasher), (NONE, 0));
+        let (all, others) = flows.end();
+        assert_eq!((all.len(), others.packets), (0, 0), "nor of one beyond the most");
     }
 
     #[test]

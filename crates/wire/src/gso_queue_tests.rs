@@ -152,7 +152,7 @@ fn engine(spec: &QueueSpec, arrivals: &[Arrival]) -> Decided {
         Path::new(spec, FRAMES, Rng::new(1), FlowHasher::new(1), Some(flows)).expect("a path")
     };
     let mut channel = Ways::both([path(0), path(1)]);
-    let (mut pool, mut left, mut now) = (Pool::new(FRAMES), Vec::new(), Nanos::ZERO);
+    let (mut pool, mut left, mut now) = (Pool::new(FRAMES, 1514), Vec::new(), Nanos::ZERO);
     let mut sent_payload = 0;
     let mut leave = |channel: &mut Ways<Path<_>>, pool: &mut Pool, now| {
         while let Some((at, ready)) = channel.take_due(0, now) {
@@ -276,7 +276,7 @@ fn a_mark_is_on_every_segment() {
 /// What does not fit into the pool takes none of it.
 #[test]
 fn a_super_packet_without_room_is_refused_whole() {
-    let mut pool = Pool::new(10);
+    let mut pool = Pool::new(10, 1514);
     let plan = Plan {
         is_v6: true,
         options: Vec::new(),

@@ -8,7 +8,6 @@ use crate::Result;
 use crate::frame::{self, ETHERNET, Meta};
 use crate::lab::{ROUTER_TO_CLIENT, ROUTER_TO_SERVER};
 use crate::netlink::Tracking;
-use crate::pool::SLOT;
 use crate::sys::packet::{Fanout, Receive};
 
 /// Bytes of two VLAN tags.
@@ -114,7 +113,7 @@ impl Interfaces {
     /// Bytes of the longest frame that is taken. Longer ones are super-packets.
     pub(crate) fn longest_frame(&self) -> u32 {
         let tags = if self.is_transparent { TAGS } else { 0 };
-        (self.mtu + ETHERNET as u32 + tags).min(SLOT as u32)
+        self.mtu.saturating_add(ETHERNET as u32 + tags)
     }
 
     /// What a queue must know of a frame; `None` if the frame does not pass.

@@ -12,8 +12,12 @@ pub type Frame = Header;
 /// Default number of frames in the pool: 64 MiB.
 pub const DEFAULT_FRAMES: u32 = 32_768;
 
-/// Bytes of a slot. An Ethernet frame at MTU 1500 is 1514.
-pub(crate) const SLOT: usize = 2048;
+/// Bytes of a slot, unless longer frames are to fit. An Ethernet frame at MTU 1500 is 1514.
+const SLOT: usize = 2048;
+/// Longer slots are a multiple of this: a cache line.
+const ALIGN: usize = 64;
+/// Fewest frames of a thread.
+pub(crate) const LEAST_FRAMES: u32 = 256;
 
 /// The engine's data about a frame while it holds it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,19 +51,25 @@ pub(crate) struct Note {
 /// A fixed number of frame slots and the list of free ones.
 pub(crate) struct Pool {
     bytes: Vec<u8>,
+    /// Bytes of each slot.
+    slot: usize,
     notes: Vec<Note>,
     free: Vec<u32>,
 }
 
 impl Pool {
-    /// `frames` slots; no later call allocates.
-    pub(crate) fn new(frames: u32) -> Pool {
-        let mut bytes = vec![0; frames as usize * SLOT];
+    /// Memory for `frames` slots of 2048 bytes; no later call allocates. If frames of `longest` bytes need
+    /// more, there are fewer slots in about the same memory.
+    pub(crate) fn new(frames: u32, longest: u32) -> Pool {
+        let slot = SLOT.max((longest as usize).next_multiple_of(ALIGN));
+        let fitting = u32::try_from(frames as usize * SLOT / slot).unwrap_or(frames);
+        let frames = fitting.max(frames.min(LEAST_FRAMES));
+        let mut bytes = vec![0; frames as usize * slot];
         // Touch each page now, so that there are no page faults in real time later.
-        for slot in bytes.chunks_mut(SLOT) {
-            slot[0] = 1;
+        for page in bytes.chunks_mut(SLOT) {
+            page[0] = 1;
         }
-        Pool { bytes, notes: vec![Note::default(); frames as usize], free: (0..frames).rev().collect() }
+        Pool { bytes, slot, notes: vec![Note::default(); frames as usize], free: (0..frames).rev().collect() }
     }
 
     /// Takes a free slot.
@@ -103,19 +113,19 @@ impl Pool {
 
     /// The bytes of a slot, to read.
     fn slot(&self, frame: u32) -> &[u8] {
-        let start = frame as usize * SLOT;
-        &self.bytes[start..start + SLOT]
+        let start = frame as usize * self.slot;
+        &self.bytes[start..start + self.slot]
     }
 
     /// The first `len` bytes of a slot.
     pub(crate) fn start(&self, frame: u32, len: u32) -> &[u8] {
-        &self.slot(frame)[..(len as usize).min(SLOT)]
+        &self.slot(frame)[..(len as usize).min(self.slot)]
     }
 
     /// The bytes of a slot.
     pub(crate) fn slot_mut(&mut self, frame: u32) -> &mut [u8] {
-        let start = frame as usize * SLOT;
-        &mut self.bytes[start..start + SLOT]
+        let start = frame as usize * self.slot;
+        &mut self.bytes[start..start + self.slot]
     }
 
     /// The data about a frame.
@@ -137,5 +147,20 @@ impl Pool {
     /// The memory of all slots.
     pub(crate) fn memory(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_frames_have_larger_slots_in_the_same_memory() {
+        let (usual, jumbo) = (Pool::new(4096, 1522), Pool::new(4096, 9022));
+        assert_eq!((usual.free(), usual.memory().len()), (4096, 4096 * 2048));
+        assert_eq!((jumbo.start(0, 9022).len(), jumbo.free()), (9022, 929));
+        assert!(jumbo.memory().len() <= usual.memory().len());
+        // A few frames are always there.
+        assert_eq!(Pool::new(300, 65_557).free(), 256);
     }
 }

@@ -196,7 +196,7 @@ impl<C: Channel> Runner<C> {
     ) -> Result<Runner<C>> {
         let Settings { seed, frames, spin, .. } = settings;
         let longest_frame = interfaces.longest_frame();
-        let pool = Pool::new(frames);
+        let pool = Pool::new(frames, longest_frame);
         let one_frame =
             channel.slowest().map_or(Span::ZERO, |rate| rate.tx_time(Bytes(u64::from(longest_frame))));
         let whole = |socket: PacketSocket| {

@@ -3,6 +3,7 @@
 use clap::Args;
 use goodqueue::Rate;
 
+use super::sqm::shaper_rate;
 use super::{ShaperArgs, ToldArgs};
 
 pub(super) const EXAMPLES: &str = "\
@@ -35,10 +36,10 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "IF2", conflicts_with = "dry_run")]
     pub inside: Option<String>,
     /// Rate for outgoing traffic
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = shaper_rate)]
     pub up: Rate,
     /// Rate for incoming traffic
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = shaper_rate)]
     pub down: Rate,
     /// The queues and the link.
     #[command(flatten)]

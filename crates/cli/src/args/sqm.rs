@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use goodqueue::Rate;
+use goodqueue_experiment::read_rate;
 
 use super::KeyArgs;
 
@@ -35,10 +36,10 @@ pub struct SqmArgs {
     #[arg(value_name = "IFACE", required_unless_present = "uci")]
     pub interface: Option<String>,
     /// Rate for outgoing traffic, which is otherwise not shaped
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = shaper_rate)]
     pub up: Option<Rate>,
     /// Rate for incoming traffic, which is otherwise not shaped
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = shaper_rate)]
     pub down: Option<Rate>,
     /// The queues and the link.
     #[command(flatten)]
@@ -69,6 +70,18 @@ pub struct SqmArgs {
     /// The word that the server printed, or the server's key.
     #[command(flatten, next_help_heading = "Verify")]
     pub key: KeyArgs,
+}
+
+/// The rate of a shaper. Who writes bytes per second and means bits would get a shaper that does nothing.
+pub(crate) fn shaper_rate(text: &str) -> Result<Rate, String> {
+    let rate = read_rate(text)?;
+    if text.to_ascii_lowercase().ends_with("bps") {
+        let bits = Rate(rate.0 / 8);
+        return Err(format!(
+            "`bps` are bytes per second, as in tc; write {rate}, or {bits} if you mean bits"
+        ));
+    }
+    Ok(rate)
 }
 
 /// The queues of a shaper, and the link behind it.

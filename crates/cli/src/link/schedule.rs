@@ -43,7 +43,7 @@ fn change(text: &str) -> Result<(Duration, LinkChange), Error> {
     let wrong = |why: &str| Error::Usage(format!("--at {text}: {why}"));
     let (time, changes) =
         text.split_once(':').ok_or_else(|| wrong("write TIME:NAME=VALUE, as 10s:rate=2mbit,loss=1%"))?;
-    let at = positive("at", time).map_err(|error| wrong(&error.to_string()))?;
+    let at = positive("at", time)?;
     let mut args = LinkSetArgs::default();
     for change in changes.split(',') {
         let (name, value) =
@@ -90,7 +90,7 @@ mod tests {
     fn wrong_changes_are_named() {
         for (text, why) in [
             ("10s", "--at 10s: write TIME:NAME=VALUE"),
-            ("soon:rate=1mbit", "--at soon:rate=1mbit: "),
+            ("soon:rate=1mbit", "--at soon: not a time; write a number and its unit"),
             ("1s:speed=1mbit", "there is no `speed`; use rate, up, down, rtt or loss"),
             ("1s:rate", "`rate` has no value"),
             ("1s:", "`` has no value"),

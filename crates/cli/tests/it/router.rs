@@ -36,10 +36,30 @@ fn wrong_words_are_refused_before_anything_is_touched() {
     refused("sqm --uci /nowhere/sqm", &["/nowhere/sqm"]);
     refused("autorate nope0 --up 1mbit --down 1mbit", &["there is no interface nope0"]);
     refused("autorate lo --up 5mbit..1mbit --down 1mbit", &["--up 5mbit..1mbit", "the lower one"]);
+    refused("autorate lo --up 1..5mbit --down 1mbit", &["a number without a unit; write a rate as tc does"]);
+    refused("autorate lo --up 1mbit.. --down 1mbit", &["--up 1mbit..: ", "as in 20mbit"]);
     refused("watch nope0", &["there is no interface nope0"]);
     refused("watch lo --interval 1ms", &["--interval", "from 100ms to 1h"]);
     refused("airtime --interval 1ms", &["--interval", "from 100ms to 1h"]);
     refused("airtime --policy /nowhere/wifi.toml", &["/nowhere/wifi.toml"]);
+}
+
+#[test]
+fn a_wrong_rate_is_named_with_its_cure() {
+    for (rate, words) in [
+        ("10", "a number without a unit; write a rate as tc does, as in 20mbit or 1gbit"),
+        ("10Mbit/s", "an unknown unit; write a rate as tc does"),
+        ("0mbit", "nothing ever leaves a link of rate zero; write a rate"),
+        ("10Mbps", "`bps` are bytes per second, as in tc; write 80mbit, or 10mbit if you mean bits"),
+    ] {
+        for command in ["sqm lo --down 1mbit", "shape lo --down 1mbit --dry-run"] {
+            let output =
+                goodqueue().args(command.split(' ')).args(["--up", rate]).output().expect("it starts");
+            let text = stderr(&output);
+            assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{text}");
+            assert!(text.contains(&format!("'{rate}' for '--up <RATE>': {words}")), "{text}");
+        }
+    }
 }
 
 #[test]
@@ -57,7 +77,7 @@ fn a_wrong_configuration_is_named_with_its_line() {
 /// Runs a script in a network namespace of its own, as its root; `None` where that is not allowed.
 fn in_namespace(script: &str) -> Option<std::process::Output> {
     let mut command = Command::new("unshare");
-    command.args(["--map-root-user", "--net", "sh", "-e", "-c", script]);
+    command.args(["--map-root-user", "--net", "--mount", "sh", "-e", "-c", script]);
     command.env("GOODQUEUE", env!("CARGO_BIN_EXE_goodqueue"));
     let output = command.output().ok()?;
     if stderr(&output).contains("unshare failed") {
@@ -123,6 +143,53 @@ config queue other
         assert!(told.contains(words), "{told}");
     }
     assert_eq!(told.lines().count(), 3, "{told}");
+}
+
+/// One section whose interface is not there stops no other.
+#[test]
+fn a_missing_interface_of_sqm_scripts_is_named_with_its_section() {
+    let scratch = Scratch::new("uci-missing");
+    let path = scratch.path("sqm");
+    let section = |name: &str, interface: &str| {
+        format!(
+            "config queue {name}\n\toption enabled 1\n\toption interface {interface}\n\toption upload 9000\n"
+        )
+    };
+    let text = section("usb", "nope0") + &section("wan", "q0") + &section("lte", "nope1");
+    std::fs::write(&path, text).expect("a file");
+    let script = format!(
+        "ip link add q0 type veth peer name q1
+        $GOODQUEUE sqm --uci {} --dry-run",
+        path.display()
+    );
+    let Some(output) = in_namespace(&script) else { return };
+    let (text, told) = (stdout(&output), stderr(&output));
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(text.contains("dev q0 root handle 1: cake bandwidth 9mbit"), "{text}");
+    let lines: Vec<&str> = told.lines().collect();
+    let [first, second] = &lines[..] else { panic!("{told}") };
+    assert!(first.contains("sqm: queue usb: there is no interface nope0; the interfaces are "), "{told}");
+    assert!(second.contains("sqm: queue lte: there is no interface nope1"), "{told}");
+}
+
+/// A start that is killed while it tries the plan leaves the interface on which it tried.
+#[test]
+fn the_next_start_deletes_what_a_killed_one_tried_its_plan_on() {
+    let script = "mount -t tmpfs tmpfs /run
+        ip link add gqtry1 type ifb || exit 77
+        ip link set gqtry1 alias 'goodqueue sqm a rehearsal'
+        ip link add gqtry2 type ifb
+        ip link add q0 type veth peer name q1
+        # Exit code 3 where the kernel has no cake.
+        $GOODQUEUE sqm q0 --up 5mbit --layout piece_of_cake || [ $? -eq 3 ]
+        ip -brief link";
+    let Some(output) = in_namespace(script) else { return };
+    if output.status.code() == Some(77) {
+        return skipped("what a killed start left", "the kernel has no ifb");
+    }
+    let text = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(text.contains("gqtry2 ") && !text.contains("gqtry1 "), "only what is ours: {text}");
 }
 
 #[test]

@@ -18,22 +18,29 @@ pub(super) fn span(flag: &str, text: &str) -> Result<Span, Error> {
     })
 }
 
-/// A rate as tc reads it, with a warning where people often mean something else.
-pub(super) fn rate(flag: &str, text: &str, warnings: &mut Vec<String>) -> Result<Rate, Error> {
+/// A rate above zero as tc reads it.
+///
+/// # Errors
+/// Why it is none, and how to write one.
+pub fn read_rate(text: &str) -> Result<Rate, String> {
     let cure = "write a rate as tc does, as in 20mbit or 1gbit";
-    let rate = match text.parse::<u64>() {
-        Ok(bits) => {
-            warnings.push(format!(
-                "{flag} {text}: a number without a unit is bits per second, as in tc; \
-                did you mean {text}mbit?"
-            ));
-            Rate(bits)
-        }
-        Err(_) => text.parse().map_err(|error| Error::Usage(format!("{flag} {text}: {error}; {cure}")))?,
-    };
-    if rate.0 == 0 {
-        return Err(Error::Usage(format!("{flag} {text}: nothing ever leaves a link of rate zero; {cure}")));
+    match text.parse() {
+        Ok(Rate(0)) => Err(format!("nothing ever leaves a link of rate zero; {cure}")),
+        rate => rate.map_err(|error| format!("{error}; {cure}")),
     }
+}
+
+/// [`read_rate`], with a warning where people often mean something else.
+pub(super) fn rate(flag: &str, text: &str, warnings: &mut Vec<String>) -> Result<Rate, Error> {
+    let is_bare = text.parse::<u64>().is_ok();
+    if is_bare {
+        warnings.push(format!(
+            "{flag} {text}: a number without a unit is bits per second, as in tc; \
+             did you mean {text}mbit?"
+        ));
+    }
+    let rate = read_rate(&if is_bare { format!("{text}bit") } else { text.to_owned() })
+        .map_err(|why| Error::Usage(format!("{flag} {text}: {why}")))?;
     warnings.extend(bytes_per_second(text, rate).map(|why| format!("{flag} {why}")));
     Ok(rate)
 }

@@ -31,6 +31,8 @@ const RESTORABLE: [&str; 14] = [
     "tbf",
 ];
 
+/// What follows [`ALIAS`] at an interface that exists to try a plan. No interface has a space in its name.
+const REHEARSAL: &str = "a rehearsal";
 /// Who holds an interface while its rates follow the link.
 const AUTORATE: &str = "autorate";
 
@@ -96,6 +98,13 @@ impl Scene {
         let alias = self.named(ifb).and_then(|interface| interface.alias.as_deref());
         alias.is_some_and(|alias| alias.starts_with(ALIAS))
     }
+
+    /// The interfaces that we made for this purpose, or for an interface that had this name then. They may
+    /// have new names.
+    fn made_for<'a>(&'a self, whom: &'a str) -> impl Iterator<Item = &'a Interface> {
+        let of = |interface: &'a Interface| interface.alias.as_deref()?.strip_prefix(ALIAS);
+        self.interfaces.iter().filter(move |interface| of(interface) == Some(whom))
+    }
 }
 
 /// Every interface that is shaped.
@@ -129,6 +138,7 @@ fn begin(settings: &Settings, fall_back: bool, follows: bool) -> Result<(Outcome
     let scene = Scene::look(&mut route)?;
     let interface = find(&scene.interfaces, &settings.interface)?;
     let states = States::open()?;
+    delete(scene.made_for(REHEARSAL), &mut route).map_err(Error::or_right)?;
     let (mut notes, mut chosen) = (Vec::new(), settings.clone());
     let mut wanted = plan(&chosen, interface)?;
     let mut tried = rehearse(&wanted, settings, interface, &mut route);
@@ -272,7 +282,7 @@ fn before(interface: &Interface, scene: &Scene) -> Result<Option<Before>> {
 fn rehearse(plan: &Plan, settings: &Settings, interface: &Interface, route: &mut Route) -> Result<()> {
     let name = format!("gqtry{}", std::process::id());
     let queues = if plan.is_multi_queue() { interface.tx_queues } else { 1 };
-    let create = Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}rehearsal"), queues };
+    let create = Change::AddIfb { name: name.clone(), alias: format!("{ALIAS}{REHEARSAL}"), queues };
     if let Err(error) = create.make(route) {
         return match &error {
             Error::Kernel { source, .. } if source.errno() == Some(EOPNOTSUPP) => match settings.down {
@@ -361,10 +371,12 @@ fn undo(state: &State, interface: Option<&Interface>, scene: &Scene, route: &mut
         Change::DeleteIngress(interface.name.clone()).make_sure(route)?;
         Change::DeleteRoot(interface.name.clone()).make_sure(route)?;
     }
-    match state.shaped.ifb() {
-        Some(ifb) if scene.is_ours(ifb) => Change::DeleteLink(ifb.into()).make_sure(route),
-        _ => Ok(()),
-    }
+    delete(scene.made_for(&state.interface), route)
+}
+
+/// Deletes interfaces, as far as they are there.
+fn delete<'a>(mut made: impl Iterator<Item = &'a Interface>, route: &mut Route) -> Result<()> {
+    made.try_for_each(|interface| Change::DeleteLink(interface.name.clone()).make_sure(route))
 }
 
 /// Deletes what we made, and puts back what was there before.
@@ -401,7 +413,8 @@ pub fn stop(name: &str) -> Result<String> {
     };
     let interface = scene.numbered(state.index);
     let held = if state.follows { Some(hold(name, state.index, &states)?) } else { None };
-    put_back(state, interface, &mut route).map_err(Error::or_right)?;
+    let put = put_back(state, interface, &mut route);
+    put.and_then(|()| delete(scene.made_for(REHEARSAL), &mut route)).map_err(Error::or_right)?;
     states.remove(SQM, state.index)?;
     drop(held);
     Ok(match (&state.before, interface) {
@@ -465,4 +478,35 @@ pub fn status() -> Result<Vec<Standing>> {
         }
     };
     Ok(kept(&states)?.into_iter().map(standing).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_we_made_for_an_interface_is_found_by_any_name() {
+        let interface = |name: &str, alias: Option<&str>| Interface {
+            index: 7,
+            name: name.into(),
+            kind: Some("ifb".into()),
+            alias: alias.map(str::to_owned),
+            is_up: true,
+            is_loopback: false,
+            header: 14,
+            mtu: 1500,
+            tx_queues: 1,
+            tx_queue_len: 32,
+        };
+        let interfaces = vec![
+            interface("ifb4eth0", None),
+            interface("renamed", Some("goodqueue sqm eth0")),
+            interface("ifb4eth01", Some("goodqueue sqm eth01")),
+            interface("gqtry7", Some("goodqueue sqm a rehearsal")),
+        ];
+        let scene = Scene { interfaces, qdiscs: Vec::new() };
+        let names = |whom| scene.made_for(whom).map(|made| made.name.as_str()).collect::<Vec<_>>();
+        assert_eq!(names("eth0"), ["renamed"]);
+        assert_eq!(names(REHEARSAL), ["gqtry7"]);
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use goodqueue::spec::QueueParams;
 use goodqueue::tbf::LinkLayer;
-use goodqueue::{Direction, ETHERNET_FRAME, Link, QueueSpec, Rate};
+use goodqueue::{Direction, ETHERNET_FRAME, Link, QueueSpec, Rate, SpecError};
 use goodqueue_wire::netlink::Interface;
 use serde::{Deserialize, Serialize};
 
@@ -237,9 +237,11 @@ impl Settings {
             "cake" if is_layout => ("bandwidth", ",isolation=dual-dsthost,nat=on"),
             "cake" | "cake_mq" => ("bandwidth", ""),
             other => {
+                let is_known = !matches!(other.parse::<QueueSpec>(), Err(SpecError::UnknownQueue { .. }));
+                let why = if is_known { "it does not shape" } else { "there is no such queue" };
                 return Err(Error::Refused(format!(
-                    "--queue {other}: it does not shape; the kernel's shapers are cake and htb, as in --queue \
-                     cake:diffserv4 or --queue htb,sqm=simple"
+                    "--queue {other}: {why}; the kernel's shapers are cake and htb, as in --queue cake:diffserv4 or \
+                     --queue htb,sqm=simple"
                 )));
             }
         };
@@ -666,7 +668,14 @@ tc qdisc change dev eth0 parent 1:1 handle 10: fq_codel limit 10240 target 12112
         let simple = Queues::Layout(Layout::Simple);
         for (settings, words) in [
             (Settings { up: None, down: None, ..settings() }, "as in --up 18mbit"),
-            (Settings { queues: own("fq_codel"), ..settings() }, "shapers are cake and htb"),
+            (
+                Settings { queues: own("tbf"), ..settings() },
+                "does not shape; the kernel's shapers are cake and htb",
+            ),
+            (
+                Settings { queues: own("cak"), ..settings() },
+                "cak: there is no such queue; the kernel's shapers",
+            ),
             (Settings { queues: own("cake,flows=64"), ..settings() }, "no parameter for it; leave it out"),
             (Settings { queues: own("cake,nut=on"), ..settings() }, "nat"),
             (Settings { queues: own("cake_mq"), ..settings() }, "has one transmit queue"),

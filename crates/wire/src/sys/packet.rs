@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::{set_option, set_receive_buffer, socklen_of, zeroed};
 use crate::gso::{Joined, LONGEST, VnetHeader};
-use crate::pool::{Pool, SLOT};
+use crate::pool::Pool;
 use crate::{Error, Result};
 
 /// Frames handled by one system call.
@@ -290,7 +290,7 @@ impl PacketSocket {
     }
 
     /// Reads waiting frames, at most [`BATCH`], into the frames that `slots` names. Sets their true lengths
-    /// (larger than [`SLOT`] if a frame did not fit) and receive times. Returns their number, zero if none
+    /// (larger than a slot if a frame did not fit) and receive times. Returns their number, zero if none
     /// waits.
     pub(crate) fn receive(&mut self, pool: &mut Pool, slots: &mut [Slot]) -> io::Result<usize> {
         let count = slots.len().min(BATCH);
@@ -301,7 +301,7 @@ impl PacketSocket {
             self.vectors[place] = vector_of(&mut pool.slot_mut(slot.frame)[..]);
         }
         self.point_headers(count, 1);
-        // SAFETY: the first `count` headers each point to one vector, and that to SLOT bytes of a pool slot
+        // SAFETY: the first `count` headers each point to one vector, and that to the bytes of a pool slot
         // of its own, which `pool` (borrowed mutably) keeps alive and unshared during the call.
         let got = unsafe { self.recvmmsg(count) }?;
         for (slot, header) in slots.iter_mut().zip(&self.headers[..got]) {
@@ -443,8 +443,9 @@ impl PacketSocket {
     fn join(&mut self, pool: &mut Pool, slots: &[Slot]) {
         let PacketSocket { vnet: Some(vnet), headers, vectors, counts, .. } = self else { return };
         let bytes_of = |pool: &mut Pool, slot: &Slot, from: usize| {
-            let len = (slot.len as usize).min(SLOT);
-            vector_of(&mut pool.slot_mut(slot.frame)[from..len])
+            let bytes = pool.slot_mut(slot.frame);
+            let len = bytes.len().min(slot.len as usize);
+            vector_of(&mut bytes[from..len])
         };
         let (mut place, mut used) = (0, 0);
         while let Some(slot) = slots.get(place) {
