@@ -12,6 +12,9 @@ use super::support;
 
 use Answer::{Blocks, Error, Lacks, Value};
 
+/// The largest `SO_RCVLOWAT` that fits any receive buffer without making it larger, bytes.
+const LARGEST_LOWAT: i64 = 32_768;
+
 /// The flag by its number.
 const MSG_FASTOPEN: i64 = 0x2000_0000;
 
@@ -84,6 +87,7 @@ impl Sockets {
             fast_connect: false,
             is_deferred: false,
             no_cookie: false,
+            rcvlowat: 1,
             is_reported: false,
             backlog: 0,
             listening: 0,
@@ -195,15 +199,21 @@ impl Sockets {
             return self.read_notice(fd, call);
         }
         let Some(parts) = sizes(call) else { return Lacks(format!("the arguments of {}()", call.name)) };
-        let most = parts.iter().sum();
+        let most: u64 = parts.iter().sum();
+        let has = |flag: &str| call.args.iter().any(|arg| has_word(arg, flag));
+        let (is_peek, wants_all) = (has("MSG_PEEK"), has("MSG_WAITALL"));
         if self.is_deferred(fd) {
             return if waits { Blocks } else { Error("EAGAIN") };
         }
         let Some(link) = self.link(fd) else { return Error("ENOTCONN") };
         let socket = &mut link.socket;
-        let bytes = socket.read(now, most);
+        let is_end = socket.is_read_shut() || matches!(socket.state(), State::TimeWait);
+        let least = if wants_all { most } else { most.min(descriptor.rcvlowat) };
+        if waits && !is_end && (1..least).contains(&socket.readable()) {
+            return Blocks;
+        }
+        let bytes = if is_peek { socket.readable().min(most) } else { socket.read(now, most) };
         if bytes == 0 && most > 0 {
-            let is_end = socket.is_finished() || matches!(socket.state(), State::TimeWait);
             return match socket.state() {
                 _ if is_end && socket.error().is_none() => Value(0),
                 State::Close => socket.take_error().and_then(|why| error(Some(why))).map_or(Value(0), Error),
@@ -325,13 +335,7 @@ impl Sockets {
         let Some(descriptor) = self.descriptors.remove(&fd) else { return Error("EBADF") };
         match descriptor.kind {
             Kind::Fresh => {}
-            Kind::Listening => {
-                for link in &mut self.links {
-                    if link.listener == Some(fd) && !link.is_accepted {
-                        link.socket.abort();
-                    }
-                }
-            }
+            Kind::Listening => self.stop_listening(fd),
             Kind::Connected(number) => {
                 if let Some(link) = self.links.get_mut(number) {
                     if descriptor.resets {
@@ -345,15 +349,33 @@ impl Sockets {
         Value(0)
     }
 
+    /// Connections that the application has not taken are reset (Linux `inet_csk_listen_stop`).
+    fn stop_listening(&mut self, fd: i64) {
+        for link in &mut self.links {
+            if link.listener == Some(fd) && !link.is_accepted {
+                link.socket.abort();
+            }
+        }
+    }
+
     fn shutdown(&mut self, fd: i64, how: Option<&Expr>) -> Answer {
         let is_write = how.is_some_and(|how| has_word(how, "SHUT_WR") || has_word(how, "SHUT_RDWR"));
         let is_read = how.is_some_and(|how| has_word(how, "SHUT_RD") || has_word(how, "SHUT_RDWR"));
+        if !is_read && !is_write {
+            return Error("EINVAL");
+        }
+        if matches!(self.kind(fd), Some(Kind::Listening)) {
+            if is_read {
+                self.stop_listening(fd);
+                self.set_kind(fd, Kind::Fresh);
+            }
+            return Value(0);
+        }
         let Some(link) = self.link(fd) else { return Error("ENOTCONN") };
         match link.socket.state() {
             State::Close => return Error("ENOTCONN"),
-            State::SynSent | State::SynRecv => {
-                return Lacks("shutdown() before the handshake is done".to_owned());
-            }
+            State::SynSent => return self.disconnect(fd),
+            State::SynRecv => return Lacks("shutdown() before the handshake is done".to_owned()),
             _ => {}
         }
         if is_read {
@@ -441,6 +463,10 @@ impl Sockets {
             }
             ("TCP_CORK", Some(value)) => descriptor.is_corked = value != 0,
             ("SO_ZEROCOPY", Some(value)) => descriptor.zero_copy = value != 0,
+            ("SO_RCVLOWAT", Some(value)) if value > LARGEST_LOWAT => {
+                return Lacks(format!("SO_RCVLOWAT of {value}, which makes the buffer larger"));
+            }
+            ("SO_RCVLOWAT", Some(value)) => descriptor.rcvlowat = u64::try_from(value).unwrap_or(0).max(1),
             ("TCP_NOTSENT_LOWAT", Some(value)) => descriptor.notsent_lowat = value as u32,
             ("SO_TIMESTAMPING", _) => {
                 let wanted = match args.get(3).map(notices::stamping) {
@@ -572,6 +598,15 @@ impl Sockets {
                 Some(mss) => mss.to_string(),
                 None => return Lacks("TCP_MAXSEG before a connection".to_owned()),
             },
+            "SO_RCVLOWAT" => descriptor.rcvlowat.to_string(),
+            "SO_TYPE" => "1".to_owned(),
+            "SO_PROTOCOL" => "6".to_owned(),
+            "SO_ACCEPTCONN" => u8::from(matches!(descriptor.kind, Kind::Listening)).to_string(),
+            "IP_MTU" | "IPV6_MTU" => match descriptor.kind {
+                Kind::Connected(_) => host.mtu.to_string(),
+                _ => return Error("ENOTCONN"),
+            },
+            "TCP_INFO" if matches!(args.get(3), Some(Expr::Any)) => return Value(0),
             option => return Lacks(format!("{option} in getsockopt()")),
         };
         let expected = match args.get(3) {

@@ -198,9 +198,12 @@ impl<'a> Eval<'a> {
         loop {
             let sign = match self.token() {
                 Some(Token::Sign(sign @ ("==" | "!=" | "<" | "<=" | ">" | ">="))) => *sign,
-                Some(Token::Name(name)) if name == "in" => {
-                    self.at += 1;
-                    return Ok(truth(self.members()?.contains(&left)));
+                Some(Token::Name(name)) if name == "in" || name == "not" => {
+                    let is_negated = self.take_name("not");
+                    if !self.take_name("in") {
+                        return Err(CodeError::Unknown(format!("behind `not`: {}", self.rest())));
+                    }
+                    return Ok(truth(self.members()?.contains(&left) != is_negated));
                 }
                 _ => return Ok(holds.map_or(left, truth)),
             };
@@ -376,6 +379,7 @@ mod tests {
             "N = 9; N += 1; assert tcpi_snd_cwnd == N",
             "X = 0x7fffffff\nassert X > 1000000 and not tcpi_snd_cwnd != 10 # comment",
             "assert 9 <= tcpi_snd_cwnd <= 11; \\\n assert tcpi_snd_cwnd in (9, 10)",
+            "assert tcpi_snd_cwnd not in [9, 11] and tcpi_snd_cwnd in [10]",
             "assert (tcpi_snd_cwnd + 2) * 3 == 36 and (6 & 3) == 2 and abs(-3) == 3 and 1 << 4 == 16",
         ] {
             assert_eq!(check(code), Ok(()), "{code}");

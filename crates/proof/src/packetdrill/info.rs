@@ -11,6 +11,7 @@ pub(super) fn value(info: Option<&Info>, name: &str) -> Option<f64> {
     }
     let info = info?;
     let micros = |span: goodqueue::Span| (span.0 / 1000) as f64;
+    let millis = |span: goodqueue::Span| (span.0 / 1_000_000) as f64;
     let stats = &info.stats;
     Some(match name {
         "tcpi_state" => state(info.state),
@@ -43,6 +44,17 @@ pub(super) fn value(info: Option<&Info>, name: &str) -> Option<f64> {
         "tcpi_total_retrans" => stats.retransmits as f64,
         "tcpi_pacing_rate" => info.pacing_rate as f64,
         "tcpi_bytes_received" => info.bytes_received as f64,
+        "tcpi_bytes_acked" => info.bytes_acked as f64,
+        "tcpi_segs_in" => info.segs_in as f64,
+        "tcpi_segs_out" => info.segs_out as f64,
+        "tcpi_rcv_ooopack" => info.rcv_ooopack as f64,
+        "tcpi_pmtu" => info.pmtu.into(),
+        "tcpi_ato" => micros(info.ato),
+        "tcpi_rcv_rtt" => micros(info.rcv_rtt),
+        "tcpi_rcv_space" => info.rcv_space as f64,
+        "tcpi_rcv_wnd" => info.rcv_wnd.into(),
+        // Linux has filled them with zero since 4.15, and ever.
+        "tcpi_fackets" | "tcpi_last_ack_sent" => 0.0,
         "tcpi_bytes_sent" => info.bytes_sent as f64,
         "tcpi_bytes_retrans" => info.bytes_retrans as f64,
         "tcpi_data_segs_in" => info.data_segs_in as f64,
@@ -54,7 +66,9 @@ pub(super) fn value(info: Option<&Info>, name: &str) -> Option<f64> {
         "tcpi_dsack_dups" => stats.dsacks as f64,
         "tcpi_delivery_rate" => (stats.delivery_rate.0 / 8) as f64,
         "tcpi_delivery_rate_app_limited" => f64::from(u8::from(stats.is_app_limited)),
-        "tcpi_last_data_recv" => (info.last_data_recv.0 / 1_000_000) as f64,
+        "tcpi_last_data_recv" => millis(info.last_data_recv),
+        "tcpi_last_data_sent" => millis(info.last_data_sent),
+        "tcpi_last_ack_recv" => millis(info.last_ack_recv),
         "tcpi_received_ce" => info.ecn_counts.received_ce.into(),
         "tcpi_received_e1_bytes" => info.ecn_counts.received[0].into(),
         "tcpi_received_e0_bytes" => info.ecn_counts.received[1].into(),
@@ -128,6 +142,7 @@ fn options(info: &Info) -> f64 {
         (agreed.sack, 2),
         (agreed.scales.is_some(), 4),
         (agreed.ecn, 8),
+        (info.is_ecn_seen, 16),
         (info.has_syn_data, 32),
     ];
     bits.iter().filter(|(is, _)| *is).map(|&(_, bit)| f64::from(bit)).sum()

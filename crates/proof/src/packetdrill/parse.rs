@@ -210,7 +210,7 @@ impl Parser {
                 about = Some(self.about()?);
                 break;
             }
-            take_ip(&inner, &mut packet.ip);
+            take_ip(&inner, is_injected, &mut packet.ip);
         }
         match self.word() {
             Some("ipv4" | "ipv6" | "gre" | "GREv0" | "mpls") => {
@@ -552,15 +552,22 @@ impl Parser {
 }
 
 /// The annotation of the IP header, in brackets.
-fn take_ip(inner: &str, ip: &mut Ip) {
+fn take_ip(inner: &str, is_injected: bool, ip: &mut Ip) {
     for part in inner.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        match part {
-            "noecn" => ip.ecn = Some(Ecn::Not),
-            "ect0" => ip.ecn = Some(Ecn::Ect0),
-            "ect1" => ip.ecn = Some(Ecn::Ect1),
-            "ect01" => ip.ecn = Some(Ecn::Ect01),
-            "ce" => ip.ecn = Some(Ecn::Ce),
-            other => ip.others.push(other.to_owned()),
+        let (name, value) = part.split_once(' ').unwrap_or((part, ""));
+        let ecn = if name == "ecn" { value } else { part };
+        match (ecn, unsigned(value)) {
+            ("noecn", _) => ip.ecn = Some(Ecn::Not),
+            ("ect0", _) => ip.ecn = Some(Ecn::Ect0),
+            ("ect1", _) => ip.ecn = Some(Ecn::Ect1),
+            ("ect01", _) => ip.ecn = Some(Ecn::Ect01),
+            ("ce", _) => ip.ecn = Some(Ecn::Ce),
+            // The two bits of ECN; the others, the time to live and the flow label are nothing to TCP.
+            (_, Some(tos @ 0..=3)) if name == "tos" => {
+                ip.ecn = Some([Ecn::Not, Ecn::Ect1, Ecn::Ect0, Ecn::Ce][usize::try_from(tos).unwrap_or(0)]);
+            }
+            (_, Some(_)) if is_injected && (name == "ttl" || name == "flowlabel") => {}
+            _ => ip.others.push(part.to_owned()),
         }
     }
 }

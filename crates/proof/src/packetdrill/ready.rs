@@ -220,6 +220,7 @@ impl Sockets {
             link.listener == Some(fd) && !link.is_accepted && is_up
         });
         let Some(kind) = self.kind(fd) else { return vec!["NVAL"] };
+        let rcvlowat = self.descriptors.get(&fd).map_or(1, |descriptor| descriptor.rcvlowat);
         let Kind::Connected(number) = kind else {
             // A socket that is neither connected nor listening is closed (Linux `TCP_CLOSE`).
             return match kind {
@@ -234,7 +235,7 @@ impl Sockets {
         let mut events = Vec::new();
         if socket.is_fast_open() || !matches!(socket.state(), State::SynSent | State::SynRecv) {
             let (is_read_shut, is_write_shut) = (socket.is_read_shut(), socket.is_write_shut());
-            if socket.readable() > 0 || is_read_shut {
+            if socket.readable() >= rcvlowat || is_read_shut {
                 events.extend(["IN", "RDNORM"]);
             }
             if is_read_shut {

@@ -121,7 +121,8 @@ fn statement_into(words: &[String], folder: &Path, depth: u32, settings: &mut Ve
             if let Some(arrow) = rest.iter().position(|word| word == ">")
                 && let Some(path) = rest.get(arrow + 1)
             {
-                push(path, &rest[..arrow].join(" "), settings);
+                let text = &rest[usize::from(rest[0] == "-n")..arrow];
+                push(path, &text.join(" "), settings);
             }
         }
         "tc" if rest.len() > 1 && matches!(rest[1].as_str(), "del" | "delete") => {}
@@ -144,7 +145,7 @@ fn statement_into(words: &[String], folder: &Path, depth: u32, settings: &mut Ve
             settings.extend(value.map(|value| Setting::Offload(value == "on")));
         }
         // `dd` makes a file for `sendfile`; `nstat` alone begins to count.
-        "true" | ":" | "exit" | "rm" | "dd" => {}
+        "true" | ":" | "exit" | "rm" | "dd" | "set" | "export" => {}
         "nstat" => settings.push(Setting::Counters(!rest.contains(&"-s".to_owned()))),
         "grep" => {
             let wanted = rest.iter().find(|word| word.starts_with("TcpExt"));

@@ -42,6 +42,8 @@ pub(super) struct Descriptor {
     pub(super) is_deferred: bool,
     /// `TCP_FASTOPEN_NO_COOKIE`.
     pub(super) no_cookie: bool,
+    /// `SO_RCVLOWAT`, bytes.
+    pub(super) rcvlowat: u64,
     /// The connection was reported as complete.
     pub(super) is_reported: bool,
     pub(super) backlog: usize,

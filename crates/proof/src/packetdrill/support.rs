@@ -247,7 +247,7 @@ const CALLS: [&str; 29] = [
 ];
 
 /// Options of sockets that the model has, or that have no effect on a connection.
-const SOCKOPTS: [&str; 38] = [
+const SOCKOPTS: [&str; 46] = [
     "TCP_KEEPIDLE",
     "TCP_KEEPINTVL",
     "TCP_KEEPCNT",
@@ -286,15 +286,25 @@ const SOCKOPTS: [&str; 38] = [
     "IPV6_TCLASS",
     "IPV6_FREEBIND",
     "SO_BINDTODEVICE",
+    "SO_RCVLOWAT",
+    "SO_TYPE",
+    "SO_PROTOCOL",
+    "SO_ACCEPTCONN",
+    "IP_MTU",
+    "IPV6_MTU",
+    "IP_TTL",
+    "TCP_THIN_DUPACK",
 ];
 
 /// Flags of `send` and `recv` that the model has.
-const MSG_FLAGS: [&str; 9] = [
+const MSG_FLAGS: [&str; 11] = [
     "MSG_FASTOPEN",
     "0",
     "MSG_DONTWAIT",
     "MSG_NOSIGNAL",
     "MSG_TRUNC",
+    "MSG_PEEK",
+    "MSG_WAITALL",
     "MSG_MORE",
     "MSG_EOR",
     "MSG_ZEROCOPY",

@@ -40,7 +40,10 @@ pub(super) fn curves(
     let all = || series.iter().flat_map(|curve| curve.line.iter().chain(&curve.dots)).map(|point| point.0);
     let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     Some(Curves {
-        title: format!("How long pings of {} and {} stations take", line.0, dots.0),
+        title: reproduction
+            .headline
+            .clone()
+            .unwrap_or_else(|| format!("How long pings of {} and {} stations take", line.0, dots.0)),
         about: format!(
             "Lines: stations called {}. Dots: stations called {}, at every tenth of their pings. Of all seeds together; the \
              first and the last hundredth are left out. Further left is better.",

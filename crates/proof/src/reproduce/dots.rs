@@ -121,12 +121,19 @@ impl Values<'_> {
         self.experiment.variants.get(variant).map_or("", |variant| &variant.label)
     }
 
-    /// The lines about the variants. In a pair colours say which of the two it is.
+    /// The lines about the variants, each with the colour of its variants. In a pair colours say which of the
+    /// two it is.
     fn arms(&self) -> Vec<Arm> {
         let shown: Vec<&str> = self.reproduction.show.iter().map(|&variant| self.label(variant)).collect();
-        let arms = self.record.arms(&shown).into_iter();
+        let arms = self.record.arms(&shown).into_iter().enumerate();
         let is_paired = self.reproduction.pair.is_some();
-        arms.map(|arm| Arm { colour: arm.colour.filter(|_| !is_paired), ..arm }).collect()
+        arms.map(|(number, arm)| Arm { colour: (!is_paired).then_some(number % COLOURS), ..arm }).collect()
+    }
+
+    /// The number of the line about this variant.
+    fn arm(&self, arms: &[Arm], variant: usize) -> Option<usize> {
+        let about = self.record.about.get(self.label(variant))?;
+        arms.iter().position(|arm| arm.about == *about)
     }
 
     /// The variants of each row: one, or one and that which has the word of the pair more.
@@ -144,8 +151,10 @@ impl Values<'_> {
 
     fn panel(&self, column: &Column) -> DotPanel {
         let is_paired = self.reproduction.pair.is_some();
+        let arms = self.arms();
         let row = |(number, variants): (usize, &Vec<usize>)| {
-            let colour = |place: usize| if is_paired { place } else { number % COLOURS };
+            let own = variants.first().and_then(|&first| self.arm(&arms, first)).unwrap_or(number);
+            let colour = |place: usize| if is_paired { place } else { own % COLOURS };
             let dots: Vec<(Dot, String)> = variants
                 .iter()
                 .enumerate()
@@ -194,8 +203,11 @@ impl Values<'_> {
         column.each.iter().filter_map(of).collect()
     }
 
-    /// The share that one station has if all have the same.
+    /// The share that one station has if all have the same, or a host or flow relative to another.
     fn equal_share(&self, column: &Column) -> Option<(f64, String)> {
+        if column.figure.name.starts_with("host_share") || column.figure.name == "l4s_share" {
+            return Some((1.0 / scale(column.figure.unit).0, "equal shares".to_owned()));
+        }
         if column.figure.name != "airtime_share" || column.stations.len() != 1 {
             return None;
         }

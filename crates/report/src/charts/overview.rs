@@ -23,6 +23,9 @@ const LATENCY: f64 = 190.0;
 /// The axis ends at this multiple of the link's rate, so that one step of the goodput does not flatten the
 /// others.
 const SPIKE: f64 = 1.5;
+/// Goodput below this share of the link's rate has an axis of its own, which does not reach to that rate: a
+/// slower queue is behind the link.
+const LEAST: f64 = 0.25;
 /// Parts of a stack with a mean height below this have no outline: 0.8 pixels of white would cover them.
 const OUTLINED: f64 = 6.0;
 /// Room between panels.
@@ -58,7 +61,8 @@ impl Shared {
         let directions = loaded_directions(ctx.record);
         let top = |&d: &Direction| {
             let together = largest_goodput(ctx, d).1;
-            nice_top(rate_mbit(ctx, d).map_or(together, |r| together.clamp(r * 1.1, r * SPIKE)))
+            let rate = rate_mbit(ctx, d).filter(|rate| together > rate * LEAST);
+            nice_top(rate.map_or(together, |r| together.clamp(r * 1.1, r * SPIKE)))
         };
         let delays: Vec<_> = ctx
             .record
@@ -151,7 +155,7 @@ fn column(
         let time = (last == Some(&direction)).then(|| time_title(ctx));
         frame.draw(scene, Sides { x: time, y: axes.then_some(title.as_str()) });
         stack(ctx, scene, &frame, queue, run, direction, &mut series);
-        if let Some(rate) = rate_mbit(ctx, direction) {
+        if let Some(rate) = rate_mbit(ctx, direction).filter(|&rate| rate <= most) {
             draw_rate(scene, &frame, rate, axes);
         }
         y_top += GOODPUT + BETWEEN;
@@ -184,14 +188,17 @@ fn column(
     Hover { area, domain: (from, to), log: false, places, unit: "s", series }
 }
 
-/// Lines across the delays; that of no mark has its words above its right end.
+/// Lines across the delays; that of no mark has its words at its right end: below it, where no round trip is, or
+/// above it if it is close to the axis.
 fn draw_across(scene: &mut Scene, frame: &Frame, lines: &[Across]) {
     for line in lines {
         let y = frame.y.at(line.at).clamp(frame.top, frame.bottom());
         scene.line(Ink::Limit, (frame.left, y), (frame.right(), y));
         if !line.is_mark {
             let words = fit_text(Type::Note, &line.words, frame.width);
-            scene.text(Type::Note, (frame.right(), y - 5.0), Anchor::End, words);
+            let below = y + f64::from(Type::Note.size()) + 3.0;
+            let y = if below + 3.0 < frame.bottom() { below } else { y - 5.0 };
+            scene.text(Type::Note, (frame.right(), y), Anchor::End, words);
         }
     }
 }
@@ -308,7 +315,7 @@ pub(crate) fn draw(ctx: &Context<'_>, headline: Option<&str>, marks: &[Mark]) ->
     let shared = Shared::of(ctx, marks);
     let n = ctx.record.runs.len().max(1) as f64;
     let (margin, gap) = (20.0, 20.0);
-    let panel = if n > 3.0 { 290.0 } else { 360.0 };
+    let panel = if n > 3.0 { 320.0 } else { 360.0 };
     let width = (margin * 2.0 + AXES + n * panel + (n - 1.0) * gap).max(700.0);
     let headline = headline.map_or_else(|| words::headline(ctx.record), str::to_owned);
     let lines = wrap(Type::Title, &headline, width - margin * 2.0);
@@ -325,9 +332,8 @@ pub(crate) fn draw(ctx: &Context<'_>, headline: Option<&str>, marks: &[Mark]) ->
         column(ctx, &shared, &mut scene, queue, run, (left, head, panel), queue == 0);
     }
     arms::foot(&mut scene, &ctx.record.all_arms(), (margin, width - margin));
-    for note in &notes {
+    for note in notes.iter().flat_map(|note| wrap(Type::Note, note, width - margin * 2.0)) {
         scene.height += 17.0;
-        let note = fit_text(Type::Note, note, width - margin * 2.0);
         scene.text(Type::Note, (margin, scene.height - 3.0), Anchor::Start, note);
     }
     scene.height += 13.0;

@@ -101,6 +101,31 @@ impl Rx {
         u32::from(self.ack.rcv_mss)
     }
 
+    /// Whether this side has sent the SYN.
+    pub(in crate::tcp) fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    /// Whether a segment with an ECN codepoint was received (Linux `TCP_ECN_SEEN`).
+    pub(in crate::tcp) fn is_ecn_seen(&self) -> bool {
+        self.ecn.seen
+    }
+
+    /// How long an ACK waits for data at present (Linux `icsk_ack.ato`).
+    pub(in crate::tcp) fn ato(&self) -> Span {
+        self.ack.ato
+    }
+
+    /// The estimate of the round-trip time, and the bytes that were read in the last one (Linux `rcvq_space`).
+    pub(in crate::tcp) fn rcv_rtt_and_space(&self) -> (Span, u64) {
+        (self.window.rtt(), self.window.space())
+    }
+
+    /// The window that was offered last, bytes.
+    pub(in crate::tcp) fn rcv_wnd(&self) -> u32 {
+        self.window.rcv_wnd
+    }
+
     /// The most that is offered at present, bytes.
     pub(in crate::tcp) fn rcv_ssthresh(&self) -> u32 {
         self.window.rcv_ssthresh()

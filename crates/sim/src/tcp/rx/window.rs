@@ -126,6 +126,11 @@ impl ReceiveWindow {
         Span(u64::from(self.rtt.us8) * 125)
     }
 
+    /// Bytes that the application has read in the last round trip.
+    pub(super) fn space(&self) -> u64 {
+        self.space.bytes
+    }
+
     /// Takes one sample. The passing of a window gives only an upper bound. A shorter time is used at once, a
     /// longer one is smoothed; otherwise the queue of one round trip would delay the growth of the next
     /// (Linux 6.1 `tcp_rcv_rtt_update` since "always seek for minimal rtt" of May 2025). Before, a sample of

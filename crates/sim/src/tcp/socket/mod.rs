@@ -229,6 +229,8 @@ pub struct Info {
     pub snd_wnd: u32,
     /// Bytes received in order.
     pub bytes_received: u64,
+    /// Bytes acknowledged; a SYN of this side counts as one, that of a SYN-ACK does not.
+    pub bytes_acked: u64,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
     /// Payload bytes sent again.
@@ -249,6 +251,24 @@ pub struct Info {
     pub agreed: Agreed,
     /// Since the last data was received.
     pub last_data_recv: Span,
+    /// Since the last data was sent.
+    pub last_data_sent: Span,
+    /// Since the last ACK was received.
+    pub last_ack_recv: Span,
+    /// How long an ACK waits for data at present.
+    pub ato: Span,
+    /// The receiver's estimate of the round-trip time.
+    pub rcv_rtt: Span,
+    /// Bytes that the application has read in the last such time.
+    pub rcv_space: u64,
+    /// The window that was offered last, bytes.
+    pub rcv_wnd: u32,
+    /// Segments received above a gap.
+    pub rcv_ooopack: u64,
+    /// Bytes of the largest packet that the path is known to take.
+    pub pmtu: u32,
+    /// A segment with an ECN codepoint was received.
+    pub is_ecn_seen: bool,
     /// Data on the SYN was acknowledged, all of it, or received.
     pub has_syn_data: bool,
     /// What accurate ECN has counted; none without it.
@@ -320,6 +340,7 @@ struct Counts {
     data_segs_in: u64,
     segs_in: u64,
     segs_out: u64,
+    rcv_ooopack: u64,
     out_of_window_icmps: u64,
     beyond_window: u64,
 }
@@ -694,6 +715,7 @@ impl Socket {
             notsent_bytes: self.notsent(),
             snd_wnd,
             bytes_received: rx.map_or(0, Rx::received),
+            bytes_acked: rx.map_or(0, |rx| w.snd_una - u64::from(!rx.is_active())),
             bytes_sent: counts.bytes_sent,
             bytes_retrans: counts.bytes_retrans,
             data_segs_in: counts.data_segs_in,
@@ -704,6 +726,16 @@ impl Socket {
             pacing_rate: w.sk_pacing_rate.0 / 8,
             agreed: self.agreed,
             last_data_recv: rx.map_or(Span::ZERO, |rx| now.since(rx.last_received())),
+            last_data_sent: now.since(w.lsndtime),
+            last_ack_recv: now.since(self.alive.heard),
+            ato: rx.map_or(Span::ZERO, Rx::ato),
+            rcv_rtt: rx.map_or(Span::ZERO, |rx| rx.rcv_rtt_and_space().0),
+            rcv_space: rx.map_or(0, |rx| rx.rcv_rtt_and_space().1),
+            rcv_wnd: rx.map_or(0, Rx::rcv_wnd),
+            rcv_ooopack: counts.rcv_ooopack,
+            pmtu: self.host.mtu,
+            is_ecn_seen: rx.is_some_and(Rx::is_ecn_seen)
+                || tx.accecn.as_ref().is_some_and(|ecn| ecn.is_seen()),
             has_syn_data: self.has_syn_data(),
             ecn_counts: tx.accecn.as_ref().map_or_else(EcnCounts::default, |ecn| ecn.counts()),
         }

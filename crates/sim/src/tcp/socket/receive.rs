@@ -200,12 +200,17 @@ impl Socket {
             return;
         }
         let is_new = packet.seq + u64::from(packet.len) > halves.rx.rcv_nxt();
-        if self.is_orphan && packet.len > 0 && is_new {
-            // RFC 9293 section 3.10.4: nobody will read it.
+        let is_unwanted = self.is_orphan || (self.is_read_shut && self.state != State::Established);
+        if is_unwanted && packet.len > 0 && is_new {
+            // RFC 1122 section 4.2.2.13: nobody will read it.
             let reset = reset_for(packet);
-            self.end(None);
+            self.end((!self.is_orphan).then_some(SocketError::ConnectionReset));
             self.urgent.push_back(reset);
             return;
+        }
+        if packet.len > 0 && packet.seq > halves.rx.rcv_nxt() {
+            let size = self.host.gro_size.map_or(packet.len, u32::from).max(1);
+            self.counts.rcv_ooopack += u64::from(packet.len.div_ceil(size));
         }
         let before = (halves.rx.readable(), halves.rx.is_finished());
         halves.rx.receive(now, header, packet.ecn == CE);
