@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Shown below the help.
-pub const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   goodqueue packetdrill test.pkt                 one script; its first difference, if there is one
   goodqueue packetdrill gtests/net/tcp           all scripts below a folder, with a summary
@@ -17,6 +16,7 @@ No command of a script is run, and no network is touched. Exit codes: 0 none fai
 
 /// `goodqueue packetdrill`.
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub struct PacketdrillArgs {
     /// Scripts, and folders whose scripts (*.pkt) are run
     #[arg(required = true, value_name = "FILE|DIR")]
