@@ -376,6 +376,8 @@ check_static() {
   for platform in $platforms; do
     ok "static file for $platform: for its processor, and without libraries" \
       is_static "$out/goodqueue-$platform" "${machine[$platform]}"
+    ok "small file for $platform: the same" \
+      is_static "$out/goodqueue-small-$platform" "${machine[$platform]}"
     ok "Debian package for ${debian[$platform]}: says so, and holds that file" holds "$platform"
   done
 }

@@ -5,37 +5,54 @@ mod airtime;
 mod autorate;
 mod bridge;
 mod doctor;
+#[cfg(not(all(feature = "proof", feature = "sweep")))]
+mod left_out;
 mod link;
 mod own;
-pub mod packetdrill;
+#[cfg(feature = "proof")]
+mod packetdrill;
 mod paths;
+#[cfg(feature = "proof")]
+mod proof;
 mod shape;
 mod sqm;
+#[cfg(feature = "sweep")]
 mod sweep;
 mod watch;
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgMatches, Args, Parser, Subcommand};
-use goodqueue::codel::Parity;
 use goodqueue_experiment::Request;
 
 use goodqueue_experiment::limit::Limit;
-use goodqueue_proof::truth::{PARITIES, Tried};
 
 pub use airtime::AirtimeArgs;
 pub use autorate::AutorateArgs;
 pub use bridge::BridgeArgs;
 pub use doctor::DoctorArgs;
+#[cfg(not(feature = "sweep"))]
+pub use left_out::LeftOutArgs as SweepArgs;
+#[cfg(not(all(feature = "proof", feature = "sweep")))]
+pub use left_out::left_out;
+#[cfg(not(feature = "proof"))]
+pub use left_out::{
+    LeftOutArgs as PacketdrillArgs, LeftOutArgs as ReplayArgs, LeftOutArgs as ReproduceArgs,
+    LeftOutArgs as TruthArgs,
+};
 pub use link::{EmulationArgs, LinkAction, LinkArgs, LinkSetArgs, ToldArgs};
 pub use own::{CheckCcArgs, CheckQueueArgs, Example, Language, NewArgs, NewCcArgs, NewQueueArgs};
+#[cfg(feature = "proof")]
+pub use packetdrill::PacketdrillArgs;
 pub use paths::{
     ClockArg, DfArg, EcnArg, KeyArgs, ProbeArgs, ServerArgs, StampsArg, StatsArg, StreamArg, TestArgs,
 };
+#[cfg(feature = "proof")]
+pub use proof::{ReplayArgs, ReproduceArgs, TruthArgs};
 pub use shape::ShapeArgs;
 pub(crate) use sqm::shaper_rate;
 pub use sqm::{ShaperArgs, SqmAction, SqmArgs};
+#[cfg(feature = "sweep")]
 pub use sweep::SweepArgs;
 pub use watch::{By, WatchArgs};
 
@@ -96,14 +113,16 @@ pub enum Command {
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArgs),
     /// Replay decision vectors recorded from Linux and show the first difference
+    #[cfg_attr(not(feature = "proof"), command(about = left_out::ABOUT))]
     Replay(ReplayArgs),
     /// Run packetdrill scripts against the simulator's TCP and show the first difference
-    #[command(after_help = packetdrill::EXAMPLES)]
-    Packetdrill(packetdrill::PacketdrillArgs),
+    #[cfg_attr(not(feature = "proof"), command(about = left_out::ABOUT))]
+    Packetdrill(PacketdrillArgs),
     /// Simulate experiments that were run on a real kernel, and compare the figures
+    #[cfg_attr(not(feature = "proof"), command(about = left_out::ABOUT))]
     Truth(TruthArgs),
     /// Simulate published experiments and compare the figures, with verdicts
-    #[command(after_help = REPRODUCE_EXAMPLES)]
+    #[cfg_attr(not(feature = "proof"), command(about = left_out::ABOUT))]
     Reproduce(ReproduceArgs),
     /// Compute each Wi-Fi station's share of the airtime, with and without airtime fairness, by the published
     /// model
@@ -116,7 +135,7 @@ pub enum Command {
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArgs),
     /// Run an experiment many times while its keys vary, over a grid or in a search; write a page and a table
-    #[command(after_help = sweep::EXAMPLES)]
+    #[cfg_attr(not(feature = "sweep"), command(about = left_out::ABOUT))]
     Sweep(SweepArgs),
     /// Write a template for your own queue or congestion control, in C, Rust or Python
     #[command(subcommand)]
@@ -198,15 +217,6 @@ Examples:
   goodqueue queues wifi                # the parameters of an 802.11 radio
   goodqueue queues --memory            # the memory that each needs with its defaults
   goodqueue queues --memory fq_codel,flows=128,limit=600 cake,flows=32,memlimit=1m wifi,stations=8";
-
-const REPRODUCE_EXAMPLES: &str = "\
-Examples:
-  goodqueue reproduce                                # everything that comes with the program
-  goodqueue reproduce square-wave bql
-  goodqueue reproduce mine.toml -o pages             # your own, with [reproduction] and [[claim]]
-
-A claim holds or is missed. It is undecided if the interval over all seeds crosses its bound. The exit code \
-is 1 if a verdict differs from the one in the file.";
 
 const AIRTIME_EXAMPLES: &str = "\
 Without --station it prints Table 1 of \"Ending the Anomaly\" (USENIX ATC 2017), the published figures next \
@@ -369,80 +379,6 @@ pub enum ConstantsArg {
     A,
     /// 2.4 GHz, short slots
     B,
-}
-
-/// `goodqueue replay`.
-#[derive(Args, Debug)]
-pub struct ReplayArgs {
-    /// Vector files, gzipped or plain
-    #[arg(required = true, value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// Print the results as JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Print only differences and the total
-    #[arg(long)]
-    pub quiet: bool,
-}
-
-/// `goodqueue reproduce`.
-#[derive(Args, Debug)]
-pub struct ReproduceArgs {
-    /// square-wave, bql, ... or an experiment file with claims [default: everything that comes with the
-    /// program]
-    #[arg(value_name = "NAME|FILE.toml")]
-    pub names: Vec<String>,
-    /// Write a page with a picture for each into this folder, and an index if no name is given. Pages of an
-    /// earlier run are replaced
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Print the verdicts as JSON instead of tables
-    #[arg(long)]
-    pub json: bool,
-    /// Print no progress and no tables, only unexpected verdicts
-    #[arg(long)]
-    pub quiet: bool,
-}
-
-/// `goodqueue truth`.
-#[derive(Args, Debug)]
-pub struct TruthArgs {
-    /// A folder with cases.jsonl (the experiments) and summary.jsonl (a kernel's results)
-    #[arg(value_name = "DIR")]
-    pub folder: PathBuf,
-    /// Only this case; may be repeated
-    #[arg(long, value_name = "NAME")]
-    pub case: Vec<String>,
-    /// Simulated seeds for each case [default: as many as the kernel's runs, at least 3]
-    #[arg(long, value_name = "N")]
-    pub seeds: Option<u64>,
-    /// How CoDel decides: as the algorithm intends (mended), or as Linux did before March 2026 (stale).
-    /// `either` tries mended first, then stale for each case with fq_codel that is outside its bounds
-    #[arg(long, value_parser = parities(), default_value = "either", value_name = "WHICH")]
-    pub codel_parity: Tried,
-    /// Print every figure of every run as JSON
-    #[arg(long)]
-    pub json: bool,
-    /// Write the comparison as a page into this new file, FILE.md
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Print only the total and the cases that are outside, undecided or skipped; no progress
-    #[arg(long)]
-    pub quiet: bool,
-}
-
-/// Reads `--codel-parity`: a word of [`PARITIES`], or `either`.
-fn parities() -> impl TypedValueParser<Value = Tried> {
-    let help = |parity| match parity {
-        Parity::LinuxStale => "With first_above_time armed on an empty queue",
-        _ => "As the algorithm intends",
-    };
-    let words = PARITIES.map(|(word, parity)| PossibleValue::new(word).help(help(parity)));
-    let either = PossibleValue::new("either").help("Mended, and stale for cases that are outside");
-    PossibleValuesParser::new(words.into_iter().chain([either])).map(|word| {
-        let parity = PARITIES.iter().find(|(known, _)| *known == word);
-        parity.map_or(Tried::Either, |(_, parity)| Tried::Only(*parity))
-    })
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub mod list;
 mod memory;
 pub mod new;
 mod output;
+#[cfg(feature = "proof")]
 pub mod packetdrill;
 mod path_values;
 mod picture;
@@ -30,7 +31,9 @@ mod probe_marks;
 mod probe_table;
 mod probe_view;
 mod progress;
+#[cfg(feature = "proof")]
 pub mod replay;
+#[cfg(feature = "proof")]
 pub mod reproduce;
 #[cfg(target_os = "linux")]
 mod rights;
@@ -44,6 +47,7 @@ pub mod shape;
 #[cfg(target_os = "linux")]
 pub mod sqm;
 mod stream;
+#[cfg(feature = "sweep")]
 pub mod sweep;
 #[cfg(target_os = "linux")]
 pub mod system;
@@ -52,6 +56,7 @@ pub mod system;
 #[path = "system_portable.rs"]
 pub mod system;
 pub mod test;
+#[cfg(feature = "proof")]
 pub mod truth;
 #[cfg(target_os = "linux")]
 pub mod watch;

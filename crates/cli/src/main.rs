@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use goodqueue_cli::args::{self, Cli, Command};
-use goodqueue_cli::{
-    airtime_model, check_cc, check_queue, compare, list, new, packetdrill, probe, replay, reproduce, run,
-    sweep, system, test, truth,
-};
-use goodqueue_proof::truth::simulate;
+#[cfg(feature = "sweep")]
+use goodqueue_cli::sweep;
+use goodqueue_cli::{airtime_model, check_cc, check_queue, compare, list, new, probe, run, system, test};
+#[cfg(feature = "proof")]
+use goodqueue_cli::{packetdrill, replay, reproduce, truth};
 
 fn main() -> ExitCode {
     system::begin();
@@ -32,14 +32,29 @@ fn main() -> ExitCode {
         Command::Watch(args) => system::watch(&args),
         Command::Airtime(args) => system::airtime(&args),
         Command::Doctor(args) => system::doctor(&args),
+        #[cfg(feature = "proof")]
         Command::Replay(args) => replay::command(&args),
+        #[cfg(feature = "proof")]
         Command::Packetdrill(args) => packetdrill::command(&args),
-        Command::Truth(args) => truth::command(&args, &simulate),
+        #[cfg(feature = "proof")]
+        Command::Truth(args) => truth::command(&args),
+        #[cfg(feature = "proof")]
         Command::Reproduce(args) => reproduce::command(&args),
+        #[cfg(not(feature = "proof"))]
+        Command::Replay(_) => Err(args::left_out("replay", "proof")),
+        #[cfg(not(feature = "proof"))]
+        Command::Packetdrill(_) => Err(args::left_out("packetdrill", "proof")),
+        #[cfg(not(feature = "proof"))]
+        Command::Truth(_) => Err(args::left_out("truth", "proof")),
+        #[cfg(not(feature = "proof"))]
+        Command::Reproduce(_) => Err(args::left_out("reproduce", "proof")),
         Command::AirtimeModel(args) => airtime_model::command(&args),
         Command::Report(args) => run::report(&args),
         Command::Compare(args) => compare::command(&args),
+        #[cfg(feature = "sweep")]
         Command::Sweep(args) => sweep::command(&args),
+        #[cfg(not(feature = "sweep"))]
+        Command::Sweep(_) => Err(args::left_out("sweep", "sweep")),
         Command::New(args) => new::command(&args),
         Command::CheckCc(args) => check_cc::command(&args),
         Command::CheckQueue(args) => check_queue::command(&args),

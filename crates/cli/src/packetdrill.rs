@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::args::packetdrill::PacketdrillArgs;
+use crate::args::PacketdrillArgs;
 use crate::output::{print, print_json};
 use goodqueue_experiment::Error;
 use goodqueue_proof::packetdrill::{CommandLine, FileError, Outcome, run_file};

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use goodqueue_experiment::Error;
 use goodqueue_proof::truth::{
-    CaseReport, Count, Ending, Report, Selection, Simulate, Watch, brief, compare_folder,
+    CaseReport, Count, Ending, Report, Selection, Watch, brief, compare_folder, simulate,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -18,13 +18,14 @@ use crate::output::{check_parent, print, print_json};
 ///
 /// # Errors
 /// Those of [`compare_folder`] and of [`Report::end`]; [`Error::Machine`] if the page cannot be written.
-pub fn command(args: &TruthArgs, simulate: &Simulate<'_>) -> Result<(), Error> {
+pub fn command(args: &TruthArgs) -> Result<(), Error> {
     if let Some(path) = &args.output {
         claim(path)?;
     }
     let (folder, cases, tried) = (args.folder.clone(), args.case.clone(), args.codel_parity);
     let progress = Progress::new(args.quiet);
-    let report = compare_folder(&Selection { folder, cases, seeds: args.seeds, tried }, simulate, &progress)?;
+    let selection = Selection { folder, cases, seeds: args.seeds, tried };
+    let report = compare_folder(&selection, &simulate, &progress)?;
     progress.bar.finish_and_clear();
     if let Some(path) = &args.output {
         goodqueue_report::write_new(path, report.markdown().as_bytes()).map_err(Error::machine)?;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Shown below the help.
-pub const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   goodqueue packetdrill test.pkt                 one script; its first difference, if there is one
   goodqueue packetdrill gtests/net/tcp           all scripts in a folder, with a summary
@@ -17,6 +16,7 @@ It runs no shell command of a script and touches no network. Exit codes: 0 no sc
 
 /// `goodqueue packetdrill`.
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub struct PacketdrillArgs {
     /// Scripts, or folders of scripts (*.pkt)
     #[arg(required = true, value_name = "FILE|DIR")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use goodqueue_experiment::limit::Limit;
 
-pub(super) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 The file is an experiment with a table [sweep]; see docs/sweep.md.
 
 Examples:
@@ -17,6 +17,7 @@ Examples:
 
 /// `goodqueue sweep`.
 #[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub struct SweepArgs {
     /// The experiment with its table `[sweep]`
     #[arg(value_name = "FILE.toml")]

@@ -10,8 +10,9 @@
 mod paths;
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use goodqueue_experiment::Experiment;
 use goodqueue_report::{FoundKind, FoundQueue, queue_kind};
 use paths::{Drawn, Set, drawn};
 
@@ -130,6 +131,46 @@ fn table(rows: &[Row]) -> String {
     out
 }
 
+fn page() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/queue-kind.md")
+}
+
+/// Why the rules use no drain times: four uploads over 20 Mbit/s and 40 ms are aborted at 10 s. The queue is
+/// empty for probes when none waits for five packets any more.
+#[test]
+fn a_queue_drains_in_the_time_that_its_last_packet_waits() {
+    const END: i64 = 10_000_000_000;
+    const FIVE_PACKETS: i64 = 5 * 1514 * 8 * 1_000_000_000 / 20_000_000;
+    let text = "queues = [\"pfifo:200\", \"bfifo:128k\", \"codel\", \"pie\", \"dualpi2\", \"fq_codel\", \"cake\", \
+                \"sfq\", \"drr,leaf=codel\"]\ntest = { length = \"12s\", idle = \"1s\" }\n\
+                link = { rate = \"20mbit\", rtt = \"40ms\" }\n[[flow]]\ncount = 4\nstop = \"10s\"\n\
+                [[probe]]\ninterval = \"1ms\"\npayload = 60\n";
+    let experiment = Experiment::parse(text, "drain.toml", Path::new("")).expect("an experiment");
+    let record = experiment.run().expect("it runs");
+    let page = std::fs::read_to_string(page()).expect("the page");
+    for run in &record.runs {
+        let probe = &run.probes[0];
+        let probes = || {
+            let all = probe.sent_ns.iter().zip(&probe.up_ns).zip(&probe.rtt_ns);
+            all.filter(|(_, rtt)| **rtt > 0).map(|((&sent, &up), _)| (sent, up))
+        };
+        let least = probes().map(|(_, up)| up).min().expect("probes");
+        let (_, last) = probes().filter(|(sent, _)| *sent < END).last().expect("probes under load");
+        let wait = last - least;
+        let waits = probes().filter(|(sent, up)| *sent >= END && up - least >= FIVE_PACKETS);
+        let drained = waits.last().map_or(0, |(sent, _)| sent - END);
+        assert!(
+            (wait - FIVE_PACKETS - 2_000_000..=wait + 2_000_000).contains(&drained),
+            "{}: {wait} {drained}",
+            run.queue
+        );
+        let row =
+            format!("| `{}` | {:.1} ms | {:.1} ms |", run.queue, wait as f64 / 1e6, drained as f64 / 1e6);
+        println!("{row}");
+        assert!(page.contains(&row), "docs/queue-kind.md lacks {row}");
+    }
+}
+
 #[test]
 fn the_kind_of_queue_is_named_right() {
     if std::env::var_os("GOODQUEUE_DEVELOPMENT").is_some() {
@@ -138,7 +179,7 @@ fn the_kind_of_queue_is_named_right() {
     }
     let rows = rows(Set::HeldOut);
     let made = table(&rows);
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/queue-kind.md");
+    let path = page();
     let page = std::fs::read_to_string(&path).expect("the page");
     let (head, old) = page.split_at(page.find(HEADING).expect("the heading of the table"));
     if std::env::var_os("GOODQUEUE_BLESS").is_some() {
