@@ -16,8 +16,8 @@ pub enum Errors {
     None,
     /// Every MPDU at every rate is in error with this probability, 0 to 1.
     Share(f64),
-    /// From the signal-to-noise ratio, dB, in the channel's width, by the sensitivity that 802.11 asks for and
-    /// a slope that is a choice.
+    /// From the signal-to-noise ratio, dB, in the channel's width, by the sensitivity that 802.11 asks for
+    /// and a slope that is a choice.
     Snr(f64),
     /// From the same ratio, by modulation and code (Pei and Henderson, 2010). DSSS has no such code: there as
     /// with [`Errors::Snr`].

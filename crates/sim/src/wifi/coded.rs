@@ -1,12 +1,12 @@
-//! Errors from modulation and code: the bit error ratio of the modulation in white noise, and the union bound on
-//! what a Viterbi decoder with hard decisions makes of it.
+//! Errors from modulation and code: the bit error ratio of the modulation in white noise, and the union bound
+//! on what a Viterbi decoder with hard decisions makes of it.
 //!
-//! The model is that of G. Pei and T. Henderson, "Validation of OFDM error rate model in ns-3" (Boeing, 2010),
-//! which compares it with measurements of a testbed. It extends to 256 and 1024 points by the same formula for
-//! square constellations (Proakis, "Digital Communications"). The weights of the code (133, 171) are published:
-//! for rates 1/2, 2/3 and 3/4 by P. Frenger, P. Orten, T. Ottosson and A. Svensson, "Multi-rate convolutional
-//! codes" (Chalmers, 1998), for 5/6 by D. Haccoun and G. Begin, "High-rate punctured convolutional codes for
-//! Viterbi and sequential decoding" (IEEE Trans. Commun. 37(11), 1989).
+//! The model is that of G. Pei and T. Henderson, "Validation of OFDM error rate model in ns-3" (Boeing, 2010).
+//! It extends to 256 and 1024 points by the same formula for square constellations (Proakis, "Digital
+//! Communications"). The weights of the code (133, 171) are published: for rates 1/2, 2/3 and 3/4 by P.
+//! Frenger, P. Orten, T. Ottosson and A. Svensson, "Multi-rate convolutional codes" (Chalmers, 1998), for 5/6
+//! by D. Haccoun and G. Begin, "High-rate punctured convolutional codes for Viterbi and sequential decoding"
+//! (IEEE Trans. Commun. 37(11), 1989).
 
 use super::phy::{Format, PhyRate};
 use crate::draw::{exp, ln};
@@ -93,8 +93,8 @@ static OFDM: [(f64, &Code); 8] = [
     (64.0, &THREE_QUARTERS),
 ];
 
-/// Share of MPDUs of `bytes` bytes lost at `snr`, a ratio of powers on each stream. `None` with DSSS, which has
-/// no such code.
+/// Share of MPDUs of `bytes` bytes lost at `snr`, a ratio of powers on each stream. `None` with DSSS, which
+/// has no such code.
 pub(super) fn lost(rate: &PhyRate, snr: f64, bytes: u32) -> Option<f64> {
     let mcs = usize::from(rate.mcs());
     let (points, code) = match rate.format() {
@@ -134,8 +134,8 @@ impl Code {
     }
 }
 
-/// The complementary error function of `x` from 0 on: a series without cancellation below 2.5, from there on a
-/// continued fraction (Abramowitz and Stegun 7.1.6 and 7.1.14).
+/// The complementary error function of `x` from 0 on: a series without cancellation below 2.5, from there on
+/// a continued fraction (Abramowitz and Stegun 7.1.6 and 7.1.14).
 fn erfc(x: f64) -> f64 {
     let root = std::f64::consts::PI.sqrt();
     if x < 2.5 {
