@@ -4,7 +4,7 @@
 //! that its header can be read, which is sent as at 6 Mbit/s. Its MPDUs are then received with the
 //! probability of that ratio while others transmit, and with that of the noise alone once they have ended: a
 //! collision with a short PPDU damages a part of a long aggregate. Errors follow from the same table as
-//! without collisions ([`Errors::Snr`]), so capture has no parameter of its own.
+//! without collisions ([`Errors::Snr`] or [`Errors::Coded`]), so capture has no parameter of its own.
 //!
 //! What is not known is how well two stations hear each other. Each is taken to hear the other as well as the
 //! other's access point does, so that the answer comes through where the PPDU did. Of PPDUs to different

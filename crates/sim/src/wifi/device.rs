@@ -9,10 +9,11 @@ use super::block_ack::{Mpdu, Receiver, Sender};
 use super::channel::Errors;
 use super::frame::{DeviceId, Frame, Skb};
 use super::hardware::Hardware;
+use super::htt::{Completion, Htt};
 use super::ideas::Ideas;
 use super::phy::Format;
 use super::rates::{RateControl, Series};
-use super::spec::{Aggregation, Lower};
+use super::spec::{Aggregation, Lower, Protection};
 use crate::sojourn::Sojourn;
 
 /// The place of a path in the radio's list.
@@ -98,6 +99,9 @@ pub(super) struct Device {
     pub(super) max_frames: u16,
     pub(super) keeps_turn: bool,
     pub(super) rts_threshold: Option<u32>,
+    pub(super) protection: Protection,
+    /// What firmware and host tell each other; `None`: no more than that each PPDU has ended.
+    pub(super) htt: Option<Box<Htt>>,
     pub(super) ideas: Ideas,
     pub(super) admission: Option<Box<Admission>>,
     /// Queues that had their turn in this round, and have as much in the firmware as they may.
@@ -113,17 +117,40 @@ pub(super) struct Device {
 impl Device {
     /// An MPDU is finished: acknowledged or given up.
     pub(super) fn complete(&mut self, edcaf: u32, station: StationId, mpdu: &Mpdu) {
-        let category = &mut self.categories[(edcaf % 4) as usize];
-        category.pending -= 1;
-        category.completed_bytes = category.completed_bytes.saturating_add(mpdu.frame.len);
-        if let Some(stack) = &mut self.stack {
-            stack.tx_completed(station, Ac::ALL[(edcaf % 4) as usize], mpdu.estimate);
+        let completion = Completion {
+            ac: Ac::ALL[(edcaf % 4) as usize],
+            station,
+            bytes: mpdu.frame.len,
+            estimate: mpdu.estimate,
+        };
+        match &mut self.htt {
+            Some(htt) if htt.is_batched() => htt.unreported.push(completion),
+            _ => self.count(&completion),
         }
     }
 
-    /// Packets below its queues, of all categories.
+    /// The host learns that an MPDU is finished.
+    pub(super) fn count(&mut self, completion: &Completion) {
+        let Completion { ac, station, bytes, estimate } = *completion;
+        let category = &mut self.categories[ac as usize];
+        category.pending -= 1;
+        category.completed_bytes = category.completed_bytes.saturating_add(bytes);
+        if let Some(stack) = &mut self.stack {
+            stack.tx_completed(station, ac, estimate);
+        }
+        if let Some(htt) = &mut self.htt {
+            htt.leave(station, ac);
+        }
+    }
+
+    /// Packets below its queues, of all categories, as the host counts them.
     pub(super) fn pending(&self) -> u32 {
         self.categories.iter().map(|category| category.pending).sum()
+    }
+
+    /// Packets that it has finished, and of which the host does not know.
+    pub(super) fn unreported(&self) -> u32 {
+        self.htt.as_ref().map_or(0, |htt| htt.unreported.len() as u32)
     }
 
     /// Packets that it holds, those sent but not acknowledged included.
@@ -135,7 +162,7 @@ impl Device {
         let in_stack = self.stack.as_ref().map_or(0, |stack| u64::from(stack.radio_stats().backlog));
         let below = self.categories.iter().map(|category| in_qdisc(category) + u64::from(category.pending));
         let in_fifos = self.taildrop.as_ref().map_or(0, |fifos| u64::from(fifos.queued));
-        in_stack + in_fifos + below.sum::<u64>()
+        in_stack + in_fifos + below.sum::<u64>() - u64::from(self.unreported())
     }
 }
 

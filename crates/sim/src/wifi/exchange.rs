@@ -5,13 +5,14 @@ use goodqueue::{Nanos, Reason, Span};
 
 use super::block_ack::{Held, Mpdu};
 use super::capture::Overlap;
-use super::channel::Errors;
 use super::device::{Burst, Device, Path};
+use super::edca::Band;
 use super::frame::{AirEvent, AirKind, Sink};
+use super::minstrel::first_tries;
 use super::on_air::{OnAir, Times};
 use super::phy::{Format, PhyRate};
 use super::radio::Radio;
-use super::spec::Lower;
+use super::spec::{Lower, Protection};
 
 /// How often a frame of a block ack agreement is sent before it is given up (ath9k `ATH_MAX_SW_RETRIES`).
 const MOST_RETRIES: u8 = 30;
@@ -51,11 +52,25 @@ impl Radio {
         };
         let device = &self.devices[usize::from(self.paths[burst.path as usize].from)];
         let is_long = device.rts_threshold.is_some_and(|most| burst.bytes > u64::from(most));
-        if is_long || place > 0 {
+        let is_late = place > 0
+            || device.protection == Protection::Retries
+                && burst.attempts >= first_tries(times.ppdu, times.answer);
+        if is_long || is_late {
             times.rts = self.ppdu(&control, RTS_BYTES);
             times.reserve = times.rts + sifs + self.ppdu(&control, CTS_BYTES) + sifs;
+        } else if device.protection == Protection::CtsToSelf {
+            times.reserve = self.cts_to_self() + sifs;
         }
         times
+    }
+
+    /// A CTS that all stations of the band understand.
+    fn cts_to_self(&self) -> Span {
+        let lowest = match self.band {
+            Band::Ghz2_4 => PhyRate::dsss(1_000),
+            Band::Ghz5 => PhyRate::ofdm(6),
+        };
+        lowest.map_or(Span::ZERO, |rate| self.ppdu(&rate, CTS_BYTES))
     }
 
     /// How much longer everybody who was not addressed waits after a frame in error: EIFS less DIFS (IEEE
@@ -85,12 +100,15 @@ impl Radio {
             let Some(times) = self.head(edcaf).map(|burst| self.times(burst)) else { continue };
             if Some(edcaf) != heard {
                 self.note_sojourn(now, edcaf);
-                longest = longest.max(if times.rts > Span::ZERO { times.rts } else { times.ppdu });
+                let unheard = if times.rts > Span::ZERO { times.rts } else { times.reserve + times.ppdu };
+                longest = longest.max(unheard);
             }
         }
         let until = now + longest;
         if let Some((edcaf, ratio)) = captured {
-            let overlap = Overlap { until, errors: Errors::Snr(ratio) };
+            let errors = self.head(edcaf).map(|burst| self.paths[burst.path as usize].errors);
+            let errors = errors.unwrap_or_default().with_snr(ratio);
+            let overlap = Overlap { until, errors };
             self.transmit(now, Span::ZERO, waited_since, now, edcaf, Some(&overlap));
             return;
         }

@@ -149,6 +149,7 @@ impl Radio {
             }
             Lower::Fifo { .. } | Lower::Txq => 0,
         };
+        let unreported = device.unreported();
         let Category { qdisc, cut, pending, turn, dql, .. } = &mut device.categories[ac as usize];
         let Some(qdisc) = qdisc else { return 0 };
         let uplink = device.uplink;
@@ -169,7 +170,7 @@ impl Radio {
                 sink.dropped(now, from, frame, Reason::Flush);
                 continue;
             };
-            if device.lower.is_too_much(*pending + others) {
+            if device.lower.is_too_much(*pending + others - unreported) {
                 self.packets.dropped += 1;
                 sink.dropped(now, from, frame, Reason::Limit);
                 continue;
@@ -201,7 +202,8 @@ impl Radio {
         let device = &mut self.devices[usize::from(from)];
         let mut room = most.saturating_sub(device.pending());
         let others = device.pending() - device.categories[ac as usize].pending;
-        let Device { stack, lower, categories, stations, over, .. } = device;
+        let unreported = device.unreported();
+        let Device { stack, lower, categories, stations, over, htt, .. } = device;
         let Some(stack) = stack else { return };
         let Category { pending, turn, dql, .. } = &mut categories[ac as usize];
         stack.schedule_start(ac);
@@ -220,14 +222,15 @@ impl Radio {
             let tid = path_at.tid(txq.tid().number());
             let mut is_over = false;
             while room > 0 {
-                is_over = limits.iter().flatten().any(|dql| dql.avail() < 0);
+                is_over = limits.iter().flatten().any(|dql| dql.avail() < 0)
+                    || htt.as_ref().is_some_and(|htt| htt.is_full(station, ac));
                 if is_over {
                     break;
                 }
                 let mut through = Through { sink, from, dropped: &mut self.packets.dropped };
                 let Some(next) = stack.tx_dequeue(now, txq, &mut through) else { break };
                 let Skb(frame) = next.packet;
-                if lower.is_too_much(*pending + others) {
+                if lower.is_too_much(*pending + others - unreported) {
                     self.packets.dropped += 1;
                     sink.dropped(now, from, frame, Reason::Limit);
                     stack.tx_completed(station, ac, next.estimate);
@@ -237,6 +240,9 @@ impl Radio {
                 let since = frame.entered;
                 tid.fifo.push_back(Mpdu { frame, since, estimate: next.estimate, ..Mpdu::default() });
                 (room, *pending) = (room - 1, *pending + 1);
+                if let Some(htt) = htt {
+                    htt.enter(station, ac);
+                }
             }
             // At the head of the list, a queue that may give no more would end the round for the others.
             match is_over {

@@ -89,7 +89,7 @@ impl Packet for Skb {
 /// What the air was used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AirKind {
-    /// RTS and CTS, with the spaces behind them.
+    /// RTS and CTS, with the spaces behind them; or a CTS to oneself.
     Rts,
     /// A PPDU with data.
     Data,

@@ -81,6 +81,9 @@ impl Radio {
     /// Tells the limit on the firmware's bytes what was completed.
     pub(super) fn note_completed(&mut self, now: Nanos, path: PathId, ac: Ac) {
         let from = self.paths[path as usize].from;
+        if self.devices[usize::from(from)].htt.as_ref().is_some_and(|htt| htt.is_batched()) {
+            return self.report_batch(now, from);
+        }
         let category = &mut self.devices[usize::from(from)].categories[ac as usize];
         let bytes = std::mem::take(&mut category.completed_bytes);
         if bytes == 0 {

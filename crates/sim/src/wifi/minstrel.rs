@@ -7,6 +7,7 @@
 
 use goodqueue::{Nanos, Rng, Span};
 
+use super::edca::Band;
 use super::phy::PhyRate;
 use super::rates::Series;
 
@@ -28,6 +29,24 @@ const SEGMENT: Span = Span::from_millis(6);
 const MOST_TRIES: u64 = 10;
 /// The packet that throughput is computed with, bytes.
 const PACKET: u64 = 1_200;
+
+/// Contention windows that retries are reckoned with, slots (`mp->cw_min`, `mp->cw_max`).
+const WINDOWS: (u64, u64) = (15, 1_023);
+
+/// How often the first rate of a series is tried with PPDUs of `ppdu` and their answers: twice, and on up to
+/// [`MOST_TRIES`] while all tries with their mean backoffs take less than [`SEGMENT`] (Linux 6.1
+/// `rc80211_minstrel_ht.c:minstrel_calc_retransmit`).
+pub(super) fn first_tries(ppdu: Span, answer: Span) -> u32 {
+    let (mut window, mut took, mut tries) = (WINDOWS.0, 0, 0);
+    loop {
+        took += Band::SLOT.0 * window / 2 + (ppdu + answer).0;
+        window = (2 * window + 1).min(WINDOWS.1);
+        if tries >= 2 && took >= SEGMENT.0 || u64::from(tries) == MOST_TRIES {
+            return tries;
+        }
+        tries += 1;
+    }
+}
 
 #[derive(Clone, Debug)]
 struct Statistics {
@@ -223,6 +242,16 @@ mod tests {
         assert_eq!(far, "mcs11".parse().expect("a rate"));
         let back = settle(&mut minstrel, Errors::Snr(35.0), 20);
         assert_eq!(back, near);
+    }
+
+    /// PPDUs of 4 ms: two. Of 300 us with an answer of 48 us, and 67, 139, 283, 571, 1147 us of backoff:
+    /// four take 2.5 ms, five 3.9 ms, and six with 2.3 ms more are over 6 ms.
+    #[test]
+    fn tries_of_the_first_rate_fit_the_segment() {
+        let tries = |ppdu, answer| first_tries(Span::from_micros(ppdu), Span::from_micros(answer));
+        assert_eq!(tries(4_000, 48), 2);
+        assert_eq!(tries(300, 48), 5);
+        assert_eq!(tries(1, 1), 6);
     }
 
     #[test]

@@ -12,17 +12,20 @@
 //! * No minimum spacing between the starts of MPDUs (no empty delimiters for it), no long slots of 20 us
 //!   (802.11b; a slot has 9 us at every rate), no protection of one standard's frames from another's
 //!   stations.
-//! * No firmware that asks for packets by station (ath10k 10.4, push-pull).
+//! * Firmware that asks for packets by station (ath10k 10.4, push-pull) only as a limit of what it holds for
+//!   each ([`HttSpec::station`]).
 
 mod block_ack;
 mod capture;
 mod channel;
+mod coded;
 mod device;
 mod edca;
 mod exchange;
 mod fill;
 mod frame;
 mod hardware;
+mod htt;
 mod ideas;
 mod leave;
 mod limit;
@@ -44,6 +47,6 @@ pub use phy::{Format, Guard, PhyRate, RateError};
 pub use radio::{AirAccount, PacketAccount, Radio, RadioError};
 pub use rates::RateSpec;
 pub use spec::{
-    ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, DeviceSpec, DriverSpec, GroupSpec, Lower, PeerSpec,
-    PolicySpec, RadioSpec, Role, Upper,
+    ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, DeviceSpec, DriverSpec, GroupSpec, HttSpec, Lower, PeerSpec,
+    PolicySpec, Protection, RadioSpec, Role, Upper,
 };

@@ -29,7 +29,7 @@ pub(super) struct OnAir {
 pub(super) struct Times {
     /// The RTS alone; zero if there is none.
     pub(super) rts: Span,
-    /// RTS, CTS and the spaces behind them.
+    /// RTS, CTS and the spaces behind them; or a CTS to oneself with the space behind it.
     pub(super) reserve: Span,
     pub(super) ppdu: Span,
     /// The space behind the PPDU, and the answer.

@@ -15,10 +15,11 @@ use goodqueue::{AnyQueue, Histogram, Nanos, Observer, PacketInfo, Queue, Rate, R
 use super::device::{Burst, Device, Path, PathAccount, PathId, TailDrop};
 use super::edca::{Band, Contention};
 use super::frame::{DeviceId, Frame, Sink, Skb};
+use super::htt::Htt;
 use super::ideas::{DqlScope, Ideas, new_dql};
 use super::on_air::OnAir;
 use super::rates::RateControl;
-use super::spec::{DeviceSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
+use super::spec::{DeviceSpec, HttSpec, Lower, PeerSpec, RadioSpec, Role, Upper};
 use crate::sojourn::Sojourn;
 
 /// What is wrong with a radio.
@@ -185,6 +186,7 @@ impl Radio {
         if let Some(edca) = spec.edca.iter().find(|edca| !(1..=15).contains(&edca.aifsn)) {
             return Err(format!("AIFSN {}: it is 1 to 15", edca.aifsn));
         }
+        HttSpec::check(&spec.driver)?;
         Ideas::check(&spec.driver)?;
         let ideas = spec.driver.ideas;
         let (qdisc, stack) = match &spec.driver.upper {
@@ -219,6 +221,8 @@ impl Radio {
             max_frames: spec.driver.max_frames,
             keeps_turn: spec.driver.keeps_turn,
             rts_threshold: spec.rts_threshold,
+            protection: spec.protection,
+            htt: Htt::new(spec.driver.htt),
             ideas,
             admission: admission.map(Box::new),
             over: Vec::new(),
@@ -247,6 +251,7 @@ impl Radio {
             let from = &mut self.devices[usize::from(path.from)];
             path.station = StationId(from.stations.len() as u32);
             from.stations.push(number);
+            from.htt.iter_mut().for_each(|htt| htt.add_station());
             path.dqls = (from.ideas.dql == Some(DqlScope::Station)).then(|| Box::new([new_dql(); 4]));
             let Some(stack) = from.stack.as_deref_mut() else { continue };
             let weight = match &spec.devices[usize::from(path.to)].role {
@@ -503,7 +508,7 @@ impl Radio {
             above.packets += queued.packets + category.cut.len() as u32;
             above.bytes += queued.bytes + category.cut.iter().map(|frame| u64::from(frame.len)).sum::<u64>();
         }
-        (above, device.categories.iter().map(|category| category.pending).sum())
+        (above, device.pending() - device.unreported())
     }
 
     /// The counters of mac80211's queues of a device; `None` if it has a queue discipline.

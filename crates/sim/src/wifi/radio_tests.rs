@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::wifi::model::{Constants, Sharing, Station, airtime};
-use crate::wifi::{AirEvent, AirKind, DriverSpec, Errors, PhyRate, RateSpec};
+use crate::wifi::{AirEvent, AirKind, DriverSpec, Errors, PhyRate, Protection, RateSpec};
 
 /// Keeps every station's queue full, and counts.
 #[derive(Default)]
@@ -240,6 +240,37 @@ fn a_collision_with_a_short_frame_damages_the_beginning_of_a_long_one() {
     assert!(aggregates.errors * 10 < aggregates.mpdus, "{aggregates:?}");
 }
 
+/// Eight saturated stations at MCS 15, aggregates of 2.8 ms: the time of collisions, and that of RTS and CTS
+/// with their spaces.
+fn collisions_with(protection: Protection) -> [Span; 2] {
+    let mut spec = network(&["mcs15"; 8]);
+    spec.devices.iter_mut().for_each(|device| device.protection = protection);
+    let flows: Vec<_> = (1..=8).map(|station| (station, 0)).collect();
+    let (_, counter) = flood(&spec, &flows, 1514, Span::from_micros(500), 20);
+    let time = |kind| {
+        let events = counter.air.iter().filter(|event| event.kind == kind);
+        events.fold(Span::ZERO, |sum, event| sum + event.end.since(event.start))
+    };
+    [time(AirKind::Collision), time(AirKind::Rts)]
+}
+
+/// The first two tries of a PPDU collide as without; from the third on a collision costs only an RTS. A CTS
+/// to oneself does not shorten a collision.
+#[test]
+fn protection_of_retries_shortens_collisions_and_that_of_all_frames_does_not() {
+    let [plain, none] = collisions_with(Protection::Fallbacks);
+    let [retries, some] = collisions_with(Protection::Retries);
+    let [cts, all] = collisions_with(Protection::CtsToSelf);
+    assert_eq!(none, Span::ZERO);
+    assert!(
+        some > Span::ZERO && retries < plain && cts.0 * 10 > plain.0 * 9,
+        "{plain:?} {retries:?} {cts:?}"
+    );
+    // 44 us of CTS and 16 us in front of each PPDU of 2.6 to 3.7 ms.
+    let share = all.0 as f64 / (20 * SECOND) as f64;
+    assert!((0.01..0.03).contains(&share), "{share}");
+}
+
 /// A device that transmits hears nothing: of an access point and a station that transmit at once, the access
 /// point's frame to another station is heard if that one hears it well enough.
 #[test]
@@ -385,12 +416,14 @@ fn any_network(choices: &[u8]) -> RadioSpec {
         DriverSpec::ath9k_fifos("fq_codel,limit=300".parse().expect("a queue")),
         DriverSpec::ath9k(),
         DriverSpec::ath10k(),
+        DriverSpec { htt: HttSpec { completions: 20, station: Some(3) }, ..DriverSpec::ath10k() },
     ];
+    let protections = [Protection::Fallbacks, Protection::Retries, Protection::CtsToSelf];
     let rates = ["mcs0", "mcs15", "ofdm6", "vht80-2ss-mcs9-sgi", "he80-2ss-mcs11", "dsss1", "ht40-mcs7-lgi"];
     let mut spec = network(&[]);
     spec.capture = choices[0] >= 128;
     spec.band = if choices[0].is_multiple_of(2) { Band::Ghz5 } else { Band::Ghz2_4 };
-    spec.devices[0].driver = drivers[usize::from(choices[0] / 2 % 4)].clone();
+    spec.devices[0].driver = drivers[usize::from(choices[0] / 2 % 5)].clone();
     for choice in &choices[1..] {
         let mut peer = peer(rates[usize::from(choice % 7)]);
         let errors = if spec.capture {
@@ -399,8 +432,9 @@ fn any_network(choices: &[u8]) -> RadioSpec {
             [Errors::None, Errors::Share(0.1), Errors::Share(0.7)]
         };
         peer.errors = errors[usize::from(choice / 7 % 3)];
-        let mut device = DeviceSpec::station(0, peer, drivers[usize::from(choice / 21 % 4)].clone());
+        let mut device = DeviceSpec::station(0, peer, drivers[usize::from(choice / 21 % 5)].clone());
         device.rts_threshold = (choice / 84 == 1).then_some(500);
+        device.protection = protections[usize::from(choice % 3)];
         spec.devices.push(device);
     }
     spec
@@ -449,6 +483,69 @@ proptest::proptest! {
             proptest::prop_assert!(before.is_none_or(|before| before < frame.handle));
         }
     }
+}
+
+/// Packets in the firmware after each of 300 PPDUs of a station at 6 Mbit/s, for which 400 packets wait.
+fn in_firmware(driver: DriverSpec) -> Vec<u32> {
+    let mut radio = slow(driver);
+    let mut counter = Counter::default();
+    (0..400).for_each(|handle| radio.offer(Nanos::ZERO, 0, packet(handle, 0), &mut counter));
+    (1..300)
+        .map(|step| {
+            radio.advance(Nanos(step * 2_500_000), &mut counter);
+            radio.backlog(0).1
+        })
+        .collect()
+}
+
+/// A limit of bytes needs a few packets while each completion is told at once. If fifty are told together,
+/// the firmware would be empty before the host knows of one, so the limit grows beyond fifty.
+#[test]
+fn batches_of_completions_make_a_byte_limit_grow() {
+    let most = |completions| {
+        let params = WifiParams { aql: false, ..WifiParams::default() };
+        let driver = DriverSpec {
+            upper: Upper::Mac80211(params),
+            htt: HttSpec { completions, ..HttSpec::PLAIN },
+            ideas: Ideas { dql: Some(DqlScope::Hardware), ..Ideas::NONE },
+            ..DriverSpec::ath10k()
+        };
+        in_firmware(driver).into_iter().max().expect("some")
+    };
+    assert!(most(1) < 10, "{}", most(1));
+    assert!((50..150).contains(&most(50)), "{}", most(50));
+}
+
+/// A station's own limit holds, and what is above it is sent nevertheless.
+#[test]
+fn a_station_has_no_more_in_the_firmware_than_its_limit() {
+    let stack = || Upper::Mac80211(WifiParams { aql: false, ..WifiParams::default() });
+    for upper in [stack(), Upper::TailDrop { total: 512, station: 400 }] {
+        for (station, least) in [(Some(8), 8), (None, 200)] {
+            let htt = HttSpec { station, ..HttSpec::PLAIN };
+            let held = in_firmware(DriverSpec { upper: upper.clone(), htt, ..DriverSpec::ath10k() });
+            assert!(held[0] >= least, "{held:?}");
+            assert!(station.is_none_or(|most| held.iter().all(|&held| held <= most)), "{held:?}");
+            // 2.4 ms for each packet: after 0.75 s about 300 are sent.
+            assert!(held[298] > 0, "{held:?}");
+        }
+    }
+}
+
+/// What a driver has no place for is refused.
+#[test]
+fn limits_of_firmware_are_for_firmware() {
+    let refused = |driver| {
+        let devices = vec![DeviceSpec::access_point(driver)];
+        Radio::new(&RadioSpec { devices, ..RadioSpec::default() }, 1, 0).is_err()
+    };
+    let batches = HttSpec { completions: 2, ..HttSpec::PLAIN };
+    let limit = HttSpec { station: Some(1), ..HttSpec::PLAIN };
+    let qdisc = fifos().upper;
+    assert!(refused(DriverSpec { htt: batches, ..DriverSpec::ath9k() }));
+    assert!(refused(DriverSpec { htt: limit, upper: qdisc.clone(), ..DriverSpec::ath10k() }));
+    assert!(refused(DriverSpec { htt: HttSpec { completions: 0, station: None }, ..DriverSpec::ath10k() }));
+    assert!(!refused(DriverSpec { htt: batches, upper: qdisc, ..DriverSpec::ath10k() }));
 }
 
 /// An access point of this driver and a station at 6 Mbit/s.

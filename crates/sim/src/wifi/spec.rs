@@ -18,7 +18,7 @@ pub struct RadioSpec {
     /// Access points and stations.
     pub devices: Vec<DeviceSpec>,
     /// Of several PPDUs that begin in the same slot, the strongest may be received (capture). Only where the
-    /// signals of all are known ([`Errors::Snr`]).
+    /// signals of all are known ([`Errors::Snr`], [`Errors::Coded`]).
     pub capture: bool,
 }
 
@@ -33,12 +33,30 @@ pub struct DeviceSpec {
     pub driver: DriverSpec,
     /// PPDUs with more bytes than this begin with RTS and CTS.
     pub rts_threshold: Option<u32>,
+    /// What else comes in front of a PPDU.
+    pub protection: Protection,
     /// The policy that sets the weights of an access point's stations; `None`: they do not change.
     pub policy: Option<PolicySpec>,
     /// What the host of this device lets TCP keep in the device and its queue: some 2^-`tx_sk_pacing_shift` s
     /// of each connection's rate, 1 to 20 (Linux `ieee80211_hw.tx_sk_pacing_shift`). `None`: as in the hosts'
     /// version of Linux, [`crate::tcp::Kernel::tx_sk_pacing_shift`].
     pub tx_sk_pacing_shift: Option<u32>,
+}
+
+/// What reserves the air in front of a PPDU, besides [`DeviceSpec::rts_threshold`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protection {
+    /// RTS and CTS from the second rate of a series on, as rate control sets it (Linux
+    /// `minstrel_ht_set_rate`). A fixed rate has no second one, and so none.
+    #[default]
+    Fallbacks,
+    /// The same, and with a fixed rate from the try on at which rate control would go on to the second rate
+    /// (`minstrel_calc_retransmit`).
+    Retries,
+    /// A CTS to itself in front of each PPDU that has no RTS, as beside stations of 802.11b
+    /// (`ieee80211_bss_conf.use_cts_prot`), at the lowest rate of the band: 1 Mbit/s in 2.4 GHz, else 6. Only
+    /// with data.
+    CtsToSelf,
 }
 
 /// Groups of stations that share the air by weight, whichever of them are active. With [`Upper::Mac80211`]
@@ -162,8 +180,42 @@ pub struct DriverSpec {
     /// Otherwise it goes behind the others (Linux 3.17 to 4.10). It matters if stations take turns in the
     /// driver: [`Lower::Fifo`], and [`Lower::Txq`] without airtime fairness.
     pub keeps_turn: bool,
+    /// How firmware and host tell each other of packets; with firmware that aggregates.
+    pub htt: HttSpec,
     /// What it does beyond Linux; by default nothing.
     pub ideas: Ideas,
+}
+
+/// Between ath10k and its firmware (HTT).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HttSpec {
+    /// Packets whose completion the firmware reports at once, 1 to 65536; fewer if it has nothing else left.
+    /// Until then the host counts them as being in the firmware. 1: it reports each PPDU when that ends. A
+    /// message of HTT (`TX_COMPL_IND`) has up to 255, and a poll takes all messages that have come.
+    pub completions: u32,
+    /// The most packets of a station in an access category there, 1 or more; those above wait in mac80211's
+    /// queues. Firmware 10.4 sets such a number for each station and TID (`num_push_allowed`).
+    pub station: Option<u32>,
+}
+
+impl HttSpec {
+    /// Each PPDU is reported when it ends, and a station has no limit of its own.
+    pub const PLAIN: HttSpec = HttSpec { completions: 1, station: None };
+
+    /// What is wrong with it in a driver.
+    pub(super) fn check(driver: &DriverSpec) -> Result<(), String> {
+        let HttSpec { completions, station } = driver.htt;
+        if !(1..=65_536).contains(&completions) || station == Some(0) {
+            return Err("packets reported at once are 1 to 65536, and those of a station at least 1".into());
+        }
+        if driver.htt != HttSpec::PLAIN && !driver.lower.is_firmware() {
+            return Err("batches of completions and limits of stations are for firmware".into());
+        }
+        if station.is_some() && matches!(driver.upper, Upper::Qdisc(_)) {
+            return Err("limits of stations need mac80211's queues".into());
+        }
+        Ok(())
+    }
 }
 
 /// Where packets wait first. It is not boxed, since a device has one.
@@ -238,6 +290,7 @@ impl DriverSpec {
             max_time: Span::from_micros(4_096),
             max_frames: 32,
             keeps_turn: false,
+            htt: HttSpec::PLAIN,
             ideas: Ideas::NONE,
         }
     }
@@ -254,6 +307,7 @@ impl DriverSpec {
             max_time: Span::from_micros(4_096),
             max_frames: 32,
             keeps_turn: false,
+            htt: HttSpec::PLAIN,
             ideas: Ideas::NONE,
         }
     }
@@ -264,7 +318,8 @@ impl DriverSpec {
         let lower = Lower::Firmware { packets: ATH10K_MSDU_DESC };
         let upper = Upper::Mac80211(WifiParams::default());
         let (max_time, max_frames) = (Span::from_micros(4_096), 64);
-        DriverSpec { upper, lower, max_time, max_frames, keeps_turn: false, ideas: Ideas::NONE }
+        let (htt, ideas) = (HttSpec::PLAIN, Ideas::NONE);
+        DriverSpec { upper, lower, max_time, max_frames, keeps_turn: false, htt, ideas }
     }
 }
 
@@ -285,6 +340,7 @@ impl DeviceSpec {
             edca: ACCESS_POINT,
             driver,
             rts_threshold: None,
+            protection: Protection::Fallbacks,
             policy: None,
             tx_sk_pacing_shift: None,
         }
@@ -299,6 +355,7 @@ impl DeviceSpec {
             edca: STATION,
             driver,
             rts_threshold: None,
+            protection: Protection::Fallbacks,
             policy: None,
             tx_sk_pacing_shift: None,
         }

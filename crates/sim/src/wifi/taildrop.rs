@@ -50,21 +50,25 @@ impl Radio {
     }
 
     /// Moves packets from the FIFOs into the firmware, TID by TID, up to `most` packets and the firmware's
-    /// limit of bytes.
+    /// limits of bytes and of a station's packets.
     pub(super) fn push_fifos(&mut self, now: Nanos, from: DeviceId, ac: Ac, most: u32, sink: &mut impl Sink) {
         let device = &mut self.devices[usize::from(from)];
         let others = device.pending() - device.categories[ac as usize].pending;
-        let Device { taildrop, categories, lower, .. } = device;
+        let unreported = device.unreported();
+        let Device { taildrop, categories, lower, htt, .. } = device;
         let Some(fifos) = taildrop else { return };
         let Category { pending, turn, dql, .. } = &mut categories[ac as usize];
+        let mut full = Vec::new();
         while let Some((path, number)) = fifos.turns[ac as usize].pop_front() {
+            let station = self.paths[path as usize].station;
             let tid = self.paths[path as usize].tid(number);
             while *pending + others < most
                 && dql.is_none_or(|dql| dql.avail() >= 0)
+                && !htt.as_ref().is_some_and(|htt| htt.is_full(station, ac))
                 && let Some(Skb(frame)) = tid.waiting.pop_front()
             {
                 fifos.queued -= 1;
-                if lower.is_too_much(*pending + others) {
+                if lower.is_too_much(*pending + others - unreported) {
                     self.packets.dropped += 1;
                     sink.dropped(now, from, frame, Reason::Limit);
                     continue;
@@ -73,14 +77,21 @@ impl Radio {
                 if let Some(dql) = dql {
                     dql.queued(frame.len);
                 }
+                if let Some(htt) = htt {
+                    htt.enter(station, ac);
+                }
                 tid.fifo.push_back(Mpdu { frame, since: frame.entered, ..Mpdu::default() });
             }
             if !tid.fifo.is_empty() && !std::mem::replace(&mut tid.has_turn, true) {
                 turn.push_back((path, number));
             }
-            if !tid.waiting.is_empty() {
-                return fifos.turns[ac as usize].push_back((path, number));
+            if !tid.waiting.is_empty() && htt.as_ref().is_some_and(|htt| htt.is_full(station, ac)) {
+                full.push((path, number));
+            } else if !tid.waiting.is_empty() {
+                fifos.turns[ac as usize].push_back((path, number));
+                break;
             }
         }
+        fifos.turns[ac as usize].extend(full);
     }
 }

@@ -31,3 +31,4 @@ mod wifi;
 mod wifi_air;
 mod wifi_ideas;
 mod wifi_kazior;
+mod wifi_saturation;

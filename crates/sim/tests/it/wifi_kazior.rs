@@ -1,13 +1,16 @@
 //! Kazior, 2016: a byte limit above a deep firmware, with four ways to queue above that. 6 Mbit/s, two
 //! stations, four uploads from behind the access point.
 
+use std::fmt::Write as _;
+
 use goodqueue::wifi::WifiParams;
 use goodqueue::{Nanos, Rate, Span};
 use goodqueue_probe::Sample;
 use goodqueue_sim::tcp::Config;
 use goodqueue_sim::tcp::cc::CcKind;
 use goodqueue_sim::wifi::{
-    ATH10K_MSDU_DESC, DeviceSpec, DqlScope, DriverSpec, Ideas, Lower, PeerSpec, RadioSpec, RateSpec, Upper,
+    ATH10K_MSDU_DESC, DeviceSpec, DqlScope, DriverSpec, HttSpec, Ideas, Lower, PeerSpec, RadioSpec, RateSpec,
+    Upper,
 };
 use goodqueue_sim::{Flow, Link, PortSpec, Probe, ProbeKind, Radio, Scenario, Simulation};
 
@@ -191,4 +194,54 @@ fn with_a_limit_the_queues_above_the_firmware_decide() {
 fn firmware_that_holds_packets_back_is_not_what_was_measured() {
     let [base, _, fq, _] = four(Lower::Firmware { packets: ATH10K_MSDU_DESC }, None);
     assert!(fq.median > 1.5 * 2073.0 && base.p95 > 2.0 * 2819.0, "{fq:?} {base:?}");
+}
+
+/// A row of docs/ath10k.md: figures of the builds with each of the values.
+fn row(page: &mut String, name: &str, measured: &str, all: &[[Seen; 4]], build: usize) {
+    let each = |seen: &[Seen; 4]| {
+        let Seen { median, p95, goodput, .. } = seen[build];
+        format!(" {median:.0}, {p95:.0} ms, {goodput:.2} |")
+    };
+    writeln!(page, "| {name} | {measured} |{}", all.iter().map(each).collect::<String>()).expect("text");
+}
+
+/// What batches of completions and limits of a station do to Kazior's builds. `GOODQUEUE_BLESS=1` writes the
+/// tables.
+#[test]
+fn what_firmware_tells_and_takes_by_station() {
+    let with = |htt: HttSpec, dql: Option<DqlScope>| {
+        let ideas = Ideas { dql, ..Ideas::NONE };
+        builds().map(|upper| {
+            let is_possible = htt.station.is_none() || !matches!(upper, Upper::Qdisc(_));
+            let htt = if is_possible { htt } else { HttSpec::PLAIN };
+            runs(&DriverSpec { upper, lower: FIRMWARE, ideas, htt, ..DriverSpec::ath10k() })
+        })
+    };
+    let batches = [1, 64, 255, 300]
+        .map(|completions| with(HttSpec { completions, ..HttSpec::PLAIN }, Some(DqlScope::Hardware)));
+    let limits = [None, Some(64), Some(16)].map(|station| with(HttSpec { station, ..HttSpec::PLAIN }, None));
+    let mut made = String::from(
+        "\n### Batches of completions, with a byte limit\n\n\
+         | build | measured | each PPDU | 64 at once | 255 | 300 |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    let measured = ["2978, 4719 ms, 4.63", "284, 307 ms, 4.69", "11, 18 ms, 4.66", "11, 21 ms, 4.51"];
+    for (build, name) in ["dql-base", "dql-taildrop", "dql-fq", "dql-fqcodel"].into_iter().enumerate() {
+        row(&mut made, name, measured[build], &batches, build);
+    }
+    made.push_str(
+        "\n### Limits of a station, without a byte limit\n\n\
+         | build | measured | none | 64 packets | 16 |\n| --- | --- | --- | --- | --- |\n",
+    );
+    let measured = ["", "2015, 2738 ms, 4.59", "2073, 2745 ms, 4.62", "2175, 2839 ms, 4.49"];
+    for (build, name) in
+        ["", "normal-taildrop", "normal-fq", "normal-fqcodel"].into_iter().enumerate().skip(1)
+    {
+        row(&mut made, name, measured[build], &limits, build);
+    }
+    // A batch must be told before the limit can shrink, so the queue in the firmware grows with it.
+    assert!(batches[0][2].median * 5.0 < batches[1][2].median, "{batches:?}");
+    assert!(batches[1][2].median < batches[3][2].median, "{batches:?}");
+    // The limit of a station is a limit of the wait in the firmware: 32 packets of 2.4 ms at most.
+    assert!(limits[2][2].median < 100.0 && limits[0][2].median > 1000.0, "{limits:?}");
+    crate::wifi_saturation::keeps("ath10k.md", &made);
 }

@@ -32,7 +32,7 @@ pub(crate) struct Driver {
 use Does::{Airtime, Aql, KeepsTurns, OwnScheduler, Qdisc, SparseFirst};
 
 /// The versions between which a behaviour differs that the model has; of each driver the newest is last.
-pub(crate) static DRIVERS: [Driver; 6] = [
+pub(crate) static DRIVERS: [Driver; 7] = [
     // Linux 3.17 to 4.9 `xmit.c`: `ath_tx_start`, `ATH_MAX_QDEPTH`, `ath_txq_schedule`.
     Driver { word: "ath9k-4.4", does: &[Qdisc] },
     // Commit 50f08edf9809: mac80211's intermediate queues.
@@ -43,6 +43,8 @@ pub(crate) static DRIVERS: [Driver; 6] = [
     Driver { word: "ath9k-6.1", does: &[Airtime, KeepsTurns] },
     // `TARGET_NUM_MSDU_DESC`; mac80211's queues stop while the firmware is full.
     Driver { word: "ath10k-4.4", does: &[Qdisc] },
+    // mac80211's queues with flows and `CoDel` (4.9), before its airtime scheduler (5.1) and AQL (5.5).
+    Driver { word: "ath10k-4.19", does: &[] },
     // Linux 6.1.192 `mac.c`: `NL80211_EXT_FEATURE_AQL`, `NL80211_EXT_FEATURE_AIRTIME_FAIRNESS`.
     Driver { word: "ath10k-6.1", does: &[Airtime, Aql] },
 ];
@@ -61,6 +63,7 @@ pub(crate) const WORDS: Kind = Kind::OneOf(&[
     Kind::Word("ath9k-6.1"),
     Kind::Word("ath10k"),
     Kind::Word("ath10k-4.4"),
+    Kind::Word("ath10k-4.19"),
     Kind::Word("ath10k-6.1"),
 ]);
 

@@ -51,6 +51,13 @@ pub(crate) static WIFI: Table = Table {
             "no errors",
             "signal-to-noise ratio, dB; it decides how many MPDUs are lost at each rate",
         ),
+        key(
+            "snr_errors",
+            Kind::OneOf(&[Kind::Word("sensitivity"), Kind::Word("code")]),
+            "sensitivity",
+            "what is lost at `snr`. sensitivity: a tenth of MPDUs of 1000 bytes at the sensitivity that 802.11 asks for, and \
+             a slope that is a choice; code: by modulation and code (Pei and Henderson, 2010)",
+        ),
         key("errors", Kind::Share, "0", "share of MPDUs in error at every rate; instead of snr"),
         key(
             "capture",
@@ -66,7 +73,7 @@ pub(crate) static WIFI: Table = Table {
             "driver of the access point and the version of Linux that had it; without a version it is the newest one. \
              ath9k-4.4: FIFOs below a queue discipline; ath9k-4.10: mac80211's queues, stations in turn; ath9k-4.11: its \
              own airtime scheduler (ATC 2017); ath9k-6.1: mac80211's scheduler; ath10k-4.4: firmware below a queue \
-             discipline; ath10k-6.1: firmware below mac80211's queues and scheduler, with AQL",
+             discipline; ath10k-4.19: firmware below mac80211's queues, stations in turn; ath10k-6.1: firmware below mac80211's queues and scheduler, with AQL",
         ),
         key(
             "queue",
@@ -93,6 +100,19 @@ pub(crate) static WIFI: Table = Table {
             Kind::OneOf(&[Kind::Word("holds"), Kind::Word("drops")]),
             "holds",
             "ath10k: what happens to packets when the firmware is full. holds: they wait above it; drops: they are lost",
+        ),
+        key(
+            "firmware_station",
+            count(1, 65_536),
+            "no limit",
+            "ath10k with mac80211's queues: the most packets of a station in an access category that the firmware takes, as \
+             firmware 10.4 says for each station (num_push_allowed)",
+        ),
+        key(
+            "completions",
+            count(1, 65_536),
+            "1: those of a PPDU when it ends",
+            "ath10k: packets whose completion the firmware reports at once; fewer if it has no others",
         ),
         key(
             "airtime",
@@ -158,6 +178,14 @@ pub(crate) static WIFI: Table = Table {
             Kind::OneOf(&[Kind::Bytes, Kind::Word("off")]),
             "off",
             "PPDUs of more bytes start with RTS and CTS, at access point and stations",
+        ),
+        key(
+            "protection",
+            Kind::OneOf(&[Kind::Word("fallbacks"), Kind::Word("retries"), Kind::Word("cts")]),
+            "fallbacks",
+            "what reserves the air besides `rts`, at access point and stations. fallbacks: RTS and CTS from the second rate \
+             of rate = \"auto\" on, as minstrel_ht sets it; retries: the same, and with a fixed rate from the try on at which \
+             minstrel_ht would leave it; cts: a CTS to itself in front of each PPDU, as beside stations of 802.11b",
         ),
         key(
             "tx_sk_pacing_shift",
@@ -342,6 +370,7 @@ pub(crate) fn is_above(key: &Key, above: &str) -> bool {
         | "memory" | "quantum" | "policy" | "update" | "group" | "joint_airtime" | "admission" => {
             above == "fq_codel" || above == "fq"
         }
+        "firmware_station" => above != "qdisc",
         _ => true,
     }
 }
@@ -351,7 +380,7 @@ pub(crate) fn is_of(key: &Key, driver: &Driver) -> bool {
     match key.name {
         "fifo" => driver.has_fifos(),
         "queue" => driver.has_fifos() || !driver.is_ath9k(),
-        "firmware" | "firmware_full" | "above" => !driver.is_ath9k(),
+        "firmware" | "firmware_full" | "firmware_station" | "completions" | "above" => !driver.is_ath9k(),
         "combine" => driver.is_ath9k() && !driver.has_fifos(),
         "turns" => driver.is_ath9k(),
         "airtime" | "airtime_flags" | "sparse" | "limit" | "aql_low" | "aql_high" | "aql_threshold"

@@ -2,7 +2,7 @@
 
 use goodqueue::Span;
 use goodqueue::wifi::policy::Mode;
-use goodqueue_sim::wifi::{DqlScope, Lower, Role, Upper};
+use goodqueue_sim::wifi::{DqlScope, Errors, Lower, Protection, Role, Upper};
 
 use super::{parse, plan, right};
 
@@ -50,7 +50,7 @@ fn unknown_keys_and_keys_without_effect() {
     refused(
         &one("driver = \"ath5k\"", "mcs = 1"),
         "3:10: driver = \"ath5k\": there are ath9k, ath9k-4.4, ath9k-4.10, ath9k-4.11, ath9k-6.1, ath10k, ath10k-4.4, \
-         ath10k-6.1; did you mean ath9k?",
+         ath10k-4.19, ath10k-6.1; did you mean ath9k?",
     );
     refused(&one("fifo = 5", "mcs = 1"), "3:8: `fifo` has no effect with driver = \"ath9k-6.1\"");
     refused(
@@ -268,6 +268,7 @@ fn a_version_of_a_driver_does_what_that_kernel_did() {
         ("ath9k-6.1", "ath9k-6.1: airtime fairness", [1, 0, 0, 0, 1]),
         ("ath9k", "ath9k-6.1: airtime fairness", [1, 0, 0, 0, 1]),
         ("ath10k-4.4", "ath10k-4.4: pfifo:1000, 1424 packets in firmware", [0, 0, 0, 0, 0]),
+        ("ath10k-4.19", "ath10k-4.19: stations in turn, 1424 packets in firmware", [0, 0, 0, 0, 0]),
         ("ath10k-6.1", "ath10k-6.1: airtime fairness, AQL, 1424 packets in firmware", [1, 0, 0, 1, 0]),
         ("ath10k", "ath10k-6.1: airtime fairness, AQL, 1424 packets in firmware", [1, 0, 0, 1, 0]),
     ] {
@@ -284,6 +285,35 @@ fn a_version_of_a_driver_does_what_that_kernel_did() {
     let (words, on) = does("driver = \"ath10k-4.4\"\nabove = \"fq_codel\"");
     assert_eq!(on, [false; 5]);
     assert_eq!(words, "ath10k-4.4: stations in turn, 1424 packets in firmware");
+}
+
+#[test]
+fn firmware_may_limit_a_station_and_report_in_batches() {
+    let (words, _) = does("driver = \"ath10k-4.19\"\nfirmware_station = 64\ncompletions = 16");
+    let rest = "1424 packets in firmware, 64 of a station, completions in batches of 16";
+    assert_eq!(words, format!("ath10k-4.19: stations in turn, {rest}"));
+    refused(
+        &one("driver = \"ath10k-4.4\"\nfirmware_station = 64", "mcs = 1"),
+        "4:20: `firmware_station` says nothing with driver = \"ath10k-4.4\"",
+    );
+    refused(
+        &one("completions = 2", "mcs = 1"),
+        "3:15: `completions` says nothing with driver = \"ath9k-6.1\"",
+    );
+}
+
+#[test]
+fn protection_is_of_all_devices_and_the_cause_of_errors_of_all_stations() {
+    let text = one("protection = \"cts\"\nsnr = 20\nsnr_errors = \"code\"", "mcs = 1");
+    let radio = &right(&text).variants[0].scenario.radios[0].spec;
+    assert!(radio.devices.iter().all(|device| device.protection == Protection::CtsToSelf));
+    let Role::Station { up, down, .. } = &radio.devices[1].role else { panic!("a station") };
+    assert_eq!([up.errors, down.errors], [Errors::Coded(20.0); 2]);
+    let plain = right(&one("snr = 20", "mcs = 1"));
+    let radio = &plain.variants[0].scenario.radios[0].spec;
+    assert!(radio.devices.iter().all(|device| device.protection == Protection::Fallbacks));
+    let Role::Station { up, .. } = &radio.devices[1].role else { panic!("a station") };
+    assert_eq!(up.errors, Errors::Snr(20.0));
 }
 
 #[test]

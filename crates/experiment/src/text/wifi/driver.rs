@@ -4,7 +4,7 @@ use goodqueue::wifi::{self, Ac, PerAc, WifiParams};
 use goodqueue::{QueueSpec, Span};
 use goodqueue_sim::wifi::{
     ACCESS_POINT, ATH9K_QDEPTH, ATH10K_MSDU_DESC, Aggregation, Band, DeviceSpec, DriverSpec, EdcaParams,
-    Format, Lower, PeerSpec, Role, STATION, Upper,
+    Format, Lower, PeerSpec, Protection, Role, STATION, Upper,
 };
 use toml::Spanned;
 use toml::de::DeValue;
@@ -65,6 +65,7 @@ pub(super) fn access_point(
     }
     let mut device = DeviceSpec::access_point(spec);
     device.rts_threshold = rts_threshold(chain)?;
+    device.protection = protection(chain)?;
     device.tx_sk_pacing_shift = tx_sk_pacing_shift(chain)?;
     device.edca = edca(chain)?;
     Ok(AccessPoint { device, words, is_compared })
@@ -247,7 +248,16 @@ fn ath10k(
     let drops = chain.plain("firmware_full", word)?.is_some_and(|word| word == "drops");
     spec.lower = if drops { Lower::LossyFirmware { packets } } else { Lower::Firmware { packets } };
     let when_full = if drops { ", more is dropped" } else { "" };
-    Ok((spec, format!("{words}, {packets} packets in firmware{when_full}"), is_compared))
+    let mut words = format!("{words}, {packets} packets in firmware{when_full}");
+    spec.htt.station = small(chain, "firmware_station")?.filter(|_| above != "qdisc");
+    if let Some(most) = spec.htt.station {
+        words.push_str(&format!(", {most} of a station"));
+    }
+    spec.htt.completions = small(chain, "completions")?.unwrap_or(spec.htt.completions);
+    if spec.htt.completions > 1 {
+        words.push_str(&format!(", completions in batches of {}", spec.htt.completions));
+    }
+    Ok((spec, words, is_compared))
 }
 
 /// Whether stations share airtime, and which airtime counts. Without, no airtime counts and a queue waits
@@ -282,6 +292,14 @@ fn rts_threshold(chain: &Chain<'_>) -> Read<Option<u32>> {
         _ => read::bytes(key, kind, value).map(Some),
     };
     Ok(chain.plain("rts", bytes)?.flatten().map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX)))
+}
+
+fn protection(chain: &Chain<'_>) -> Read<Protection> {
+    Ok(match chain.plain("protection", word)?.as_deref() {
+        Some("retries") => Protection::Retries,
+        Some("cts") => Protection::CtsToSelf,
+        _ => Protection::Fallbacks,
+    })
 }
 
 fn tx_sk_pacing_shift(chain: &Chain<'_>) -> Read<Option<u32>> {
@@ -339,7 +357,7 @@ pub(super) fn station_words(network: &Chain<'_>) -> Read<String> {
 pub(super) fn station(section: &StationSection<'_>, network: &Chain<'_>) -> Read<(DeviceSpec, String)> {
     let chain = &section.chain;
     let (rate, mut words) = rates::down(chain)?;
-    let errors = rates::errors(chain)?;
+    let errors = rates::errors(chain, network)?;
     let mut aggregation = match rates::format(&rate) {
         Format::He => Aggregation::HE,
         Format::Vht => Aggregation::VHT,
@@ -364,5 +382,15 @@ pub(super) fn station(section: &StationSection<'_>, network: &Chain<'_>) -> Read
     let role = Role::Station { access_point: 0, down, up, weight: weight.unwrap_or(WEIGHT) };
     let rts_threshold = rts_threshold(network)?;
     let tx_sk_pacing_shift = tx_sk_pacing_shift(network)?;
-    Ok((DeviceSpec { role, edca: STATION, driver, rts_threshold, policy: None, tx_sk_pacing_shift }, words))
+    let protection = protection(network)?;
+    let device = DeviceSpec {
+        role,
+        edca: STATION,
+        driver,
+        rts_threshold,
+        protection,
+        policy: None,
+        tx_sk_pacing_shift,
+    };
+    Ok((device, words))
 }

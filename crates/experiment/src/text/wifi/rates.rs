@@ -175,9 +175,11 @@ fn ladder(chain: &Chain<'_>) -> Read<Vec<PhyRate>> {
 }
 
 /// Errors of the channel to and from a station.
-pub(super) fn errors(chain: &Chain<'_>) -> Read<Errors> {
+pub(super) fn errors(chain: &Chain<'_>, network: &Chain<'_>) -> Read<Errors> {
+    let is_coded = network.plain("snr_errors", word)?.is_some_and(|word| word == "code");
     let Some(section) = chain.first_with(&["snr", "errors"]) else { return Ok(Errors::None) };
     match (section.read("snr", read::number)?, section.read("errors", read::share)?) {
+        (Some(snr), None) if is_coded => Ok(Errors::Coded(snr.value)),
         (Some(snr), None) => Ok(Errors::Snr(snr.value)),
         (None, Some(share)) if share.value > 0.0 => Ok(Errors::Share(share.value)),
         (Some(_), Some(share)) => Err(Wrong::new(share.at, "errors, or snr that they follow from: not both")),
