@@ -187,9 +187,10 @@ fn outage(kbit: i64, jitter: u64) -> Line {
     Line::new(rates, jitter)
 }
 
-/// All links of the comparison.
+/// All links of the comparison, with the rates that `seed` gives them.
 #[must_use]
-pub fn all() -> Vec<Path> {
+pub fn all(seed: u64) -> Vec<Path> {
+    let base = 100 * seed.saturating_sub(1);
     vec![
         Path {
             name: "constant",
@@ -202,21 +203,21 @@ pub fn all() -> Vec<Path> {
             about: "Sprout's model of a cellular link: packets leave at random times, and their mean rate is a \
                     random walk between 100 and 1000 packets a second (1.2 to 12 Mbit/s) with 200 packets a \
                     second per square root of a second. Up half of each.",
-            lines: [sprout(11, [50, 500, 100], 0), sprout(12, [100, 1000, 200], 0)],
+            lines: [sprout(base + 11, [50, 500, 100], 0), sprout(base + 12, [100, 1000, 200], 0)],
             trouble: Trouble::None,
         },
         Path {
             name: "DOCSIS",
             about: "A cable shared with six neighbours, each of whom is active for 15 s in 45 s: 4 to 10 Mbit/s \
                     up, 40 to 100 down.",
-            lines: [shared(21, 10_000, 4), shared(22, 100_000, 1)],
+            lines: [shared(base + 21, 10_000, 4), shared(base + 22, 100_000, 1)],
             trouble: Trouble::None,
         },
         Path {
             name: "Starlink",
             about: "Every 15 s a new satellite with a rate of its own: 6 to 18 Mbit/s up, 40 to 160 down, and \
                     3 % more or less each second.",
-            lines: [satellites(31, [6_000, 18_000], 8), satellites(32, [40_000, 160_000], 4)],
+            lines: [satellites(base + 31, [6_000, 18_000], 8), satellites(base + 32, [40_000, 160_000], 4)],
             trouble: Trouble::None,
         },
         Path {
@@ -229,14 +230,14 @@ pub fn all() -> Vec<Path> {
             name: "bad reflectors",
             about: "8 Mbit/s up and 40 down, 15 % more or less every 5 s. One reflector adds up to 80 ms from \
                     second 30 on, another one falls silent at second 50.",
-            lines: [uneven(41, 8_000, 2), uneven(42, 40_000, 2)],
+            lines: [uneven(base + 41, 8_000, 2), uneven(base + 42, 40_000, 2)],
             trouble: Trouble::BadReflectors,
         },
         Path {
             name: "clock drift",
             about: "The same rates with good reflectors, whose clocks drift by 30 to 100 ppm. Two of them jump \
                     by 80 and 200 ms.",
-            lines: [uneven(41, 8_000, 2), uneven(42, 40_000, 2)],
+            lines: [uneven(base + 41, 8_000, 2), uneven(base + 42, 40_000, 2)],
             trouble: Trouble::Clocks,
         },
     ]

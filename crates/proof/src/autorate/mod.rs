@@ -10,6 +10,6 @@ mod picture;
 mod run;
 
 pub use links::{Line, Path, Trouble, all};
-pub use page::{bars, page, shares, spread};
+pub use page::{Results, SEEDS, bars, page, shares, spread};
 pub use picture::picture;
 pub use run::{DirectionOutcome, Outcome, Who, run};

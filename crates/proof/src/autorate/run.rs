@@ -24,13 +24,15 @@ pub enum Who {
     CakeAutorate,
     /// [`Follow`].
     Ours,
+    /// An oracle that is told of the link's rate and of its queue 100 ms late.
+    Late,
     /// 95 % of the rate that the link has at the moment.
     Oracle,
 }
 
 impl Who {
     /// All, in the order of tables.
-    pub const ALL: [Who; 5] = [Who::Minimum, Who::Mean, Who::CakeAutorate, Who::Ours, Who::Oracle];
+    pub const ALL: [Who; 6] = [Who::Minimum, Who::Mean, Who::CakeAutorate, Who::Ours, Who::Late, Who::Oracle];
 
     /// For tables.
     #[must_use]
@@ -40,6 +42,7 @@ impl Who {
             Who::Mean => "fixed at the mean",
             Who::CakeAutorate => "cake-autorate's rules",
             Who::Ours => "ours",
+            Who::Late => "oracle, 100 ms late",
             Who::Oracle => "oracle",
         }
     }
@@ -48,6 +51,8 @@ impl Who {
 /// The share of the link's rate that the oracle sets, per cent. It needs some of it to drain what a shaper
 /// lets pass between two steps.
 pub(super) const ORACLE: u64 = 95;
+/// How late the late oracle is told, and within which time it drains a queue: about two probes.
+pub(super) const LATE: Span = Span::from_millis(100);
 /// The least rate that the oracle sets: `cake` takes 0 as no limit.
 const LEAST: Rate = Rate(100_000);
 /// Start of the load.
@@ -151,7 +156,36 @@ fn shaper(way: usize, rate: Rate) -> QueueSpec {
 enum Setter<'a> {
     Fixed([Rate; 2]),
     Oracle(&'a Path),
+    Late([Late; 2]),
     Controller(Box<dyn Controller>),
+}
+
+/// What the late oracle is not told yet about a direction, every [`STEP`].
+#[derive(Clone, Debug, Default)]
+struct Late {
+    /// The rate of the link, bits that wait in front of it, and the rate of the shaper from then on.
+    known: VecDeque<[u64; 3]>,
+    rate: Rate,
+}
+
+impl Late {
+    /// The link has `rate` now, and `waiting` bits wait in front of it.
+    fn tell(&mut self, rate: Rate, waiting: u64) {
+        let steps = (LATE.0 / STEP.0) as usize;
+        let [link, waited, _] = *self.known.front().unwrap_or(&[rate.0, waiting, 0]);
+        // The queue of now, if the link has kept its rate and the shaper has passed all that it may.
+        let passed = |rate: u64| Rate(rate).bytes_in(STEP).0 * 8;
+        let queue = self
+            .known
+            .iter()
+            .fold(waited, |queue, &[.., set]| (queue + passed(set)).saturating_sub(passed(link)));
+        let drain = (u128::from(queue) * 1_000_000_000 / u128::from(LATE.0)) as u64;
+        self.rate = Rate((link / 100 * ORACLE).saturating_sub(drain));
+        self.known.push_back([rate.0, waiting, self.rate.0]);
+        if self.known.len() > steps {
+            self.known.pop_front();
+        }
+    }
 }
 
 impl Setter<'_> {
@@ -167,6 +201,7 @@ impl Setter<'_> {
             Who::Minimum => Setter::Fixed(known.map(|[least, _, _]| least)),
             Who::Mean => Setter::Fixed(known.map(|[_, mean, _]| mean)),
             Who::Oracle => Setter::Oracle(path),
+            Who::Late => Setter::Late(Default::default()),
             Who::Ours => {
                 Setter::Controller(Box::new(Follow::new(limits, MOST_REFLECTORS, Params::default())))
             }
@@ -178,6 +213,7 @@ impl Setter<'_> {
         match self {
             Setter::Fixed(rates) => rates[way],
             Setter::Oracle(path) => Rate(path.lines[way].rate_at(now).0 / 100 * ORACLE),
+            Setter::Late(ways) => ways[way].rate,
             Setter::Controller(controller) => controller.rate(Direction::BOTH[way]),
         }
     }
@@ -264,6 +300,12 @@ pub fn run(path: &Path, who: Who, seed: u64) -> Result<Outcome, BuildError> {
         let mut samples: Vec<Measured> = simulation.take_samples().collect();
         samples.sort_by_key(arrival);
         let seen: Vec<Sample> = samples.iter().filter_map(|sample| probes.take(sample)).collect();
+        if let Setter::Late(ways) = &mut setter {
+            for (way, late) in ways.iter_mut().enumerate() {
+                let waiting = simulation.link(LINE[way]).backlog().bytes * 8;
+                late.tell(path.lines[way].rate_at(Span(now.0)), waiting);
+            }
+        }
         if let Setter::Controller(controller) = &mut setter {
             let mut note = |decisions: [Option<Decision>; 2]| {
                 outcome.decisions.extend(decisions.into_iter().flatten());

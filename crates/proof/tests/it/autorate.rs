@@ -3,7 +3,7 @@
 use goodqueue_proof::autorate::{Outcome, Path, Who, all, bars, run, shares, spread};
 
 fn path(name: &str) -> Path {
-    all().into_iter().find(|path| path.name == name).expect("a link of that name")
+    all(1).into_iter().find(|path| path.name == name).expect("a link of that name")
 }
 
 fn outcome(path: &Path, who: Who) -> Outcome {

@@ -87,7 +87,6 @@ for delay in 0.005 0.01 0.02 0.03 0.05 0.08 0.12 0.2; do
   wait $! 2>/dev/null
   goodqueue sqm wan0 --up 20mbit --down 50mbit >/tmp/restarted 2>&1 || cat /tmp/restarted >>/tmp/killed
   goodqueue sqm stop wan0 >/tmp/stopped 2>&1 || cat /tmp/stopped >>/tmp/killed
-  for try in $(ls /sys/class/net | grep gqtry); do ip link del "$try"; echo "left: $try" >>/tmp/tries; done
   shown >/tmp/after
   diff /tmp/before /tmp/after >>/tmp/killed
 done
