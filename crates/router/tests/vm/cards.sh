@@ -35,11 +35,15 @@ for dev in $cards; do
 done
 for dev in e1000 e1000e 8139cp vmxnet3 virtio_net; do finds "after 1000 packets" "" $dev; done
 for dev in e100 pcnet32; do finds "no byte queue limits, and a short ring" bql-absent $dev; done
+# The driver begins anew with each ring: the link comes back, and its limit of bytes is 0 until it has sent.
 ethtool -G e1000 tx 4096
+sleep 3
 flood 1
 finds "a long ring with byte queue limits" "" e1000
 ethtool -G e1000 tx 256
-finds "its driver has just begun anew" "" e1000
+sleep 3
+flood 1
+finds "its ring is short again" "" e1000
 
 # A long ring without byte queue limits, and how long a ping waits in it beside packets that go elsewhere.
 echo 16777216 >/proc/sys/net/core/wmem_default
@@ -74,14 +78,11 @@ ip link set e1000e down; rmmod e1000e; modprobe e1000e
 named_by_driver; ip link set e1000e up
 
 # Super-packets: what was on comes back, and nothing else.
-for dev in e1000 e1000e vmxnet3; do
+for dev in e1000 e1000e vmxnet3 8139cp; do
   tc qdisc replace dev $dev root tbf rate 30mbit burst 30k latency 30ms
   by_hand super-packets $dev
   tc qdisc del dev $dev root
 done
-tc qdisc replace dev 8139cp root tbf rate 30mbit burst 30k latency 30ms
-finds "a card without super-packets" "" 8139cp
-tc qdisc del dev 8139cp root
 
 # Byte queue limits that somebody has set to nothing: the driver has them all the same.
 bql=/sys/class/net/e1000/queues/tx-0/byte_queue_limits
@@ -89,5 +90,12 @@ echo 0 >$bql/limit_max
 flood 1
 finds "limit_max of 0" bql-limit e1000
 settings="$settings $bql/limit_max"
-mends bql-limit 0 e1000
+state >/tmp/sick
+found bql-limit 0 e1000
+ok "doctor: bql-limit: mended" ends 0 '  mended' goodqueue doctor --fix --yes e1000
+flood 1
+finds "bql-limit is mended" "" e1000
+ok "doctor: bql-limit: undo" ends 0 'again' goodqueue doctor --undo
+state >/tmp/well
+ok "doctor: bql-limit: everything is as it was" same /tmp/sick /tmp/well
 echo 1879048192 >$bql/limit_max
