@@ -188,6 +188,8 @@ or two and the jitter: 2 to 5 ms. A controller learns that the link has become s
 become faster by making one. Each costs 0.2 to 0.4 s with 5 to 25 ms: two probes, the way there and back, and the \
 drain. On a link that changes every five seconds that is more than 5 % of the time. In absolute terms the 95th \
 percentile is some 6 to 13 ms; under cake-autorate's rules it is about 50 ms.
+* *Lateness is not the cause.* An oracle that learns the rate and the queue 100 ms late meets every bar. What a \
+controller lacks is the rate itself.
 * *Two attempts.* A climb in steps that ends when delay rises, which is what these figures show; and short tries, \
 which raised the rate until the bytes sent would make a queue of 6 to 10 ms, lowered it at once, and compared the \
 samples with that queue. The tries had a factor of 1.1 to 2.0 up, but on LTE and Starlink only 54 to 58 % of the \
