@@ -155,7 +155,7 @@ fn a_queue_drains_in_the_time_that_its_last_packet_waits() {
             all.filter(|(_, rtt)| **rtt > 0).map(|((&sent, &up), _)| (sent, up))
         };
         let least = probes().map(|(_, up)| up).min().expect("probes");
-        let (_, last) = probes().filter(|(sent, _)| *sent < END).next_back().expect("probes under load");
+        let (_, last) = probes().rfind(|(sent, _)| *sent < END).expect("probes under load");
         let wait = last - least;
         let mut waits = probes().filter(|(sent, up)| *sent >= END && up - least >= FIVE_PACKETS);
         let drained = waits.next_back().map_or(0, |(sent, _)| sent - END);
