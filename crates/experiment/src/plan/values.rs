@@ -23,24 +23,28 @@ pub(super) fn span(flag: &str, text: &str) -> Result<Span, Error> {
 /// # Errors
 /// Why it is none, and how to write one.
 pub fn read_rate(text: &str) -> Result<Rate, String> {
-    let cure = "write a rate as tc does, as in 20mbit or 1gbit";
-    match text.parse() {
-        Ok(Rate(0)) => Err(format!("nothing ever leaves a link of rate zero; {cure}")),
-        rate => rate.map_err(|error| format!("{error}; {cure}")),
-    }
+    text.parse().map_err(|error| format!("{error}; {CURE}")).and_then(above_zero)
+}
+
+const CURE: &str = "write a rate as tc does, as in 20mbit or 1gbit";
+
+fn above_zero(rate: Rate) -> Result<Rate, String> {
+    if rate.0 == 0 { Err(format!("nothing ever leaves a link of rate zero; {CURE}")) } else { Ok(rate) }
 }
 
 /// [`read_rate`], with a warning where people often mean something else.
 pub(super) fn rate(flag: &str, text: &str, warnings: &mut Vec<String>) -> Result<Rate, Error> {
-    let is_bare = text.parse::<u64>().is_ok();
-    if is_bare {
-        warnings.push(format!(
-            "{flag} {text}: a number without a unit is bits per second, as in tc; \
-             did you mean {text}mbit?"
-        ));
-    }
-    let rate = read_rate(&if is_bare { format!("{text}bit") } else { text.to_owned() })
-        .map_err(|why| Error::Usage(format!("{flag} {text}: {why}")))?;
+    let rate = match text.parse::<u64>() {
+        Ok(bits) => {
+            warnings.push(format!(
+                "{flag} {text}: a number without a unit is bits per second, as in tc; \
+                 did you mean {text}mbit?"
+            ));
+            above_zero(Rate(bits))
+        }
+        Err(_) => read_rate(text),
+    };
+    let rate = rate.map_err(|why| Error::Usage(format!("{flag} {text}: {why}")))?;
     warnings.extend(bytes_per_second(text, rate).map(|why| format!("{flag} {why}")));
     Ok(rate)
 }

@@ -109,8 +109,8 @@ impl Network {
                     places = places.saturating_add(room(port).saturating_mul(queues));
                     if places > MOST_PLACES {
                         let what = format!(
-                            "the queues and rings up to here have room for {places} packets, and {MOST_PLACES} is \
-                             the most"
+                            "the queues and rings up to here have room for {places} packets, but the maximum is \
+                             {MOST_PLACES}"
                         );
                         return Err(Wrong::new(link.at, what));
                     }

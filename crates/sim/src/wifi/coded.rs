@@ -1,8 +1,8 @@
 //! Errors from modulation and code: the bit error ratio of the modulation in white noise, and the union bound
 //! on what a Viterbi decoder with hard decisions makes of it.
 //!
-//! The model is that of G. Pei and T. Henderson, "Validation of OFDM error rate model in ns-3" (Boeing, 2010).
-//! It extends to 256 and 1024 points by the same formula for square constellations (Proakis, "Digital
+//! The model is that of G. Pei and T. Henderson, "Validation of OFDM error rate model in ns-3" (Boeing,
+//! 2010). It extends to 256 and 1024 points by the same formula for square constellations (Proakis, "Digital
 //! Communications"). The weights of the code (133, 171) are published: for rates 1/2, 2/3 and 3/4 by P.
 //! Frenger, P. Orten, T. Ottosson and A. Svensson, "Multi-rate convolutional codes" (Chalmers, 1998), for 5/6
 //! by D. Haccoun and G. Begin, "High-rate punctured convolutional codes for Viterbi and sequential decoding"

@@ -7,6 +7,7 @@ use goodqueue::{Nanos, Reason, Span};
 use super::block_ack::Mpdu;
 use super::device::{PathId, subframe};
 use super::frame::{DeviceId, Sink, Skb};
+use super::htt::Completion;
 use super::radio::{Radio, Through};
 
 /// Aggregates in a hardware queue (ath9k `ATH_AGGR_MIN_QDEPTH`); PPDUs of any kind in the firmware's.
@@ -94,6 +95,38 @@ impl Radio {
         }
         if let Some(dqls) = &mut self.paths[path as usize].dqls {
             dqls[ac as usize].completed(now, bytes);
+        }
+    }
+
+    /// The firmware reports what it has finished, if that is enough or all that it had.
+    fn report_batch(&mut self, now: Nanos, from: DeviceId) {
+        let device = &mut self.devices[usize::from(from)];
+        let is_all = device.pending() == device.unreported();
+        let Some(htt) = &mut device.htt else { return };
+        if !is_all && !htt.is_batch_full() {
+            return;
+        }
+        let mut batch = std::mem::take(&mut htt.unreported);
+        batch.sort_by_key(|completion| (completion.ac as usize, completion.station.0));
+        for completion in &batch {
+            device.count(completion);
+        }
+        let sum = |part: &[Completion]| part.iter().fold(0_u32, |sum, one| sum.saturating_add(one.bytes));
+        for part in batch.chunk_by(|one, other| (one.ac, one.station) == (other.ac, other.station)) {
+            let path = device.stations[part[0].station.0 as usize];
+            if let Some(dqls) = &mut self.paths[path as usize].dqls {
+                dqls[part[0].ac as usize].completed(now, sum(part));
+            }
+        }
+        for category in &mut device.categories {
+            let bytes = std::mem::take(&mut category.completed_bytes);
+            if let Some(dql) = category.dql.as_mut().filter(|_| bytes > 0) {
+                dql.completed(now, bytes);
+            }
+        }
+        batch.clear();
+        if let Some(htt) = &mut device.htt {
+            htt.unreported = batch;
         }
     }
 

@@ -294,11 +294,11 @@ fn firmware_may_limit_a_station_and_report_in_batches() {
     assert_eq!(words, format!("ath10k-4.19: stations in turn, {rest}"));
     refused(
         &one("driver = \"ath10k-4.4\"\nfirmware_station = 64", "mcs = 1"),
-        "4:20: `firmware_station` says nothing with driver = \"ath10k-4.4\"",
+        "4:20: `firmware_station` has no effect with driver = \"ath10k-4.4\"",
     );
     refused(
         &one("completions = 2", "mcs = 1"),
-        "3:15: `completions` says nothing with driver = \"ath9k-6.1\"",
+        "3:15: `completions` has no effect with driver = \"ath9k-6.1\"",
     );
 }
 

@@ -116,7 +116,7 @@ impl Rx {
         self.ack.ato
     }
 
-    /// The estimate of the round-trip time, and the bytes that were read in the last one (Linux `rcvq_space`).
+    /// The estimate of the round-trip time, and the bytes read in the last one (Linux `rcvq_space`).
     pub(in crate::tcp) fn rcv_rtt_and_space(&self) -> (Span, u64) {
         (self.window.rtt(), self.window.space())
     }
