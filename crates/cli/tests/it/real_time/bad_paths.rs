@@ -111,7 +111,7 @@ fn live_a_client_that_sleeps_in_mid_test_keeps_what_it_has_measured() {
         let mut words = words.filter_map(|doubt| doubt["evidence"].as_str());
         let stood = words.find(|text| text.contains("this program did not run for")).expect("the reason");
         assert!(stood.contains("this machine slept") && stood.contains("measure again"), "{stood}");
-        let seconds: f64 = stood.split(' ').nth(5).and_then(|word| word.parse().ok()).expect("a number");
+        let seconds: f64 = stood.split(' ').nth(6).and_then(|word| word.parse().ok()).expect("a number");
         assert!((3.9..10.0).contains(&seconds), "{stood}");
         // Probes before and after.
         let sent = run["probes"][0]["sent_ns"].as_array().expect("probes");

@@ -489,7 +489,7 @@ fn loopback_times_and_sizes_can_be_random_or_from_a_file() {
     for (options, part) in [
         ("--schedule sometimes", "isochronous, poisson or trace:FILE"),
         ("--schedule trace:/no/such/file", "No such file"),
-        ("--size 1400..100", "least size"),
+        ("--size 1400..100", "minimum size"),
         ("--size many", "a number of bytes"),
         ("--size 40", "takes 60 bytes"),
         ("--ecn ect2", "ect0"),

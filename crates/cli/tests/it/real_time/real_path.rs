@@ -433,13 +433,13 @@ fn loopback_errors_are_named_before_anything_is_sent() {
         (output.status.code(), stderr(&output))
     };
     for (typed, code, part) in [
-        ("127.0.0.1", 2, "add --key and the word"),
+        ("127.0.0.1", 2, "add --key with the word"),
         ("127.0.0.1 --key short", 2, "at least 12 characters"),
         ("127.0.0.1 rrull --key averylongword", 2, "no test is called `rrull`"),
         ("127.0.0.1 rtt_fair --key averylongword", 2, "needs 4 server hosts; there is 1: add the others"),
         ("127.0.0.1 rrul -H 127.0.0.2 --key averylongword", 2, "rrul needs 1 server host; there are 2"),
-        ("127.0.0.1 http-rrul", 2, "add --key and the word"),
-        ("127.0.0.1 http", 2, "add --key and the word"),
+        ("127.0.0.1 http-rrul", 2, "add --key with the word"),
+        ("127.0.0.1 http", 2, "add --key with the word"),
         ("127.0.0.1:1 --key averylongword", 3, "TCP port 1: nobody listens there; start `goodqueue server`"),
         ("127.0.0.1:1 ping --length 1s", 3, "UDP port 1: nobody listens there"),
         ("127.0.0.1 --key averylongword --length 0s", 2, "--length 0s"),
