@@ -188,8 +188,8 @@ fn column(
     Hover { area, domain: (from, to), log: false, places, unit: "s", series }
 }
 
-/// Lines across the delays. A line without a mark has its words at its right end: below it, where no round trip
-/// is, or above it if it is close to the axis.
+/// Lines across the delays. A line without a mark has its words at its right end: below it, where no round
+/// trip is, or above it if it is close to the axis.
 fn draw_across(scene: &mut Scene, frame: &Frame, lines: &[Across]) {
     for line in lines {
         let y = frame.y.at(line.at).clamp(frame.top, frame.bottom());
