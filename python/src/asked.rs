@@ -275,7 +275,7 @@ impl Monitor for Watch<'_> {
         self.asked = Instant::now();
         let asked = Python::attach(|py| {
             py.check_signals().and_then(|()| self.tell(py)).inspect_err(|_| {
-                                // It may wait without end for a queue in Python.
+                // It may wait without end for a queue in Python.
                 let _ = own::interrupt(py, self.shared.threads());
             })
         });
