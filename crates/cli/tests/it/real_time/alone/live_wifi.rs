@@ -166,7 +166,7 @@ fn what_the_live_air_does_not_support_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     };
-    refused("[test]\nname = \"rrul\"\n", "--live: of experiments it runs those over [wifi]");
+    refused("[test]\nname = \"rrul\"\n", "--live: it runs only experiments over [wifi]");
     let many = ANOMALY.replacen("name = \"slow\"", "name = \"slow\"\ncount = 8", 1);
     refused(&many, "flows and probes at 9 stations, but the maximum is 8");
     refused(&ANOMALY.replace("mcs = 7", "mcs = 70"), "mcs");
