@@ -268,6 +268,7 @@ fn sockets(
         flows: args.flows,
         length,
         udp: rate("udp-rate", &args.udp_rate)?,
+        rate: rate("load-rate", &args.load_rate)?,
     };
     let mut tries = if args.port == 0 { 16 } else { 1 };
     loop {

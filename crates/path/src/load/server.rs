@@ -78,6 +78,8 @@ pub struct Bounds {
     pub length: Span,
     /// Highest rate of the UDP flows of a load in each direction.
     pub udp: Rate,
+    /// Highest rate of the TCP or QUIC flows of a load, both directions together, on average since its start.
+    pub rate: Rate,
 }
 
 impl Default for Bounds {
@@ -90,6 +92,7 @@ impl Default for Bounds {
             flows: 128,
             length: Span::from_secs(3600),
             udp: Rate(100_000_000),
+            rate: Rate(100_000_000_000),
         }
     }
 }
@@ -697,7 +700,8 @@ impl Control<'_> {
         // A flow that was aborted may still be open here when the next connects.
         let flows = start.flows as usize * 2;
         let web = start.web as usize;
-        let limits = FlowLimits { flows, served: flows * CONNECTIONS, web, until: start.length_ns };
+        let (served, rate) = (flows * CONNECTIONS, Some(bounds.rate));
+        let limits = FlowLimits { flows, served, web, until: start.length_ns, rate };
         let quic = self.shared.server.quic.as_ref().map(|(server, _)| server);
         let (quic, of_tcp) = match (start.transport, quic) {
             (Transport::Tcp, _) => (None, limits),

@@ -9,12 +9,12 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 use goodqueue_path::load::client::{Control, Failure};
-use goodqueue_path::load::message::{Start, Why};
+use goodqueue_path::load::message::{Ended, Start, Why};
 use goodqueue_path::load::server::{Bounds, Event, LoadServer};
 use goodqueue_path::load::{Secret, word};
-use goodqueue_probe::net::{ClockWatch, Far, SessionId, SharedClock, run_load};
+use goodqueue_probe::net::{ClockWatch, Far, LoadSummary, SessionId, SharedClock, run_load};
 use goodqueue_probe::{Direction, End, Params, Sample, Test, resolve};
 
 use crate::ends::Ends;
@@ -47,13 +47,13 @@ fn test(name: &str) -> Test {
     resolve(name, &Params { length, step, idle, ..Params::default() }).unwrap()
 }
 
-/// One load, and all samples of it.
-fn load(at: SocketAddr, control: &mut Control, test: &Test) -> Vec<Sample> {
+/// One load: what the client had, what the server said at its end, and all samples.
+fn run(at: SocketAddr, control: &mut Control, test: &Test) -> (LoadSummary, Ended, Vec<Sample>) {
     let start = ClockWatch::new().now().mono + 50_000_000;
     let session = control.start(Start::of(test.flows.len() as u32, start, test.load)).unwrap();
     let (clock, (sink, samples)) = (SharedClock::starting_at(start), channel());
     let (done, mut far) = (AtomicBool::new(false), Vec::new());
-    thread::scope(|scope| {
+    let (near, ended) = thread::scope(|scope| {
         let flows = scope.spawn(|| {
             let end = run_load(
                 test,
@@ -66,16 +66,22 @@ fn load(at: SocketAddr, control: &mut Control, test: &Test) -> Vec<Sample> {
             end.unwrap()
         });
         let ended = control.run(&mut |sample| far.push(sample), &done).unwrap();
-        let near = flows.join().unwrap();
-        assert!(near.flows.iter().all(|flow| flow.error.is_none()), "{near:?}");
-        assert_eq!((ended.refused, &ended.error), (0, &None));
-        let downloads = test.flows.iter().filter(|flow| flow.direction == Direction::Down).count();
-        assert!(ended.cc.iter().all(|(_, cc)| cc == "cubic"), "{ended:?}");
-        assert_eq!(ended.cc.len(), downloads);
+        (flows.join().unwrap(), ended)
     });
     drop(sink);
     far.extend(samples);
-    far
+    (near, ended, far)
+}
+
+/// One load that ends as planned, and all samples of it.
+fn load(at: SocketAddr, control: &mut Control, test: &Test) -> Vec<Sample> {
+    let (near, ended, samples) = run(at, control, test);
+    assert!(near.flows.iter().all(|flow| flow.error.is_none()), "{near:?}");
+    assert_eq!((ended.refused, &ended.error), (0, &None));
+    let downloads = test.flows.iter().filter(|flow| flow.direction == Direction::Down).count();
+    assert!(ended.cc.iter().all(|(_, cc)| cc == "cubic"), "{ended:?}");
+    assert_eq!(ended.cc.len(), downloads);
+    samples
 }
 
 #[test]
@@ -186,6 +192,25 @@ fn loopback_what_a_server_does_not_allow_is_refused_with_its_limit() {
         // Its place is free once it has ended.
         first.run(&mut |_| {}, &AtomicBool::new(true)).unwrap();
         assert!(open().start(Start::of(1, ClockWatch::new().now().mono, Span::from_secs(1))).is_ok());
+    });
+}
+
+#[test]
+fn loopback_a_load_beyond_the_server_s_rate_is_ended() {
+    let secret = secret();
+    with_server(Bounds { rate: Rate(10_000_000), ..Bounds::default() }, &secret, |at| {
+        for name in ["tcp_2up", "tcp_2down"] {
+            let mut control = Control::open(at, &secret).unwrap();
+            let (_, ended, samples) = run(at, &mut control, &test(name));
+            let error = ended.error.expect("the load was ended");
+            assert!(error.contains("10mbit") && error.contains("--load-rate"), "{error}");
+            // What the rate allows in the 0.3 s of the load and the second ahead, and a turn of each flow.
+            let most = 1_250_000 * 13 / 10 + 2 * (128 << 10);
+            let received =
+                |sample: &Sample| if let Sample::Received { bytes, .. } = sample { *bytes } else { 0 };
+            let bytes: u64 = samples.iter().map(received).sum();
+            assert!(bytes < most, "{name}: {bytes} bytes");
+        }
     });
 }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use goodqueue::Span;
+use goodqueue::{Rate, Span};
 use goodqueue_path::load::Secret;
 use goodqueue_path::load::client::Control;
 use goodqueue_path::load::message::{Ended, Start};
@@ -141,6 +141,18 @@ fn loopback_flows_go_both_ways_with_each_congestion_control() {
                 assert_eq!(flow.cc, if is_down { String::new() } else { cc.clone() });
             }
             assert!(ended.busy_permille.is_some_and(|busy| (1..=1000).contains(&busy)), "{ended:?}");
+        }
+    });
+}
+
+#[test]
+fn loopback_a_load_beyond_the_server_s_rate_is_ended() {
+    served(Bounds { rate: Rate(1_000_000), ..Bounds::default() }, |tcp, _| {
+        for name in ["tcp_2up", "tcp_2down"] {
+            let (flows, ended, _) = load(tcp, &test(name, "cubic"));
+            let error = ended.error.expect("the load was ended");
+            assert!(error.contains("1mbit") && error.contains("--load-rate"), "{error}");
+            assert!(flows.flows.iter().all(|flow| flow.error.is_some()), "{name}: {flows:?}");
         }
     });
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use goodqueue::Rate;
+
 /// Why a test could not run over sockets.
 #[derive(Debug, thiserror::Error)]
 pub enum NetError {
@@ -50,6 +52,9 @@ pub enum NetError {
     /// Some flows of the test are over TCP, others over QUIC.
     #[error("the flows of a test over sockets have one transport: tcp or quic")]
     Transports,
+    /// A load transferred more than a server of many clients allows.
+    #[error("its flows reached the limit of {0}, on average since its start (--load-rate)")]
+    Rate(Rate),
     /// A thread panicked: a bug in the program.
     #[error("the {0} thread panicked")]
     Thread(&'static str),

@@ -58,11 +58,11 @@ impl FlowEnd {
         }
     }
 
-    /// Transfers bytes until the socket has no more data or room, or the turn is over.
+    /// Transfers bytes until the socket has no more data or room, or the turn is over. Returns how many.
     ///
     /// # Errors
     /// The kernel's, and `UnexpectedEof` if the other end has closed.
-    pub(super) fn pump(&mut self) -> io::Result<()> {
+    pub(super) fn pump(&mut self) -> io::Result<usize> {
         let mut turn = 0;
         while turn < TURN {
             let moved = match self.end {
@@ -76,12 +76,12 @@ impl FlowEnd {
                     self.total += moved as u64;
                     self.in_step += moved as u64;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        Ok(())
+        Ok(turn)
     }
 
     fn write(&mut self) -> io::Result<usize> {

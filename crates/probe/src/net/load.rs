@@ -178,7 +178,7 @@ impl<'a> Load<'a> {
 
     fn serve(&mut self, index: usize) {
         let result = match self.states.get_mut(index) {
-            Some(State::Running(flow)) => flow.pump(),
+            Some(State::Running(flow)) => flow.pump().map(drop),
             Some(State::Connecting(_)) => self.begin(index),
             _ => Ok(()),
         };

@@ -212,7 +212,8 @@ impl OverQuic {
     /// Serves until `stop` is set, and passes on the samples.
     fn run(&self, clock: &SharedClock, sink: &Sender<Sample>, stop: &AtomicBool) -> Result<(), NetError> {
         // A flow that was aborted may still be open here when the next connects.
-        let limits = FlowLimits { flows: self.flows * 2, served: usize::MAX, web: 0, until: i64::MAX };
+        let limits =
+            FlowLimits { flows: self.flows * 2, served: usize::MAX, web: 0, until: i64::MAX, rate: None };
         let outbox = Arc::new(Outbox::new(MOST_SAMPLES));
         self.server.begin(self.session, &self.client, limits, *clock, Arc::clone(&outbox));
         thread::scope(|scope| {
@@ -319,6 +320,8 @@ struct Loop<'a> {
     grid: Option<Grid>,
     connections: BTreeMap<u64, Connection>,
     next: u64,
+    /// Bytes of all flows, in both directions.
+    transferred: u64,
     summary: ServerSummary,
 }
 
@@ -338,6 +341,7 @@ impl<'a> Loop<'a> {
             grid: None,
             connections: BTreeMap::new(),
             next: 0,
+            transferred: 0,
             summary: ServerSummary::default(),
         })
     }
@@ -376,6 +380,9 @@ impl<'a> Loop<'a> {
             self.pass_time()?;
             if self.sink.is_full() {
                 return Err(ErrorKind::WouldBlock.into()).context("hand on", "samples that nobody reads");
+            }
+            if let Some(limits) = self.limits {
+                limits.check_rate(self.transferred, self.clock.t())?;
             }
         }
         let left: Vec<u64> = self.connections.keys().copied().collect();
@@ -484,11 +491,10 @@ impl<'a> Loop<'a> {
 
     fn serve(&mut self, token: u64) {
         match self.connections.get_mut(&token) {
-            Some(Connection::Flow { end, .. }) => {
-                if let Err(error) = end.pump() {
-                    self.close(token, Some(explain(&error)));
-                }
-            }
+            Some(Connection::Flow { end, .. }) => match end.pump() {
+                Ok(bytes) => self.transferred += bytes as u64,
+                Err(error) => self.close(token, Some(explain(&error))),
+            },
             Some(Connection::Unknown { .. }) => self.read_header(token),
             Some(Connection::Web(_)) => self.answer(token),
             None => {}

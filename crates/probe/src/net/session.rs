@@ -12,6 +12,9 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use goodqueue::Rate;
+
+use super::error::NetError;
 use super::sys::{self, AsFd, BorrowedFd, Waker};
 use crate::Sample;
 use crate::quic::ClientKeys;
@@ -111,6 +114,25 @@ pub struct FlowLimits {
     pub web: usize,
     /// Latest planned stop of a flow, nanoseconds from the start of the load.
     pub until: i64,
+    /// Highest rate of all flows together, in both directions, on average since the start of the load.
+    pub rate: Option<Rate>,
+}
+
+impl FlowLimits {
+    /// Checks whether flows may have transferred `bytes` by `t`. They may be a second ahead of the rate.
+    ///
+    /// # Errors
+    /// [`NetError::Rate`].
+    pub(super) fn check_rate(&self, bytes: u64, t: i64) -> Result<(), NetError> {
+        const SECOND: u128 = 1_000_000_000;
+        let time = u128::from(t.max(0).cast_unsigned()) + SECOND;
+        match self.rate {
+            Some(rate) if u128::from(bytes) * 8 * SECOND > u128::from(rate.0) * time => {
+                Err(NetError::Rate(rate))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Samples on their way to a client that may not read them in time.

@@ -14,7 +14,7 @@ use quinn_proto::{
 };
 
 use super::control::Chosen;
-use crate::{QuicCc, TcpSample};
+use crate::{End, QuicCc, TcpSample};
 
 /// Bytes with which a client says what its flow is.
 pub const OPENING: usize = 84;
@@ -122,6 +122,17 @@ pub struct View {
     pub is_connected: bool,
     /// The sender's state, in the names of `tcp_info` as far as they mean the same: see [`Host::view`].
     pub info: TcpSample,
+}
+
+impl View {
+    /// Payload that this end has transferred as a sender or receiver, bytes.
+    #[must_use]
+    pub fn of(&self, end: End) -> u64 {
+        match end {
+            End::Sender => self.sent,
+            End::Receiver => self.received,
+        }
+    }
 }
 
 /// One end.

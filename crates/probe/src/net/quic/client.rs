@@ -230,7 +230,7 @@ impl<'a> QuicFlows<'a> {
             State::Waiting => {}
             State::Running(mut running) => {
                 let view = running.view();
-                bytes_total = if end == End::Receiver { view.received } else { view.sent };
+                bytes_total = view.of(end);
                 let bytes = running.take_received();
                 if end == End::Receiver && bytes > 0 {
                     let _ = self.sink.send(Sample::Received { flow, t: self.agenda.step_end(), bytes });

@@ -158,15 +158,20 @@ struct Working {
     load: Arc<QuicLoad>,
     grid: Option<Grid>,
     summary: ServerSummary,
-    /// Whether a sample found no room.
-    is_full: bool,
+    /// Bytes of flows that have ended, in both directions.
+    transferred: u64,
+    /// Why the load must end: a sample found no room, or the load is beyond its rate.
+    error: Option<NetError>,
     /// The monotonic clock and the thread's time on a processor when the load started.
     since: Option<[i64; 2]>,
 }
 
 impl Working {
     fn emit(&mut self, sample: Sample) {
-        self.is_full |= !self.load.outbox.put(sample);
+        if !self.load.outbox.put(sample) {
+            let full: io::Result<()> = Err(io::Error::from(ErrorKind::WouldBlock));
+            self.error = full.context("hand on", "samples that nobody reads").err();
+        }
     }
 }
 
@@ -246,7 +251,8 @@ impl<'a> Serving<'a> {
         for (&session, load) in lock(&self.server.loads).iter() {
             self.loads.entry(session).or_insert_with(|| {
                 let (grid, summary) = (None, ServerSummary::default());
-                Working { load: Arc::clone(load), grid, summary, is_full: false, since: None }
+                let load = Arc::clone(load);
+                Working { load, grid, summary, transferred: 0, error: None, since: None }
             });
         }
     }
@@ -361,7 +367,8 @@ impl<'a> Serving<'a> {
             let step = working.grid.map_or(t, |grid| grid.next());
             working.emit(Sample::Received { flow, t: step, bytes });
         }
-        let bytes_total = if served.end == End::Receiver { view.received } else { view.sent };
+        let bytes_total = view.of(served.end);
+        working.transferred += bytes_total;
         let error = error.filter(|_| t < served.stop - EARLY);
         working.emit(Sample::FlowEnd { flow, t, end: served.end, bytes_total, error });
     }
@@ -389,10 +396,12 @@ impl<'a> Serving<'a> {
                 working.since.get_or_insert_with(|| [sys::monotonic(), sys::thread_time()]);
             }
             while let Some(end) = working.grid.as_mut().and_then(|grid| grid.pass(t)) {
+                let mut transferred = working.transferred;
                 for socket in &mut self.sockets {
                     let flows = socket.flows.iter_mut().filter(|(_, served)| served.session == *session);
                     for (&number, served) in flows {
                         let (view, flow) = (socket.host.view(at, number), served.flow);
+                        transferred += view.of(served.end);
                         working.emit(match served.end {
                             End::Sender => Sample::Tcp { flow, t, info: view.info },
                             End::Receiver => {
@@ -402,6 +411,9 @@ impl<'a> Serving<'a> {
                         });
                     }
                 }
+                if let Err(error) = working.load.limits.check_rate(transferred, t) {
+                    working.error = Some(error);
+                }
             }
         }
         let overdue = self.flows_that(|served| {
@@ -409,7 +421,7 @@ impl<'a> Serving<'a> {
             working.is_none_or(|one| one.load.clock.t() > served.stop.saturating_add(OVERTIME))
         });
         self.close_all(overdue);
-        let is_over = |one: &Working| one.is_full || one.load.is_over.load(Ordering::Acquire);
+        let is_over = |one: &Working| one.error.is_some() || one.load.is_over.load(Ordering::Acquire);
         let over: Vec<SessionId> =
             self.loads.iter().filter(|(_, one)| is_over(one)).map(|(&session, _)| session).collect();
         for session in over {
@@ -425,12 +437,7 @@ impl<'a> Serving<'a> {
             let passed = (sys::monotonic() - mono).max(1) as f64;
             (sys::thread_time() - time) as f64 / passed
         });
-        let end = if working.is_full {
-            Err(io::Error::from(ErrorKind::WouldBlock)).context("hand on", "samples that nobody reads")
-        } else {
-            Ok((working.summary, busy))
-        };
-        working.load.set_end(end);
+        working.load.set_end(working.error.map_or(Ok((working.summary, busy)), Err));
     }
 
     fn end_all(&mut self) {
