@@ -167,7 +167,7 @@ pub enum Command {
         output: Option<PathBuf>,
     },
     /// Waits until `shape` has ended, and restores its interface
-    #[command(hide = true)]
+    #[command(name = "internal-guard", hide = true)]
     ShapeGuard {
         /// The number of the interface
         index: u32,

@@ -125,7 +125,7 @@ impl Guard {
         let program = std::env::current_exe().map_err(Error::machine)?;
         let mut command = Command::new(program);
         // Ctrl-C of a terminal goes to its own group.
-        command.arg("shape-guard").arg(index.to_string()).stdin(Stdio::piped()).process_group(0);
+        command.arg("internal-guard").arg(index.to_string()).stdin(Stdio::piped()).process_group(0);
         command.spawn().map(Guard).map_err(Error::machine)
     }
 

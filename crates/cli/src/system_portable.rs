@@ -57,7 +57,7 @@ pub fn shape(_: &ShapeArgs) -> Result<(), Error> {
 /// # Errors
 /// Always.
 pub fn shape_guard(_: u32) -> Result<(), Error> {
-    Err(Error::Usage("shape-guard: it needs Linux".into()))
+    Err(Error::Usage("internal-guard: it needs Linux".into()))
 }
 
 /// There is none.

@@ -195,7 +195,7 @@ kill -9 $shape; wait $shape 2>/dev/null; sleep 1
 shown >/tmp/after
 ok "shape: killed, its guard puts everything back" same /tmp/before /tmp/after
 takes --queue fq_codel
-kill -9 $(pgrep -f shape-guard) $shape; wait $shape 2>/dev/null
+kill -9 $(pgrep -f internal-guard) $shape; wait $shape 2>/dev/null
 takes --queue fq_codel
 ok "shape: both killed, the next one cleans up" ping -c 2 10.0.2.2
 ends_well $shape
