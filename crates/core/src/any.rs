@@ -16,7 +16,7 @@ use crate::spec::build::{Build, BuildContext};
 use crate::spec::{BuildError, Link, QueueParams, QueueSpec};
 use crate::{Backlog, Configurable, Fifo, Inspect, Nanos, Owner, Packet, Queue, Rng, Stats, Verdict};
 
-/// Declares [`AnyQueue`] and what builds and configures it.
+/// Declares [`AnyQueue`] and the code that builds and configures it.
 macro_rules! any {
     (
         $fifo:ident: $fifo_queue:ty { $($(#[$name_doc:meta])+ $name:ident: $name_params:ty;)+ }

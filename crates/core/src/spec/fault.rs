@@ -80,8 +80,8 @@ pub enum Fault<'a> {
 }
 
 impl<'a> Fault<'a> {
-    /// The words at fault, a slice of the text that was read; `None` if something is missing in it or its
-    /// parts contradict each other.
+    /// The words at fault, a slice of the text that was read; `None` if something is missing or its parts
+    /// contradict each other.
     #[must_use]
     pub const fn words(&self) -> Option<&'a str> {
         match *self {

@@ -223,7 +223,7 @@ impl<P: Packet, M: Memory> Configurable<P> for Wheel<P, M> {
         })
     }
 
-    /// The width of the slots stays.
+    /// The width of the slots does not change.
     fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
         self.params = Params { granularity: self.params.granularity, ..params };
         self.limit = params.limit.min(self.arena.capacity());

@@ -58,8 +58,8 @@
 //! `ath9k_scheduler` is the order of stations in ath9k's own scheduler, before mac80211 had one (Linux 4.11
 //! to 5.0). `sparse_stations` is not in Linux 6.1: it is the optimisation of "Ending the Anomaly"
 //! (Høiland-Jørgensen et al., USENIX ATC 2017, section 3.2), which ath9k had until its scheduler moved to
-//! mac80211. A newly active station comes before all that were served, for one weight of airtime, and after
-//! that once behind them. In Linux 6.1 every newly scheduled queue goes to the head. `joint_airtime` and
+//! mac80211. A newly active station comes before all that were served, for one weight of airtime, and then
+//! once after them. In Linux 6.1 every newly scheduled queue goes to the head. `joint_airtime` and
 //! `Admission` (feature `alloc`) are not in Linux either and are off by default.
 
 #[cfg(feature = "alloc")]
@@ -108,7 +108,7 @@ use crate::arena::Slot;
 use crate::codel::Law;
 use crate::{Nanos, Observer, Packet};
 
-/// Most stations of a radio.
+/// Maximum number of stations of a radio.
 const MOST_STATIONS: u32 = 1 << 20;
 
 /// The storage of a radio's stack.
