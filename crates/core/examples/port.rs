@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         port.arrive(Nanos::ZERO, packet(100, 0x9abc_def0), &mut Ignore);
 
-        // The owner sleeps until `next_wake`; here time simply goes there.
+        // An owner sleeps until `next_wake`; here time simply jumps there.
         while let Some(now) = port.next_wake() {
             while let Some(departure) = port.poll(now, &mut Ignore) {
                 if departure.packet.cookie == 100 {

@@ -72,7 +72,7 @@ pub(crate) struct Load<Q> {
 }
 
 impl<Q: Queue<Header>> Load<Q> {
-    /// A queue that holds `standing` packets; it has one less now.
+    /// A load whose queue holds `standing` packets at each dequeue; it has one less now.
     pub(crate) fn new(queue: Q, standing: u32, flows: usize, step: u64) -> Load<Q> {
         let pool = Pool { free: (0..4096).collect(), drops: 0 };
         let now = Nanos(1_000_000_000);
@@ -89,7 +89,7 @@ impl<Q: Queue<Header>> Load<Q> {
         black_box(cost_enqueue(&mut self.queue, self.now, &packet, &mut self.pool));
     }
 
-    /// One step; whether a packet was delivered.
+    /// Runs one step; returns whether a packet was delivered.
     pub(crate) fn step(&mut self) -> bool {
         self.now.0 += self.step;
         while self.queue.backlog().packets < self.standing {

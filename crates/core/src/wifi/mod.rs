@@ -2,8 +2,7 @@
 //! its airtime queue limits (AQL). Behaviour: Linux 6.1.192 `net/mac80211`, decision for decision.
 //!
 //! ```text
-//!  enqueue ──► queue of (station, TID) ──► list of its access category ──► schedule_start, next_txq,
-//! return_txq
+//!  enqueue ──► queue of (station, TID) ──► list of its access category ──► schedule_start, next_txq, return_txq
 //!              flows, CoDel in each        deficit round robin             may_transmit
 //!                                                                              │
 //!  set_rate ─► estimator ─► airtime in flight (AQL) ◄── tx_completed           ▼
@@ -45,8 +44,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is in no paper
-//!
+//! # Not in the papers
 //!
 //! * There is one pool of flows for the radio. A packet whose flow belongs to another queue at the moment
 //!   goes to the fall-back flow of its own queue. A flow keeps its control state when it changes its queue.

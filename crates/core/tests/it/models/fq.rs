@@ -1,4 +1,4 @@
-//! `fq`: the promises, with times to leave and paces of its own host.
+//! `fq`: the promises of every queue, and the departure times and pacing rates of the sending host.
 
 use goodqueue::fq::{Flow, Node, Params};
 use goodqueue::{
@@ -31,7 +31,7 @@ fn fq(params: Params, flows: usize) -> Fq<Header> {
     Fq::new(Nanos(0), params, LINK, (vec![0; 4], vec![Flow::default(); flows], nodes)).expect("a queue")
 }
 
-/// A host whose packets are to leave at times of their own, by their number.
+/// A host that sets the departure time of each packet, by its number.
 struct Host {
     departures: Vec<u64>,
     rate: Option<u64>,
@@ -59,7 +59,8 @@ proptest! {
         run(fq(Params { limit: 40, maxrate: Some(Rate(4_000_000)), ..Params::default() }, flows), 0, &ops);
     }
 
-    /// With times to leave each packet leaves at its time, of equal ones of a flow the first come.
+    /// A packet with a departure time leaves at that time. Packets of a flow with equal times leave in order
+    /// of arrival.
     #[test]
     fn packets_leave_at_their_times(
         departures in prop::collection::vec(0_u64..2_000_000, 1..120),
