@@ -196,7 +196,7 @@ impl<T: Copy, S: Storage<T>> Ring<T, S> {
         Ring { places, capacity, head: 0, len: 0, item: PhantomData }
     }
 
-    /// Most items that the ring can hold.
+    /// Maximum number of items that the ring can hold.
     pub const fn capacity(&self) -> u32 {
         self.capacity
     }

@@ -118,7 +118,7 @@ pub trait Queue<P: Packet> {
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P>;
 
     /// The earliest time at which `dequeue` can deliver a packet if nothing else arrives: exact, not a hint.
-    /// `None` for an empty queue; `now` if a packet may leave at once.
+    /// `None` for an empty queue; `now` if a packet may leave immediately.
     fn next_wake(&self, now: Nanos) -> Option<Nanos>;
 
     /// Packets and bytes queued now.

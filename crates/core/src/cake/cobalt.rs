@@ -53,7 +53,7 @@ impl Law {
 }
 
 /// Control state of a flow. In a flow that was never used everything is zero, including the stored root. So
-/// its first signal is due at once, at the second packet over target (quirk of Linux).
+/// its first signal is due immediately, at the second packet over target (quirk of Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Vars {
     /// When the next signal is due; while `count` is 0, until when the flow counts as active.

@@ -17,7 +17,7 @@ enum Outcome<P> {
 }
 
 impl<P: Packet, M: Memory, D: Draws> Cake<P, M, D> {
-    /// The next packet, if the shaper lets one leave (`cake_dequeue`).
+    /// The next packet, if the shaper allows one to leave (`cake_dequeue`).
     pub(super) fn cake_dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         // The code below leaves at least one packet in the queue, so one check is enough.
         if self.qlen == 0 {

@@ -1,8 +1,8 @@
 //! `cake`: fair queueing among hosts and flows, COBALT in every flow, tins for traffic classes, and a shaper
 //! that accounts for the length of a packet on the link.
 //!
-//! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Comments point out unexpected behaviour.
-//! What Linux reads from headers and `sk_buff` comes from [`details`](crate::PacketInfo::details) and
+//! Behaviour: Linux 6.1.192 `sch_cake.c`, decision for decision. Comments point out unexpected behaviour. The
+//! data that Linux reads from headers and `sk_buff` comes from [`details`](crate::PacketInfo::details) and
 //! [`tcp`](crate::PacketInfo::tcp); the hashes given there identify hosts. With `nat` Linux looks the hosts
 //! up in the connection tracking table; here the owner of the packets does that and provides their hashes.
 //!

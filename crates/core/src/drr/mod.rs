@@ -7,7 +7,7 @@
 //!
 //! In Linux filters determine the class of a packet. Here its flow hash or its DSCP determines it ([`By`]),
 //! and every packet has a class. A class can have any queue. A packet that waits for a sufficient deficit has
-//! already left its class's queue and is kept beside it (Linux `qdisc_peek_dequeued`).
+//! already left its class's queue and is kept separately (Linux `qdisc_peek_dequeued`).
 //!
 //! # Example
 //!
@@ -201,7 +201,7 @@ impl<P: Packet, Q: Queue<P> + 'static, M: Memory> Queue<P> for Drr<P, Q, M> {
         verdict
     }
 
-    /// Linux `sch_drr.c:drr_dequeue`. A packet larger than the deficit waits beside its queue (Linux
+    /// Linux `sch_drr.c:drr_dequeue`. A packet larger than the deficit waits outside its queue (Linux
     /// `qdisc_peek_dequeued`).
     fn dequeue(&mut self, now: Nanos, observer: &mut impl Owner<P>) -> Option<P> {
         // Number of consecutive classes that hold all their packets back.

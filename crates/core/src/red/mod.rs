@@ -72,7 +72,7 @@ pub struct Params {
     /// Adjusts the probability (adaptive RED).
     pub adaptive: bool,
     /// Transmission time of an average packet; it determines how an idle time lowers the average. Zero: the
-    /// average of an idle queue is 0 at once.
+    /// average of an idle queue is 0 immediately.
     pub packet_time: Span,
 }
 

@@ -497,7 +497,7 @@ impl<P: Packet, M: Memory, D: Draws> Configurable<P> for Sfq<P, M, D> {
     }
 
     /// `hz` does not change, and RED stays on once it is on, as in Linux. With a period, the hash gets a new
-    /// key, and the period begins at `now`. Nothing is rehashed at once.
+    /// key, and the period begins at `now`. Nothing is rehashed immediately.
     fn set_params(&mut self, now: Nanos, params: Params, _: Link) -> Result<(), BuildError> {
         let qlen = self.qlen();
         let (depth, quantum) = (params.depth.clamp(1, MAX_DEPTH), params.quantum.clamp(1, 1 << 20));

@@ -74,7 +74,7 @@ pub enum Fault<'a> {
     Conflict {
         /// The queue.
         info: &'static QueueInfo,
-        /// What the contradiction is.
+        /// The contradiction.
         reason: Conflict,
     },
 }

@@ -84,7 +84,7 @@ const MILLION: u64 = 1_000_000;
 const LONGEST_STEP: Span = Span((1 << 48) - 1);
 
 impl Unit {
-    /// What a value of this unit is called in a message.
+    /// The name of a value of this unit in a message.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

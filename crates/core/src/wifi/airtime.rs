@@ -99,10 +99,10 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         }
     }
 
-    /// Performs at once a round in which the driver takes nothing and only the queue at the head comes up:
-    /// [`TxStack::next_txq`] returns it, the driver returns it with `force`, it is at the head again, and the
-    /// round ends. Returns true if that round was performed. Returns false, without any effect, if another
-    /// queue could come up. The result is the same as step by step.
+    /// Performs in one step a round in which the driver takes nothing and only the queue at the head comes
+    /// up: [`TxStack::next_txq`] returns it, the driver returns it with `force`, it is at the head again, and
+    /// the round ends. Returns true if that round was performed. Returns false, without any effect, if
+    /// another queue could come up. The result is the same as step by step.
     pub fn hold_round(&mut self, now: Nanos, ac: Ac, force: bool) -> bool {
         let round = self.schedule.round(ac).wrapping_add(1).max(1);
         let Some(place) = self.schedule.head(ac) else { return false };
@@ -141,7 +141,7 @@ impl<P: Packet, M: Memory> TxStack<P, M> {
         station.account(ac).refill(weight, turns);
     }
 
-    /// Every listed queue has gone to the tail. Performs at once the rounds in which no station that AQL
+    /// Every listed queue has gone to the tail. Performs in one step the rounds in which no station that AQL
     /// allows gets out of debt. A station with several queues on the list gets its weight for each of them in
     /// every round.
     fn skip_rounds(&mut self, ac: Ac) {

@@ -164,7 +164,7 @@ fn a_packet_spans_changes_of_the_rate() {
     assert_eq!(line.begin(Nanos::ZERO, 1000), Nanos(3_500_000));
     // The last rate continues to apply.
     assert_eq!(line.begin(Nanos(9_000_000_000), 1000), Nanos(9_001_000_000));
-    // The end of the first half lies where the standstill begins.
+    // The first half ends where the standstill begins.
     let mut line = Line::Schedule(schedule(&steps, None).unwrap());
     assert_eq!(line.begin(Nanos::ZERO, 500), Nanos(1_000_000));
 }

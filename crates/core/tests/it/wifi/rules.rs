@@ -91,7 +91,7 @@ fn a_round_is_held_while_the_first_in_line_has_credit_and_no_longer() {
     (0..2).for_each(|station| fill(&mut stack, station, 1));
     assert!(stack.hold_round(NOW, Ac::Be, true) && stack.hold_round(NOW, Ac::Be, false));
     let order: Vec<TxqId> = stack.scheduled(Ac::Be).collect();
-    assert_eq!((order, stack.round(Ac::Be)), (vec![be(1), be(0)], 2), "the queue that became active last is first");
+    assert_eq!((order, stack.round(Ac::Be)), (vec![be(1), be(0)], 2), "the newly active one is first");
     stack.agg_stop_txq(be(1)).expect("a station");
     assert!(!stack.hold_round(NOW, Ac::Be, false), "without a packet that may be sent it goes off the list");
     stack.register_airtime(NOW, StationId(1), Tid::BE, 300, 0);
