@@ -6,7 +6,7 @@
 //! Load `backlogged`: 100 packets wait in the queue; each step polls at the end of the packet on the line
 //! until `None`, hands one packet in and asks for the next wake. Load `idle`: each packet arrives at an idle
 //! line. The queue alone is driven with the same packets at the same times: one dequeue per packet, and
-//! another one if that leaves the queue empty, as a line does that becomes idle.
+//! another one if that leaves the queue empty, like a line that becomes idle.
 
 use std::hint::black_box;
 use std::process::{Command, ExitCode};

@@ -138,7 +138,7 @@ pub trait Queue<P: Packet> {
     }
 }
 
-/// Shows a queue's internal state to an observer. It affects no decision.
+/// Shows a queue's internal state, for monitoring. It affects no decision.
 pub trait Inspect {
     /// Flows that wait: new ones (sparse), and those with a backlog (bulk). Linux shows them as
     /// `new_flows_len` and `old_flows_len` of `fq_codel` and `fq_pie`, and as `sparse_flows` and `bulk_flows`

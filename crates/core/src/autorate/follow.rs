@@ -38,13 +38,13 @@ pub struct Params {
     /// How long a rate is held before a climb on a link without noise; less where packets wait anyway.
     /// Default 3 s.
     pub hold_least: Span,
-    /// The longest such time. It doubles with each climb that ends at the same rate, up to this. Default 16
-    /// s.
+    /// The longest such time: the time doubles with each climb that ends at the same rate, up to this.
+    /// Default 16 s.
     pub hold_most: Span,
     /// By how much the first step of a climb exceeds the rate, thousandths, 20 to 500. Default 140: with the
     /// margin, this is a few per cent above the link.
     pub gain: u64,
-    /// The largest such step. It doubles with each step that meets no delay, up to this. Default 350.
+    /// The largest such step: the gain doubles with each step that meets no delay, up to this. Default 350.
     pub gain_most: u64,
     /// Minimum duration of a step. Default 200 ms: enough for some samples, and for TCP to fill the rate.
     pub step: Span,

@@ -4,8 +4,7 @@
 //! processors can send at the same time without a common lock. At a dequeue, at most every [`SYNC_TIME`], an
 //! instance looks at the others. One counts as active if it has packets queued, or has sent one since the
 //! last look. The instance then shapes to the rate divided by the number of active instances, itself
-//! included. Unused rate is not passed on: what one instance leaves unused is lost until the others look
-//! again.
+//! included. Rate that one instance leaves unused is not passed on: it is lost until the others look again.
 //!
 //! There are two forms: [`CakeMq`] holds all instances in one queue, for one thread; [`Member`] is one
 //! instance, for its own thread or transmit queue. Both run the same code.

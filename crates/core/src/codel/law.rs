@@ -27,7 +27,7 @@ pub enum Parity {
     /// dequeue that finds the queue empty leaves `first_above_time` armed. If each packet of a sparse flow of
     /// `fq_codel` waits longer than the target, the flow is judged as if it had been above the target all the
     /// time. It loses packets although its queue drains each time (contrary to RFC 8289 section 5.5
-    /// `dodequeue`). The decisions of `codel` itself are the same with the fix: no byte is queued after its
+    /// `dodequeue`). The fix does not change the decisions of `codel` itself: no byte is queued after its
     /// last packet, and that disarms the law.
     LinuxStale,
 }

@@ -51,7 +51,7 @@ pub(crate) struct Law {
     bytemode: bool,
     pub(crate) ecn: bool,
     pub(crate) dq_rate_estimator: bool,
-    /// Whether an update only resets the measurements if probability, delay and old delay are zero. So it is
+    /// Whether an update only resets the measurements if probability, delay and old delay are zero. It does
     /// if packets have arrival times, the target is above zero, and the step of the probability is then at
     /// most zero.
     is_calm_at_zero: bool,

@@ -14,8 +14,8 @@ const WORK_PER_BYTE: u128 = 8_000_000_000;
 /// A list of rates with the times from which they apply.
 ///
 /// A packet is sent at each rate that applies while it is on the line: bits are integrated. Only its end is
-/// rounded, down to whole nanoseconds. The remainder is carried to the next packet if that begins at this
-/// end. At a rate of zero the line stops.
+/// rounded, down to whole nanoseconds. The remainder is carried to the next packet if that begins exactly
+/// there. At a rate of zero the line stops.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// Sorted; the first begins at zero.

@@ -15,7 +15,7 @@ fn names(info: &QueueInfo) -> Vec<&'static str> {
 
 impl QueueSpec {
     /// The value of a parameter as text: the given one, otherwise [`Parameter::default_text`]. Empty for the
-    /// queue of the classes if there are none.
+    /// queue of the classes if there are no classes.
     #[must_use]
     pub fn text(&self, parameter: &Parameter) -> String {
         if parameter.unit == Unit::Queue {

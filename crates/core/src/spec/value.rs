@@ -132,7 +132,7 @@ impl Unit {
                 Value::Word(known.ok_or(ValueError::UnknownWord)?)
             }
             Unit::Digits => Value::Digits(digits(text).ok_or(ValueError::NotDigits)?),
-            // [`super::reader::SpecReader`] reads it.
+            // `SpecReader` reads it.
             Unit::Queue => return Err(ValueError::OutOfRange),
         })
     }

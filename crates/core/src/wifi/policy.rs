@@ -330,8 +330,8 @@ impl<T: Policy> PolicyTimer<T> {
 
     /// Runs the policy if it is due. As in hostapd, a station is active if packets waited for it at a check
     /// in the last 2.5 intervals: airtime alone does not distinguish a station that could use more from one
-    /// with an occasional packet. It checks every slot for a station. It allocates only if there are more
-    /// places than ever before.
+    /// with an occasional packet. It checks all slots for stations, and allocates only if there are more of
+    /// them than ever before.
     pub fn poll(&mut self, now: Nanos, stations: &mut impl Stations) {
         if now < self.next {
             return;

@@ -132,7 +132,8 @@ impl Model {
     }
 }
 
-/// The kind of a call, the hash and length of its packet, and the time since the call before.
+/// The kind of a call, the hash and length of its packet, and the time since the call before. The clock
+/// begins at 1 s.
 type Call = (u8, u32, u32, u64);
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
@@ -169,7 +170,8 @@ proptest! {
 
     #[test]
     fn cake_mq_keeps_every_promise(ops in prop::collection::vec(op(), 1..300), count in 1..5_u64) {
-        // If BLUE wants a drop, `cake` may mark a packet and then drop it: it does not count the mark.
+        // If BLUE wants to drop a packet that has just been marked, `cake` drops it and does not count the
+        // mark.
         let without_ecn = |op| match op {
             Op::Enqueue { flow, len, .. } => Op::Enqueue { flow, len, ecn: 0 },
             op => op,

@@ -17,7 +17,7 @@ impl Subject for Tree {
     const IS_FIFO: bool = false;
     const IS_SHAPER: bool = true;
     fn reconfigure(&mut self, now: Nanos, choice: u8, seen: &mut Seen) {
-        // Only a DSCP that no packet here has: another class would change the order of a flow.
+        // Changes only a DSCP that no packet here has: another class would change the order of a flow.
         let mut map: Map = map(self.classes().len());
         map[63] = map[usize::from(choice)];
         self.configure(now, map, LINK, seen).expect("leaves");
