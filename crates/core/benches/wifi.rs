@@ -4,10 +4,10 @@
 //! table; it exits with 1 if a packet costs more than a tenth more with 10 000 stations than with 1000. With
 //! that many, every packet finds its queue empty, which costs more than finding others there.
 //!
-//! Stations with one flow each and 1000 packets queued on all together; packets of 1534 bytes, truesize 2304.
-//! A step: the clock moves by 1 us; packets are enqueued to the stations in turn until 1001 are queued; a
-//! round begins; the next queue is requested, one packet is taken from it, and the queue is returned; the
-//! packet is completed and its airtime is registered.
+//! Stations with one flow each, and 1000 packets queued in all; packets of 1534 bytes, truesize 2304. A step:
+//! the clock moves by 1 us; packets are enqueued to the stations in turn until 1001 are queued; a round
+//! begins; the next queue is requested, one packet is taken from it, and the queue is returned; the packet is
+//! completed and its airtime is registered.
 
 mod radio;
 

@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     assert_eq!(
                         waited < 5.0,
                         text == "fq_codel",
-                        "a flow of its own does not wait for others"
+                        "a separate flow does not wait for the others"
                     );
                 }
             }

@@ -150,9 +150,9 @@ macro_rules! any {
             /// [`Configurable::configure`] with the parameters of a kind of queue.
             ///
             /// # Errors
-            /// As there. [`BuildError::Fixed`] for another kind of queue and for the queues with classes,
-            /// whose parameters are spread over the classes: use `configure` of [`crate::Prio`],
-            /// [`crate::Drr`] or [`crate::Htb`].
+            /// As [`Configurable::configure`]. [`BuildError::Fixed`] for another kind of queue and for the
+            /// queues with classes, whose parameters are spread over the classes: use `configure` of
+            /// [`crate::Prio`], [`crate::Drr`] or [`crate::Htb`].
             pub fn configure(
                 &mut self,
                 now: Nanos,

@@ -155,7 +155,7 @@ pub trait Inspect {
     }
 }
 
-/// A queue that is built from parameters and can be given others later: all queues of this crate.
+/// A queue that is built from parameters, which can be changed later: all queues of this crate.
 ///
 /// `new` and `configure` have the same arguments for all of them. The storage determines how many packets,
 /// flows or classes there are, so a queue cannot change these later.

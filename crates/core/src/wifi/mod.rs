@@ -160,8 +160,8 @@ impl Capacity {
     }
 
     /// Bytes that a stack of this capacity allocates: flows, queues, stations and slots for packet
-    /// descriptors of type `P`. The owner has the frames; [`WifiParams::memory_limit`] plus one frame bounds
-    /// their total.
+    /// descriptors of type `P`. The owner keeps the frames; [`WifiParams::memory_limit`] plus one frame
+    /// bounds their total.
     #[must_use]
     #[cfg(feature = "alloc")]
     pub fn storage_bytes<P: Packet>(&self) -> u64 {

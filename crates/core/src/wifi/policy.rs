@@ -310,7 +310,7 @@ pub struct PolicyTimer<T> {
     pub policy: T,
     interval: Span,
     next: Nanos,
-    /// When packets were last seen to wait for a station.
+    /// When packets were last seen waiting for a station.
     seen: Vec<Option<Nanos>>,
     members: Vec<StationActivity>,
 }

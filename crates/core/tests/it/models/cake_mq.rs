@@ -153,7 +153,7 @@ fn drive(queue: &mut impl Queue<Header>, calls: &[Call], dsfield: u8) -> (Vec<(u
         // As a watchdog does.
         while let Some(wake) = queue.next_wake(now).filter(|wake| wake.0 <= end) {
             now = wake;
-            let packet = queue.dequeue(now, &mut Ignore).expect("it said so");
+            let packet = queue.dequeue(now, &mut Ignore).expect("a packet at the announced time");
             sent.push((now.0, packet.cookie));
         }
         now.0 = end;

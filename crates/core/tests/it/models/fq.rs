@@ -78,7 +78,7 @@ proptest! {
         while let Some(wake) = queue.next_wake(now) {
             now = wake;
             let packet = queue.dequeue(now, &mut host);
-            let packet = packet.ok_or(TestCaseError::fail("no packet at the time of waking"))?;
+            let packet = packet.ok_or(TestCaseError::fail("no packet at the wake time"))?;
             prop_assert_eq!(departures[usize::try_from(packet.cookie).expect("small")], now.0);
             left.push((now.0, packet.cookie));
         }

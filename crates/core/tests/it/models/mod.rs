@@ -218,7 +218,7 @@ proptest! {
         while let Some(wake) = queue.next_wake(now) {
             now = wake;
             let packet = queue.dequeue(now, &mut seen);
-            let packet = packet.ok_or(TestCaseError::fail("no packet at the time of waking"))?;
+            let packet = packet.ok_or(TestCaseError::fail("no packet at the wake time"))?;
             sent += u128::from(packet.len);
             packets += 1;
             // In bit-nanoseconds; each packet's time is rounded down by less than 1 ns.

@@ -109,7 +109,7 @@ fn a_paced_flow_keeps_its_rate() {
         let (mut now, mut left) = (Nanos(0), Vec::new());
         while let Some(wake) = queue.next_wake(now) {
             now = wake;
-            let packet = queue.dequeue(now, &mut host).expect("a packet at the time of waking");
+            let packet = queue.dequeue(now, &mut host).expect("a packet at the wake time");
             let late = now.0 - (5_000 + packet.cookie * gap);
             assert!(late < 10_000, "never early, and less than a slot late: {late}");
             left.push(packet.cookie);

@@ -153,7 +153,7 @@ fn a_packet_that_ends_with_a_period_does_not_wait_for_the_next_one() {
     let steps = [(0, 7_000_000), (10_000_000, 3_000_000), (17_000_000, 0)];
     let mut line = Line::Schedule(schedule(&steps, Some(18_000_000)).unwrap());
     assert_eq!(line.begin(Nanos::ZERO, 3 * 11_375), Nanos(2 * 18_000_000 + 17_000_000));
-    assert_eq!(line.begin(Nanos(71_500_000), 0), Nanos(71_500_000), "nothing takes no time");
+    assert_eq!(line.begin(Nanos(71_500_000), 0), Nanos(71_500_000), "zero bytes take no time");
 }
 
 #[test]

@@ -322,7 +322,7 @@ impl Twins {
         assert_eq!(stats.backlog as usize, self.inside.len(), "no packet is lost or created");
         assert_eq!((stats.backlog as usize, stats.memory), (self.model.backlog(), self.model.memory()));
         let under_way: u32 = self.under_way.iter().map(|(_, _, estimate)| u32::from(estimate.micros())).sum();
-        assert_eq!(stats.aql_total, under_way, "the total is what is under way");
+        assert_eq!(stats.aql_total, under_way, "the total is what is in flight");
         assert_eq!(stats.aql_total, stats.aql_by_ac.iter().sum::<u32>());
         for ac in Ac::ALL {
             assert!(self.stack.scheduled(ac).eq(self.model.lists[ac.index()].iter().copied()), "{ac:?}");
